@@ -1,11 +1,11 @@
-// Package backup copies installations that are in use, and makes installations of copies.
+// Package backup copies installations that are in use, and makes installations from copies.
 //
 // # A backup has one form
 //
-// It is the data folder: a log in SQLite and files, also of a database. So there is one restore, one proof against the published
-// checkpoint, and a way from one machine to several and back. Keys are copied after the log and must still be what they were before
-// it; what has come since does no harm. A restore to a database ends with the checkpoint: before that there is no installation in
-// it, and it can be repeated.
+// A backup is a data folder, with the log in SQLite and files, even if the installation is in a database. So there is one way to restore
+// it, one proof against the published checkpoint, and a way from one machine to several and back. Keys are copied after the log, and must
+// be the same as before it; keys that were added meanwhile do no harm. A restore to a database writes the checkpoint last. Before that the
+// database holds no installation, and the restore can be repeated.
 package backup
 
 import (
@@ -39,41 +39,42 @@ import (
 	"jurat/internal/witness"
 )
 
-// Format is the version of the manifest that backups have.
+// Format is the format and version that manifests of backups state.
 const Format = "jurat/backup/v1"
 
-// A Manifest says what a backup holds.
+// A Manifest describes the content of a backup.
 type Manifest struct {
 	Format    string            `json:"format"`
 	Made      string            `json:"made"`       // RFC 3339, UTC
-	Log       string            `json:"log"`        // its origin
-	Size      int64             `json:"size"`       // how many records
-	Root      string            `json:"root"`       // RFC 6962 hash over them, base64
-	ApartKeys bool              `json:"apart_keys"` // whether what opens texts sealed apart is there, too
+	Log       string            `json:"log"`        // the log's origin
+	Size      int64             `json:"size"`       // the number of records
+	Root      string            `json:"root"`       // the RFC 6962 root hash of the records, base64
+	ApartKeys bool              `json:"apart_keys"` // whether the backup has the keys to values that are sealed apart
 	Files     map[string]string `json:"files"`      // path, with slashes → SHA-256, hexadecimal
 }
 
-// A Order says what is copied where.
+// An Order says where to make a backup, and whether to include the keys to values that are sealed apart.
 type Order struct {
 	To        string // a folder that does not exist or is empty
-	ApartKeys bool   // copy the keys to what is sealed apart, too: whoever has the copy can read what was erased since
+	ApartKeys bool   // copy these keys, too: with them, a reader of the copy can read values that were erased since
 	Progress  func(done, total int64)
 }
 
-// standing are copied after the log, so that whatever the log names is among them, and must be what they were before it was
-// copied: a log that names keys which the copy does not have is one that no crash would leave. What has come since does no harm.
-// Settings are among them, as they decide on what is sealed.
+// standing lists the parts that are copied after the log and must be the same as before it. They are copied after it so that the copy has
+// every key that the log names. A log without a key that it names could not come from a crash. Keys that were added meanwhile do no harm.
+// Settings are among the parts, as they decide what is sealed.
 var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
-// growing are copied after the log: what is in them is there before the record that needs it.
+// growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
 var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, installation.ArchiveFolder}
 
-// maxBackups is how often a copy is begun anew because keys were changed meanwhile, which people do rarely.
+// maxBackups is how often a copy is tried if keys change meanwhile, which is rare.
 const maxBackups = 5
 
 var errChanged = errors.New("keys, settings or archives were changed while the log was copied")
 
-// Make copies an installation that may be in use. The copy appears whole or not at all.
+// Make copies an installation that may be in use. The copy appears whole or not at all. If the target folder is not empty, or keys change
+// during each attempt, Make returns an error.
 func Make(ctx context.Context, c installation.Config, o Order) (*Manifest, error) {
 	m, err := backup(ctx, c, o)
 	if err != nil {
@@ -115,7 +116,7 @@ func backupOnce(ctx context.Context, c installation.Config, from origin, o Order
 		if err := archivesCopied(ctx, draft, p.files); err != nil {
 			return err
 		}
-		database := &copying{from: folderOrigin{draft}, files: p.files} // as it is after it was opened
+		database := &copying{from: folderOrigin{draft}, files: p.files} // its digest is taken after it was opened
 		if err := database.file(ctx, installation.DatabaseFile); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func backupOnce(ctx context.Context, c installation.Config, from origin, o Order
 	return m, err
 }
 
-// installation copies everything, in the order that makes it of one moment.
+// installation copies all parts, in an order that makes the copy consistent.
 func (p *copying) installation(ctx context.Context, withApartKeys bool) error {
 	parts := slices.Concat(standing, growing)
 	if withApartKeys {
@@ -163,7 +164,7 @@ func now(c installation.Config) time.Time {
 	return c.Now()
 }
 
-// describe says what the log in a copy is.
+// describe returns a manifest of the log in a copy.
 func describe(ctx context.Context, c installation.Config, dir string) (*Manifest, error) {
 	log, err := installation.LogVerifier(ctx, filestore.NewFolder(dir))
 	if err != nil {
@@ -174,7 +175,7 @@ func describe(ctx context.Context, c installation.Config, dir string) (*Manifest
 		Root: base64.StdEncoding.EncodeToString(head.Root[:])}, err
 }
 
-// archivesCopied says whether a copy has all archive files that its database names: one may have been replaced meanwhile.
+// archivesCopied returns errChanged if a copy lacks an archive file that its database names: the file may have been replaced meanwhile.
 func archivesCopied(ctx context.Context, dir string, files map[string]string) error {
 	return inStore(ctx, dir, func(store storage.Store) error {
 		list, err := store.Archives(ctx)
@@ -187,7 +188,7 @@ func archivesCopied(ctx context.Context, dir string, files map[string]string) er
 	})
 }
 
-// stateIn is the head of the log in a folder, and its last signed checkpoint.
+// stateIn returns the head of the log in a folder, and its last signed checkpoint.
 func stateIn(ctx context.Context, dir string) (head storage.Head, signed string, err error) {
 	err = inStore(ctx, dir, func(store storage.Store) (err error) {
 		if signed, err = store.Checkpoint(ctx); err == nil {
@@ -198,7 +199,7 @@ func stateIn(ctx context.Context, dir string) (head storage.Head, signed string,
 	return head, signed, err
 }
 
-// rootIn is the root of the log in a folder over its first records.
+// rootIn returns the root over the first size records of the log in a folder.
 func rootIn(ctx context.Context, dir string, size int64) (root tlog.Hash, err error) {
 	err = inStore(ctx, dir, func(store storage.Store) (err error) {
 		root, err = tlog.TreeHash(size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return store.Hashes(ctx, indexes) }))
@@ -215,23 +216,23 @@ func inStore(ctx context.Context, dir string, do func(storage.Store) error) erro
 	return errors.Join(do(store), store.Close())
 }
 
-// A copying copies files, durably, and notes what was in them.
+// A copying copies files durably, and notes their digests.
 type copying struct {
 	from        origin
-	to          string            // a folder; "": what is there is only noted
+	to          string            // the target folder; "": files are only digested
 	files       map[string]string // path, with slashes → SHA-256, hexadecimal
 	done, total int64             // bytes
 	progress    func(done, total int64)
 }
 
-// isDraft reports whether a file is one that a writer has not given its name yet.
+// isDraft reports whether a file is the draft of a writer that has not finished.
 func isDraft(name string) bool { return strings.HasPrefix(path.Base(name), ".new-") }
 
 func (p *copying) all(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(name string, _ int64) error { return p.file(ctx, name) })
 }
 
-// measure adds up how much there is to be copied.
+// measure adds up the bytes to copy.
 func (p *copying) measure(ctx context.Context, parts []string) error {
 	return p.from.each(ctx, parts, func(_ string, size int64) error { p.total += size; return nil })
 }
@@ -239,12 +240,12 @@ func (p *copying) measure(ctx context.Context, parts []string) error {
 func (p *copying) file(ctx context.Context, name string) error {
 	content, err := p.from.open(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since its name was read
+		return nil // the file was removed since it was listed
 	}
 	if err != nil {
 		return err
 	}
-	defer content.Close() // was only read
+	defer content.Close() // closing a file that was only read loses nothing
 	sum := sha256.New()
 	read := io.TeeReader(content, sum)
 	if p.to == "" {
@@ -270,10 +271,10 @@ func (p *copying) write(name string, content io.Reader) error {
 	return errors.Join(err, file.Sync(), file.Close(), atomicfile.SyncFolders(filepath.Dir(to), p.to))
 }
 
-// tell adds to what is done.
+// tell adds n bytes to the progress, and reports it.
 func (p *copying) tell(n int64) {
 	p.done += n
 	if p.progress != nil {
-		p.progress(p.done, max(p.total, p.done)) // it may have grown since it was measured
+		p.progress(p.done, max(p.total, p.done)) // the files may have grown since they were measured
 	}
 }

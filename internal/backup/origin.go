@@ -21,19 +21,19 @@ import (
 	"jurat/internal/postgres"
 )
 
-// An origin is what a backup is made of. A backup is the same, wherever its installation was: a folder with a log in SQLite and
-// files. So one of a database can be restored to a folder, and the other way round.
+// An origin is the installation that a backup copies. A backup has the same form for a data folder and for a database, so one of a database
+// can be restored to a folder, and the other way round.
 type origin interface {
-	// each calls f for every file in the parts, which are folders or files, and need not be there. Names have slashes.
+	// each calls f for every file in the parts. Parts are folders or files, and may be missing. Names have slashes.
 	each(ctx context.Context, parts []string, f func(name string, size int64) error) error
-	// open opens a file. One that is not there any more is an fs.ErrNotExist.
+	// open opens a file. If the file is gone, the error has fs.ErrNotExist in its chain.
 	open(ctx context.Context, name string) (io.ReadCloser, error)
-	// log writes one committed state of the log into a new SQLite file, and tells how many bytes there are more of it now and then.
+	// log writes one committed state of the log into a new SQLite file, and reports from time to time how many bytes were added.
 	log(ctx context.Context, to string, tell func(more int64)) error
 	close() error
 }
 
-// openOrigin finds what a configuration names.
+// openOrigin finds the installation that a configuration names.
 func openOrigin(ctx context.Context, c installation.Config) (origin, error) {
 	at, err := installation.Find(ctx, c)
 	if err != nil {
@@ -45,7 +45,7 @@ func openOrigin(ctx context.Context, c installation.Config) (origin, error) {
 	return archiveOrigin{databaseOrigin{folderOrigin{c.Dir}, at}, folderOrigin{c.ArchiveDir()}}, nil
 }
 
-// An archiveOrigin has its archive files in a folder that may be elsewhere.
+// An archiveOrigin reads archive files from a folder that may be outside the data folder.
 type archiveOrigin struct {
 	origin
 	files folderOrigin
@@ -88,7 +88,7 @@ func (s folderOrigin) each(ctx context.Context, parts []string, f func(name stri
 			case d.IsDir() || isDraft(d.Name()):
 				return ctx.Err()
 			case !d.Type().IsRegular():
-				return fmt.Errorf("%s is no regular file", file)
+				return fmt.Errorf("%s is not a regular file", file)
 			}
 			return s.one(file, d, f)
 		})
@@ -102,7 +102,7 @@ func (s folderOrigin) each(ctx context.Context, parts []string, f func(name stri
 func (s folderOrigin) one(file string, d fs.DirEntry, f func(name string, size int64) error) error {
 	info, err := d.Info()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since its folder was read
+		return nil // the file was removed since its folder was read
 	}
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s folderOrigin) open(ctx context.Context, name string) (io.ReadCloser, err
 	return os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
 }
 
-// log has SQLite copy its file, and looks how far that is.
+// log makes SQLite copy its file, and watches the copy grow.
 func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64)) error {
 	done := make(chan error, 1)
 	go func() { done <- sqlite.Backup(ctx, filepath.Join(s.dir, installation.DatabaseFile), to) }()
@@ -136,11 +136,11 @@ func (s folderOrigin) log(ctx context.Context, to string, tell func(more int64))
 	}
 }
 
-// growth returns what tells by how much a file has grown since the last time.
+// growth returns a function that reports by how much a file has grown since its last call.
 func growth(file string, tell func(more int64)) func() {
 	told := int64(0)
 	return func() {
-		if info, err := os.Stat(file); err == nil { // it may not be there yet
+		if info, err := os.Stat(file); err == nil { // the file may not exist yet
 			tell(info.Size() - told)
 			told = info.Size()
 		}
@@ -149,7 +149,7 @@ func growth(file string, tell func(more int64)) func() {
 
 func (s folderOrigin) close() error { return nil }
 
-// A databaseOrigin is a database that machines share, and of the folder of this machine its case files.
+// A databaseOrigin is a shared database, together with the case files in this machine's folder.
 type databaseOrigin struct {
 	own folderOrigin
 	at  *installation.Place
@@ -176,7 +176,7 @@ func (s databaseOrigin) each(ctx context.Context, parts []string, f func(name st
 	return nil
 }
 
-// single calls f for a part that is a file, if it is there.
+// single calls f for a part that is a file, if it exists.
 func (s databaseOrigin) single(ctx context.Context, name string, f func(name string, size int64) error) error {
 	if _, err := s.at.Files.Read(ctx, name); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -190,7 +190,7 @@ func (s databaseOrigin) open(ctx context.Context, name string) (io.ReadCloser, e
 	if path.Dir(name) == installation.CasesFolder {
 		return s.own.open(ctx, name)
 	}
-	content, err := s.at.Files.Read(ctx, name) // a secret comes out as it is: a backup is whole without the wrapping key
+	content, err := s.at.Files.Read(ctx, name) // secrets are read unwrapped: a backup is complete without the wrapping key
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
@@ -216,7 +216,7 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 
 func (s databaseOrigin) close() error { return s.at.Leave() }
 
-// unpackInto puts the small files of an unpacked backup into a file store, in which the same may be already, and nothing else.
+// unpackInto copies the small files of an unpacked backup into a file store. A file that exists there must be the same.
 func unpackInto(ctx context.Context, dir string, names []string, files filestore.Store) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -230,7 +230,7 @@ func unpackInto(ctx context.Context, dir string, names []string, files filestore
 		if errors.Is(err, fs.ErrExist) {
 			var there []byte
 			if there, err = files.Read(ctx, name); err == nil && !slices.Equal(there, content) {
-				err = fmt.Errorf("%s is there already, and is another", files.Where(name))
+				err = fmt.Errorf("%s exists already with other content", files.Where(name))
 			}
 		}
 		if err != nil {

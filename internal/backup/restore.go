@@ -24,40 +24,41 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// ErrLater says that a backup was to be restored without a word on what the log published after it.
-var ErrLater = errors.New("what the log published after the backup was made is not known")
+// ErrLater says that the caller gave no later checkpoint of the log, and did not state that there is none.
+var ErrLater = errors.New("it is not known what the log published after the backup was made")
 
-// A RestoreOrder says what is restored, and what is known of the log from elsewhere.
+// A RestoreOrder says what to restore, and what is known about the log from elsewhere.
 type RestoreOrder struct {
-	From string // the backup
+	From string // the backup's folder
 
-	// Checkpoint is the last signed checkpoint that anybody has of the log: the restored log takes nothing until it holds
-	// what that covers. "": NoneLater must say that there is no later one than the backup's own state.
+	// Checkpoint is the last signed checkpoint of the log that is known. The restored log accepts no records until it holds all that this
+	// checkpoint covers. "": NoneLater must state that there is none later than the backup.
 	Checkpoint string
 	NoneLater  bool
 
-	Consistency *operator.Consistency // shows of a log that is behind the checkpoint that it is the beginning of that one; may be nil
+	Consistency *operator.Consistency // proves that a log that is behind the checkpoint is its beginning; may be nil
 	Progress    func(done, total int64)
 }
 
-// Restored says what a restored log is.
+// Restored describes a restored log.
 type Restored struct {
 	Manifest Manifest
-	Damages  []fsck.Damage // harmless ones: with others nothing is restored
-	Known    int64         // how many records the checkpoint covers; 0: there was none
-	Missing  int64         // how many of these the restored log lacks
-	Prefix   bool          // the restored log is shown to be the checkpoint's, or the beginning of it
+	Damages  []fsck.Damage // harmless damage only: with other damage, Restore restores nothing
+	Known    int64         // the number of records that the checkpoint covers; 0: no checkpoint was given
+	Missing  int64         // how many of them the restored log lacks
+	Prefix   bool          // the restored log is proved to be the checkpoint's, or its beginning
 }
 
-// A DamagedError names what is wrong with a backup's log.
+// A DamagedError lists the damage in a backup's log.
 type DamagedError struct{ Damages []fsck.Damage }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the log in the backup is damaged in %d places", len(e.Damages))
 }
 
-// Restore makes an installation of a backup: in a folder that does not exist or is empty, whole or not at all; or in a database in
-// which there is none. There it becomes one with the last step, and one that was broken off before that can be repeated.
+// Restore makes an installation from a backup. In a missing or empty folder, it appears whole or not at all. In a database that holds no
+// installation, the last step makes it one; before that, an interrupted restore can be repeated. The errors include ErrLater,
+// *DamagedError, ledger.ErrForked and fs.ErrExist.
 func Restore(ctx context.Context, c installation.Config, o RestoreOrder) (*Restored, error) {
 	r, err := restore(ctx, c, o)
 	if err != nil {
@@ -114,15 +115,15 @@ func readManifest(ctx context.Context, dir string) (*Manifest, error) {
 	}
 	for name := range m.Files {
 		if !fs.ValidPath(name) || name == "." || !filepath.IsLocal(filepath.FromSlash(name)) {
-			return nil, fmt.Errorf("%s: files: %q is no path within the backup", installation.ManifestFile, name)
+			return nil, fmt.Errorf("%s: files: %q is not a path within the backup", installation.ManifestFile, name)
 		}
 	}
 	return m, nil
 }
 
-// unpack copies what the manifest names, and nothing else. It must be what it was.
+// unpack copies the files that the manifest names, and checks their digests.
 func unpack(ctx context.Context, m *Manifest, from, to string) error {
-	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // it is a part of the whole when it is empty, too
+	if err := os.Mkdir(filepath.Join(to, keys.Folder), 0o700); err != nil { // this folder must exist even if it is empty
 		return err
 	}
 	p := &copying{from: folderOrigin{from}, to: to, files: map[string]string{}}
@@ -143,25 +144,25 @@ func unpack(ctx context.Context, m *Manifest, from, to string) error {
 	return nil
 }
 
-// regular refuses what is no regular file of the backup's own: links lead out of it, also those to the folders above a file.
+// regular returns an error unless a file is a regular file inside the backup. A link, even in place of a folder above it, leads outside.
 func regular(from, name string) error {
 	for part := name; part != "."; part = path.Dir(part) {
 		info, err := os.Lstat(filepath.Join(from, filepath.FromSlash(part)))
 		if err != nil || part == name && !info.Mode().IsRegular() || part != name && !info.IsDir() {
-			return errors.Join(fmt.Errorf("%s: it is missing, or no regular file of the backup", name), err)
+			return errors.Join(fmt.Errorf("%s: it is missing, or not a regular file of the backup", name), err)
 		}
 	}
 	return nil
 }
 
-// examine looks at all of a restored log, and holds it against what is known of it.
+// examine checks all of a restored log, and compares it with what is known about it.
 func (r *Restored) examine(ctx context.Context, c installation.Config, o RestoreOrder) error {
 	head, signed, err := stateIn(ctx, c.Dir)
 	if err != nil {
 		return err
 	}
 	if root := base64.StdEncoding.EncodeToString(head.Root[:]); head.Size != r.Manifest.Size || root != r.Manifest.Root {
-		return fmt.Errorf("the log is of %d records with the root %s, the manifest speaks of %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
+		return fmt.Errorf("the log has %d records and the root %s, but the manifest says %d and %s", head.Size, root, r.Manifest.Size, r.Manifest.Root)
 	}
 	published := o.Checkpoint
 	if published == "" {
@@ -179,8 +180,8 @@ func (r *Restored) examine(ctx context.Context, c installation.Config, o Restore
 	return r.judge(damages)
 }
 
-// judge sorts what fsck found. That the log is behind the checkpoint has been told already, and without keys to what is
-// sealed apart those texts cannot be read: neither makes the copy a bad one.
+// judge separates harmless from harmful damage. The caller already knows that the log is behind the checkpoint, and values are unreadable
+// without their keys: neither makes the copy bad. For harmful damage, judge returns a *DamagedError.
 func (r *Restored) judge(damages []fsck.Damage) error {
 	var harmful []fsck.Damage
 	for _, d := range damages {
@@ -196,12 +197,12 @@ func (r *Restored) judge(damages []fsck.Damage) error {
 	return nil
 }
 
-// expected reports whether a damage is none of the copy.
+// expected reports whether a damage follows from what the backup leaves out.
 func (r *Restored) expected(d fsck.Damage) bool {
 	return d.Kind == fsck.DamageBehind && r.Missing > 0 || d.Kind == fsck.DamageApartLost && !r.Manifest.ApartKeys
 }
 
-// compare holds the restored log against the checkpoint that is known from elsewhere.
+// compare checks the restored log against the checkpoint from elsewhere.
 func (r *Restored) compare(ctx context.Context, c installation.Config, o RestoreOrder, head storage.Head) error {
 	log, err := installation.LogVerifier(ctx, filestore.NewFolder(c.Dir))
 	if err != nil {
@@ -214,10 +215,10 @@ func (r *Restored) compare(ctx context.Context, c installation.Config, o Restore
 	r.Known, r.Missing = known.Size, max(0, known.Size-head.Size)
 	if r.Missing > 0 {
 		if o.Consistency == nil {
-			return nil // that it is the beginning of the published log is not shown
+			return nil // nothing proves that it is the beginning of the published log
 		}
 		if err := o.Consistency.Check(operator.Checkpoint{Origin: known.Origin, Size: head.Size, Root: head.Root}, known); err != nil {
-			return fmt.Errorf("the log in the backup is not shown to be the beginning of the published one: %w", err)
+			return fmt.Errorf("the consistency proof does not show that the backup's log is the beginning of the published one: %w", err)
 		}
 		r.Prefix = true
 		return nil
@@ -227,7 +228,7 @@ func (r *Restored) compare(ctx context.Context, c installation.Config, o Restore
 		return err
 	}
 	if root != known.Root {
-		return fmt.Errorf("%w: its first %d records make the root %v, published is %v", ledger.ErrForked, known.Size, root, known.Root)
+		return fmt.Errorf("%w: its first %d records have the root %v, but the published root is %v", ledger.ErrForked, known.Size, root, known.Root)
 	}
 	r.Prefix = true
 	return nil

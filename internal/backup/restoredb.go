@@ -19,7 +19,7 @@ import (
 	"jurat/internal/postgres"
 )
 
-// restoreToDatabase unpacks and examines a backup in a folder beside the machine's own, and then copies it.
+// restoreToDatabase unpacks and examines a backup in a draft inside the machine's folder, and then copies it into the database.
 func restoreToDatabase(ctx context.Context, c installation.Config, o RestoreOrder, m *Manifest) (r *Restored, err error) {
 	if err := checkUnseen(c.Dir); err != nil {
 		return nil, err
@@ -49,18 +49,18 @@ func restoreToDatabase(ctx context.Context, c installation.Config, o RestoreOrde
 	return r, to.Fill(ctx, func(log *postgres.Store) error { return fill(ctx, c, log, to.Files, draft, m, o.Progress) })
 }
 
-// checkUnseen refuses the folder of a machine that has seen a checkpoint of a log before.
+// checkUnseen returns an error if the machine with this folder has seen a checkpoint before.
 func checkUnseen(dir string) error {
 	file := filepath.Join(dir, installation.CheckpointFile)
 	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("this machine has seen a checkpoint before, %s: say it with --checkpoint and put it away, or name another folder", file)
+		return fmt.Errorf("this machine has already seen a checkpoint, %s: give it with --checkpoint and move it away, or name another folder", file)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// fill copies an unpacked backup into a database. The checkpoint comes last: without it there is no installation.
+// fill copies an unpacked backup into a database. The checkpoint comes last: without it, the database holds no installation.
 func fill(ctx context.Context, c installation.Config, to *postgres.Store, files filestore.Store, draft string, m *Manifest, progress func(done, total int64)) (err error) {
 	from, err := sqlite.Open(ctx, filepath.Join(draft, installation.DatabaseFile))
 	if err != nil {
@@ -77,14 +77,14 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 	if err := unpackInto(ctx, draft, small, files); err != nil {
 		return err
 	}
-	// A crash before the last line leaves a database in which there is no installation, and a machine that remembers what it restored.
+	// A crash before the last line leaves a database without an installation, and a machine that has the restored checkpoint.
 	if err := keepOwn(ctx, draft, append(own, installation.CheckpointFile), c.Dir); err != nil {
 		return err
 	}
 	return storage.FinishCopy(ctx, from, to)
 }
 
-// sorted tells what of a backup stays the machine's own from what goes into the database beside the log.
+// sorted divides a backup's files: the machine's own, the small files for the database, and the archives.
 func sorted(m *Manifest) (own, small, archives []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		switch {
@@ -100,7 +100,7 @@ func sorted(m *Manifest) (own, small, archives []string) {
 	return own, small, archives
 }
 
-// keepOwn copies files of an unpacked backup into the machine's own folder.
+// keepOwn copies files of an unpacked backup into a folder of this machine.
 func keepOwn(ctx context.Context, draft string, names []string, dir string) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {

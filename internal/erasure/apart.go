@@ -19,8 +19,8 @@ import (
 	"jurat/jury"
 )
 
-// Disclose returns a copy of a record with what opens those of its members that are sealed apart: as far as that is
-// still kept here, and not at one of the withheld pointers.
+// Disclose returns a copy of a record with the disclosures of its members that are sealed apart. Members that are no longer kept, and those
+// at the withheld pointers, stay closed. It returns an error if a value is damaged.
 func (k *Keeper) Disclose(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error) {
 	disclosed := new(*r)
 	disclosed.Disclosures = nil
@@ -43,19 +43,20 @@ func (k *Keeper) Disclose(ctx context.Context, r *evidence.Record, withheld []st
 	return disclosed, nil
 }
 
-// A Keeper keeps what is sealed apart, and says what is. All its fields are required. It is safe for concurrent use.
+// A Keeper decides what is sealed apart, and keeps the values. All its fields are required. It is safe for concurrent use.
 type Keeper struct {
 	*Store
-	Files     filestore.Store                                                  // has the settings
-	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which nobody may act
+	Files     filestore.Store                                                  // holds the settings
+	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which no actor may act
 }
 
-// Apart lists what is to be sealed apart of a draft: what it names itself, which it must have, and what it has of its actor's
-// setting. What the actor sealed apart itself stays as it is.
+// Apart lists the members of a draft to seal apart: those that the draft names, which it must have, and those that its actor's setting
+// names and the draft has. Members that the actor sealed apart itself stay as they are. A verdict is never sealed apart: naming it returns
+// an *evidence.FieldError.
 func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
 	pointers := draft.Apart()
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return pointers, nil // what a jury or the operator does is for everybody to read
+		return pointers, nil // acts of a jury or of the operator are open to every reader
 	}
 	setting, err := k.SettingOf(ctx, draft.Actor())
 	if err != nil {
@@ -68,7 +69,7 @@ func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, er
 	apart := pointers
 	for _, pointer := range setting.Pointers {
 		if verdict && pointer == "/modified_response" {
-			continue // what counts is never withheld
+			continue // a verdict is never withheld
 		}
 		if draft.Has(pointer) && !slices.Contains(draft.SealedApart, pointer) {
 			apart = append(apart, pointer)
@@ -78,13 +79,13 @@ func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, er
 	return slices.Compact(apart), nil
 }
 
-// An Setting says which members of an actor's payloads are sealed apart without being asked for each time.
+// A Setting names the members of an actor's payloads that are always sealed apart.
 type Setting struct {
 	Actor    string   `json:"actor"`    // agent_id or reviewer_id
 	Pointers []string `json:"pointers"` // at least one, sorted
 }
 
-// SettingsFolder is where settings are.
+// SettingsFolder is the folder of settings in the file store.
 const SettingsFolder = "apart/settings"
 
 func (s *Setting) check() error {
@@ -105,14 +106,15 @@ func (s *Setting) check() error {
 	return nil
 }
 
-// apartSettingFile is named by digest, as actors choose their names. Each actor has a file of its own, so that of two
-// settings that are made at the same time none undoes the other.
+// apartSettingFile names an actor's file by a digest, because actors choose their names. Each actor has a file of its own, so that two
+// settings that are made at once do not overwrite each other.
 func apartSettingFile(actor string) string {
 	sum := sha256.Sum256([]byte(actor))
 	return path.Join(SettingsFolder, hex.EncodeToString(sum[:16])+".json")
 }
 
-// Set puts a setting in the place of the actor's earlier one. It holds for what is sealed from then on.
+// Set replaces an actor's setting. It holds for records that are sealed from then on. It returns an error if the setting is not valid, or
+// if the name is refused.
 func (k *Keeper) Set(ctx context.Context, s Setting) error {
 	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
 	if err := s.check(); err != nil {
@@ -131,7 +133,7 @@ func (k *Keeper) Set(ctx context.Context, s Setting) error {
 	return nil
 }
 
-// checkActor refuses a setting for an actor that seals nothing under its name: as an agent or as a reviewer.
+// checkActor returns an error if the name is refused to an agent and to a reviewer: such an actor seals nothing.
 func (k *Keeper) checkActor(ctx context.Context, name string) error {
 	if k.CheckName(ctx, evidence.RoleReviewer, name) == nil {
 		return nil
@@ -139,7 +141,7 @@ func (k *Keeper) checkActor(ctx context.Context, name string) error {
 	return k.CheckName(ctx, evidence.RoleAgent, name)
 }
 
-// Unset removes an actor's setting. What was sealed apart by it stays so.
+// Unset removes an actor's setting. Members that were sealed apart by it stay so. It returns an error if there is no setting.
 func (k *Keeper) Unset(ctx context.Context, actor string) error {
 	err := k.Files.Remove(ctx, apartSettingFile(actor))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +150,8 @@ func (k *Keeper) Unset(ctx context.Context, actor string) error {
 	return err
 }
 
-// SettingOf returns an actor's setting; without pointers if there is none. One that cannot be read is an error: what
-// should be sealed apart must not be sealed for everybody to read.
+// SettingOf returns an actor's setting, or one without pointers if there is none. If the setting is unreadable, it returns an error:
+// sealing must not go on with the member open to every reader.
 func (k *Keeper) SettingOf(ctx context.Context, actor string) (Setting, error) {
 	file := apartSettingFile(actor)
 	s, err := readSetting(ctx, k.Files, file)
@@ -176,13 +178,13 @@ func readSetting(ctx context.Context, files filestore.Store, file string) (s Set
 	return s, nil
 }
 
-// Settings lists every setting, by actor.
+// Settings returns every setting, sorted by actor.
 func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
 	var list []Setting
 	err := filestore.EachJSON(ctx, k.Files, SettingsFolder, func(file string) error {
 		s, err := readSetting(ctx, k.Files, file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has just been removed
+			return nil // another process has just removed it
 		}
 		list = append(list, s)
 		return err

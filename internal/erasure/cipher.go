@@ -10,7 +10,7 @@ import (
 
 const saltSize = 32
 
-// seal encrypts salt and value. The key is used for nothing else, ever.
+// seal encrypts salt and value. The key encrypts nothing else.
 func seal(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
 	if len(d.Salt) != saltSize {
 		return nil, errors.New("a salt has 32 bytes")
@@ -31,7 +31,7 @@ func open(key []byte, at place, ciphertext []byte) (evidence.Disclosure, error) 
 	}
 	plain, err := aead.Open(nil, nil, ciphertext, at.bound())
 	if err != nil {
-		return evidence.Disclosure{}, errors.New("value and key do not fit together")
+		return evidence.Disclosure{}, errors.New("the value does not open with its key")
 	}
 	if len(plain) <= saltSize {
 		return evidence.Disclosure{}, errors.New("there is no value in it")
@@ -47,7 +47,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// bound is what a value is bound to: copied to another member or record, it does not open.
+// bound returns the additional data that binds a value to its place. A value that is copied to another member or record does not open.
 func (at place) bound() []byte {
 	return []byte("jurat/apart/v1\x00" + at.record.String() + "\x00" + at.pointer)
 }

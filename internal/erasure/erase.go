@@ -15,49 +15,51 @@ import (
 	"jurat/internal/ledger"
 )
 
-// An Eraser destroys what opens members that are sealed apart. All its fields are required.
+// An Eraser destroys values that are sealed apart. All its fields are required.
 type Eraser struct {
 	Ledger    *ledger.Ledger
 	Operator  ledger.Operator // of the same ledger
 	Texts     *Store
-	Files     filestore.Store // has the intents
+	Files     filestore.Store // holds the intents
 	Now       func() time.Time
 	CheckHeld func(context.Context, *evidence.Record) error // returns an *archive.HeldError if a record is on hold
-	After     func(step string)                             // told when a step is done; tests crash there
+	After     func(step string)                             // called after each step; tests crash there
 }
 
-// An Order says what is to be destroyed, and why.
+// An Order says what to destroy, and why.
 type Order struct {
 	RecordID      string
-	Pointers      []string // to members that are sealed apart
-	Reason, By    string   // as the act will say, for everybody to read
-	DespiteQuotes bool     // although the text stands elsewhere, too
+	Pointers      []string // of members that are sealed apart
+	Reason, By    string   // as the act says it, for every reader of the log
+	DespiteQuotes bool     // erase even if the text also stands elsewhere
 	Progress      func(done, total int64)
 }
 
-// Erased says what became of an order.
+// Erased is the result of an order.
 type Erased struct {
-	Act      string            // record id of the act; "": there was nothing left to erase
-	Now      []string          // pointers of what was destroyed
-	Before   map[string]string // pointers of what had been destroyed before, and the act that says so; "": it has just been finished
-	TooShort []string          // pointers of texts that are too short to be looked for elsewhere
-	Quotes   []Quote           // where the text stands, too, and stays
+	Act      string            // the record id of the act; "": nothing was left to erase
+	Now      []string          // the pointers that this order destroyed
+	Before   map[string]string // the pointers that were destroyed before, and the act that says so; "": this call finished an interrupted erasure
+	TooShort []string          // the pointers of texts that are too short to search for
+	Quotes   []Quote           // the places where the text also stands, and stays
 }
 
-// QuotedError says that a text stands elsewhere, so that erasing it here does not make it go away.
+// QuotedError says that a text also stands elsewhere, so erasing it here does not remove it.
 type QuotedError struct{ Quotes []Quote }
 
 func (e *QuotedError) Error() string {
-	return fmt.Sprintf("the text stands in %d more places, which an erasure does not reach", len(e.Quotes))
+	return fmt.Sprintf("the text also stands in other places, which the erasure does not reach: %d", len(e.Quotes))
 }
 
-// Erase destroys what opens members of a record that are sealed apart, so that nobody can ever read them again. The
-// record, and every proof that rests on it, stays.
+// Erase destroys values of a record that are sealed apart, for ever. The record stays, and so does every proof about it.
 //
-// The order of steps is: the intent, durable; the act, sealed into the log if nothing in it holds the record by then; the keys; the values; the intent removed. A
-// crash after the first leaves an intent without an act: nothing was erased, and Erase goes on with it. A crash after
-// the act leaves an intent with an act: Open or Erase goes on with it. The act has the record id that the intent gives
-// it, and so is in the log once, however often and by however many processes it is tried.
+// The steps are: write the intent; seal the act, unless the record is on hold by then; destroy the keys; destroy the values; remove the
+// intent. A crash before the act leaves an intent without an act: nothing was erased, and Erase continues it. A crash after the act leaves
+// an intent with an act, and Open or Erase continues it. The intent fixes the act's record id. So the act is in the log once, even if
+// several processes try it several times.
+//
+// The errors include ErrNone, ErrElsewhere, *QuotedError, *archive.HeldError, *evidence.FieldError and those of the ledger. With a
+// *QuotedError the result names the quotes.
 func (e *Eraser) Erase(ctx context.Context, o Order) (*Erased, error) {
 	done, err := e.erase(ctx, o)
 	if err != nil {
@@ -68,7 +70,7 @@ func (e *Eraser) Erase(ctx context.Context, o Order) (*Erased, error) {
 
 func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 	if strings.TrimSpace(o.Reason) == "" || strings.TrimSpace(o.By) == "" {
-		return nil, errors.New("an erasure has a reason, and somebody who decided it")
+		return nil, errors.New("an erasure needs a reason and the name of the person who decided it")
 	}
 	record, err := e.Ledger.Record(ctx, o.RecordID)
 	if err != nil {
@@ -82,11 +84,11 @@ func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 		return nil, err
 	}
 	done := &Erased{Before: map[string]string{}}
-	if err := e.resume(ctx, record, done); err != nil { // what was begun and broken off comes first
+	if err := e.resume(ctx, record, done); err != nil { // an interrupted erasure is finished first
 		return nil, err
 	}
 	if len(done.Before) < len(pointers) {
-		if err := e.CheckHeld(ctx, record); err != nil { // that is asked again when the act is sealed; here it spares the search
+		if err := e.CheckHeld(ctx, record); err != nil { // sealing the act checks this again; checking it here saves the search
 			return nil, err
 		}
 	}
@@ -95,7 +97,7 @@ func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 		return nil, err
 	}
 	if search.holds(o.Reason) || search.holds(o.By) {
-		return nil, errors.New("the reason holds the text itself, and would stand in the log for ever")
+		return nil, errors.New("the reason contains the text itself, and the log keeps the reason for ever")
 	}
 	end, err := search.log(ctx, 0, o.Progress)
 	if err != nil {
@@ -107,7 +109,7 @@ func (e *Eraser) erase(ctx context.Context, o Order) (*Erased, error) {
 	return done, e.carryOut(ctx, o, record, pointers, search, end, done)
 }
 
-// erasable refuses what no erasure can reach.
+// erasable returns an error for pointers that an erasure cannot reach.
 func erasable(r *evidence.Record, pointers []string) error {
 	if len(pointers) == 0 {
 		return errors.New("no field is named")
@@ -124,7 +126,7 @@ func erasable(r *evidence.Record, pointers []string) error {
 	return nil
 }
 
-// carryOut erases what has not been erased yet.
+// carryOut erases the members that are not erased yet.
 func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record, pointers []string, search *search, end int64, done *Erased) error {
 	left := slices.DeleteFunc(slices.Clone(pointers), func(p string) bool { return search.erased[p] != "" })
 	if len(left) > 0 {
@@ -137,12 +139,12 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 			return err
 		}
 		missing := e.allKept(ctx, record, left)
-		// Whoever finished since the search has left an act behind where the search ended, before destroying anything.
+		// A process that finished an erasure since the search has added an act after the search's end, before it destroyed anything.
 		if _, err := search.log(ctx, end, nil); err != nil {
 			return e.drop(ctx, in, err)
 		}
 		if slices.ContainsFunc(left, func(p string) bool { return search.erased[p] != "" }) {
-			return e.drop(ctx, in, errors.New("somebody else has erased of it at the same time: try again"))
+			return e.drop(ctx, in, errors.New("another process has erased from this record at the same time: try again"))
 		}
 		if done.Quotes = search.quotes; len(done.Quotes) > 0 && !o.DespiteQuotes {
 			return e.drop(ctx, in, &QuotedError{Quotes: done.Quotes})
@@ -152,7 +154,7 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 		}
 		err = e.seal(ctx, in, record)
 		if mayBeSealed(err) {
-			return fmt.Errorf("%w; run it again to go on", err)
+			return fmt.Errorf("%w; run the command again to continue", err)
 		}
 		if err != nil {
 			return e.drop(ctx, in, err)
@@ -167,7 +169,7 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 		if act == "" {
 			continue
 		}
-		if err := e.Texts.Destroy(ctx, record.Digest, pointer); err != nil { // a backup may have brought it back
+		if err := e.Texts.Destroy(ctx, record.Digest, pointer); err != nil { // a restore from a backup may have brought it back
 			return err
 		}
 		done.Before[pointer] = act
@@ -175,18 +177,18 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 	return nil
 }
 
-// allKept refuses to say that something was destroyed which was not there.
+// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it.
 func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
 		_, err := e.Texts.Open(ctx, r.Digest, pointer)
-		if err != nil && !errors.Is(err, ErrDamaged) { // what is damaged for us is not for whoever can repair it
+		if err != nil && !errors.Is(err, ErrDamaged) { // someone may be able to repair a damaged value
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
 	}
 	return nil
 }
 
-// begin writes down what is about to happen, after what another process may have begun on the same record.
+// begin writes the intent. If another process has an intent for the same record, it returns errUnderWay.
 func (e *Eraser) begin(ctx context.Context, in intent) error {
 	if _, err := actOf(in); err != nil {
 		return err
@@ -199,19 +201,19 @@ func (e *Eraser) begin(ctx context.Context, in intent) error {
 	return err
 }
 
-// drop takes an intent back before its act is sealed.
+// drop removes an intent before its act is sealed. It returns why, and an error of the removal.
 func (e *Eraser) drop(ctx context.Context, in intent, why error) error {
-	// The intent must go even if why is that the caller has left.
+	// The intent must go even if the caller has cancelled.
 	return errors.Join(why, removeIntent(context.WithoutCancel(ctx), e.Files, in))
 }
 
-// mayBeSealed reports whether an act may be in the log all the same. Then its intent stays.
+// mayBeSealed reports whether the act may be in the log despite an error. In that case its intent stays.
 func mayBeSealed(err error) bool {
 	return errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate)
 }
 
-// seal puts the act into the log, unless it is there, or the record is on hold by then: of a hold and an erasure that one counts which is
-// first in the log. What was erased before it was held is destroyed, and what was held before is not erased.
+// seal puts the act into the log, unless it is there or the record is on hold. Of a hold and an erasure, the one that comes first in the
+// log counts. If the erasure comes first, the value is destroyed. If the hold comes first, it is not.
 func (e *Eraser) seal(ctx context.Context, in intent, record *evidence.Record) error {
 	act, err := actOf(in)
 	if err != nil {
@@ -228,9 +230,9 @@ func (e *Eraser) seal(ctx context.Context, in intent, record *evidence.Record) e
 	if errors.As(err, &held) {
 		is := e.isAct(ctx, in)
 		if is == nil {
-			return nil // it was held after the act
+			return nil // the hold came after the act
 		}
-		if !errors.Is(is, ledger.ErrNotFound) { // it may be in the log, before the hold
+		if !errors.Is(is, ledger.ErrNotFound) { // the act may be in the log, before the hold
 			return fmt.Errorf("%w: record %s, which is to be the act of erasure: looking for it: %w", ledger.ErrUnknown, in.Act, is)
 		}
 	}
@@ -252,8 +254,8 @@ func actOf(in intent) (evidence.Payload, error) {
 		Saw: []evidence.Digest{in.Record}}, in.body())
 }
 
-// isAct checks that the record which has the id of an intent's act is that act. It returns an error with
-// ledger.ErrNotFound in its chain if there is none.
+// isAct returns an error unless the record with the id of an intent's act is that act. If there is no such record, the error has
+// ledger.ErrNotFound in its chain.
 func (e *Eraser) isAct(ctx context.Context, in intent) error {
 	r, err := e.Ledger.Record(ctx, in.Act)
 	if err != nil {
@@ -269,9 +271,9 @@ func (e *Eraser) isAct(ctx context.Context, in intent) error {
 	return nil
 }
 
-// finish destroys what an act in the log says was destroyed. It can be called again after a crash anywhere in it.
+// finish destroys the values that an act in the log names. It can be repeated after a crash at any point.
 func (e *Eraser) finish(ctx context.Context, in intent) error {
-	ctx = context.WithoutCancel(ctx) // the act is in the log, and says that the values are destroyed
+	ctx = context.WithoutCancel(ctx) // the act in the log says that the values are destroyed, so cancelling must not stop this
 	for _, pointer := range in.Pointers {
 		if err := e.Texts.Destroy(ctx, in.Record, pointer); err != nil {
 			return err
@@ -285,13 +287,14 @@ func (e *Eraser) finish(ctx context.Context, in intent) error {
 	return nil
 }
 
-// resume goes on with an erasure of this record that was begun and broken off.
+// resume continues an interrupted erasure of this record.
 func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) error {
 	in, err := readIntent(ctx, e.Files, intentFile(r.Digest))
 	if in == nil || err != nil {
 		return err
 	}
-	// Whoever wrote this may have come second, and be about to take it back: what was erased is not erased by another act again.
+	// The process that wrote this intent may have come second, and be about to drop it. A second act must not erase what another act
+	// erased.
 	earlier := e.newSearch(r, in.Pointers)
 	if _, err := earlier.log(ctx, 0, nil); err != nil {
 		return err
@@ -311,7 +314,7 @@ func (e *Eraser) resume(ctx context.Context, r *evidence.Record, done *Erased) e
 	return e.finish(ctx, *in)
 }
 
-// Finish goes on with what was broken off after its act was sealed: the act says that it was done.
+// Finish continues erasures that were interrupted after their act was sealed. The act says that the values are destroyed.
 func (e *Eraser) Finish(ctx context.Context) error {
 	pending, err := readIntents(ctx, e.Files)
 	if err != nil {
@@ -320,7 +323,7 @@ func (e *Eraser) Finish(ctx context.Context) error {
 	for _, in := range pending {
 		err := e.isAct(ctx, in)
 		if errors.Is(err, ledger.ErrNotFound) {
-			continue // under way in another process, or broken off before it took effect
+			continue // in progress in another process, or interrupted before its act
 		}
 		if err == nil {
 			err = e.finish(ctx, in)

@@ -16,35 +16,35 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// A Fsck holds the disclosures against the log: every text that is sealed apart is there and the right one, or an act
-// says that it was erased, and then nothing of it is there.
+// A Fsck checks the disclosures against the log. Every value that is sealed apart must be kept and match its record. If an act says that it
+// was erased, nothing of it may be left.
 type Fsck struct {
 	texts *Store
 	files filestore.Store
 	store storage.Store
-	from  int64 // size of the log when the examination began
+	from  int64 // the size of the log when the examination began
 
-	mu      sync.Mutex         // held while one of the next two is read or written: records come from many goroutines
+	mu      sync.Mutex         // held while members or acts is read or written: Record is called by many goroutines
 	members map[string]*member // by the name of their files
-	acts    map[string]string  // by the name of what they erased: record ids, of several the first
+	acts    map[string]string  // by the name of the erased value: the act's record id; of several, the first
 
 	found []fsck.Damage
 }
 
-// A member is one that is sealed apart.
+// A member is one value that is sealed apart.
 type member struct {
-	id      string // of the record
+	id      string // the id of its record
 	pointer string
-	kept    error // why it cannot be disclosed; nil: it can
+	kept    error // why the value cannot be disclosed; nil: it can
 }
 
-// NewFsck begins an examination.
+// NewFsck begins an examination of the values that texts keeps.
 func NewFsck(ctx context.Context, texts *Store, files filestore.Store, store storage.Store) (*Fsck, error) {
 	head, err := store.Head(ctx)
 	return &Fsck{texts: texts, files: files, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
-// Record takes in a record of the log. Many may be taken in at once.
+// Record examines one record of the log. It is safe for concurrent use.
 func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
@@ -72,7 +72,7 @@ func (f *Fsck) erased(name, act string) {
 	}
 }
 
-// holds says why a member of a record cannot be disclosed.
+// holds returns an error if a member of a record cannot be disclosed.
 func (v *Store) holds(ctx context.Context, r *evidence.Record, pointer string) error {
 	d, err := v.Open(ctx, r.Digest, pointer)
 	if err != nil {
@@ -87,12 +87,12 @@ func (f *Fsck) report(kind fsck.Kind, id, detail string) {
 	f.found = append(f.found, fsck.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
 }
 
-// Run says what is wrong, when the whole log has been taken in.
+// Run returns the damage that it found. The caller has passed the whole log to Record first.
 func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err
 	}
-	files := map[string]string{} // one for each name
+	files := map[string]string{} // one file for each name
 	err := f.texts.List(ctx, func(file, name string) error {
 		if name == "" || f.members[name] == nil && f.acts[name] == "" {
 			f.report(fsck.DamageOrphan, "", file)
@@ -122,7 +122,7 @@ func (f *Fsck) member(m *member, act, file string) {
 	}
 }
 
-// meanwhile takes in what was appended while the log was examined: an erasure, say, of what was found to be gone.
+// meanwhile examines the records that were appended during the examination. One of them may be the act that erased a missing value.
 func (f *Fsck) meanwhile(ctx context.Context) error {
 	const page = 32
 	for {
@@ -133,7 +133,7 @@ func (f *Fsck) meanwhile(ctx context.Context) error {
 		for _, row := range rows {
 			r, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
 			if err != nil {
-				continue // which the next examination of the log names
+				continue // the next examination of the log reports this record
 			}
 			if err := f.Record(ctx, r); err != nil {
 				return err
@@ -143,7 +143,7 @@ func (f *Fsck) meanwhile(ctx context.Context) error {
 	}
 }
 
-// intents names erasures that were begun.
+// intents reports erasures that were begun and not finished.
 func (f *Fsck) intents(ctx context.Context) error {
 	pending, err := readIntents(ctx, f.files)
 	if err != nil {

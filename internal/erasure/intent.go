@@ -15,9 +15,9 @@ import (
 	"jurat/internal/filestore"
 )
 
-// An intent is an erasure that is under way. Each record has at most one.
+// An intent is an erasure in progress. Each record has at most one.
 type intent struct {
-	Act       string          `json:"act"` // the record id of the act, in the log or not yet
+	Act       string          `json:"act"` // the record id of the act, which is in the log or will be
 	By        string          `json:"by"`
 	Pointers  []string        `json:"pointers"`
 	Reason    string          `json:"reason"`
@@ -29,7 +29,7 @@ func (in *intent) body() operator.ErasureBody {
 	return operator.ErasureBody{By: in.By, Pointers: in.Pointers, Reason: in.Reason, Record: in.Record}
 }
 
-// IntentsFolder is where erasures are that are under way.
+// IntentsFolder is the folder of erasures in progress.
 const IntentsFolder = "apart/erasing"
 
 var errUnderWay = errors.New("an erasure of this record is under way in another process")
@@ -50,7 +50,7 @@ func createIntent(ctx context.Context, files filestore.Store, in intent) error {
 	return err
 }
 
-// readIntent returns nil if there is none.
+// readIntent returns nil if there is no intent.
 func readIntent(ctx context.Context, files filestore.Store, file string) (*intent, error) {
 	text, err := files.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func readIntent(ctx context.Context, files filestore.Store, file string) (*inten
 		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	if file != intentFile(in.Record) || len(in.Pointers) == 0 {
-		return nil, fmt.Errorf("reading %s: it is not named for the record that it is about, or names nothing of it", files.Where(file))
+		return nil, fmt.Errorf("reading %s: its name does not match its record, or it names no field", files.Where(file))
 	}
 	return in, nil
 }
@@ -72,7 +72,7 @@ func readIntent(ctx context.Context, files filestore.Store, file string) (*inten
 func readIntents(ctx context.Context, files filestore.Store) (list []intent, err error) {
 	err = filestore.EachJSON(ctx, files, IntentsFolder, func(file string) error {
 		in, err := readIntent(ctx, files, file)
-		if in != nil { // it may have been finished meanwhile
+		if in != nil { // another process may have finished it
 			list = append(list, *in)
 		}
 		return err
@@ -80,7 +80,7 @@ func readIntents(ctx context.Context, files filestore.Store) (list []intent, err
 	return list, err
 }
 
-// removeIntent removes an intent, unless another process has done so, which may have begun another erasure since.
+// removeIntent removes an intent, unless another process has removed it and perhaps begun another erasure.
 func removeIntent(ctx context.Context, files filestore.Store, in intent) error {
 	file := intentFile(in.Record)
 	now, err := readIntent(ctx, files, file)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// fileName is how the files of an entry are called.
+// fileName matches the names of an entry's files, without their extension.
 var fileName = regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`)
 
-// List calls found with where every file in the store is: with the Name of its entry, or with "" for one that is no
-// entry's, such as what a crash left half written.
+// List calls found for every file in the store, with its place and the Name of its entry. For a file that belongs to no entry, such as one
+// that a crash left half written, the name is "".
 func (v *Store) List(ctx context.Context, found func(file, name string) error) error {
 	return errors.Join(v.list(ctx, ValuesFolder, valueExtension, found), v.list(ctx, KeysFolder, keyExtension, found))
 }

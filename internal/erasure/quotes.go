@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// leastText is how many characters a text has at least that is looked for: a shorter one stands everywhere.
+	// leastText is the least number of characters of a text that is searched for. Shorter texts occur everywhere.
 	leastText = 8
-	// leastQuote is how many characters a text has at least that counts as a quotation if it stands in the one looked for.
+	// leastQuote is the least number of characters of a string that counts as a quotation if it is part of the text.
 	leastQuote = 16
 )
 
-// A Quote is a place where a text stands that is to be erased, or a part of it, and that the erasure does not reach.
+// A Quote is a place where the text that is to be erased, or a part of it, also stands, and that the erasure does not reach.
 type Quote struct {
 	RecordID string
 	Action   evidence.ActionType
 	Role     evidence.Role
 	Actor    string
 	Member   string // pointer to the member of the payload
-	Part     bool   // it is a part of the text
-	Reason   string // why it cannot be said whether the text stands there; "": it does
+	Part     bool   // it is only a part of the text
+	Reason   string // why the search could not read the place; "": the text stands there
 }
 
-// A search looks through the log for texts that are to be erased, and for acts that say that they were.
+// A search searches the log for the texts that are to be erased, and for acts that say that they were erased.
 type search struct {
 	texts    *Store
 	ledger   *ledger.Ledger
 	record   *evidence.Record
 	pointers []string
 	wanted   []string          // trimmed
-	erased   map[string]string // of the record: pointers that were erased, and the act that says so
+	erased   map[string]string // the record's erased pointers, and the act that erased each
 	quotes   []Quote
 }
 
@@ -48,7 +48,7 @@ func (e *Eraser) newSearch(r *evidence.Record, pointers []string) *search {
 	return &search{texts: e.Texts, ledger: e.Ledger, record: r, pointers: pointers, erased: map[string]string{}}
 }
 
-// values reads the texts that are to be looked for. Of what is gone already there is nothing to look for.
+// values reads the texts to search for. Texts that are already destroyed are skipped.
 func (s *search) values(ctx context.Context, done *Erased) error {
 	for _, pointer := range s.pointers {
 		d, err := s.texts.Open(ctx, s.record.Digest, pointer)
@@ -74,7 +74,7 @@ func (s *search) values(ctx context.Context, done *Erased) error {
 	return nil
 }
 
-// log reads the log from an index on, and returns where it ended.
+// log searches the log from an index on, and returns the index after the last record.
 func (s *search) log(ctx context.Context, from int64, progress func(done, total int64)) (int64, error) {
 	total, err := s.ledger.Size(ctx)
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *search) look(ctx context.Context, r *evidence.Record) error {
 	return nil
 }
 
-// said reports whether a member holds what somebody said, in which parts of a text count, too: in the others names
-// would, which stand in every text about whoever bears them.
+// said reports whether a member holds what an actor said. Only there do parts of a text count as quotations. Other members hold names,
+// which occur in every text about their bearers.
 func said(name string) bool {
 	return slices.Contains([]string{"prompt", "context", "response", "tools_used", "metadata", "modified_response", "changes"}, name)
 }
@@ -152,12 +152,12 @@ func (s *search) member(r *evidence.Record, pointer string, value jsontext.Value
 	}
 }
 
-// holds reports whether a text has one of those looked for in it.
+// holds reports whether a text contains one of the wanted texts.
 func (s *search) holds(text string) bool {
 	return slices.ContainsFunc(s.wanted, func(t string) bool { return strings.Contains(text, t) })
 }
 
-// isPart reports whether a text is a part of one of those looked for.
+// isPart reports whether a text is a part of one of the wanted texts.
 func (s *search) isPart(text string) bool {
 	text = strings.TrimSpace(text)
 	return utf8.RuneCountInString(text) >= leastQuote &&
@@ -172,14 +172,14 @@ func (s *search) add(r *evidence.Record, q Quote) {
 	}
 }
 
-// stringsIn iterates over the strings of a JSON value, whatever their escapes, the names of members included.
+// stringsIn iterates over the unescaped strings of a JSON value, member names included.
 func stringsIn(value jsontext.Value) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		dec := jsontext.NewDecoder(strings.NewReader(string(value)))
 		for {
 			token, err := dec.ReadToken()
 			if err != nil {
-				return // the end: values of a record are well-formed
+				return // the end; the values of a record are well-formed
 			}
 			if token.Kind() == '"' && !yield(token.String()) {
 				return

@@ -19,26 +19,26 @@ import (
 )
 
 var (
-	// ErrNone says that nothing is kept of a member: it was destroyed or lost.
-	ErrNone = errors.New("its value is not kept here any more")
-	// ErrElsewhere says that the actor sealed the member apart before sending it: its value was never here.
-	ErrElsewhere = errors.New("its value was never here: the actor sealed it apart itself, and has it")
-	// ErrDamaged says that what is kept is not what was put there.
+	// ErrNone says that the store has no value for a member: it was destroyed or lost.
+	ErrNone = errors.New("its value is no longer kept here")
+	// ErrElsewhere says that the actor sealed the member apart before sending it, so the store never had its value.
+	ErrElsewhere = errors.New("its value was never here: the actor sealed it apart and keeps it")
+	// ErrDamaged says that a kept value was changed since it was stored.
 	ErrDamaged = errors.New("its value is damaged or was tampered with")
 )
 
-// NewStore returns the disclosures of an installation.
+// NewStore returns the store of an installation's disclosures.
 func NewStore(files filestore.Store) *Store { return &Store{files: files} }
 
-// A Store is two folders in an installation's file store. It is safe for concurrent use, also by several processes.
+// A Store is two folders in an installation's file store. It is safe for concurrent use, even by several processes.
 type Store struct {
 	files filestore.Store
 
-	// After is told of each step of Destroy when it is done; nil: nobody is. Tests crash there.
+	// After is called after each step of Destroy; nil: it is not called. Tests crash there.
 	After func(step string)
 }
 
-// The folders below the file store, for whoever copies them.
+// The folders of a Store in the file store. Package backup copies them.
 const (
 	ValuesFolder = "apart/values"
 	KeysFolder   = "apart-keys"
@@ -49,22 +49,22 @@ const (
 	keyExtension   = ".key"
 	keySize        = 32
 
-	// maxMembers bounds how many files an actor can have made with one record.
+	// maxMembers limits how many files one record can create.
 	maxMembers = 256
 )
 
-// destroyed is what a key is overwritten with before its file is removed.
+// destroyed overwrites a key before its file is removed.
 var destroyed = make([]byte, keySize)
 
-// entry is a value as it is written.
+// An entry is the content of a value's file.
 type entry struct {
-	Ciphertext []byte          `json:"ciphertext,omitempty"` // nonce, encrypted salt and value, tag; none: the value is elsewhere
+	Ciphertext []byte          `json:"ciphertext,omitempty"` // nonce, encrypted salt and value, tag; missing: the actor keeps the value
 	Pointer    string          `json:"pointer"`
 	Record     evidence.Digest `json:"record"`
 }
 
-// Keep stores what a record discloses, durably. Of a member that is sealed apart and not disclosed it notes that its
-// value is elsewhere, so that it does not pass for lost. Such a note can be made again.
+// Keep durably stores the values that a record discloses. For a member that is sealed apart and not disclosed, it stores a note that the
+// actor keeps the value, so that fsck does not report it as lost. Storing the note twice is not an error.
 func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	if n := len(record.Payload.SealedApart); n > maxMembers {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
@@ -89,7 +89,7 @@ func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	return nil
 }
 
-// write makes the two files. A crash between them leaves a value that nobody can read.
+// write writes the two files. A crash between them leaves a value without its key, which is unreadable.
 func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error {
 	text, err := json.Marshal(e, json.Deterministic(true))
 	if err != nil {
@@ -97,7 +97,7 @@ func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error 
 	}
 	err = v.files.Create(ctx, at.value, append(text, '\n'))
 	if key == nil && errors.Is(err, fs.ErrExist) {
-		return nil // noted before, by another process or before a crash
+		return nil // another process, or this one before a crash, has stored the note
 	}
 	if err != nil || key == nil {
 		return err
@@ -105,7 +105,7 @@ func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error 
 	return v.files.Create(ctx, at.key, key)
 }
 
-// Forget takes away what was kept for a record that did not get into the log.
+// Forget destroys the values of a record that the log did not accept.
 func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 	var errs []error
 	for _, pointer := range record.Payload.SealedApart {
@@ -114,8 +114,7 @@ func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 	return errors.Join(errs...)
 }
 
-// Open returns what opens a member of a record. Errors have ErrNone, ErrElsewhere or ErrDamaged in their chain where
-// that is the reason.
+// Open returns the disclosure of a member of a record. The errors include ErrNone, ErrElsewhere and ErrDamaged.
 func (v *Store) Open(ctx context.Context, record evidence.Digest, pointer string) (evidence.Disclosure, error) {
 	at := placeOf(record, pointer)
 	e, err := v.entry(ctx, at)
@@ -155,7 +154,7 @@ func (v *Store) entry(ctx context.Context, at place) (*entry, error) {
 	return e, nil
 }
 
-// key reads a key. One that was overwritten is none: a crash kept its file from being removed.
+// key reads a key. If the key was overwritten, but a crash prevented the removal of its file, key returns ErrNone.
 func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
 	key, err := v.files.Read(ctx, file)
 	switch {
@@ -171,8 +170,8 @@ func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
 	return key, nil
 }
 
-// Destroy makes a value unreadable for ever, here and in every copy of it. What is destroyed already stays so: it can be
-// called again after a crash at any step, each of which leaves less than the one before.
+// Destroy makes a value unreadable for ever, here and in every copy that lacks the key. It can be repeated after a crash at any step: each
+// step leaves less than the one before.
 func (v *Store) Destroy(ctx context.Context, record evidence.Digest, pointer string) error {
 	at := placeOf(record, pointer)
 	if err := v.files.Overwrite(ctx, at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -183,7 +182,7 @@ func (v *Store) Destroy(ctx context.Context, record evidence.Digest, pointer str
 		return fmt.Errorf("destroying key: %w", err)
 	}
 	v.after("key removed")
-	// From here on what is left is noise.
+	// From here on, what remains is unreadable.
 	if err := v.remove(ctx, at.value); err != nil {
 		return fmt.Errorf("removing value: %w", err)
 	}
@@ -197,7 +196,7 @@ func (v *Store) after(step string) {
 	}
 }
 
-// remove takes a file away. That it is gone already is as good.
+// remove removes a file. A file that is gone already is not an error.
 func (v *Store) remove(ctx context.Context, file string) error {
 	if err := v.files.Remove(ctx, file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -205,11 +204,11 @@ func (v *Store) remove(ctx context.Context, file string) error {
 	return nil
 }
 
-// A place is where a member of a record is kept.
+// A place says where a member of a record is kept.
 type place struct {
 	record     evidence.Digest
 	pointer    string
-	value, key string // names of files
+	value, key string // file names
 }
 
 func placeOf(record evidence.Digest, pointer string) place {
@@ -219,7 +218,7 @@ func placeOf(record evidence.Digest, pointer string) place {
 		value: path.Join(ValuesFolder, shard, base+valueExtension), key: path.Join(KeysFolder, shard, base+keyExtension)}
 }
 
-// Name is how the files of a member of a record are called, without what comes after the point.
+// Name returns the name of the files of a member of a record, without the extension.
 func Name(record evidence.Digest, pointer string) string {
 	member := sha256.Sum256([]byte(pointer))
 	return hex.EncodeToString(record[:]) + "-" + hex.EncodeToString(member[:8])

@@ -234,7 +234,7 @@ func TestEraseRefuses(t *testing.T) {
 		"no such record":                   {erasure.Order{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
 		"no reason":                        {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
 		"the text as the reason": {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
-			nil, "the reason holds the text"},
+			nil, "the reason contains the text"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
