@@ -373,7 +373,7 @@ func TestMonitorCatches(t *testing.T) {
 	oneHash.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(0, 4)))
 	oneNode.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(8, 0)))
 
-	const convicts = "they convict the log"
+	const convicts = "They convict the log"
 	for _, test := range []struct {
 		name    string
 		log     watchedLog
@@ -400,7 +400,7 @@ func TestMonitorCatches(t *testing.T) {
 		}, "entry 0 does not hash to its leaf", "nothing against the log", 0, "", nil},
 		{"a checkpoint that nobody signed", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/checkpoint", func(doc []byte) []byte { return bytes.Replace(doc, []byte("\n30"), []byte("\n31"), 1) })
-		}, "ALARM: FOREIGN", "nothing: what the log's key has not signed, anybody can have made", 1, "", nil},
+		}, "ALARM: FOREIGN", "nothing: what the log's key has not signed, anyone can have made", 1, "", nil},
 	} {
 		w.serve(t.Context(), test.log)
 		if test.change != nil {
@@ -448,7 +448,7 @@ func TestForkOfAPowerOfTwo(t *testing.T) {
 	w.look("first", 0, "has 4 entries")
 	w.serve(t.Context(), forked)
 	w.look("forked", 1, "ALARM: FORK")
-	w.others("forked", "they convict the log", 1, "the first 4 of the 9 entries have another root")
+	w.others("forked", "They convict the log", 1, "the first 4 of the 9 entries have another root")
 }
 
 // TestMemoryOfAMonitor: only where there is no file is it the first look. A monitor whose memory is taken from it says so, and looks at nothing.

@@ -16,28 +16,29 @@ import (
 	"jurat/evidence/operator"
 )
 
-// ErrUnavailable says that a witness did not answer as it should.
-var ErrUnavailable = errors.New("the witness does not answer as it should")
+// ErrUnavailable says that a witness did not answer, or not as the protocol demands.
+var ErrUnavailable = errors.New("the witness gave no valid answer")
 
-// A Remote is a witness that a log asks. It is safe for concurrent use.
+// A Remote is a client of one witness. It is safe for concurrent use.
 type Remote struct {
 	Key *operator.Witness
 
 	url  string
 	http *http.Client
 
-	mu    sync.Mutex // while it is held, nobody else reads or changes what follows
-	knows int64      // the size that the witness was last heard to know
+	mu    sync.Mutex // held while knows is read or changed
+	knows int64      // the size that the witness knows, by its last answer
 }
 
-// NewRemote makes a Remote of a witness's submission prefix and its key.
+// NewRemote makes a Remote. prefix is the witness's submission prefix. It returns an error unless prefix is an https URL, or an http URL in
+// a private network.
 func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remote, error) {
 	u, err := url.Parse(prefix)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("witness: %q: want https://, a host and perhaps a path", prefix)
+		return nil, fmt.Errorf("witness: %q: want https://, a host and optionally a path", prefix)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback() && !ip.IsPrivate()) {
-		return nil, fmt.Errorf("witness: %q: want https, but for a witness in one's own network", prefix)
+		return nil, fmt.Errorf("witness: %q: want https; http is only for witnesses in a private network", prefix)
 	}
 	if client == nil {
 		client = http.DefaultClient
@@ -45,8 +46,9 @@ func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remo
 	return &Remote{Key: key, url: strings.TrimRight(prefix, "/") + "/add-checkpoint", http: client}, nil
 }
 
-// Ask has the witness cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the witness
-// knows more of the log than the checkpoint covers, or something else.
+// Ask asks the witness to cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the
+// witness knows more of the log than the checkpoint covers, or another history. Other errors include ErrUnavailable, ErrUnknownLog,
+// ErrSignature and ErrProof.
 func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(ctx context.Context, old, size int64) ([]tlog.Hash, error)) (operator.Cosignature, error) {
 	old := r.known(size)
 	for attempt := 0; ; attempt++ {
@@ -57,7 +59,7 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
 		var conflict *ConflictError
 		if errors.As(err, &conflict) && conflict.Size <= size && conflict.Size != old && attempt < 2 {
-			old = conflict.Size // now it is known, unless another node asks at the same time
+			old = conflict.Size // now the size is known, unless another node asks at the same time
 			continue
 		}
 		if err != nil {
@@ -86,7 +88,7 @@ func (r *Remote) learn(size int64) {
 	r.knows = size
 }
 
-// check holds what the witness has sent against its key. Lines of others are dropped.
+// check verifies the witness's answer against its key. It drops lines of other signers.
 func (r *Remote) check(signed, lines string) (operator.Cosignature, error) {
 	text, _, _ := strings.Cut(signed, "\n\n")
 	found, err := operator.Cosignatures(text+"\n\n"+lines, r.Key)
@@ -124,14 +126,14 @@ func (r *Remote) post(ctx context.Context, request Request) (string, error) {
 		}
 		return "", says(&ConflictError{Size: size, Forked: size == request.Old})
 	case http.StatusNotFound:
-		return "", says(fmt.Errorf("%w: it has not been told of this log", ErrUnknownLog))
+		return "", says(fmt.Errorf("%w: the witness does not know this log", ErrUnknownLog))
 	case http.StatusForbidden:
-		return "", says(fmt.Errorf("%w: it was told of another key of this log", ErrSignature))
+		return "", says(fmt.Errorf("%w: the witness knows another key of this log", ErrSignature))
 	case http.StatusUnprocessableEntity:
-		return "", says(fmt.Errorf("%w: it has seen another history", ErrProof))
+		return "", says(fmt.Errorf("%w: the witness has seen another history", ErrProof))
 	}
 	return "", fmt.Errorf("%w: status %d", ErrUnavailable, answer.StatusCode)
 }
 
-// says marks what rests on the witness's word alone: its answers to what it refuses are not signed.
+// says marks an error that rests on the witness's word alone: a witness does not sign its refusals.
 func says(err error) error { return fmt.Errorf("the witness says, without proof: %w", err) }

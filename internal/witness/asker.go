@@ -18,12 +18,12 @@ import (
 	"jurat/internal/ledger"
 )
 
-// SettingsFile is where the settings are.
+// SettingsFile is the file of the settings in the file store.
 const SettingsFile = "witnesses.json"
 
 const cosignedFile = "cosigned"
 
-// A CosignedFile keeps the last checkpoint that witnesses have cosigned. Where many machines share a log, they share the file.
+// A CosignedFile stores the last checkpoint that witnesses have cosigned. Machines that share a log share the file.
 type CosignedFile struct{ Files filestore.Store }
 
 // Load implements ledger.Published.
@@ -46,22 +46,22 @@ func (n CosignedFile) Store(ctx context.Context, checkpoint string) error {
 	return n.Files.Replace(ctx, cosignedFile, []byte(checkpoint))
 }
 
-// askTime is how long a witness may take to answer. Nobody who seals waits for one.
+// askTime is how long a witness may take to answer. Sealing never waits for it.
 const askTime = 5 * time.Second
 
 // Settings are the witnesses that are asked to cosign a log's checkpoints.
 type Settings struct {
-	Quorum int       `json:"quorum"` // how many of them make a checkpoint count; goes into the trust file
+	Quorum int       `json:"quorum"` // how many of them must cosign a checkpoint; copied into the trust file
 	List   []Address `json:"witnesses"`
 }
 
-// An Address is where a witness is asked, and the key by which it signs.
+// An Address is a witness's URL and key.
 type Address struct {
-	URL string `json:"url"` // its submission prefix
-	Key string `json:"key"` // its verifier key, as C2SP tlog-cosignature has it
+	URL string `json:"url"` // the submission prefix
+	Key string `json:"key"` // the verifier key, in the form of C2SP tlog-cosignature
 }
 
-// Name is the witness's, as its key has it.
+// Name returns the witness's name from its key.
 func (w *Address) Name() string {
 	key, err := operator.ParseWitness(w.Key)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Address) Name() string {
 	return key.Name()
 }
 
-// ReadSettings returns the witnesses that are asked. Without a file there are none.
+// ReadSettings returns the witnesses that are asked. If there is no file, there are none.
 func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error) {
 	w := new(Settings)
 	text, err := files.Read(ctx, SettingsFile)
@@ -90,23 +90,24 @@ func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error)
 type Asker struct {
 	Files  filestore.Store
 	Ledger *ledger.Ledger
-	Log    note.Verifier // of the log's checkpoints
+	Log    note.Verifier // verifies the log's checkpoints
 	Now    func() time.Time
-	Check  func(context.Context, *Settings) error // refuses witnesses that a trust file cannot demand
+	Check  func(context.Context, *Settings) error // returns an error for witnesses that a trust file cannot demand
 
-	mu      sync.Mutex // while it is held, nobody else in this process asks witnesses
+	mu      sync.Mutex // held while witnesses are asked, so that this process asks once at a time
 	remotes map[Address]*Remote
 }
 
 // Settings returns the witnesses that are asked.
 func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSettings(ctx, a.Files) }
 
-// Add has a witness asked from now on. With a quorum of 0 more than half of all are demanded.
+// Add adds a witness, which is asked from now on. With quorum 0, more than half of all witnesses must cosign. It returns an error if the
+// URL or key is taken or not valid.
 func (a *Asker) Add(ctx context.Context, w Address, quorum int) error {
 	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
 		for _, other := range list {
 			if other.URL == w.URL || other.Key == w.Key {
-				return nil, fmt.Errorf("there is one with this URL or key already: %s, %s", other.Name(), other.URL)
+				return nil, fmt.Errorf("another witness has this URL or key: %s, %s", other.Name(), other.URL)
 			}
 		}
 		return append(list, w), nil
@@ -116,12 +117,12 @@ func (a *Asker) Add(ctx context.Context, w Address, quorum int) error {
 	return nil
 }
 
-// Remove has the witness with this name or URL asked no more.
+// Remove removes the witness with this name or URL. It returns an error if there is none.
 func (a *Asker) Remove(ctx context.Context, name string, quorum int) error {
 	if err := a.change(ctx, quorum, func(list []Address) ([]Address, error) {
 		left := slices.DeleteFunc(slices.Clone(list), func(w Address) bool { return w.Name() == name || w.URL == name })
 		if len(left) == len(list) {
-			return nil, fmt.Errorf("there is none with the name or URL %q", name)
+			return nil, fmt.Errorf("no witness has the name or URL %q", name)
 		}
 		return left, nil
 	}); err != nil {
@@ -130,7 +131,7 @@ func (a *Asker) Remove(ctx context.Context, name string, quorum int) error {
 	return nil
 }
 
-// change stores the list that next makes of the present one, if a trust file can demand it and its witnesses can be asked.
+// change stores the list that next returns for the present one, if a trust file can demand it and its witnesses can be asked.
 func (a *Asker) change(ctx context.Context, quorum int, next func([]Address) ([]Address, error)) error {
 	now, err := a.Settings(ctx)
 	if err != nil {
@@ -184,7 +185,7 @@ func (w *Settings) remotes() ([]*Remote, error) {
 	return remotes, nil
 }
 
-// remote returns the one that was asked before, if there is one: it knows what the witness knows. The lock is held.
+// remote returns the Remote that was used before, if there is one, since it knows what the witness knows. The caller holds the lock.
 func (a *Asker) remote(w Address, fresh *Remote) *Remote {
 	if known := a.remotes[w]; known != nil {
 		return known
@@ -196,22 +197,22 @@ func (a *Asker) remote(w Address, fresh *Remote) *Remote {
 	return fresh
 }
 
-// A Cosigning is what came of having witnesses cosign a checkpoint.
+// A Cosigning is the result of asking witnesses to cosign a checkpoint.
 type Cosigning struct {
-	Checkpoint string // with what they have said
-	Size       int64  // of the tree that it covers
+	Checkpoint string // with the witnesses' lines
+	Size       int64  // the size of its tree
 	Quorum     int
-	Answers    []Answer // of all witnesses
+	Answers    []Answer // one for each witness
 }
 
-// An Answer is what one witness has said.
+// An Answer is one witness's answer.
 type Answer struct {
 	Address
-	At  time.Time // when it has cosigned; zero: it has not
-	Err error     // why not
+	At  time.Time // when the witness cosigned; zero: it did not
+	Err error     // why it did not
 }
 
-// Cosigned is how many have.
+// Cosigned returns the number of witnesses that cosigned.
 func (c *Cosigning) Cosigned() int {
 	n := 0
 	for _, a := range c.Answers {
@@ -222,15 +223,15 @@ func (c *Cosigning) Cosigned() int {
 	return n
 }
 
-// Met reports whether the checkpoint counts.
+// Met reports whether enough witnesses cosigned.
 func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 
-// Cosign has those witnesses cosign a checkpoint over all that is in the log that have not, and keeps what they say. It takes no longer
-// than a witness may, and nobody who seals waits for it. Without witnesses there is nothing to do, and it returns nil.
+// Cosign asks the witnesses to cosign a checkpoint over the whole log, unless they have, and stores their answers. It takes at most as long
+// as one witness may take, and sealing does not wait for it. If no witnesses are configured, Cosign returns nil.
 func (a *Asker) Cosign(ctx context.Context) (*Cosigning, error) {
 	c, err := a.cosign(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("having the checkpoint cosigned: %w", err)
+		return nil, fmt.Errorf("asking witnesses to cosign the checkpoint: %w", err)
 	}
 	return c, nil
 }
@@ -258,7 +259,7 @@ func (a *Asker) cosign(ctx context.Context) (*Cosigning, error) {
 	return c, a.keep(ctx, c, settings)
 }
 
-// ask asks all at the same time who have not cosigned, and adds what they say.
+// ask asks all witnesses that have not cosigned, at the same time, and adds their lines.
 func (a *Asker) ask(ctx context.Context, c *Cosigning, settings *Settings) error {
 	keys, err := settings.keys()
 	if err != nil {
@@ -301,13 +302,13 @@ func (a *Asker) ask(ctx context.Context, c *Cosigning, settings *Settings) error
 	return ctx.Err()
 }
 
-// MaxAhead is how far two clocks may be apart, a witness's, an actor's or an authority's and the installation's. Readers count nothing
-// that says more.
+// MaxAhead is the largest accepted difference between the installation's clock and another one: a witness's, an actor's or an authority's.
+// Readers do not count a time that is further ahead.
 const MaxAhead = 5 * time.Minute
 
 func (a *Asker) notAhead(c operator.Cosignature) error {
 	if now := a.Now(); c.IsAfter(now.Add(MaxAhead)) {
-		return fmt.Errorf("%w: it has cosigned at %s, and here it is %s: one of the two clocks is wrong", ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: it cosigned at %s, but it is %s here: one of the two clocks is wrong", ErrUnavailable, c.Stated(), now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -315,7 +316,7 @@ func (a *Asker) notAhead(c operator.Cosignature) error {
 // ErrNotCosigned says that fewer witnesses have cosigned a checkpoint than the log's trust file demands.
 var ErrNotCosigned = errors.New("too few witnesses have cosigned the checkpoint")
 
-// Counts says why a checkpoint does not count for readers who demand the log's witnesses.
+// Counts returns ErrNotCosigned if a checkpoint does not count for readers who demand the log's witnesses.
 func (a *Asker) Counts(ctx context.Context, checkpoint string) error {
 	settings, err := a.Settings(ctx)
 	if err != nil {
@@ -335,7 +336,7 @@ func (a *Asker) Counts(ctx context.Context, checkpoint string) error {
 	return nil
 }
 
-// keep keeps what witnesses have said, unless what is kept already counts and this does not, or is of a larger tree.
+// keep stores a cosigned checkpoint. It does not replace one of a larger tree, nor one with more cosignatures by one with too few.
 func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) error {
 	kept, err := a.LastCosigned(ctx)
 	if err != nil {
@@ -347,8 +348,8 @@ func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) erro
 	return a.Ledger.KeepCosigned(ctx, c.Checkpoint)
 }
 
-// LastCosigned is the checkpoint that is given out, with what witnesses have said of it; nil: there are no witnesses, or they have
-// never said anything.
+// LastCosigned returns the checkpoint that is published, with the witnesses' answers. It returns nil if no witnesses are configured, or if
+// they never answered.
 func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
@@ -383,8 +384,8 @@ func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 
 var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 
-// Published is the checkpoint that is given out: the last one that witnesses have cosigned, and where there is none one over all that
-// is in the log. Where the log cannot be written, it is the last one that was given out.
+// Published returns the checkpoint that the log publishes: the last one that witnesses cosigned, or else one over the whole log. If the log
+// cannot be written, it returns the last one that was published.
 func (a *Asker) Published(ctx context.Context) (string, error) {
 	kept, err := a.LastCosigned(ctx)
 	if err != nil || kept != nil {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// maxLogged is how much of one refusal goes to the log, in bytes: anybody can have the witness refuse, as often as he likes.
+// maxLogged is how many bytes of one refusal are logged: any caller can cause refusals without limit.
 const maxLogged = 1 << 10
 
-// Handler answers add-checkpoint, and nothing else that changes anything. What it refuses and why goes to the log, with what a log's
-// own key signed: two checkpoints that a log has signed of one size, with different roots, are evidence against that log.
+// Handler serves add-checkpoint, /healthz and /key. It logs each refusal and its reason, together with what the log's own key signed. Two
+// checkpoints of one size with different roots, both signed by a log, are evidence against that log.
 func (w *Witness) Handler(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /add-checkpoint", func(out http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func (w *Witness) Handler(log *slog.Logger) http.Handler {
 		}
 		out.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		out.Header().Set("Cache-Control", "no-store")
-		_, _ = io.WriteString(out, line) // who has gone asks again
+		_, _ = io.WriteString(out, line) // a caller who has gone can ask again
 	})
 	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, "ok\n") })
 	mux.HandleFunc("GET /key", func(out http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(out, w.key.String()) })
@@ -46,7 +46,7 @@ func (w *Witness) add(r *http.Request, body string) (string, error) {
 	return w.AddCheckpoint(r.Context(), request)
 }
 
-// statuses are those of C2SP tlog-witness.
+// statuses are the HTTP statuses that C2SP tlog-witness assigns to errors.
 var statuses = []struct {
 	is     error
 	status int
@@ -72,7 +72,7 @@ func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Log
 	}
 	for _, s := range statuses {
 		if errors.Is(err, s.is) {
-			if s.is == ErrProof { // the log has signed the checkpoint, so it is worth keeping, though anybody may have sent a false proof with it
+			if s.is == ErrProof { // the log signed this checkpoint, so it is kept, although anyone may have sent it with a false proof
 				log.Error("not cosigned", "why", clip(err.Error()), "signed", w.evidenceIn(body))
 			} else {
 				log.Info("not cosigned", "why", clip(err.Error()))
@@ -85,7 +85,7 @@ func (w *Witness) refuse(out http.ResponseWriter, r *http.Request, log *slog.Log
 	http.Error(out, "the witness failed", http.StatusInternalServerError)
 }
 
-// evidenceIn is of a request what a key signed that is known for its log: the checkpoint without what others put beside it.
+// evidenceIn returns the part of a request that a known key of the log signed: the checkpoint without other signatures.
 func (w *Witness) evidenceIn(body string) string {
 	request, err := ParseRequest(body)
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *Witness) evidenceIn(body string) string {
 	return clip(string(signed))
 }
 
-// clip cuts off what is more than goes to the log.
+// clip cuts a text to the length that is logged.
 func clip(text string) string {
 	if len(text) <= maxLogged {
 		return text

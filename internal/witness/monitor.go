@@ -15,63 +15,63 @@ import (
 	"jurat/verify/trust"
 )
 
-// Kind says what a log has done.
+// Kind is what a log has done wrong.
 type Kind string
 
 const (
-	Fork       Kind = "fork"       // it has signed two histories
-	Shrink     Kind = "shrink"     // it shows less than it had
-	Rewritten  Kind = "rewritten"  // what it serves is not what it signed
-	Foreign    Kind = "foreign"    // another answers in its place, or its signature is false
-	Impossible Kind = "impossible" // its key has signed what no log can have
-	Flood      Kind = "flood"      // it says that it has grown by more than anybody can read
+	Fork       Kind = "fork"       // the log's key signed two histories
+	Shrink     Kind = "shrink"     // the log shows less than before
+	Rewritten  Kind = "rewritten"  // the log serves data that does not match its checkpoint
+	Foreign    Kind = "foreign"    // another server answers in its place, or a signature is false
+	Impossible Kind = "impossible" // the log's key signed what no log can have
+	Flood      Kind = "flood"      // the log says that it has grown by more than a monitor can read
 )
 
-// Meaning says what that means, to people.
+// Meaning explains the kind to people.
 func (k Kind) Meaning() string {
 	return map[Kind]string{
-		Fork:       "the key of the log has signed two histories that exclude each other: who is shown one is not shown the other",
-		Shrink:     "the log shows an earlier state than it had: it came back from a backup or dropped its end, or somebody between passes off an old answer",
-		Rewritten:  "what is served does not hash to what the log's key has signed: the log has changed it or lost it, or somebody between has",
-		Flood:      "what it has signed cannot be read in a reasonable time, and meanwhile nobody would see what else it does: a log can sign any number of equal entries in a moment",
-		Impossible: "the log's key has signed what no log can have, so it was misused or stolen, or the log's program is broken",
-		Foreign:    "what answers is not the log whose key was given, or passes off what this key, or a witness's, has not signed",
+		Fork:       "the log's key has signed two histories that exclude each other: a reader of one is not shown the other",
+		Shrink:     "the log shows an earlier state than before: it was restored from a backup or dropped its end, or a server in between gives an old answer",
+		Rewritten:  "the data does not hash to what the log's key has signed: the log, or a server in between, has changed or lost it",
+		Flood:      "what the log has signed is too much to read in a reasonable time, and meanwhile the monitor would see nothing else: a log can sign any number of equal entries in a moment",
+		Impossible: "the log's key has signed what no log can have: the key was misused or stolen, or the log's program has a fault",
+		Foreign:    "the server is not the log whose key was given, or it serves what neither this key nor the named witness has signed",
 	}[k]
 }
 
-// An Alarm is what a log must never do, and what shows it.
+// An Alarm says what a log did that it must never do, and holds the evidence. It is an error.
 type Alarm struct {
 	Kind   Kind
 	Reason string
 	Old    string                // the checkpoint that was seen before; "": none
-	New    string                // the one that was seen now; "": none that could be read
+	New    string                // the checkpoint that was seen now; "": none was readable
 	Proof  *operator.Consistency // of a fork between two sizes: from tiles under New, it leads to another root than Old's (operator.ErrFork)
 	Served *tiles.InconsistentError
 }
 
 func (a *Alarm) Error() string { return fmt.Sprintf("%s: %s", a.Kind, a.Reason) }
 
-// ToOthers says what Old, New, Proof and Served prove to somebody who knows the log's key and does not believe the monitor. Only what the
-// key has signed does: whatever else there is, anybody can have written.
+// ToOthers says what Old, New, Proof and Served prove to a reader who knows the log's key and does not trust the monitor. Only what the key
+// has signed proves anything: the rest could come from anyone.
 func (a *Alarm) ToOthers() string {
 	switch {
 	case a.Kind == Fork && a.Old == "", a.Kind == Impossible:
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Fork:
-		return "that the log's key has signed both checkpoints, and that no log can have both. Whoever hands them over, and whenever they were shown: they convict the log"
+		return "that the log's key has signed both checkpoints, and that no log can have both. They convict the log, whoever hands them over and whenever they were shown"
 	case a.Kind == Shrink:
-		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that still has all that it had can show it, to anybody who asks for a consistency proof between the two"
+		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that has lost nothing can prove it with a consistency proof between the two"
 	case a.Kind == Flood:
 		return "that the log's key has signed that it has so many entries"
 	case a.Kind == Rewritten && a.Served != nil && a.Served.Served == nil && a.New != "":
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Rewritten && a.New != "":
-		return "what the log's key has signed, and nothing against the log: nobody has signed what was served, so anybody can have made it. As long as it is served, others see it by looking themselves"
+		return "what the log's key has signed, and nothing against the log: what was served is not signed, so anyone can have made it. As long as it is served, others can see it themselves"
 	}
-	return "nothing: what the log's key has not signed, anybody can have made. As long as it is served, others see it by looking themselves"
+	return "nothing: what the log's key has not signed, anyone can have made. As long as it is served, others can see it themselves"
 }
 
-// SeenAlone says what is the monitor's word.
+// SeenAlone says which part of the alarm only the monitor has seen.
 func (a *Alarm) SeenAlone() string {
 	return map[Kind]string{
 		Fork:       "where and when they were shown",
@@ -83,45 +83,45 @@ func (a *Alarm) SeenAlone() string {
 	}[a.Kind]
 }
 
-// MonitorConfig says what is watched, and how closely.
+// MonitorConfig says which log See looks at, and how closely.
 type MonitorConfig struct {
 	Log     *tiles.Client // required
 	Trust   *trust.Trust  // required: the log's key, and the witnesses that must have cosigned
-	Last    string        // the checkpoint that was seen last, as it was then; "": none, and everything is read
-	Full    bool          // read everything, and not only what is new
-	Most    int64         // how many new entries a look reads at most: of a log that has grown by more it raises the alarm; 0: DefaultMost
-	Sample  int           // how many old tiles, chosen by chance, are read again with their entries, unless everything is
-	Patient time.Duration // how long to wait for a log that shows less than before, which may be a node or a cache behind; 0: 10 seconds
-	Random  io.Reader     // for the choice; nil: crypto/rand
-	At      time.Time     // the moment, for cosignatures of after it do not count; zero: now
+	Last    string        // the checkpoint that the last look returned; "": none, and everything is read
+	Full    bool          // read everything, not only what is new
+	Most    int64         // the largest number of new entries that a look reads; for more it returns a Flood alarm; 0: DefaultMost
+	Sample  int           // how many randomly chosen old tiles to read again with their entries, unless everything is read
+	Patient time.Duration // how long to wait for a log that shows less than before: a node or a cache may be behind; 0: 10 seconds
+	Random  io.Reader     // for choosing tiles; nil: crypto/rand
+	At      time.Time     // the present time: later cosignatures do not count; zero: now
 
-	// Progress is told how many entries were read of how many; nil: nobody is.
+	// Progress is called with how many entries were read, and how many there are to read; nil: it is not called.
 	Progress func(done, total int64)
 }
 
-// A Look is what was found, where nothing stands against the log.
+// A Look is the result of a look that found nothing wrong.
 type Look struct {
-	Checkpoint string              // as it was served: the next one's MonitorConfig.Last
-	Head       operator.Checkpoint // what it says
-	First      bool                // nothing was known before
-	Before     int64               // the size that was known before
-	Read       int64               // how many entries were held against the tree
-	Hidden     bool                // the log does not show entries to everybody: their leaf hashes alone were held against the tree
+	Checkpoint string              // as it was served; the next look's MonitorConfig.Last
+	Head       operator.Checkpoint // the parsed checkpoint
+	First      bool                // there was no earlier checkpoint
+	Before     int64               // the size of the earlier checkpoint
+	Read       int64               // how many entries were checked against the tree
+	Hidden     bool                // the log does not show entries to every reader: only their leaf hashes were checked
 	Cosigned   []operator.Cosignature
 	Unmet      error // why too few witnesses have cosigned; nil: enough have
 }
 
 const defaultPatience = 10 * time.Second
 
-// DefaultMost is how many new entries a look reads at most: as many as a server gives to one reader in an hour.
+// DefaultMost is the default of MonitorConfig.Most: as many entries as a server gives to one reader in an hour.
 const DefaultMost = 1 << 24
 
-// ErrMemory says that what the monitor remembers is no checkpoint of a log that it trusts. Going on without it would be a first look, in
-// which nothing can be found out: whoever takes its memory from a monitor must not gain by that.
-var ErrMemory = errors.New("the checkpoint that was remembered cannot be used")
+// ErrMemory says that the monitor's memory is not a checkpoint of a trusted log. Continuing without it would be a first look, which detects
+// nothing: an attacker who destroys the monitor's memory must not gain that.
+var ErrMemory = errors.New("the remembered checkpoint is not valid")
 
-// See looks at a log. An error is an *Alarm, or says why it could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or that
-// of the context.
+// See looks at a log once. An error is an *Alarm, or says why See could not look: ErrMemory, tiles.ErrUnavailable, tiles.ErrRefused, or the
+// context's error.
 func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 	if c.Log == nil || c.Trust == nil {
 		return nil, errors.New("a monitor needs a log and a trust file")
@@ -140,7 +140,7 @@ func See(ctx context.Context, c MonitorConfig) (*Look, error) {
 
 type monitor struct {
 	MonitorConfig
-	signed string // the checkpoint that is looked at
+	signed string // the checkpoint that this look examines
 	hidden bool
 	read   int64
 	total  int64
@@ -171,7 +171,7 @@ func (m *monitor) alarm(kind Kind, format string, args ...any) *Alarm {
 	return &Alarm{Kind: kind, Reason: fmt.Sprintf(format, args...), Old: m.Last, New: m.signed}
 }
 
-// known opens the checkpoint that was seen last. What is remembered is the reader's own, so one that does not open is no alarm.
+// known parses the remembered checkpoint. The memory is the reader's own, so a checkpoint that is not valid is an error and not an alarm.
 func (m *monitor) known() (operator.Checkpoint, error) {
 	if m.Last == "" {
 		return operator.Checkpoint{Root: operator.EmptyRoot()}, nil
@@ -183,7 +183,7 @@ func (m *monitor) known() (operator.Checkpoint, error) {
 	return old, nil
 }
 
-// head fetches the log's checkpoint. One that shows less than was seen is asked for again: somebody between may have kept an old one.
+// head fetches the log's checkpoint. If it shows less than before, head asks again: a server in between may have cached an old one.
 func (m *monitor) head(ctx context.Context, old operator.Checkpoint) (operator.Checkpoint, error) {
 	patience := m.Patient
 	if patience == 0 {
@@ -195,7 +195,7 @@ func (m *monitor) head(ctx context.Context, old operator.Checkpoint) (operator.C
 			return head, err
 		}
 		if m.Last != "" && head.Origin != old.Origin {
-			return head, m.alarm(Foreign, "it is the log %s, and the one that was watched is %s", head.Origin, old.Origin)
+			return head, m.alarm(Foreign, "it is the log %s, not the watched log %s", head.Origin, old.Origin)
 		}
 		if head.Size >= old.Size {
 			return head, nil
@@ -227,10 +227,10 @@ func (m *monitor) fetch(ctx context.Context) (operator.Checkpoint, error) {
 	return head, nil
 }
 
-// compare holds what the log serves against both checkpoints.
+// compare checks the log's data against both checkpoints.
 func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) error {
 	if head.Size == 0 && head.Root != operator.EmptyRoot() {
-		return m.alarm(Fork, "the log %s has signed a checkpoint of 0 entries that is not that of an empty log", head.Origin)
+		return m.alarm(Fork, "the log %s has signed a checkpoint of 0 entries with another root than an empty log's", head.Origin)
 	}
 	if head.Size == 0 {
 		return nil
@@ -260,21 +260,21 @@ func (m *monitor) compare(ctx context.Context, old, head operator.Checkpoint) er
 	return nil
 }
 
-// readable raises the alarm where a log says that it has grown by more than a look reads. To sign a tree of 2^40 equal entries takes a
-// moment, and to read it a year, in which the monitor would see nothing else. That it is one history was seen before.
+// readable returns a Flood alarm if a log says that it has grown by more than a look reads. A log can sign a tree of 2^40 equal entries in
+// a moment, but reading it takes a year, in which the monitor would see nothing else. See has checked before that it is one history.
 func (m *monitor) readable(old, head operator.Checkpoint) error {
 	most := m.Most
 	if most == 0 {
 		most = DefaultMost
 	}
 	if grown := head.Size - old.Size; grown > most {
-		return m.alarm(Flood, "the log %s says that it has %d entries, %d more than were seen before, and a look reads at most %d", head.Origin, head.Size, grown, most)
+		return m.alarm(Flood, "the log %s says that it has %d entries, %d more than before, but a look reads at most %d", head.Origin, head.Size, grown, most)
 	}
 	return nil
 }
 
-// follows demands a proof that the old tree is the beginning of the new one. It is made of tiles under the new root, so that it shows two
-// histories where there are two.
+// follows demands a proof that the old tree is the beginning of the new one. It makes the proof from tiles under the new root, so that the
+// proof shows a fork.
 func (m *monitor) follows(tree *tiles.Tree, old, head operator.Checkpoint) error {
 	if m.Last == "" {
 		return nil
@@ -291,12 +291,12 @@ func (m *monitor) follows(tree *tiles.Tree, old, head operator.Checkpoint) error
 	return nil
 }
 
-// parts are what is read: what is new, beginning with the tile that was not whole, and of what is old everything or a sample.
+// parts returns the ranges of entries to read: the new ones, from the last incomplete tile on, and of the old ones all or a sample.
 func (m *monitor) parts(old, size int64) ([][2]int64, error) {
 	if m.Full || old == 0 {
 		return [][2]int64{{0, size}}, nil
 	}
-	whole := old / tiles.Width // tiles that cannot have grown
+	whole := old / tiles.Width // the number of complete tiles, which cannot have grown
 	parts := [][2]int64{{whole * tiles.Width, size}}
 	chosen := map[int64]bool{}
 	for len(chosen) < m.Sample && int64(len(chosen)) < whole {
@@ -324,7 +324,7 @@ func (m *monitor) choose(below int64) (int64, error) {
 	return n.Int64(), nil
 }
 
-// readPart holds entries against their leaves, and those against the root, a few tiles at a time.
+// readPart checks entries against their leaves, and the leaves against the root, a few tiles at a time.
 func (m *monitor) readPart(tree *tiles.Tree, from, to int64) error {
 	const step = 8 * tiles.Width
 	for start := from; start < to; start += step {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxProof   = 63        // lines of a proof
-	maxRequest = 128 << 10 // bytes: a proof, and a checkpoint with the signatures of many
+	maxProof   = 63        // the largest number of lines of a proof
+	maxRequest = 128 << 10 // bytes; enough for a proof and a checkpoint with many signatures
 	sizeMedia  = "text/x.tlog.size"
 )
 
-// FormatRequest writes the body of add-checkpoint.
+// FormatRequest returns the body of add-checkpoint.
 func FormatRequest(r Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "old %d\n", r.Old)
@@ -25,7 +25,7 @@ func FormatRequest(r Request) string {
 	return b.String() + "\n" + r.Signed
 }
 
-// ParseRequest reads the body of add-checkpoint, strictly. Of the checkpoint it only takes the bytes.
+// ParseRequest parses the body of add-checkpoint strictly. It does not parse the checkpoint. Its errors have ErrMalformed in their chain.
 func ParseRequest(body string) (Request, error) {
 	var r Request
 	head, signed, found := strings.Cut(body, "\n\n")
@@ -39,7 +39,7 @@ func ParseRequest(body string) (Request, error) {
 		return r, fmt.Errorf("%w: line 1: want \"old \" and a size in decimal", ErrMalformed)
 	}
 	if len(lines)-1 > maxProof {
-		return r, fmt.Errorf("%w: the proof has %d lines: %d are the most", ErrMalformed, len(lines)-1, maxProof)
+		return r, fmt.Errorf("%w: the proof has %d lines, want at most %d", ErrMalformed, len(lines)-1, maxProof)
 	}
 	for i, line := range lines[1:] {
 		node, err := base64.StdEncoding.Strict().DecodeString(line)
@@ -52,11 +52,11 @@ func ParseRequest(body string) (Request, error) {
 	return r, nil
 }
 
-// parseSize reads a number as it is written, in one way.
+// parseSize parses a size that is written in canonical decimal form.
 func parseSize(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && (n < 0 || strconv.FormatInt(n, 10) != text) {
-		err = fmt.Errorf("%q is no size", text)
+		err = fmt.Errorf("%q is not a size", text)
 	}
 	return n, err
 }

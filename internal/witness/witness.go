@@ -1,44 +1,44 @@
-// Package witness cosigns checkpoints of logs that it has seen grow, and asks others to (C2SP tlog-witness).
+// Package witness cosigns checkpoints of logs, and asks other witnesses to do so (C2SP tlog-witness).
 //
-// A Witness remembers of each log the largest tree that it has cosigned, and cosigns nothing that this tree is not the beginning
-// of. So what has as many cosignatures as somebody demands is one history, unless that many witnesses lie. What it remembers is
-// durable before anybody sees a cosignature: a crash in between loses a signature, and no memory.
+// A Witness remembers for each log the largest tree that it has cosigned. It cosigns a checkpoint only if that tree is its beginning. So a
+// checkpoint with the demanded number of cosignatures belongs to one history, unless that many witnesses lie. The memory is durable before
+// the witness returns a cosignature: a crash in between loses a signature, but no memory.
 //
 // # Witnesses
 //
-// A line of theirs in the signed note, beside the log's, so that nobody is disturbed who does not know them. The reader's trust file
-// names them and says how many must have cosigned (`quorum`); without that many the order is not proved. A quorum has no default
-// there: a file that names witnesses and does not say how many would seem to demand them. One public key is one witness, as
-// cosignatures do not cover names. A false line in a witness's name refutes, as a false line in the log's name does. One of a time
-// to come does not count: who has a witness's key for a day could cosign histories with it that are made later.
+// A witness adds a line to the signed note, beside the log's. Readers who do not know the witness ignore the line. The reader's trust file
+// names the witnesses, and says how many must have cosigned (`quorum`). With fewer cosignatures the order is not proved. The quorum has no
+// default: a file that names witnesses without a number would only seem to demand them. One public key is one witness, as cosignatures do
+// not cover names. A false line in a witness's name refutes, as a false line in the log's name does. A cosignature with a time in the
+// future does not count: otherwise a thief with a witness's key could cosign now for histories that are made later.
 //
 // # A witness remembers before it signs
 //
-// Looking at the known tree, checking the proof and storing the larger tree are one transaction of SQLite that begins by locking;
-// the cosignature is made after it is durable. Two requests, two processes or a kill at any moment cost a cosignature at most.
-// Triggers keep the file from forgetting, whoever writes to it.
+// Reading the known tree and storing the larger one are one SQLite transaction, which begins by locking. The cosignature is made after the
+// transaction is durable. Concurrent requests, a second process or a crash cost at most a cosignature. Triggers prevent every writer of the
+// file from making it forget.
 //
 // # A log waits for no witness
 //
-// A server asks them beside everything else, when the log has grown and again where one was silent, and keeps the last checkpoint
-// that counts; proofs and `/log/checkpoint` are under that one. What is stamped by an authority (`jurat log anchor`) is what was
-// cosigned, also where more has been sealed meanwhile. How far witnesses are is in the metrics and in `jurat log witness list`.
+// A server asks the witnesses in the background when the log has grown, and asks silent ones again. It keeps the last checkpoint that
+// enough of them cosigned; proofs and `/log/checkpoint` use that one. An authority also stamps that one (`jurat log anchor`), even if more
+// has been sealed meanwhile. The metrics and `jurat log witness list` show how far each witness is.
 //
 // # A monitor watches a log
 //
-// It does so for somebody who does not trust who runs it.
+// It works for a reader who does not trust the log's operator.
 //
-// A Monitor remembers the last checkpoint that it has seen. When it looks again, it demands that the log has only grown since: that the
-// key which it was told of signed the new checkpoint, that the old tree is the beginning of the new one, and that every tile and
-// entry that came is what the new checkpoint says. Anything else is an Alarm, with what shows it to others.
+// See compares a log with the last checkpoint that the monitor has seen. It demands that the log has only grown since: the given key signed
+// the new checkpoint, the old tree is the beginning of the new one, and every new tile and entry is what the new checkpoint says. Anything
+// else is an Alarm, with the evidence for it.
 //
 // # A monitor reads what is new, and some of what is old
 //
-// It demands a consistency proof from the tiles, then every new tile and entry, and tiles chosen by chance, all hashed up to the
-// root. There are four kinds of alarm, of which only a fork convinces others: both checkpoints are signed, and between two sizes
-// nodes of the larger tree show that the smaller is not in it. Of the others the monitor's files say what its word is. Its memory is
-// all that it has: an empty file is no first look. A log that shows less than before is asked again for some seconds, because a
-// cache or a second node may be behind.
+// It demands a consistency proof from the tiles. Then it reads every new tile and entry, and some randomly chosen old tiles, and hashes
+// them up to the root. Among the alarms, only a fork convinces others: the log's key signed both checkpoints, and for two different sizes,
+// nodes of the larger tree show that the smaller is not its beginning. For the other alarms, the monitor's files say which part is only the
+// monitor's word. The monitor relies on its memory, so an empty memory file is an error and not a first look. If a log shows less than
+// before, the monitor asks again for some seconds, because a cache or a second node may be behind.
 package witness
 
 import (
@@ -54,40 +54,40 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
-	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite" // registers the driver
 
 	"jurat/evidence/operator"
 )
 
 var (
-	// ErrUnknownLog says that the witness knows no log of this origin.
-	ErrUnknownLog = errors.New("no log of this origin is known here")
-	// ErrSignature says that no key that is known for the log signed the checkpoint.
-	ErrSignature = errors.New("no key that is known for this log signed the checkpoint")
-	// ErrMalformed says that what was sent is not what is asked for.
+	// ErrUnknownLog says that the witness does not know a log of this origin.
+	ErrUnknownLog = errors.New("the log of this origin is unknown here")
+	// ErrSignature says that none of the log's known keys signed the checkpoint.
+	ErrSignature = errors.New("none of this log's known keys signed the checkpoint")
+	// ErrMalformed says that a request does not have the form that the protocol demands.
 	ErrMalformed = errors.New("malformed")
-	// ErrProof says that the proof does not lead from the tree that the witness knows to the one that it is to cosign.
-	ErrProof = errors.New("the consistency proof does not hold")
+	// ErrProof says that the proof does not lead from the tree that the witness knows to the tree of the checkpoint.
+	ErrProof = errors.New("the consistency proof is wrong")
 )
 
-// A ConflictError says that the witness knows the log at another size than the one asked for.
+// A ConflictError says that the request begins at another size than the witness knows, or that the log has forked.
 type ConflictError struct {
-	Size   int64 // of the largest tree that it has cosigned
-	Forked bool  // it has this size, and another root
+	Size   int64 // the size of the largest tree that the witness has cosigned
+	Forked bool  // the checkpoint has this size too, but another root
 }
 
 func (e *ConflictError) Error() string {
 	if e.Forked {
 		return fmt.Sprintf("the log has signed another tree of %d entries", e.Size)
 	}
-	return fmt.Sprintf("the last tree of this log that was cosigned here has %d entries", e.Size)
+	return fmt.Sprintf("the last tree of this log that this witness cosigned has %d entries", e.Size)
 }
 
-// Config is what a Witness works with.
+// Config says which logs a Witness cosigns, and with which key.
 type Config struct {
-	File string             // required: the database of what it remembers, made when it is not there
+	File string             // required: the database of the witness's memory; Open makes it if it is missing
 	Key  *operator.Cosigner // required
-	Logs []note.Verifier    // the keys of the logs that it witnesses. The name of each is the log's origin; a log may have several
+	Logs []note.Verifier    // the keys of the logs to cosign. Each key's name is the log's origin; a log may have several keys
 	Now  func() time.Time   // nil: time.Now
 }
 
@@ -97,10 +97,10 @@ type Witness struct {
 	logs  map[string][]note.Verifier // by origin
 	now   func() time.Time
 	db    *sql.DB
-	after func(step string) // told of each step when it is done; tests crash there
+	after func(step string) // called after each step; tests crash there
 }
 
-// Open opens what a witness remembers.
+// Open opens a witness's memory, or makes it. It returns an error if the file belongs to another witness.
 func Open(ctx context.Context, c Config) (*Witness, error) {
 	if c.File == "" || c.Key == nil {
 		return nil, errors.New("a witness needs a file and a key")
@@ -119,7 +119,7 @@ func Open(ctx context.Context, c Config) (*Witness, error) {
 	return w, nil
 }
 
-// schema is of what a witness remembers. Nothing of it is ever made smaller, whoever writes.
+// schema is the schema of the witness's memory. Its triggers refuse every change that would make a known tree smaller or remove it.
 const schema = `
 CREATE TABLE IF NOT EXISTS witness (one INTEGER PRIMARY KEY CHECK (one = 1), key TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS logs (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL, checkpoint TEXT NOT NULL) STRICT;
@@ -139,14 +139,14 @@ func openMemory(ctx context.Context, c Config) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // one looks or remembers at a time, for a moment
+	db.SetMaxOpenConns(1) // one request at a time reads or writes, and only briefly
 	if err := claim(ctx, db, c.Key); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// claim makes the file this witness's, or checks that it is: what one key has cosigned says nothing of another.
+// claim binds the file to this witness, or checks that it is bound to it. What one key has cosigned says nothing about another key.
 func claim(ctx context.Context, db *sql.DB, key *operator.Cosigner) error {
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return err
@@ -159,26 +159,26 @@ func claim(ctx context.Context, db *sql.DB, key *operator.Cosigner) error {
 		return err
 	}
 	if whose != key.String() {
-		return fmt.Errorf("it is what the witness %s remembers, and the key is that of %s", whose, key)
+		return fmt.Errorf("it is the memory of the witness %s, but the key belongs to %s", whose, key)
 	}
 	return nil
 }
 
-// Key is the witness's verifier key, for those who are to trust it.
+// Key returns the witness's verifier key, which readers trust.
 func (w *Witness) Key() *operator.Witness { return &w.key.Witness }
 
-// Close closes the file. What was cosigned is remembered already.
+// Close closes the file. The memory of every cosignature is durable already.
 func (w *Witness) Close() error { return w.db.Close() }
 
-// A Request asks to cosign a checkpoint.
+// A Request asks a witness to cosign a checkpoint.
 type Request struct {
-	Old    int64       // the size of the tree that the witness is believed to know; 0: none
-	Proof  []tlog.Hash // from it to the checkpoint's
-	Signed string      // the checkpoint, a signed note
+	Old    int64       // the size of the tree that the log believes the witness to know; 0: none
+	Proof  []tlog.Hash // the consistency proof from that tree to the checkpoint's
+	Signed string      // the checkpoint, as a signed note
 }
 
-// AddCheckpoint cosigns a checkpoint, and returns the line to be added to it. In this order: ErrMalformed for what is no
-// checkpoint, ErrUnknownLog, ErrSignature, ErrMalformed for an old size above the checkpoint's, a *ConflictError, ErrProof.
+// AddCheckpoint cosigns a checkpoint, and returns the line to add to it. It checks in this order: ErrMalformed for a malformed checkpoint,
+// ErrUnknownLog, ErrSignature, ErrMalformed for an old size above the checkpoint's, *ConflictError, ErrProof.
 func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (line string, err error) {
 	text, head, err := w.open(r.Signed)
 	if err != nil {
@@ -191,11 +191,11 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (line string, er
 	if err != nil {
 		return "", err
 	}
-	w.after("remembered") // a crash here costs the log a cosignature, for which it asks again
+	w.after("remembered") // after a crash here, the log asks again for the cosignature
 	return w.key.Cosign(text, at), nil
 }
 
-// open reads a checkpoint and checks the log's signature. Extension lines are the log's own business, and are cosigned with the rest.
+// open parses a checkpoint and verifies the log's signature. The witness cosigns extension lines without reading them.
 func (w *Witness) open(signed string) (text string, head operator.Checkpoint, err error) {
 	unknown, err := textOf(signed)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *Witness) open(signed string) (text string, head operator.Checkpoint, er
 	return n.Text, head, nil
 }
 
-// textOf is what a note says, whoever signed it.
+// textOf returns the text of a note without verifying its signatures.
 func textOf(signed string) (string, error) {
 	n, err := note.Open([]byte(signed), nil)
 	if unverified := (*note.UnverifiedNoteError)(nil); errors.As(err, &unverified) {
@@ -229,7 +229,7 @@ func textOf(signed string) (string, error) {
 	return "", err
 }
 
-// parse reads the text of a checkpoint (C2SP tlog-checkpoint), which may have extension lines.
+// parse parses the text of a checkpoint (C2SP tlog-checkpoint), which may have extension lines.
 func parse(text string) (operator.Checkpoint, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) < 4 {
@@ -241,8 +241,8 @@ func parse(text string) (operator.Checkpoint, error) {
 	return operator.ParseCheckpoint(strings.Join(lines[:3], ""))
 }
 
-// grow has the witness remember a tree in the place of the one that it knows, if that one is its beginning. It returns a moment at which
-// no larger tree was known. The proof is looked at before the file is locked: one log's proof holds up no other log.
+// grow replaces the remembered tree by a larger one, if the remembered tree is its beginning. It returns a time at which no larger tree was
+// known. It checks the proof before it locks the file, so that one log's proof does not delay other logs.
 func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint) (at time.Time, err error) {
 	known, err := last(ctx, w.db, head.Origin)
 	if err != nil {
@@ -255,26 +255,26 @@ func (w *Witness) grow(ctx context.Context, r Request, head operator.Checkpoint)
 	return w.remember(ctx, known, head, r)
 }
 
-// remember puts a tree in the place of another, if that is still the one that is known. Looking and changing are one transaction, which
-// excludes all others, also of other processes, from its first moment, and does nothing else.
+// remember replaces the remembered tree, if it is still the known one. Reading and writing are one short transaction, which excludes every
+// other process from its beginning.
 func (w *Witness) remember(ctx context.Context, known, head operator.Checkpoint, r Request) (at time.Time, err error) {
 	tx, err := w.db.BeginTx(ctx, nil)
 	if err != nil {
 		return at, fmt.Errorf("remembering the checkpoint: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // nothing, once it is committed
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	now, err := last(ctx, tx, head.Origin)
 	if err != nil {
 		return at, err
 	}
-	if now != known { // another request of this log has come in between: what was looked at is held against nothing any more
+	if now != known { // another request of this log came in between, so the check above no longer holds
 		return at, &ConflictError{Size: now.Size, Forked: now.Size == head.Size && now.Root != head.Root}
 	}
 	at = w.now()
 	_, err = tx.ExecContext(ctx, `INSERT INTO logs VALUES (?, ?, ?, ?) ON CONFLICT (origin) DO UPDATE SET size = excluded.size, root = excluded.root, checkpoint = excluded.checkpoint`,
 		head.Origin, head.Size, head.Root[:], r.Signed)
 	if err == nil {
-		err = tx.Commit() // a crash before it is done leaves the tree that was known, and nothing is signed
+		err = tx.Commit() // a crash before the commit keeps the old tree, and nothing is signed
 	}
 	if err != nil {
 		return at, fmt.Errorf("remembering the checkpoint: %w", err)
@@ -287,7 +287,7 @@ type rows interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// last is the largest tree of a log that was cosigned; an empty one if none was.
+// last returns the largest tree of a log that was cosigned, or an empty tree.
 func last(ctx context.Context, from rows, origin string) (operator.Checkpoint, error) {
 	known := operator.Checkpoint{Origin: origin, Root: operator.EmptyRoot()}
 	var root []byte
@@ -305,7 +305,7 @@ func last(ctx context.Context, from rows, origin string) (operator.Checkpoint, e
 	return known, nil
 }
 
-// follows says why a tree does not come after the one that is known.
+// follows returns an error if a tree does not follow the known one: a *ConflictError or ErrProof.
 func follows(known, head operator.Checkpoint, r Request) error {
 	if r.Old != known.Size {
 		return &ConflictError{Size: known.Size}
@@ -315,7 +315,7 @@ func follows(known, head operator.Checkpoint, r Request) error {
 	}
 	if r.Old == 0 || r.Old == head.Size {
 		if len(r.Proof) > 0 {
-			return fmt.Errorf("%w: there is nothing to prove from %d to %d entries", ErrProof, r.Old, head.Size)
+			return fmt.Errorf("%w: want an empty proof from %d to %d entries", ErrProof, r.Old, head.Size)
 		}
 		return nil
 	}
@@ -325,14 +325,14 @@ func follows(known, head operator.Checkpoint, r Request) error {
 	return nil
 }
 
-// A Known is the last that a witness has cosigned of a log.
+// A Known is the last checkpoint of a log that a witness has cosigned.
 type Known struct {
 	Origin     string `json:"origin"`
 	Size       int64  `json:"size"`
 	Checkpoint string `json:"checkpoint"` // as the log signed it
 }
 
-// Logs lists what the witness knows, by origin.
+// Logs returns the logs that the witness has cosigned, by origin.
 func (w *Witness) Logs(ctx context.Context) ([]Known, error) {
 	rows, err := w.db.QueryContext(ctx, `SELECT origin, size, checkpoint FROM logs ORDER BY origin`)
 	if err != nil {
