@@ -1,15 +1,15 @@
-// Package access says who may do what. The log is the only truth about it: granting, revoking and making a chain public are
-// acts of the operator, and what holds is read from them. So an installation needs no second list that could say something
-// else, a change by another process is noticed, and whoever has the log can see who could do what and when.
+// Package access decides who may do what. The log is the only source: granting, revoking and making a chain public are acts of the
+// operator. So no second list can contradict the log, each process notices the changes of others, and a reader of the log sees who could do
+// what and when.
 //
-// A token is 32 random bytes. The log has its SHA-256, from which nobody finds it. A browser's session is a token, too, that
-// ends with the one by which its owner signed in.
+// A token is 32 random bytes. The log has its SHA-256, which does not reveal the token. A browser's session is a token, too. It ends with
+// the token by which its owner signed in.
 //
 // # Who may do what stands in the log alone
 //
-// As with keys, there is no second list. A token is an act of the operator that has its SHA-256, and so is a browser's session,
-// which therefore outlives a restart, ends with the token it was opened with, and is ended by another process's command. What is
-// asked on every request is one look whether the chain has grown. The price is a record for each sign-in.
+// As with keys, there is no second list. A token is an act of the operator that states its SHA-256. A browser's session is also such an
+// act, so it outlives a restart, ends with the token by which it was opened, and can be ended by a command of another process. Each request
+// only checks whether the chain has grown. The price is one record for each sign-in.
 package access
 
 import (
@@ -27,7 +27,7 @@ import (
 	"jurat/evidence"
 )
 
-// A Role says what somebody may do. Which requests are for which roles is in the server's table of routes.
+// A Role says what a party may do. The server's table of routes lists the roles for each request.
 type Role string
 
 const (
@@ -38,36 +38,36 @@ const (
 	Operator  Role = "operator"  // runs the installation
 )
 
-// Roles lists every role.
+// Roles returns every role.
 func Roles() []Role { return []Role{Agent, Submitter, Reviewer, Auditor, Operator} }
 
-// PeopleRoles lists the roles that people have. An agent acts in its own name alone, so it has no other role.
+// PeopleRoles returns the roles of people. An agent acts only in its own name, so it has no other role.
 func PeopleRoles() []Role { return []Role{Submitter, Reviewer, Auditor, Operator} }
 
 var (
-	// ErrUnknown says that a token was never given out.
-	ErrUnknown = errors.New("the token was never given out here")
-	// ErrExpired says that a token has come to its end.
+	// ErrUnknown says that this installation did not grant the token.
+	ErrUnknown = errors.New("the token is unknown here")
+	// ErrExpired says that a token has expired.
 	ErrExpired = errors.New("the token has expired")
 	// ErrRevoked says that a token was revoked.
 	ErrRevoked = errors.New("the token was revoked")
-	// ErrOrder says that a grant cannot be made as it was ordered.
+	// ErrOrder says that an order for a grant is not valid.
 	ErrOrder = errors.New("the grant is refused")
 )
 
-// A Grant is what whoever has a token may do. It must not be changed.
+// A Grant says what the bearer of a token may do. Callers must not change it.
 type Grant struct {
 	Token   evidence.Digest // SHA-256 of the token
-	Under   evidence.Digest // the token that this one ends with; zero: none
-	Name    string          // agent_id of an agent, submitter's or reviewer's name of a person
+	Under   evidence.Digest // the token whose end also ends this one; zero: none
+	Name    string          // the agent_id of an agent, or the name of a person
 	Roles   []Role          // sorted
 	Since   time.Time
 	Until   time.Time
-	Session bool // somebody signed in with a browser
+	Session bool // the token is a browser's session
 	Reason  string
 	By      string
 
-	Revoked time.Time // zero: it was not
+	Revoked time.Time // zero: it was not revoked
 }
 
 // Has reports whether the grant has one of these roles.
@@ -75,7 +75,7 @@ func (g *Grant) Has(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(g.Roles, r) })
 }
 
-// check says what stands against the grant at a time.
+// check returns ErrRevoked or ErrExpired if the grant is not valid at a time.
 func (g *Grant) check(now time.Time) error {
 	switch {
 	case !g.Revoked.IsZero():
@@ -86,7 +86,7 @@ func (g *Grant) check(now time.Time) error {
 	return nil
 }
 
-// tokenPrefix lets people and scanners see what a string is.
+// tokenPrefix lets people and secret scanners recognise a token.
 const tokenPrefix = "jurat_"
 
 func newToken(random io.Reader) (string, error) {
@@ -100,25 +100,25 @@ func newToken(random io.Reader) (string, error) {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:]), nil
 }
 
-// IDOf is what the log calls a token.
+// IDOf returns a token's id in the log: its SHA-256.
 func IDOf(token string) evidence.Digest { return evidence.DigestOf([]byte(token)) }
 
-// FormKey is what a form has to carry that was made for the session of a token: only who has the token can tell it.
+// FormKey returns the value that a form of a token's session must carry. Only the bearer of the token can compute it.
 func FormKey(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("jurat form"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkRoles refuses roles that nobody has, and an agent's beside others: an agent must not decide on its own work under a
+// checkRoles returns an error for unknown roles, and for an agent with a second role: an agent must not decide on its own work under a
 // person's name.
 func checkRoles(roles []Role) error {
 	if len(roles) == 0 {
-		return fmt.Errorf("%w: without a role", ErrOrder)
+		return fmt.Errorf("%w: want at least one role", ErrOrder)
 	}
 	for _, r := range roles {
 		if !slices.Contains(Roles(), r) {
-			return fmt.Errorf("%w: there is no role %q, only %s", ErrOrder, r, strings.Join(text(Roles()), ", "))
+			return fmt.Errorf("%w: unknown role %q, want one of %s", ErrOrder, r, strings.Join(text(Roles()), ", "))
 		}
 	}
 	if len(roles) > 1 && slices.Contains(roles, Agent) {

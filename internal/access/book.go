@@ -9,19 +9,19 @@ import (
 	"jurat/evidence/operator"
 )
 
-// A book is what the log says of access up to some record.
+// A book is the state of access after some record of the log.
 type book struct {
 	grants map[evidence.Digest]*Grant
 	order  []*Grant
-	public map[string]bool // chains that everybody may read
-	open   map[string]bool // records in no chain that everybody may read, by id
+	public map[string]bool // public chains
+	open   map[string]bool // public records that are in no chain, by id
 }
 
 func newBook() *book {
 	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}}
 }
 
-// apply takes in one event more. What does not fit is an error for good: nobody is let in by a list that cannot be read.
+// apply adds one event. An event that does not fit makes every later reading fail: an unreadable list grants no access.
 func (b *book) apply(r *evidence.Record) error {
 	e, err := operator.ReadAccessEvent(&r.Payload)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 	case operator.AccessRevoked:
 		g := b.grants[e.Token]
 		if g == nil {
-			return errors.New("a token is revoked that was not granted")
+			return errors.New("an unknown token is revoked")
 		}
 		if g.Revoked.IsZero() {
 			g.Revoked = at
@@ -62,7 +62,7 @@ func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
 		return errors.New("a token is granted a second time")
 	}
 	if !e.Under.IsZero() && b.grants[e.Under] == nil {
-		return errors.New("a token is granted under one that was not")
+		return errors.New("a token is granted under an unknown token")
 	}
 	until, err := evidence.ParseTime(e.NotAfter)
 	if err != nil {
@@ -76,8 +76,8 @@ func (b *book) grant(e *operator.AccessEventBody, at time.Time) error {
 	return nil
 }
 
-// who says whose token this is, and whether it opens anything at a time. The grant is returned with the error, too, where the
-// token was once given out.
+// who returns the grant of a token, and an error if the token is not valid at a time. With ErrExpired and ErrRevoked it also returns the
+// grant.
 func (b *book) who(id evidence.Digest, now time.Time) (*Grant, error) {
 	g := b.grants[id]
 	if g == nil {

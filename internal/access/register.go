@@ -14,22 +14,21 @@ import (
 	"jurat/internal/names"
 )
 
-// Config is what a Register works with.
+// Config says which log a Register reads and writes.
 type Config struct {
 	Ledger *ledger.Ledger   // required
 	Keys   ledger.Keys      // required
-	Random io.Reader        // of tokens; nil: crypto/rand
+	Random io.Reader        // for tokens; nil: crypto/rand
 	Now    func() time.Time // nil: time.Now
 }
 
-// A Register knows what the log says of access, and has the log told of changes. It is safe for concurrent use, and notices
-// what other processes have the log told.
+// A Register reads from the log who may do what, and logs changes. It is safe for concurrent use, and notices changes by other processes.
 type Register struct {
 	config Config
 
-	mu   sync.Mutex // held while what is known is read or brought up to date
+	mu   sync.Mutex // held while book and next are read or updated
 	book *book
-	next int64 // index in the log from which nothing was read yet
+	next int64 // the index in the log of the next record to read
 }
 
 // New makes a Register.
@@ -40,7 +39,7 @@ func New(c Config) *Register {
 	return &Register{config: c, book: newBook()}
 }
 
-// read does something with what the log says now.
+// read calls do with the present state of the log.
 func (r *Register) read(ctx context.Context, do func(*book)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +53,7 @@ func (r *Register) read(ctx context.Context, do func(*book)) error {
 		}
 		for _, record := range records {
 			if err := r.book.apply(record); err != nil {
-				// What was read of this page is read again, from the beginning.
+				// After an error, read starts again from the beginning of the chain next time.
 				r.book, r.next = newBook(), 0
 				return fmt.Errorf("reading who may do what: %w", err)
 			}
@@ -65,7 +64,7 @@ func (r *Register) read(ctx context.Context, do func(*book)) error {
 	return nil
 }
 
-// Who says whose token this is. It returns ErrUnknown, or a grant together with ErrExpired or ErrRevoked.
+// Who returns the grant of a token. It returns ErrUnknown, or the grant together with ErrExpired or ErrRevoked.
 func (r *Register) Who(ctx context.Context, token string) (*Grant, error) {
 	var g *Grant
 	var refused error
@@ -79,7 +78,7 @@ func (r *Register) Who(ctx context.Context, token string) (*Grant, error) {
 	return g, refused
 }
 
-// clone is a grant that no later event changes.
+// clone returns a copy that later events do not change.
 func clone(g *Grant) *Grant {
 	if g == nil {
 		return nil
@@ -88,19 +87,19 @@ func clone(g *Grant) *Grant {
 	return &c
 }
 
-// Public reports whether everybody may read a chain.
+// Public reports whether everyone may read a chain.
 func (r *Register) Public(ctx context.Context, chain string) (public bool, err error) {
 	err = r.read(ctx, func(b *book) { public = b.public[chain] })
 	return public, err
 }
 
-// PublicRecord reports whether everybody may read a record that is in no chain.
+// PublicRecord reports whether everyone may read a record that is in no chain.
 func (r *Register) PublicRecord(ctx context.Context, id string) (public bool, err error) {
 	err = r.read(ctx, func(b *book) { public = b.open[id] })
 	return public, err
 }
 
-// PublicChains lists the chains that everybody may read.
+// PublicChains returns the public chains, sorted.
 func (r *Register) PublicChains(ctx context.Context) (chains []string, err error) {
 	err = r.read(ctx, func(b *book) {
 		for chain := range b.public {
@@ -111,13 +110,13 @@ func (r *Register) PublicChains(ctx context.Context) (chains []string, err error
 	return chains, err
 }
 
-// Listed is a grant with what stands against it now.
+// Listed is a grant together with its present state.
 type Listed struct {
 	Grant
-	Ended error // ErrExpired or ErrRevoked, also where the token that it is under has ended; nil: it is good
+	Ended error // ErrExpired or ErrRevoked, of this token or of the one that it is under; nil: it is valid
 }
 
-// Grants lists every grant there ever was, in the order of the log.
+// Grants returns every grant, in the order of the log, ended ones included.
 func (r *Register) Grants(ctx context.Context) (list []Listed, err error) {
 	err = r.read(ctx, func(b *book) {
 		for _, g := range b.order {
@@ -128,18 +127,18 @@ func (r *Register) Grants(ctx context.Context) (list []Listed, err error) {
 	return list, err
 }
 
-// An Order says what is to be granted.
+// An Order says which grant to make.
 type Order struct {
 	Name    string
 	Roles   []Role
-	For     time.Duration   // how long; at least a second
-	Under   evidence.Digest // the token that the new one ends with; zero: none
-	Session bool            // somebody signs in with a browser
-	Reason  string          // not empty, as By
+	For     time.Duration   // how long the grant lasts; at least a second
+	Under   evidence.Digest // the token whose end also ends the new one; zero: none
+	Session bool            // the token is a browser's session
+	Reason  string          // required, as is By
 	By      string
 }
 
-// checkName refuses names that are not given to anybody anew. Who has one from earlier signs in under it.
+// checkName returns an error for a name under which no one may begin to act. A session may have an older name.
 func (o *Order) checkName() error {
 	if o.Under.IsZero() {
 		return names.Check(o.Name)
@@ -147,7 +146,7 @@ func (o *Order) checkName() error {
 	return evidence.CheckName(o.Name)
 }
 
-// Check returns an error with ErrOrder in its chain if no token can be made by the order, wherever.
+// Check returns an error with ErrOrder in its chain if no token can be made by the order.
 func (o *Order) Check() error {
 	if err := o.checkName(); err != nil {
 		return fmt.Errorf("%w: name: %w", ErrOrder, err)
@@ -156,7 +155,7 @@ func (o *Order) Check() error {
 		return err
 	}
 	if o.For < time.Second {
-		return fmt.Errorf("%w: it would end after %v", ErrOrder, o.For)
+		return fmt.Errorf("%w: it would last %v, want at least 1s", ErrOrder, o.For)
 	}
 	return nil
 }
@@ -164,7 +163,8 @@ func (o *Order) Check() error {
 // Has reports whether the order is for a role.
 func (o *Order) Has(role Role) bool { return slices.Contains(o.Roles, role) }
 
-// Grant makes a token. It is returned once, and stored nowhere.
+// Grant makes a token and returns it. The token itself is not stored anywhere. For an order that is not valid, the error has ErrOrder in
+// its chain.
 func (r *Register) Grant(ctx context.Context, o Order) (token string, grant *Grant, err error) {
 	if token, err = r.grant(ctx, o); err != nil {
 		return "", nil, fmt.Errorf("granting access: %w", err)
@@ -187,7 +187,7 @@ func (r *Register) grant(ctx context.Context, o Order) (string, error) {
 		Roles: slices.Compact(roles), NotAfter: evidence.FormatTime(r.config.Now().Add(o.For)), Reason: o.Reason, By: o.By})
 }
 
-// Revoke ends a token. One that has ended already stays as it is.
+// Revoke ends a token. A token that is revoked already stays as it is. For an unknown token, the error has ErrUnknown in its chain.
 func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by string) error {
 	var g *Grant
 	if err := r.read(ctx, func(b *book) { g = clone(b.grants[id]) }); err != nil {
@@ -205,7 +205,7 @@ func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by st
 	return nil
 }
 
-// SetPublic has everybody read a chain from now on, or nobody any more who has no role for it.
+// SetPublic makes a chain public, or ends that, so that only parties with a role for it read the chain.
 func (r *Register) SetPublic(ctx context.Context, chain string, public bool, reason, by string) error {
 	already, err := r.Public(ctx, chain)
 	if err != nil || already == public {
@@ -217,7 +217,7 @@ func (r *Register) SetPublic(ctx context.Context, chain string, public bool, rea
 	return nil
 }
 
-// SetPublicRecord does the same for a record that is in no chain, by its id.
+// SetPublicRecord does the same for a record that is in no chain.
 func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, reason, by string) error {
 	already, err := r.PublicRecord(ctx, id)
 	if err != nil || already == public {
@@ -236,7 +236,8 @@ func publication(public bool) operator.AccessChange {
 	return operator.AccessWithdrawn
 }
 
-// Admit lets an agent add to a chain that another has begun. There is no way back: what it has added stays.
+// Admit lets an agent add to a chain that another agent has begun. This cannot be undone: what the agent adds stays. A refused name returns
+// ErrOrder.
 func (r *Register) Admit(ctx context.Context, chain, agent, reason, by string) error {
 	if err := names.Check(agent); err != nil {
 		return fmt.Errorf("admitting %q to chain %q: %w: agent_id: %w", agent, chain, ErrOrder, err)
@@ -255,7 +256,7 @@ func (r *Register) seal(ctx context.Context, body operator.AccessEventBody) erro
 	return r.append(ctx, p)
 }
 
-// Refuse has the log told of what was refused.
+// Refuse logs refused requests.
 func (r *Register) Refuse(ctx context.Context, refused []operator.Refused) error {
 	for part := range slices.Chunk(refused, operator.MaxRefusals) {
 		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.Refusal, ChainID: operator.RefusalsChain}, operator.RefusalBody{Refused: part})

@@ -1,26 +1,26 @@
-// Package acts holds what agents and people do with a log, each act once: seal what was said, take in what its owner has
-// signed, review it, deliver it. For each act it answers in this order: who may do it, what it is bound to, whose keys sign
-// it, and what became of it when it was asked for before. The ledger then asks what is sealed apart, and seals.
+// Package acts carries out what agents and people do with a log: they seal a statement, hand in a record that its owner has signed, review
+// a record, deliver an answer. For each act it decides who may do it, which records it refers to, which keys sign it, and what an earlier
+// attempt of the same order made. The ledger then decides what is sealed apart, and seals.
 //
-// The command and the server only translate between their users and this package. Only this package and the clerk of a
-// trial seal what agents, jurors and people say; imports_test.go in the module's root holds them to it.
+// The command and the server only translate between their users and this package. Only this package and the clerk of a trial seal what
+// agents, jurors and people say; imports_test.go in the module's root checks this.
 //
 // # Each act of agents and people is decided in one place
 //
-// Package `acts` says who may seal, accept, review and deliver, what an act is bound to and what became of it when it was asked for
-// before; command and server translate. So both refuse the same: also at the operator's keyboard a person does not decide on their
-// own work, and an agent does not act in a trial. The ledger asks its keeper what is sealed apart: a front cannot forget it. The
-// operator's acts go through `ledger.Operator`. A test holds that no other package calls what seals.
+// Package `acts` decides who may seal, accept, review and deliver, which records an act refers to, and what an earlier attempt made.
+// Command and server translate, so both refuse the same. For example, even at the operator's keyboard a person does not decide on their own
+// work, and an agent does not act in a trial. The ledger asks its keeper what is sealed apart, so no caller can forget it. The operator's
+// acts go through `ledger.Operator`. A test checks that no other package calls the functions that seal.
 //
 // # The log remembers idempotency keys
 //
-// The record's id is made of the caller's name and the key, and the log takes no id twice. Nothing else has to be stored, expire, or
-// agree with the log after a crash. The same key with another body shows by what is in the record.
+// The record's id is computed from the caller's name and the key, and the log accepts no id twice. So there is no second store that could
+// expire, or disagree with the log after a crash. If the same key comes with another body, comparing it with the record shows that.
 //
 // # A person's decision is bound by the server, a chain is read whole
 //
-// The reviewer sends what was decided; the server adds on what, by digest, and in which chain. A bundle with records left out would
-// not be verified as it is, so who may not read all of a chain reads none of it as a bundle.
+// The reviewer sends the decision. The server adds the digest of the decided record, and its chain. A bundle that lacks records would not
+// verify as a whole. So a reader who may not read all of a chain gets no bundle of it.
 package acts
 
 import (
@@ -36,44 +36,46 @@ import (
 	"jurat/internal/trial"
 )
 
-// Config is what acts are done with.
+// Config says which log the acts go to, and which keys sign them.
 type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
-	Opened Opened // needed by who asks what may be read; nil: nobody does
+	Opened Opened // needed for the questions about reading; nil: those are not asked
 	Now    func() time.Time
 
-	// Disclose opens what of a record is sealed apart, as far as it is kept.
+	// Disclose adds the values of a record that are sealed apart, as far as they are kept.
 	Disclose func(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error)
 }
 
-// Acts does them. It is safe for concurrent use.
+// Acts carries out acts on a log. It is safe for concurrent use.
 type Acts struct{ config Config }
 
 // New returns the acts on a log.
 func New(c Config) *Acts { return &Acts{c} }
 
-// An Order says how an act is asked for.
+// An Order says who asks for an act, and with which idempotency key.
 type Order struct {
-	By    Party    // who asks
-	Key   string   // the same for the same order, so that it makes one record however often it comes; "": each makes another
-	Apart []string // JSON pointers of members to seal apart beside those that always are
+	By    Party    // the party that asks
+	Key   string   // the idempotency key: an order that is repeated with it makes one record; "": each order makes another
+	Apart []string // JSON pointers of members to seal apart, beside those that always are
 }
 
-// Done is what an act has come to.
+// Done is the result of an act.
 type Done struct {
 	Record *evidence.Record
-	Before bool            // it was in the log already
-	Bound  bool            // it names by digest what it is about, or is about nothing
-	Names  evidence.Digest // what it would have named, where its owner had signed it without; zero: nothing
+	Before bool            // the record was in the log already
+	Bound  bool            // the record names by digest what it is about, or is about no other record
+	Names  evidence.Digest // the digest that a record signed by its owner should have named and does not; zero: none
 }
 
-// Seal completes a draft and seals it with the keys of the actor that it names.
+// Seal completes a draft and seals it with the keys of the actor that it names. Its errors include api.ErrForbidden, api.ErrOwnWork,
+// api.ErrMalformed, api.ErrKeyReused, api.ErrConflict and *evidence.FieldError, and those of the keys and the ledger.
 func (a *Acts) Seal(ctx context.Context, o Order, draft *evidence.Draft) (*Done, error) {
 	return a.seal(ctx, o, "record", draft, nil)
 }
 
-// seal seals a draft. what tells orders with one key apart. given is the draft without what was filled in for it, nil for the draft itself.
+// seal seals a draft. what distinguishes different orders with one key. given is the draft before the server completed it; nil means the
+// draft itself.
 func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.Draft, given *evidence.Payload) (*Done, error) {
 	id, err := o.recordID(what)
 	if err != nil {
@@ -98,7 +100,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	if err == nil && !done.Before {
 		done.Bound = is
 	}
-	if given != nil && errors.Is(err, api.ErrKeyReused) { // or somebody was faster with the same
+	if given != nil && errors.Is(err, api.ErrKeyReused) { // another request with the same key may have been faster
 		if before, failed := a.config.Ledger.Record(ctx, id); failed == nil {
 			return a.again(ctx, before, nil, *given)
 		}
@@ -106,7 +108,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	return done, err
 }
 
-// signOnce seals with the keys of the actor that the draft names, unless the same was sealed before under its record id. keyed says
+// signOnce seals with the keys of the actor that the draft names, unless the same draft was sealed before under its record id. keyed says
 // that the id comes from an idempotency key.
 func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) (*Done, error) {
 	signers, err := a.config.Keys.Signers(ctx, draft.Role(), draft.Actor())
@@ -120,7 +122,8 @@ func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) 
 	return &Done{Record: record, Bound: true}, nil
 }
 
-// Accept takes in what its owner has signed where the key is.
+// Accept logs a record that its owner has signed elsewhere. If the same record is in the log, Done says so. Its errors include
+// api.ErrForbidden, api.ErrOwnWork, *evidence.FieldError, and api.ErrInvalid for a record or keys that the log refuses.
 func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*Done, error) {
 	if err := Acceptable(&signed.Payload); err != nil {
 		return nil, err
@@ -147,7 +150,7 @@ func (a *Acts) Accept(ctx context.Context, by Party, signed *evidence.Record) (*
 	return done, acceptProblem(err)
 }
 
-// acceptedBefore returns the record that is there already, if it is this one.
+// acceptedBefore returns the record that is in the log already, if it is this one.
 func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done *Done, cause error) (*Done, error) {
 	record, err := a.config.Ledger.RecordByDigest(ctx, signed.Digest)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -160,7 +163,7 @@ func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done
 	return done, nil
 }
 
-// acceptProblem tells what is wrong with a record that its owner signed: there the keys are part of what was sent.
+// acceptProblem adds api.ErrInvalid to errors about the keys of a record that its owner signed: there they are part of the request.
 func acceptProblem(err error) error {
 	if errors.Is(err, ledger.ErrRefused) || errors.Is(err, keys.ErrForeign) || errors.Is(err, keys.ErrEnded) || errors.Is(err, keys.ErrIncomplete) {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)

@@ -16,17 +16,18 @@ import (
 	"jurat/internal/ledger"
 )
 
-// MaxKey is how long an idempotency key may be.
+// MaxKey is the length limit of an idempotency key.
 const MaxKey = 255
 
-// recordID is the record id that an order with a key makes: the same each time, so that the log, which takes no id twice, remembers
-// what was asked, and nothing else has to. Without a key it is "". what tells orders apart that make several records.
+// recordID returns the record id for an order with a key, and "" without a key. The id is the same each time. So the log, which accepts no
+// id twice, remembers the order, and no other store is needed. what distinguishes orders that make several records.
 func (o Order) recordID(what string) (string, error) { return KeyedID(o.By, o.Key, what) }
 
-// KeyedID is the id of what an order with an idempotency key makes; "" without a key.
+// KeyedID returns the id of the record that an order with an idempotency key makes, or "" without a key. It returns api.ErrMalformed for a
+// key that is too long, or has other characters than visible ASCII.
 //
-// An id begins with a time. It is that of the key, where the key is a UUIDv7, as package client makes them, and otherwise the
-// beginning of 1970: nothing in a key of another form says when it was made, and the id must not change with the clock.
+// An id begins with a time. If the key is a UUIDv7, as package client makes them, it is the key's time; otherwise it is the beginning of
+// 1970. A key in another form does not say when it was made, and the id must not change with the clock.
 func KeyedID(by Party, key, what string) (string, error) {
 	if key == "" {
 		return "", nil
@@ -37,13 +38,13 @@ func KeyedID(by Party, key, what string) (string, error) {
 	return evidence.RecordIDFor(key, "jurat idempotency", by.Name(), what, key), nil
 }
 
-// withID gives a draft a record id. One that the actor gave it stays, and then an idempotency key would say something else.
+// withID sets a draft's record id. If the actor gave the draft an id, an idempotency key would contradict it, so that is an error.
 func withID(draft *evidence.Draft, id string) (*evidence.Draft, error) {
 	if id == "" {
 		return draft, nil
 	}
 	if draft.RecordID != "" {
-		return nil, fmt.Errorf("%w: the payload has a record_id, which tells it from others as well as the header %s: give one of them",
+		return nil, fmt.Errorf("%w: the payload has a record_id, and the request has the header %s: give only one of them",
 			api.ErrMalformed, api.IdempotencyKey)
 	}
 	p := draft.Payload
@@ -51,7 +52,7 @@ func withID(draft *evidence.Draft, id string) (*evidence.Draft, error) {
 	return evidence.NewDraft(p)
 }
 
-// already returns the record that was made of a draft before, if that is why it was refused now.
+// already returns the record that was made from the same draft before, if cause says that the record id is taken.
 func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, cause error) (*Done, error) {
 	var duplicate *ledger.DuplicateError
 	if !errors.As(cause, &duplicate) || draft.RecordID == "" || duplicate.RecordID != draft.RecordID {
@@ -73,7 +74,7 @@ func (a *Acts) already(ctx context.Context, draft *evidence.Draft, keyed bool, c
 	return nil, fmt.Errorf("%w: there is a record %s, which says something else", api.ErrConflict, draft.RecordID)
 }
 
-// again returns a record that was made before, if it was made of what is given now. An error of looking for it is passed on.
+// again returns a record that was made before, if it was made from the given payload. It passes on err, the error of looking it up.
 func (a *Acts) again(ctx context.Context, before *evidence.Record, err error, given evidence.Payload) (*Done, error) {
 	if err != nil {
 		return nil, err
@@ -89,10 +90,10 @@ func (a *Acts) again(ctx context.Context, before *evidence.Record, err error, gi
 	return &Done{Record: before, Before: true, Bound: true}, nil
 }
 
-// filledIn are the members that a record has without its actor having given them.
+// filledIn lists the members that sealing adds to what the actor gave.
 var filledIn = []string{"schema", "action_type", "signers", "timestamp", "sealed_apart", "saw"}
 
-// madeOf reports whether a record is what sealing a draft makes. Of a member whose text was destroyed that cannot be known.
+// madeOf reports whether sealing a draft makes this record. If a text of the record was destroyed, it cannot tell and reports false.
 func (a *Acts) madeOf(ctx context.Context, record *evidence.Record, draft *evidence.Draft) (bool, error) {
 	disclosed, err := a.config.Disclose(ctx, record, nil)
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *Acts) madeOf(ctx context.Context, record *evidence.Record, draft *evide
 	return true, nil
 }
 
-// membersOf lists what a draft gives, in canonical form.
+// membersOf returns the members that a draft gives, in canonical form.
 func membersOf(draft *evidence.Draft) (map[string]jsontext.Value, error) {
 	doc, err := json.Marshal(draft.Payload)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"jurat/internal/names"
 )
 
-// A Party is who acts or reads: a person or an agent with roles.
+// A Party is a person or an agent that acts or reads, with its roles.
 type Party interface {
-	Name() string // agent_id of an agent, name of a person; "" of a stranger
+	Name() string // the agent_id of an agent, or the name of a person; "" for a stranger
 	Has(role access.Role) bool
 }
 
-// Operator is who has the installation's keys in his hands. He seals for every agent and reviewer whose key is there.
+// Operator is the party that holds the installation's keys. It seals for every agent and reviewer whose key is there.
 var Operator Party = operator{}
 
 type operator struct{}
@@ -28,15 +28,16 @@ type operator struct{}
 func (operator) Name() string              { return "" }
 func (operator) Has(role access.Role) bool { return true }
 
-// Sealable refuses what agents and reviewers do not say: acts of a trial and of the operator have their own commands.
+// Sealable returns an *evidence.FieldError for acts that agents and reviewers do not perform. Acts of a trial and of the operator have
+// their own commands.
 func Sealable(p *evidence.Payload) error {
 	if role := p.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s; what agents and reviewers say is sealed here", p.ActionType, role)}
+		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s; only acts of agents and reviewers are sealed here", p.ActionType, role)}
 	}
 	return nil
 }
 
-// Acceptable refuses acts whose keys nobody but the operator holds.
+// Acceptable returns an *evidence.FieldError for acts whose keys only the operator holds.
 func Acceptable(p *evidence.Payload) error {
 	if role := p.Role(); !keys.MayOwn(role) {
 		return &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, whose key is the operator's", p.ActionType, role)}
@@ -44,7 +45,7 @@ func Acceptable(p *evidence.Payload) error {
 	return nil
 }
 
-// mayAct refuses what is not the party's to say.
+// mayAct returns an error if the party may not seal the draft.
 func (a *Acts) mayAct(ctx context.Context, by Party, draft *evidence.Draft) error {
 	if err := maySay(by, draft); err != nil {
 		return err
@@ -52,11 +53,11 @@ func (a *Acts) mayAct(ctx context.Context, by Party, draft *evidence.Draft) erro
 	if draft.ActionType != evidence.HumanReview {
 		return nil
 	}
-	// This comes before the content is looked at, whose errors could tell who submitted it.
+	// This comes before the content is checked: errors about the content could reveal who submitted it.
 	return a.NotOwnWork(ctx, draft.Actor(), draft.OriginalResponseID)
 }
 
-// maySay refuses acts under another name or in another role than the party's.
+// maySay returns api.ErrForbidden for an act under another name, or in another role, than the party's.
 func maySay(by Party, draft *evidence.Draft) error {
 	if err := Sealable(&draft.Payload); err != nil {
 		return err
@@ -68,13 +69,13 @@ func maySay(by Party, draft *evidence.Draft) error {
 	case role == evidence.RoleAgent && inTrial(draft.ChainID):
 		return fmt.Errorf("%w: field chain_id: agents do not act in trials", api.ErrForbidden)
 	case by != Operator && draft.Actor() != by.Name():
-		return fmt.Errorf("%w: the token is that of %q, and the payload is one of %q", api.ErrForbidden, by.Name(), draft.Actor())
+		return fmt.Errorf("%w: the token belongs to %q, but the payload names %q", api.ErrForbidden, by.Name(), draft.Actor())
 	}
 	return nil
 }
 
-// NotOwnWork refuses a decision of a person on what the same person said or submitted. Of a record that is not here it is not known
-// whose it is.
+// NotOwnWork returns api.ErrOwnWork if a person decides on what the same person said or submitted. It cannot tell for a record that is not
+// in the log, and returns nil.
 func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 	original, err := a.config.Ledger.Record(ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -91,12 +92,12 @@ func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 		}
 	}
 	if names.Same(reviewer, by) || names.Same(reviewer, p.Actor()) {
-		return fmt.Errorf("%w: record %s is of %q, or of a trial of what %q submitted", api.ErrOwnWork, id, reviewer, reviewer)
+		return fmt.Errorf("%w: record %s is by %q, or belongs to a trial that %q submitted", api.ErrOwnWork, id, reviewer, reviewer)
 	}
 	return nil
 }
 
-// SubmitterOf is who has submitted what a trial is about; "" where the chain is no trial's.
+// SubmitterOf returns the name of the person who submitted a trial, or "" if the chain is not a trial's.
 func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
 	first, err := a.config.Ledger.Briefs().FirstOfChain(ctx, chain)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && first.Action != evidence.Submission {

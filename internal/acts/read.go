@@ -12,24 +12,25 @@ import (
 	"jurat/internal/ledger/brief"
 )
 
-// Opened says what the operator has opened to everybody.
+// Opened says which chains and records the operator has made public.
 type Opened interface {
 	Public(ctx context.Context, chain string) (bool, error)
 	PublicRecord(ctx context.Context, id string) (bool, error)
 }
 
-// ReadsEverything reports whether a party decides, audits or operates.
+// ReadsEverything reports whether a party is a reviewer, an auditor or the operator.
 func ReadsEverything(by Party) bool {
 	return by.Has(access.Reviewer) || by.Has(access.Auditor) || by.Has(access.Operator)
 }
 
-// NotPublic is the answer to strangers. They do not learn whether there is something that is not public.
+// NotPublic returns the error for strangers. It does not reveal whether there is a record that is not public.
 func NotPublic() error {
-	return fmt.Errorf("%w: it is not open to everybody, or it is not there", api.ErrSignIn)
+	return fmt.Errorf("%w: it is not public, or it does not exist", api.ErrSignIn)
 }
 
-// MayRead refuses who may not read a record. Those who decide, audit or operate read everything; an agent reads what it said itself, and what
-// was decided on that; a submitter the trials of its submissions; everybody what belongs to a chain that was made public.
+// MayRead returns an error unless a party may read a record: api.ErrSignIn for strangers, api.ErrForbidden for others. Reviewers, auditors
+// and the operator read everything. An agent reads its own records and the decisions on them. A submitter reads the trials of their
+// submissions. Everyone reads what is public.
 func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
 	if ReadsEverything(by) || by.Has(access.Agent) && b.Role() == evidence.RoleAgent && b.Actor == by.Name() {
 		return nil
@@ -46,10 +47,10 @@ func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
 	if own, err := a.Submitted(ctx, by, b.ChainID); own || err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the record is not one of %q", api.ErrForbidden, by.Name())
+	return fmt.Errorf("%w: %q may not read this record", api.ErrForbidden, by.Name())
 }
 
-// MayReadTrial refuses who may not read a trial that is there. It reads no record: thousands may come to watch at once.
+// MayReadTrial returns an error unless a party may read an existing trial. It reads no record, since thousands of readers may come at once.
 func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 	if ReadsEverything(by) {
 		return nil
@@ -63,10 +64,10 @@ func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 	if own, err := a.Submitted(ctx, by, id); own || err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the trial is not one of what %q has submitted", api.ErrForbidden, by.Name())
+	return fmt.Errorf("%w: %q has not submitted this trial", api.ErrForbidden, by.Name())
 }
 
-// public reports whether everybody may read a record: its chain was made public, or, if it is in none, the record itself.
+// public reports whether everyone may read a record: its chain is public, or, if it is in no chain, the record itself is.
 func (a *Acts) public(ctx context.Context, b *brief.Brief) (bool, error) {
 	if b.ChainID == "" {
 		return a.config.Opened.PublicRecord(ctx, b.RecordID)
@@ -74,7 +75,7 @@ func (a *Acts) public(ctx context.Context, b *brief.Brief) (bool, error) {
 	return a.config.Opened.Public(ctx, b.ChainID)
 }
 
-// reviewed reports whether an act is a person's decision on what the party said.
+// reviewed reports whether an act is a person's decision on a record of the party.
 func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, error) {
 	if !by.Has(access.Agent) || b.Action != evidence.HumanReview {
 		return false, nil
@@ -89,7 +90,7 @@ func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, er
 	return original.Role() == evidence.RoleAgent && original.Actor == by.Name(), nil
 }
 
-// Submitted reports whether a chain is a trial of what the party has submitted.
+// Submitted reports whether a chain is a trial that the party has submitted.
 func (a *Acts) Submitted(ctx context.Context, by Party, chain string) (bool, error) {
 	if !by.Has(access.Submitter) || !inTrial(chain) {
 		return false, nil

@@ -14,17 +14,18 @@ import (
 	"jurat/internal/ledger"
 )
 
-// Review seals a person's decision on a record that the person may read, in the chain of that record.
+// Review seals a person's decision on a record, in the chain of that record. The caller has checked that the person may read the record.
+// Its errors are those of Seal, and api.ErrInvalid for an act of the operator.
 func (a *Acts) Review(ctx context.Context, o Order, original *evidence.Record, review api.Review) (*Done, error) {
 	id := original.Payload.RecordID
 	if original.Payload.ActionType.ByOperator() {
-		return nil, fmt.Errorf("%w: record %s is an act of the operator on the installation, and nothing to approve", api.ErrInvalid, id)
+		return nil, fmt.Errorf("%w: record %s is an act of the operator, which is not reviewed", api.ErrInvalid, id)
 	}
 	name := o.By.Name()
 	for _, named := range []struct{ field, value, is string }{
 		{"reviewer_id", review.ReviewerID, name}, {"original_response_id", review.OriginalResponseID, id}} {
 		if named.value != "" && named.value != named.is {
-			return nil, &evidence.FieldError{Field: named.field, Reason: fmt.Sprintf("is %q, and it is %q who decides on record %s", named.value, name, id)}
+			return nil, &evidence.FieldError{Field: named.field, Reason: fmt.Sprintf("is %q, but %q decides on record %s", named.value, name, id)}
 		}
 	}
 	given := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: name, OriginalResponseID: id, Saw: []evidence.Digest{original.Digest},
@@ -42,20 +43,21 @@ func (a *Acts) Review(ctx context.Context, o Order, original *evidence.Record, r
 	return a.seal(ctx, o, "review of "+id, draft, &given)
 }
 
-// Deliver seals the answer that a review approved: the response of a record that the party may read, as it is, or as the reviewer
-// changed it. It is the agent's act, and so signed with the agent's key, if that is here.
+// Deliver seals the answer that a review approved: the response of a record, as it is or as the reviewer changed it. It is the agent's act,
+// so the agent's key signs it, if that is here. The caller has checked that the party may read the record. Its errors include
+// api.ErrInvalid, api.ErrForbidden, api.ErrConflict, *evidence.FieldError, and those of the keys and the ledger.
 func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, reviewID string) (*Done, error) {
 	p := &original.Payload
 	if role := p.Role(); role != evidence.RoleAgent {
-		return nil, fmt.Errorf("%w: record %s is an act of the %s, and only what an agent said is delivered", api.ErrInvalid, p.RecordID, role)
+		return nil, fmt.Errorf("%w: record %s is an act of the %s; only an agent's answer can be delivered", api.ErrInvalid, p.RecordID, role)
 	}
-	// An agent delivers what it said. It may read what others said, too, where that is public.
+	// An agent delivers only its own answers, although it may also read public records of others.
 	if o.By != Operator && o.By.Has(access.Agent) && p.Actor() != o.By.Name() {
-		return nil, fmt.Errorf("%w: record %s is of %q, in whose name %q delivers nothing", api.ErrForbidden, p.RecordID, p.Actor(), o.By.Name())
+		return nil, fmt.Errorf("%w: record %s is by %q, so %q cannot deliver it", api.ErrForbidden, p.RecordID, p.Actor(), o.By.Name())
 	}
 	review, err := a.config.Ledger.Record(ctx, reviewID)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &evidence.FieldError{Field: "review", Reason: "names no record of this log"}
+		return nil, &evidence.FieldError{Field: "review", Reason: "names a record that is not in this log"}
 	}
 	if err != nil {
 		return nil, err
@@ -79,11 +81,11 @@ func (a *Acts) Deliver(ctx context.Context, o Order, original *evidence.Record, 
 	return a.signOnce(ctx, draft, id != "")
 }
 
-// approved is the response that a review lets through.
+// approved returns the response that a review approves.
 func (a *Acts) approved(ctx context.Context, original, review *evidence.Record) (jsontext.Value, error) {
 	p := &review.Payload
 	if p.ActionType != evidence.HumanReview || len(p.Saw) != 1 || p.Saw[0] != original.Digest {
-		return nil, &evidence.FieldError{Field: "review", Reason: "names a record that is no review of what is to be delivered"}
+		return nil, &evidence.FieldError{Field: "review", Reason: "names a record that is not a review of this answer"}
 	}
 	from, member := original, "response"
 	switch p.ApprovalStatus {
@@ -102,7 +104,7 @@ func (a *Acts) approved(ctx context.Context, original, review *evidence.Record) 
 		return nil, err
 	}
 	if slices.Contains(withheld, "/"+member) {
-		return nil, fmt.Errorf("%w: the text that was approved is not kept here", api.ErrConflict)
+		return nil, fmt.Errorf("%w: the approved text is no longer kept here", api.ErrConflict)
 	}
 	return members[member], nil
 }
