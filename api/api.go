@@ -1,6 +1,6 @@
-// Package api is what travels over HTTP between an installation of jurat and its clients: requests, answers, and what
-// stands against a request. Server and client use these types and errors, so they cannot disagree about them.
+// Package api defines the HTTP interface between an installation of jurat and its clients: requests, answers, and
+// problems. Server and client use the same types and errors, so they cannot disagree.
 //
-// docs/api.md describes the interface, /openapi.json of every server describes it to programs. Sealed records and bundles
-// travel as the files that they are (docs/format.md).
+// docs/api.md describes the interface to people, /openapi.json of every server to programs. Sealed records and
+// bundles are sent as files (docs/format.md).
 package api

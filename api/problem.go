@@ -71,19 +71,19 @@ const TypePrefix = "urn:jurat:problem:"
 // ProblemMediaType is the media type of a Problem (RFC 9457, section 3).
 const ProblemMediaType = "application/problem+json"
 
-// A Problem is why a request was not done: the problem details of RFC 9457. It is an error, and by errors.Is the one of this
-// package that its Type stands for.
+// A Problem says why a request was not done: the problem details of RFC 9457. It is an error. errors.Is matches it
+// with the error of this package that its Type names.
 type Problem struct {
 	Type   string `json:"type"`           // TypePrefix and a name
 	Title  string `json:"title"`          // the same for each problem of a type
 	Status int    `json:"status"`         // of HTTP
 	Detail string `json:"detail"`         // what is wrong this time
-	Field  string `json:"field,omitzero"` // the member of the body that is refused
-	Hint   string `json:"hint,omitzero"`  // what can be done
+	Field  string `json:"field,omitzero"` // the refused member of the body
+	Hint   string `json:"hint,omitzero"`  // what the caller can do
 }
 
-// NewProblem says with which problem a request ends that failed with this error: of the kind of the first error of this
-// package in its chain, and ErrInternal, without a word of what failed, where there is none.
+// NewProblem returns the problem for an error: that of the first error of this package in its chain. If there is
+// none, it returns ErrInternal without any detail of the failure.
 func NewProblem(err error) *Problem {
 	if p := (*Problem)(nil); errors.As(err, &p) {
 		return p
@@ -94,13 +94,13 @@ func NewProblem(err error) *Problem {
 		}
 	}
 	return &Problem{Type: TypePrefix + "internal", Title: ErrInternal.Error(), Status: http.StatusInternalServerError,
-		Detail: "what failed is in the server's log"}
+		Detail: "the server's log says what failed"}
 }
 
 // Name is the last part of the type.
 func (p *Problem) Name() string { return strings.TrimPrefix(p.Type, TypePrefix) }
 
-// Error says what is wrong, and with which field.
+// Error returns the detail and the field.
 func (p *Problem) Error() string {
 	if p.Detail == "" {
 		return p.Title
@@ -108,7 +108,7 @@ func (p *Problem) Error() string {
 	return p.Detail
 }
 
-// Is reports whether the problem is of the kind of an error of this package.
+// Is reports whether the problem is of the kind of target, an error of this package.
 func (p *Problem) Is(target error) bool {
 	for _, k := range kinds {
 		if k.err == target {

@@ -6,24 +6,24 @@ import (
 	"jurat/jury"
 )
 
-// A NewSubmission puts an agent before the jury. It has one kind of evidence: a conversation, records that came from anywhere, or
-// records that are in the installation's log.
+// A NewSubmission puts an agent before the jury. It has one kind of evidence: a conversation, records from anywhere,
+// or records of the installation's log.
 type NewSubmission struct {
-	AgentCard    json.RawMessage `json:"agentCard,omitzero"`    // A2A v1.0 or v0.3; with a conversation it must be there
+	AgentCard    json.RawMessage `json:"agentCard,omitzero"`    // A2A v1.0 or v0.3; required with a conversation
 	Conversation json.RawMessage `json:"conversation,omitzero"` // chat messages with tool calls, or an A2A task history
-	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; it is verified by the installation's trust
-	ChainID      string          `json:"chainId,omitzero"`      // of records in the log
+	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; the installation verifies it with its own trust file
+	ChainID      string          `json:"chainId,omitzero"`      // a chain of records in the log
 }
 
-// A State is where a submission is.
+// A State is the state of a submission.
 type State string
 
 const (
 	Queued    State = "queued"     // it waits for its turn
-	UnderWay  State = "under_way"  // the jury is at it
+	UnderWay  State = "under_way"  // the jury works on it
 	Over      State = "over"       // there is a verdict
 	BrokenOff State = "broken_off" // it stopped without a verdict, and no process works on it
-	Cancelled State = "cancelled"  // somebody has stopped it
+	Cancelled State = "cancelled"  // a person stopped it
 )
 
 // A Cancellation asks for a trial to be stopped.
@@ -36,31 +36,31 @@ type Submission struct {
 	ID        string `json:"id"`
 	State     State  `json:"state"`
 	Reason    string `json:"reason,omitzero"` // why it was broken off or cancelled
-	Next      string `json:"next,omitzero"`   // when it is tried again by itself, where it was broken off
+	Next      string `json:"next,omitzero"`   // when the server tries it again by itself, if it was broken off
 	Ahead     int    `json:"ahead,omitzero"`  // how many wait before it
 	Submitter string `json:"submitter"`
-	Agent     string `json:"agent"` // as its card names it; without a card, who acts in the records
+	Agent     string `json:"agent"` // as its card names it; without a card, the actor of the records
 	Case      string `json:"case"`  // digest of the evidence
 	Submitted string `json:"submitted"`
 	Last      string `json:"last"` // when the last act was
 	Acts      int    `json:"acts"`
 	Offline   bool   `json:"offline"`  // the jurors are rules, not models
-	Degraded  bool   `json:"degraded"` // an answer is missing, or a stand-in is in its place
+	Degraded  bool   `json:"degraded"` // an answer is missing, or was replaced by a stand-in
 
-	CancelledBy string `json:"cancelledBy,omitzero"` // who has cancelled it; while it is under way still, it is about to stop
+	CancelledBy string `json:"cancelledBy,omitzero"` // who cancelled it; if it is still under way, it stops soon
 
-	Outcome   *jury.TrialOutcome `json:"outcome"`           // what counts: the verdict, and what people decided on it; null: there is none yet
-	Verdict   *Verdict           `json:"verdict"`           // the jury's; null: there is none yet
-	Reviews   int                `json:"reviews"`           // reviews by people of what is in the trial
+	Outcome   *jury.TrialOutcome `json:"outcome"`           // what counts: the verdict and people's decisions on it; null: none yet
+	Verdict   *Verdict           `json:"verdict"`           // the jury's; null: none yet
+	Reviews   int                `json:"reviews"`           // people's reviews of records of the trial
 	Reviewed  string             `json:"reviewed,omitzero"` // approval status of the last decision on the verdict
 	Delivered bool               `json:"delivered"`
 
-	// Of a submission that was asked for by its id: what the jury came to, as far as it got.
+	// Only in the answer for a single submission: the jury's result so far.
 	Votes  *jury.Votes  `json:"votes,omitzero"`
 	Result *jury.Result `json:"result,omitzero"`
 }
 
-// A Verdict is the jury's final judgment in a few words, whatever people decided on it.
+// A Verdict summarises the jury's final judgment, without people's decisions on it.
 type Verdict struct {
 	Record       string        `json:"record"` // id of its record
 	Position     jury.Position `json:"position"`
@@ -71,7 +71,7 @@ type Verdict struct {
 // Submissions are one page of a list, the newest first.
 type Submissions struct {
 	Submissions []Submission `json:"submissions"`
-	Next        string       `json:"next,omitzero"` // the cursor of the next page; "": this is the last one
+	Next        string       `json:"next,omitzero"` // cursor of the next page; "": this is the last one
 }
 
 // An Event is something that happened in a trial.
@@ -83,8 +83,8 @@ type Event struct {
 	JSON         json.RawMessage `json:"-"` // the whole event: docs/api.md says what each type has
 }
 
-// LastEvent is the type of the event that closes a trial. After it come only events of the type PersonDecided, whenever a person
-// decides: who watches a trial is told of those that were made by then.
+// LastEvent is the type of the event that closes a trial. After it, only events of the type PersonDecided follow,
+// whenever a person decides. A watcher gets those that exist at the end of the trial.
 const LastEvent = "trial_closed"
 
 // PersonDecided is the type of the event of a person's decision on a verdict.

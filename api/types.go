@@ -2,23 +2,23 @@ package api
 
 import "encoding/json"
 
-// IdempotencyKey is the header by which a POST that is sent again is recognised. The same key and the same body get the same
-// answer, and make nothing twice, also after a crash of either side.
+// IdempotencyKey is the header by which the server recognises a repeated POST. The same key and the same body get the
+// same answer and create nothing twice, even after a crash of either side.
 const IdempotencyKey = "Idempotency-Key"
 
-// A Review is a person's decision on a record. The server adds who decides, what on, and, where it is left out, when.
+// A Review is a person's decision on a record. The server adds the reviewer, the record, and a missing time.
 type Review struct {
 	ApprovalStatus     string          `json:"approval_status"`               // approved, approved_with_modifications or rejected
-	ModifiedResponse   json.RawMessage `json:"modified_response,omitzero"`    // string, object or array: what is to be said instead, if and only if it is modified
-	Changes            json.RawMessage `json:"changes,omitzero"`              // string, object or array: what was changed, and why it was decided so
+	ModifiedResponse   json.RawMessage `json:"modified_response,omitzero"`    // string, object or array: the text to give instead; required exactly for approved_with_modifications
+	Changes            json.RawMessage `json:"changes,omitzero"`              // string, object or array: what was changed, and the reason for the decision
 	Context            json.RawMessage `json:"context,omitzero"`              // string, object or array
 	Timestamp          string          `json:"timestamp,omitzero"`            // RFC 3339, UTC with Z
 	ActionType         string          `json:"action_type,omitzero"`          // human_review
-	ReviewerID         string          `json:"reviewer_id,omitzero"`          // the name that the token is for
+	ReviewerID         string          `json:"reviewer_id,omitzero"`          // the token's name
 	OriginalResponseID string          `json:"original_response_id,omitzero"` // the record's id
 }
 
-// A Delivery names the review by which an answer is finally given.
+// A Delivery names the review that approved the delivered answer.
 type Delivery struct {
 	Review string `json:"review"` // record id
 }
@@ -29,7 +29,7 @@ type Listing struct {
 	Next    string  `json:"next,omitzero"` // cursor of the next page; absent: this is the last one for now
 }
 
-// An Entry says of a record what it is.
+// An Entry summarises a record.
 type Entry struct {
 	Index      int64  `json:"index"` // place in the log, from 0
 	RecordID   string `json:"record_id"`

@@ -1,19 +1,19 @@
-// Package client is for those who use an installation from elsewhere.
+// Package client is for programs that use an installation of jurat from elsewhere.
 //
-// Whoever holds their keys themselves, the owner of an agent or a reviewer, completes a payload with it,
-// signs it where the key is, and checks what an installation of jurat made of it. The private key goes nowhere.
+// The owner of an agent, or a reviewer, may hold the private key themselves. With this package they complete a
+// payload, sign it where the key is, and check what the installation made of it. The private key stays where it is.
 //
 //	signer, err := client.ParseKey(pem)         // PKCS #8, as openssl writes it
 //	signed, err := client.Sign(payload, signer) // for the operator of the installation
 //	…
 //	report, err := client.Check(signed, sealed, trust)
 //
-// Whoever signs with something else than Go calls Prepare for the bytes that are signed, and Assemble with the signatures.
+// A program that signs without Go calls Prepare for the bytes to sign, and Assemble with the signatures.
 //
-// The installation must have been told of the key before (`jurat keys register`).
+// The installation must know the public key first (`jurat keys register`).
 //
-// A Client asks a server (`jurat serve`) over HTTP: also for those whose keys the installation keeps, and for those who only
-// read. See docs/api.md.
+// A Client sends requests to a server (`jurat serve`) over HTTP. It also serves callers whose keys the installation
+// keeps, and callers that only read. See docs/api.md.
 package client
 
 import (
@@ -30,11 +30,12 @@ import (
 	"jurat/verify/trust"
 )
 
-// ErrOther says that what came back is not what was signed.
+// ErrOther says that the returned record is not the one that was signed.
 var ErrOther = errors.New("this is not what was signed")
 
-// Sign completes a payload, as docs/format.md has it under "As actors send it", and signs it: with a record id of its own,
-// and with the present time where the action type allows the timestamp to be left out. The record has no time stamp yet.
+// Sign completes a payload (docs/format.md, "As actors send it") and signs it. It adds a new record id, and the
+// present time if the action type allows a missing timestamp. The record has no time stamp yet. Its errors are those
+// of Prepare and of the signers.
 func Sign(payload []byte, signers ...evidence.Signer) (*evidence.Record, error) {
 	r, err := sign(payload, signers)
 	if err != nil {
@@ -52,8 +53,9 @@ func sign(payload []byte, signers []evidence.Signer) (*evidence.Record, error) {
 	return draft.Seal(sealing)
 }
 
-// Prepare completes a payload as Sign does, and returns the canonical bytes that the holders of these keys have to sign, in
-// this order. The bytes must be kept as they are: a second call makes others.
+// Prepare completes a payload as Sign does, and returns the canonical bytes that the holders of these keys must sign,
+// in this order. The caller must keep the bytes: a second call gives other bytes. Its errors include
+// *evidence.SyntaxError and *evidence.FieldError.
 func Prepare(payload []byte, keys ...crypto.PublicKey) ([]byte, error) {
 	canonical, err := prepare(payload, keys)
 	if err != nil {
@@ -86,14 +88,15 @@ func begin(payload []byte) (*evidence.Draft, evidence.Sealing, error) {
 	}
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
 		return nil, evidence.Sealing{}, &evidence.FieldError{Field: "action_type",
-			Reason: fmt.Sprintf("%s is an act of the %s, whose key is held by the installation", draft.ActionType, role)}
+			Reason: fmt.Sprintf("%s is an act of the %s, and the installation holds its key", draft.ActionType, role)}
 	}
 	now := time.Now()
 	id, err := evidence.NewRecordID(now, rand.Reader)
 	return draft, evidence.Sealing{Time: now, RecordID: id}, err
 }
 
-// Assemble makes a record of the bytes that Prepare returned and the signatures over them, in the order of the keys.
+// Assemble makes a record of the bytes from Prepare and the signatures over them, in the order of the keys. It
+// returns an error if a signature is missing or malformed; it does not verify signatures.
 func Assemble(canonical []byte, signatures ...[]byte) (*evidence.Record, error) {
 	p, err := evidence.ParsePayload(canonical)
 	if err != nil {
@@ -111,9 +114,9 @@ func Assemble(canonical []byte, signatures ...[]byte) (*evidence.Record, error) 
 	return evidence.OpenParts(canonical, normal, nil)
 }
 
-// Check compares what came back with what was signed: the same payload with the same signatures. If it is, it verifies the
-// rest by a trust file, which must not come from the record's own file: time stamps and the place in the log. What the
-// outcome is, the report says.
+// Check compares the returned record with the signed one: both must have the same payload and signatures. Otherwise
+// it returns an error with ErrOther in its chain. Then it verifies the record, its time stamps and its place in the
+// log with a trust file. The trust file must not come from the record's sender. The report has the outcome.
 func Check(signed, sealed *evidence.Record, trusted *trust.Trust) (*verify.Report, error) {
 	if !bytes.Equal(signed.Canonical(), sealed.Canonical()) {
 		return nil, fmt.Errorf("%w: the payload is another, with the digest %s instead of %s", ErrOther, sealed.Digest, signed.Digest)
@@ -152,7 +155,7 @@ func ParsePublicKey(text []byte) (crypto.PublicKey, error) {
 	return evidence.ParsePublicKey(der)
 }
 
-// decode reads one PEM block, around which may stand comments but no other block.
+// decode reads one PEM block. Comments may be around it, but no other block.
 func decode(text []byte, kind string) ([]byte, error) {
 	block, rest := pem.Decode(text)
 	switch {
@@ -167,11 +170,11 @@ func decode(text []byte, kind string) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// advice says how a key in an older form becomes one that is read here.
+// advice says how to convert a key in another form.
 func advice(kind string) string {
 	switch kind {
 	case "ENCRYPTED PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "EC PARAMETERS":
-		return ": 'openssl pkcs8 -topk8 -nocrypt -in FILE' writes it as it is read here"
+		return ": convert it with 'openssl pkcs8 -topk8 -nocrypt -in FILE'"
 	case "PRIVATE KEY":
 		return ": 'openssl pkey -pubout -in FILE' writes the public half"
 	}

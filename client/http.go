@@ -22,26 +22,27 @@ import (
 	"jurat/verify/trust"
 )
 
-// Config is how a Client reaches a server.
+// Config configures a Client.
 type Config struct {
-	URL       string       // required: https, or http to this machine, as a token is sent
-	Token     string       // as 'jurat access grant' prints it; "": what everybody may do
+	URL       string       // required: https, or http to this machine, because a token is sent
+	Token     string       // as 'jurat access grant' prints it; "": public access only
 	HTTP      *http.Client // nil: http.DefaultClient
-	Attempts  int          // how often it is tried where the server is away or busy; 0: 3
-	MaxAnswer int64        // bytes of an answer; 0: 128 MiB
+	Attempts  int          // attempts per request if the server is away or busy; 0: 3
+	MaxAnswer int64        // largest answer in bytes; 0: 128 MiB
 }
 
-// A Client asks one server. It is safe for concurrent use.
+// A Client sends requests to one server. It is safe for concurrent use.
 //
-// What the server has against a request is an *api.Problem, and by errors.Is an error of package api. A request that makes
-// something carries an idempotency key, so that it is tried again after a failure without making anything twice.
+// If the server refuses a request, the error is an *api.Problem, and errors.Is finds the error of package api. A
+// request that creates something carries an idempotency key. So the Client can repeat it after a failure without
+// creating anything twice.
 type Client struct {
 	config Config
 	base   *url.URL
 	key    string
 }
 
-// NewClient makes a Client.
+// NewClient makes a Client. It returns an error if the URL is not allowed.
 func NewClient(c Config) (*Client, error) {
 	base, err := url.Parse(c.URL)
 	if err != nil {
@@ -51,7 +52,7 @@ func NewClient(c Config) (*Client, error) {
 	case base.Host == "" || base.Scheme != "https" && base.Scheme != "http":
 		return nil, fmt.Errorf("server: %q: want https:// and a host", c.URL)
 	case c.Token != "" && base.Scheme != "https" && !isLoopback(base.Hostname()):
-		return nil, fmt.Errorf("server: %q: everybody on the way would read the token: want https", c.URL)
+		return nil, fmt.Errorf("server: %q: the connection would not protect the token: want https", c.URL)
 	}
 	if c.HTTP == nil {
 		c.HTTP = http.DefaultClient
@@ -74,20 +75,21 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// WithKey returns a client that sends what it sends under this idempotency key. Whoever stores the key before sending can send the
-// same again after a crash of its own.
+// WithKey returns a client that sends all requests under this idempotency key. A caller that stores the key before
+// sending can repeat the request after its own crash.
 func (c *Client) WithKey(key string) *Client {
 	with := *c
 	with.key = key
 	return &with
 }
 
-// Seal has a payload sealed with the key that the installation keeps for its agent or reviewer.
+// Seal asks the server to seal a payload with the key that the installation keeps for the agent or reviewer, and
+// returns the record.
 func (c *Client) Seal(ctx context.Context, payload []byte) (*evidence.Record, error) {
 	return c.record(ctx, http.MethodPost, "/v1/records", payload)
 }
 
-// Deposit has a record taken in that was signed with Sign. See Check for what came of it.
+// Deposit sends a record that was signed with Sign, and returns it as the server stored it. Check compares the two.
 func (c *Client) Deposit(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
 	file, err := signed.Marshal()
 	if err != nil {
@@ -96,12 +98,12 @@ func (c *Client) Deposit(ctx context.Context, signed *evidence.Record) (*evidenc
 	return c.WithKey("").record(ctx, http.MethodPost, "/v1/records", file)
 }
 
-// Record reads a record, with what has gathered around it.
+// Record reads a record with its proofs.
 func (c *Client) Record(ctx context.Context, id string) (*evidence.Record, error) {
 	return c.record(ctx, http.MethodGet, "/v1/records/"+url.PathEscape(id), nil)
 }
 
-// Review records the decision of whom the token is for.
+// Review records a decision of the token's person.
 func (c *Client) Review(ctx context.Context, id string, review api.Review) (*evidence.Record, error) {
 	body, err := json.Marshal(review)
 	if err != nil {
@@ -110,7 +112,7 @@ func (c *Client) Review(ctx context.Context, id string, review api.Review) (*evi
 	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/reviews", body)
 }
 
-// Deliver records that the answer was given that a review approved.
+// Deliver records that the answer approved by a review was given.
 func (c *Client) Deliver(ctx context.Context, id, reviewID string) (*evidence.Record, error) {
 	body, err := json.Marshal(api.Delivery{Review: reviewID})
 	if err != nil {
@@ -128,7 +130,8 @@ func (c *Client) Chain(ctx context.Context, chainID string) (*evidence.Bundle, e
 	return evidence.ParseBundle(doc)
 }
 
-// Records iterates over what the token may read of the log, in its order; of one chain, if one is named. It ends after an error.
+// Records iterates over the records that the token may read, in the order of the log. If chainID is set, it reads
+// only that chain. It ends after an error.
 func (c *Client) Records(ctx context.Context, chainID string) iter.Seq2[api.Entry, error] {
 	return func(yield func(api.Entry, error) bool) {
 		for cursor := ""; ; {
@@ -167,8 +170,8 @@ func (c *Client) page(ctx context.Context, chainID, cursor string) (*api.Listing
 	return &page, nil
 }
 
-// Trust reads the server's trust file. It says whose keys are whose by the server's own word: compare its fingerprint over
-// another channel before you verify by it.
+// Trust reads the server's trust file. Its statements about keys are only the server's word: compare its fingerprint
+// over another channel before you verify with it.
 func (c *Client) Trust(ctx context.Context) (*trust.Trust, error) {
 	doc, err := c.ask(ctx, http.MethodGet, "/v1/trust", nil)
 	if err != nil {
@@ -177,8 +180,8 @@ func (c *Client) Trust(ctx context.Context) (*trust.Trust, error) {
 	return trust.Parse(doc)
 }
 
-// Checkpoint reads a signed checkpoint over all that is in the log. Whoever keeps it can later find out whether anything that it
-// covers was changed.
+// Checkpoint reads a signed checkpoint of the whole log. A caller that keeps it can later detect a change of anything
+// that it covers.
 func (c *Client) Checkpoint(ctx context.Context) (string, error) {
 	doc, err := c.ask(ctx, http.MethodGet, "/log/checkpoint", nil)
 	return string(doc), err
@@ -192,10 +195,10 @@ func (c *Client) record(ctx context.Context, method, path string, body []byte) (
 	return evidence.Open(doc)
 }
 
-// pause is how long is waited before the second attempt; before each further one, twice as long.
+// pause is the wait before the second attempt. Each further wait is twice as long.
 const pause = 200 * time.Millisecond
 
-// ask makes a request, several times if need be.
+// ask makes a request and repeats it if it may succeed later.
 func (c *Client) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	key := c.key
 	if key == "" && method == http.MethodPost {
@@ -221,7 +224,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte) ([]b
 	}
 }
 
-// mayPass reports whether the same request can succeed later.
+// mayPass reports whether the same request may succeed later.
 func mayPass(err error) bool {
 	var p *api.Problem
 	if errors.As(err, &p) {
@@ -231,7 +234,7 @@ func mayPass(err error) bool {
 	return errors.As(err, &failed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// send makes a request once. The answer is whatever it is.
+// send makes a request once. It returns any answer, whatever its status.
 func (c *Client) send(ctx context.Context, method, path, key string, body []byte) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base.String(), "/")+path, bytes.NewReader(body))
 	if err != nil {
@@ -267,12 +270,12 @@ func (c *Client) once(ctx context.Context, method, path, key string, body []byte
 	return doc, nil
 }
 
-// problemIn reads what stands against a request. What is no problem of jurat's is by something in between.
+// problemIn returns the problem in an answer. An answer without one comes from another program, such as a proxy.
 func problemIn(answer *http.Response, doc []byte) error {
 	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	p := new(api.Problem)
 	if err != nil || media != api.ProblemMediaType || json.Unmarshal(doc, p) != nil || p.Status != answer.StatusCode {
-		return errors.New("status " + strconv.Itoa(answer.StatusCode) + ", and not by jurat")
+		return errors.New("status " + strconv.Itoa(answer.StatusCode) + ", and the answer is not from jurat")
 	}
 	return p
 }

@@ -13,7 +13,8 @@ import (
 	"jurat/evidence"
 )
 
-// Submit puts an agent before the jury. It returns when that is sealed; the trial is held when its turn comes.
+// Submit puts an agent before the jury. It returns when the submission is sealed. The trial starts when its turn
+// comes.
 func (c *Client) Submit(ctx context.Context, n api.NewSubmission) (*api.Submission, error) {
 	body, err := json.Marshal(n)
 	if err != nil {
@@ -22,12 +23,13 @@ func (c *Client) Submit(ctx context.Context, n api.NewSubmission) (*api.Submissi
 	return read[api.Submission](c.ask(ctx, http.MethodPost, "/v1/submissions", body))
 }
 
-// Submission says where a submission is, how the jury stood, and what it came to as far as it got.
+// Submission returns the state of a submission, the votes, and the result so far.
 func (c *Client) Submission(ctx context.Context, id string) (*api.Submission, error) {
 	return read[api.Submission](c.ask(ctx, http.MethodGet, submissionPath(id, ""), nil))
 }
 
-// Cancel stops a trial that has no verdict. The log records the caller and the reason. A juror that was asked before still answers.
+// Cancel stops a trial that has no verdict. The log records the caller and the reason. A juror that was already asked
+// still answers.
 func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission, error) {
 	body, err := json.Marshal(api.Cancellation{Reason: reason})
 	if err != nil {
@@ -36,7 +38,7 @@ func (c *Client) Cancel(ctx context.Context, id, reason string) (*api.Submission
 	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/cancel"), body))
 }
 
-// Resume has a trial that was broken off or cancelled gone on with.
+// Resume continues a trial that was broken off or cancelled.
 func (c *Client) Resume(ctx context.Context, id string) (*api.Submission, error) {
 	return read[api.Submission](c.ask(ctx, http.MethodPost, submissionPath(id, "/resume"), nil))
 }
@@ -62,7 +64,7 @@ func (c *Client) Submissions(ctx context.Context) iter.Seq2[api.Submission, erro
 	}
 }
 
-// CaseFile reads every record of a trial, proved against one checkpoint: verify it by a trust file of your own.
+// CaseFile reads every record of a trial, proved against one checkpoint. Verify it with your own trust file.
 func (c *Client) CaseFile(ctx context.Context, id string) (*evidence.Bundle, error) {
 	doc, err := c.ask(ctx, http.MethodGet, submissionPath(id, "/case"), nil)
 	if err != nil {
@@ -73,7 +75,7 @@ func (c *Client) CaseFile(ctx context.Context, id string) (*evidence.Bundle, err
 
 func submissionPath(id, rest string) string { return "/v1/submissions/" + url.PathEscape(id) + rest }
 
-// read reads an answer. A later server may have added members.
+// read decodes an answer. It ignores unknown members, which a later server may have added.
 func read[T any](doc []byte, err error) (*T, error) {
 	if err != nil {
 		return nil, err

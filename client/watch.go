@@ -18,15 +18,15 @@ import (
 	"jurat/evidence"
 )
 
-// silence is how long a server may say nothing while a trial is watched. It gives a sign of life every 15 seconds.
+// silence is how long Watch waits for any sign of the server. The server sends one every 15 seconds.
 const silence = time.Minute
 
-// errBroken says that a stream ended before the trial did, or that it fell silent.
+// errBroken says that a stream ended before the trial did, or was silent too long.
 var errBroken = errors.New("the connection ended before the trial did")
 
-// Watch iterates over what happens in a trial, from the event after this one on (0: from the first), to the end of the trial, however
-// long that takes. Where the connection ends, it connects again and goes on after the last event that it has; it gives up, with an
-// error, when that many attempts as Config says have come to nothing one after the other.
+// Watch iterates over the events of a trial after a given one (0: from the first), until the trial ends, however long
+// that takes. If the connection ends, Watch connects again and continues after the last event. It ends with an error
+// after Config.Attempts failed attempts in a row.
 func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		for failed := 0; ; {
@@ -54,7 +54,7 @@ func (c *Client) Watch(ctx context.Context, id string, after int64) iter.Seq2[ap
 type watch struct {
 	yield   func(api.Event, error) bool
 	after   int64
-	stopped bool // the caller has stopped iterating
+	stopped bool // the caller stopped iterating
 }
 
 // listen returns nil when the trial is over.
@@ -85,7 +85,7 @@ func (c *Client) listen(ctx context.Context, id string, w *watch) error {
 		dead.Reset(silence)
 		doc, isData := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !isData {
-			continue // beginnings and ends of events, and signs of life
+			continue // event boundaries and signs of life
 		}
 		if last, err := w.tell(doc); last || err != nil || w.stopped {
 			return err
@@ -97,7 +97,7 @@ func (c *Client) listen(ctx context.Context, id string, w *watch) error {
 	return errors.Join(errBroken, lines.Err())
 }
 
-// tell passes on an event, if it is the next one.
+// tell passes an event to the caller if it is the next one.
 func (w *watch) tell(doc []byte) (last bool, err error) {
 	e := api.Event{JSON: bytes.Clone(doc)}
 	if err := json.Unmarshal(e.JSON, &e); err != nil {

@@ -2,8 +2,8 @@ package evidence
 
 import "slices"
 
-// Role is what a key is for. A key has one role, and an action type belongs to one role. So writing a juror's, a
-// clerk's or a reviewer's name into agent_id does not obtain that actor's signature.
+// Role is what a key is for. A key has one role, and an action type belongs to one role. So an agent that writes a
+// juror's, a clerk's or a reviewer's name into agent_id does not get that actor's signature.
 type Role string
 
 const (
@@ -13,7 +13,7 @@ const (
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // the program that conducts a trial
-	RoleOperator  Role = "operator" // who runs the installation: what was done to keys, time stamps, texts, access and retention
+	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, time stamps, texts, access and retention
 )
 
 // Roles lists every role.
@@ -21,11 +21,11 @@ func Roles() []Role {
 	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk, RoleOperator}
 }
 
-// ActionType names what kind of act a payload records.
+// ActionType names the kind of act that a payload records.
 type ActionType string
 
 const (
-	// Outputs of a model; ModelOutput is what a payload is that names no action type.
+	// Outputs of a model. A payload without an action type is a ModelOutput.
 	ModelOutput    ActionType = "model_output"
 	Recommendation ActionType = "recommendation"
 	Proposal       ActionType = "proposal"
@@ -34,9 +34,9 @@ const (
 	ToolPlan       ActionType = "tool_plan"
 	Message        ActionType = "message"
 
-	ChainStep   ActionType = "chain_step"   // one agent's step in a chain, told without its model
+	ChainStep   ActionType = "chain_step"   // one agent's step in a chain, without its model
 	HumanReview ActionType = "human_review" // a person's decision on a record
-	Delivery    ActionType = "delivery"     // the answer that was finally given
+	Delivery    ActionType = "delivery"     // the answer that was given in the end
 
 	// Acts of a trial.
 	Submission     ActionType = "submission"
@@ -57,24 +57,24 @@ const (
 	AccessEvent     ActionType = "access_event"     // a person, an agent or the public gained or lost access
 	Refusal         ActionType = "refusal"          // the server refused requests
 	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, or let it go on
-	RetentionEvent  ActionType = "retention_event"  // records are held, are kept for so long, or were deleted
+	RetentionEvent  ActionType = "retention_event"  // records are held, have a retention period, or were deleted
 )
 
-// A rule says for an action type who acts and which members its payload has. Members in neither list are forbidden,
-// but for those that every payload may have.
+// A rule says which actor and which members the payload of an action type has. Members in none of the lists are
+// forbidden, except those that every payload may have.
 type rule struct {
 	role     Role
 	actor    string   // the member that names the actor
-	required []string // must be there
-	optional []string // may be there
-	filled   []string // required too, but the sealer fills them in when they are missing
+	required []string // must be present
+	optional []string // may be present
+	filled   []string // required too, but the sealer fills them in if they are missing
 	apart    []string // members that may be sealed apart
 }
 
 // Members that every sealed payload has, and that the sealer fills in.
 var always = []string{"schema", "record_id", "action_type", "signers"}
 
-// Members that any payload may have: where the record stands among others.
+// Members that any payload may have: they place the record among others.
 var linking = []string{"chain_id", "chain_position", "previous_agent", "next_agent", "parent_request_id",
 	"previous_record", "saw", "metadata", "sealed_apart"}
 
@@ -157,20 +157,20 @@ func (a ActionType) InTrial() bool {
 	return role == RoleSubmitter || role == RoleClerk || role == RoleJuror || role == RoleJudge
 }
 
-// ByOperator reports whether acts of this type are what the operator did to the installation.
+// ByOperator reports whether acts of this type record what the operator did to the installation.
 func (a ActionType) ByOperator() bool {
 	role, _ := RoleOf(a)
 	return role == RoleOperator
 }
 
-// OperatorPrefix begins the chain_id of chains that hold the operator's acts alone.
+// OperatorPrefix begins the chain_id of chains that only the operator's acts may use.
 const OperatorPrefix = "operator-"
 
-// TrialPrefix begins the chain_id of every trial, and of nothing else. A trial's chain holds the acts of the trial, and the reviews and
-// deliveries that follow.
+// TrialPrefix begins the chain_id of every trial, and of no other chain. A trial's chain holds the acts of the trial,
+// and the reviews and deliveries that follow.
 const TrialPrefix = "trial-"
 
-// inTrialChain reports whether acts of this type may stand in a trial's chain.
+// inTrialChain reports whether acts of this type may be in a trial's chain.
 func (a ActionType) inTrialChain() bool { return a.InTrial() || a == HumanReview || a == Delivery }
 
 func (r rule) allows(member string) bool {

@@ -15,20 +15,20 @@ import (
 
 // Fields sealed apart.
 //
-// A member can be replaced in the payload by a commitment to it, so that its text can be withheld from one reader, or
-// erased for ever, while the signature over the payload and every proof built on it stand. The commitment is
+// A commitment can replace a member in the payload. Then the member's text can be withheld from one reader, or erased
+// for ever, while the signature over the payload and all proofs stay valid. The commitment is
 //
 //	"hmac-sha256:" hex( HMAC-SHA256( salt, pointer ‖ 0x00 ‖ canonical value ) )
 //
-// with 32 random bytes of salt, without which a short or guessable text would be found by trying. The payload lists
-// in sealed_apart, as sorted JSON pointers, which members are commitments, so that no data can pass for one.
+// with 32 random bytes of salt. Without the salt, a short text could be found by trying all guesses. sealed_apart
+// lists, as sorted JSON pointers, which members are commitments, so that no other data can pass for one.
 
 const (
 	commitmentPrefix = "hmac-sha256:"
 	saltSize         = 32
 )
 
-// ErrDisclosure is in the chain of every error about a disclosed value that is not what was committed to.
+// ErrDisclosure is in the chain of every error about a disclosed value that does not match its commitment.
 var ErrDisclosure = errors.New("the disclosed value is not the one that was sealed")
 
 // A Disclosure opens one member that was sealed apart.
@@ -38,7 +38,7 @@ type Disclosure struct {
 	Value   jsontext.Value `json:"value"`
 }
 
-// commitment computes the text that stands in the payload. The value must be in canonical form.
+// commitment computes the text that replaces the member in the payload. The value must be in canonical form.
 func (d *Disclosure) commitment() string {
 	mac := hmac.New(sha256.New, d.Salt)
 	io.WriteString(mac, d.Pointer) // a hash never fails to write
@@ -47,8 +47,8 @@ func (d *Disclosure) commitment() string {
 	return commitmentPrefix + hex.EncodeToString(mac.Sum(nil))
 }
 
-// sealApart replaces the members at s.Apart by commitments and returns what opens them. What the actor sealed apart
-// before sending it here stays so.
+// sealApart replaces the members at s.Apart by commitments and returns their disclosures. Members that the actor
+// already sealed apart stay as they are.
 func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 	var disclosures []Disclosure
 	apart := slices.Concat(d.apart, s.Apart)
@@ -86,7 +86,8 @@ func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, 
 	return d, m.set(pointer, quote(d.commitment()))
 }
 
-// CheckDisclosures holds what a record discloses against the commitments in its payload.
+// CheckDisclosures compares what a record discloses with the commitments in its payload. A wrong disclosure gives an
+// error with ErrDisclosure in its chain.
 func (r *Record) CheckDisclosures() error {
 	if len(r.Disclosures) == 0 {
 		return nil
@@ -111,7 +112,8 @@ func (r *Record) CheckDisclosures() error {
 	return nil
 }
 
-// checkApart checks that sealed_apart is sorted, lists only what may be sealed apart, and points at commitments.
+// checkApart checks that sealed_apart is sorted, lists only members that may be sealed apart, and points at
+// commitments.
 func checkApart(m members, pointers []string, r rule) error {
 	get := m.getter()
 	for i, pointer := range pointers {
@@ -142,7 +144,7 @@ func isCommitment(v jsontext.Value) bool {
 	return ok && err == nil && len(digits) == hex.EncodedLen(sha256.Size) && strings.ToLower(digits) == digits
 }
 
-// apartAllowed refuses pointers to members that must stay readable: who acted, when, with what, linked to what.
+// apartAllowed refuses pointers to members that must stay readable: the actor, the time, the model, the links.
 func apartAllowed(pointer string, r rule) error {
 	name, inner, err := splitPointer(pointer)
 	if err != nil {
@@ -171,8 +173,8 @@ var (
 	unescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// splitPointer reads "/prompt" or "/metadata/user_id"; nothing is sealed apart at a greater depth, nor under an empty
-// name. A pointer that is not the one way to write what it points at is refused, or a member could be listed twice.
+// splitPointer reads "/prompt" or "/metadata/user_id". Deeper members, and members with an empty name, cannot be
+// sealed apart. A pointer must have its only canonical spelling; otherwise one member could be listed twice.
 func splitPointer(pointer string) (name, inner string, err error) {
 	parts := strings.Split(pointer, "/")
 	if parts[0] != "" || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts[1:], "") {
@@ -190,7 +192,7 @@ func splitPointer(pointer string) (name, inner string, err error) {
 	return parts[1], inner, nil
 }
 
-// CheckPointer returns a *FieldError if a pointer names no member that can be sealed apart.
+// CheckPointer returns a *FieldError unless the pointer names a member that can be sealed apart.
 func CheckPointer(pointer string) error {
 	_, _, err := splitPointer(pointer)
 	return err
@@ -203,8 +205,8 @@ func badPointer(pointer string) error {
 
 func (m members) get(pointer string) (jsontext.Value, error) { return m.getter()(pointer) }
 
-// getter finds members by pointer, and takes apart what they lie in once: whoever makes a payload chooses how many
-// pointers it has.
+// getter finds members by pointer. It decodes each containing object once, because the maker of a payload controls
+// how many pointers there are.
 func (m members) getter() func(pointer string) (jsontext.Value, error) {
 	objects := map[string]members{}
 	return func(pointer string) (jsontext.Value, error) {
@@ -244,6 +246,6 @@ func (m members) set(pointer string, value jsontext.Value) error {
 		return err
 	}
 	object[inner] = value
-	m[name], err = Canonical(marshal(object)) // the names are the actor's, and want their order and escapes
+	m[name], err = Canonical(marshal(object)) // the actor wrote these names: sort and escape them
 	return err
 }

@@ -13,12 +13,12 @@ const BundleFormat = "jurat/bundle/v1"
 // A Bundle is several records of one log, in log order, under one checkpoint: a chain, or the case file of a trial.
 type Bundle struct {
 	Records    []*Record
-	Checkpoint string // C2SP signed note against which every record's log proof holds; "" if the records have none
+	Checkpoint string // C2SP signed note that all log proofs refer to; "" if the records have none
 
-	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint: all that it covers existed by then
+	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint: everything that it covers existed by then
 }
 
-// bundleForm is a bundle as it is written, its members in canonical order.
+// bundleForm is a bundle as it is written, with its members in canonical order.
 type bundleForm struct {
 	Checkpoint           string        `json:"checkpoint,omitzero"`
 	CheckpointTimestamps []Timestamp   `json:"checkpoint_timestamps,omitempty"`
@@ -43,7 +43,7 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Marshal writes the bundle as a file: canonical JSON and a line feed. There is one such file for one content.
+// Marshal returns the bundle as a file: canonical JSON and a line feed. Each content has exactly one such file.
 func (b *Bundle) Marshal() ([]byte, error) {
 	form, err := b.marshal()
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *Bundle) marshal() ([]byte, error) {
 	return encode(form)
 }
 
-// checkSize refuses a record that BundleReader would not take. Only what may be too large is measured.
+// checkSize refuses a record that is too large for BundleReader. It measures only records that may be too large.
 func (f *recordForm) checkSize() error {
 	rough := len(f.Payload)
 	for _, d := range f.Disclosures {
@@ -89,7 +89,7 @@ func (f *recordForm) checkSize() error {
 	return err
 }
 
-// places holds the records of a bundle against each other while it is gone through.
+// places checks the order of a bundle's records while they are read.
 type places struct {
 	last    int64 // log index of the last record that has one
 	ids     map[string]bool
@@ -100,7 +100,7 @@ func newPlaces() *places {
 	return &places{last: -1, ids: map[string]bool{}, digests: map[Digest]bool{}}
 }
 
-// take checks that the next record is there once, stands in the log behind those before it, and under the bundle's
+// take checks that the next record is new, is later in the log than the records before it, and is under the bundle's
 // checkpoint.
 func (p *places) take(r *Record) error {
 	if p.ids[r.Payload.RecordID] || p.digests[r.Digest] {
@@ -111,7 +111,7 @@ func (p *places) take(r *Record) error {
 		return nil
 	}
 	if r.Log.Checkpoint != "" {
-		return errors.New("log: a checkpoint of its own, inside a bundle that has one for all")
+		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
 	}
 	if r.Log.Index <= p.last {
 		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, p.last)
@@ -120,7 +120,8 @@ func (p *places) take(r *Record) error {
 	return nil
 }
 
-// ParseBundle reads a bundle file. It is strict: what parses marshals back to the same bytes. ReadWholeBundle takes other spellings, too.
+// ParseBundle reads a bundle file. It is strict: what it parses marshals back to the same bytes. ReadWholeBundle also
+// takes other spellings. Its errors are *SyntaxError and *RecordError.
 func ParseBundle(file []byte) (*Bundle, error) {
 	b, mended, err := ReadWholeBundle(file)
 	if err == nil && mended {
@@ -132,7 +133,8 @@ func ParseBundle(file []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// ReadWholeBundle reads a bundle file as BundleReader does, and keeps all of it. Mended reports that it was not in its one form.
+// ReadWholeBundle reads a bundle file as BundleReader does, and keeps all of it. mended reports that it was not in
+// canonical form.
 func ReadWholeBundle(file []byte) (b *Bundle, mended bool, err error) {
 	reader, err := ReadBundle(bytes.NewReader(file))
 	if err != nil {
@@ -159,11 +161,11 @@ func ReadWholeBundle(file []byte) (b *Bundle, mended bool, err error) {
 	}
 }
 
-// IsBundle reports whether a file is a bundle rather than a record, going by how it begins, or, if the beginning is
-// damaged, by whether it names the format anywhere.
+// IsBundle reports whether a file is a bundle rather than a record, by its beginning. If the beginning is damaged, it
+// looks for the name of the format in the whole file.
 func IsBundle(file []byte) bool {
 	if BeginsAsRecord(file) {
-		return false // which may well speak about bundles
+		return false // a record can mention bundles
 	}
 	return bytes.Contains(file, []byte(BundleFormat))
 }

@@ -166,8 +166,8 @@ func TestBundleRefused(t *testing.T) {
 		"another format":   {strings.Replace(file, BundleFormat, "jurat/bundle/v2", 1), `at /format: want "jurat/bundle/v1"`},
 		"no format":        {strings.Replace(file, `"format":"jurat/bundle/v1",`, "", 1), "at /format"},
 		"empty checkpoint": {`{"checkpoint":"","format":"jurat/bundle/v1","records":[]}` + "\n", "not in the one form"},
-		"null records":     {`{"format":"jurat/bundle/v1","records":null}` + "\n", "no records in an array"},
-		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "no records in an array"},
+		"null records":     {`{"format":"jurat/bundle/v1","records":null}` + "\n", "it has no array of records"},
+		"no records":       {`{"format":"jurat/bundle/v1"}` + "\n", "it has no array of records"},
 		"null record":      {`{"format":"jurat/bundle/v1","records":[null]}` + "\n", "record 0 of the bundle (unreadable id)"},
 		"unknown member":   {`{"format":"jurat/bundle/v1","more":1,"records":[]}` + "\n", "at /more"},
 		"order of members": {`{"records":[],"format":"jurat/bundle/v1"}` + "\n", "not in the one form"},
@@ -191,7 +191,7 @@ func TestBundlePlaces(t *testing.T) {
 		"order past a gap":     {func(b *Bundle) { b.Records[1].Log = nil; b.Records[2].Log.Index = 0 }, 2, "index 0 after 0"},
 		"swapped":              {func(b *Bundle) { b.Records[0], b.Records[1] = b.Records[1], b.Records[0] }, 1, "index 0 after 2"},
 		"a record twice":       {func(b *Bundle) { b.Records[2] = b.Records[1] }, 2, "has this record twice"},
-		"checkpoint of itself": {func(b *Bundle) { b.Records[2].Log.Checkpoint = "c" }, 2, "a checkpoint of its own"},
+		"checkpoint of itself": {func(b *Bundle) { b.Records[2].Log.Checkpoint = "c" }, 2, "its own checkpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := testBundle(t)

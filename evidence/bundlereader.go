@@ -12,30 +12,30 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxRecord is the largest record in bytes that a bundle may hold. The largest that this program seals has a payload of 32 MiB, as much
-// that is disclosed, and 128 time stamps that count, which are 11 MiB.
+// MaxRecord is the largest record in bytes that a bundle may hold. The largest record that jurat seals has a payload
+// of 32 MiB, as much disclosed text, and 128 time stamps that count (11 MiB).
 const MaxRecord = 128 << 20
 
-// maxHead bounds what stands before the records of a bundle: a signed note and its time stamps.
+// maxHead bounds the part of a bundle before its records: a signed note and its time stamps.
 const maxHead = 16 << 20
 
-// A BundleReader reads a bundle record by record, and keeps none. It reads the one form of a bundle, and, as Read does for a record, every other
-// spelling of the same JSON.
+// A BundleReader reads a bundle record by record, and keeps none. It reads the canonical form of a bundle and, like
+// Read for a record, every other spelling of the same JSON.
 type BundleReader struct {
 	Checkpoint           string
 	CheckpointTimestamps []Timestamp
 
 	in     *bufio.Reader
 	offset int64  // of the next byte
-	head   []byte // what stands before the first record
-	tail   []byte // what stands behind the last one, where it was read ahead
-	count  int    // of the records that were given out
+	head   []byte // the part before the first record
+	tail   []byte // the part after the last record, if it was read ahead
+	count  int    // of records returned
 	ended  bool
 	mended bool
 	places *places
 }
 
-// A RawRecord is a record of a bundle that was found and not yet looked at.
+// A RawRecord is a record of a bundle whose end was found, and that was not yet opened.
 type RawRecord struct {
 	Index  int // place in the bundle, from 0
 	doc    []byte
@@ -43,11 +43,12 @@ type RawRecord struct {
 	mended bool
 }
 
-// ErrBehind says that the checkpoint of a bundle stands behind the records that are held against it, in a file that can be read only once.
-var ErrBehind = errors.New("the checkpoint stands behind the records, and this can be read only once: read it from a file, or put the checkpoint first")
+// ErrBehind says that the checkpoint of a bundle comes after its records, in a file that can be read only once.
+var ErrBehind = errors.New("the checkpoint comes after the records, and this input can be read only once: read it from a file, or put the checkpoint first")
 
-// ReadBundle reads what stands before the records. Members may stand in any order. What is needed to verify the records may stand behind
-// them: a file that is an io.Seeker is looked through for that first.
+// ReadBundle reads the part before the records. Members may be in any order. What is needed to verify the records may
+// come after them: ReadBundle searches a file that is an io.Seeker for it first. Its errors are those of the file and
+// *SyntaxError.
 func ReadBundle(file io.Reader) (*BundleReader, error) {
 	tail, err := lookAhead(file)
 	if err != nil {
@@ -58,7 +59,7 @@ func ReadBundle(file io.Reader) (*BundleReader, error) {
 		return nil, err
 	}
 	form, err := b.form(tail)
-	if b.tail = tail; err != nil && tail != nil { // where a record is damaged, what seems to stand behind it may be anything
+	if b.tail = tail; err != nil && tail != nil { // after a damaged record, the tail may be anything
 		b.tail = nil
 		form, err = b.form(nil)
 	}
@@ -69,8 +70,8 @@ func ReadBundle(file io.Reader) (*BundleReader, error) {
 	return b, nil
 }
 
-// lookAhead returns what stands behind the records, and goes back to where it began; nil if the file cannot, or need not, or does not end as a
-// bundle.
+// lookAhead returns the part after the records, and seeks back to where it began. It returns nil if the file cannot
+// seek, has no need, or does not end as a bundle.
 func lookAhead(file io.Reader) ([]byte, error) {
 	seeker, seeks := file.(io.Seeker)
 	if !seeks {
@@ -85,14 +86,14 @@ func lookAhead(file io.Reader) ([]byte, error) {
 		err = b.skip()
 	}
 	var syntax *SyntaxError
-	if err != nil && !errors.As(err, &syntax) { // what is wrong with the file is said when it is read
+	if err != nil && !errors.As(err, &syntax) { // reading the file reports its errors later
 		return nil, err
 	}
 	_, err = seeker.Seek(begin, io.SeekStart)
 	return b.tail, err
 }
 
-// beginBundle reads to where the records begin.
+// beginBundle reads up to the first record.
 func beginBundle(file io.Reader) (*BundleReader, error) {
 	b := &BundleReader{in: bufio.NewReaderSize(file, 64<<10), places: newPlaces()}
 	if mark, err := b.in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
@@ -105,14 +106,14 @@ func beginBundle(file io.Reader) (*BundleReader, error) {
 	return b, b.readHead()
 }
 
-// Mended reports, when the file has ended, whether it was not in its one form.
+// Mended reports whether the file was not in canonical form. It is known at the end of the file.
 func (b *BundleReader) Mended() bool { return b.mended }
 
-// form reads what stands around the records. Without what stands behind them, that is taken to be nothing.
+// form parses the parts around the records. A missing tail counts as empty.
 func (b *BundleReader) form(tail []byte) (*bundleForm, error) {
 	if tail == nil {
 		tail = []byte("}")
-		if !b.named("format") { // which then stands behind them
+		if !b.named("format") { // then it comes after them
 			tail = []byte(`,"format":"` + BundleFormat + `"}`)
 		}
 	}
@@ -134,7 +135,7 @@ func openBundleForm(doc []byte) (*bundleForm, error) {
 	return form, sameBytes(empty.marshal, doc)
 }
 
-// named reports whether a member stands before the records.
+// named reports whether a member comes before the records.
 func (b *BundleReader) named(name string) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(b.head))
 	for {
@@ -151,7 +152,7 @@ func (b *BundleReader) named(name string) bool {
 // recordsMember is the member whose value is read record by record.
 const recordsMember = "records"
 
-// readHead reads to where the records begin.
+// readHead reads up to the first record.
 func (b *BundleReader) readHead() error {
 	var s scanner
 	name := 0 // where the last string began
@@ -177,7 +178,7 @@ func (b *BundleReader) readHead() error {
 			if err := decode(b.head, &form); err != nil {
 				return err
 			}
-			return b.refuse("", "it has no records in an array")
+			return b.refuse("", "it has no array of records")
 		}
 	}
 	return b.refuse("", fmt.Sprintf("more than %d bytes before the records", maxHead))
@@ -197,7 +198,7 @@ const whiteSpace = " \t\r\n"
 
 func trimSpace(text []byte) []byte { return bytes.Trim(text, whiteSpace) }
 
-// space passes over white space, of which the one form has none.
+// space skips white space. The canonical form has none.
 func (b *BundleReader) space() error {
 	for {
 		next, err := b.in.Peek(1)
@@ -221,7 +222,7 @@ func (b *BundleReader) discard(n int) {
 	b.offset += int64(n)
 }
 
-// skip reads the tail and passes over the records before it.
+// skip reads past the records to the tail, and reads the tail.
 func (b *BundleReader) skip() error {
 	for {
 		_, err := b.next(false)
@@ -234,7 +235,7 @@ func (b *BundleReader) skip() error {
 	}
 }
 
-// scanner follows JSON far enough to know where an object ends. Whether it is JSON shows when it is opened.
+// scanner follows JSON far enough to know where an object ends. Opening the object checks whether it is JSON.
 type scanner struct {
 	depth    int // of objects
 	inString bool
@@ -256,11 +257,11 @@ func (s *scanner) step(c byte) {
 	}
 }
 
-// Next returns the next record, and io.EOF after the last one, when the file has ended as a bundle does. Its errors are
-// those of the file, ErrBehind, and, beside those of reading it, *SyntaxError or *RecordError.
+// Next returns the next record. It returns io.EOF after the last one, if the file ended as a bundle does. Its other
+// errors are those of the file, ErrBehind, *SyntaxError and *RecordError.
 func (b *BundleReader) Next() (*RawRecord, error) { return b.next(true) }
 
-// next reads a record, and keeps its bytes if it is to.
+// next reads a record, and keeps its bytes if keep is set.
 func (b *BundleReader) next(keep bool) (*RawRecord, error) {
 	if b.ended {
 		return nil, io.EOF
@@ -283,7 +284,7 @@ func (b *BundleReader) next(keep bool) (*RawRecord, error) {
 		return nil, err
 	case c != '{':
 		err := b.refuse(b.pointer(), "want a record, which is an object")
-		ahead, _ := b.in.Peek(b.in.Size()) // which names the record, perhaps
+		ahead, _ := b.in.Peek(b.in.Size()) // it may contain the record's id
 		return nil, b.inRecord(append([]byte{c}, ahead...), err)
 	}
 	r := &RawRecord{Index: b.count, offset: b.offset}
@@ -296,7 +297,7 @@ func (b *BundleReader) next(keep bool) (*RawRecord, error) {
 	return r, nil
 }
 
-// token reads the next byte that is no white space. The caller counts it.
+// token reads the next byte after white space. The caller counts it.
 func (b *BundleReader) token() (byte, error) {
 	if err := b.space(); err != nil {
 		return 0, err
@@ -304,7 +305,7 @@ func (b *BundleReader) token() (byte, error) {
 	return b.in.ReadByte()
 }
 
-// end reads what stands after the records.
+// end reads the part after the records.
 func (b *BundleReader) end(keep bool) error {
 	b.ended = true
 	b.offset++ // the bracket
@@ -323,7 +324,7 @@ func (b *BundleReader) end(keep bool) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if string(rest) == "\n" { // as it is to be
+	if string(rest) == "\n" { // the canonical end
 		b.discard(1)
 	} else {
 		b.mended = true
@@ -340,7 +341,7 @@ func (b *BundleReader) end(keep bool) error {
 	return io.EOF
 }
 
-// readTail reads to the brace that ends the bundle.
+// readTail reads up to the brace that ends the bundle.
 func (b *BundleReader) readTail() ([]byte, error) {
 	var tail []byte
 	s := scanner{depth: 1}
@@ -352,7 +353,7 @@ func (b *BundleReader) readTail() ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case len(tail) == maxHead:
-			return nil, b.refuse("", fmt.Sprintf("more than %d bytes behind the records", maxHead))
+			return nil, b.refuse("", fmt.Sprintf("more than %d bytes after the records", maxHead))
 		}
 		b.offset++
 		tail = append(tail, c)
@@ -361,7 +362,7 @@ func (b *BundleReader) readTail() ([]byte, error) {
 	return tail, nil
 }
 
-// fits holds what stands behind the records against what was taken to stand there.
+// fits compares the part after the records with the part that lookAhead read.
 func (b *BundleReader) fits(tail []byte) error {
 	if b.tail != nil {
 		if !bytes.Equal(b.tail, tail) {
@@ -380,8 +381,8 @@ func (b *BundleReader) fits(tail []byte) error {
 	return nil
 }
 
-// object reads the object whose brace was read, which is where most bytes of a file are: strings are skipped at once. It returns how long the
-// object is.
+// object reads the object whose opening brace was read, and returns its length. It skips strings at once, because
+// most bytes of a file are in strings.
 func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
 	s, length := scanner{depth: 1}, 1
 	*doc = append(*doc, '{')
@@ -410,7 +411,7 @@ func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
 	return length, nil
 }
 
-// skim steps through a chunk until the object has ended, and returns how many bytes it took.
+// skim scans a chunk until the object ends, and returns how many bytes it used.
 func (s *scanner) skim(chunk []byte) int {
 	for i := 0; i < len(chunk); i++ {
 		if s.inString && !s.escaped {
@@ -448,13 +449,13 @@ func (b *BundleReader) inRecord(doc []byte, err error) error {
 	return &RecordError{Index: b.count, RecordID: recordIDIn(doc), Err: err}
 }
 
-// Size is how many bytes the record has in the file.
+// Size returns the size of the record in the file, in bytes.
 func (r *RawRecord) Size() int { return len(r.doc) }
 
-// Mended reports whether the record was opened and not in its one form in the file.
+// Mended reports whether the opened record was not in canonical form in the file.
 func (r *RawRecord) Mended() bool { return r.mended }
 
-// Open opens the record. It needs nothing of its reader, so that many can be opened at once. Its error is a
+// Open opens the record. It does not use the BundleReader, so many records can be opened at once. Its error is a
 // *RecordError.
 func (r *RawRecord) Open() (*Record, error) {
 	record, mended, err := mend(r.doc, openRecord)
@@ -468,8 +469,8 @@ func (r *RawRecord) Open() (*Record, error) {
 	return nil, &RecordError{Index: r.Index, RecordID: recordIDIn(r.doc), Err: err}
 }
 
-// Take holds an opened record against those before it: it is there once, and in log order. It is called with every
-// record, in the order of the bundle. Its error is a *RecordError.
+// Take checks an opened record against those before it: it is new, and in log order. The caller must call it with
+// every record, in the order of the bundle. Its error is a *RecordError.
 func (b *BundleReader) Take(index int, r *Record) error {
 	if err := b.places.take(r); err != nil {
 		return &RecordError{Index: index, RecordID: r.Payload.RecordID, Err: err}

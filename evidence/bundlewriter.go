@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// A BundleWriter writes a bundle file record by record: the same bytes as Bundle.Marshal, of which it never holds more than one record.
+// A BundleWriter writes a bundle file record by record: the same bytes as Bundle.Marshal. It holds at most one record
+// at a time.
 type BundleWriter struct {
 	w     io.Writer
 	count int
@@ -17,7 +18,7 @@ type BundleWriter struct {
 // endOfBundle closes a bundle without records.
 var endOfBundle = []byte("]}")
 
-// NewBundleWriter writes what stands before the records.
+// NewBundleWriter writes the part before the records. Its errors are those of w.
 func NewBundleWriter(w io.Writer, checkpoint string, stamps []Timestamp) (*BundleWriter, error) {
 	head, err := (&Bundle{Checkpoint: checkpoint, CheckpointTimestamps: stamps, Records: []*Record{}}).marshal()
 	if err != nil {
@@ -31,7 +32,7 @@ func NewBundleWriter(w io.Writer, checkpoint string, stamps []Timestamp) (*Bundl
 	return &BundleWriter{w: w, last: -1}, err
 }
 
-// Add writes the next record. It returns a *RecordError if the record may not stand there.
+// Add writes the next record. It returns a *RecordError if the record may not come there.
 func (b *BundleWriter) Add(r *Record) error {
 	form, err := r.form()
 	if err == nil {
@@ -51,13 +52,14 @@ func (b *BundleWriter) Add(r *Record) error {
 	return err
 }
 
-// place checks that the record stands in the log behind those before it, and under the bundle's checkpoint. So none is there twice.
+// place checks that the record is later in the log than the records before it, and is under the bundle's checkpoint.
+// So no record comes twice.
 func (b *BundleWriter) place(r *Record) error {
 	switch {
 	case r.Log == nil:
 		return errors.New("log: it has no place in the log")
 	case r.Log.Checkpoint != "":
-		return errors.New("log: a checkpoint of its own, inside a bundle that has one for all")
+		return errors.New("log: the record has its own checkpoint, inside a bundle that has one for all")
 	case r.Log.Index <= b.last:
 		return fmt.Errorf("log: index %d after %d: the records are not in log order", r.Log.Index, b.last)
 	}
@@ -65,7 +67,7 @@ func (b *BundleWriter) place(r *Record) error {
 	return nil
 }
 
-// Close writes what stands after the records. It does not close the writer below.
+// Close writes the part after the records. It does not close the writer below.
 func (b *BundleWriter) Close() error {
 	_, err := b.w.Write(append(bytes.Clone(endOfBundle), '\n'))
 	return err

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// MaxDocument is the largest payload in bytes, as it is given and in canonical form. A record or bundle file holds
-	// parts that are bounded one by one; who takes in files bounds these.
+	// MaxDocument is the largest payload in bytes, as given and in canonical form. Each part of a record or bundle
+	// file has its own bound; the reader of files must bound the whole.
 	MaxDocument = 32 << 20
 	// MaxDepth is the deepest nesting of arrays and objects in a payload.
 	MaxDepth = 128
 )
 
-// SyntaxError says where a document is not what it must be, and why.
+// SyntaxError says where a document is wrong, and why.
 type SyntaxError struct {
 	Pointer string // RFC 6901 JSON pointer to the innermost value that was being read; "" is the whole document
 	Offset  int64  // byte offset in the input
@@ -42,9 +42,9 @@ func (e *SyntaxError) Error() string {
 // member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is a *SyntaxError.
 func Canonical(doc []byte) ([]byte, error) { return ofPayload.canonical(doc) }
 
-// bounds are how much of a document is looked at.
+// bounds are the largest size and depth of a document.
 type bounds struct {
-	size  int // bytes, as it stands and in canonical form
+	size  int // bytes, as given and in canonical form
 	depth int // of nested arrays and objects
 }
 
@@ -76,8 +76,8 @@ func (b bounds) checkSize(doc []byte) error {
 	return nil
 }
 
-// checkDocument walks the document once and refuses what Canonical must refuse. It comes before jsontext's own
-// canonicaliser, which rounds numbers in silence and whose time grows with size times depth.
+// checkDocument reads the document once and refuses what Canonical must refuse. It runs before jsontext's own
+// canonicaliser, which rounds numbers silently and takes time proportional to size times depth.
 func (b bounds) checkDocument(doc []byte) error {
 	if err := b.checkSize(doc); err != nil {
 		return err
@@ -120,7 +120,7 @@ func checkNumber(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// isShortInteger knows without arithmetic that most numbers are exact: whole ones of up to 15 digits.
+// isShortInteger recognises quickly that most numbers are exact: whole ones of up to 15 digits.
 func isShortInteger(literal []byte) bool {
 	for _, c := range literal {
 		if c < '0' || c > '9' {
@@ -140,12 +140,12 @@ func checkTrailing(doc []byte, dec *jsontext.Decoder) error {
 	return nil
 }
 
-// refuse points at the token of this length that was read last.
+// refuse returns an error that points at the last token, which has this length.
 func refuse(dec *jsontext.Decoder, length int, reason string) error {
 	return &SyntaxError{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(length), Reason: reason}
 }
 
-// syntaxError puts a parser's error into this package's words.
+// syntaxError translates a parser's error into this package's words.
 func syntaxError(err error, offset int64) error {
 	var syntactic *jsontext.SyntacticError
 	if !errors.As(err, &syntactic) {
@@ -157,7 +157,7 @@ func syntaxError(err error, offset int64) error {
 	return worded(syntactic)
 }
 
-// inexact says why a JSON number has no exact canonical form, or "" when it has one.
+// inexact says why a JSON number has no exact canonical form; "" if it has one.
 func inexact(literal string) string {
 	value := decimalOf(literal)
 	if value.digits == "" {
@@ -178,16 +178,16 @@ func inexact(literal string) string {
 	return ""
 }
 
-// shortest is how RFC 8785 (ECMAScript) writes a double.
+// shortest formats a double as RFC 8785 (ECMAScript) does.
 func shortest(f float64) string {
 	form := jsontext.Value(strconv.FormatFloat(f, 'e', -1, 64))
 	if err := form.Canonicalize(); err != nil {
-		return string(form) // unreachable for a finite double; the plain form is still true
+		return string(form) // unreachable for a finite double; the plain form has the same value
 	}
 	return string(form)
 }
 
-// Abbreviate cuts a text to 40 bytes, so that an error stays readable when a hostile file holds a million digits.
+// Abbreviate cuts a text to 40 bytes, so that an error about a hostile file stays readable.
 func Abbreviate(literal string) string {
 	const most = 40
 	if len(literal) <= most {
@@ -221,7 +221,7 @@ func decimalOf(literal string) decimal {
 		d.exponentFits = false
 	}
 	d.exponent += shift
-	if d.digits == "" { // every zero is the same zero, whatever its exponent
+	if d.digits == "" { // every zero is equal, whatever its exponent
 		return decimal{negative: d.negative, exponentFits: true}
 	}
 	return d

@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// recordIDIn reads the id of the record that begins here, however it goes on. An id that stands behind damage is a
-// guess: the first that looks like one.
+// recordIDIn reads the id of the record that begins here, also if the record is damaged. An id after the damage is a
+// guess: the first text that looks like one.
 func recordIDIn(record []byte) string {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(record))
 	for {

@@ -15,7 +15,7 @@ type Digest [sha256.Size]byte
 // DigestOf hashes data.
 func DigestOf(data []byte) Digest { return sha256.Sum256(data) }
 
-// ParseDigest reads the written form, and no other form of the same hash.
+// ParseDigest reads the written form. It accepts no other spelling of the same hash.
 func ParseDigest(text string) (Digest, error) {
 	var d Digest
 	hexadecimal, ok := strings.CutPrefix(text, digestPrefix)
@@ -34,7 +34,7 @@ func (d Digest) appendText(b []byte) []byte {
 	return hex.AppendEncode(append(b, digestPrefix...), d[:])
 }
 
-// Short is the start of the digest, for people; it identifies nothing.
+// Short is the start of the digest, for people. It does not identify anything.
 func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
 
 // IsZero reports whether d is "none".

@@ -13,26 +13,26 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Draft is a payload before it is sealed: what the actor gave, checked, with what the sealer fills in still missing.
+// A Draft is a payload before sealing: the actor's members, checked. The sealer fills in the rest.
 type Draft struct {
-	Payload // as far as it was given; the action type is always known
+	Payload // as the actor gave it; the action type is always known
 	members members
 	apart   []string // what is to be sealed apart, see SealingApart
 }
 
-// SealingApart returns a copy of the draft that says which of its members are to be sealed apart: JSON pointers.
+// SealingApart returns a copy of the draft that lists the members to seal apart, by JSON pointers.
 func (d *Draft) SealingApart(pointers ...string) *Draft {
 	wishing := new(*d)
 	wishing.apart = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.apart, pointers))))
 	return wishing
 }
 
-// Apart lists what SealingApart has named, sorted.
+// Apart returns the pointers given to SealingApart, sorted.
 func (d *Draft) Apart() []string { return slices.Clone(d.apart) }
 
-// ParseDraft reads a payload as agents send it, such as the audit model's own examples. A payload without
-// action_type is a model output, unless it has a place in a chain and nothing of a model: then it is a chain step. A byte order mark before it
-// says nothing.
+// ParseDraft reads a payload as agents send it, such as the audit model's own examples. A payload without action_type
+// is a model output. The exception is a payload with a place in a chain and no model: it is a chain step. ParseDraft
+// ignores a byte order mark. Its errors are *SyntaxError and *FieldError.
 func ParseDraft(doc []byte) (*Draft, error) {
 	text := CutMark(doc)
 	form, err := Canonical(text)
@@ -57,7 +57,7 @@ func ParseDraft(doc []byte) (*Draft, error) {
 	return &Draft{Payload: *p, members: m}, nil
 }
 
-// NewDraft makes a draft of a payload built in Go.
+// NewDraft makes a draft of a payload built in Go. Its errors are those of ParseDraft.
 func NewDraft(p Payload) (*Draft, error) {
 	doc, err := json.Marshal(p)
 	if err != nil {
@@ -78,17 +78,17 @@ func inferAction(m members) ActionType {
 	return ChainStep
 }
 
-// Sealing is what sealing needs beside the draft.
+// Sealing holds what sealing needs besides the draft.
 type Sealing struct {
 	Signers  []Signer  // at least one; their order is the order of the signatures
-	Time     time.Time // fills in a missing timestamp where the action type allows that
+	Time     time.Time // fills in a missing timestamp if the action type allows it
 	RecordID string    // see NewRecordID
-	Apart    []string  // JSON pointers of members to seal apart, beside those of the draft; nil: none
+	Apart    []string  // JSON pointers of members to seal apart, besides those of the draft; nil: none
 	Random   io.Reader // salts of what is sealed apart; nil: crypto/rand
 }
 
-// Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: the
-// imprint to stamp is Record.Imprint.
+// Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: an
+// authority must stamp Record.Imprint. Its errors are *FieldError and those of the signers and of Random.
 func (d *Draft) Seal(s Sealing) (*Record, error) {
 	infos := make([]SignerInfo, len(s.Signers))
 	for i, signer := range s.Signers {
@@ -104,8 +104,9 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 	return r, nil
 }
 
-// Prepare completes the draft for signers that sign elsewhere, in this order, and returns the canonical payload that they
-// have to sign. Of s it takes no signers, and seals nothing apart: what would open it could not be returned.
+// Prepare completes the draft for signers that sign elsewhere, in this order, and returns the canonical payload that
+// they sign. It returns an error if s has signers or members to seal apart, because it could not return their
+// disclosures.
 func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
 	if len(s.Signers) > 0 || len(s.Apart) > 0 || len(d.apart) > 0 {
 		return nil, errors.New("preparing payload: signers that sign here, or members to seal apart")
@@ -117,7 +118,7 @@ func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
 	return r.canonical, nil
 }
 
-// complete makes the record that only lacks its signatures.
+// complete makes the record without its signatures.
 func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 	m := maps.Clone(d.members)
 	disclosures, err := d.sealApart(m, s)
@@ -127,7 +128,7 @@ func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 	if err := fill(m, d, signers, s); err != nil {
 		return nil, err
 	}
-	// What is signed is read once more, by the rules that a verifier will read it by.
+	// What is signed is parsed again, by the rules of a verifier.
 	payload, err := m.payload()
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func randomOr(r io.Reader) io.Reader {
 
 var schemaMember = quote(Schema)
 
-// fill adds the members that the sealer is responsible for. One that the actor gave is kept, and must be right.
+// fill adds the members that the sealer is responsible for. A member that the actor gave stays, and must be right.
 func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 	if len(infos) == 0 {
 		return errors.New("sealing: no signer")
@@ -176,7 +177,7 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 	return nil
 }
 
-// FormatTime writes a time as payloads carry it: RFC 3339, UTC, milliseconds.
+// FormatTime writes a time in the form of payloads: RFC 3339, UTC, milliseconds.
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func (r *Record) sign(signers []Signer) error {
@@ -190,11 +191,11 @@ func (r *Record) sign(signers []Signer) error {
 	return r.checkSignatures()
 }
 
-// marshal encodes values of this package's own making.
+// marshal encodes values that this package made.
 func marshal(v any) jsontext.Value {
 	doc, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("evidence: encoding %T: %v", v, err)) // names and values were checked when they came in
+		panic(fmt.Sprintf("evidence: encoding %T: %v", v, err)) // cannot happen: names and values were checked on input
 	}
 	return doc
 }

@@ -8,16 +8,17 @@ import (
 	"strconv"
 )
 
-// LogCounts says which one a record is: of its chain, and of those that submit its case. The log counts, as no actor
-// can, and what it counts is part of what it hashes. So a branch of a chain that somebody leaves out shows as a gap, and
-// a case that is tried until it passes shows as submitted for the third time.
+// LogCounts holds the numbers of a record within its chain and among the submissions of its case. The log counts,
+// because no actor can, and hashes the counts with the entry. So a branch of a chain that is left out shows as a gap,
+// and a case that is tried until it passes shows as submitted for the third time.
 type LogCounts struct {
 	CaseSeq  int64 `json:"case_seq,omitzero"`  // of a submission, from 1 in each case; 0: not a submission
 	ChainSeq int64 `json:"chain_seq,omitzero"` // from 1 in each chain_id; 0: in no chain
 }
 
-// An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the case
-// without telling them. A reader of all entries can count them, and recognises the tags of names that the reader knows.
+// An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the
+// case without revealing their names. A reader of all entries can count them, and recognises the tags of names that
+// the reader knows.
 type Entry struct {
 	Case       Digest   `json:"case,omitzero"` // CaseTag of the payload's case
 	CaseSeq    int64    `json:"case_seq,omitzero"`
@@ -27,10 +28,11 @@ type Entry struct {
 	Signatures [][]byte `json:"signatures"`
 }
 
-// MaxEntry is the largest entry in bytes: the most signatures of the greatest length, in base64, and what stands around them.
+// MaxEntry is the largest entry in bytes: the most signatures of the greatest length, in base64, and the text around
+// them.
 const MaxEntry = maxSigners*(maxSignature+2)/3*4 + 1024
 
-// LogEntry returns the record's entry: the bytes whose RFC 6962 leaf hash stands in the log.
+// LogEntry returns the record's entry. The log holds the RFC 6962 leaf hash of these bytes.
 func (r *Record) LogEntry(counts LogCounts) []byte {
 	entry := Entry{Payload: r.Digest, Signatures: r.Signatures, CaseSeq: counts.CaseSeq, ChainSeq: counts.ChainSeq}
 	if r.Payload.ChainID != "" {
@@ -42,8 +44,8 @@ func (r *Record) LogEntry(counts LogCounts) []byte {
 	return entry.append(make([]byte, 0, 512))
 }
 
-// append writes an entry in canonical form: its members stand in their order, and hold nothing that needs escaping. It is what encoding
-// it as JSON gives, in a fifth of the time, in which everybody waits who wants something logged.
+// append writes an entry in canonical form. Its members are in canonical order and need no escaping. The result
+// equals encoding it as JSON, in a fifth of the time. Every append to the log waits for this.
 func (e *Entry) append(doc []byte) []byte {
 	doc = append(doc, '{')
 	if !e.Case.IsZero() {
@@ -68,7 +70,7 @@ func (e *Entry) append(doc []byte) []byte {
 	return append(doc, "]}"...)
 }
 
-// ParseEntry reads an entry. It is strict: what parses are the bytes that a log can have hashed for a record.
+// ParseEntry reads an entry. It is strict: it accepts only bytes that a log can have hashed for a record.
 func ParseEntry(doc []byte) (*Entry, error) {
 	if len(doc) > MaxEntry {
 		return nil, fmt.Errorf("parsing log entry: longer than %d bytes", MaxEntry)
@@ -105,16 +107,16 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Fit reports whether a log can have counted a record so.
+// Fit reports whether the counts are possible for this payload.
 func (c LogCounts) Fit(p *Payload) bool {
 	return (c.ChainSeq > 0) == (p.ChainID != "") && (c.CaseSeq > 0) == (p.ActionType == Submission) &&
 		min(c.ChainSeq, c.CaseSeq) >= 0 && max(c.ChainSeq, c.CaseSeq) <= maxExact
 }
 
-// ChainTag is how a log's entries name a chain.
+// ChainTag returns the tag of a chain in a log's entries.
 func ChainTag(chainID string) Digest { return tag("jurat/chain/v1", chainID) }
 
-// CaseTag is how a log's entries name a case.
+// CaseTag returns the tag of a case in a log's entries.
 func CaseTag(digest Digest) Digest { return tag("jurat/case/v1", digest.String()) }
 
 // tag hides a name behind a hash. Only readers who know the name can compute it.

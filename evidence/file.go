@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads the JSON of a file into a form, without a member more than the form has. That it is canonical shows
-// when the form is encoded again (sameBytes).
+// decode reads the JSON of a file into a form and refuses unknown members. sameBytes later checks that it was
+// canonical.
 func decode(doc []byte, form any) error {
 	err := json.Unmarshal(doc, form, json.RejectUnknownMembers(true))
 	var semantic *json.SemanticError
@@ -23,8 +23,8 @@ func decode(doc []byte, form any) error {
 	return nil
 }
 
-// DecodeForm reads canonical JSON into a form, a pointer to a struct whose members stand in canonical order. Its error is a
-// *SyntaxError if the document has other members, or is not what the form marshals to.
+// DecodeForm reads canonical JSON into a form, a pointer to a struct with its members in canonical order. It returns
+// a *SyntaxError if the document has other members, or differs from what the form marshals to.
 func DecodeForm(doc []byte, form any) error {
 	if err := decode(doc, form); err != nil {
 		return err
@@ -32,7 +32,7 @@ func DecodeForm(doc []byte, form any) error {
 	return sameBytes(func() ([]byte, error) { return encode(form) }, doc)
 }
 
-// encode writes a form whose members stand in canonical order and whose values are canonical.
+// encode writes a form. Its members must be in canonical order and its values canonical.
 func encode(form any) ([]byte, error) {
 	doc, err := json.Marshal(form)
 	if err != nil {
@@ -41,7 +41,7 @@ func encode(form any) ([]byte, error) {
 	return doc, nil
 }
 
-// sameBytes closes every gap between what was read and what was understood.
+// sameBytes requires that marshalling what was read gives the same bytes.
 func sameBytes(marshal func() ([]byte, error), doc []byte) error {
 	again, err := marshal()
 	if err != nil {
@@ -49,7 +49,7 @@ func sameBytes(marshal func() ([]byte, error), doc []byte) error {
 	}
 	if !bytes.Equal(again, doc) {
 		at := firstDifference(again, doc)
-		return &SyntaxError{Pointer: pointerAt(doc, at), Offset: at, Reason: "not in the one form that this content has"}
+		return &SyntaxError{Pointer: pointerAt(doc, at), Offset: at, Reason: "not in the one form that this content may have"}
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func pointerAt(doc []byte, offset int64) string {
 	return string(dec.StackPointer())
 }
 
-// shift turns a position in a part of a document into one in the document.
+// shift turns a position in a part of a document into a position in the document.
 func shift(err error, doc, part []byte, pointer string) error {
 	var syntax *SyntaxError
 	if !errors.As(err, &syntax) {

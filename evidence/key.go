@@ -19,7 +19,7 @@ import (
 // KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
 type KeyID = Digest
 
-// AlgorithmOf says how a key of this kind signs, and refuses keys that are too weak or of another kind.
+// AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
 func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
@@ -34,7 +34,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 		return ES256, nil
 	case ed25519.PublicKey:
 		if len(key) != ed25519.PublicKeySize || isSmallOrder(key) {
-			return "", errors.New("an Ed25519 key that is no key, or under which one signature fits many payloads")
+			return "", errors.New("an Ed25519 key that is invalid, or under which one signature fits many payloads")
 		}
 		return Ed25519, nil
 	case *mldsa65.PublicKey:
@@ -43,7 +43,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
 }
 
-// KeyIDOf returns the key's id.
+// KeyIDOf returns the key's id. Its errors are those of MarshalPublicKey.
 func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
 	der, err := MarshalPublicKey(public)
 	if err != nil {
@@ -52,7 +52,7 @@ func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
 	return DigestOf(der), nil
 }
 
-// MarshalPublicKey writes a key as DER SubjectPublicKeyInfo: what its id is the digest of.
+// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes.
 func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) {
 	der, err := marshalPublic(public)
 	if err != nil {
@@ -68,7 +68,8 @@ func marshalPublic(public crypto.PublicKey) ([]byte, error) {
 	return x509.MarshalPKIXPublicKey(public)
 }
 
-// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads, in the one encoding that has the key's id.
+// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
+// has the key's id.
 func ParsePublicKey(der []byte) (crypto.PublicKey, error) {
 	public, err := parsePublic(der)
 	if err != nil {
@@ -91,7 +92,8 @@ func parsePublic(der []byte) (crypto.PublicKey, error) {
 	return x509.ParsePKIXPublicKey(der)
 }
 
-// MarshalPrivateKey writes a private key of a kind that signs payloads as PKCS #8 in DER, ML-DSA-65 by its seed.
+// MarshalPrivateKey returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
+// seed.
 func MarshalPrivateKey(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
 		return marshalMLDSAPrivate(key)

@@ -6,7 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// read takes in one member, whose value must be of the kind that the format gives it.
+// read stores one member. Its value must be of the kind that the format demands.
 func (p *Payload) read(name string, v jsontext.Value) (err error) {
 	switch name {
 	case "schema":
@@ -47,7 +47,7 @@ func (p *Payload) read(name string, v jsontext.Value) (err error) {
 	return err
 }
 
-// readLink takes in the members that place an act among others.
+// readLink stores the members that place an act among others.
 func (p *Payload) readLink(name string, v jsontext.Value) (err error) {
 	switch name {
 	case "chain_id":

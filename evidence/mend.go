@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ofFile bounds a record, or what stands around the records of a bundle. Payloads and the values of disclosures in it, which are nested a few
-// deep, have bounds of their own.
+// ofFile bounds a record, or the parts of a bundle around the records. The payloads and disclosed values in it have
+// their own bounds.
 var ofFile = bounds{size: MaxRecord, depth: 2 * MaxDepth}
 
 // byteOrderMark is what some editors put before a text in UTF-8.
 const byteOrderMark = "\ufeff"
 
-// CheckEncoding returns a *SyntaxError that says how to convert a text, if it begins as one in UTF-16 does: with its byte order mark, or with what
-// JSON begins with in two bytes. No text in UTF-8 that is read here begins so.
+// CheckEncoding returns a *SyntaxError that says how to convert a text if the text begins as UTF-16: with its byte
+// order mark, or with the first character of JSON in two bytes. No UTF-8 text that jurat reads begins so.
 func CheckEncoding(text []byte) error {
 	if len(text) < 2 {
 		return nil
@@ -31,16 +31,17 @@ func CheckEncoding(text []byte) error {
 
 func beginsJSON(c byte) bool { return strings.IndexByte("{[\" \t\r\n", c) >= 0 }
 
-// CutMark takes away the byte order mark with which some programs begin a text in UTF-8.
+// CutMark removes the byte order mark before a text in UTF-8.
 func CutMark(file []byte) []byte {
 	rest, _ := bytes.CutPrefix(file, []byte(byteOrderMark))
 	return rest
 }
 
-// Read opens a record file as Open does, and one whose form was lost on the way: editors, mail and JSON libraries change line ends, white space,
-// the order of members and the spelling of strings and numbers, and none of that changes what the document says. It is read in
-// its one canonical form, over which digest and signatures are. Mended reports that this was not the form of the file. A document
-// that has no such form (see Canonical) is refused with the place, and so is whatever Open refuses.
+// Read opens a record file as Open does, and also a file that lost its canonical form. Editors, mail and JSON
+// libraries change line ends, white space, the order of members and the spelling of strings and numbers. None of that
+// changes the content. Read restores the canonical form, over which digest and signatures are made. mended reports
+// that the file had another form. A document that has no canonical form (see Canonical) is refused with the place,
+// and so is everything that Open refuses.
 func Read(file []byte) (r *Record, mended bool, err error) {
 	if r, err = Open(file); err == nil {
 		return r, false, nil
@@ -50,8 +51,8 @@ func Read(file []byte) (r *Record, mended bool, err error) {
 	return r, err == nil, shiftBy(err, len(file)-len(doc))
 }
 
-// Mend returns a file in JSON in the one form of its content: canonical, and a line feed at the end. Mended reports that this was not the form of the
-// file.
+// Mend returns a JSON file in its canonical form, with a line feed at the end. mended reports that the file had
+// another form.
 func Mend(file []byte) (form []byte, mended bool, err error) {
 	doc := CutMark(file)
 	form, err = ofFile.canonical(doc)
@@ -62,14 +63,14 @@ func Mend(file []byte) (form []byte, mended bool, err error) {
 	return form, !bytes.Equal(form, file), nil
 }
 
-// MendNote returns a signed note without a byte order mark, with plain line feeds, and with one of them at its end. A note can hold nothing
-// else in these places.
+// MendNote returns a signed note without a byte order mark, with plain line feeds, and with exactly one at its end. A
+// note can hold nothing else in these places.
 func MendNote(note string) string {
 	note = strings.ReplaceAll(strings.TrimPrefix(note, byteOrderMark), "\r\n", "\n")
 	return strings.TrimRight(note, "\n") + "\n"
 }
 
-// mend has a document opened as it stands, and, where that fails, in its canonical form.
+// mend opens a document as it is. If that fails, mend opens its canonical form.
 func mend[T any](doc []byte, open func([]byte) (T, error)) (opened T, mended bool, err error) {
 	opened, err = open(doc)
 	if err == nil {
@@ -86,7 +87,7 @@ func mend[T any](doc []byte, open func([]byte) (T, error)) (opened T, mended boo
 	return opened, true, placedIn(doc, err)
 }
 
-// placedIn gives an error about a document in canonical form the offset that its place has in the document as it stands.
+// placedIn converts the offset of an error in the canonical form into the offset in the document as given.
 func placedIn(doc []byte, err error) error {
 	var syntax *SyntaxError
 	if !errors.As(err, &syntax) {
@@ -95,7 +96,7 @@ func placedIn(doc []byte, err error) error {
 	return &SyntaxError{Pointer: syntax.Pointer, Offset: offsetOf(doc, syntax.Pointer), Reason: syntax.Reason}
 }
 
-// offsetOf finds where the value with a pointer begins in a valid document.
+// offsetOf finds the offset of the value with this pointer in a valid document.
 func offsetOf(doc []byte, pointer string) int64 {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(doc))
 	for {
@@ -122,7 +123,7 @@ func trimLF(doc []byte) []byte {
 	return doc
 }
 
-// firstMember is the name of the first member of an object in JSON, as far as the beginning of the file shows it; "" if it does not.
+// firstMember is the name of the first member of a JSON object; "" if the beginning of the file does not show it.
 func firstMember(start []byte) string {
 	dec := jsontext.NewDecoder(bytes.NewReader(CutMark(start)))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -135,8 +136,8 @@ func firstMember(start []byte) string {
 	return name.String()
 }
 
-// BeginsAsRecord reports whether a file begins as a record does: with one of its members, in whatever order and form they stand. A
-// payload has none of them, and neither has a bundle.
+// BeginsAsRecord reports whether a file begins as a record does: with one of its members, in any order and spelling.
+// A payload has none of these members, and a bundle has none.
 func BeginsAsRecord(start []byte) bool {
 	switch firstMember(start) {
 	case "certificates", "digest", "disclosures", "log", "payload", "signatures", "timestamps":
@@ -145,7 +146,7 @@ func BeginsAsRecord(start []byte) bool {
 	return false
 }
 
-// BeginsAsBundle reports whether a file begins as a bundle does, in whatever order and form its members stand.
+// BeginsAsBundle reports whether a file begins as a bundle does, with its members in any order and spelling.
 func BeginsAsBundle(start []byte) bool {
 	switch firstMember(start) {
 	case "checkpoint", "checkpoint_timestamps", "format", "records":

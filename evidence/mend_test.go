@@ -290,7 +290,7 @@ func TestSpaceIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := drain(b); err == nil || !strings.Contains(err.Error(), "behind the records") {
+	if err := drain(b); err == nil || !strings.Contains(err.Error(), "after the records") {
 		t.Errorf("64 MiB before the brace: %v", err)
 	}
 	b, err = ReadBundle(io.MultiReader(many(" "), strings.NewReader(strings.Replace(file, "}]}\n", "}", 1)), many("\n"), strings.NewReader("]}"), many("\n")))

@@ -22,10 +22,11 @@ var seedTag = asn1.Tag(0).ContextSpecific()
 // seedSize is the size in bytes of what an ML-DSA-65 key is derived from (ξ in FIPS 204).
 const seedSize = mldsa65.SeedSize
 
-// rhoSize is how many bytes of an ML-DSA-65 public key are its seed ρ. The others are the polynomials t1.
+// rhoSize is the size in bytes of the seed ρ at the start of an ML-DSA-65 public key. The rest are the polynomials
+// t1.
 const rhoSize = 32
 
-var errMLDSAKey = errors.New("an ML-DSA-65 key that is no key, or under which anybody can sign")
+var errMLDSAKey = errors.New("an ML-DSA-65 key that is invalid, or under which anyone can sign")
 
 // NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
 func NewMLDSA65(seed *[32]byte) crypto.Signer {
@@ -33,8 +34,8 @@ func NewMLDSA65(seed *[32]byte) crypto.Signer {
 	return private
 }
 
-// checkMLDSA refuses keys whose t1 is zero: a signature holds under such a key that is made of the payload's hash alone,
-// with z = 0 (FIPS 204, algorithm 8). The zero value, which is no key, is one of them.
+// checkMLDSA refuses keys whose t1 is zero. Under such a key, a signature made of the payload's hash alone, with z =
+// 0, is valid (FIPS 204, algorithm 8). The zero value is one of these keys.
 func checkMLDSA(key *mldsa65.PublicKey) error {
 	if key == nil || bytes.Count(key.Bytes()[rhoSize:], []byte{0}) == mldsa65.PublicKeySize-rhoSize {
 		return errMLDSAKey
@@ -42,8 +43,8 @@ func checkMLDSA(key *mldsa65.PublicKey) error {
 	return nil
 }
 
-// signMLDSA is ML-DSA.Sign with an empty context (FIPS 204, algorithm 2): its deterministic variant without random, and
-// the hedged one with. The library draws the hedge from the system itself.
+// signMLDSA is ML-DSA.Sign with an empty context (FIPS 204, algorithm 2). Without random it is the deterministic
+// variant, otherwise the hedged one. The library draws the hedge from the system itself.
 func signMLDSA(key crypto.Signer, random io.Reader, message []byte) ([]byte, error) {
 	private, ours := key.(*mldsa65.PrivateKey)
 	if !ours {
@@ -86,8 +87,8 @@ func isMLDSAPublic(der []byte) bool {
 	return input.ReadASN1(&spki, asn1.SEQUENCE) && readMLDSA(&spki)
 }
 
-// marshalMLDSAPrivate writes PKCS #8 with the seed, the form of RFC 9881, section 6, that is the shortest and has nothing
-// that could contradict itself.
+// marshalMLDSAPrivate writes PKCS #8 with the seed. This is the shortest form of RFC 9881, section 6, and cannot
+// contradict itself.
 func marshalMLDSAPrivate(key *mldsa65.PrivateKey) ([]byte, error) {
 	seed := key.Seed()
 	if len(seed) != seedSize {

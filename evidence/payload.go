@@ -13,9 +13,9 @@ import (
 // Schema is the version of the payload format that this package writes and reads.
 const Schema = "jurat/evidence/v1"
 
-// A Payload is the Agent Evidence Payload: what is signed, whole. Its members and their names are those of the
-// audit model; which of them an act must have, may have and must not have depends on its action type (see the
-// table in docs/format.md).
+// A Payload is the Agent Evidence Payload. All of it is signed. Its members and their names are those of the audit
+// model. The action type says which of them an act must have, may have and must not have (see the table in
+// docs/format.md).
 //
 // Members that hold a jsontext.Value hold any JSON of the kind that the table allows, exactly as it was given.
 type Payload struct {
@@ -27,7 +27,7 @@ type Payload struct {
 	AgentID      string         `json:"agent_id,omitzero"`
 	ReviewerID   string         `json:"reviewer_id,omitzero"`
 	RequestID    string         `json:"request_id,omitzero"`
-	Timestamp    string         `json:"timestamp,omitzero"` // RFC 3339 in UTC: when, as the actor says
+	Timestamp    string         `json:"timestamp,omitzero"` // RFC 3339 in UTC; the actor's claim
 	Model        string         `json:"model,omitzero"`
 	ModelVersion string         `json:"model_version,omitzero"`
 	Prompt       jsontext.Value `json:"prompt,omitzero"`
@@ -42,7 +42,7 @@ type Payload struct {
 	PreviousAgent   string   `json:"previous_agent,omitzero"`
 	NextAgent       string   `json:"next_agent,omitzero"`
 	ParentRequestID string   `json:"parent_request_id,omitzero"`
-	PreviousRecord  Digest   `json:"previous_record,omitzero"` // payload digest of the record before
+	PreviousRecord  Digest   `json:"previous_record,omitzero"` // payload digest of the previous record
 	Saw             []Digest `json:"saw,omitzero"`             // payload digests of the acts that this one was given
 
 	Case          Digest `json:"case,omitzero"`           // of a trial: digest of the evidence that is judged
@@ -77,7 +77,7 @@ func missing(field string, action ActionType) error {
 	return &FieldError{Field: field, Reason: fmt.Sprintf("missing, and required for %s", action)}
 }
 
-// Actor returns the name of who acts.
+// Actor returns the name of the actor.
 func (p *Payload) Actor() string {
 	if rules[p.ActionType].actor == "reviewer_id" {
 		return p.ReviewerID
@@ -85,22 +85,22 @@ func (p *Payload) Actor() string {
 	return p.AgentID
 }
 
-// Role returns the role whose key must sign.
+// Role returns the role of the keys that must sign.
 func (p *Payload) Role() Role { return rules[p.ActionType].role }
 
-// Time returns the claimed time. It is the actor's word.
+// Time returns the time that the actor claims.
 func (p *Payload) Time() time.Time {
 	t, err := parseTime(p.Timestamp)
 	if err != nil {
-		return time.Time{} // never for a payload that was parsed: parsing refuses it
+		return time.Time{} // cannot happen: parsing refuses such a payload
 	}
 	return t
 }
 
-// maxTime is the length of a time in nanoseconds, which is as fine as times are compared.
+// maxTime is the length of a time with nanoseconds. Times are compared to the nanosecond.
 const maxTime = len("2026-01-31T16:15:00.123456789Z")
 
-// ParseTime reads a time as payloads carry it: RFC 3339 in UTC, written with Z.
+// ParseTime reads a time in the form of payloads: RFC 3339 in UTC, written with Z.
 func ParseTime(text string) (time.Time, error) { return parseTime(text) }
 
 // parseTime reads an RFC 3339 time in UTC, written with Z.
@@ -109,18 +109,19 @@ func parseTime(text string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is not in UTC: want a time like 2026-01-31T16:15:00Z", Abbreviate(text))
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
-	// time.Parse also takes hours of one digit, a comma for the point, and digits that it then drops.
+	// time.Parse also accepts hours of one digit, a comma instead of the point, and digits beyond nanoseconds, which
+	// it drops.
 	if err != nil || len(text) > maxTime || !strings.HasPrefix(text, t.Format(time.DateOnly+"T"+time.TimeOnly)) || strings.Contains(text, ",") {
 		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time: want one like 2026-01-31T16:15:00Z", Abbreviate(text))
 	}
 	return t, nil
 }
 
-// members is a payload as the names and values that it was given, so that nothing is lost by passing through a struct.
-// Every value is in canonical form.
+// members holds a payload by names and values as given, so that a struct cannot lose any. Every value is in canonical
+// form.
 type members map[string]jsontext.Value
 
-// membersOf takes apart an object that is in canonical form. The values share its memory.
+// membersOf decodes an object that is in canonical form. The values share its memory.
 func membersOf(object jsontext.Value) (members, error) {
 	if object.Kind() != '{' {
 		return nil, &SyntaxError{Reason: "want an object, found " + kindName(object)}
@@ -149,7 +150,7 @@ func (m members) readNext(dec *jsontext.Decoder, object jsontext.Value) error {
 	return err
 }
 
-// names are sorted, so that of several errors always the same one is returned.
+// names returns the names sorted, so that of several errors the same one is always returned.
 func (m members) names() []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -159,7 +160,7 @@ func (m members) names() []string {
 	return names
 }
 
-// canonical puts the members together. Their names are those of the format, which need no escapes and sort by byte.
+// canonical encodes the members. Their names are those of the format, which need no escapes and sort by byte.
 func (m members) canonical() []byte {
 	size := len("{}")
 	for name, value := range m {
@@ -178,7 +179,7 @@ func (m members) canonical() []byte {
 	return append(form, '}')
 }
 
-// payload reads the members, each of which must be of the kind that the format gives it.
+// payload reads the members into a Payload. Each must be of the kind that the format demands.
 func (m members) payload() (*Payload, error) {
 	p := new(Payload)
 	for _, name := range m.names() {
@@ -189,7 +190,7 @@ func (m members) payload() (*Payload, error) {
 	return p, nil
 }
 
-// check holds the payload against the rule of its action type. Members in except need not be there yet.
+// check applies the rule of the payload's action type. Members in except may be missing.
 func (p *Payload) check(m members, except ...string) error {
 	r, ok := rules[p.ActionType]
 	if !ok {
@@ -214,7 +215,7 @@ func (p *Payload) check(m members, except ...string) error {
 	return p.checkRelations(m, r)
 }
 
-// checkRelations checks what no single member shows.
+// checkRelations checks the rules between several members.
 func (p *Payload) checkRelations(m members, r rule) error {
 	if _, there := m["modified_response"]; !there && p.ApprovalStatus == ApprovedWithModifications {
 		return missing("modified_response", "human_review with approved_with_modifications")
@@ -223,10 +224,10 @@ func (p *Payload) checkRelations(m members, r rule) error {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
-		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial, which %s is no part of", Abbreviate(p.ChainID), p.ActionType)}
+		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is the chain of a trial; %s cannot be part of it", Abbreviate(p.ChainID), p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, OperatorPrefix) && !p.ActionType.ByOperator() {
-		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is a chain of the operator's, which %s is no part of", Abbreviate(p.ChainID), p.ActionType)}
+		return &FieldError{Field: "chain_id", Reason: fmt.Sprintf("%q is a chain of the operator's; %s cannot be part of it", Abbreviate(p.ChainID), p.ActionType)}
 	}
 	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}
@@ -234,7 +235,8 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	return checkApart(m, p.SealedApart, r)
 }
 
-// ParsePayload reads a payload as it stands in a sealed record: in canonical form, every member in its place.
+// ParsePayload reads a payload from a sealed record. It must be in canonical form and complete. Its errors are
+// *SyntaxError and *FieldError.
 func ParsePayload(canonical []byte) (*Payload, error) {
 	form, err := Canonical(canonical)
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Record is a sealed payload and what has gathered around it. Payload, digest and signatures never change; time
-// stamps and log proofs are added; disclosures can be taken away.
+// A Record is a sealed payload with its proofs. Payload, digest and signatures never change. Time stamps and log
+// proofs are added later. Disclosures can be removed.
 //
-// A Record that was opened is well-formed: its payload is complete, canonical and has this digest, and there is one
-// signature for each signer that the payload names. Whether anything in it is true is for package verify to say.
+// An opened Record is well-formed: its payload is complete, canonical and has this digest, and there is one signature
+// for each signer that the payload names. Package verify checks whether it is true.
 type Record struct {
 	Payload      Payload
 	Digest       Digest   // SHA-256 of the canonical payload
 	Signatures   [][]byte // in the order of Payload.Signers
 	Timestamps   []Timestamp
-	Log          *LogProof // nil: not known to be in a log
+	Log          *LogProof // nil: no log is known to hold it
 	Disclosures  []Disclosure
-	Certificates [][]byte // DER, of the signers; claims, until a reader's trust vouches for them
+	Certificates [][]byte // DER, of the signers; unverified until a reader's trust confirms them
 
 	canonical []byte
 }
 
-// TimestampKind says what kind of time stamp it is.
+// TimestampKind is the kind of a time stamp.
 type TimestampKind string
 
 const (
@@ -41,23 +41,23 @@ const (
 // MaxToken is the largest time-stamp token in bytes that a record may carry.
 const MaxToken = 64 << 10
 
-// A Timestamp is a third party's word on when the signatures existed.
+// A Timestamp is a third party's statement about when the signatures existed.
 type Timestamp struct {
 	Kind  TimestampKind `json:"kind"`
 	Token []byte        `json:"token"` // DER
 }
 
-// A LogProof says where in a log the record stands, and proves it against a checkpoint.
+// A LogProof gives the record's place in a log, and proves it against a checkpoint.
 type LogProof struct {
-	LogCounts                        // which one it is of its chain and case
+	LogCounts                        // the record's numbers within its chain and case
 	Checkpoint           string      `json:"checkpoint,omitzero"`             // C2SP signed note; "" inside a bundle, which has one for all
 	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"` // RFC 3161 tokens over the checkpoint
 	Index                int64       `json:"index"`                           // from 0
 	Proof                [][]byte    `json:"proof"`                           // RFC 6962 audit path, 32 bytes a node, leaf to root
 }
 
-// recordForm is a record as it is written. The members of this form, and of those inside it, stand in canonical order,
-// so that encoding it is enough to have the canonical form.
+// recordForm is a record as it is written. Its members, at all levels, are in canonical order, so encoding it gives
+// the canonical form.
 type recordForm struct {
 	Certificates [][]byte       `json:"certificates,omitempty"`
 	Digest       Digest         `json:"digest"`
@@ -71,7 +71,7 @@ type recordForm struct {
 const (
 	maxSignature   = 8 << 10  // the largest signature in bytes that a record may carry
 	maxCertificate = 64 << 10 // the largest certificate
-	maxProof       = 63       // nodes of an audit path: no log has 2^63 entries
+	maxProof       = 63       // nodes of an audit path: a log has fewer than 2^63 entries
 )
 
 // Canonical returns the bytes that are signed. The caller must not change them.
@@ -80,12 +80,13 @@ func (r *Record) Canonical() []byte { return r.canonical }
 // Imprint returns what a time-stamping authority stamps: the SHA-256 of the signatures, one after the other.
 func (r *Record) Imprint() [sha256.Size]byte { return sha256.Sum256(bytes.Join(r.Signatures, nil)) }
 
-// CheckSignature verifies the i-th signature with a key that the caller trusts to be the signer's.
+// CheckSignature verifies the i-th signature with a key that the caller trusts to be the signer's. Every failure has
+// ErrSignature in its chain.
 func (r *Record) CheckSignature(i int, public crypto.PublicKey) error {
 	return CheckSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
 }
 
-// CheckSignatureOf is CheckSignature for a caller that knows the key's id and saves computing it.
+// CheckSignatureOf is CheckSignature for a caller that already knows the key's id.
 func (r *Record) CheckSignatureOf(i int, id KeyID, public crypto.PublicKey) error {
 	if id != r.Payload.Signers[i].KeyID {
 		return fmt.Errorf("%w: the payload names another key", ErrSignature)
@@ -93,7 +94,8 @@ func (r *Record) CheckSignatureOf(i int, id KeyID, public crypto.PublicKey) erro
 	return checkSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
 }
 
-// Marshal writes the record as a file: canonical JSON and a line feed. There is one such file for one content.
+// Marshal returns the record as a file: canonical JSON and a line feed. Each content has exactly one such file. Its
+// error says why Open would refuse the record.
 func (r *Record) Marshal() ([]byte, error) {
 	form, err := r.marshal()
 	if err != nil {
@@ -110,7 +112,7 @@ func (r *Record) marshal() ([]byte, error) {
 	return encode(form)
 }
 
-// form refuses what Open would refuse, so that no file is written that cannot be read.
+// form refuses what Open would refuse, so that every written file can be read.
 func (r *Record) form() (*recordForm, error) {
 	if err := r.checkParts(); err != nil {
 		return nil, err
@@ -128,11 +130,12 @@ func (r *Record) form() (*recordForm, error) {
 	return form, nil
 }
 
-// Open reads a record file. It is strict: what opens marshals back to the same bytes. Read takes other spellings, too.
+// Open reads a record file. It is strict: what it opens marshals back to the same bytes. Read also takes other
+// spellings. Its errors include *SyntaxError and *FieldError.
 func Open(file []byte) (*Record, error) {
 	doc, ok := bytes.CutSuffix(file, []byte("\n"))
 	if !ok {
-		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "a record file ends with a line feed"}
+		return nil, &SyntaxError{Offset: int64(len(file)), Reason: "a record file must end with a line feed"}
 	}
 	return openRecord(doc)
 }
@@ -161,7 +164,7 @@ func openForm(doc []byte) (*Record, error) {
 	return r, nil
 }
 
-// OpenParts puts together a record from where a database keeps its parts, and keeps the slices that it is given.
+// OpenParts makes a record from the parts that a database stores. The record keeps the given slices.
 func OpenParts(canonical []byte, signatures [][]byte, timestamps []Timestamp) (*Record, error) {
 	form := recordForm{Payload: canonical, Digest: DigestOf(canonical), Signatures: signatures, Timestamps: timestamps}
 	return form.open()
@@ -225,7 +228,7 @@ func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
 // checkCheckpointTimestamps checks the time stamps of a checkpoint.
 func checkCheckpointTimestamps(checkpoint string, stamps []Timestamp) error {
 	if checkpoint == "" && len(stamps) > 0 {
-		return errors.New("time stamps of a checkpoint, and no checkpoint")
+		return errors.New("the record has time stamps of a checkpoint, but no checkpoint")
 	}
 	return checkTimestamps(stamps, RFC3161)
 }
@@ -255,7 +258,7 @@ func (r *Record) checkDisclosureForm() error {
 	last := ""
 	for _, d := range r.Disclosures {
 		if d.Pointer <= last || len(d.Salt) != saltSize {
-			return fmt.Errorf("disclosures: not sorted by pointer, or a salt that has not %d bytes", saltSize)
+			return fmt.Errorf("disclosures: not sorted by pointer, or a salt does not have %d bytes", saltSize)
 		}
 		if _, listed := slices.BinarySearch(r.Payload.SealedApart, d.Pointer); !listed { // both are sorted
 			return fmt.Errorf("disclosures: %q is not sealed apart in the payload", Abbreviate(d.Pointer))

@@ -161,7 +161,7 @@ func TestErrorsPointIntoTheFile(t *testing.T) {
 	_, err = Open([]byte(damaged))
 	wantSyntax(t, err, "/digest", int64(strings.Index(damaged, ` "digest"`)), "not in the one form")
 	_, err = Open([]byte(file[:100]))
-	wantSyntax(t, err, "", 100, "ends with a line feed")
+	wantSyntax(t, err, "", 100, "must end with a line feed")
 }
 
 func TestOpenParts(t *testing.T) {

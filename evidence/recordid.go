@@ -10,7 +10,8 @@ import (
 )
 
 // NewRecordID makes a UUIDv7 (RFC 9562, section 5.7): 48 bits of milliseconds, then randomness, so that ids sort by
-// time. A nil random is crypto/rand. Times before 1970 or after the year 10889 are refused.
+// time. If random is nil, it uses crypto/rand. It returns an error for times before 1970 or after the year 10889, and
+// the errors of random.
 func NewRecordID(t time.Time, random io.Reader) (string, error) {
 	ms := t.UnixMilli()
 	if ms < 0 || ms >= 1<<48 {
@@ -26,8 +27,8 @@ func NewRecordID(t time.Time, random io.Reader) (string, error) {
 	return formatRecordID(id[:]), nil
 }
 
-// RecordIDFor makes a record id from words that identify what is recorded: the same words give the same id, so it is recorded once. The
-// id has the time of the UUIDv7 in like, or that of the beginning of 1970 if like is not a UUIDv7.
+// RecordIDFor makes a record id from words that identify what is recorded. The same words give the same id, so it is
+// recorded once. The id has the time of the UUIDv7 in like, or the beginning of 1970 if like is not a UUIDv7.
 func RecordIDFor(like string, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	id := sum[:16]
@@ -40,7 +41,7 @@ func RecordIDFor(like string, words ...string) string {
 	return formatRecordID(id)
 }
 
-// formatRecordID makes a UUIDv7 of 16 bytes.
+// formatRecordID formats 16 bytes as a UUIDv7.
 func formatRecordID(id []byte) string {
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
@@ -48,7 +49,7 @@ func formatRecordID(id []byte) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// idForm is the shape of a UUIDv7: x is a hexadecimal digit in lower case, v the variant's.
+// idForm is the shape of a UUIDv7: x is a hexadecimal digit in lower case, v that of the variant.
 const idForm = "xxxxxxxx-xxxx-7xxx-vxxx-xxxxxxxxxxxx"
 
 // CheckRecordID returns an error if id is not a UUIDv7 in lower case.

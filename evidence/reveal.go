@@ -7,9 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reveal returns the members of a payload in canonical form. In place of what was sealed apart stand the values that the
-// disclosures open, each held against its commitment; the pointers of what they do not open come beside, and the commitments
-// stay in their place. Whether anybody signed the payload is not asked.
+// Reveal returns the members of a payload in canonical form. It replaces commitments by disclosed values that match
+// them. withheld lists the pointers of the commitments that stay. It does not check signatures.
 func Reveal(canonical []byte, disclosures []Disclosure) (revealed map[string]jsontext.Value, withheld []string, err error) {
 	payload, err := ParsePayload(canonical)
 	if err != nil {
@@ -43,8 +42,8 @@ func Reveal(canonical []byte, disclosures []Disclosure) (revealed map[string]jso
 	return m, withheld, nil
 }
 
-// Said returns the value of the member at a pointer, whose value in the payload is given. Where the member is sealed apart,
-// it is what a right disclosure shows; without one it is withheld.
+// Said returns the value of the member at a pointer; value is its value in the payload. If the member is sealed
+// apart, Said returns the disclosed value if it matches, and otherwise reports that it is withheld.
 func (r *Record) Said(pointer string, value jsontext.Value) (said jsontext.Value, withheld bool) {
 	if !slices.Contains(r.Payload.SealedApart, pointer) {
 		return value, false

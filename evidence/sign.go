@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// Algorithm names how a payload is signed.
+// Algorithm names a signature algorithm.
 type Algorithm string
 
 const (
@@ -30,11 +30,11 @@ const (
 // Algorithms lists every algorithm, in the order in which they are shown.
 func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
 
-// PostQuantum reports whether the algorithm is made to withstand quantum computers. Such a signature is best given beside
-// one of another algorithm: what is young may fall to an ordinary computer.
+// PostQuantum reports whether the algorithm is designed to withstand quantum computers. Use it together with another
+// algorithm: it is young, and an ordinary computer may still break it.
 func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 
-// ErrSignature is in the chain of every error about a signature that its key did not make.
+// ErrSignature is in the chain of every error about a signature that is not valid under its key.
 var ErrSignature = errors.New("the signature is not this key's over this payload")
 
 // SignerInfo names, inside the signed payload, one signature that the record must have.
@@ -43,16 +43,16 @@ type SignerInfo struct {
 	KeyID     KeyID     `json:"key_id"`
 }
 
-// A Signer signs payloads with one private key, wherever it is kept.
+// A Signer signs payloads with one private key, wherever the key is kept.
 type Signer interface {
 	Info() SignerInfo
 	// Sign returns the signature over the canonical payload in the bytes that docs/format.md gives for the algorithm.
 	Sign(canonical []byte) ([]byte, error)
 }
 
-// NewSigner makes a Signer of a private key: *rsa.PrivateKey, *ecdsa.PrivateKey on P-256, ed25519.PrivateKey, what
-// NewMLDSA65 returns, or anything that signs for such a public key (an HSM). A nil random makes ECDSA (RFC 6979) and
-// ML-DSA (FIPS 204, section 3.4) deterministic.
+// NewSigner makes a Signer of a private key: *rsa.PrivateKey, *ecdsa.PrivateKey on P-256, ed25519.PrivateKey, a key
+// of NewMLDSA65, or anything that signs for such a public key (an HSM). A nil random makes ECDSA (RFC 6979) and
+// ML-DSA (FIPS 204, section 3.4) deterministic. Its error is that of AlgorithmOf.
 func NewSigner(key crypto.Signer, random io.Reader) (Signer, error) {
 	algorithm, err := AlgorithmOf(key.Public())
 	if err != nil {
@@ -96,7 +96,7 @@ func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 	return checkSignature(public, want, canonical, signature)
 }
 
-// checkSignature is CheckSignature for a key that is known to have the id that is wanted.
+// checkSignature is CheckSignature for a key that is known to have the wanted id.
 func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
 	algorithm, err := AlgorithmOf(public)
 	if err != nil {
@@ -128,8 +128,8 @@ func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 
 var halfOrder = new(big.Int).Rsh(elliptic.P256().Params().N, 1)
 
-// strictECDSA refuses the other encodings of a valid signature, so that nobody can make a second one from the first:
-// (r, n-s) verifies wherever (r, s) does.
+// strictECDSA refuses the other encodings of a valid signature. Otherwise anyone could make a second one: (r, n-s) is
+// valid if (r, s) is.
 func strictECDSA(signature []byte) error {
 	_, s, err := parseECDSA(signature)
 	if err != nil {
@@ -141,8 +141,9 @@ func strictECDSA(signature []byte) error {
 	return nil
 }
 
-// NormalSignature returns the one form of a signature that records have. It differs from what was given only for ECDSA:
-// programs that know nothing of this format make (r, n-s) as often as (r, s), and each follows from the other.
+// NormalSignature returns the form of a signature that records have. It changes only ECDSA signatures: other programs
+// make (r, n-s) as often as (r, s), and each follows from the other. It returns an error if an ECDSA signature is not
+// DER.
 func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
 	if algorithm != ES256 {
 		return signature, nil
@@ -150,19 +151,19 @@ func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
 	return lowS(signature)
 }
 
-// lowS returns the one of the two equivalent signatures whose S is at most half the group order.
+// lowS returns the equivalent signature whose S is at most half the group order.
 func lowS(signature []byte) ([]byte, error) {
 	r, s, err := parseECDSA(signature)
 	if err != nil {
 		return nil, err
 	}
-	if n := elliptic.P256().Params().N; s.Cmp(halfOrder) > 0 && s.Cmp(n) < 0 { // beyond it is no signature
+	if n := elliptic.P256().Params().N; s.Cmp(halfOrder) > 0 && s.Cmp(n) < 0 { // above n it is not a signature
 		s.Sub(n, s)
 	}
 	return marshalECDSA(r, s)
 }
 
-// parseECDSA reads strict DER: cryptobyte takes the shortest lengths and numbers only.
+// parseECDSA reads strict DER: cryptobyte accepts only the shortest lengths and numbers.
 func parseECDSA(signature []byte) (r, s *big.Int, err error) {
 	r, s = new(big.Int), new(big.Int)
 	input := cryptobyte.String(signature)

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// smallOrder holds the encodings, sign bit aside, of the points of edwards25519 whose order divides 8, among them two
-// that are not reduced. Such a public key has no private key, and signatures can be made that hold under it for
-// payload after payload: its owner could deny every one of them. (RFC 8032 leaves refusing them to the protocol.)
+// smallOrder holds the encodings, without the sign bit, of the points of edwards25519 whose order divides 8,
+// including two that are not reduced. Such a public key has no private key. Signatures can be made that are valid
+// under it for many payloads, so its owner could deny every one. (RFC 8032 leaves it to the protocol to refuse them.)
 var smallOrder = [][]byte{
 	unhex("0000000000000000000000000000000000000000000000000000000000000000"),
 	unhex("0100000000000000000000000000000000000000000000000000000000000000"),

@@ -14,13 +14,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxName is the longest identifier in bytes: it becomes a file name, a table key and a line on a screen.
+// maxName is the longest identifier in bytes. It becomes a file name, a table key and a line on a screen.
 const maxName = 200
 
-// maxSigners bounds how many signatures a verifier can be made to check.
+// maxSigners bounds how many signatures a verifier must check.
 const maxSigners = 16
 
-// maxExact is the greatest whole number below which a double holds every other.
+// maxExact is the greatest whole number up to which a double holds every whole number.
 const maxExact = 1<<53 - 1
 
 func kindName(v jsontext.Value) string {
@@ -51,7 +51,7 @@ func text(v jsontext.Value) (string, error) {
 	return string(s), err
 }
 
-// readKind accepts values of the named kinds, whole.
+// readKind accepts values of the named kinds.
 func readKind(v jsontext.Value, kinds ...string) (jsontext.Value, error) {
 	if kind := kindName(v); !slices.Contains(kinds, kind) {
 		return nil, fmt.Errorf("want %s, found %s", kinds[0], kind)
@@ -105,7 +105,7 @@ func readName(v jsontext.Value) (string, error) {
 	return s, CheckName(s)
 }
 
-// CheckName refuses what cannot be an identifier in a payload: agent_id, model, chain_id and their like.
+// CheckName refuses texts that cannot be an identifier in a payload, such as agent_id, model or chain_id.
 func CheckName(s string) error {
 	if strings.TrimSpace(s) == "" {
 		return errors.New("empty; leave it out if there is none")
@@ -117,7 +117,7 @@ func CheckName(s string) error {
 		return errors.New("not valid UTF-8")
 	}
 	for _, c := range s {
-		// Control characters, and those that turn the direction of a line, would show a reader another name.
+		// Control characters, and characters that change the direction of a line, would show a reader another name.
 		if unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) {
 			return fmt.Errorf("has the control character U+%04X", c)
 		}
@@ -197,7 +197,7 @@ func readStrings(v jsontext.Value) ([]string, error) {
 	return list, nil
 }
 
-// elements takes apart an array that must not be empty: what says nothing is left out.
+// elements decodes an array that must not be empty. An empty array must be left out instead.
 func elements(v jsontext.Value) ([]jsontext.Value, error) {
 	if _, err := readKind(v, "an array"); err != nil {
 		return nil, err

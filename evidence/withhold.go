@@ -9,12 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ErrNotApart says that a member cannot be withheld or erased: it was not sealed apart, so its text is part of what was
-// signed, and no proof would stand without it. It cannot be sealed apart afterwards.
-var ErrNotApart = errors.New("not sealed apart: its text is part of what was signed, and no proof stands without it")
+// ErrNotApart says that a member cannot be withheld or erased. It was not sealed apart, so its text is part of what
+// was signed, and every proof needs it. It cannot be sealed apart afterwards.
+var ErrNotApart = errors.New("not sealed apart: its text is part of what was signed, and every proof needs it")
 
-// Pointer reads the pointer to a member that can be sealed apart, such as /metadata/user_id. A name alone is that of a
-// member of the payload: prompt is /prompt.
+// Pointer reads the pointer to a member that can be sealed apart, such as /metadata/user_id. A bare name is a member
+// of the payload: prompt is /prompt. Its error is that of CheckPointer.
 func Pointer(text string) (string, error) {
 	if !strings.HasPrefix(text, "/") && text != "" {
 		text = "/" + text
@@ -23,7 +23,7 @@ func Pointer(text string) (string, error) {
 	return text, err
 }
 
-// ApartMembers lists the pointers of the members that some action type lets seal apart, without those of metadata.
+// ApartMembers lists the pointers of the members that some action type can seal apart, without those of metadata.
 func ApartMembers() []string {
 	var pointers []string
 	for _, r := range rules {
@@ -37,7 +37,7 @@ func ApartMembers() []string {
 	return slices.Compact(pointers)
 }
 
-// InMetadata reports whether a pointer is that of a member of metadata.
+// InMetadata reports whether a pointer names a member of metadata.
 func InMetadata(pointer string) bool {
 	name, inner, err := splitPointer(pointer)
 	return err == nil && name == "metadata" && inner != ""
@@ -49,8 +49,8 @@ func (d *Draft) Has(pointer string) bool {
 	return err == nil
 }
 
-// IsApart says whether the member at a pointer is sealed apart. It is an error, with ErrNotApart in its chain, if it is
-// there for everybody to read.
+// IsApart reports whether the member at a pointer is sealed apart. If the member is in clear, it returns an error
+// with ErrNotApart in its chain.
 func (r *Record) IsApart(pointer string) (bool, error) {
 	if slices.Contains(r.Payload.SealedApart, pointer) {
 		return true, nil
@@ -72,20 +72,20 @@ func (r *Record) IsApart(pointer string) (bool, error) {
 	case !there:
 		return false, nil
 	case inner == "" && name == "metadata":
-		return false, fmt.Errorf("record %s: field %s: %w; members of it may be, each by itself", r.Payload.RecordID, pointer, ErrNotApart)
+		return false, fmt.Errorf("record %s: field %s: %w; single members of it may be sealed apart", r.Payload.RecordID, pointer, ErrNotApart)
 	}
 	return false, fmt.Errorf("record %s: field %s: %w", r.Payload.RecordID, pointer, ErrNotApart)
 }
 
-// A Withheld is one member that was to be withheld.
+// A Withheld is one member that the caller asked to withhold.
 type Withheld struct {
 	RecordID string
 	Pointer  string
-	Already  bool // nothing had to be taken away
+	Already  bool // it was withheld before
 }
 
-// Withhold takes what opens these members away from all records that have them. Every proof stands without. It changes
-// nothing and returns an error if one of the records has such a member in clear, or if no record has it.
+// Withhold removes the disclosures of these members from all records that have them. Every proof stays valid. If a
+// record has such a member in clear, or no record has it, Withhold changes nothing and returns an error.
 func Withhold(records []*Record, pointers []string) ([]Withheld, error) {
 	var list []Withheld
 	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(pointers))) {
@@ -109,10 +109,11 @@ func Withhold(records []*Record, pointers []string) ([]Withheld, error) {
 	return list, nil
 }
 
-// disclosure is the place of what opens a member, and -1 if the record does not have it.
+// disclosure returns the index of the member's disclosure, or -1 if the record does not have it.
 func (r *Record) disclosure(pointer string) int {
 	return slices.IndexFunc(r.Disclosures, func(d Disclosure) bool { return d.Pointer == pointer })
 }
 
-// Members returns the members of the payload as they were signed: of those that are sealed apart, the commitments.
+// Members returns the members of the payload as they were signed. Members that are sealed apart have their
+// commitments.
 func (r *Record) Members() (map[string]jsontext.Value, error) { return membersOf(r.canonical) }

@@ -14,9 +14,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Steady gives an error that wraps one of the JSON library words for people: where in the document, what is wanted there and what
-// was found. The library's own words name types of Go, and it says what it refuses in one of two ways, which it chooses anew each
-// time that a program starts; a report has to be the same on every machine. Any other error is returned as it is.
+// Steady rewords an error of the JSON library for people: the place in the document, what is expected there, and what
+// was found. The library's own words name Go types and vary from one start of a program to the next; a report must be
+// the same on every machine. Steady returns any other error unchanged.
 func Steady(err error) error {
 	var refused *json.SemanticError
 	var broken *jsontext.SyntacticError
@@ -58,7 +58,7 @@ func wording(e *json.SemanticError) string {
 	return at + ": it cannot be read"
 }
 
-// worded says in plain words what is no JSON, and where.
+// worded says in plain words where a text is not JSON, and why.
 func worded(e *jsontext.SyntacticError) *SyntaxError {
 	return &SyntaxError{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: syntaxWording(e.Err)}
 }
@@ -72,7 +72,7 @@ func syntaxWording(err error) string {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the document ends too early"
 	}
-	// The library has no other errors that programs could tell apart than by their texts.
+	// The library's other errors can be told apart only by their texts.
 	said := strings.TrimPrefix(err.Error(), "jsontext: ")
 	if rest, is := strings.CutPrefix(said, "invalid character "); is {
 		if quoted, where, is := cutQuoted(rest); is {
@@ -80,10 +80,10 @@ func syntaxWording(err error) string {
 		}
 	}
 	if escape, is := strings.CutPrefix(said, "invalid escape sequence "); is {
-		return "the string has " + strings.TrimSuffix(escape, " in string") + ", which is no escape sequence of JSON"
+		return "the string has " + strings.TrimSuffix(escape, " in string") + ", which is not an escape sequence of JSON"
 	}
 	if strings.HasPrefix(said, "invalid surrogate pair ") {
-		return "the string has a lone surrogate, which is no character"
+		return "the string has a lone surrogate, which is not a character"
 	}
 	if other, known := otherWordings[said]; known {
 		return other
@@ -91,17 +91,17 @@ func syntaxWording(err error) string {
 	return said
 }
 
-// otherWordings are the library's texts that name no character.
+// otherWordings translates those texts of the library that name no character.
 var otherWordings = map[string]string{
 	"missing value after object name":                  "want a value after the name",
 	"exceeded max depth":                               "nested too deep",
-	"mismatching structural token for object or array": "want the bracket that ends what was begun",
+	"mismatching structural token for object or array": "want the bracket that closes the last one opened",
 }
 
-// cutQuoted takes a quoted character from the beginning of what the library says of it.
+// cutQuoted splits a quoted character from the beginning of the library's text.
 func cutQuoted(text string) (quoted, rest string, is bool) {
 	prefix, err := strconv.QuotedPrefix(text)
-	if err != nil { // a byte that is no UTF-8, which it writes as '\xff'
+	if err != nil { // a byte that is not UTF-8, which the library writes as '\xff'
 		var found bool
 		if prefix, rest, found = strings.Cut(text, "' "); !found {
 			return "", "", false
@@ -111,7 +111,7 @@ func cutQuoted(text string) (quoted, rest string, is bool) {
 	return prefix, strings.TrimPrefix(text[len(prefix):], " "), true
 }
 
-// expected says what belongs where the library found a character, in the words of the library for the place.
+// expected says what belongs where the library found a character. where is the library's name for the place.
 func expected(quoted, where string) string {
 	c, _, _, err := strconv.UnquoteChar(strings.Trim(quoted, "'"), '\'')
 	letter := err == nil && (unicode.IsLetter(c) && c < utf8.RuneSelf || c == '\'')
@@ -120,7 +120,7 @@ func expected(quoted, where string) string {
 	case where == "at start of value" && quoted == "','":
 		return "a value is missing beside a comma"
 	case where == "at start of value" && letter:
-		return "want a value; names and texts stand in double quotes, which are not single ones"
+		return "want a value; names and texts must be in double quotes, not single ones"
 	case where == "at start of value":
 		return "want a value"
 	case strings.HasPrefix(where, "at start of string"):
@@ -137,7 +137,7 @@ func expected(quoted, where string) string {
 		word, _, _ := strings.Cut(literal, " ")
 		return "want " + word
 	case strings.HasPrefix(where, "in string"):
-		return "in a string a control character is written as an escape sequence"
+		return "in a string, write a control character as an escape sequence"
 	case strings.HasPrefix(where, "in number"):
 		return "want a digit of the number"
 	}
@@ -162,7 +162,7 @@ func kindOf(kind jsontext.Kind) string {
 	return ""
 }
 
-// wanted is the kind of JSON value that is read into a type.
+// wanted is the kind of JSON value for a Go type.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -188,7 +188,7 @@ func wanted(t reflect.Type) string {
 	return "another value"
 }
 
-// reason is wording without the place, for an error that says that itself.
+// reason is wording without the place, for an error that names the place itself.
 func reason(e *json.SemanticError) string {
 	_, why, _ := strings.Cut(wording(e), ": ")
 	return why

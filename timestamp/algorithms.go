@@ -64,7 +64,7 @@ func (a algorithm) plain() bool {
 	return a.parameters == nil || string(a.parameters) == "\x05\x00"
 }
 
-// digest maps a digest algorithm that may stand under a signature.
+// digest returns the hash of a digest algorithm, or ErrAlgorithm if it is not accepted under a signature.
 func (a algorithm) digest() (crypto.Hash, error) {
 	if a.plain() {
 		switch a.oid {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// signedAttributes are those of a token that mean something here. Others, such
-// as signingTime, are covered by the signature and say nothing that is used.
+// signedAttributes holds the attributes that verification uses. It leaves out others, such as signingTime; the
+// signature covers them, too.
 type signedAttributes struct {
 	signed        []byte // what the signature is over
 	messageDigest []byte
@@ -89,7 +89,7 @@ func (d *decoder) attribute(element cryptobyte.String) (oid string, values crypt
 	return oid, values
 }
 
-// unsignedAttributes are read for their form only: nothing vouches for them.
+// unsignedAttributes checks only the form: no signature covers them.
 func (d *decoder) unsignedAttributes(set cryptobyte.String) {
 	if set.Empty() {
 		d.fail(set, "unsigned attributes without a member")
@@ -111,9 +111,9 @@ type certificateID struct {
 	serial    *big.Int
 }
 
-// signingCertificate reads SigningCertificate or SigningCertificateV2. The first
-// member is the signer's certificate; the others, which name its path, are read
-// for their form only: the path is the reader's to find, from the reader's roots.
+// signingCertificate reads SigningCertificate or SigningCertificateV2. The first member names the signer's
+// certificate. The others, which name its path, are checked only for their form: Verify searches the path from the
+// reader's roots.
 func (d *decoder) signingCertificate(s *cryptobyte.String, member func(*cryptobyte.String) *certificateID) *certificateID {
 	contents := d.read(s, asn1.SEQUENCE, "signing certificate attribute")
 	ids := d.read(&contents, asn1.SEQUENCE, "certificate identifiers")
@@ -130,8 +130,8 @@ func (d *decoder) signingCertificate(s *cryptobyte.String, member func(*cryptoby
 	return first
 }
 
-// certificateIDV2 reads ESSCertIDv2 (RFC 5035, 4). SHA-256, the default, is also
-// accepted when it is written out: authorities do, and it is signed as it stands.
+// certificateIDV2 reads ESSCertIDv2 (RFC 5035, 4). It also accepts the default, SHA-256, if it is written out:
+// authorities do so, and the signature covers it.
 func (d *decoder) certificateIDV2(s *cryptobyte.String) *certificateID {
 	contents := d.read(s, asn1.SEQUENCE, "ESSCertIDv2")
 	id := &certificateID{algorithm: algorithm{oid: oidSHA256}}
@@ -150,7 +150,7 @@ func (d *decoder) certificateIDV1(s *cryptobyte.String) *certificateID {
 	return id
 }
 
-// certificateHash reads the members that both forms end with.
+// certificateHash reads the members at the end of both forms.
 func (d *decoder) certificateHash(id *certificateID, s cryptobyte.String) {
 	id.hash = d.octets(&s, "certificate hash")
 	if issuerSerial, present := d.optional(&s, asn1.SEQUENCE, "issuerSerial"); present {
@@ -167,9 +167,9 @@ func (d *decoder) certificateHash(id *certificateID, s cryptobyte.String) {
 	d.end(s, "certificate identifier")
 }
 
-// sum hashes a certificate as the identifier does. SHA-1 is taken only where
-// RFC 2634 leaves no choice, and under the authority's signature: to profit from
-// a collision one needs both certificates from an issuer under the roots.
+// sum hashes a certificate as the identifier does. It uses SHA-1 only where RFC 2634 demands it. The authority's
+// signature covers the hash, so an attacker with a collision would need both certificates from an issuer under the
+// roots.
 func (id *certificateID) sum(certificate []byte) ([]byte, error) {
 	if id.sha1 {
 		return sum(crypto.SHA1, certificate), nil

@@ -15,20 +15,18 @@ import (
 	"time"
 )
 
-// builtInPolicy is the policy of the built-in authority: the time is that of
-// the operator's own clock, which nobody measured and nobody else vouches for.
-// The arc 2.25 takes any UUID, here 2f6f83e8-eeb1-4b1a-922a-f0176cc3037b, without
-// registration (ITU-T X.667); .1 and .2 under it are this program's.
+// builtInPolicy is the policy of the built-in authority: the time is that of the operator's own clock, which no other
+// party measured or vouches for. The arc 2.25 takes any UUID, here 2f6f83e8-eeb1-4b1a-922a-f0176cc3037b, without
+// registration (ITU-T X.667). jurat uses .1 and .2 under it.
 const (
 	builtInPolicy = "2.25.63052736203651960446583647240053785467.1"
 	mockPolicy    = "2.25.63052736203651960446583647240053785467.2"
 )
 
-// BuiltInPolicy is the policy under which an authority issues by default: the
-// operator's own clock, accuracy not stated, no audit by anyone.
+// BuiltInPolicy is the default policy of an Authority: the operator's own clock, accuracy not stated, no audit.
 func BuiltInPolicy() x509.OID { return fixedOID(builtInPolicy) }
 
-// MockPolicy is the policy of the mock authority: nothing is promised.
+// MockPolicy is the policy of the mock authority: it promises nothing.
 func MockPolicy() x509.OID { return fixedOID(mockPolicy) }
 
 func fixedOID(text string) x509.OID {
@@ -60,7 +58,7 @@ type Authority struct {
 	parts  tokenParts
 }
 
-// NewAuthority refuses a configuration whose tokens nobody could verify.
+// NewAuthority returns an error for a configuration whose tokens could not be verified.
 func NewAuthority(c AuthorityConfig) (*Authority, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("creating time stamp authority: %w", err)
@@ -112,12 +110,12 @@ func (c *AuthorityConfig) check() error {
 	return nil
 }
 
-// serialBytes of randomness make a number that no other token has, without a
-// counter to lose: a restored backup would count again from where it stood.
+// serialBytes of randomness make a unique serial number without a counter. A restored backup would reuse the numbers
+// of a counter.
 const serialBytes = 16
 
-// randomSerials reads positive serial numbers. The lock lets any reader serve
-// concurrent callers; while it is held, one number is being read.
+// randomSerials reads positive serial numbers. The lock makes any reader safe for concurrent callers. While it is
+// held, one number is being read.
 func randomSerials(random io.Reader) func(*Request) (*big.Int, error) {
 	var mu sync.Mutex
 	return func(*Request) (*big.Int, error) {
@@ -130,23 +128,21 @@ func randomSerials(random io.Reader) func(*Request) (*big.Int, error) {
 		}
 		serial := new(big.Int).SetBytes(b)
 		if serial.Sign() == 0 {
-			return nil, errors.New("reading a random serial number: it is zero, which random ones never are")
+			return nil, errors.New("reading a random serial number: it is zero, so the source is not random")
 		}
 		return serial, nil
 	}
 }
 
-// Certificates returns the authority's certificate, followed by its issuers as
-// far as they were given.
+// Certificates returns the authority's certificate, followed by its issuers as far as they were given.
 func (a *Authority) Certificates() []*x509.Certificate { return slices.Clone(a.chain) }
 
 // Policy returns the policy under which the authority issues.
 func (a *Authority) Policy() x509.OID { return a.policy }
 
-// Issue stamps the request's imprint with the present time, in milliseconds. It
-// states no accuracy: that of a clock of one's own has not been measured by
-// anyone. ErrPolicy: another policy was asked for. ErrValidity: the clock is
-// outside the certificate's validity.
+// Issue stamps the request's imprint with the present time, in milliseconds. It states no accuracy, because no other
+// party has measured the operator's clock. It returns ErrPolicy if the request asks for another policy, ErrValidity
+// if the clock is outside the certificate's validity, and the errors of the key and of the source of randomness.
 func (a *Authority) Issue(r *Request) (token []byte, err error) {
 	token, err = a.issue(r)
 	if err != nil {
@@ -159,7 +155,7 @@ func (a *Authority) issue(r *Request) ([]byte, error) {
 	if !unset(r.Policy) && !r.Policy.Equal(a.policy) {
 		return nil, ErrPolicy
 	}
-	// Cut, not rounded: a token never says a time that has not come yet.
+	// Truncated, not rounded, so that a token never states a future time.
 	now := a.now().UTC().Truncate(time.Millisecond)
 	if now.Before(a.chain[0].NotBefore) || now.After(a.chain[0].NotAfter) {
 		return nil, ErrValidity
@@ -171,8 +167,8 @@ func (a *Authority) issue(r *Request) ([]byte, error) {
 	return a.parts.sign(a.key, r, serial, now)
 }
 
-// Respond answers a TimeStampReq with a TimeStampResp, always: what cannot be
-// granted is rejected with the reason that RFC 3161, 2.4.2 has for it.
+// Respond always answers a TimeStampReq with a TimeStampResp. It rejects what it cannot grant with the reason of RFC
+// 3161, 2.4.2.
 func (a *Authority) Respond(requestDER []byte) (responseDER []byte) {
 	response, err := a.respond(requestDER)
 	if err != nil {
@@ -193,8 +189,7 @@ func (a *Authority) respond(requestDER []byte) ([]byte, error) {
 	return MarshalResponse(token)
 }
 
-// reject tells the requester what is wrong with the request, and of what is
-// wrong here no more than that something is.
+// reject tells the requester what is wrong with the request. It gives no details of failures of the authority.
 func reject(err error) []byte {
 	reasons := []struct {
 		err    error
@@ -202,7 +197,7 @@ func reject(err error) []byte {
 		text   string
 	}{
 		{ErrAlgorithm, badAlg, "only SHA-256, SHA-384 and SHA-512 are stamped"},
-		{ErrExtension, unacceptedExtension, "no request extension is known"},
+		{ErrExtension, unacceptedExtension, "request extensions are not supported"},
 		{ErrPolicy, unacceptedPolicy, "the requested policy is not offered"},
 		{ErrMalformed, badDataFormat, "the request is not a TimeStampReq in DER"},
 	}

@@ -2,12 +2,11 @@ package timestamp
 
 import "golang.org/x/crypto/cryptobyte/asn1"
 
-// backward writes DER from its end to its beginning. An element's length is known
-// when its header is written, so nothing is moved, and nothing is held but the one
-// buffer. Of several elements the last is added first.
+// backward writes DER from its end to its beginning. An element's length is known when its header is written, so no
+// bytes move, and one buffer is enough. Of several elements the caller adds the last one first.
 type backward struct {
 	buffer []byte
-	free   int // bytes at the buffer's beginning that are not written yet
+	free   int // unwritten bytes at the buffer's beginning
 }
 
 func newBackward(room int) *backward { return &backward{buffer: make([]byte, room), free: room} }
@@ -15,7 +14,7 @@ func newBackward(room int) *backward { return &backward{buffer: make([]byte, roo
 // bytes returns what was written.
 func (w *backward) bytes() []byte { return w.buffer[w.free:] }
 
-// end marks where an element ends that wrap will give its header.
+// end marks the end of an element that wrap will complete.
 func (w *backward) end() (written int) { return len(w.buffer) - w.free }
 
 // add writes bytes as they are.
@@ -36,8 +35,7 @@ func (w *backward) grow(n int) {
 	copy(w.buffer[w.free:], written)
 }
 
-// wrap writes the header of the element that ends at end, and has as its contents
-// all that was written since.
+// wrap writes the header of the element that ends at end. Its contents are everything written since.
 func (w *backward) wrap(tag asn1.Tag, end int) {
 	length := w.end() - end
 	w.grow(6)
@@ -65,8 +63,7 @@ func (w *backward) addElement(tag asn1.Tag, contents []byte) {
 	w.wrap(tag, end)
 }
 
-// addAlgorithm writes an AlgorithmIdentifier without parameters, under its own tag
-// or under that which stands for it.
+// addAlgorithm writes an AlgorithmIdentifier without parameters, with this tag.
 func (w *backward) addAlgorithm(tag asn1.Tag, oid string) {
 	end := w.end()
 	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oid))

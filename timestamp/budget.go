@@ -5,23 +5,25 @@ import (
 	"sync"
 )
 
-// Bounds of what looking for certificate paths may cost. A step is a certificate held against one that may have issued it: see
-// search.count. docs/format.md has the same numbers, as two verifiers must agree.
+// Bounds of the search for certificate paths. A step compares a certificate with one that may have issued it: see
+// search.count. docs/format.md has the same numbers, because two verifiers must agree.
 const (
 	maxSteps     = 100     // of one search
-	maxOfShare   = 512     // new ones of one record
-	allowance    = 32      // new ones that each record has for itself
-	maxFund      = 1024    // new ones of all records beyond that
+	maxOfShare   = 512     // new steps of one record
+	allowance    = 32      // new steps that each record has for itself
+	maxFund      = 1024    // new steps of all records together beyond that
 	maxKnown     = 256     // searches of a file that are remembered, the first ones
-	maxKnownSize = 1 << 16 // bytes of the certificates of a search that is remembered
+	maxKnownSize = 1 << 16 // bytes of the certificates of a remembered search
 )
 
-// A Budget bounds what looking for certificate paths may cost in one file, of which whoever hands it over chooses the certificates.
-// Every record has an allowance, and beyond it all records together have a fund; a search that was made before in the file is free. It
-// counts, and measures no time, so that the answer is the same on every machine. It is safe for concurrent use.
+// A Budget bounds the search for certificate paths in one file, because the sender of the file controls its
+// certificates. Every record has an allowance. Beyond it, all records share a fund. A search that was already made in
+// the file is free. The budget counts steps and measures no time, so the answer is the same on every machine. It is
+// safe for concurrent use.
 //
-// What it allows depends on the order of records. To look at several at once, give each a share by Share, and Settle these in the order
-// of the file: the few that turn out to have had too much or too little are to be looked at again, with a share by Turn.
+// What it allows depends on the order of records. To examine several at once, give each a Share, and call Settle in
+// the order of the file. If Settle returns false, the share was too large or too small: examine that record again
+// with a share of Turn.
 type Budget struct {
 	mu    sync.Mutex // guards what follows
 	fund  int
@@ -31,20 +33,20 @@ type Budget struct {
 // NewBudget makes the budget of a file.
 func NewBudget() *Budget { return &Budget{fund: maxFund, known: map[[sha256.Size]byte]answer{}} }
 
-// A Share is what one record may cost. It is not safe for concurrent use.
+// A Share is the budget of one record. It is not safe for concurrent use.
 type Share struct {
 	budget *Budget
-	turn   bool // whether all records before it were settled when it was given out
+	turn   bool // whether all records before it were settled when Turn made it
 	limit  int
 	known  int // how many searches the budget knew then
 
 	spent int
 	short bool // whether a search was refused because the limit was reached
 	own   map[[sha256.Size]byte]answer
-	fresh []spending // searches that it made, in their order
+	fresh []spending // searches that it made, in order
 }
 
-// An answer is what a search found.
+// An answer is the result of a search.
 type answer struct {
 	paths Paths
 	err   error
@@ -56,10 +58,10 @@ type spending struct {
 	remember bool
 }
 
-// Share gives out the share of a record whose turn may not have come.
+// Share returns the share of a record, before its turn.
 func (b *Budget) Share() *Share { return b.share(false) }
 
-// Turn gives out the share of the record that comes after all those that were settled.
+// Turn returns the share of the record that comes after all settled ones.
 func (b *Budget) Turn() *Share { return b.share(true) }
 
 func (b *Budget) share(turn bool) *Share {
@@ -70,9 +72,9 @@ func (b *Budget) share(turn bool) *Share {
 
 func (b *Budget) limit() int { return min(maxOfShare, allowance+b.fund) }
 
-// Settle takes a share back, in the order of the file. It returns false, and changes nothing, if what was found with it may differ from
-// what would have been found when its turn had come: then the record is to be looked at again, with a share by Turn, of which Settle is
-// always true.
+// Settle takes a share back, in the order of the file. It returns false, and changes nothing, if a share of Turn
+// could have given other results. Then the caller examines the record again with a share of Turn. Settle returns true
+// for every share of Turn.
 func (b *Budget) Settle(s *Share) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +104,7 @@ func (b *Budget) answer(key [sha256.Size]byte) (a answer, known bool) {
 	return a, known
 }
 
-// once does what costs some steps, if it was not done before in the file and there are so many left.
+// once runs do if the file has not run it before and there are enough steps left.
 func (s *Share) once(what spending, do func() answer) answer {
 	if a, known := s.own[what.key]; known {
 		return a
@@ -121,8 +123,8 @@ func (s *Share) once(what spending, do func() answer) answer {
 	return a
 }
 
-// Once does something that costs as much as one step, such as checking the signature of a revocation list, and that has a key of its
-// own. It is done once in a file, and its error remembered. The error is ErrEffort if there was no step left for it.
+// Once runs do, which costs one step, such as checking the signature of a revocation list. key identifies the work.
+// It runs once in a file, and its error is remembered. Once returns ErrEffort if no step is left.
 func (s *Share) Once(key [sha256.Size]byte, do func() error) error {
 	return s.once(spending{key, 1, true}, func() answer { return answer{err: do()} }).err
 }

@@ -15,26 +15,25 @@ import (
 	"time"
 )
 
-// The built-in authority's names say whose clock it is wherever a certificate is
-// shown: its time is proved as far as the operator's word.
+// The names of the built-in authority say whose clock it is, wherever a certificate is shown: its time is only the
+// operator's word.
 const (
 	rootName      = "jurat built-in authority root (the operator's own clock)"
 	authorityName = "jurat built-in authority (the operator's own clock)"
 )
 
-// CertificateConfig describes a certificate of the built-in authority. The
-// caller keeps keys, counts serials and reads the clock.
+// CertificateConfig describes a certificate of the built-in authority. The caller keeps keys, counts serials and
+// reads the clock.
 type CertificateConfig struct {
 	Key       crypto.Signer // required; ECDSA P-256, whose public key is certified
 	Serial    *big.Int      // required; positive, at most 20 bytes
 	NotBefore time.Time     // required; first second of validity
 	NotAfter  time.Time     // required; last second of validity
-	Operator  string        // who keeps the clock, as the subject's organisation; empty: not said
+	Operator  string        // who keeps the clock, as the subject's organisation; empty: left out
 }
 
-// NewRoot makes the self-signed certificate that readers are given as a trust
-// anchor. It signs the authority's certificate and nothing else, so that the
-// authority's key can be replaced without asking the readers again.
+// NewRoot makes the self-signed certificate that readers use as a trust anchor. It signs only the authority's
+// certificate, so that the authority's key can be replaced without a change at the readers.
 func NewRoot(c CertificateConfig) (*x509.Certificate, error) {
 	template, err := c.template(rootName)
 	if err != nil {
@@ -42,13 +41,13 @@ func NewRoot(c CertificateConfig) (*x509.Certificate, error) {
 	}
 	template.BasicConstraintsValid = true
 	template.IsCA = true
-	template.MaxPathLenZero = true // no further authorities under it
+	template.MaxPathLenZero = true // no authorities below it
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	return create(template, template, c.Key, c.Key)
 }
 
-// NewCertificate makes the authority's certificate, issued by root: for time
-// stamping alone, as RFC 3161, 2.3 demands. Its validity lies within the root's.
+// NewCertificate makes the authority's certificate, issued by root: for time stamping alone, as RFC 3161, 2.3
+// demands. Its validity must lie within the root's.
 func NewCertificate(c CertificateConfig, root *x509.Certificate, rootKey crypto.Signer) (*x509.Certificate, error) {
 	template, err := c.template(authorityName)
 	if err != nil {

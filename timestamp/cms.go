@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// What RFC 5652, 5.1 demands of a token, by what is embedded. Version 1 it never does, and it is taken as well: authorities
-	// send it, nothing is read otherwise by it, and no signature covers it.
+	// The version that RFC 5652, 5.1 demands of a token depends on what is embedded. Version 1 is never right, but is
+	// accepted, because authorities send it. It changes nothing in how the token is read, and no signature covers it.
 	signedDataVersion           = 3
-	signedDataVersionAttributes = 4 // attribute certificates are there
-	signedDataVersionOther      = 5 // certificates or revocation information of another kind are there
+	signedDataVersionAttributes = 4 // with attribute certificates
+	signedDataVersionOther      = 5 // with certificates or revocation information of other kinds
 	signedDataVersionWrong      = 1
-	// RFC 5652, 5.3: by what the signer identifier is.
+	// RFC 5652, 5.3: the version depends on the kind of signer identifier.
 	signerInfoVersionIssuer = 1
 	signerInfoVersionKeyID  = 3
 )
@@ -25,7 +25,7 @@ type signedData struct {
 	certificates []cryptobyte.String // each one an element
 	signer       signerInfo
 
-	attributes1, attributes2, other bool // whether attribute certificates of version 1 and 2 are embedded, and anything of another kind
+	attributes1, attributes2, other bool // which attribute certificates are embedded, and whether other kinds are
 }
 
 // signedData reads the whole token.
@@ -50,8 +50,7 @@ func (d *decoder) signedData(s cryptobyte.String) (sd signedData) {
 	at = data
 	sd.signer = d.onlySigner(&data)
 	d.end(data, "SignedData members")
-	// RFC 5652, 5.1 lets a verifier demand this; it leaves no byte of the set
-	// free when, as always, it has one member.
+	// RFC 5652, 5.1 lets a verifier demand this. So no byte of the set is unchecked if, as always, it has one member.
 	if d.err == nil && !digests[sd.signer.digest.oid] {
 		d.fail(at, "signer's digest algorithm is not among digestAlgorithms")
 	}
@@ -74,7 +73,7 @@ func (d *decoder) digestAlgorithms(s *cryptobyte.String) map[string]bool {
 		d.sorted(last, element, "digestAlgorithms")
 		last = element
 		digest := d.algorithm(&element, "digest algorithm")
-		if !digest.plain() { // nothing else would look at them
+		if !digest.plain() { // no later check looks at them
 			d.fail(last, "digest algorithm with parameters")
 		}
 		found[digest.oid] = true
@@ -82,7 +81,7 @@ func (d *decoder) digestAlgorithms(s *cryptobyte.String) map[string]bool {
 	return found
 }
 
-// encapsulated reads EncapsulatedContentInfo: a TSTInfo, and present.
+// encapsulated reads EncapsulatedContentInfo. It must contain a TSTInfo.
 func (d *decoder) encapsulated(s *cryptobyte.String) cryptobyte.String {
 	encapsulated := d.read(s, asn1.SEQUENCE, "encapsulated content")
 	d.exactOID(&encapsulated, oidTSTInfo, "content type TSTInfo")
@@ -93,8 +92,8 @@ func (d *decoder) encapsulated(s *cryptobyte.String) cryptobyte.String {
 	return content
 }
 
-// mayHave reports whether SignedData may have a version: the one of RFC 5652, 5.1, or 1. Attribute certificates of version 1 are
-// also sent with the version that those of version 2 demand.
+// mayHave reports whether SignedData may have a version: the one of RFC 5652, 5.1, or 1. Authorities also send
+// attribute certificates of version 1 with the version for those of version 2.
 func (sd *signedData) mayHave(version *big.Int) bool {
 	want := int64(signedDataVersion)
 	switch {
@@ -110,13 +109,14 @@ func (sd *signedData) mayHave(version *big.Int) bool {
 	return got == want || got == signedDataVersionWrong || sd.attributes1 && want == signedDataVersion && got == signedDataVersionAttributes
 }
 
-// certificates reads the embedded ones as they stand (CertificateSet: RFC 5652, 10.2.3). Their order is free: RFC 5652 wants DER only of
-// what is signed, and authorities put the signer first. Those of other kinds than X.509 are not looked into.
+// certificates reads the embedded ones unchanged (CertificateSet: RFC 5652, 10.2.3). Their order is free: RFC 5652
+// demands DER only of signed parts, and authorities put the signer first. Certificates that are not X.509 are not
+// parsed.
 func (d *decoder) certificates(s *cryptobyte.String, sd *signedData) {
 	set, _ := d.optional(s, context0Constructed, "certificates")
 	for d.more(set) {
 		switch {
-		case set.PeekASN1Tag(context0Constructed): // extended ones, obsolete
+		case set.PeekASN1Tag(context0Constructed): // extended certificates, obsolete
 			d.element(&set, context0Constructed, "certificate")
 		case set.PeekASN1Tag(context1Constructed):
 			d.element(&set, context1Constructed, "certificate")
@@ -133,8 +133,8 @@ func (d *decoder) certificates(s *cryptobyte.String, sd *signedData) {
 	}
 }
 
-// revocations skips embedded revocation lists, and what else says so, such as OCSP responses (RFC 5652, 10.2.1): what they say about
-// the signer is for whoever has a fresher source.
+// revocations skips embedded revocation lists and other revocation information, such as OCSP responses (RFC 5652,
+// 10.2.1). Readers use a fresher source.
 func (d *decoder) revocations(s *cryptobyte.String, sd *signedData) {
 	set, _ := d.optional(s, context1Constructed, "revocation information")
 	for d.more(set) {
@@ -149,7 +149,7 @@ func (d *decoder) revocations(s *cryptobyte.String, sd *signedData) {
 
 // signerInfo is the SignerInfo of a token (RFC 5652, 5.3).
 type signerInfo struct {
-	issuer cryptobyte.String // the Name element, with serial; nil when keyID is there
+	issuer cryptobyte.String // the Name element, with serial; nil if keyID is there
 	serial *big.Int
 	keyID  []byte
 

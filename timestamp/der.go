@@ -20,17 +20,15 @@ const (
 	context4Constructed asn1.Tag = 0xa4
 )
 
-// decoder reads strict DER. Its first failure sticks: from then on every method
-// returns nothing, so that a structure reads as a list of its members and the
-// error is looked at once. It never recurses: the depth of what it reads is
-// the depth of the code that reads it, whatever the input nests.
+// decoder reads strict DER. After its first failure every method returns nothing, so a structure can be read as a
+// list of its members, and the caller checks the error once. It never recurses: the depth of the code bounds the
+// depth of reading, however deep the input nests.
 type decoder struct {
 	capacity int // of the whole input; see offset
 	err      error
 }
 
-// decode starts a decoder on a copy of input, so that what was read stays as it
-// was when the caller reuses the buffer.
+// decode starts a decoder on a copy of input, so that results stay unchanged when the caller reuses the buffer.
 func decode(input []byte, limit int, what string) (*decoder, cryptobyte.String) {
 	d := &decoder{}
 	if len(input) > limit {
@@ -42,8 +40,8 @@ func decode(input []byte, limit int, what string) (*decoder, cryptobyte.String) 
 	return d, s
 }
 
-// offset finds where s starts in the input. Every part is a slice of the same
-// array, and slicing keeps the capacity from there to the array's end.
+// offset returns where s starts in the input. Every part is a slice of the same array, and slicing keeps the capacity
+// up to the array's end.
 func (d *decoder) offset(s cryptobyte.String) int { return d.capacity - cap(s) }
 
 func (d *decoder) fail(at cryptobyte.String, what string) {
@@ -56,7 +54,7 @@ func (d *decoder) failWith(err error) {
 	}
 }
 
-// read takes the contents of the next element, which must carry tag.
+// read returns the contents of the next element, which must have this tag.
 func (d *decoder) read(s *cryptobyte.String, tag asn1.Tag, what string) (contents cryptobyte.String) {
 	if d.err != nil {
 		return nil
@@ -69,7 +67,7 @@ func (d *decoder) read(s *cryptobyte.String, tag asn1.Tag, what string) (content
 	return contents
 }
 
-// element takes the next element whole, header included.
+// element returns the next element with its header.
 func (d *decoder) element(s *cryptobyte.String, tag asn1.Tag, what string) (element cryptobyte.String) {
 	if d.err != nil {
 		return nil
@@ -82,7 +80,7 @@ func (d *decoder) element(s *cryptobyte.String, tag asn1.Tag, what string) (elem
 	return element
 }
 
-// anyElement takes the next element whole, whatever its tag.
+// anyElement returns the next element with its header, of any tag.
 func (d *decoder) anyElement(s *cryptobyte.String, what string) (element cryptobyte.String) {
 	if d.err != nil {
 		return nil
@@ -96,7 +94,7 @@ func (d *decoder) anyElement(s *cryptobyte.String, what string) (element cryptob
 	return element
 }
 
-// optional is read for an element that may be left out.
+// optional reads an element that may be left out.
 func (d *decoder) optional(s *cryptobyte.String, tag asn1.Tag, what string) (contents cryptobyte.String, present bool) {
 	if d.err != nil || !s.PeekASN1Tag(tag) {
 		return nil, false
@@ -105,21 +103,21 @@ func (d *decoder) optional(s *cryptobyte.String, tag asn1.Tag, what string) (con
 	return contents, d.err == nil
 }
 
-// end refuses whatever follows the last member of a structure.
+// end refuses data after the last member of a structure.
 func (d *decoder) end(s cryptobyte.String, what string) {
 	if d.err == nil && !s.Empty() {
 		d.fail(s, "trailing data after "+what)
 	}
 }
 
-// more reports whether a SEQUENCE OF or SET OF has another member to read.
+// more reports whether a SEQUENCE OF or SET OF has another member.
 func (d *decoder) more(s cryptobyte.String) bool { return d.err == nil && !s.Empty() }
 
 func (d *decoder) octets(s *cryptobyte.String, what string) []byte {
 	return d.read(s, asn1.OCTET_STRING, what)
 }
 
-// oid reads an object identifier's contents: identifiers are compared as bytes.
+// oid reads an object identifier's contents. Identifiers are compared as bytes.
 func (d *decoder) oid(s *cryptobyte.String, what string) string {
 	at := *s
 	contents := d.read(s, asn1.OBJECT_IDENTIFIER, what)
@@ -129,8 +127,7 @@ func (d *decoder) oid(s *cryptobyte.String, what string) string {
 	return string(contents)
 }
 
-// validOID checks the arcs: each in the fewest octets, the last one complete
-// (X.690, 8.19.2).
+// validOID checks the arcs: each in the fewest octets, the last one complete (X.690, 8.19.2).
 func validOID(contents []byte) bool {
 	start := true
 	for _, c := range contents {
@@ -142,11 +139,11 @@ func validOID(contents []byte) bool {
 	return start && len(contents) > 0
 }
 
-// policy reads an object identifier that is handed to the caller. It is an
-// x509.OID because arcs such as 2.25.<UUID> do not fit asn1.ObjectIdentifier.
+// policy reads an object identifier for the caller. It is an x509.OID because arcs such as 2.25.<UUID> do not fit
+// asn1.ObjectIdentifier.
 func (d *decoder) policy(s *cryptobyte.String, what string) (oid x509.OID) {
 	if contents := d.oid(s, what); d.err == nil {
-		// Cannot fail: validOID is what it checks too.
+		// Cannot fail: validOID checks the same.
 		_ = oid.UnmarshalBinary([]byte(contents))
 	}
 	return oid
@@ -164,7 +161,7 @@ func (d *decoder) integer(s *cryptobyte.String, what string) *big.Int {
 	return n
 }
 
-// optionalInteger reads an INTEGER that may be left out; nil when it is.
+// optionalInteger reads an INTEGER that may be left out; nil if it is.
 func (d *decoder) optionalInteger(s *cryptobyte.String, what string) *big.Int {
 	if d.err != nil || !s.PeekASN1Tag(asn1.INTEGER) {
 		return nil
@@ -172,7 +169,7 @@ func (d *decoder) optionalInteger(s *cryptobyte.String, what string) *big.Int {
 	return d.integer(s, what)
 }
 
-// version reads an INTEGER that can only have the one value.
+// version reads an INTEGER that must have this value.
 func (d *decoder) version(s *cryptobyte.String, want int64, what string) {
 	at := *s
 	if n := d.integer(s, what); d.err == nil && n.Cmp(big.NewInt(want)) != 0 {
@@ -180,8 +177,7 @@ func (d *decoder) version(s *cryptobyte.String, want int64, what string) {
 	}
 }
 
-// optionalTrue reads BOOLEAN DEFAULT FALSE, which DER encodes only when true
-// (X.690, 11.5).
+// optionalTrue reads BOOLEAN DEFAULT FALSE, which DER encodes only if it is true (X.690, 11.5).
 func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
 	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
 		return false
@@ -194,8 +190,8 @@ func (d *decoder) optionalTrue(s *cryptobyte.String, what string) bool {
 	return value
 }
 
-// optionalBoolean reads BOOLEAN DEFAULT FALSE in what is signed, where FALSE may be written out: authorities do, the signature is over the
-// bytes as they stand, and so nobody else can write it in or leave it out.
+// optionalBoolean reads BOOLEAN DEFAULT FALSE in a signed part, where FALSE may be written out. Authorities do so.
+// The signature covers the bytes as they are, so no other party can add or remove it.
 func (d *decoder) optionalBoolean(s *cryptobyte.String, what string) (value bool) {
 	if d.err != nil || !s.PeekASN1Tag(asn1.BOOLEAN) {
 		return false
@@ -208,16 +204,15 @@ func (d *decoder) optionalBoolean(s *cryptobyte.String, what string) (value bool
 	return value
 }
 
-// sorted refuses the next member of a SET OF that sorts before the last one
-// (X.690, 11.6).
+// sorted refuses a member of a SET OF that sorts before the previous one (X.690, 11.6).
 func (d *decoder) sorted(last, next cryptobyte.String, what string) {
 	if d.err == nil && bytes.Compare(last, next) > 0 {
 		d.fail(next, what+" not in DER order")
 	}
 }
 
-// extensions walks the members of an Extensions structure (RFC 5280, 4.1), whose
-// criticality flag reads, and reports whether one of them is critical.
+// extensions reads the members of an Extensions structure (RFC 5280, 4.1) and reports whether one is critical. flag
+// reads the criticality.
 func (d *decoder) extensions(s cryptobyte.String, flag func(*cryptobyte.String, string) bool) (critical bool) {
 	if s.Empty() {
 		d.fail(s, "extensions without a member")
@@ -237,8 +232,7 @@ func addOID(b *cryptobyte.Builder, oid string) {
 	b.AddASN1(asn1.OBJECT_IDENTIFIER, func(b *cryptobyte.Builder) { b.AddBytes([]byte(oid)) })
 }
 
-// addAlgorithm writes an AlgorithmIdentifier without parameters, which is how
-// RFC 5754 wants SHA-2 and ECDSA written.
+// addAlgorithm writes an AlgorithmIdentifier without parameters, as RFC 5754 demands for SHA-2 and ECDSA.
 func addAlgorithm(b *cryptobyte.Builder, oid string) {
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) { addOID(b, oid) })
 }
@@ -253,5 +247,5 @@ func addPolicy(b *cryptobyte.Builder, oid x509.OID) {
 	addOID(b, string(contents))
 }
 
-// unset reports whether oid is the zero value, which stands for none.
+// unset reports whether oid is the zero value, which means none.
 func unset(oid x509.OID) bool { return oid.Equal(x509.OID{}) }

@@ -6,62 +6,54 @@ import (
 	"strings"
 )
 
-// The reasons why a request, a response or a token is refused. Every error of
-// this package's parsers and of Verify matches exactly one of them with
-// errors.Is, or is a *StatusError. Issue has besides these only the errors of
-// the key and of the source of randomness.
+// The reasons for refusing a request, a response or a token. Every error of this package's parsers and of Verify
+// matches exactly one of them with errors.Is, or is a *StatusError. Issue also returns the errors of the key and of
+// the source of randomness.
 var (
-	// ErrMalformed: not strict DER of the expected shape, or too large. The
-	// error is a *SyntaxError that says what was expected, and where.
+	// ErrMalformed: not strict DER of the expected shape, or too large. The error is a *SyntaxError that says what
+	// was expected, and where.
 	ErrMalformed = errors.New("malformed")
-	// ErrAlgorithm: an algorithm or key that this package refuses as too weak
-	// (SHA-1 under a signature, RSA below 2048 bits) or does not know. An
-	// authority answers a request with it as badAlg.
+	// ErrAlgorithm: an algorithm or key that this package does not know, or refuses as too weak (SHA-1 under a
+	// signature, RSA below 2048 bits). An authority answers such a request with badAlg.
 	ErrAlgorithm = errors.New("algorithm not accepted")
-	// ErrExtension: a request with any extension, or a token with a critical
-	// one: its meaning is unknown here and may not be ignored.
+	// ErrExtension: a request with any extension, or a token with a critical one. Its meaning is unknown and must not
+	// be ignored.
 	ErrExtension = errors.New("extension not accepted")
-	// ErrImprint: a sound token perhaps, but over something else.
+	// ErrImprint: a token over other data. The token may be valid.
 	ErrImprint = errors.New("imprint is not that of the data")
-	// ErrNonce: not an answer to this request.
+	// ErrNonce: the token does not answer this request.
 	ErrNonce = errors.New("nonce is not that of the request")
 	// ErrPolicy: issued (or to be issued) under a policy that was not accepted.
 	ErrPolicy = errors.New("policy not accepted")
-	// ErrSignature: the signature or the digest under it does not fit.
+	// ErrSignature: the signature or the digest under it is wrong.
 	ErrSignature = errors.New("signature does not verify")
 	// ErrUsage: the signer's certificate is not one for time stamping alone.
 	ErrUsage = errors.New("certificate is not for time stamping alone")
-	// ErrCertificateID: no signed attribute binds the token to the signer's
-	// certificate, or it names another one.
+	// ErrCertificateID: no signed attribute binds the token to the signer's certificate, or it names another one.
 	ErrCertificateID = errors.New("signing certificate attribute does not name the signer's certificate")
-	// ErrUntrusted: no path from the signer to the reader's roots that was
-	// valid at the token's time.
+	// ErrUntrusted: no path from the signer to the reader's roots was valid at the token's time.
 	ErrUntrusted = errors.New("no trusted path to the signer")
-	// ErrEffort: looking for a path from the signer to the reader's roots takes
-	// longer than any that is in use, so that it was not looked for.
+	// ErrEffort: the search for a path would take longer than for any path in practical use, so it was not made.
 	ErrEffort = errors.New("too many certificates to try")
-	// ErrNoCertificate: the signer's certificate is neither in the token nor
-	// among those given, so that the token can be neither proved nor refuted.
+	// ErrNoCertificate: the signer's certificate is neither in the token nor among those given. The token can be
+	// neither proved nor refuted.
 	ErrNoCertificate = errors.New("signer's certificate not found")
-	// ErrMock: signed by the mock authority, whose keys everybody knows.
+	// ErrMock: signed by the mock authority, whose keys are public.
 	ErrMock = errors.New("issued by the mock authority, which proves nothing")
-	// ErrExpired: renewed only when a certificate in its path had run out.
+	// ErrExpired: a certificate in the path had expired before the renewal.
 	ErrExpired = errors.New("certificates had run out when it was renewed")
-	// ErrOrder: a renewal that says an earlier time than what it renews. One of
-	// the two clocks is wrong.
+	// ErrOrder: a renewal states an earlier time than the token that it renews. One of the two clocks is wrong.
 	ErrOrder = errors.New("renewed before it was issued")
-	// ErrUnsupported: an evidence record with parts that this package does not
-	// know and may not ignore, or of more steps than it looks at.
+	// ErrUnsupported: an evidence record with parts that this package does not know and must not ignore, or with more
+	// steps than it checks.
 	ErrUnsupported = errors.New("part of an evidence record not supported")
-	// ErrGroup: an evidence record covers something that is not among the data
-	// objects at hand. It may be sound.
+	// ErrGroup: an evidence record also covers data that is not among the given data objects. It may be valid.
 	ErrGroup = errors.New("evidence record covers something else, too")
-	// ErrValidity: the authority's clock is outside its certificate's validity,
-	// so that nobody could verify what it would issue.
+	// ErrValidity: the authority's clock is outside its certificate's validity, so its tokens could not be verified.
 	ErrValidity = errors.New("clock is outside the certificate's validity")
 )
 
-// SyntaxError says where an input stopped being what it should be.
+// SyntaxError says where an input stopped being valid.
 type SyntaxError struct {
 	Offset int    // bytes from the start of the input
 	What   string // the element that was expected there, or what is wrong with it
@@ -78,7 +70,7 @@ func (e *SyntaxError) Is(target error) bool { return target == ErrMalformed }
 type StatusError struct {
 	Status   int      // PKIStatus: 2 rejection, 3 waiting, 4 revocation warning, 5 revocation notification
 	Failures []string // PKIFailureInfo by name: badAlg, badRequest, … or bit N for an unnamed one
-	Text     []string // what the authority says about it, from outside: not to be trusted
+	Text     []string // the authority's explanation; foreign text, not trusted
 }
 
 func (e *StatusError) Error() string {

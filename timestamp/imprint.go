@@ -12,11 +12,11 @@ import (
 
 // Imprint is what an authority stamps: the hash of something (RFC 3161, 2.4.1).
 type Imprint struct {
-	Hash crypto.Hash // SHA256, SHA384 or SHA512; 0: an algorithm that this package does not know
-	Sum  []byte      // as long as Hash makes it
+	Hash crypto.Hash // SHA256, SHA384 or SHA512; 0: an unknown algorithm
+	Sum  []byte      // as long as Hash demands
 }
 
-// sha256Imprint is the plain one, which most requests are about.
+// sha256Imprint returns a SHA-256 imprint, which most requests use.
 func sha256Imprint(digest [sha256.Size]byte) Imprint {
 	return Imprint{Hash: crypto.SHA256, Sum: digest[:]}
 }
@@ -38,7 +38,7 @@ func (m Imprint) check() error {
 // digestOIDs are the hash algorithms that this package writes.
 var digestOIDs = map[crypto.Hash]string{crypto.SHA256: oidSHA256, crypto.SHA384: oidSHA384, crypto.SHA512: oidSHA512}
 
-// imprint reads MessageImprint. That of an unknown algorithm has no Hash.
+// imprint reads MessageImprint. If the algorithm is unknown, Hash is 0.
 func (d *decoder) imprint(s *cryptobyte.String) Imprint {
 	contents := d.read(s, asn1.SEQUENCE, "message imprint")
 	algorithm := d.algorithm(&contents, "imprint algorithm")
@@ -55,7 +55,7 @@ func (d *decoder) imprint(s *cryptobyte.String) Imprint {
 	// "The length of the hash value MUST match the length of the hash value for
 	// that algorithm" (RFC 3161, 2.4.1).
 	if len(sum) != hash.Size() {
-		d.fail(at, "hashed message is not as long as its algorithm makes it")
+		d.fail(at, "hashed message does not have the length of its algorithm")
 		return Imprint{}
 	}
 	return Imprint{Hash: hash, Sum: sum}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// tokenParts are the stretches of a token that are the same in every one.
+// tokenParts are the parts that all tokens of an authority share.
 type tokenParts struct {
 	policy       x509.OID
 	certificates []byte // the [0] certificates element
@@ -58,8 +58,8 @@ func addAttribute(b *cryptobyte.Builder, oid string, value cryptobyte.BuilderCon
 	})
 }
 
-// addSigningCertificate writes SigningCertificateV2 with one ESSCertIDv2 under
-// the default SHA-256, and the issuerSerial that RFC 5035, 4 says SHOULD be there.
+// addSigningCertificate writes SigningCertificateV2 with one ESSCertIDv2 under the default SHA-256, and the
+// issuerSerial that RFC 5035, 4 recommends.
 func addSigningCertificate(b *cryptobyte.Builder, c *x509.Certificate) {
 	hash := sha256.Sum256(c.Raw)
 	sequence := func(b *cryptobyte.Builder, f cryptobyte.BuilderContinuation) { b.AddASN1(asn1.SEQUENCE, f) }
@@ -78,8 +78,7 @@ func addSigningCertificate(b *cryptobyte.Builder, c *x509.Certificate) {
 	})
 }
 
-// sign writes and signs a token. There is no signingTime attribute: it would say
-// a second time, and less exactly, what genTime says.
+// sign writes and signs a token. It has no signingTime attribute, because genTime says the same more exactly.
 func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
 	content, err := p.tstInfo(r, serial, genTime)
 	if err != nil {
@@ -122,9 +121,8 @@ func (p *tokenParts) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]
 	return b.Bytes()
 }
 
-// attributes writes the signed attributes as a SET OF, in DER order: each begins
-// 30 LENGTH, contentType and messageDigest have fixed lengths 1a and 2f, and the
-// hash and name in SigningCertificateV2 make it longer than both.
+// attributes writes the signed attributes as a SET OF, in DER order: each begins 30 LENGTH, contentType and
+// messageDigest have fixed lengths 1a and 2f, and the hash and name in SigningCertificateV2 make it longer than both.
 func (p *tokenParts) attributes(content []byte) ([]byte, error) {
 	digest := sha256.Sum256(content)
 	b := cryptobyte.NewBuilder(make([]byte, 0, 512))

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// A Group is the data objects that one evidence record is about.
+// A Group is the data objects that an evidence record must and may cover.
 type Group struct {
-	Required [][]byte // it covers each of these; at least two
-	Optional [][]byte // and any of these
+	Required [][]byte // the record must cover all of these; at least two
+	Optional [][]byte // and may cover any of these
 }
 
 func (g Group) hashed(hash crypto.Hash) (hashes Group) {
@@ -28,29 +28,26 @@ func (g Group) hashed(hash crypto.Hash) (hashes Group) {
 	return hashes
 }
 
-// A Link is one time stamp of an evidence record, with the imprint that it must
-// have if the record is what it seems.
+// A Link is one time stamp of an evidence record, with the imprint that it must have.
 type Link struct {
 	DER     []byte // of the token
 	Token   *Unverified
 	Imprint Imprint
 }
 
-// Links recomputes the hashes of RFC 4998, 4.3 and 5.3 from the data objects, and
-// returns the record's time stamps, the oldest first, each with the imprint that
-// follows. Whether the tokens have these imprints, and are anything at all, is
-// for VerifyLinks. covered says which of the group's optional data objects the
-// record covers.
+// Links recomputes the hashes of RFC 4998, 4.3 and 5.3 from the data objects. It returns the record's time stamps,
+// the oldest first, each with the imprint that it must have. VerifyLinks checks the tokens. covered says which of the
+// group's optional data objects the record covers.
 //
-// In each chain the first list of the first archive time stamp must have exactly
-// the hashes of the same data objects: in the first chain of themselves, in later
-// ones of their hash and that of the chains before, one after the other.
-// ErrImprint: a data object is not covered. ErrGroup: something else is, too.
+// In each chain, the first list of the first archive time stamp must have exactly the hashes of the same data
+// objects. In the first chain these are the objects' own hashes. In later chains they are hashes of the object's hash
+// and that of the earlier chains, in this order. Links returns ErrImprint if a data object is not covered, and
+// ErrGroup if other data is covered, too.
 func (e *EvidenceRecord) Links(g Group) (links []Link, covered []bool, err error) {
 	if len(g.Required) < 2 {
-		return nil, nil, errors.New("checking evidence record: a group has two data objects at least")
+		return nil, nil, errors.New("checking evidence record: a group needs at least two data objects")
 	}
-	objects := map[crypto.Hash]Group{} // their hashes: data objects are long, and there can be many chains
+	objects := map[crypto.Hash]Group{} // their hashes, because data objects are long and there can be many chains
 	for i, chain := range e.chains {
 		before, err := e.before(i, chain.hash)
 		if err != nil {
@@ -76,8 +73,7 @@ func (e *EvidenceRecord) Links(g Group) (links []Link, covered []bool, err error
 	return links, covered, nil
 }
 
-// before is the hash of the chains before the i-th, as an ArchiveTimeStampSequence;
-// nil if there are none.
+// before is the hash of the chains before the i-th, as an ArchiveTimeStampSequence; nil if there are none.
 func (e *EvidenceRecord) before(i int, hash crypto.Hash) ([]byte, error) {
 	if i == 0 {
 		return nil, nil
@@ -99,7 +95,7 @@ func marshalSequence(chains []archiveChain) ([]byte, error) {
 	return b.Bytes()
 }
 
-// inTree is what stands in a tree for a data object with this hash.
+// inTree is the entry in a tree for a data object with this hash.
 func inTree(hash crypto.Hash, object, before []byte) []byte {
 	if before == nil {
 		return object
@@ -107,7 +103,7 @@ func inTree(hash crypto.Hash, object, before []byte) []byte {
 	return sum(hash, slices.Concat(object, before))
 }
 
-// covered holds the first list of a chain against the hashes of the group.
+// covered compares the first list of a chain with the hashes of the group.
 func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
 	if c.stamps[0].lists == nil {
 		return nil, fmt.Errorf("%w: a single data object is stamped, not a group", ErrImprint)
@@ -134,8 +130,8 @@ func (c *archiveChain) covered(g Group, before []byte) ([]bool, error) {
 	return covered, nil
 }
 
-// links computes the imprint of each time stamp of a chain. From the second on each
-// covers the token before (RFC 4998, 5.2: time-stamp renewal).
+// links computes the imprint of each time stamp of a chain. From the second on, each covers the token before it (RFC
+// 4998, 5.2: time-stamp renewal).
 func (c *archiveChain) links() (links []Link, err error) {
 	for j, stamp := range c.stamps {
 		root := []byte(nil)
@@ -161,14 +157,14 @@ func reduce(hash crypto.Hash, lists []hashList) ([]byte, error) {
 	node := nodeHash(hash, lists[0])
 	for _, list := range lists[1:] {
 		if list.has(node) {
-			return nil, fmt.Errorf("%w: a hash stands in a list that is computed for it", ErrImprint)
+			return nil, fmt.Errorf("%w: a list contains the hash that is computed for it", ErrImprint)
 		}
 		node = nodeHash(hash, append(slices.Clip(list), node))
 	}
 	return node, nil
 }
 
-// nodeHash hashes a list, sorted and joined.
+// nodeHash hashes the sorted, concatenated hashes of a list.
 func nodeHash(hash crypto.Hash, list hashList) []byte {
 	if !slices.IsSortedFunc(list, bytes.Compare) {
 		list = slices.SortedFunc(slices.Values(list), bytes.Compare)
@@ -180,13 +176,11 @@ func nodeHash(hash crypto.Hash, list hashList) []byte {
 	return h.Sum(nil)
 }
 
-// VerifyLinks verifies the time stamps of an evidence record. The caller verifies
-// each token, by the trust that he has, for its imprint and until the time by
-// which the next one renewed it (zero for the last), as Options.Until has it. All
-// are asked about, so that one that is forged is found behind one that cannot be
-// checked; the error joins the errors of all.
+// VerifyLinks verifies the time stamps of an evidence record. verify checks one token with the caller's trust: for
+// its imprint, and until the time when the next one renewed it (zero for the last), as Options.Until. VerifyLinks
+// checks all tokens, so that it finds a forged one behind one that cannot be checked. Its error joins all errors.
 //
-// A renewal that says an earlier time than what it renews is ErrOrder.
+// It returns ErrOrder for a renewal that states an earlier time than the token that it renews.
 func VerifyLinks(links []Link, verify func(l Link, until time.Time) (*Token, error)) ([]*Token, error) {
 	tokens := make([]*Token, len(links))
 	var errs []error
@@ -212,9 +206,8 @@ func VerifyLinks(links []Link, verify func(l Link, until time.Time) (*Token, err
 	return tokens, nil
 }
 
-// Verify checks an evidence record over a group by one set of trust: every token
-// fully, and each as of the time when the next one renewed it. The first token's
-// time is the one by which the group existed.
+// Verify checks an evidence record over a group with one set of trust: every token fully, and each at the time when
+// the next one renewed it. The first token's time proves that the group existed by then.
 func (e *EvidenceRecord) Verify(g Group, opts Options) ([]*Token, error) {
 	links, _, err := e.Links(g)
 	if err != nil {

@@ -6,28 +6,25 @@ import (
 	"sync"
 )
 
-// A Memory spares work where many tokens come from few authorities: it reads
-// each certificate once, and looks for each certificate path once. What it
-// remembers is known by the exact bytes of every certificate that could stand in
-// the path and was valid at the token's time, as the answer rests on nothing else. A path that was not found is looked for again. It is safe for
-// concurrent use; nil remembers nothing.
+// A Memory saves work for many tokens from few authorities: it parses each certificate once, and searches each
+// certificate path once. The key of an entry is the exact bytes of every certificate that could be in the path and
+// was valid at the token's time. The answer depends on nothing else. Failed searches are repeated. A Memory is safe
+// for concurrent use; nil remembers nothing.
 type Memory struct {
 	mu           sync.Mutex // guards both maps
 	certificates map[[sha256.Size]byte]*x509.Certificate
 	paths        map[[sha256.Size]byte]Paths
 }
 
-// memorable bounds what is kept: whoever hands over tokens can put new
-// certificates into each.
+// memorable bounds the entries, because the sender of tokens can put new certificates into each.
 const memorable = 1 << 10
 
-// NewMemory makes one that remembers nothing yet. It should not outlive the
-// trust that it was used with.
+// NewMemory returns an empty Memory. Use it only as long as the same trust.
 func NewMemory() *Memory {
 	return &Memory{certificates: map[[sha256.Size]byte]*x509.Certificate{}, paths: map[[sha256.Size]byte]Paths{}}
 }
 
-// Parse is like the function Parse.
+// Parse is like the function Parse, with remembered certificates.
 func (m *Memory) Parse(der []byte) (*Unverified, error) { return parse(der, m.certificate) }
 
 func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {
@@ -53,7 +50,7 @@ func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// find returns what the function does, without asking it twice.
+// find returns the result of the function, and remembers it by key.
 func (m *Memory) find(key [sha256.Size]byte, find func() (Paths, error)) (Paths, error) {
 	if m == nil {
 		return find()

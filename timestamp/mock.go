@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// WORTHLESS KEYS. These are published with the source so that tests can have
-// tokens that are the same everywhere. Anybody can sign with them; Verify
-// recognises them and refuses. Never list them as trusted.
+// WORTHLESS KEYS. They are published with the source so that tests have the same tokens everywhere. Anyone can sign
+// with them. Verify recognises and refuses them. Never list them as trusted.
 const (
 	mockRootKeyWORTHLESS = "7162afdd29097c3947556bd586e8c70667e834b42998097ad146c8c3effdd3aa"
 	mockKeyWORTHLESS     = "9d34e00e6fb41ae75ae0332d5c3f8b6440a1a604c9e08bc6b6025fd1e24f2c6c"
@@ -30,8 +29,8 @@ const (
 	mockKeyDigest     = "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c"
 )
 
-// The mock's certificates as they stand: what makes certificates may change the
-// bytes that it writes, and these may not change.
+// The mock's certificates are constants: code that makes certificates may change its bytes, and these must not
+// change.
 const (
 	mockRootPEM = `-----BEGIN CERTIFICATE-----
 MIIB4jCCAYigAwIBAgIBATAKBggqhkjOPQQDAjBWMSowKAYDVQQKEyFXT1JUSExF

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// What an evidence record may hold: half a century of yearly renewals, and a
-// binary tree higher than any.
+// The largest evidence record: half a century of yearly renewals, and a binary tree of any practical height.
 const (
 	maxArchiveTimeStamps = 64  // in one evidence record
 	maxHashLists         = 256 // in one reduced hash tree
@@ -19,24 +18,23 @@ const (
 
 const evidenceRecordVersion = 1 // RFC 4998, 3.1
 
-// EvidenceRecord is an RFC 4998 EvidenceRecord that was read and nothing more:
-// anybody can have made it. It is not changed after ParseEvidenceRecord and safe
-// for concurrent use.
+// EvidenceRecord is an RFC 4998 EvidenceRecord that was parsed but not authenticated. It does not change after
+// ParseEvidenceRecord and is safe for concurrent use.
 type EvidenceRecord struct {
 	chains []archiveChain
 }
 
-// archiveChain is an ArchiveTimeStampChain (RFC 4998, 5.1): time stamps of which
-// each renews the one before, all over the same hash algorithm.
+// archiveChain is an ArchiveTimeStampChain (RFC 4998, 5.1): each time stamp renews the one before it, all over the
+// same hash algorithm.
 type archiveChain struct {
-	element cryptobyte.String // as it stands, to be hashed when a further chain is begun
+	element cryptobyte.String // its bytes, to be hashed when a further chain begins
 	hash    crypto.Hash
 	stamps  []archiveTimeStamp
 }
 
 // archiveTimeStamp is an ArchiveTimeStamp (RFC 4998, 4.1).
 type archiveTimeStamp struct {
-	element cryptobyte.String // as it stands
+	element cryptobyte.String // its bytes
 	hash    crypto.Hash
 	lists   []hashList // the reduced hash tree, from the data objects up; nil: none
 	stamp   []byte     // the token's DER
@@ -53,12 +51,10 @@ func (e *EvidenceRecord) Tokens() (tokens []*Unverified) {
 	return tokens
 }
 
-// Hash is the algorithm of the last chain: a Tree that renews the record's last
-// time stamp must have the same.
+// Hash is the algorithm of the last chain. A Tree that renews the record's last time stamp must have the same.
 func (e *EvidenceRecord) Hash() crypto.Hash { return e.last().hash }
 
-// Extends reports whether the record is a renewal of another: it has the same time
-// stamps, byte for byte, and more.
+// Extends reports whether the record is a renewal of another: it has the same time stamps, byte for byte, and more.
 func (e *EvidenceRecord) Extends(older *EvidenceRecord) bool {
 	mine, theirs := e.elements(), older.elements()
 	if len(mine) <= len(theirs) {
@@ -88,9 +84,9 @@ func (l hashList) has(hash []byte) bool {
 	return slices.ContainsFunc(l, func(h []byte) bool { return bytes.Equal(h, hash) })
 }
 
-// ParseEvidenceRecord reads an EvidenceRecord in strict DER of at most MaxTokenSize
-// bytes, and the tokens in it as Parse does, without authenticating anything. What
-// it cannot judge is ErrUnsupported or ErrAlgorithm, anything wrong ErrMalformed.
+// ParseEvidenceRecord reads an EvidenceRecord in strict DER of at most MaxTokenSize bytes, and the tokens in it as
+// Parse does, without authenticating anything. It returns ErrUnsupported or ErrAlgorithm for what it cannot judge,
+// and ErrMalformed for any other error.
 func ParseEvidenceRecord(der []byte) (*EvidenceRecord, error) {
 	e, err := parseEvidenceRecord(der)
 	if err != nil {
@@ -111,8 +107,7 @@ func parseEvidenceRecord(der []byte) (*EvidenceRecord, error) {
 	at := contents
 	e := d.archiveSequence(&contents)
 	d.end(contents, "evidence record members")
-	// "It contains all digest algorithms used" (RFC 4998, 3.1). Held to that, the
-	// list has no byte that nothing looks at.
+	// "It contains all digest algorithms used" (RFC 4998, 3.1). This check leaves no byte of the list unchecked.
 	if d.err == nil && !sameAlgorithms(named, e.algorithms()) {
 		d.fail(at, "digestAlgorithms are not those of the archive time stamps")
 	}
@@ -132,7 +127,7 @@ func (d *decoder) digestList(s *cryptobyte.String) (list []crypto.Hash) {
 	return list
 }
 
-// digest reads an AlgorithmIdentifier of a hash that may be relied on.
+// digest reads an AlgorithmIdentifier of an accepted hash.
 func (d *decoder) digest(s *cryptobyte.String, what string) crypto.Hash {
 	return d.digestIn(d.algorithm(s, what))
 }
@@ -148,8 +143,7 @@ func (d *decoder) digestIn(a algorithm) crypto.Hash {
 	return hash
 }
 
-// unsupported refuses a part whose meaning is not known here. The record may be
-// sound for a reader who knows more.
+// unsupported refuses a part that this package does not know. Another reader may be able to verify the record.
 func (d *decoder) unsupported(s *cryptobyte.String, tag asn1.Tag, what string) {
 	if d.err == nil && s.PeekASN1Tag(tag) {
 		d.failWith(fmt.Errorf("%w: %s", ErrUnsupported, what))
@@ -214,7 +208,7 @@ func (d *decoder) archiveChain(element cryptobyte.String, stamps *int) archiveCh
 //	  digestAlgorithm [0] AlgorithmIdentifier OPTIONAL, attributes [1] Attributes OPTIONAL,
 //	  reducedHashtree [2] SEQUENCE OF PartialHashtree OPTIONAL, timeStamp ContentInfo }
 //
-// with implicit tags. Without digestAlgorithm the token's own counts.
+// with implicit tags. Without digestAlgorithm, the token's own algorithm counts.
 func (d *decoder) archiveTimeStamp(s *cryptobyte.String) (a archiveTimeStamp) {
 	a.element = d.element(s, asn1.SEQUENCE, "archive time stamp")
 	element := a.element
@@ -231,7 +225,7 @@ func (d *decoder) archiveTimeStamp(s *cryptobyte.String) (a archiveTimeStamp) {
 	if d.err == nil && !present {
 		a.hash = d.known(a.token.info.imprint.Hash)
 	}
-	if d.err == nil && reduced { // the size of an unknown hash is not known either
+	if d.err == nil && reduced { // the size of an unknown hash is unknown, too
 		a.lists = d.reducedHashtree(tree, a.hash.Size())
 	}
 	return a
@@ -248,7 +242,7 @@ func (d *decoder) token(der []byte) *Unverified {
 	return token
 }
 
-// known refuses the hash of an imprint whose algorithm this package does not know.
+// known refuses the hash of an imprint with an unknown algorithm.
 func (d *decoder) known(hash crypto.Hash) crypto.Hash {
 	if hash == 0 {
 		d.failWith(fmt.Errorf("%w: digest", ErrAlgorithm))
@@ -256,8 +250,8 @@ func (d *decoder) known(hash crypto.Hash) crypto.Hash {
 	return hash
 }
 
-// reducedHashtree reads the lists. The first has two hashes at least: whether the
-// root over a lone one is its hash or itself, implementations disagree.
+// reducedHashtree reads the lists. The first must have at least two hashes: implementations disagree about the root
+// over a single one.
 func (d *decoder) reducedHashtree(s cryptobyte.String, size int) (lists []hashList) {
 	at := s
 	for d.more(s) {
@@ -279,7 +273,7 @@ func (d *decoder) hashList(s cryptobyte.String, size int) (list hashList) {
 		at := s
 		hash := d.octets(&s, "hash")
 		if d.err == nil && (len(hash) != size || seen[string(hash)]) {
-			d.fail(at, "hash is not as long as its algorithm makes it, or there twice")
+			d.fail(at, "hash does not have the length of its algorithm, or is there twice")
 		}
 		seen[string(hash)] = true
 		list = append(list, hash)

@@ -11,22 +11,22 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// MaxRequestSize is the size in bytes above which a request is refused unread.
-// A request with nonce and policy takes about a hundred.
+// MaxRequestSize is the largest request in bytes. A larger one is refused unread. A request with nonce and policy
+// takes about a hundred.
 const MaxRequestSize = 4 << 10
 
 const requestVersion = 1 // RFC 3161, 2.4.1
 
 // Request is an RFC 3161 TimeStampReq.
 type Request struct {
-	Imprint [sha256.Size]byte // SHA-256 of what is to be stamped
-	Wide    Imprint           // in its place, the SHA-384 or SHA-512; zero: Imprint is what counts
-	Nonce   *big.Int          // nil: none, and an old answer can be passed off as a new one
+	Imprint [sha256.Size]byte // SHA-256 of the data to stamp
+	Wide    Imprint           // replaces Imprint by a SHA-384 or SHA-512; zero: Imprint counts
+	Nonce   *big.Int          // nil: none; then an old answer can pass for a new one
 	Policy  x509.OID          // zero: the authority's default
-	CertReq bool              // whether the token is to contain the authority's certificate
+	CertReq bool              // whether the token must contain the authority's certificate
 }
 
-// Marshal encodes the request in DER (RFC 3161, 2.4.1).
+// Marshal encodes the request in DER (RFC 3161, 2.4.1). It returns ErrMalformed if a field is invalid.
 func (r *Request) Marshal() ([]byte, error) {
 	var b cryptobyte.Builder
 	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -52,7 +52,7 @@ func (r *Request) Marshal() ([]byte, error) {
 	return der, nil
 }
 
-// stamped is the imprint that the request is about.
+// stamped returns the imprint to stamp.
 func (r *Request) stamped() Imprint {
 	if r.Wide.Hash != 0 {
 		return r.Wide
@@ -60,10 +60,9 @@ func (r *Request) stamped() Imprint {
 	return sha256Imprint(r.Imprint)
 }
 
-// ParseRequest reads a TimeStampReq in strict DER: what parses marshals back to
-// the same bytes, except that a NULL parameter of SHA-2 is dropped. An imprint
-// other than SHA-256, 384 or 512 is ErrAlgorithm, any extension is ErrExtension,
-// anything else wrong is ErrMalformed.
+// ParseRequest reads a TimeStampReq in strict DER: what parses marshals back to the same bytes, except that a NULL
+// parameter of SHA-2 is dropped. It returns ErrAlgorithm for an imprint other than SHA-256, 384 or 512, ErrExtension
+// for any extension, and ErrMalformed for any other error.
 func ParseRequest(der []byte) (*Request, error) {
 	r, err := parseRequest(der)
 	if err != nil {

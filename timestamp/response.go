@@ -9,8 +9,8 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// MaxResponseSize is the size in bytes above which a response is refused unread:
-// a token of the greatest size and some words of status around it.
+// MaxResponseSize is the largest response in bytes: the largest token and some text of status. A larger one is
+// refused unread.
 const MaxResponseSize = MaxTokenSize + 4<<10
 
 // PKIStatus (RFC 3161, 2.4.2).
@@ -20,7 +20,7 @@ const (
 	statusRejection       = 2
 )
 
-// statusName names a PKIStatus as RFC 3161, 2.4.2 does.
+// statusName returns the name of a PKIStatus in RFC 3161, 2.4.2.
 func statusName(status int) string {
 	names := [...]string{"granted", "grantedWithMods", "rejection", "waiting", "revocationWarning", "revocationNotification"}
 	if status < 0 || status >= len(names) {
@@ -60,9 +60,8 @@ func (f failure) String() string {
 	return fmt.Sprintf("bit %d", int(f))
 }
 
-// ParseResponse reads a TimeStampResp and returns the bytes of the token in it,
-// for Parse. An authority's refusal is a *StatusError; a response that is not
-// strict DER, or that grants without a token or refuses with one, is ErrMalformed.
+// ParseResponse reads a TimeStampResp and returns the bytes of its token, for Parse. It returns a *StatusError if the
+// authority refused, and ErrMalformed if the response is not strict DER, grants without a token, or refuses with one.
 func ParseResponse(der []byte) (token []byte, err error) {
 	token, err = parseResponse(der)
 	if err != nil {
@@ -161,9 +160,8 @@ func (d *decoder) failures(s *cryptobyte.String) (names []string) {
 	return names
 }
 
-// MarshalResponse wraps a token as the TimeStampResp that granted it, which is
-// what "openssl ts -verify -in" reads without -token_in. The token's contents
-// are not looked at.
+// MarshalResponse wraps a token as the TimeStampResp that granted it, which "openssl ts -verify -in" reads without
+// -token_in. It does not check the token's contents.
 func MarshalResponse(token []byte) ([]byte, error) {
 	d, s := decode(token, MaxTokenSize, "token")
 	d.element(&s, asn1.SEQUENCE, "token")
@@ -191,11 +189,10 @@ func marshalRejection(reason failure, text string) []byte {
 			addFailure(b, reason)
 		})
 	})
-	return b.BytesOrPanic() // of fixed shape: there is nothing that could fail
+	return b.BytesOrPanic() // cannot fail: the shape is fixed
 }
 
-// addFailure writes the one bit as a named bit list: as many bytes as hold it,
-// and the number of unused bits before them.
+// addFailure writes the one bit as a named bit list: the bytes up to the bit, preceded by the number of unused bits.
 func addFailure(b *cryptobyte.Builder, bit failure) {
 	b.AddASN1(asn1.BIT_STRING, func(b *cryptobyte.Builder) {
 		b.AddUint8(uint8(7 - bit%8))

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Paths are certificate paths, each from the certificate that was asked about to a trust anchor.
+// Paths are certificate paths, each from the given certificate to a trust anchor.
 type Paths [][]*x509.Certificate
 
-// A Search is a question for certificate paths.
+// A Search is a search for certificate paths.
 type Search struct {
 	From    *x509.Certificate
-	Between []*x509.Certificate // that may stand between; see Between
+	Between []*x509.Certificate // possible intermediates; see Between
 	Roots   []*x509.Certificate // trust anchors
-	At      time.Time           // when all of a path must be valid; not zero
-	Usage   x509.ExtKeyUsage    // that all of a path must allow
-	Memory  *Memory             // spares work over many files; nil: none
+	At      time.Time           // when the whole path must be valid; not zero
+	Usage   x509.ExtKeyUsage    // that the whole path must allow
+	Memory  *Memory             // saves work over many files; nil: none
 }
 
 var (
 	errLong  = fmt.Errorf("%w: its certificates can be put together in more than %d steps", ErrEffort, maxSteps)
-	errSpent = fmt.Errorf("%w: looking for its certificate path takes more steps than are left for this record", ErrEffort)
+	errSpent = fmt.Errorf("%w: the search for its certificate path takes more steps than this record has left", ErrEffort)
 )
 
-// Find looks for the paths, as far as the share allows. It rests on crypto/x509, which checks signatures, validity, constraints,
-// extended key usage along the path, and refuses SHA-1 and critical extensions that it does not know. The error says why there is
-// none: ErrEffort, or one of crypto/x509.
+// Find searches the paths, as far as the share allows. crypto/x509 does the work: it checks signatures, validity,
+// constraints, extended key usage along the path, and refuses SHA-1 and unknown critical extensions. If there is no
+// path, the error is ErrEffort, or one of crypto/x509.
 func (s *Share) Find(q Search) (Paths, error) {
 	q.Between = q.candidates()
 	if !q.leads() {
-		q.Between = nil // no signature of theirs is worth checking
+		q.Between = nil // no signature of theirs needs checking
 		return q.find()
 	}
 	q.Roots = slices.DeleteFunc(slices.Clone(q.Roots), func(root *x509.Certificate) bool { return !q.valid(root) })
@@ -50,8 +50,8 @@ func (s *Share) Find(q Search) (Paths, error) {
 	return a.paths, a.err
 }
 
-// candidates are the certificates between that are valid at the time, each once, and not those at the ends. So time is no part of the
-// question any more.
+// candidates are the intermediates that are valid at the time, each once, without those at the ends. So the answer no
+// longer depends on the time.
 func (q *Search) candidates() (list []*x509.Certificate) {
 	for _, c := range q.Between {
 		if q.valid(c) && !slices.ContainsFunc(slices.Concat(list, q.Roots), c.Equal) && !c.Equal(q.From) {
@@ -65,15 +65,15 @@ func (q *Search) valid(c *x509.Certificate) bool {
 	return !q.At.Before(c.NotBefore) && !q.At.After(c.NotAfter)
 }
 
-// ends reports whether a certificate names a trust anchor as its issuer, or is one.
+// ends reports whether a certificate is a trust anchor, or names one as its issuer.
 func (q *Search) ends(c *x509.Certificate) bool {
 	return slices.ContainsFunc(q.Roots, func(root *x509.Certificate) bool { return q.valid(root) && (root.Equal(c) || names(c, root)) })
 }
 
-// names reports whether a certificate names another one as its issuer, as bytes.
+// names reports whether a certificate names another one as its issuer, byte for byte.
 func names(c, issuer *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, issuer.RawSubject) }
 
-// leads reports whether the names lead to a trust anchor. If not, nothing need be computed to know that there is no path.
+// leads reports whether the names lead to a trust anchor. If not, there is no path, and no signature must be checked.
 func (q *Search) leads() bool {
 	if !q.valid(q.From) {
 		return false
@@ -95,9 +95,9 @@ func (q *Search) leads() bool {
 	return false
 }
 
-// count returns how many steps a search has at most, and not much more than maxSteps. A step goes from a certificate to one that it
-// names as its issuer, on each way from the first one on which no certificate stands twice; a way ends at a trust anchor. Each step is a
-// signature to be checked, and crypto/x509 checks no more than these.
+// count returns an upper bound of the steps of a search; it stops soon after maxSteps. A step goes from a certificate
+// to one that it names as its issuer, on every way from the first certificate without repetition. A way ends at a
+// trust anchor. Each step is one signature to check, and crypto/x509 checks no more than these.
 func (q *Search) count() (steps int) {
 	way := []*x509.Certificate{q.From}
 	var walk func()
@@ -126,8 +126,8 @@ func (q *Search) count() (steps int) {
 	return steps
 }
 
-// key is the search by all that its answer rests on, as every certificate is valid at the time, and size the bytes of those that are
-// not the reader's.
+// key identifies the search by everything that its answer depends on; every certificate is valid at the time. size is
+// the bytes of the certificates that are not the reader's.
 func (q *Search) key() (key [sha256.Size]byte, size int) {
 	hash := sha256.New()
 	put := func(n int) { hash.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) }
@@ -155,7 +155,7 @@ func (q *Search) find() (Paths, error) {
 		between.AddCert(c)
 	}
 	return q.From.Verify(x509.VerifyOptions{
-		Roots:         roots, // never nil, which would mean the machine's
+		Roots:         roots, // never nil, because nil means the machine's roots
 		Intermediates: between,
 		CurrentTime:   q.At,
 		KeyUsages:     []x509.ExtKeyUsage{q.Usage},

@@ -14,7 +14,7 @@ import (
 	"jurat/internal/rsakey"
 )
 
-// checkSignatureOnce is checkSignature, which is not asked again of the same certificate: the answer rests on nothing else.
+// checkSignatureOnce remembers the last answer of checkSignature. The answer depends only on the certificate.
 func (u *Unverified) checkSignatureOnce(signer *x509.Certificate) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -24,9 +24,8 @@ func (u *Unverified) checkSignatureOnce(signer *x509.Certificate) error {
 	return u.found
 }
 
-// checkSignature verifies what RFC 5652, 5.4 and 5.6 describe: the message
-// digest attribute is the digest of the content, and the signature is over the
-// attributes. The content is thereby signed, if and only if both hold.
+// checkSignature verifies what RFC 5652, 5.4 and 5.6 describe: the message digest attribute is the digest of the
+// content, and the signature is over the attributes. Together they show that the content is signed.
 func (u *Unverified) checkSignature(signer *x509.Certificate) error {
 	si := &u.data.signer
 	hash, err := si.digest.digest()
@@ -46,8 +45,8 @@ func (u *Unverified) checkSignature(signer *x509.Certificate) error {
 	return fmt.Errorf("%w: key of type %T", ErrAlgorithm, signer.PublicKey)
 }
 
-// checkECDSA follows RFC 5754, 3.3. The algorithm has to name the digest that
-// the signer used, or the unsigned algorithm identifier could be exchanged.
+// checkECDSA follows RFC 5754, 3.3. The algorithm must name the signer's digest. Otherwise an attacker could replace
+// the unsigned algorithm identifier.
 func (si *signerInfo) checkECDSA(key *ecdsa.PublicKey, hash crypto.Hash, digest []byte) error {
 	if key.Curve != elliptic.P256() && key.Curve != elliptic.P384() {
 		return fmt.Errorf("%w: curve %s", ErrAlgorithm, key.Curve.Params().Name)
@@ -91,8 +90,8 @@ func (si *signerInfo) checkPSS(key *rsa.PublicKey, hash crypto.Hash, digest []by
 	return nil
 }
 
-// pssSalt reads RSASSA-PSS-params (RFC 4055, 3.1), of which one form is accepted:
-// both digests those of the signer, a stated salt length, the default trailer.
+// pssSalt reads RSASSA-PSS-params (RFC 4055, 3.1). It accepts one form: both digests those of the signer, a stated
+// salt length, the default trailer.
 func (a algorithm) pssSalt(hash crypto.Hash) (int, error) {
 	d, s := decode(a.parameters, len(a.parameters), "RSA-PSS parameters")
 	params := d.read(&s, asn1.SEQUENCE, "RSA-PSS parameters")
@@ -118,7 +117,7 @@ func (a algorithm) pssSalt(hash crypto.Hash) (int, error) {
 
 	first, err1 := digest.digest()
 	second, err2 := maskDigest.digest()
-	// A salt of 1 to 64 bytes: 0 and below mean something else to crypto/rsa.
+	// A salt of 1 to 64 bytes. 0 and negative values have another meaning in crypto/rsa.
 	if err1 != nil || err2 != nil || first != hash || second != hash || mask.oid != oidMGF1 ||
 		!salt.IsInt64() || salt.Int64() < 1 || salt.Int64() > int64(crypto.SHA512.Size()) {
 		return 0, fmt.Errorf("%w: RSA-PSS parameters", ErrAlgorithm)

@@ -12,35 +12,34 @@ import (
 	"time"
 )
 
-// MaxTokenSize is the size in bytes above which a token is refused unread. The
-// largest that authorities send, RSA-4096 with a long chain, is a tenth of it.
+// MaxTokenSize is the largest token in bytes. A larger one is refused unread. The largest that authorities send,
+// RSA-4096 with a long chain, has a tenth of it.
 const MaxTokenSize = 64 << 10
 
-// Unverified is a TimeStampToken that was read and nothing more: anybody can
-// have made it. It is safe for concurrent use.
+// Unverified is a TimeStampToken that was parsed but not authenticated. It is safe for concurrent use.
 type Unverified struct {
 	data         signedData
 	info         tstInfo
 	certificates []*x509.Certificate
 
 	mu      sync.Mutex        // guards what follows
-	checked *x509.Certificate // by which the signature was checked last: a token is held against one authority after another
-	found   error             // what came of it
+	checked *x509.Certificate // the certificate of the last signature check: callers try one authority after another
+	found   error             // result of that check
 }
 
-// UnverifiedInfo is what a token claims, for choosing roots to verify it with
-// or saying which one could not be verified. None of it is evidence.
+// UnverifiedInfo is what a token claims. Use it to choose roots for verification, or to describe a token that cannot
+// be verified. It proves nothing.
 type UnverifiedInfo struct {
-	Imprint      [sha256.Size]byte   // zero when not SHA-256
+	Imprint      [sha256.Size]byte   // zero if not SHA-256
 	GenTime      time.Time           // UTC
 	Accuracy     time.Duration       // the deviation from GenTime, either way; 0: not stated
 	Serial       *big.Int            // the token's
 	Policy       x509.OID            //
 	Nonce        *big.Int            // nil: none
-	SignerIssuer []byte              // DER of the issuer's name; nil when the signer is given by key identifier
+	SignerIssuer []byte              // DER of the issuer's name; nil if a key identifier names the signer
 	SignerSerial *big.Int            // of the signer's certificate, with SignerIssuer
 	SignerKeyID  []byte              // subject key identifier, without SignerIssuer
-	Certificates []*x509.Certificate // embedded ones that could be read
+	Certificates []*x509.Certificate // embedded ones that could be parsed
 }
 
 // Token is what a verified token states.
@@ -51,11 +50,11 @@ type Token struct {
 	Policy   x509.OID
 	Nonce    *big.Int            // nil: none
 	Signer   *x509.Certificate   // the authority's
-	Chain    []*x509.Certificate // from Signer to the root that the reader gave
+	Chain    []*x509.Certificate // from Signer to one of the reader's roots
 }
 
-// Parse reads a TimeStampToken in strict DER, without authenticating it: the
-// result is good for Verify. All errors are ErrMalformed.
+// Parse reads a TimeStampToken in strict DER, without authenticating it. Call Verify on the result. All errors are
+// ErrMalformed.
 func Parse(der []byte) (*Unverified, error) { return parse(der, x509.ParseCertificate) }
 
 func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Unverified, error) {
@@ -66,8 +65,8 @@ func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Un
 		return nil, fmt.Errorf("parsing time stamp token: %w", d.err)
 	}
 	for _, element := range u.data.certificates {
-		// One that cannot be read cannot be used. Nothing vouches for the set,
-		// so that it is no reason to refuse a token whose path is found without.
+		// An unreadable certificate cannot be used. No signature covers the set, so this is no reason to refuse a
+		// token whose path is found without it.
 		if c, err := certificate(element); err == nil && len(u.certificates) < maxEmbedded {
 			u.certificates = append(u.certificates, c)
 		}
@@ -75,7 +74,7 @@ func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Un
 	return u, nil
 }
 
-// UnverifiedInfo returns what the token claims. Evidence is what Verify returns.
+// UnverifiedInfo returns what the token claims. Only Verify proves anything.
 func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 	info := UnverifiedInfo{
 		GenTime:      u.info.genTime,
@@ -94,7 +93,7 @@ func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 	return info
 }
 
-// clone copies n for a caller, who may change it.
+// clone copies n, because the caller may change the result.
 func clone(n *big.Int) *big.Int {
 	if n == nil {
 		return nil

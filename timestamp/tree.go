@@ -10,13 +10,12 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// MaxTreeEntries is how many evidence records one tree may make.
+// MaxTreeEntries is the largest number of evidence records of one tree.
 const MaxTreeEntries = 1 << 20
 
-// A Tree is a hash tree over groups of data objects (RFC 4998, 4.2): an authority
-// stamps its root, and every group then has an evidence record that verifies
-// alone. It also renews evidence records, each way of RFC 4998, 5.2. A Tree is for
-// one goroutine.
+// A Tree is a hash tree over groups of data objects (RFC 4998, 4.2). An authority stamps its root. Then every group
+// has an evidence record that verifies by itself. A Tree also renews evidence records, in both ways of RFC 4998, 5.2.
+// One goroutine may use it.
 //
 //	tree := NewTree(crypto.SHA256)
 //	i, err := tree.Add(object1, object2)      // and so on
@@ -25,21 +24,21 @@ const MaxTreeEntries = 1 << 20
 type Tree struct {
 	hash    crypto.Hash
 	entries []treeEntry
-	leaves  map[string]int // where a leaf's hash stands at the bottom: what is renewed together is there once
+	leaves  map[string]int // index of each leaf's hash at the bottom; a hash that is renewed twice has one leaf
 	levels  [][][]byte     // from the leaves to the root; made by Root
-	token   []byte         // the last one that an evidence record was written with
-	stamp   *Unverified    // what was read of it
+	token   []byte         // the last token that EvidenceRecord used
+	stamp   *Unverified    // its parsed form
 }
 
-// treeEntry is what becomes one evidence record.
+// treeEntry becomes one evidence record.
 type treeEntry struct {
 	leaf    int
-	first   hashList        // what the first list of its reduced hash tree has of its own
+	first   hashList        // the entry's own hashes in the first list of its reduced hash tree
 	renewed *EvidenceRecord // nil: a new one
-	rehash  bool            // a new chain is begun
+	rehash  bool            // begin a new chain
 }
 
-// NewTree begins a tree over SHA-256, SHA-384 or SHA-512.
+// NewTree begins a tree over SHA-256, SHA-384 or SHA-512. It returns ErrAlgorithm for any other hash.
 func NewTree(hash crypto.Hash) (*Tree, error) {
 	if _, known := digestOIDs[hash]; !known {
 		return nil, fmt.Errorf("beginning hash tree: %w: %v", ErrAlgorithm, hash)
@@ -47,14 +46,13 @@ func NewTree(hash crypto.Hash) (*Tree, error) {
 	return &Tree{hash: hash, leaves: map[string]int{}}, nil
 }
 
-// Add takes in a group of data objects, two at least, and returns its number. The
-// data are hashed at once and not kept.
+// Add adds a group of at least two data objects, and returns its number. It hashes the data at once and does not keep
+// it. It returns an error for a repeated object, and if the tree is closed or full.
 func (t *Tree) Add(objects ...[]byte) (int, error) {
 	return t.addGroup(t.hashesOf(objects, nil), treeEntry{})
 }
 
-// AddHashes is Add for who has the objects' hashes already, made with the tree's
-// algorithm.
+// AddHashes is Add for a caller that already has the objects' hashes, made with the tree's algorithm.
 func (t *Tree) AddHashes(hashes ...[]byte) (int, error) {
 	kept := make([][]byte, len(hashes))
 	for i, hash := range hashes {
@@ -66,8 +64,8 @@ func (t *Tree) AddHashes(hashes ...[]byte) (int, error) {
 	return t.addGroup(kept, treeEntry{})
 }
 
-// Renew takes in an evidence record whose last token is to be stamped anew, which
-// keeps it from expiring. Its hash algorithm must be the tree's.
+// Renew adds an evidence record whose last token the authority stamps again, so that it does not expire. It returns
+// ErrAlgorithm if the record's hash algorithm is not the tree's.
 func (t *Tree) Renew(e *EvidenceRecord) (int, error) {
 	last := e.last()
 	if last.hash != t.hash {
@@ -77,9 +75,8 @@ func (t *Tree) Renew(e *EvidenceRecord) (int, error) {
 	return t.add(hash, treeEntry{first: hashList{hash}, renewed: e})
 }
 
-// Rehash takes in an evidence record to which a chain with the tree's hash
-// algorithm is to be added, over its data objects and all that it has so far. The
-// data objects must be those that it covers.
+// Rehash adds an evidence record that gets a further chain with the tree's hash algorithm, over its data objects and
+// all its chains. The data objects must be those that it covers.
 func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
 	if _, _, err := e.Links(Group{Required: objects}); err != nil {
 		return 0, err
@@ -91,7 +88,7 @@ func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
 	return t.addGroup(t.hashesOf(objects, before), treeEntry{renewed: e, rehash: true})
 }
 
-// hashesOf are what stands in the tree for data objects.
+// hashesOf are the entries in the tree for data objects.
 func (t *Tree) hashesOf(objects [][]byte, before []byte) [][]byte {
 	hashes := make([][]byte, len(objects))
 	for i, object := range objects {
@@ -108,7 +105,7 @@ func (t *Tree) addGroup(hashes hashList, entry treeEntry) (int, error) {
 		}
 	}
 	if len(hashes) < 2 {
-		return 0, errors.New("adding to hash tree: a group has two data objects at least")
+		return 0, errors.New("adding to hash tree: a group needs at least two data objects")
 	}
 	slices.SortFunc(hashes, bytes.Compare)
 	entry.first = hashes
@@ -129,7 +126,7 @@ func (t *Tree) add(hash []byte, entry treeEntry) (int, error) {
 	return len(t.entries) - 1, nil
 }
 
-// Root closes the tree and returns what an authority is to stamp.
+// Root closes the tree and returns the imprint for the authority. It returns an error if the tree is empty.
 func (t *Tree) Root() (Imprint, error) {
 	if len(t.entries) == 0 {
 		return Imprint{}, errors.New("closing hash tree: it is empty")
@@ -148,7 +145,7 @@ func (t *Tree) Root() (Imprint, error) {
 	return Imprint{Hash: t.hash, Sum: t.levels[len(t.levels)-1][0]}, nil
 }
 
-// above joins neighbours. One that is left over goes up as it is.
+// above joins neighbours. A node without a neighbour goes up unchanged.
 func (t *Tree) above(level [][]byte) [][]byte {
 	var up [][]byte
 	for pair := range slices.Chunk(level, 2) {
@@ -161,8 +158,8 @@ func (t *Tree) above(level [][]byte) [][]byte {
 	return up
 }
 
-// lists is the reduced hash tree of an entry: its own first, then on the way up what
-// each node is joined with.
+// lists is the reduced hash tree of an entry: its own list first, then, on the way up, the hashes that each node is
+// joined with.
 func (t *Tree) lists(entry treeEntry) []hashList {
 	lists := make([]hashList, 0, len(t.levels))
 	if len(entry.first) > 1 {
@@ -172,7 +169,7 @@ func (t *Tree) lists(entry treeEntry) []hashList {
 	for _, level := range t.levels[:len(t.levels)-1] {
 		if beside := at ^ 1; beside < len(level) {
 			list := hashList(level[beside : beside+1 : beside+1])
-			if len(lists) == 0 { // a single hash stands in the same list as its neighbour
+			if len(lists) == 0 { // a single hash is in the same list as its neighbour
 				list = append(list, entry.first...)
 				slices.SortFunc(list, bytes.Compare)
 			}
@@ -183,10 +180,9 @@ func (t *Tree) lists(entry treeEntry) []hashList {
 	return lists
 }
 
-// EvidenceRecord writes the evidence record of an entry, with the token that an
-// authority gave for the root. Verifying the token is the caller's: here it is
-// only refused if it stamps something else, or says an earlier time than what it
-// renews. A record that cannot grow any more is ErrUnsupported: begin a new one.
+// EvidenceRecord writes the evidence record of an entry, with the token that an authority gave for the root. The
+// caller verifies the token. EvidenceRecord refuses a token with another imprint, or with an earlier time than the
+// token that it renews. It returns ErrUnsupported if the record is full: begin a new one.
 func (t *Tree) EvidenceRecord(i int, token []byte) ([]byte, error) {
 	der, err := t.evidenceRecord(t.entries[i], token)
 	if err != nil {
@@ -200,7 +196,7 @@ func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(t.token, token) { // it is the same for all
+	if !bytes.Equal(t.token, token) { // the token is the same for all entries
 		stamp, err := Parse(token)
 		if err != nil {
 			return nil, err
@@ -224,9 +220,8 @@ func (t *Tree) evidenceRecord(entry treeEntry, token []byte) ([]byte, error) {
 	return e.marshalWith(t.lists(entry), token)
 }
 
-// marshalWith writes an evidence record with one more time stamp at the end of its
-// last chain. Those before stay byte for byte as they are. It refuses what is more
-// than ParseEvidenceRecord reads, so that none is written that cannot be read.
+// marshalWith writes an evidence record with one more time stamp at the end of its last chain. Earlier time stamps
+// stay byte for byte. It refuses a result that ParseEvidenceRecord would refuse.
 func (e *EvidenceRecord) marshalWith(lists []hashList, token []byte) ([]byte, error) {
 	before, last := e.chains[:len(e.chains)-1], e.chains[len(e.chains)-1]
 	w := newBackward(e.room(lists, token))
@@ -256,7 +251,7 @@ func (e *EvidenceRecord) marshalWith(lists []hashList, token []byte) ([]byte, er
 	return der, nil
 }
 
-// room is about how many bytes marshalWith writes, and seldom less.
+// room estimates how many bytes marshalWith writes. It is seldom too small.
 func (e *EvidenceRecord) room(lists []hashList, token []byte) int {
 	n := 128 + len(token)
 	for _, list := range lists {

@@ -21,7 +21,7 @@ type tstInfo struct {
 	genTime  time.Time
 	accuracy time.Duration
 	nonce    *big.Int
-	critical bool // an extension is
+	critical bool // whether an extension is critical
 }
 
 // tstInfo reads the contents of the eContent. The tsa name is only a hint: "the
@@ -55,9 +55,8 @@ const (
 	maxFractionDigit = 9 // a time.Time holds nanoseconds
 )
 
-// genTime reads YYYYMMDDhhmmss[.s...]Z. "The encoding MUST terminate with a Z",
-// and a fraction, "if present, MUST omit all trailing 0's" (RFC 3161, 2.4.2).
-// A fraction finer than a nanosecond is refused rather than cut.
+// genTime reads YYYYMMDDhhmmss[.s...]Z. "The encoding MUST terminate with a Z", and a fraction, "if present, MUST
+// omit all trailing 0's" (RFC 3161, 2.4.2). It refuses a fraction finer than a nanosecond instead of cutting it.
 func (d *decoder) genTime(s *cryptobyte.String) time.Time {
 	at := *s
 	text := string(d.read(s, asn1.GeneralizedTime, "genTime"))
@@ -80,13 +79,13 @@ func parseGenTime(text string) (time.Time, bool) {
 	if fractional && (fraction == "" || strings.HasSuffix(fraction, "0")) {
 		return time.Time{}, false
 	}
-	// The layout has no fraction, but Parse takes one after the seconds; the
-	// lengths above and the way back below leave it no room for anything else.
+	// The layout has no fraction, but Parse accepts one after the seconds. The lengths above and the comparison below
+	// exclude everything else.
 	t, err := time.Parse(genTimeSeconds, digits)
 	return t, err == nil && formatGenTime(t) == text
 }
 
-// formatGenTime is the one spelling of t, which is in UTC.
+// formatGenTime is the only spelling of t, which is in UTC.
 func formatGenTime(t time.Time) string {
 	return t.Format(genTimeSeconds+".999999999") + "Z"
 }

@@ -15,22 +15,20 @@ import (
 	"jurat/internal/rsakey"
 )
 
-// Options say what the reader trusts and expects. They come from the reader,
-// never from the place where the token was found.
+// Options say what the reader trusts and expects. They come from the reader, never from the source of the token.
 type Options struct {
 	Roots           []*x509.Certificate // trust anchors; without any, nothing verifies
-	Intermediates   []*x509.Certificate // further certificates, not trusted; among them the authority's, when the token embeds none
+	Intermediates   []*x509.Certificate // further certificates, not trusted; including the authority's if the token embeds none
 	Policies        []x509.OID          // accepted policies; empty: any
 	Nonce           *big.Int            // on receipt: the request's, which the token must repeat; nil: not checked
-	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not asked
-	Memory          *Memory             // spares work over many tokens; nil: every path is looked for
-	Share           *Share              // what looking for the path may cost; nil: as much as a record alone in its file
+	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not checked
+	Memory          *Memory             // saves work over many tokens; nil: every path is searched
+	Share           *Share              // budget of the search for the path; nil: that of a single record in a file
 	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
 }
 
-// Verify checks the token fully, as the package documentation lists, and returns
-// what it states: that its authority saw imprint, a SHA-256, at its time. The
-// error says which check refused it.
+// Verify checks the token fully, as the package documentation lists, and returns what it states: its authority saw
+// imprint, a SHA-256, at its time. The error is that of the first failed check.
 func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, error) {
 	return u.VerifyImprint(sha256Imprint(imprint), opts)
 }
@@ -73,7 +71,7 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	}, nil
 }
 
-// checkInfo holds what the token says against what the reader expects.
+// checkInfo compares what the token says with what the reader expects.
 func (u *Unverified) checkInfo(imprint Imprint, opts Options) error {
 	switch {
 	case !u.info.imprint.equal(imprint):
@@ -88,23 +86,22 @@ func (u *Unverified) checkInfo(imprint Imprint, opts Options) error {
 	return nil
 }
 
-// findSigner looks for the certificate that the signer identifier and the ESS
-// attribute agree on. Several certificates can carry one issuer and serial, or
-// one key identifier (whoever hands over the token can add such), so that the
-// hash in the attribute chooses among them.
+// findSigner finds the certificate that both the signer identifier and the ESS attribute name. Several certificates
+// can have one issuer and serial, or one key identifier; the sender of the token can add such. So the hash in the
+// attribute decides.
 func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
 	candidates := slices.DeleteFunc(u.known(opts), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
 	if len(candidates) == 0 {
 		return nil, ErrNoCertificate
 	}
-	// RFC 5816 allows either attribute. The old one counts only where the new one
-	// is absent, since nothing is as weak as SHA-1 if there is a choice.
+	// RFC 5816 allows either attribute. The old one counts only if the new one is absent, because SHA-1 is the
+	// weakest choice.
 	id := u.data.signer.attributes.certificateV2
 	if id == nil {
 		id = u.data.signer.attributes.certificateV1
 	}
 	if id == nil {
-		return nil, fmt.Errorf("%w: there is none", ErrCertificateID)
+		return nil, fmt.Errorf("%w: the attribute is missing", ErrCertificateID)
 	}
 	for _, candidate := range candidates {
 		named, err := id.names(candidate)
@@ -118,13 +115,13 @@ func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
 	return nil, ErrCertificateID
 }
 
-// known lists every certificate at hand, from wherever.
+// known lists all available certificates.
 func (u *Unverified) known(opts Options) []*x509.Certificate {
 	return slices.Concat(u.certificates, opts.Intermediates, opts.Roots)
 }
 
-// names compares the signer identifier with a certificate (RFC 5652, 5.3).
-// Names are compared as bytes, as issuers copy them.
+// names compares the signer identifier with a certificate (RFC 5652, 5.3). It compares names as bytes, because
+// issuers copy them.
 func (si *signerInfo) names(c *x509.Certificate) bool {
 	if si.issuer == nil {
 		return len(c.SubjectKeyId) > 0 && bytes.Equal(si.keyID, c.SubjectKeyId)
@@ -132,8 +129,8 @@ func (si *signerInfo) names(c *x509.Certificate) bool {
 	return bytes.Equal(si.issuer, c.RawIssuer) && si.serial.Cmp(c.SerialNumber) == 0
 }
 
-// names compares the hash, and issuer and serial number where they are stated:
-// the hash alone, or those alone, would leave the other unchecked.
+// names compares the hash, and issuer and serial number if they are stated. Either alone would leave the other
+// unchecked.
 func (id *certificateID) names(c *x509.Certificate) (bool, error) {
 	hash, err := id.sum(c.Raw)
 	if err != nil {
@@ -145,10 +142,9 @@ func (id *certificateID) names(c *x509.Certificate) (bool, error) {
 	return bytes.Equal(id.hash, hash), nil
 }
 
-// checkUsage: "The corresponding certificate MUST contain only one instance of
-// the extended key usage field extension … with KeyPurposeID having value
-// id-kp-timeStamping. This extension MUST be critical" (RFC 3161, 2.3). An
-// authority's key that also signs something else could be made to sign a token.
+// checkUsage: "The corresponding certificate MUST contain only one instance of the extended key usage field extension
+// … with KeyPurposeID having value id-kp-timeStamping. This extension MUST be critical" (RFC 3161, 2.3). A key that
+// also signs other things could be made to sign a token.
 func checkUsage(c *x509.Certificate) error {
 	alone := len(c.ExtKeyUsage) == 1 && c.ExtKeyUsage[0] == x509.ExtKeyUsageTimeStamping && len(c.UnknownExtKeyUsage) == 0
 	if !alone {
@@ -160,7 +156,7 @@ func checkUsage(c *x509.Certificate) error {
 			if !extension.Critical {
 				return fmt.Errorf("%w: extended key usage is not critical", ErrUsage)
 			}
-		case oidKeyUsage: // optional, but if it is there it has to allow signing
+		case oidKeyUsage: // optional, but if present it must allow signing
 			if c.KeyUsage&(x509.KeyUsageDigitalSignature|x509.KeyUsageContentCommitment) == 0 {
 				return fmt.Errorf("%w: key usage does not allow signatures", ErrUsage)
 			}
@@ -169,13 +165,14 @@ func checkUsage(c *x509.Certificate) error {
 	return nil
 }
 
-// findPath returns the path to the reader's roots as of the token's time: an authority's certificate may well have expired since.
+// findPath returns the path to the reader's roots at the token's time. The authority's certificate may have expired
+// since.
 func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.Certificate, error) {
 	if isMock(signer) && !opts.UnsafeAllowMock {
 		return nil, ErrMock
 	}
 	at := u.info.genTime
-	if at.IsZero() { // the year 1, which crypto/x509 takes for now
+	if at.IsZero() { // the year 1, which crypto/x509 treats as now
 		return nil, fmt.Errorf("%w at %s", ErrUntrusted, formatGenTime(at))
 	}
 	share := opts.Share
@@ -212,12 +209,13 @@ func validAt(chain []*x509.Certificate, until time.Time) bool {
 }
 
 const (
-	maxEmbedded = 16 // certificates of a token that are looked at, in their order
-	maxCostly   = 2  // keys of more than 4096 bits that may stand between, in the order of their certificates
+	maxEmbedded = 16 // certificates of a token that are used, in their order
+	maxCostly   = 2  // keys of more than 4096 bits that may be intermediates, in the order of their certificates
 )
 
-// Between are the certificates through which a path may lead, of those that came with what is verified. They are anybody's: RSA keys
-// whose use takes long enough to be an attack are passed over, and of those that take long the first two are taken.
+// Between returns the certificates that may be intermediates of a path, from those that came with the verified
+// object. They are unverified. It leaves out RSA keys so slow that they would be an attack, and takes at most the
+// first two of the slow ones.
 func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
 	costly := 0
 	for _, c := range certificates {
@@ -235,8 +233,7 @@ func Between(certificates []*x509.Certificate) (between []*x509.Certificate) {
 	return between
 }
 
-// isMock recognises the mock authority by its keys, so that no other certificate
-// for them gets past.
+// isMock recognises the mock authority by its keys, so that other certificates for these keys are refused, too.
 func isMock(c *x509.Certificate) bool {
 	digest := sha256.Sum256(c.RawSubjectPublicKeyInfo)
 	switch hex.EncodeToString(digest[:]) {

@@ -92,7 +92,7 @@ func certificateCases(t *testing.T) []certificateCase {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
 				r.Certificates = append(r.Certificates, slices.Repeat([][]byte{w.made.issuing.Raw}, 15)...)
 			}
-		}, not, "certificate", "no more than 16", false},
+		}, not, "certificate", "with more than 16, none", false},
 		{"as many certificates as are looked at, and what is none", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
 				r.Certificates = append([][]byte{[]byte("junk")}, append(r.Certificates, slices.Repeat([][]byte{w.made.issuing.Raw}, 13)...)...)
@@ -158,9 +158,9 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"asked by name", func(w *world) { w.trusted.Revocation = trust.ByCRL }, proved, "", "", false},
 		{"no moment of checking", func(w *world) { w.at = time.Time{} }, not, "revocation", "no moment of checking", false},
 		{"a stale list", func(w *world) { w.lists[1].NextUpdate = stamped.Add(-time.Second); w.at = stamped }, not, "revocation", "stale", true},
-		{"a list from after the moment of checking", func(w *world) { w.lists[1].ThisUpdate = stamped.Add(time.Second); w.at = stamped }, not, "revocation", "not yet there", true},
-		{"lists of others in the issuers' names", func(w *world) { w.forgeLists = true }, not, "revocation", "not by it", true},
-		{"a list that a CA may not sign", func(w *world) { w.issuing.KeyUsage = x509.KeyUsageCertSign }, not, "revocation", "not by it", true},
+		{"a list from after the moment of checking", func(w *world) { w.lists[1].ThisUpdate = stamped.Add(time.Second); w.at = stamped }, not, "revocation", "begins after the moment", true},
+		{"lists of others in the issuers' names", func(w *world) { w.forgeLists = true }, not, "revocation", "not signed by the issuer", true},
+		{"a list that a CA may not sign", func(w *world) { w.issuing.KeyUsage = x509.KeyUsageCertSign }, not, "revocation", "not signed by the issuer", true},
 		{"a list with an unknown critical extension", func(w *world) { w.lists[1].ExtraExtensions = []pkix.Extension{extension(true)} }, not, "revocation", "cannot be used", true},
 		{"a list with an unknown extension", func(w *world) { w.lists[1].ExtraExtensions = []pkix.Extension{extension(false)} }, proved, "", "", true},
 		{"a delta list", func(w *world) {
@@ -228,7 +228,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"a list from after the certificate's end", func(w *world) {
 			w.signer.NotAfter = stamped.Add(hour)
 			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
-		}, not, "revocation", "need not name it any more", false},
+		}, not, "revocation", "need not name it any longer", false},
 		{"a list that still names what has expired", func(w *world) {
 			w.signer.NotAfter = stamped.Add(hour)
 			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
@@ -238,7 +238,7 @@ func certificateCases(t *testing.T) []certificateCase {
 			w.signer.NotAfter = stamped.Add(hour)
 			w.lists[1].ThisUpdate = stamped.Add(2 * hour)
 			w.lists[1].ExtraExtensions = []pkix.Extension{dateExtension(t, 60, stamped.Add(2*hour))}
-		}, not, "revocation", "need not name it any more", false},
+		}, not, "revocation", "need not name it any longer", false},
 	}
 }
 

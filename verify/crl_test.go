@@ -77,7 +77,7 @@ func TestListWithoutAnEnd(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	o = newWorld().build(t, r, o, public)
 	o.CRLs[1].NextUpdate = time.Time{}
-	if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != "revocation" || !strings.Contains(got.Reason, "how long it holds") {
+	if got := verify.Record(r, o).Of(verify.Authentication); got.Rule != "revocation" || !strings.Contains(got.Reason, "how long it is valid") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestRevokedAuthority(t *testing.T) {
 		{"closed afterwards", entry(after, 5), nil, "", ""},
 		{"closed before", entry(before, 5), nil, "revoked", "from 2026-01-01T00:30:00Z on"},
 		{"closed when it stamped", entry(stamped.Add(time.Hour), 5), nil, "revoked", "from 2026-01-01T01:00:00Z on"},
-		{"key stolen afterwards", entry(after, 1), nil, "revoked", "nothing counts that it stamped"},
+		{"key stolen afterwards", entry(after, 1), nil, "revoked", "makes all its tokens worthless"},
 		{"the CA's key stolen afterwards", entry(after, 2), nil, "revoked", "nothing counts"},
 		{"on hold", entry(after, 6), nil, "revoked", "nothing counts"},
 		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "nothing counts"},

@@ -238,7 +238,7 @@ func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 		says string
 	}{
 		"empty":                  {emptied, "with is empty"},
-		"itself":                 {doc(func(k *trust.Key) { k.With = []evidence.KeyID{own} }), "the same"},
+		"itself":                 {doc(func(k *trust.Key) { k.With = []evidence.KeyID{own} }), "this key itself"},
 		"twice":                  {doc(func(k *trust.Key) { k.With = []evidence.KeyID{second, second} }), "twice"},
 		"unknown":                {doc(func(k *trust.Key) { k.With = []evidence.KeyID{evidence.DigestOf(nil)} }), "has no key"},
 		"another actor's":        {doc(func(k *trust.Key) { k.With = []evidence.KeyID{foreign} }), `that of agent "b"`},

@@ -30,7 +30,8 @@ type Checkpoint struct {
 // MaxEntries is how many entries a log can have. Every JSON reader reads whole numbers up to it alike.
 const MaxEntries = 1<<53 - 1
 
-// FormatCheckpoint writes the text that a log signs. It returns an error if the origin is not a name, or the size out of range.
+// FormatCheckpoint returns the text that a log signs. It returns an error if the origin is not a name, or the size is
+// out of range.
 func FormatCheckpoint(c Checkpoint) (string, error) {
 	if err := checkOrigin(c.Origin); err != nil {
 		return "", fmt.Errorf("formatting checkpoint: %w", err)
@@ -70,11 +71,11 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	return c, nil
 }
 
-// checkEntries bounds what package tlog computes with. The holder of a log's key can sign any number, and from 2^62 on tlog's arithmetic
-// overflows and loops for ever.
+// checkEntries bounds sizes for package tlog. The holder of a log's key can sign any number, and from 2^62 on tlog's
+// arithmetic overflows and never ends.
 func checkEntries(size int64) error {
 	if size < 0 || size > MaxEntries {
-		return fmt.Errorf("size %d: want 0 to %d, as no log can have more entries", size, int64(MaxEntries))
+		return fmt.Errorf("size %d: want 0 to %d, the largest size of a log", size, int64(MaxEntries))
 	}
 	return nil
 }
@@ -95,8 +96,8 @@ func SignCheckpoint(c Checkpoint, log note.Signer) (string, error) {
 	return string(signed), nil
 }
 
-// OpenCheckpoint reads a signed checkpoint. It returns an error unless the log's key signed it. It ignores other signatures beside that
-// one.
+// OpenCheckpoint reads a signed checkpoint. It returns an error unless the log's key signed it. It ignores other
+// signatures.
 func OpenCheckpoint(signed string, log note.Verifier) (Checkpoint, error) {
 	n, err := note.Open([]byte(signed), note.VerifierList(log))
 	if err != nil {

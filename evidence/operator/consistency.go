@@ -14,8 +14,9 @@ import (
 // ConsistencyFormat is the version of the consistency file format that this package writes and reads.
 const ConsistencyFormat = "jurat/consistency/v1"
 
-// A Consistency proves that a log of one size is the beginning of the same log at another size (RFC 9162, section 2.1.4): the log
-// changed, moved and dropped nothing. Or it proves a fork: see ErrFork. Check holds it against two signed checkpoints.
+// A Consistency proves that a log of one size is the beginning of the same log at another size (RFC 9162, section
+// 2.1.4): the log changed, moved and dropped nothing. Or it proves a fork: see ErrFork. Check compares it with two
+// signed checkpoints.
 type Consistency struct {
 	Origin   string // the log's name
 	From, To int64  // the two sizes, the smaller first
@@ -34,7 +35,8 @@ type consistencyForm struct {
 	To     int64    `json:"to"`
 }
 
-// Marshal writes the proof as a file: canonical JSON and a line feed. It returns an error if origin, sizes or number of nodes are out of range.
+// Marshal returns the proof as a file: canonical JSON and a line feed. It returns an error if origin, sizes or number
+// of nodes are out of range.
 func (c *Consistency) Marshal() ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -95,16 +97,16 @@ func parseConsistency(file []byte) (*Consistency, error) {
 	return c, c.check()
 }
 
-// ErrFork says that one key signed two histories, and that the proof at hand shows this to everybody.
+// ErrFork says that one key signed two histories, and that the proof shows this to any reader.
 var ErrFork = errors.New("the two checkpoints are of two histories")
 
-// Check holds the proof against two checkpoints whose signatures the caller has checked. An error with ErrFork in its chain proves that
-// the smaller one is not the beginning of the larger: the nodes lead to the larger root, so they lie in that tree, and they make another
-// root at the smaller size. Such nodes cannot be made up. Any other error says nothing about the log: anybody can make up a proof that
-// does not hold.
+// Check compares the proof with two checkpoints whose signatures the caller has checked. An error with ErrFork in its
+// chain proves that the smaller log is not the beginning of the larger one. The nodes lead to the larger root, so
+// they are in that tree, and they give another root at the smaller size. Such nodes cannot be forged. Any other error
+// says nothing about the log: anyone can make a proof that does not hold.
 func (c *Consistency) Check(small, large Checkpoint) error {
 	if small.Origin != c.Origin || large.Origin != c.Origin || small.Size != c.From || large.Size != c.To {
-		return fmt.Errorf("the proof is from %d to %d entries of the log %q, and not between these checkpoints", c.From, c.To, evidence.Abbreviate(c.Origin))
+		return fmt.Errorf("the proof is from %d to %d entries of the log %q, not between these checkpoints", c.From, c.To, evidence.Abbreviate(c.Origin))
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -120,16 +122,16 @@ func (c *Consistency) Check(small, large Checkpoint) error {
 		return nil
 	}
 	before, after, complete := c.roots()
-	inside := complete && after == large.Root // the nodes lie in the larger tree
+	inside := complete && after == large.Root // the nodes are in the larger tree
 	if inside && before != small.Root {
 		return fmt.Errorf("%w: the first %d of the %d entries have another root than was signed for %d", ErrFork, c.From, c.To, c.From)
 	}
 	proof := c.Proof
 	if inside && c.From&(c.From-1) == 0 {
-		proof = proof[1:] // which RFC 9162 leaves out
+		proof = proof[1:] // RFC 9162 leaves this node out
 	}
 	if err := tlog.CheckTree(tlog.TreeProof(proof), large.Size, large.Root, small.Size, small.Root); err != nil {
-		return fmt.Errorf("the proof from %d to %d entries does not hold; it may have been damaged where it was made or on the way: %w", c.From, c.To, err)
+		return fmt.Errorf("the proof from %d to %d entries does not hold; it may have been damaged at its source or on the way: %w", c.From, c.To, err)
 	}
 	return nil
 }

@@ -92,7 +92,8 @@ func (w *Witness) KeyHash() uint32 {
 	return binary.BigEndian.Uint32(sum[:])
 }
 
-// PublicKey is the key alone. Cosignatures do not cover the name, so one key must not be two witnesses'.
+// PublicKey returns the key without the name. Cosignatures do not cover the name, so two witnesses must not share a
+// key.
 func (w *Witness) PublicKey() ed25519.PublicKey { return bytes.Clone(w.key) }
 
 // Verify implements note.Verifier: sig is a time and the signature over it and the checkpoint's text.
@@ -165,8 +166,8 @@ func (c *Cosigner) MarshalPrivate() string {
 	return fmt.Sprintf("%s%s+%08x+%s", cosignerPrefix, c.name, c.KeyHash(), base64.StdEncoding.EncodeToString(data))
 }
 
-// Cosign returns the line by which the witness states: at this time, the checkpoint with this text was of the largest tree that it had
-// seen of the log, and it had seen no other history. The caller makes sure that this is so.
+// Cosign returns the line by which the witness states: at this time, the checkpoint with this text was of the largest
+// tree that it had seen of the log, and it had seen no other history. The caller must make sure that this is true.
 func (c *Cosigner) Cosign(text string, at time.Time) string {
 	seconds := uint64(max(0, at.Unix()))
 	line := binary.BigEndian.AppendUint32(nil, c.KeyHash())
@@ -186,7 +187,7 @@ type Cosignature struct {
 // most of them.
 func (c *Cosignature) IsAfter(moment time.Time) bool { return c.At.Unix() > moment.Unix() }
 
-// Stated is the time at which the witness says that it cosigned, for people.
+// Stated formats the time at which the witness says that it cosigned, for people.
 func (c *Cosignature) Stated() string {
 	if c.At.Unix() > lastSecond {
 		return fmt.Sprintf("second %d since 1970", c.At.Unix())
@@ -196,8 +197,9 @@ func (c *Cosignature) Stated() string {
 
 const lastSecond = 253402300799 // the last that RFC 3339 can write
 
-// Cosignatures returns the cosignatures of these witnesses on a signed checkpoint, each once. It ignores those of others. An invalid
-// cosignature in the name of one of these witnesses is an error: it was made up.
+// Cosignatures returns the cosignatures of these witnesses on a signed checkpoint, each once. It ignores those of
+// other witnesses. It returns an error if a cosignature in the name of one of these witnesses is invalid: it was
+// forged.
 func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
 	known := make([]note.Verifier, len(witnesses))
 	for i, w := range witnesses {

@@ -1,11 +1,12 @@
-// Package operator reads and writes what the operator of a log states under its own key, and what others sign beside it.
+// Package operator reads and writes what the operator of a log states under its own key, and what witnesses sign
+// beside it.
 //
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
 // [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody] and
 // [RetentionEventBody]. [Check] reads one by the rules of its action type.
 //
-// A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is the beginning of
-// another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
+// A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
+// the beginning of another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
 //
 // Reading is strict: what is read is written back in the same bytes.
 package operator
@@ -64,7 +65,7 @@ const (
 	KeyRegistered KeyChange = "registered" // the operator registered it
 	KeyRotated    KeyChange = "rotated"    // it replaces another key
 	KeyRetired    KeyChange = "retired"    // it no longer signs
-	KeyRevoked    KeyChange = "revoked"    // somebody else may hold it
+	KeyRevoked    KeyChange = "revoked"    // another party may hold it
 )
 
 // Custody of a key: who can sign with it. A KeyEventBody and a trust file use the same words.
@@ -112,8 +113,8 @@ func Encode[B Body](body B) (jsontext.Value, error) {
 	return evidence.Canonical(doc)
 }
 
-// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, or if the response
-// is not in canonical form. Check asks the body's own rules, too.
+// Read reads the response of an act of the operator. It returns an error if a member is unknown, missing or empty, or
+// if the response is not in canonical form. Check also applies the body's own rules.
 func Read[B Body](p *evidence.Payload) (*B, error) {
 	body := new(B)
 	if err := json.Unmarshal(p.Response, body, json.RejectUnknownMembers(true)); err != nil {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Protection says how a key is kept: on which token, and what the token says of it. It is the word of the operator, who had it from a
-// program that keeps keys. Nothing proves it.
+// Protection says how a key is kept: on which token, and what the token says about it. It is only the operator's
+// word, taken from a program that keeps keys.
 type Protection struct {
 	Kind             string `json:"kind"`  // "pkcs11", or another program's own word
 	Local            bool   `json:"local"` // the token made the key
@@ -17,7 +17,7 @@ type Protection struct {
 	Serial           string `json:"serial,omitempty"`
 }
 
-// Check refuses texts that are long, or that no terminal should show.
+// Check refuses texts that are too long, or that are unsafe to show on a terminal.
 func (p Protection) Check() error {
 	const most = 64 // bytes of a text
 	for _, text := range []string{p.Kind, p.Manufacturer, p.Model, p.Serial} {

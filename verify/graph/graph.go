@@ -1,5 +1,6 @@
-// Package graph reads how the records of a file name each other: by digest, by id, by request and by place in a chain. It proves nothing;
-// package verify judges by it. [Timeline] and [Introduced] answer people: in which order things were said, and who said a text first.
+// Package graph reads how the records of a file name each other: by digest, by id, by request and by place in a
+// chain. It proves nothing: package verify judges with it. [Timeline] and [Introduced] tell people in which order
+// things were said, and who said a text first.
 package graph
 
 import (
@@ -9,7 +10,7 @@ import (
 	"jurat/evidence"
 )
 
-// A Graph is how the records of a file name each other.
+// A Graph holds how the records of a file name each other.
 type Graph struct {
 	All       []*evidence.Record // in the order of the file, which is that of the log
 	Place     map[*evidence.Record]int
@@ -22,11 +23,11 @@ type Graph struct {
 	First     map[thread]*evidence.Record
 	At        map[spot][]*evidence.Record
 	earliest  map[standing]time.Time // the earliest claimed time of an actor's records at a place
-	loose     map[standing]bool      // actors at a place whose records name none of the chain by digest; "": one of them carries it on
+	loose     map[standing]bool      // actors at a place with a record that names none of the chain by digest; "": a record that carries the chain on
 }
 
-// A Thread is what records belong to: a chain, or else a request that they call their parent. Records that name neither have the zero
-// Thread.
+// A Thread is what a record belongs to: a chain or, without one, the request that it names as its parent. Records
+// with neither have the zero Thread.
 type thread struct{ chain, parent string }
 
 // A Spot is a place in a thread. A Standing is an actor's place there; "" is any actor.
@@ -41,7 +42,7 @@ type (
 	}
 )
 
-// New reads how records name each other. They are in the order of the file, which is that of the log.
+// New builds the graph of records. They must be in the order of the file, which is that of the log.
 func New(records []*evidence.Record) *Graph {
 	g := &Graph{All: records, Place: map[*evidence.Record]int{}, ByDigest: map[evidence.Digest]*evidence.Record{},
 		ByID: map[string]*evidence.Record{}, byRequest: map[string][]*evidence.Record{},
@@ -71,14 +72,14 @@ func New(records []*evidence.Record) *Graph {
 	return g
 }
 
-// thread finds out what a record belongs to: the chain that it names, or that of the record that leads it. A lead can be as long as the
-// file, so thread loops instead of recursing.
+// thread finds the thread of a record: the chain that it names, or the thread of the record that leads it. A chain of
+// leads can be as long as the file, so thread loops instead of recursing.
 func (g *Graph) thread(r *evidence.Record, parents map[string]bool) {
 	var way []*evidence.Record
 	t, known := g.Threads[r]
 	for !known {
 		way = append(way, r)
-		g.Threads[r] = thread{} // where it goes in a circle, it ends here
+		g.Threads[r] = thread{} // ends cycles here
 		lead := g.lead(r)
 		if lead == nil {
 			t = ownThread(&r.Payload, parents)
@@ -92,7 +93,7 @@ func (g *Graph) thread(r *evidence.Record, parents map[string]bool) {
 	}
 }
 
-// lead is the record of whose thread a record is; nil if that does not rest on another record.
+// lead returns the record whose thread this record shares; nil if its thread does not depend on another record.
 func (g *Graph) lead(r *evidence.Record) *evidence.Record {
 	if r.Payload.ChainID != "" {
 		return nil
@@ -108,7 +109,7 @@ func (g *Graph) lead(r *evidence.Record) *evidence.Record {
 	return nil
 }
 
-// ownThread is the thread of a record that nothing leads.
+// ownThread is the thread of a record without a lead.
 func ownThread(p *evidence.Payload, parents map[string]bool) thread {
 	switch {
 	case p.ChainID != "":
@@ -121,7 +122,7 @@ func ownThread(p *evidence.Payload, parents map[string]bool) thread {
 	return thread{}
 }
 
-// stand enters a record at its place, once all threads are known.
+// stand enters a record at its place, after all threads are known.
 func (g *Graph) stand(r *evidence.Record) {
 	t := g.Threads[r]
 	if g.First[t] == nil {
@@ -171,31 +172,34 @@ func (g *Graph) Named(r *evidence.Record) []*evidence.Record {
 	return list
 }
 
-// Within lists those of them that are of the record's own thread.
+// Within lists the records of its own thread that a record names by digest.
 func (g *Graph) Within(r *evidence.Record) []*evidence.Record {
 	return slices.DeleteFunc(g.Named(r), func(other *evidence.Record) bool { return g.Threads[other] != g.Threads[r] })
 }
 
-// Before is the place before a record's, where it has one.
+// Before is the place before the record's. It has no meaning for a record without a chain position.
 func (g *Graph) Before(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition - 1}
 }
 
-// After is the place after a record's, where it has one.
+// After is the place after the record's. It has no meaning for a record without a chain position.
 func (g *Graph) After(r *evidence.Record) spot {
 	return spot{g.Threads[r], r.Payload.ChainPosition + 1}
 }
 
-// Claimed is the earliest time that an actor's records at a place claim; "" is any actor. There may be no such record.
+// Claimed returns the earliest time that an actor's records at a place claim, and false if there is no such record.
+// "" is any actor.
 func (g *Graph) Claimed(at spot, actor string) (earliest time.Time, there bool) {
 	earliest, there = g.earliest[standing{at, actor}]
 	return earliest, there
 }
 
-// IsLoose reports whether a record of the actor at a place names no record of the chain by digest; of "", one that carries the chain on.
+// IsLoose reports whether a record of the actor at a place names no record of the chain by digest. For "", it asks
+// about records that carry the chain on.
 func (g *Graph) IsLoose(at spot, actor string) bool { return g.loose[standing{at, actor}] }
 
-// Parents lists the records of the request that a record calls its parent. A record that calls its own request its parent has none.
+// Parents lists the records of the parent request of a record. A record that names its own request as parent has
+// none.
 func (g *Graph) Parents(r *evidence.Record) []*evidence.Record {
 	if r.Payload.ParentRequestID == r.Payload.RequestID {
 		return nil
@@ -203,8 +207,8 @@ func (g *Graph) Parents(r *evidence.Record) []*evidence.Record {
 	return g.byRequest[r.Payload.ParentRequestID]
 }
 
-// Rooted returns the requests from which parent_request_id leads to a beginning. A request has several records; one that leads there is
-// enough, because a child may be recorded before its parent.
+// Rooted returns the requests from which the parent requests lead to a beginning. A request can have several records.
+// One that leads to a beginning is enough, because a child may be recorded before its parent.
 func (g *Graph) Rooted() map[string]bool {
 	rooted, children := map[string]bool{}, map[string][]string{}
 	var next []string
@@ -227,10 +231,10 @@ func (g *Graph) Rooted() map[string]bool {
 	return rooted
 }
 
-// Decides reports whether a record is a person's decision, or delivers an answer.
+// Decides reports whether a record is a person's decision or a delivery.
 func Decides(r *evidence.Record) bool {
 	return r.Payload.ActionType == evidence.HumanReview || r.Payload.ActionType == evidence.Delivery
 }
 
-// Carries reports whether a record carries on what it follows. Reviews and deliveries do not.
+// Carries reports whether a record carries the chain on. Reviews and deliveries do not.
 func Carries(r *evidence.Record) bool { return !Decides(r) }

@@ -18,8 +18,8 @@ type Introduction struct {
 	Repeated []*evidence.Record
 	// Given lists the records that had the text in prompt or context before any record gave it out: it came from outside the chain.
 	Given []*evidence.Record
-	// Withheld lists the records of which a part that would have to be searched is sealed apart and not disclosed. The
-	// answer holds as far as the text is not in there.
+	// Withheld lists the records with a part that would have to be searched, but is sealed apart and not disclosed.
+	// The answer assumes that the text is not in there.
 	Withheld []*evidence.Record
 }
 

@@ -9,7 +9,7 @@ import (
 // said is the value of a member of a payload, as far as the file shows it.
 type said struct {
 	value    jsontext.Value // canonical; nil: absent or withheld
-	Withheld bool           // sealed apart and not disclosed, or disclosed as what it is not
+	Withheld bool           // sealed apart and not disclosed, or disclosed wrongly
 }
 
 // saidIn reads a member that may be sealed apart. A disclosed value counts only if the payload commits to it.
@@ -24,10 +24,10 @@ func modified(r *evidence.Record) said {
 	return saidIn(r, "/modified_response", r.Payload.ModifiedResponse)
 }
 
-// Spoken is what a record gave out, for comparison.
+// Spoken holds digests of what a record gave out, for comparison.
 type Spoken struct{ Response, Modified Text }
 
-// A Text is a value that a record gave out, known by its digest alone.
+// A Text is a value that a record gave out, known by its digest only.
 type Text struct {
 	digest   evidence.Digest // of the canonical value; zero: absent or withheld
 	Withheld bool
@@ -45,12 +45,12 @@ func (s said) digested() Text {
 	return Text{digest: evidence.DigestOf(s.value)}
 }
 
-// Same compares by canonical value. A withheld text neither equals nor differs: known is false.
+// Same compares by canonical value. If a text is withheld, known is false.
 func (s Text) Same(other Text) (equal, known bool) {
 	return s.digest == other.digest, !s.Withheld && !other.Withheld
 }
 
-// Or returns the text that either of two files shows.
+// Or returns the text from whichever of two files shows it.
 func (s Text) Or(other Text) Text {
 	if s.Withheld {
 		return other

@@ -19,16 +19,16 @@ type Step struct {
 	Position   int64               `json:"chain_position,omitzero"` // 0: it claims none
 	Claimed    string              `json:"claimed_time"`            // the actor's word
 	Proved     *trust.TimeOf       `json:"proved_time,omitzero"`    // nil: none
-	Follows    []string            `json:"follows,omitempty"`       // record ids: what it names
+	Follows    []string            `json:"follows,omitempty"`       // record ids of what it names
 	ByNameOnly bool                `json:"by_name_only,omitzero"`   // it names them by id, or by name and place, and not by digest
 
 	Status  evidence.ApprovalStatus `json:"approval_status,omitzero"` // of a review
-	Verdict *jury.Decision          `json:"verdict,omitzero"`         // of a review of a verdict: what the person made of it, as the record says
+	Verdict *jury.Decision          `json:"verdict,omitzero"`         // for a review of a verdict: the person's decision, as the record says
 }
 
-// Timeline puts records into an order for people: each after all that it follows, and where that leaves a choice, by position, then as
-// in the log. proved gives the proved time of a record, as Answers.TimeOf of a report does; nil: no time is proved. This order proves
-// nothing; the guarantee of the chain says whether the records stand to each other so.
+// Timeline sorts records for people: each after all that it follows, then by position, then as in the log. proved
+// gives the proved time of a record, as Answers.TimeOf of a report does; nil: no time is proved. This order proves
+// nothing. The guarantee of the chain says whether the records are linked so.
 func Timeline(records []*evidence.Record, proved func(recordID string) (trust.TimeOf, bool)) []Step {
 	g := New(records)
 	verdicts := decisionsOnVerdicts(records)
@@ -46,7 +46,7 @@ func Timeline(records []*evidence.Record, proved func(recordID string) (trust.Ti
 	return steps
 }
 
-// decisionsOnVerdicts finds which reviews decide on a verdict, by the chain in which they stand.
+// decisionsOnVerdicts finds the reviews that decide on a verdict, by their chain.
 func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.Decision {
 	trials, decisions := map[string]*jury.Reckoning{}, map[*evidence.Record]*jury.Decision{}
 	for _, r := range records {
@@ -54,7 +54,7 @@ func decisionsOnVerdicts(records []*evidence.Record) map[*evidence.Record]*jury.
 		switch {
 		case r.Payload.ActionType == evidence.FinalJudgment && k == nil:
 			k = new(jury.Reckoning)
-			if k.Add(r) == nil { // one that cannot be read is nothing to decide on
+			if k.Add(r) == nil { // an unreadable record is no verdict
 				trials[r.Payload.ChainID] = k
 			}
 		case r.Payload.ActionType == evidence.HumanReview && k != nil:
@@ -76,12 +76,12 @@ func (g *Graph) step(r *evidence.Record) Step {
 	return s
 }
 
-// maxByName bounds how many records one can follow by name alone. Digests are paid for with bytes of the file; names
-// could make the work grow with its square.
+// maxByName bounds how many records one can follow by name alone. The sender pays for digests with bytes of the file,
+// but names could make the work grow with its square.
 const maxByName = 16
 
-// follows lists what a record comes after: what it names by digest; failing that, what it reviews by id, or who stands
-// before it in its thread under the name that it gives.
+// follows lists what a record comes after: what it names by digest. Without digests, it is the record that it reviews
+// by id, or the records before it in its thread under the name that it gives.
 func (g *Graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool) {
 	if list = g.Named(r); len(list) > 0 {
 		return list, true
@@ -104,7 +104,7 @@ func (g *Graph) follows(r *evidence.Record) (list []*evidence.Record, bound bool
 	return list, false
 }
 
-// ordered sorts the graph topologically. Digests cannot go in a circle, but ids and names can: then the order of the
+// ordered sorts the graph topologically. Digests cannot form a cycle, but ids and names can. Then the order of the
 // file decides.
 func (g *Graph) ordered() []*evidence.Record {
 	waits, then := g.order()
@@ -117,7 +117,7 @@ func (g *Graph) ordered() []*evidence.Record {
 	done := map[*evidence.Record]bool{}
 	list := make([]*evidence.Record, 0, len(g.All))
 	for left := 0; left < len(g.All); {
-		if ready.Len() == 0 { // the end, or a circle: go on with the first that is left
+		if ready.Len() == 0 { // the end, or a cycle: continue with the first record that is left
 			ready.add(g.All[left])
 			left++
 		}
@@ -137,7 +137,7 @@ func (g *Graph) ordered() []*evidence.Record {
 	return list
 }
 
-// order is, for each record, how many it comes after, and which come after it.
+// order returns, for each record, how many records it comes after, and which come after it.
 func (g *Graph) order() (waits map[*evidence.Record]int, then map[*evidence.Record][]*evidence.Record) {
 	waits, then = map[*evidence.Record]int{}, map[*evidence.Record][]*evidence.Record{}
 	for _, r := range g.All {
@@ -154,7 +154,7 @@ func (g *Graph) order() (waits map[*evidence.Record]int, then map[*evidence.Reco
 type queue struct {
 	list  []*evidence.Record
 	Place map[*evidence.Record]int
-	rank  map[*evidence.Record]int64 // position as claimed, or as the graph has it
+	rank  map[*evidence.Record]int64 // the claimed position, or a later one from the graph
 }
 
 func (q *queue) add(r *evidence.Record) {

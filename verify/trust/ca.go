@@ -14,7 +14,7 @@ type CA struct {
 	Name        string          `json:"name"`
 	Certificate []byte          `json:"certificate"` // DER of the root, or of the issuing CA
 	Roles       []evidence.Role `json:"roles"`       // of the actors for whom it may vouch
-	Custody     Custody         `json:"custody"`     // what the reader believes of the keys that it certifies
+	Custody     Custody         `json:"custody"`     // what the reader believes about the keys that it certifies
 	Revocation  Revocation      `json:"revocation,omitzero"`
 
 	certificate *x509.Certificate
@@ -30,15 +30,15 @@ const (
 
 func (r Revocation) check() error {
 	if r != "" && r != ByCRL && r != NotAsked {
-		return fmt.Errorf("revocation %q is neither %q nor %q", r, ByCRL, NotAsked)
+		return fmt.Errorf("revocation %q: want %q or %q", r, ByCRL, NotAsked)
 	}
 	return nil
 }
 
-// Asked reports whether the revocation of certificates is asked: yes, unless the reader says otherwise.
+// Asked reports whether the revocation of certificates is checked. The default is yes.
 func (ca *CA) Asked() bool { return ca.Revocation != NotAsked }
 
-// Asked reports whether the revocation of the authority's certificates is asked: no, unless the reader says so.
+// Asked reports whether the revocation of the authority's certificates is checked. The default is no.
 func (a *Authority) Asked() bool { return a.Revocation == ByCRL }
 
 func (ca *CA) prepare() (err error) {
@@ -46,13 +46,13 @@ func (ca *CA) prepare() (err error) {
 		return errors.New("name is empty")
 	}
 	if ca.Custody != ByOwner && ca.Custody != ByOperator {
-		return fmt.Errorf("custody %q is neither %q nor %q", ca.Custody, ByOwner, ByOperator)
+		return fmt.Errorf("custody %q: want %q or %q", ca.Custody, ByOwner, ByOperator)
 	}
 	if err := ca.Revocation.check(); err != nil {
 		return err
 	}
 	if len(ca.Roles) == 0 {
-		return errors.New("roles is empty: say for whom it may vouch")
+		return errors.New("roles is empty: name the roles for which it may vouch")
 	}
 	for i, role := range ca.Roles {
 		if !slices.Contains(evidence.Roles(), role) {

@@ -6,20 +6,20 @@ import (
 	"jurat/timestamp"
 )
 
-// A Checker asks a Trust, at a moment and with the reader's revocation lists, whom certificates vouch for and what times tokens prove. One
-// goroutine uses it at a time.
+// A Checker answers questions of a Trust at a moment, with the reader's revocation lists: for whom certificates
+// vouch, and what times tokens prove. One goroutine may use it at a time.
 type Checker struct {
-	Trust *Trust    // never nil; empty when the reader gave none
+	Trust *Trust    // never nil; empty if the reader gave none
 	At    time.Time // the moment of checking; zero: none is given
 	Lists []*List   // the reader's revocation lists
 
 	Memory *timestamp.Memory
-	Share  *timestamp.Share // of the effort that the file may cause
+	Share  *timestamp.Share // share of the work budget of the file
 
-	// UnsafeAllowMock accepts the mock time-stamping authority, whose key everybody knows. For tests.
+	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
 	UnsafeAllowMock bool
 
-	Unasked bool // whether a time rests on an authority whose revocation was not asked
+	Unasked bool // whether a time rests on an authority whose revocation was not checked
 }
 
 // MaxSkew is how far the clocks of an authority, an actor and a reader may differ without contradicting each other.

@@ -44,7 +44,7 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 		case block.Type != "X509 CRL":
 			return nil, fmt.Errorf("the PEM block is a %q: want %q", block.Type, "X509 CRL")
 		case len(bytes.TrimSpace(rest)) > 0:
-			return nil, errors.New("there is something after the PEM block: want one list in a file")
+			return nil, errors.New("there is more text after the PEM block: want one list in a file")
 		}
 		der = block.Bytes
 	}
@@ -53,7 +53,7 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 		return nil, err
 	}
 	if len(list.Raw) != len(der) {
-		return nil, fmt.Errorf("there is something after the list, at byte %d", len(list.Raw))
+		return nil, fmt.Errorf("there is more data after the list, at byte %d", len(list.Raw))
 	}
 	return list, nil
 }
@@ -63,12 +63,12 @@ type List struct {
 	list     *x509.RevocationList
 	entries  map[string]entry // by serialKey
 	expired  time.Time        // certificates that expired from then on are still named in it; zero: it does not say
-	unusable error            // why it answers nothing; nil: it does
+	unusable error            // why the list cannot be used; nil: it can
 
 	digest [sha256.Size]byte // of the list
 
 	mu     sync.Mutex                  // guards signed
-	signed map[[sha256.Size]byte]error // whether an issuer signed it, by signedKey; filled as it is asked, to some extent
+	signed map[[sha256.Size]byte]error // whether an issuer signed it, by signedKey; a bounded cache
 }
 
 // An entry is what a list says of a certificate that it names.
@@ -109,7 +109,7 @@ func (l *List) read() error {
 	for i, extension := range l.list.Extensions {
 		switch {
 		case extension.Id.Equal(oidDeltaCRL):
-			return errors.New("it is a delta list, which names changes alone")
+			return errors.New("it is a delta list, which names only changes")
 		case extension.Id.Equal(oidDistributionPoint):
 			return errors.New("it is a part of a list, or an indirect one (issuing distribution point)")
 		case extension.Critical || twice(l.list.Extensions[:i], extension):
@@ -152,7 +152,7 @@ func (l *List) readEntry(e *x509.RevocationListEntry) error {
 		}
 	}
 	if read.reason == removeFromCRL {
-		return errors.New("an entry says removeFromCRL, which has its place in delta lists alone")
+		return errors.New("an entry says removeFromCRL, which is allowed only in delta lists")
 	}
 	if _, there := l.entries[serial]; there {
 		return errors.New("it names a certificate twice")
@@ -172,7 +172,7 @@ func twice(before []pkix.Extension, extension pkix.Extension) bool {
 
 func generalizedTime(der []byte) (t time.Time, err error) {
 	if rest, err := asn1.UnmarshalWithParams(der, &t, "generalized"); err != nil || len(rest) > 0 {
-		return t, errors.New("a date in it is no GeneralizedTime")
+		return t, errors.New("a date in it is not a GeneralizedTime")
 	}
 	return t, nil
 }
@@ -185,37 +185,37 @@ func serialKey(n *big.Int) string {
 	return "+" + string(n.Bytes())
 }
 
-// usable says why a list cannot tell what an issuer has revoked by a moment.
+// usable returns an error if the list cannot tell what an issuer has revoked by a moment.
 func (l *List) usable(share *timestamp.Share, issuer *x509.Certificate, at time.Time) error {
 	key := signedKey(l, issuer)
 	signed := share.Once(key, func() error { return l.signedBy(key, issuer) })
 	named := fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate))
 	switch {
 	case errors.Is(signed, timestamp.ErrEffort):
-		return fmt.Errorf("%s was not looked at: %w", named, signed)
+		return fmt.Errorf("%s was not checked: %w", named, signed)
 	case signed != nil:
-		return fmt.Errorf("%s in its issuer's name is not by it: %w", named, signed)
+		return fmt.Errorf("%s in its issuer's name is not signed by the issuer: %w", named, signed)
 	case l.unusable != nil:
 		return fmt.Errorf("%s cannot be used: %w", named, l.unusable)
 	case l.list.ThisUpdate.After(at):
-		return fmt.Errorf("%s is not yet there at the moment of checking, %s", named, utc(at))
+		return fmt.Errorf("%s begins after the moment of checking, %s", named, utc(at))
 	case l.list.NextUpdate.IsZero():
-		return fmt.Errorf("%s does not say how long it holds", named)
+		return fmt.Errorf("%s does not say how long it is valid", named)
 	case l.list.NextUpdate.Before(at):
 		return fmt.Errorf("%s is stale: a newer one was due by %s, and the moment of checking is %s", named, utc(l.list.NextUpdate), utc(at))
 	}
 	return nil
 }
 
-// signedKey is the question whether an issuer signed a list.
+// signedKey is the cache key for whether an issuer signed a list.
 func signedKey(l *List, issuer *x509.Certificate) [sha256.Size]byte {
 	return sha256.Sum256(slices.Concat([]byte("revocation list"), l.digest[:], issuer.Raw))
 }
 
-// maxIssuers bounds for how many issuers a list remembers whether they signed it. The sender of a file chooses how many there are.
+// maxIssuers bounds the cache of issuers per list. The sender of a file controls how many there are.
 const maxIssuers = 64
 
-// signedBy asks once for each issuer.
+// signedBy checks the list's signature once for each issuer.
 func (l *List) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +229,7 @@ func (l *List) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
 	return signed
 }
 
-// signedBy checks a list's signature. crypto/x509 still takes SHA-1 there.
+// signedBy checks a list's signature. crypto/x509 still accepts SHA-1 there.
 func signedBy(list *x509.RevocationList, issuer *x509.Certificate) error {
 	switch list.SignatureAlgorithm {
 	case x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1, x509.DSAWithSHA256:
@@ -238,12 +238,12 @@ func signedBy(list *x509.RevocationList, issuer *x509.Certificate) error {
 	return list.CheckSignatureFrom(issuer)
 }
 
-// revoked asks the reader's lists whether an issuer revoked its certificate, and returns nil if not. The error says why the lists do not
-// tell. Of several lists the newest counts.
+// revoked looks up in the reader's lists whether an issuer revoked its certificate. It returns nil if not. The error
+// says why the lists do not tell. Of several lists the newest counts.
 func (c *Checker) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
 	at := c.At
 	if at.IsZero() {
-		return nil, errors.New("no moment of checking was given, by which a revocation list could be fresh")
+		return nil, errors.New("no moment of checking was given, so no revocation list can be fresh")
 	}
 	var newest *List
 	why := fmt.Errorf("no revocation list of %q was given", issuer.Subject)
@@ -263,10 +263,10 @@ func (c *Checker) revoked(certificate, issuer *x509.Certificate) (*entry, error)
 	if e, named := newest.entries[serialKey(certificate.SerialNumber)]; named {
 		return &e, nil
 	}
-	// Lists drop what has expired: then silence says nothing.
+	// Lists drop expired certificates, so the absence of one proves nothing.
 	expired := certificate.NotAfter.Before(newest.list.ThisUpdate)
 	if expired && (newest.expired.IsZero() || newest.expired.After(certificate.NotAfter)) {
-		return nil, fmt.Errorf("the revocation list of %s need not name it any more: the certificate of %q had expired on %s; give a list of before that, and its time as the moment of checking",
+		return nil, fmt.Errorf("the revocation list of %s need not name it any longer: the certificate of %q had expired on %s; give a list of before that, and its time as the moment of checking",
 			utc(newest.list.ThisUpdate), certificate.Subject, utc(certificate.NotAfter))
 	}
 	return nil, nil

@@ -31,8 +31,8 @@ func Identity(role evidence.Role, name string) string {
 	return b.String()
 }
 
-// names asks whether a certificate names this actor. One that names another actor refutes. One without a name, or with a name in another
-// form, shows nothing.
+// names checks whether a certificate names this actor. Another actor's name refutes. No name, or a name in another
+// form, proves nothing.
 func names(c *x509.Certificate, role evidence.Role, name string) (rule string, err error) {
 	uris, err := identities(c)
 	switch {
@@ -43,12 +43,13 @@ func names(c *x509.Certificate, role evidence.Role, name string) (rule string, e
 	case uris[0] == Identity(role, name):
 		return "", nil
 	case !isIdentity(uris[0]):
-		return "certificate", fmt.Errorf("its certificate names its actor in another form than the one: %q", uris[0])
+		return "certificate", fmt.Errorf("its certificate names its actor in another form than the only valid one: %q", uris[0])
 	}
 	return "actor", fmt.Errorf("its certificate is that of %q", uris[0])
 }
 
-// identities returns the subject alternative names that are URIs of jurat's, as they stand: crypto/x509 has them parsed.
+// identities returns the subject alternative names that are jurat's URIs, as they are written. crypto/x509 offers
+// them only parsed.
 func identities(c *x509.Certificate) ([]string, error) {
 	const uri = 6 // uniformResourceIdentifier (RFC 5280, section 4.2.1.6)
 	value := extensionOf(c, oidSubjectAltName)

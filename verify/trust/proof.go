@@ -7,13 +7,13 @@ import (
 // A Proof says by when something existed, as far as authorities prove it.
 type Proof struct {
 	Earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
-	Independent *ProvedTime // by one whose clock is not the operator's; nil: none
+	Independent *ProvedTime // by an authority whose clock is not the operator's; nil: none
 }
 
 // Proved reports whether any time is proved.
 func (p Proof) Proved() bool { return p.Earliest != nil }
 
-// Add takes in another proved time. Of several the earliest counts.
+// Add adds another proved time. The earliest counts.
 func (p *Proof) Add(t ProvedTime) {
 	if p.Earliest == nil || t.Time.Before(p.Earliest.Time) {
 		p.Earliest = &t

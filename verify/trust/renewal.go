@@ -8,12 +8,12 @@ import (
 	"jurat/timestamp"
 )
 
-// ShownBy says when each of a record's tokens is shown to have existed, by evidence records that cover it. The number is
-// the token's place in the record.
+// ShownBy holds, for each of a record's tokens, when evidence records prove that it existed. The key is the token's
+// index in the record.
 type ShownBy map[int]Proof
 
-// evidenceRecord asks what an evidence record over a record proves. Each of its tokens stamps all that is older, so each
-// proves a time, if the whole sequence holds.
+// evidenceRecord checks what an evidence record over a record proves. Each of its tokens stamps everything older, so
+// each proves a time if the whole sequence is valid.
 func (c *Checker) evidenceRecord(r *evidence.Record, i int, shown ShownBy) (proved []ProvedTime, err error) {
 	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Checker) evidenceRecord(r *evidence.Record, i int, shown ShownBy) (prov
 	return proved, nil
 }
 
-// groupOf is what an evidence record of a record is over, and where the tokens among it stand in the record.
+// groupOf returns what an evidence record of a record covers, and the indexes of the tokens among it.
 func groupOf(r *evidence.Record) (g timestamp.Group, places []int) {
 	g.Required = [][]byte{bytes.Join(r.Signatures, nil), r.Canonical()}
 	for i, stamp := range r.Timestamps {

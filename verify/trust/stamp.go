@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	// errFuture: the authority's clock is wrong, or the moment that the reader gave.
+	// errFuture: the clock of the authority is wrong, or the reader gave a wrong moment.
 	errFuture = errors.New("its time is after the moment of checking")
 	// errLost: the present holder of the authority's key can have made the token.
-	errLost = errors.New("its authority is no longer believed, and nothing believed shows that it is older than that")
+	errLost = errors.New("its authority is no longer trusted, and no trusted proof shows that it is older than that")
 )
 
 // Uncheckable reports whether a reader with other trust, with more knowledge or at another moment might accept the token of this error.
@@ -36,7 +36,7 @@ func Uncheckable(err error) bool {
 	return false
 }
 
-// forgedError marks an error as that of a forgery, whatever else was found.
+// forgedError marks the error of a forgery, whatever else was found.
 type forgedError struct{ error }
 
 func (e *forgedError) Unwrap() error { return e.error }
@@ -76,7 +76,8 @@ func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime,
 	return []ProvedTime{t}, nil
 }
 
-// Token verifies a plain token over a SHA-256. shown is what else proves of the token's own age. Its errors are those of Stamp.
+// Token verifies a plain token over a SHA-256. shown is what else proves the token's age. Its errors are those of
+// Stamp.
 func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (ProvedTime, error) {
 	unverified, err := c.Memory.Parse(der)
 	if err != nil {
@@ -86,15 +87,16 @@ func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (Pro
 	return t, err
 }
 
-// believes reports whether an authority's signature counts at the moment of checking, by itself. If the belief has an end and no moment
-// is given, it does not.
+// believes reports whether an authority's signature counts by itself at the moment of checking. It does not count if
+// the trust has an end and no moment is given.
 func (c *Checker) believes(a *Authority) bool {
 	return a.NotAfter.IsZero() || !c.At.IsZero() && !c.At.After(a.NotAfter)
 }
 
-// clockOf says whose clock a token of an authority rests on, if it is believed: by itself, or because it is shown to have
-// existed while it was. If that is the operator's word alone, so is all that follows: with a stolen key and a clock of
-// his own, the operator could have made the token at any time.
+// clockOf returns whose clock a token of an authority rests on, and whether it is believed: by itself, or because the
+// token is proved to be older than the end of the trust. If only the operator's word proves that, everything that
+// follows is the operator's word, too: with a stolen key and their own clock, the operator could have made the token
+// at any time.
 func (c *Checker) clockOf(a *Authority, shown Proof) (clock Clock, believed bool) {
 	inTime := func(t *ProvedTime) bool { return t != nil && !t.Time.After(a.NotAfter) }
 	switch {
@@ -106,7 +108,7 @@ func (c *Checker) clockOf(a *Authority, shown Proof) (clock Clock, believed bool
 	return "", false
 }
 
-// attributed holds a token against each authority of the trust file, until one is found that made it and is believed.
+// attributed tries each authority of the trust file, until it finds one that made the token and is believed.
 func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (ProvedTime, *timestamp.Token, error) {
 	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.Memory, Share: c.Share, UnsafeAllowMock: c.UnsafeAllowMock}
 	if len(c.Trust.Authorities) == 0 {
@@ -118,7 +120,7 @@ func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (Pr
 		return ProvedTime{}, nil, err
 	}
 	var first error
-	var told []error // what says more than that it is another's
+	var told []error // reasons that say more than "by another authority"
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
@@ -148,7 +150,7 @@ func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (Pr
 	return ProvedTime{}, nil, first
 }
 
-// by is what an authority's token proves: that something existed at the latest when it says, and a little later.
+// by returns what an authority's token proves: something existed at the token's time plus its accuracy.
 func (c *Checker) by(a *Authority, clock Clock, token *timestamp.Token, shown Proof) (ProvedTime, error) {
 	at := token.GenTime.Add(token.Accuracy)
 	if !c.At.IsZero() && at.Sub(c.At) > MaxSkew {

@@ -9,18 +9,19 @@ import (
 )
 
 var (
-	// errRevoked: what the authority stamped cannot be told from what others may have stamped with its key.
+	// errRevoked: the token cannot be told from a token by a thief of the authority's key.
 	errRevoked = errors.New("revoked")
-	// errRevocation: the reader's lists do not say whether it was revoked.
+	// errRevocation: the reader's lists do not show whether it was revoked.
 	errRevocation = errors.New("whether it was revoked is not known")
 )
 
-// gone are the reasons for revocation that leave the key in the authority's hands. What it stamped before stands (RFC 3161, section 4).
+// gone are the reasons for revocation that leave the key in the authority's hands. Earlier tokens stay valid (RFC
+// 3161, section 4).
 var gone = []int{unspecified, affiliationChanged, superseded, cessationOfOperation}
 
-// stands asks whether a token still counts, if the reader wants revocation asked of its authority. A thief of the authority's key can date
-// tokens back. Then no time in a token counts, unless something shows that the token is older than the theft. ownWord reports that only
-// the operator's clock shows it.
+// stands checks whether a token still counts if the reader demands a revocation check. A thief of the authority's key
+// can backdate tokens. Then a token's own time does not count, unless something proves that the token is older than
+// the theft. ownWord reports that only the operator's clock proves it.
 func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, shown Proof) (ownWord bool, err error) {
 	if !a.Asked() {
 		c.Unasked = true
@@ -35,11 +36,11 @@ func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, s
 		case entry == nil:
 		case !slices.Contains(gone, entry.reason):
 			if !shown.Proved() || !shown.Earliest.Time.Before(entry.since) {
-				return false, fmt.Errorf("%w: the certificate of %q, for a reason for which nothing counts that it stamped", errRevoked, certificate.Subject)
+				return false, fmt.Errorf("%w: the certificate of %q, for a reason that makes all its tokens worthless", errRevoked, certificate.Subject)
 			}
 			ownWord = ownWord || !shown.IndependentlyBefore(entry.since)
 		case !at.Before(entry.since):
-			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and this is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
+			return false, fmt.Errorf("%w: the certificate of %q, from %s on, and the token is of %s", errRevoked, certificate.Subject, utc(entry.since), utc(at))
 		}
 	}
 	return ownWord, unknown

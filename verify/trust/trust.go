@@ -1,9 +1,9 @@
-// Package trust is what a reader believes before looking at a record, and what follows from it.
+// Package trust holds what a reader trusts, and answers questions about it.
 //
-// A [Trust] names keys and their actors, certification authorities, time-stamping authorities, logs and witnesses. [Parse] reads it from
-// a trust file. A [Checker] asks it, at a moment and with the reader's revocation lists: which authority vouches for the key of a
-// certificate, what time a token proves, and whether a certificate was revoked. It returns answers and errors; package verify turns
-// them into findings.
+// A [Trust] names keys and their actors, certification authorities, time-stamping authorities, logs and witnesses.
+// [Parse] reads it from a trust file. A [Checker] answers, at a moment and with the reader's revocation lists: which
+// authority vouches for the key of a certificate, what time a token proves, and whether a certificate was revoked. It
+// returns answers and errors; package verify turns them into findings.
 //
 // The package needs no clock, file or network.
 package trust
@@ -28,9 +28,9 @@ import (
 // Format is the version of the trust file format that this package reads and writes.
 const Format = "jurat/trust/v1"
 
-// Trust is what a reader believes before looking at a record: whose keys are whose, whose clocks count, which logs. It comes from the
-// reader, never from the file under verification. The zero Trust trusts nothing. Prepared checks a Trust that was made in Go as Parse
-// checks a file; a wrong one proves nothing.
+// Trust says what a reader trusts: which key is whose, whose clocks count, which logs. It comes from the reader,
+// never from the file under verification. The zero Trust trusts nothing. Prepared checks a Trust that was made in Go
+// as Parse checks a file; an invalid one proves nothing.
 type Trust struct {
 	Format      string      `json:"format"`
 	Keys        []Key       `json:"keys"`
@@ -38,8 +38,8 @@ type Trust struct {
 	CAs         []CA        `json:"cas,omitempty"`
 	Logs        []string    `json:"logs"` // verifier keys of logs, as package note writes them
 
-	// Witnesses cosign checkpoints of logs that they have seen grow: verifier keys of C2SP tlog-cosignature. Quorum is how many of
-	// them must have cosigned one before it proves an order. Neither is there without the other.
+	// Witnesses cosign checkpoints of logs that they have seen grow: verifier keys of C2SP tlog-cosignature. Quorum
+	// is how many of them must have cosigned a checkpoint before it proves an order. Both are set, or neither.
 	Witnesses []string `json:"witnesses,omitempty"`
 	Quorum    int      `json:"quorum,omitzero"`
 
@@ -58,9 +58,9 @@ type Key struct {
 	Custody   Custody            `json:"custody"`
 	NotBefore time.Time          `json:"not_before,omitzero"` // the key signed nothing earlier; zero: no limit
 	NotAfter  time.Time          `json:"not_after,omitzero"`  // the key signs nothing later; zero: no limit
-	Revoked   time.Time          `json:"revoked,omitzero"`    // from then on others may sign with it; zero: it was not revoked
-	With      []evidence.KeyID   `json:"with,omitempty"`      // the actor's other keys that must sign whatever this one signs
-	WithFrom  time.Time          `json:"with_from,omitzero"`  // they must from this time on; zero: they always had to
+	Revoked   time.Time          `json:"revoked,omitzero"`    // from then on others may have signed with it; zero: it was not revoked
+	With      []evidence.KeyID   `json:"with,omitempty"`      // the actor's other keys, which must sign everything that this key signs
+	WithFrom  time.Time          `json:"with_from,omitzero"`  // from this time on; zero: always
 
 	public crypto.PublicKey
 }
@@ -79,13 +79,13 @@ type Authority struct {
 	Certificate []byte     `json:"certificate"` // DER of the root
 	Clock       Clock      `json:"clock"`
 	Policies    []string   `json:"policies,omitempty"`  // accepted policy OIDs in dotted form; empty: any
-	Revocation  Revocation `json:"revocation,omitzero"` // of its certificates; left out: not asked
+	Revocation  Revocation `json:"revocation,omitzero"` // whether to check its certificates; left out: no check
 
-	// Services are those to which the certificate belongs by the trusted lists that Trust.Lists names; empty: by none.
+	// Services are the certificate's services in the trusted lists that Trust.Lists names; empty: none.
 	Services []Service `json:"services,omitempty"`
 
-	// NotAfter ends the belief in the authority's signature, for instance because its key was stolen or its algorithms were broken. After
-	// it, a token counts only if something else shows that it existed before. Zero: no end.
+	// NotAfter ends the trust in the authority's signature, for instance because its key was stolen or its algorithms
+	// were broken. After it, a token counts only if something else proves that it existed before. Zero: no end.
 	NotAfter time.Time `json:"not_after,omitzero"`
 
 	root     *x509.Certificate
@@ -131,7 +131,7 @@ func readTime(in *jsontext.Decoder, t *time.Time) error {
 		return err
 	}
 	if t.IsZero() {
-		return errors.New("the first moment of the year 1 is not a time that anything is limited by")
+		return errors.New("the first moment of the year 1 cannot be a limit")
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (t *Trust) prepare() error {
 			return fmt.Errorf("reading trust file: keys/%d: %w", i, err)
 		}
 		if id := t.Keys[i].KeyID; seen[id] {
-			return fmt.Errorf("reading trust file: keys/%d: key %s is there twice, and a key belongs to one actor in one role", i, id)
+			return fmt.Errorf("reading trust file: keys/%d: key %s is there twice; a key must belong to one actor in one role", i, id)
 		}
 		seen[t.Keys[i].KeyID] = true
 	}
@@ -181,7 +181,7 @@ func (t *Trust) prepare() error {
 	return t.prepareWitnesses()
 }
 
-// Public returns the public key; nil before Parse or Prepared has parsed it.
+// Public returns the public key. It is nil before Parse or Prepared has parsed it.
 func (k *Key) Public() crypto.PublicKey { return k.public }
 
 func (k *Key) prepare() (err error) {
@@ -192,7 +192,7 @@ func (k *Key) prepare() (err error) {
 		return fmt.Errorf("role %q is none of %v", k.Role, evidence.Roles())
 	}
 	if k.Custody != ByOwner && k.Custody != ByOperator {
-		return fmt.Errorf("custody %q is neither %q nor %q", k.Custody, ByOwner, ByOperator)
+		return fmt.Errorf("custody %q: want %q or %q", k.Custody, ByOwner, ByOperator)
 	}
 	if k.public, err = evidence.ParsePublicKey(k.PublicKey); err != nil {
 		return fmt.Errorf("public_key: %w", err)
@@ -215,7 +215,7 @@ func (t *Trust) prepareWith(k *Key) error {
 		return errors.New("with is empty; leave it out if the key signs alone")
 	}
 	if len(k.With) == 0 && !k.WithFrom.IsZero() {
-		return errors.New("with_from says from when, but there is no with")
+		return errors.New("with_from is set, but with is missing")
 	}
 	for i, id := range k.With {
 		other := t.Key(id)
@@ -223,7 +223,7 @@ func (t *Trust) prepareWith(k *Key) error {
 		case other == nil:
 			return fmt.Errorf("with: the trust file has no key %s", id)
 		case id == k.KeyID || slices.Contains(k.With[:i], id):
-			return fmt.Errorf("with: the key %s is the same, or there twice", id)
+			return fmt.Errorf("with: the key %s is this key itself, or is there twice", id)
 		case other.Name != k.Name || other.Role != k.Role:
 			return fmt.Errorf("with: the key %s is that of %s %q", id, other.Role, other.Name)
 		}
@@ -236,7 +236,7 @@ func (a *Authority) prepare() (err error) {
 		return errors.New("name is empty")
 	}
 	if a.Clock != Independent && a.Clock != OperatorClock {
-		return fmt.Errorf("clock %q is neither %q nor %q", a.Clock, Independent, OperatorClock)
+		return fmt.Errorf("clock %q: want %q or %q", a.Clock, Independent, OperatorClock)
 	}
 	if err := a.Revocation.check(); err != nil {
 		return err
@@ -295,7 +295,7 @@ func (t *Trust) canonical() ([]byte, error) {
 	return evidence.Canonical(doc)
 }
 
-// Fingerprint is the digest of the trust file's canonical form, to compare over another channel.
+// Fingerprint returns the digest of the trust file's canonical form, to compare over another channel.
 func (t *Trust) Fingerprint() (evidence.Digest, error) {
 	form, err := t.canonical()
 	return evidence.DigestOf(form), err
@@ -318,7 +318,7 @@ func (t *Trust) Knows(name string, role evidence.Role) bool {
 func (t *Trust) logVerifiers() note.Verifiers {
 	var list []note.Verifier
 	for _, key := range t.Logs {
-		if v, err := note.NewVerifier(key); err == nil { // prepare has refused every key that does not parse
+		if v, err := note.NewVerifier(key); err == nil { // prepare refused every key that does not parse
 			list = append(list, v)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"jurat/timestamp"
 )
 
-// maxCertificates is how many certificates a record may have. Vouch searches paths among all of them, and the sender of the file chooses
-// how many there are.
+// maxCertificates bounds the certificates of a record. Vouch searches paths among all of them, and the sender of the
+// file controls how many there are.
 const maxCertificates = 16
 
 var (
@@ -24,21 +24,22 @@ var (
 	oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36}
 )
 
-// A Vouching is what the CAs of the trust file say of a signer's key. Rule and Err say what speaks against it.
+// A Vouching says whether a CA of the trust file vouches for a signer's key. Rule and Err say why not.
 type Vouching struct {
 	CA   *CA
-	Rule string // "": nothing does
+	Rule string // "": it vouches
 	Err  error
 }
 
-// vouchingOrder ranks the answers of several CAs and certificates; the best counts. So a bad certificate beside a good one does no harm.
+// vouchingOrder ranks the answers of several CAs and certificates, best first. The best counts, so a bad certificate
+// beside a good one does no harm.
 var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
 
 func (v Vouching) better(than Vouching) bool {
 	return slices.Index(vouchingOrder, v.Rule) < slices.Index(vouchingOrder, than.Rule)
 }
 
-// Certificates are those of a record that can be read. Anybody can have added them.
+// Certificates are the readable certificates of a record. They are unverified: anyone can have added them.
 type Certificates struct {
 	Key     crypto.PublicKey    // the signer's
 	Signers []*x509.Certificate // of the signer's key
@@ -47,13 +48,13 @@ type Certificates struct {
 
 func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, error) {
 	if n := len(r.Certificates); n > maxCertificates {
-		return nil, fmt.Errorf("the record has %d certificates: no more than %d are looked at", n, maxCertificates)
+		return nil, fmt.Errorf("the record has %d certificates; with more than %d, none is checked", n, maxCertificates)
 	}
 	given := new(Certificates)
 	for _, der := range r.Certificates {
 		certificate, err := x509.ParseCertificate(der)
 		if err != nil {
-			continue // what cannot be read vouches for nothing, and is no reason against what does
+			continue // an unreadable certificate proves nothing, and does not count against others
 		}
 		if evidence.DigestOf(certificate.RawSubjectPublicKeyInfo) == id {
 			given.Signers = append(given.Signers, certificate)
@@ -75,16 +76,17 @@ func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, err
 	case evidence.RS256, evidence.ES256, evidence.Ed25519:
 		return given, nil
 	default:
-		return nil, fmt.Errorf("a certificate for a key that signs %s: such keys have to stand in the trust file", algorithm)
+		return nil, fmt.Errorf("a certificate for a key that signs %s: the trust file must list such keys themselves", algorithm)
 	}
 }
 
-// Vouch holds every certificate of the signer's key against every CA that may vouch for the record's role, and returns the best answer.
+// Vouch tries every certificate of the signer's key with every CA that may vouch for the record's role, and returns
+// the best answer.
 func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouching {
 	role := r.Payload.Role()
 	best := Vouching{Rule: "certificate", Err: fmt.Errorf("the trust file has neither this key nor a CA that may vouch for the role %s", role)}
-	if !at.Proved() || at.Earliest.Time.IsZero() { // crypto/x509 takes the zero time for now
-		best.Err = errors.New("its time is not proved, so no certificate can be shown to have been valid")
+	if !at.Proved() || at.Earliest.Time.IsZero() { // crypto/x509 treats the zero time as now
+		best.Err = errors.New("its time is not proved, so no certificate is proved to have been valid")
 		return best
 	}
 	first := true
@@ -103,12 +105,13 @@ func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouch
 	return best
 }
 
-// vouchBy asks one CA about one certificate: is there a path, is it for signing documents, does it name the actor, was it revoked.
+// vouchBy checks one certificate with one CA: is there a path, is it for signing documents, does it name the actor,
+// was it revoked.
 func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
 	paths, err := c.Share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
-		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are asked below: crypto/x509 does not know this one
+		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are checked below: crypto/x509 does not know this one
 	if errors.Is(err, timestamp.ErrEffort) {
-		return Vouching{ca, "effort", fmt.Errorf("asking %s for it: %w", ca.Name, err)}
+		return Vouching{ca, "effort", fmt.Errorf("checking its certificate path to %s: %w", ca.Name, err)}
 	}
 	if err != nil {
 		return Vouching{ca, "certificate", fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.Earliest.Time), err)}
@@ -130,11 +133,11 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 	return best
 }
 
-// forSigning asks what a signer's certificate is for. Only one that says so is for what records are.
+// forSigning checks the purpose of a signer's certificate. It must name the signing of documents.
 func forSigning(c *x509.Certificate) error {
 	switch {
 	case c.IsCA:
-		return errors.New("its certificate is that of a CA, which signs nothing else")
+		return errors.New("its certificate is that of a CA, which may sign nothing else")
 	case has(c, oidKeyUsage) && c.KeyUsage&x509.KeyUsageDigitalSignature == 0:
 		return errors.New("its certificate is not for digital signatures (key usage)")
 	case !slices.ContainsFunc(c.UnknownExtKeyUsage, oidDocumentSigning.Equal):
@@ -162,7 +165,8 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 	return nil
 }
 
-// unrevoked asks about every certificate of a path but the CA's own, for which the reader answers. "Revoked" outranks "not known".
+// unrevoked checks every certificate of a path except the CA's own, which the reader trusts directly. "Revoked"
+// outranks "not known".
 func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
 	best := Vouching{CA: ca}
 	if !ca.Asked() {
@@ -174,7 +178,7 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		case err != nil:
 			best = Vouching{ca, "revocation", err}
 		case entry != nil && !at.IndependentlyBefore(entry.since):
-			// A thief of the key may have the operator's clock too, and with both could date back.
+			// A thief of the key may have the operator's clock, too, and could backdate with both.
 			return Vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
 				certificate.Subject, utc(entry.since))}
 		}

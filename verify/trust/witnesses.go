@@ -15,7 +15,7 @@ import (
 	"jurat/evidence/operator"
 )
 
-// prepareWitnesses refuses a quorum that cannot be met, and keys that would count twice or are a log's.
+// prepareWitnesses refuses a quorum that cannot be met, keys that would count twice, and keys of logs.
 func (t *Trust) prepareWitnesses() error {
 	for i, text := range t.Witnesses {
 		w, err := operator.ParseWitness(text)
@@ -24,7 +24,7 @@ func (t *Trust) prepareWitnesses() error {
 		}
 		same := func(other *operator.Witness) bool { return other.PublicKey().Equal(w.PublicKey()) }
 		if slices.ContainsFunc(t.witnesses, same) {
-			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count for two", i)
+			return fmt.Errorf("reading trust file: witnesses/%d: the key is there twice, and would count as two witnesses", i)
 		}
 		if slices.ContainsFunc(t.Logs, func(log string) bool { return strings.HasSuffix(log, asLogKey(w.PublicKey())) }) {
 			return fmt.Errorf("reading trust file: witnesses/%d: the key is a log's, and a log cannot be its own witness", i)
@@ -32,18 +32,18 @@ func (t *Trust) prepareWitnesses() error {
 		t.witnesses = append(t.witnesses, w)
 	}
 	if len(t.Witnesses) > 0 != (t.Quorum > 0) || t.Quorum < 0 || t.Quorum > len(t.Witnesses) {
-		return fmt.Errorf("reading trust file: quorum is %d of %d witnesses: it says how many of them must have cosigned, at least 1 and not more than there are",
+		return fmt.Errorf("reading trust file: quorum is %d of %d witnesses: want at least 1, and at most the number of witnesses",
 			t.Quorum, len(t.Witnesses))
 	}
 	return nil
 }
 
-// asLogKey is how a log's verifier key ends that has this public key: with the type byte of logs.
+// asLogKey returns the end of the verifier key of a log with this public key: it has the type byte of logs.
 func asLogKey(key ed25519.PublicKey) string {
 	return "+" + base64.StdEncoding.EncodeToString(append([]byte{1}, key...))
 }
 
-// ErrUnknownLog says that the trust file names no log that signed the checkpoint.
+// ErrUnknownLog says that no log of the trust file signed the checkpoint.
 var ErrUnknownLog = errors.New("the checkpoint is signed by no log that the trust file names")
 
 // OpenCheckpoint reads a checkpoint that a log of the trust file signed. Its error has ErrUnknownLog in its chain if none did, ErrForged
@@ -68,7 +68,7 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrNoCheckpoint, err)
 	}
 	if !slices.ContainsFunc(opened.Sigs, func(s note.Signature) bool { return s.Name == tree.Origin }) {
-		return operator.Checkpoint{}, fmt.Errorf("%w: it speaks for the log %s, and is signed with the key of another", ErrNoCheckpoint, tree.Origin)
+		return operator.Checkpoint{}, fmt.Errorf("%w: it names the log %s, and is signed with another log's key", ErrNoCheckpoint, tree.Origin)
 	}
 	return tree, nil
 }
@@ -76,9 +76,10 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 // ErrNotWitnessed says that fewer witnesses than the trust file demands have cosigned a checkpoint.
 var ErrNotWitnessed = errors.New("too few witnesses have cosigned the checkpoint")
 
-// Witnessed returns the cosignatures of the trust file's witnesses on a checkpoint, up to the moment of checking (zero: none is given). The
-// error has ErrNotWitnessed in its chain if they are too few; any other error says that a cosignature was made up. A cosignature from
-// the future, beyond MaxSkew, does not count: the witness's clock is wrong, or a thief of its key prepares ahead.
+// Witnessed returns the cosignatures of the trust file's witnesses on a checkpoint, up to the moment of checking
+// (zero: none is given). The error has ErrNotWitnessed in its chain if there are too few. Any other error says that a
+// cosignature was forged. A cosignature that is later by more than MaxSkew does not count: the witness's clock is
+// wrong, or a thief of its key backdates later use.
 func (t *Trust) Witnessed(signed string, at time.Time) ([]operator.Cosignature, error) {
 	said, err := operator.Cosignatures(signed, t.witnesses...)
 	if err != nil {
@@ -108,13 +109,13 @@ var ErrForged = errors.New("the checkpoint is not what the log signed")
 
 // ErrNoCheckpoint says that a log of the trust file signed something other than a checkpoint of its own, such as one with more entries
 // than a log can have.
-var ErrNoCheckpoint = errors.New("the log's key has signed what is no checkpoint of a log")
+var ErrNoCheckpoint = errors.New("the log's key has signed something that is not a checkpoint of a log")
 
 // oneForm refuses a signed note in loose base64, which package note accepts.
 func oneForm(opened *note.Note) error {
 	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
 		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
-			return fmt.Errorf("the signature of %s is not in the one form that it has: %w", s.Name, err)
+			return fmt.Errorf("the signature of %s is not in the one form that it may have: %w", s.Name, err)
 		}
 	}
 	return nil
