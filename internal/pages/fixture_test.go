@@ -105,7 +105,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	live := courtOf(t, records[:len(records)*3/5])
 	live.State, live.Events = api.UnderWay, "/v1/submissions/"+live.ID+"/events"
 	stopped := courtOf(t, records[:4])
-	stopped.Reason, stopped.Resume = "whoever conducted it has stopped", true
+	stopped.Reason, stopped.Resume = "the process that conducted it has stopped", true
 	stopped.Next, stopped.Cancel = stopped.Submitted, true
 	ended := courtOf(t, records[:4])
 	ended.State, ended.Reason, ended.By, ended.Resume = api.Cancelled, "submitted by mistake", "Reika Mori", true

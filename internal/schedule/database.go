@@ -24,17 +24,17 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// A Database is where jobs are kept. It is safe for concurrent use, also by several processes.
+// A Database stores jobs. It is safe for concurrent use, also by several processes.
 type Database struct {
-	schema string // in which River's tables are; "": in the only one
-	trial  string // how SQL reads the trial of a job
+	schema string // the schema of River's tables; "": the default schema
+	trial  string // SQL expression for the trial of a job
 	exec   riverdriver.Executor
 	client func(*river.Config) (client, error)
 	number func(ctx context.Context, query string, arg int64) (int64, error)
 	close  func() error
 }
 
-// A client is what is used of a river.Client, whose type differs from database to database.
+// A client is the part of a river.Client that is used here. The type of river.Client depends on the database.
 type client interface {
 	Start(context.Context) error
 	Stop(context.Context) error
@@ -43,12 +43,14 @@ type client interface {
 	JobDelete(context.Context, int64) (*rivertype.JobRow, error)
 }
 
-// Close lets go of the database, as far as it was opened here.
+// Close closes the connections that this package opened.
 func (d *Database) Close() error { return d.close() }
 
-// SQLite opens or makes a file for the processes of one machine. "": a database that is this process's alone, and ends with it.
+// SQLite opens or makes a file for the processes of one machine. For the path "" it makes a database that only this
+// process uses and that ends with it.
 //
-// What is in it is not worth a wait for the disk: a machine that crashes may take the last moments of it along.
+// A commit does not wait for the disk: after a crash of the machine, the last moments may be missing. They can be
+// made again from the log.
 func SQLite(ctx context.Context, path string) (*Database, error) {
 	d, err := openSQLite(ctx, path)
 	if err != nil {
@@ -71,7 +73,7 @@ func openSQLite(ctx context.Context, path string) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // River works in parallel, and SQLite has one writer: they wait for each other here instead of failing there
+	db.SetMaxOpenConns(1) // SQLite has one writer: River's parallel calls wait here, instead of failing there
 	driver := forgiving{riversqlite.New(db)}
 	if err := migrateAgain(ctx, driver); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -83,15 +85,15 @@ func openSQLite(ctx context.Context, path string) (*Database, error) {
 		}}, nil
 }
 
-// waitTime is how long a question to the database may take in all: one statement waits half as long for another process, and others of
-// this process may wait before it.
+// waitTime is how long a call to the database may take in all. One statement waits at most half as long for another
+// process, and other calls of this process may come first.
 const waitTime = 20 * time.Second
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, waitTime, ErrBusy)
 }
 
-// translate puts SQLite's errors into this package's words.
+// translate replaces SQLite's errors by ErrBusy and ErrNoSpace.
 func translate(err error) error {
 	var failure *sqlite.Error
 	code := 0
@@ -107,8 +109,8 @@ func translate(err error) error {
 	return err
 }
 
-// forgiving is River's driver for SQLite, which cannot bear that a job is gone by the time what became of it is to be noted: it drops
-// the other jobs of the batch, and returns a row that is nil, of which River dies.
+// forgiving is River's driver for SQLite with a correction. If a job is gone when River stores its result, the driver
+// drops the other jobs of the batch and returns a nil row, on which River panics.
 type forgiving struct{ *riversqlite.Driver }
 
 func (d forgiving) GetExecutor() riverdriver.Executor {
@@ -134,8 +136,8 @@ func (e forgivingExecutor) JobSetStateIfRunningMany(ctx context.Context, p *rive
 	return rows, nil
 }
 
-// migrateAgain makes the tables. SQLite has no lock that processes could hold from one of River's transactions to the next: of two that make
-// them at the same time one fails, and finds them made when it looks again.
+// migrateAgain makes the tables. River uses several transactions for that, and SQLite has no lock that spans them. If
+// two processes make the tables at once, one fails; at its next attempt it finds them.
 func migrateAgain(ctx context.Context, driver riverdriver.Driver[*sql.Tx]) error {
 	end := time.Now().Add(waitTime)
 	var err error
@@ -157,16 +159,18 @@ func migrate[T any](ctx context.Context, driver riverdriver.Driver[T], schema st
 	return err
 }
 
-// migrating is the key of the advisory lock under which the tables are made: the first eight bytes, without their sign, of SHA-256 of "jurat jobs".
+// migrating is the key of the advisory lock for making the tables: the first eight bytes of SHA-256 of "jurat jobs",
+// without the sign bit.
 const migrating = 0x6ff620eb512d5c91
 
-// leastConns is for how many connections a pool must have room: whoever makes the tables has one while River uses others.
+// leastConns is the least size of a pool: the process that makes the tables holds one connection while River uses
+// others.
 const leastConns = 4
 
-// Postgres makes or finds the tables in a schema of a database that many processes share. The pool stays the caller's.
+// Postgres makes or finds the tables in a schema of a database that many processes share. The caller closes the pool.
 func Postgres(ctx context.Context, pool *pgxpool.Pool, schema string) (*Database, error) {
 	if most := pool.Config().MaxConns; most < leastConns {
-		return nil, fmt.Errorf("opening the jobs: %d connections to the database at most, and trials need %d: pool_max_conns in its URL says how many", most, leastConns)
+		return nil, fmt.Errorf("opening the jobs: the pool has at most %d connections, but trials need %d: set pool_max_conns in the database's URL", most, leastConns)
 	}
 	plain := riverpgxv5.New(pool)
 	if err := preparePostgres(ctx, pool, plain, schema); err != nil {
@@ -194,9 +198,10 @@ func (l listener) GetListener(p *riverdriver.GetListenenerParams) riverdriver.Li
 	return l.listens.GetListener(p)
 }
 
-// listening is a pool for one connection that leads where those of another one lead. River leaves off listening whenever it has something
-// to say on that connection, at its end above all. Where the pool's connections would ask the server to stop, which does nothing at that
-// moment and hears of it late or in the middle of what is said next, this one just stops: River waits for it only so long, and for ever after that.
+// listening returns a pool with one connection to the same database. River interrupts its listening whenever it has
+// to send something on that connection. The main pool's connections would then send the server a cancel request,
+// which may arrive late and cancel the next statement. This connection only stops reading. Otherwise River can hang
+// when it stops.
 func listening(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
 	config := pool.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = 1, 0, 0
@@ -206,7 +211,7 @@ func listening(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// preparePostgres makes the tables while nobody else does.
+// preparePostgres makes the tables, while it holds a lock against other processes.
 func preparePostgres(ctx context.Context, pool *pgxpool.Pool, driver *riverpgxv5.Driver, schema string) (err error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -224,7 +229,7 @@ func preparePostgres(ctx context.Context, pool *pgxpool.Pool, driver *riverpgxv5
 	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, schema).Scan(&there); err != nil {
 		return err
 	}
-	if !there { // otherwise whoever made it need not let others make schemas
+	if !there { // if it exists, this role may lack the right to make schemas
 		if _, err := conn.Exec(ctx, `CREATE SCHEMA `+schema); err != nil {
 			return err
 		}

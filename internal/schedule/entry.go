@@ -124,7 +124,7 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job Job, has bool) (
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
 	case !has || job.State == Done:
-		e.State, e.Reason = api.BrokenOff, "whoever conducted it has stopped"
+		e.State, e.Reason = api.BrokenOff, "the process that conducted it has stopped"
 	case job.State == Running:
 		e.State, e.Elsewhere = api.UnderWay, !job.Here
 	case job.State == Waiting:

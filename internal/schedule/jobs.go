@@ -17,50 +17,54 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// ErrRunning says that a job is being worked, here or elsewhere.
+// ErrRunning means that this or another process is working on the job.
 var ErrRunning = errors.New("the job is being worked at this moment")
 
-// ErrNoSpace says that there is no room for more jobs: nothing was changed.
+// ErrNoSpace means that there is no room for more jobs. Nothing was changed.
 var ErrNoSpace = errors.New("no space left for the jobs")
 
-// ErrBusy says that the jobs could not be reached in time, because another process holds their file: nothing was changed.
+// ErrBusy means that the jobs could not be read or written in time, because another process holds their file. Nothing
+// was changed.
 var ErrBusy = errors.New("another process holds the file of jobs")
 
-// Later is for QueueConfig.Work to return where a job is to be worked at another time, or by somebody else: it is no failure, and no attempt.
+// Later is an error for QueueConfig.Work: the job is tried again after a pause, perhaps by another process. It does
+// not count as a failure or an attempt.
 func Later(in time.Duration) error { return river.JobSnooze(in) }
 
-// Permanent is for QueueConfig.Work to return where a job has failed so that to try again would be of no use.
+// Permanent is an error for QueueConfig.Work: the job has failed and is not tried again.
 func Permanent(err error) error { return river.JobCancel(err) }
 
 // QueueConfig is what a Queue works with.
 type QueueConfig struct {
 	Database *Database // required
 
-	// Work works the job of a trial. nil is success, Later and Permanent are what they say, and with any other error the job is tried
-	// again. It is not called for two jobs of one trial at a time in this process, but others may have one that this process has, too.
+	// Work works on the job of a trial. nil means success, Later and Permanent mean what they say, and after any
+	// other error the job is tried again. Within this process it is never called twice at a time for one trial.
+	// Another process may work on the same job.
 	Work func(ctx context.Context, trial string) error
-	// Claimed says whether anybody acts in a trial: then its job is not taken over, however long it is worked. nil: nobody does.
+	// Claimed reports whether a process has the claim on a trial. Its job is then not taken over, however long it
+	// runs. nil: no process has.
 	Claimed func(ctx context.Context, trial string) (bool, error)
 
-	Parallel int           // how many jobs are worked here at a time; 0: 4
+	Parallel int           // how many jobs this process works on at a time; 0: 4
 	Attempts int           // how often a job is tried; 0: 6
-	Backoff  time.Duration // after the first failure; four times as long after each further one; 0: 10 s
-	Lease    time.Duration // how long nobody may act in a trial whose job is worked before others take the job over; 0: 10 s
-	Rescue   time.Duration // after which River itself offers a job again that is worked, whoever acts in its trial; 0: an hour
+	Backoff  time.Duration // pause after the first failure; each further one is four times as long; 0: 10 s
+	Lease    time.Duration // how long a running job's trial may be without a claim before others take the job over; 0: 10 s
+	Rescue   time.Duration // time after which River itself offers a running job again, even if its trial is claimed; 0: an hour
 
-	Log *slog.Logger // nil: nobody reads it
+	Log *slog.Logger // nil: no logging
 }
 
 const (
 	queue         = river.QueueDefault
-	pollInterval  = time.Second           // how often a process looks for jobs of which nobody has told it
-	fetchPause    = 20 * time.Millisecond // between two looks, at least
-	startLease    = time.Second           // the lease that is enough for whoever starts: he may be the one who has died
-	kept          = time.Hour             // how long jobs are kept that are done
-	keptFailed    = 90 * 24 * time.Hour   // and those that have failed: why they have stands nowhere else
-	farewell      = 20 * time.Second      // how long River may take to end
+	pollInterval  = time.Second           // how often a process looks for jobs without a notification
+	fetchPause    = 20 * time.Millisecond // least time between two looks
+	startLease    = time.Second           // the lease at Start: the process that died may be this one's predecessor
+	kept          = time.Hour             // how long completed jobs are kept
+	keptFailed    = 90 * 24 * time.Hour   // and failed ones: their errors are stored nowhere else
+	farewell      = 20 * time.Second      // how long River may take to stop
 	farewellTicks = 40
-	atOnce        = 10_000 // jobs that are listed at a time
+	atOnce        = 10_000 // jobs in one list
 )
 
 func (c QueueConfig) complete() QueueConfig {
@@ -78,27 +82,27 @@ func (c QueueConfig) complete() QueueConfig {
 	return c
 }
 
-// A Queue has the jobs of one log. It is safe for concurrent use.
+// A Queue contains the jobs of one log. It is safe for concurrent use.
 type Queue struct {
 	config QueueConfig
 	db     *Database
-	id     string // of this process, in jobs that it works
+	id     string // of this process, in its running jobs
 	client client
 
-	starting sync.RWMutex // while it is held for writing nobody adds a job: on SQLite, River wakes who is only beginning to look for jobs
+	starting sync.RWMutex // held for reading while jobs are added, for writing by Start: on SQLite, River notifies listeners that are still starting
 
-	mu   sync.Mutex // held while what follows is read or written
+	mu   sync.Mutex // guards the members below
 	here map[string]bool
 }
 
-// job is what River calls the arguments of a job.
+// job is the arguments of a job, in River's terms.
 type job struct {
 	Trial string `json:"trial"`
 }
 
 func (job) Kind() string { return "trial" }
 
-// NewQueue makes a Queue. Nothing is worked before Start.
+// NewQueue makes a Queue. It works on no job before Start.
 func NewQueue(c QueueConfig) (*Queue, error) {
 	q := &Queue{config: c.complete(), db: c.Database, id: rand.Text(), here: map[string]bool{}}
 	workers := river.NewWorkers()
@@ -117,20 +121,20 @@ func NewQueue(c QueueConfig) (*Queue, error) {
 	return q, nil
 }
 
-// grave passes on what somebody should do something about: River tells much of its own life.
+// grave passes on errors only: River logs much else.
 type grave struct{ slog.Handler }
 
 func (h grave) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelError && h.Handler.Enabled(ctx, level)
 }
 
-// worker is what River calls for a job.
+// worker is called by River for each job.
 type worker struct {
 	river.WorkerDefaults[job]
 	q *Queue
 }
 
-// Timeout implements river.Worker: a trial takes as long as it takes.
+// Timeout implements river.Worker. A trial has no time limit here.
 func (w *worker) Timeout(*river.Job[job]) time.Duration { return -1 }
 
 // NextRetry implements river.Worker.
@@ -145,7 +149,7 @@ func (w *worker) NextRetry(j *river.Job[job]) time.Time {
 // Work implements river.Worker.
 func (w *worker) Work(ctx context.Context, j *river.Job[job]) error {
 	if !w.q.enter(j.Args.Trial) {
-		return Later(w.q.config.Lease) // River has given out again what is still worked here
+		return Later(w.q.config.Lease) // River has offered a job again that still runs here
 	}
 	defer w.q.leave(j.Args.Trial)
 	return w.q.config.Work(ctx, j.Args.Trial)
@@ -173,7 +177,8 @@ func (q *Queue) isHere(trial string) bool {
 	return q.here[trial]
 }
 
-// Start takes over the jobs that nobody works, without waiting for the lease, and works jobs until Stop. A context that ends later stops nothing.
+// Start takes over abandoned jobs, without waiting for the whole lease, and works on jobs until Stop. The end of the
+// context does not stop it.
 func (q *Queue) Start(ctx context.Context) error {
 	if err := q.takeOver(ctx, min(q.config.Lease, startLease)); err != nil {
 		return fmt.Errorf("starting to work jobs: %w", err)
@@ -186,14 +191,14 @@ func (q *Queue) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes no further job, and waits until those that are worked here are done. River itself may take so long after that, and no longer:
-// a part of it that was too slow to hear from another can wait for it for ever.
+// Stop takes no further jobs, and waits until the running ones are done. After that River may take the time farewell
+// to stop. Then Stop returns an error: River can hang if one of its parts misses a message of another.
 func (q *Queue) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- q.client.Stop(ctx) }()
 	tick := time.NewTicker(farewell / farewellTicks)
 	defer tick.Stop()
-	for idle := 0; idle < farewellTicks; { // ticks, of which there are none while the machine stands still
+	for idle := 0; idle < farewellTicks; { // the ticks pause while the machine is stopped
 		select {
 		case err := <-stopped:
 			return err
@@ -203,7 +208,7 @@ func (q *Queue) Stop(ctx context.Context) error {
 			idle = 0
 		}
 	}
-	return fmt.Errorf("stopping to work jobs: all of them are done, and River has not ended %v later", farewell)
+	return fmt.Errorf("stopping the work on jobs: all jobs are done, but River has not stopped %v later", farewell)
 }
 
 func (q *Queue) works() bool {
@@ -212,11 +217,11 @@ func (q *Queue) works() bool {
 	return len(q.here) > 0
 }
 
-// once is how River knows that a trial has a job already: whatever state that is in.
+// once makes River refuse a second job for a trial, whatever the state of the first one.
 var once = river.UniqueOpts{ByArgs: true, ByState: rivertype.JobStates()}
 
-// Add makes jobs for the trials that have none, in this order. A job that failed, or was done, though its trial is not over, is tried
-// again, unless it is about to be anyway.
+// Add makes jobs for the trials that have none, in this order. If a trial's job failed or was completed, although the
+// trial is not over, the job is tried again.
 func (q *Queue) Add(ctx context.Context, trials ...string) error {
 	for part := range slices.Chunk(trials, 1000) {
 		var params []river.InsertManyParams
@@ -239,12 +244,13 @@ func (q *Queue) Add(ctx context.Context, trials ...string) error {
 	return nil
 }
 
-// Again has a trial's job worked as soon as there is room, as if it had never been tried; or returns ErrRunning.
+// Again makes a trial's job run as soon as there is room, as if it had never been tried. It returns ErrRunning,
+// wrapped, if the job runs now.
 func (q *Queue) Again(ctx context.Context, trial string) error {
 	if err := q.Drop(ctx, trial); err != nil {
 		return err
 	}
-	// A crash here leaves a trial without a job, which whoever looks next makes.
+	// A crash here leaves a trial without a job. The next Add makes it.
 	if _, err := q.insert(ctx, []river.InsertManyParams{{Args: job{trial}, InsertOpts: &river.InsertOpts{UniqueOpts: once}}}); err != nil {
 		return fmt.Errorf("adding a job: %w", err)
 	}
@@ -260,7 +266,7 @@ func (q *Queue) insert(ctx context.Context, params []river.InsertManyParams) ([]
 	return inserted, translate(err)
 }
 
-// Drop takes away a trial's job, where it has one, or returns ErrRunning.
+// Drop deletes a trial's job, if it has one. It returns ErrRunning, wrapped, if the job runs now.
 func (q *Queue) Drop(ctx context.Context, trial string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -280,28 +286,28 @@ func (q *Queue) Drop(ctx context.Context, trial string) error {
 	return nil
 }
 
-// A State is where a job is.
+// A State is the state of a job.
 type State string
 
 const (
 	Waiting State = "waiting" // for room
-	Running State = "running" // somebody works it, or has died over it
-	Retried State = "retried" // it failed, and is tried again
+	Running State = "running" // a process works on it, or died while it did
+	Retried State = "retried" // it failed, and will be tried again
 	Failed  State = "failed"  // for good
 	Done    State = "done"
 )
 
-// A Job is what is known of a trial's job.
+// A Job is the state of a trial's job.
 type Job struct {
 	State  State
-	Here   bool      // of one that is running: this process works it
-	Reason string    // of one that failed: why
-	Next   time.Time // of one that is retried: when
+	Here   bool      // if running: this process works on it
+	Reason string    // if failed or retried: the last error
+	Next   time.Time // if retried: when
 
 	id int64
 }
 
-// Find returns the jobs of trials, as far as they have any.
+// Find returns the jobs of those trials that have one.
 func (q *Queue) Find(ctx context.Context, trials ...string) (map[string]Job, error) {
 	found := map[string]Job{}
 	for part := range slices.Chunk(trials, 500) {
@@ -337,7 +343,7 @@ func (q *Queue) read(row *rivertype.JobRow, trial string) Job {
 		if j.State = Waiting; len(row.Errors) == 0 || !row.ScheduledAt.After(time.Now()) {
 			return j
 		}
-		j.State, j.Next = Retried, row.ScheduledAt // River lets what is to be tried again soon wait with the others
+		j.State, j.Next = Retried, row.ScheduledAt // River lists jobs that are retried soon among the waiting ones
 	}
 	if n := len(row.Errors); n > 0 {
 		j.Reason = row.Errors[n-1].Error
@@ -345,7 +351,7 @@ func (q *Queue) read(row *rivertype.JobRow, trial string) Job {
 	return j
 }
 
-// of chooses the jobs of trials.
+// of selects the jobs of trials.
 func (q *Queue) of(trials ...string) *river.JobListParams {
 	names, args := "", river.NamedArgs{}
 	for i, trial := range trials {
@@ -369,7 +375,7 @@ func (q *Queue) list(ctx context.Context, what *river.JobListParams) ([]*riverty
 	return found.Jobs, nil
 }
 
-// Ahead says how many jobs are to be worked before one that is waiting.
+// Ahead returns how many jobs come before one that is waiting.
 func (q *Queue) Ahead(ctx context.Context, j Job) (int, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -385,7 +391,7 @@ func (q *Queue) Ahead(ctx context.Context, j Job) (int, error) {
 	return int(n), nil
 }
 
-// Waiting says how many jobs wait for room, in all processes together.
+// Waiting returns how many jobs wait for room, in all processes together.
 func (q *Queue) Waiting(ctx context.Context) (int, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()

@@ -11,12 +11,13 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// TakeOver offers again what nobody works any more: jobs that were begun longer than the lease ago, in whose trials nobody acts. River's own
-// rescuer knows nothing but how long ago a job was begun, so it would have to wait longer than the longest trial takes.
+// TakeOver offers abandoned jobs again: they were begun longer than the lease ago, and no process holds the claim on
+// their trial. River's own rescuer knows only when a job was begun, so it would have to wait longer than the longest
+// trial takes.
 //
-// A job that nobody has made here, or that was changed, keeps no other from being taken over.
+// A job that is malformed does not prevent others from being taken over.
 //
-// It may err. Whoever then works a job that somebody else has, finds the trial claimed, or over.
+// TakeOver can be wrong. A process that then works a job of another one finds the trial claimed, or over.
 func (q *Queue) TakeOver(ctx context.Context) error { return q.takeOver(ctx, q.config.Lease) }
 
 func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
@@ -28,7 +29,7 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 	for _, row := range running {
 		j, abandoned, err := q.abandoned(ctx, row, after)
 		if err != nil {
-			q.config.Log.Error("nobody knows whether a job is worked", "job", row.ID, "error", err)
+			q.config.Log.Error("reading the state of a job failed", "job", row.ID, "error", err)
 		}
 		if !abandoned {
 			continue
@@ -36,7 +37,7 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 		if err := offer(params, row); err != nil {
 			return err
 		}
-		q.config.Log.Warn("whoever conducted a trial has stopped; it goes on elsewhere", "trial", j.Trial, "attempt", row.Attempt)
+		q.config.Log.Warn("the process that conducted a trial has stopped; the trial continues elsewhere", "trial", j.Trial, "attempt", row.Attempt)
 	}
 	if len(params.ID) == 0 {
 		return nil
@@ -47,8 +48,8 @@ func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
 	return nil
 }
 
-// abandoned reports whether nobody works a job that somebody has begun. One that was begun in the future was begun by another clock, or
-// before this one was set back, and says nothing of how long ago that was.
+// abandoned reports whether a job was begun that no process works. A start time far in the future comes from another
+// clock, or from before this one was set back. It counts like one far in the past.
 func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time.Duration) (j job, is bool, err error) {
 	if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
 		return j, false, err
@@ -60,10 +61,11 @@ func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time
 	return j, err == nil && !claimed, err
 }
 
-// offer has a job worked again, in its old place, unless it has been the end of too many processes.
+// offer makes a job available again, at its old place in the queue. A job that has used all its attempts fails
+// instead.
 func offer(params *riverdriver.JobRescueManyParams, row *rivertype.JobRow) error {
 	now := time.Now().UTC()
-	doc, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: "whoever conducted it has stopped"})
+	doc, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: "the process that conducted it has stopped"})
 	if err != nil {
 		return err
 	}
