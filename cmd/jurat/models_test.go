@@ -589,7 +589,7 @@ func TestResumeOfModels(t *testing.T) {
 	stopped(t, "Discussion", args...)
 	s.extra[0] = ", temperature: 0.5"
 	_, said = ran(t, exitCannot, data, "trial", "--resume", "last", "--config", s.config())
-	has(t, said, "seats[0].parameters.temperature was missing, and is 0.5 now")
+	has(t, said, "seats[0].parameters.temperature was missing, and is now 0.5")
 }
 
 // TestInventedQuotationsAreMarked: a quotation that does not stand in the evidence is not shown like one that does, and a change of

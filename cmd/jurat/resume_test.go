@@ -77,7 +77,7 @@ func TestResumeCommand(t *testing.T) {
 	has(t, out, `"id": "`+id+`"`, `"underWay": false`)
 
 	_, said = ran(t, 2, data, "trial", "--resume", id, "--rounds", "3")
-	has(t, said, "opened with other settings", "maxRounds was 2, and is 3 now", "hint")
+	has(t, said, "opened with other settings", "maxRounds was 2, and is now 3", "hint")
 	_, said = ran(t, 2, data, "trial", "--resume", "last", "--rounds", "2", "../../examples/kitchen-return")
 	has(t, said, "is about other evidence")
 	_, said = ran(t, 2, data, "trial", "--resume", "trial-0", "--rounds", "2")

@@ -114,8 +114,7 @@ func (c *trustEUCmd) check(io stdio) error {
 	if differences := derived.Check(file); len(differences) > 0 {
 		return listsDiffer(io, c.Check, differences)
 	}
-	_, err = fmt.Fprintf(io.out, "%s: the lists say the same\n", c.Check)
-	return err
+	return io.line("%s: the lists say the same", c.Check)
 }
 
 func listsDiffer(io stdio, file string, differences []string) error {

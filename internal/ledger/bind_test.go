@@ -83,7 +83,7 @@ func TestBind(t *testing.T) {
 			draft, bound, err := l.Bind(t.Context(), must(evidence.NewDraft(p)))
 			var refused *evidence.FieldError
 			if tt.refusal != "" {
-				if !errors.As(err, &refused) || refused.Field != tt.refusal || !strings.Contains(err.Error(), "record "+map[string]string{"saw": id, "chain_id": "outside it"}[tt.refusal]) {
+				if !errors.As(err, &refused) || refused.Field != tt.refusal || !strings.Contains(err.Error(), map[string]string{"saw": "record " + id, "chain_id": "outside it"}[tt.refusal]) {
 					t.Errorf("%v; want field %s refused", err, tt.refusal)
 				}
 				return

@@ -370,7 +370,7 @@ func TestEncoding(t *testing.T) {
 	defer exec(t, url, `DROP DATABASE latin WITH (FORCE)`)
 	u := must(t, url)
 	u.Path = "/latin"
-	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "UTF8 is needed") {
+	if _, err := Create(t.Context(), connect(t, u.String())); err == nil || !strings.Contains(err.Error(), "jurat needs UTF8") {
 		t.Errorf("error %v", err)
 	}
 }

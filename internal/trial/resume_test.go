@@ -137,11 +137,11 @@ func TestResumeIsRefused(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 3)
 	for field, change := range map[string]func(*jury.Settings){
-		"maxRounds was 2, and is 1 now":                     func(s *jury.Settings) { s.MaxRounds = 1 },
-		`seats[1].model was "scripted", and is "other" now`: func(s *jury.Settings) { s.Seats[1].Model = "other" },
+		"maxRounds was 2, and is now 1":                     func(s *jury.Settings) { s.MaxRounds = 1 },
+		`seats[1].model was "scripted", and is now "other"`: func(s *jury.Settings) { s.Seats[1].Model = "other" },
 		"seats[0].template was":                             func(s *jury.Settings) { s.Seats[0].Template = evidence.DigestOf([]byte("another prompt")) },
-		"costCeiling was missing, and is 5 now":             func(s *jury.Settings) { s.CostCeiling = 5 },
-		`judge.parameters.seed was missing, and is 7 now`:   func(s *jury.Settings) { s.Judge.Parameters = []byte(`{"seed":7}`) },
+		"costCeiling was missing, and is now 5":             func(s *jury.Settings) { s.CostCeiling = 5 },
+		`judge.parameters.seed was missing, and is now 7`:   func(s *jury.Settings) { s.Judge.Parameters = []byte(`{"seed":7}`) },
 	} {
 		config := scripted(h, jury.FinalJudge)
 		change(&config.Settings)

@@ -579,7 +579,7 @@ var englishPortal = Portal{
 	Also:         "The same holds for {count} more.",
 	Others:       "What else was found",
 	NotShown:     "What none of this proves",
-	Mended:       "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of strings and numbers are others. It was read as the JSON that it is, in its canonical form, over which all digests and signatures are.",
+	Mended:       "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of strings and numbers differ. It was read as JSON, in its canonical form. All digests and signatures are over that form.",
 	Statement:    "What happened, in words",
 	Copy:         "Copy",
 	Copied:       "Copied",

@@ -24,7 +24,7 @@ var broken = []struct {
 	{"a member too few", "rationale: missing", func(o object) any { return without(o, "rationale") }},
 	{"null", "confidence: null", func(o object) any { return with(o, "confidence", nil) }},
 	{"another kind", "confidence: a value of another kind", func(o object) any { return with(o, "confidence", "high") }},
-	{"a position that there is not", `position: "pass" is none of`, func(o object) any { return with(o, "position", "pass") }},
+	{"a position that there is not", `position: "pass" must be one of`, func(o object) any { return with(o, "position", "pass") }},
 	{"confidence in percent", "confidence: 80", func(o object) any { return with(o, "confidence", 80) }},
 	{"negative confidence", "confidence: -0.1", func(o object) any { return with(o, "confidence", -0.1) }},
 	{"a wrong sum", "totalScore: 81, and the axis scores sum to 80", func(o object) any { return with(o, "totalScore", 81) }},
