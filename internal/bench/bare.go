@@ -20,14 +20,14 @@ import (
 	"jurat/timestamp"
 )
 
-// bare is what no ledger can do without, each thing alone.
+// bare holds the basic operations that every record needs, each measured alone.
 type bare struct {
 	signer    evidence.Signer
 	stamping  *ecdsa.PrivateKey
 	authority *timestamp.Authority
 	root      *x509.Certificate
 	draft     *evidence.Draft
-	document  []byte // a payload, as it is signed
+	document  []byte // a payload in its signed form
 	file      *os.File
 	page      []byte
 	database  *sql.DB
@@ -60,7 +60,7 @@ func newBare(ctx context.Context, h *house, dir string) (b *bare, err error) {
 	if b.file, err = os.Create(filepath.Join(dir, "page")); err != nil {
 		return nil, err
 	}
-	// The same settings as the ledger has, and one table with one column.
+	// The database has the ledger's settings, and one table with one data column.
 	b.database, err = sql.Open("sqlite", filepath.Join(dir, "bare.db")+"?_pragma=page_size(8192)&_journal_mode=WAL&_synchronous=FULL")
 	if err == nil {
 		b.database.SetMaxOpenConns(1)
@@ -85,7 +85,7 @@ func (b *bare) close() error {
 	return errors.Join(errs...)
 }
 
-// record seals, without stamp and log.
+// record makes a signed record, without a time stamp and a log.
 func (b *bare) record() (*evidence.Record, error) {
 	id, err := evidence.NewRecordID(time.Now(), rand.Reader)
 	if err != nil {
@@ -94,39 +94,39 @@ func (b *bare) record() (*evidence.Record, error) {
 	return b.draft.Seal(evidence.Sealing{Signers: []evidence.Signer{b.signer}, Time: time.Now(), RecordID: id})
 }
 
-// sign is one signature as records have it.
+// sign makes one signature over a payload.
 func (b *bare) sign(context.Context) error {
 	_, err := b.signer.Sign(b.document)
 	return err
 }
 
-// signToken is the signature in a token, with nothing around it.
+// signToken makes only the signature of a token.
 func (b *bare) signToken(context.Context) error {
 	digest := sha256.Sum256(b.page[:64])
 	_, err := b.stamping.Sign(rand.Reader, digest[:], crypto.SHA256)
 	return err
 }
 
-// twoSignatures are what no record with a token of its own can do without.
+// twoSignatures makes the two signatures of a record that has a token of its own.
 func (b *bare) twoSignatures(ctx context.Context) error {
 	return errors.Join(b.sign(ctx), b.signToken(ctx))
 }
 
-// canonical brings a payload into canonical form and hashes it.
+// canonical converts a payload to canonical form.
 func (b *bare) canonical(context.Context) error {
 	form, err := evidence.Canonical(b.document)
 	if err == nil && len(form) != len(b.document) {
-		err = errors.New("the canonical form of a payload is another")
+		err = errors.New("the canonical form of a canonical payload differs")
 	}
 	return err
 }
 
-// signed is a canonical form and one signature: what no record in a batch of tokens can do without.
+// signed makes a canonical form and one signature: the least that a record in a batch of tokens needs.
 func (b *bare) signed(ctx context.Context) error {
 	return errors.Join(b.canonical(ctx), b.sign(ctx))
 }
 
-// token issues a time stamp, certificate and all.
+// token issues a time stamp that includes the certificate.
 func (b *bare) token(context.Context) error {
 	_, err := b.stamp(sha256.Sum256(b.document))
 	return err
@@ -136,7 +136,7 @@ func (b *bare) stamp(imprint [32]byte) ([]byte, error) {
 	return b.authority.Issue(&timestamp.Request{Imprint: imprint, CertReq: true})
 }
 
-// sealed is a record with its token, and no log.
+// sealed makes a record with its token, without a log.
 func (b *bare) sealed(context.Context) error {
 	record, err := b.record()
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *bare) fsync(context.Context) error {
 	return b.file.Sync()
 }
 
-// commit is one durable transaction of the database with one row of a payload's size.
+// commit commits one row of a payload's size to the database, durably.
 func (b *bare) commit(ctx context.Context) error {
 	if _, err := b.insert.ExecContext(ctx, b.document); err != nil {
 		return fmt.Errorf("committing a row: %w", err)

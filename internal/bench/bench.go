@@ -1,9 +1,8 @@
-// Package bench measures what this program does, in turn with what it cannot do without, in the same run: signatures, time stamps, a
-// synced page, a commit of the database, the slowest juror. A figure belongs to the machine and to the moment; its ratio to such a
-// limit travels, since what disturbs the machine disturbs both.
+// Package bench measures this program, and in the same run, alternating with it, the basic operations that it needs: signatures, time
+// stamps, a synced page, a database commit, the slowest juror. A figure belongs to one machine at one moment. Its ratio to such a limit can
+// be compared, since a disturbance of the machine affects both.
 //
-// Everything happens in a temporary installation on the disk of a folder that the caller names, and nothing of it is left. No log
-// that is in use is touched.
+// A benchmark makes a temporary installation in a folder that the caller names, and removes it. It never touches a log that is in use.
 package bench
 
 import (
@@ -20,19 +19,19 @@ import (
 	"jurat/internal/installation"
 )
 
-// Config says what is measured, and how.
+// Config says what to measure, and how.
 type Config struct {
-	Dir       string             // where the temporary installation is made; "": the system's folder for temporary files
-	Callers   int                // how many seal, or hold trials, at the same time; 0: 256, and of trials 8
-	Time      time.Duration      // about how long to measure; 0: 10 s
-	Payload   int                // bytes of a payload, about; 0: 2048
-	Algorithm evidence.Algorithm // of records' signatures; "": ES256
+	Dir       string             // the folder in which the temporary installation is made; "": the system's folder for temporary files
+	Callers   int                // how many callers seal, or hold trials, at the same time; 0: 256, and 8 for trials
+	Time      time.Duration      // the approximate duration; 0: 10 s
+	Payload   int                // the approximate size of a payload in bytes; 0: 2048
+	Algorithm evidence.Algorithm // the algorithm of the records' signatures; "": ES256
 	Batch     bool               // one token for the records of a transaction, see installation.Config
-	Records   int                // how large the large log of Ledger is, and how many records Verify verifies; 0: 100,000, and 5,000
-	Watchers  int                // connections of Watch; 0: 1,000
-	Delay     time.Duration      // how long the slowest juror of Trial and Watch takes for an answer; 0: 200 ms
+	Records   int                // the size of Ledger's large log, and how many records Verify verifies; 0: 100,000, and 5,000
+	Watchers  int                // the number of connections in Watch; 0: 1,000
+	Delay     time.Duration      // how long the slowest juror of Trial and Watch takes to answer; 0: 200 ms
 
-	Progress func(what string, done, total int64) // nil: nobody is told
+	Progress func(what string, done, total int64) // called during the run; nil: progress is not reported
 }
 
 func (c Config) complete() Config {
@@ -64,11 +63,11 @@ func (c Config) complete() Config {
 func (c Config) check() error {
 	for name, n := range map[string]int{"callers": c.Callers, "payload": c.Payload, "records": c.Records, "watchers": c.Watchers} {
 		if n < 0 {
-			return fmt.Errorf("%s: %d is less than none", name, n)
+			return fmt.Errorf("%s: %d is negative", name, n)
 		}
 	}
 	if c.Time < 0 || c.Delay < 0 {
-		return errors.New("a time is less than none")
+		return errors.New("a time is negative")
 	}
 	if c.Payload > 0 && c.Payload < minPayload {
 		return fmt.Errorf("payload: a payload has at least %d bytes", minPayload)
@@ -76,7 +75,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// A Report is what a benchmark has found.
+// A Report is the result of a benchmark.
 type Report struct {
 	Benchmark string   `json:"benchmark"`
 	Machine   Machine  `json:"machine"`
@@ -84,7 +83,7 @@ type Report struct {
 	Figures   []Figure `json:"figures"`
 }
 
-// Settings are what the figures were measured with, as far as it plays a part.
+// Settings are the settings that influenced the figures.
 type Settings struct {
 	Callers      int                `json:"callers,omitzero"`
 	PayloadBytes int                `json:"payload_bytes,omitzero"`
@@ -92,25 +91,25 @@ type Settings struct {
 	BatchTokens  bool               `json:"batch_tokens,omitzero"`
 	Records      int                `json:"records,omitzero"`
 	Watchers     int                `json:"watchers,omitzero"`
-	Seconds      float64            `json:"seconds"` // that the whole took
+	Seconds      float64            `json:"seconds"` // the duration of the whole benchmark
 }
 
-// A Figure is a value beside its limit.
+// A Figure is a measured value with its limit.
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	Limit *Limit  `json:"limit,omitzero"` // nil: it is itself a limit, or has none
-	Ratio float64 `json:"ratio,omitzero"` // the value as a multiple of the limit; 0: there is no limit
+	Limit *Limit  `json:"limit,omitzero"` // nil: the figure is itself a limit, or has none
+	Ratio float64 `json:"ratio,omitzero"` // the value divided by the limit; 0: there is no limit
 }
 
-// A Limit is what bounds a figure, measured in the same run and in turn with it.
+// A Limit is what bounds a figure. It is measured in the same run, alternating with the figure.
 type Limit struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 }
 
-// figure adds a figure, and one with a limit has a ratio.
+// figure adds a figure, and its ratio if it has a limit.
 func (r *Report) figure(name, unit string, value float64, limit *Limit) {
 	f := Figure{Name: name, Unit: unit, Value: value, Limit: limit}
 	if limit != nil && limit.Value > 0 {
@@ -119,7 +118,7 @@ func (r *Report) figure(name, unit string, value float64, limit *Limit) {
 	r.Figures = append(r.Figures, f)
 }
 
-// Of returns the figure whose name begins so, or nil.
+// Of returns the figure whose name has this prefix, or nil.
 func (r *Report) Of(name string) *Figure {
 	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return strings.HasPrefix(f.Name, name) })
 	if i < 0 {
@@ -128,10 +127,10 @@ func (r *Report) Of(name string) *Figure {
 	return &r.Figures[i]
 }
 
-// A Benchmark measures something.
+// A Benchmark runs one benchmark. It returns an error if the configuration is not valid, or if the context ends.
 type Benchmark func(ctx context.Context, c Config) (*Report, error)
 
-// run gives a benchmark a folder of its own, and says what machine it ran on.
+// run makes a folder for a benchmark, runs it, and reports the machine.
 func run(c Config, name string, do func(c Config, dir string, r *Report) error) (r *Report, err error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("bench %s: %w", name, err)
@@ -152,7 +151,7 @@ func run(c Config, name string, do func(c Config, dir string, r *Report) error) 
 	return r, nil
 }
 
-// A house is a temporary installation, as users have it: on disk, durable, with its own authority.
+// A house is a temporary installation like that of a user: on disk, durable, with its own authority.
 type house struct {
 	*installation.Installation
 	config  installation.Config
@@ -183,11 +182,11 @@ const (
 	agent = "agent-7"
 	frame = `{"agent_id":"` + agent + `","request_id":"req-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",` +
 		`"parameters":{"temperature":0.5},"prompt":"May I send the parcel?","response":%q}`
-	added      = 220 // bytes that sealing adds: record_id, schema, action_type, signers
+	added      = 220 // the bytes that sealing adds: record_id, schema, action_type, signers
 	minPayload = 600
 )
 
-// draftOf makes a draft whose payload has about so many bytes when it is sealed.
+// draftOf returns a draft whose sealed payload has about size bytes.
 func draftOf(size int) (*evidence.Draft, error) {
 	const sentence = "It is 17 km away. "
 	n := max(1, size-added-len(frame))

@@ -87,7 +87,7 @@ func TestRefuses(t *testing.T) {
 		"callers: -1":         func(c *Config) { c.Callers = -1 },
 		"watchers: -2":        func(c *Config) { c.Watchers = -2 },
 		"at least 600 bytes":  func(c *Config) { c.Payload = 10 },
-		"less than none":      func(c *Config) { c.Time = -1 },
+		"is negative":         func(c *Config) { c.Time = -1 },
 		"no such file":        func(c *Config) { c.Dir += "/nowhere" },
 		"is not larger than":  func(c *Config) { c.Records = 1000 },
 		"algorithm \"ROT13\"": func(c *Config) { c.Algorithm = "ROT13" },

@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// processorTime is not known here, and no figure is made of it.
+// processorTime returns 0: it is unknown on this system, so the report has no figure for it.
 func processorTime() time.Duration { return 0 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used of all cores.
+// processorTime returns the time that this process has used on all cores.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

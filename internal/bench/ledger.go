@@ -12,7 +12,7 @@ const (
 	largeLog = 100_000
 )
 
-// Ledger measures what it costs to append to a large log, in turn with appending to one of a thousand records.
+// Ledger measures the cost of appending to a large log, alternating with a log of a thousand records.
 func Ledger(ctx context.Context, c Config) (*Report, error) {
 	return run(c, "ledger", func(c Config, dir string, r *Report) error {
 		if c.Callers == 0 {
@@ -37,7 +37,7 @@ func Ledger(ctx context.Context, c Config) (*Report, error) {
 	})
 }
 
-// grown is an installation whose log has so many records, all of them sealed as any other, opened anew.
+// grown returns an installation whose log has n records, all sealed the usual way. It is closed and opened again.
 func grown(ctx context.Context, c Config, dir, name string, n int) (*house, error) {
 	h, err := furnish(ctx, c, dir, name)
 	if err != nil {
@@ -59,7 +59,7 @@ func grown(ctx context.Context, c Config, dir, name string, n int) (*house, erro
 	return again, nil
 }
 
-// side is what is measured of one of two logs.
+// A side holds the measurements of one of the two logs.
 type side struct {
 	*house
 	many      meter
@@ -80,12 +80,12 @@ func appendInTurn(ctx context.Context, c Config, r *Report, small, large *house)
 		if err := alone(ctx, sides); err != nil {
 			return err
 		}
-		if turn == 0 { // nobody is measured cold
+		if turn == 0 { // the first turn warms up, and does not count
 			for _, s := range sides {
 				*s = side{house: s.house}
 			}
 		}
-		sides[0], sides[1] = sides[1], sides[0] // whoever comes second finds the disk busier
+		sides[0], sides[1] = sides[1], sides[0] // the second log finds the disk busier, so the order alternates
 		c.Progress("appending in turn", int64(time.Since(begin)), int64(c.Time))
 	}
 	a, b := sides[0], sides[1]
@@ -103,7 +103,7 @@ func appendInTurn(ctx context.Context, c Config, r *Report, small, large *house)
 	return r.held(ctx, small, large, name, of)
 }
 
-// turn has many seal for a while.
+// turn lets many callers seal for half a second.
 func (s *side) turn(ctx context.Context, c Config) error {
 	before, _ := allocated()
 	used := processorTime()
@@ -116,7 +116,7 @@ func (s *side) turn(ctx context.Context, c Config) error {
 	return nil
 }
 
-// alone has one caller seal in each log in turn, record by record: a disk is seldom as fast as it was a moment ago.
+// alone lets one caller seal in each log in turn, record by record, because the disk's speed changes from moment to moment.
 func alone(ctx context.Context, sides []*side) error {
 	for begin := time.Now(); time.Since(begin) < 400*time.Millisecond; {
 		for _, s := range sides {
@@ -128,7 +128,7 @@ func alone(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// held measures what an open log holds in memory, by closing one after the other.
+// held measures the memory that an open log holds, by closing and reopening one log after the other.
 func (r *Report) held(ctx context.Context, small, large *house, name, of string) error {
 	measure := func(h *house) (uint64, error) {
 		if err := h.Close(); err != nil {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A Machine is what a benchmark ran on.
+// A Machine describes the machine that a benchmark ran on.
 type Machine struct {
-	CPU        string  `json:"cpu"` // "unknown" where the system does not say
+	CPU        string  `json:"cpu"` // "unknown" if the system does not say
 	Cores      int     `json:"cores"`
-	Threads    int     `json:"threads"` // that may run at the same time: GOMAXPROCS
+	Threads    int     `json:"threads"` // the number of threads that may run at once: GOMAXPROCS
 	Go         string  `json:"go"`
 	OS         string  `json:"os"`
-	Disk       string  `json:"disk"`        // the file system under the temporary installation, and where it is mounted from
-	LoadBefore float64 `json:"load_before"` // average of the last minute; -1: unknown
+	Disk       string  `json:"disk"`        // the file system of the temporary installation, and its device
+	LoadBefore float64 `json:"load_before"` // the load average of the last minute; -1: unknown
 	LoadAfter  float64 `json:"load_after"`
 }
 
@@ -25,7 +25,7 @@ func machineOf(dir string) Machine {
 	return Machine{CPU: cpuModel(), Cores: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0), Go: runtime.Version(), OS: system(), Disk: diskOf(dir), LoadBefore: loadAverage()}
 }
 
-// cpuModel reads Linux's list of processors. Other systems have none.
+// cpuModel reads the processor's name from Linux's list of processors, or returns "unknown".
 func cpuModel() string {
 	list, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -47,7 +47,7 @@ func system() string {
 	return name
 }
 
-// diskOf finds the mount that a folder is on: the one with the longest path above it.
+// diskOf returns the mount that a folder is on: the one with the longest matching path.
 func diskOf(dir string) string {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -66,7 +66,7 @@ func diskOf(dir string) string {
 	return found
 }
 
-// loadAverage is that of the last minute.
+// loadAverage returns the load average of the last minute, or -1 if it is unknown.
 func loadAverage() float64 {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

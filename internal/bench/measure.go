@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A meter counts what many do at once, slice of time by slice of time.
+// A meter counts operations of many concurrent workers, over several slices of time.
 type meter struct {
 	n  int64
 	in time.Duration
@@ -21,7 +21,7 @@ func (m *meter) perSecond() float64 {
 	return float64(m.n) / m.in.Seconds()
 }
 
-// each is how long one took of each of so many who do it at once.
+// each returns the mean time of one operation of one worker.
 func (m *meter) each(workers int) time.Duration {
 	if m.n == 0 {
 		return 0
@@ -29,7 +29,8 @@ func (m *meter) each(workers int) time.Duration {
 	return m.in * time.Duration(workers) / time.Duration(m.n)
 }
 
-// during has so many do something again and again for a while, each at least once. The time counts until the last has finished.
+// during lets workers repeat an operation for a slice of time, each at least once. The time counts until the last worker has finished. It
+// returns the first error.
 func (m *meter) during(ctx context.Context, slice time.Duration, workers int, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -52,7 +53,7 @@ func (m *meter) during(ctx context.Context, slice time.Duration, workers int, do
 	return context.Cause(ctx)
 }
 
-// times has so many do something n times in all.
+// times lets workers perform an operation n times in all. It returns the first error.
 func times(ctx context.Context, n int64, workers int, do func(context.Context) error, told func(done int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -83,7 +84,7 @@ func times(ctx context.Context, n int64, workers int, do func(context.Context) e
 	}
 }
 
-// timings are of one thing that is done again and again, each time alone.
+// timings are the durations of an operation that is repeated alone.
 type timings []time.Duration
 
 func (t *timings) took(do func() error) error {

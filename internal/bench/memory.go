@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// WatchMemory looks at what the Go runtime holds of the system, every 20 milliseconds until it is asked for the most that it has seen.
+// WatchMemory measures every 20 milliseconds how much memory the Go runtime holds. The returned function ends this, and returns the largest
+// value in bytes.
 func WatchMemory() (most func() uint64) {
 	stop, seen := make(chan struct{}), make(chan uint64)
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
@@ -30,7 +31,7 @@ func WatchMemory() (most func() uint64) {
 	}
 }
 
-// allocated is what this process has asked for in all, and live what is left of it after a collection.
+// allocated returns the bytes that this process has allocated in all, and the bytes that are live after a collection.
 func allocated() (all, live uint64) {
 	runtime.GC()
 	var m runtime.MemStats

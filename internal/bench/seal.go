@@ -12,8 +12,8 @@ import (
 	"jurat/evidence"
 )
 
-// Seal measures sealing: many callers at once, and one caller, one record after the other. Each record is signed, stamped by the
-// built-in authority and durable in the log when it counts.
+// Seal measures sealing, with many concurrent callers, and with one caller that seals one record after the other. A record counts when it
+// is signed, stamped by the built-in authority and durable in the log.
 func Seal(ctx context.Context, c Config) (*Report, error) {
 	return run(c, "seal", func(c Config, dir string, r *Report) (err error) {
 		if c.Callers == 0 {
@@ -46,12 +46,12 @@ func Seal(ctx context.Context, c Config) (*Report, error) {
 	})
 }
 
-// sealMany has many callers seal, in turn with the bare parts on all cores.
+// sealMany lets many callers seal, alternating with the basic operations on all cores.
 func sealMany(ctx context.Context, c Config, h *house, b *bare, r *Report) error {
 	cores := runtime.NumCPU()
 	var many, two, one, signature, token, tokenSignature, canonical meter
 	var used time.Duration
-	if err := new(meter).during(ctx, 300*time.Millisecond, c.Callers, h.seal); err != nil { // nobody is measured cold
+	if err := new(meter).during(ctx, 300*time.Millisecond, c.Callers, h.seal); err != nil { // warms up
 		return err
 	}
 	const slice = 100 * time.Millisecond
@@ -89,7 +89,7 @@ func sealMany(ctx context.Context, c Config, h *house, b *bare, r *Report) error
 	return nil
 }
 
-// sealAlone has one caller seal, record by record in turn with what that cannot do without.
+// sealAlone lets one caller seal record by record, alternating with the basic operations.
 func sealAlone(ctx context.Context, c Config, h *house, b *bare, r *Report) error {
 	var fsync, commit, sealed, logged timings
 	end := time.Now().Add(c.Time / 4)
@@ -111,7 +111,7 @@ func sealAlone(ctx context.Context, c Config, h *house, b *bare, r *Report) erro
 	return nil
 }
 
-// onDisk closes the installation, and says what a record takes there.
+// onDisk closes the installation, and reports how many bytes a record takes on disk.
 func (h *house) onDisk(ctx context.Context, r *Report) error {
 	var tokens, signatures, payloads, n int64
 	const sample = 1000

@@ -17,8 +17,7 @@ import (
 	"jurat/jury"
 )
 
-// Trial measures trials in which every juror takes its time for an answer: what is left is what this program adds. Some trials are held
-// at the same time.
+// Trial measures trials whose jurors take a fixed time to answer: the rest is what this program adds. Several trials run at the same time.
 func Trial(ctx context.Context, c Config) (*Report, error) {
 	return run(c, "trial", func(c Config, dir string, r *Report) error {
 		if c.Callers == 0 {
@@ -38,10 +37,10 @@ func trials(ctx context.Context, c Config, h *house, r *Report) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := h.try(ctx, c, on); err != nil { // which makes the keys
+	if _, _, err := h.try(ctx, c, on); err != nil { // the first trial makes the keys
 		return err
 	}
-	var mu sync.Mutex // held while what follows is added to
+	var mu sync.Mutex // held while the sums below are updated
 	var took, ideal time.Duration
 	var alone timings
 	n, acts, begin, used := 0, 0, time.Now(), processorTime()
@@ -73,7 +72,7 @@ func trials(ctx context.Context, c Config, h *house, r *Report) error {
 	return nil
 }
 
-// try holds a trial, and says how long its slowest answers took, one after the other.
+// try holds a trial. It also returns how long its slowest answers took, one after the other.
 func (h *house) try(ctx context.Context, c Config, on *subject.Case) (*trial.Trial, time.Duration, error) {
 	config := deliberating(c.Delay)
 	config.Ledger, config.Keys, config.Claim = h.Ledger, h.Keys, h.Claim
@@ -84,7 +83,7 @@ func (h *house) try(ctx context.Context, c Config, on *subject.Case) (*trial.Tri
 	if t.Result.Degraded {
 		return nil, 0, fmt.Errorf("trial %s is degraded", t.ID)
 	}
-	phases := 0 // and rounds
+	phases := 0 // phases and rounds
 	for _, r := range t.Records {
 		if r.Payload.ActionType == evidence.PhaseOpening {
 			phases++
@@ -101,7 +100,7 @@ func aCase() (*subject.Case, error) {
 	return subject.New(card, conversation)
 }
 
-// deliberating seats three who take this time, half of it, and a quarter, and a judge who takes all of it.
+// deliberating returns a jury of three: one juror takes the full time, one half of it, one a quarter. The judge takes the full time.
 func deliberating(slowest time.Duration) trial.Config {
 	seats := []jury.Seat{seat("juror-slow", "Slowest"), seat("juror-middle", "Slower"), seat("juror-fast", "Slow")}
 	judge := seat("judge", "Judge")
@@ -118,7 +117,7 @@ func seat(id, role string) jury.Seat {
 		Template: evidence.DigestOf([]byte("benchmark"))}
 }
 
-// A thinker takes its time, and always says the same.
+// A thinker is a juror that waits, and always gives the same answer.
 type thinker time.Duration
 
 var said = jury.Origin{Model: "none", ModelVersion: "1"}

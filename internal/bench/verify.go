@@ -19,7 +19,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// Verify measures verification: of records one by one, as a reader verifies them, and of a whole log, as 'jurat log fsck' does.
+// Verify measures verification of single records, as a reader verifies them, and of a whole log, as 'jurat log fsck' does.
 func Verify(ctx context.Context, c Config) (*Report, error) {
 	return run(c, "verify", func(c Config, dir string, r *Report) error {
 		if c.Records == 0 {
@@ -36,7 +36,7 @@ func Verify(ctx context.Context, c Config) (*Report, error) {
 	})
 }
 
-// sample is how many records are verified again and again: what does not fit into memory is for the log's examination.
+// sample is how many records are verified repeatedly. Examining the log measures more than fits into memory.
 const sample = 2000
 
 func verifyHouse(ctx context.Context, c Config, h *house, r *Report) error {
@@ -96,7 +96,7 @@ func newVerifier(records []*evidence.Record, trusted *trust.Trust) (*verifier, e
 	v := &verifier{records: records, options: verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}, roots: timestamp.Options{Memory: timestamp.NewMemory()}}
 	known := trusted.Key(records[0].Payload.Signers[0].KeyID)
 	if known == nil {
-		return nil, errors.New("the trust file does not have the key that signed")
+		return nil, errors.New("the trust file lacks the key that signed the records")
 	}
 	var err error
 	if v.key, err = evidence.ParsePublicKey(known.PublicKey); err != nil {
@@ -114,7 +114,7 @@ func newVerifier(records []*evidence.Record, trusted *trust.Trust) (*verifier, e
 
 func (v *verifier) pick() *evidence.Record { return v.records[int(v.next.Add(1))%len(v.records)] }
 
-// signatures checks the two signatures, with nothing around them but the reading of the token.
+// signatures checks the two signatures of a record. Besides that it only parses the token.
 func (v *verifier) signatures(context.Context) error {
 	r := v.pick()
 	if err := r.CheckSignature(0, v.key); err != nil {
@@ -128,7 +128,7 @@ func (v *verifier) signatures(context.Context) error {
 	return err
 }
 
-// record verifies a record from its bytes on, as every reader does.
+// record verifies a record from its bytes, as a reader does.
 func (v *verifier) record(context.Context) error {
 	r := v.pick()
 	opened, err := evidence.OpenParts(r.Canonical(), r.Signatures, r.Timestamps)
@@ -144,7 +144,7 @@ func (v *verifier) record(context.Context) error {
 	return nil
 }
 
-// examine examines the whole log, in turn with verifying as many records that are in memory.
+// examine examines the whole log, alternating with verifying records in memory.
 func examine(ctx context.Context, c Config, config installation.Config, r *Report) error {
 	h, err := reopen(ctx, config)
 	if err != nil {
@@ -180,7 +180,7 @@ func examine(ctx context.Context, c Config, config installation.Config, r *Repor
 			return err
 		}
 	}
-	r.figure("records/s of a log examined, all cores", "1/s", log.perSecond(), &Limit{"as many records in memory, verified alone, on all cores", bare.perSecond()})
+	r.figure("records/s of a log examined, all cores", "1/s", log.perSecond(), &Limit{"records in memory, verified alone, on all cores", bare.perSecond()})
 	r.figure("memory while examining (most)", "MiB", float64(memory())/(1<<20), nil)
 	info, err := os.Stat(filepath.Join(config.Dir, "jurat.db"))
 	if err == nil {

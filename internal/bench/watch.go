@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Watch measures a trial that many watch over WebSocket, in turn with the same trial that nobody watches. Watchers are on loopback and in
-// this process, and each must get each event, in order.
+// Watch measures a trial with many watchers over WebSocket, alternating with the same trial without watchers. The watchers are in this
+// process and connect over loopback. Each must get every event, in order.
 func Watch(ctx context.Context, c Config) (*Report, error) {
 	return run(c, "watch", func(c Config, dir string, r *Report) error {
 		h, err := furnish(ctx, c, dir, "data")
@@ -29,7 +29,7 @@ func Watch(ctx context.Context, c Config) (*Report, error) {
 }
 
 func watched(ctx context.Context, c Config, h *house, r *Report) error {
-	if _, err := h.watch(ctx, c, 0); err != nil { // which makes the keys
+	if _, err := h.watch(ctx, c, 0); err != nil { // the first trial makes the keys
 		return err
 	}
 	var without, with timings
@@ -46,11 +46,11 @@ func watched(ctx context.Context, c Config, h *house, r *Report) error {
 		c.Progress("trials watched", int64(min(time.Since(begin), c.Time)), int64(c.Time))
 	}
 	r.figure(fmt.Sprintf("time of a trial with %d watchers (median)", c.Watchers), "ms", float64(with.median().Microseconds())/1000,
-		&Limit{"the same that nobody watches", float64(without.median().Microseconds()) / 1000})
+		&Limit{"the same trial without watchers", float64(without.median().Microseconds()) / 1000})
 	return nil
 }
 
-// watch holds a trial before so many watchers, and says how long it took from its first opening to its closing.
+// watch holds a trial before this number of watchers, and returns how long it took from its first opening to its closing.
 func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -112,14 +112,14 @@ func serve(ctx context.Context, d *schedule.Scheduler) (*http.Server, error) {
 		return nil, err
 	}
 	server := &http.Server{Addr: listener.Addr().String(), ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// What went wrong for a watcher, the watcher tells: it misses an event.
+		// The error is not lost: the watcher reports a missing event.
 		_ = (schedule.Delivery{}).WebSocket(w, r, func(ctx context.Context) (*schedule.Watching, error) { return d.Watch(ctx, r.URL.Path[1:], 0) })
 	})}
-	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	go func() { _ = server.Serve(listener) }() // Close ends it
 	return server, nil
 }
 
-// A watcher reads a WebSocket connection with a few lines of its own, so that what is measured is the server.
+// A watcher reads a WebSocket connection with minimal code of its own, so that the benchmark measures the server.
 type watcher struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -149,7 +149,7 @@ func connect(ctx context.Context, addr, path string) (*watcher, error) {
 
 func (w *watcher) close() { w.conn.Close() }
 
-// toTheEnd reads a trial's events, all of them and in order.
+// toTheEnd reads a trial's events, and checks that all of them come in order.
 func (w *watcher) toTheEnd() error {
 	for seq := 1; ; seq++ {
 		doc, err := w.frame()

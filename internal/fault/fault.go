@@ -1,5 +1,5 @@
-// Package fault makes a panic in a reader of foreign bytes an error: one file must not end the program, nor a server that reads it
-// for somebody else.
+// Package fault turns a panic in a reader of foreign bytes into an error, so that one file cannot end the program, or a server that other
+// callers use.
 package fault
 
 import (
@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// ErrFault says that the program itself failed on what it read. That says nothing of what was read, neither good nor bad.
-var ErrFault = errors.New("could not be read: the program failed on it")
+// ErrFault says that the program itself failed on its input. The input may be good or bad.
+var ErrFault = errors.New("the program failed while reading it")
 
-// An Error is a panic that was caught. It has ErrFault in its chain.
+// An Error is a panic that Guard caught. It has ErrFault in its chain.
 type Error struct {
-	Value any    // what the panic said
-	Where string // the function that failed, and its line
+	Value any    // the panic's value
+	Where string // the function that panicked, and its line
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%v (%s in %s): nothing was found out about it; please report this, with the file", ErrFault, clip(fmt.Sprint(e.Value)), e.Where)
+	return fmt.Sprintf("%v (%s in %s), so it is unknown whether it is good or bad; please report this, with the file", ErrFault, clip(fmt.Sprint(e.Value)), e.Where)
 }
 
-// Unwrap gives the error that the panic was about, if it was about one.
+// Unwrap returns ErrFault, and the panic's value if that is an error.
 func (e *Error) Unwrap() []error {
 	if err, ok := e.Value.(error); ok {
 		return []error{ErrFault, err}
@@ -30,12 +30,12 @@ func (e *Error) Unwrap() []error {
 	return []error{ErrFault}
 }
 
-// Guard returns what do returns, or an *Error if do panics. It guards the goroutine that calls it, and no other.
+// Guard returns do's error, or an *Error if do panics. It guards only the goroutine that calls it.
 func Guard(do func() error) (err error) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
-		case *Error: // that was caught in another goroutine, and passed on
+		case *Error: // a panic that Guard caught in another goroutine, and that was passed on
 			err = value
 		default:
 			err = &Error{Value: value, Where: where()}
@@ -44,7 +44,7 @@ func Guard(do func() error) (err error) {
 	return do()
 }
 
-// where finds the first function above the panic that is not the runtime's.
+// where returns the first function above the panic that is not the runtime's.
 func where() string {
 	var callers [32]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
@@ -62,7 +62,7 @@ func where() string {
 	}
 }
 
-const maxValue = 200 // bytes of what a panic says: it may quote what was read
+const maxValue = 200 // the bytes of a panic's value that are shown: it may quote the input
 
 func clip(text string) string {
 	if len(text) > maxValue {

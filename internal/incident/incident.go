@@ -1,9 +1,8 @@
-// Package incident writes the incident statement: the paragraph that tells somebody who was not there what an agent
-// said, when, under which configuration, and how far that is proved.
+// Package incident writes the incident statement. It tells a person who was not there what an agent said, when, under which configuration,
+// and how far that is proved.
 //
-// A statement asserts only what the verification report proves. What is not proved is either said to be unproved, or
-// attributed ("it claims"), and what is refuted is said to be false. Text from the records is quoted so that it cannot
-// be taken for a sentence of the statement.
+// A statement asserts only what the verification report proves. Other content is called unproved, or attributed ("it claims"). What is
+// refuted is called false. Text from the records is quoted, so that no reader takes it for a sentence of the statement.
 package incident
 
 import (
@@ -23,8 +22,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// Statement returns the paragraphs of the statement on one record, or on the trial that the records are, by the
-// report that verification made of them. It says the same in every language; only the report's reasons are always English.
+// Statement returns the paragraphs of the statement on one record, or on a trial's records. report is the verification report on these
+// records. The statement says the same in every language; only the report's reasons are always English.
 func Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
 	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
 	if report.Kind == verify.Trial {
@@ -37,8 +36,8 @@ func Statement(records []*evidence.Record, report *verify.Report, lang words.Lan
 	return append(paragraphs, w.disclaim(report))
 }
 
-// OnRecord returns the paragraphs of the statement on one record, by a report on a file that has more than it: also where the file
-// is a trial, of which Statement would tell the whole.
+// OnRecord returns the paragraphs of the statement on one record of a larger file. report is on the whole file. If the file is a trial,
+// Statement would describe the whole trial instead.
 func OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
 	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
 	return append(w.record(r), w.disclaim(report))
@@ -48,7 +47,7 @@ func OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []stri
 type writer struct {
 	tongue
 	report  *verify.Report
-	answers *verify.Answers // the report's
+	answers *verify.Answers // the report's answers on single records
 }
 
 func (w *writer) record(r *evidence.Record) []string {
@@ -62,7 +61,7 @@ func (w *writer) record(r *evidence.Record) []string {
 	return append(paragraphs, w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest))
 }
 
-// who says who produced it, as a fact only if the signature proves it.
+// who names the actor. It states this as a fact only if the signature proves it.
 func (w *writer) who(r *evidence.Record) string {
 	said := w.says.NotProved
 	switch proved, model := w.holds(r, verify.Content, verify.Authentication), r.Payload.Model != ""; {
@@ -80,12 +79,12 @@ func (w *writer) who(r *evidence.Record) string {
 		"model", word(p.Model), "version", word(p.ModelVersion), "because", w.why(r, verify.Content, verify.Authentication))
 }
 
-// when keeps the actor's claim and the authority's word apart.
+// when returns the time that the actor claims, and separately the time that the authority proves.
 func (w *writer) when(r *evidence.Record) string {
 	return w.join(w.says.Claimed.With("time", r.Payload.Timestamp), w.stamped(r))
 }
 
-// stamped gives the proved time, if there is one, and whose clock it is by.
+// stamped returns the proved time, if there is one, and whose clock it comes from.
 func (w *writer) stamped(r *evidence.Record) string {
 	if w.refutes(r, verify.Time) {
 		return w.says.TimeRefuted.With("because", w.why(r, verify.Time))
@@ -94,7 +93,7 @@ func (w *writer) stamped(r *evidence.Record) string {
 	if !ok || !w.holds(r, verify.Content) {
 		return w.says.TimeUnproved.With("because", w.why(r, verify.Time, verify.Content))
 	}
-	if t.Independent != nil { // it says more, although it says a later time
+	if t.Independent != nil { // an independent clock proves more, although its time is later
 		return w.join(w.byAuthority(*t.Independent), w.byAuthority(t.ProvedTime))
 	}
 	return w.byAuthority(t.ProvedTime)
@@ -108,7 +107,7 @@ func (w *writer) byAuthority(t trust.ProvedTime) string {
 	return said.With("time", t.Time.UTC().Format(time.RFC3339Nano), "authority", t.Authority)
 }
 
-// keys says who else could have signed, where it is known who did.
+// keys says who else could have signed, if it is known who did.
 func (w *writer) keys(r *evidence.Record) string {
 	if !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
@@ -126,7 +125,7 @@ func (w *writer) keysBy(f verify.Finding, ofOperator words.Sentence) string {
 	return w.says.KeyUnproved.With("reason", inert(f.Reason))
 }
 
-// reviewOf says what a person decided, if that is proved to be theirs.
+// reviewOf says what a person decided, if it is proved that they did.
 func (w *writer) reviewOf(r *evidence.Record) string {
 	p := &r.Payload
 	if p.ActionType != evidence.HumanReview || !w.holds(r, verify.Content, verify.Authentication) {
@@ -135,7 +134,7 @@ func (w *writer) reviewOf(r *evidence.Record) string {
 	return w.join(w.says.Reviewed.With("status", w.approval(p.ApprovalStatus), "original", word(p.OriginalResponseID)), w.reasonOf(r))
 }
 
-// reasonOf quotes why a person decided so.
+// reasonOf quotes the reason for a person's decision.
 func (w *writer) reasonOf(r *evidence.Record) string {
 	why, withheld := r.Said("/changes", r.Payload.Changes)
 	if withheld || len(why) == 0 {
@@ -162,8 +161,7 @@ func (w *writer) sealing(r *evidence.Record) string {
 	return w.join(w.says.Sealed.With("algorithms", strings.Join(algorithms, ", ")), place)
 }
 
-// under names what the output was produced under, as the record has it, or as the file discloses it and the record
-// commits to it.
+// under names the parameters and the context of an output, as the record states them, or as the file discloses what the record commits to.
 func (w *writer) under(r *evidence.Record) string {
 	said, withheld := r.Said("/context", r.Payload.Context)
 	parameters, context := parameters(r.Payload.Parameters), ""
@@ -179,7 +177,7 @@ func (w *writer) under(r *evidence.Record) string {
 	return w.join(parameters, context)
 }
 
-// parameters writes {"temperature":0.2} as temperature=0.2, in the order of names.
+// parameters formats {"temperature":0.2} as temperature=0.2, sorted by name.
 func parameters(value jsontext.Value) string {
 	members := map[string]jsontext.Value{}
 	if len(value) == 0 || json.Unmarshal(value, &members) != nil {
@@ -193,7 +191,7 @@ func parameters(value jsontext.Value) string {
 	return shortened(strings.Join(parts, ", "))
 }
 
-// quoted is a member's text, in quotes.
+// quoted returns a member's text in quotes.
 func quoted(value jsontext.Value) string {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
@@ -202,7 +200,7 @@ func quoted(value jsontext.Value) string {
 	return strconv.Quote(shortened(text))
 }
 
-// shortened keeps a statement one that people read to its end.
+// shortened limits a text, so that people read a statement to its end.
 func shortened(text string) string {
 	const most = 600 // characters
 	if runes := []rune(text); len(runes) > most {
@@ -211,7 +209,7 @@ func shortened(text string) string {
 	return text
 }
 
-// word shows a name as it is where it is one word, and quoted where it could pass for more.
+// word returns a single word as it is, and quotes any other text.
 func word(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@+"
 	if s != "" && !strings.ContainsFunc(s, func(c rune) bool { return !strings.ContainsRune(plain, c) }) {
@@ -220,8 +218,8 @@ func word(s string) string {
 	return strconv.Quote(s)
 }
 
-// inert keeps a text on its line: what would move a cursor or turn the direction is written out. Errors that were joined, each on a
-// line of its own, are separated as a sentence separates them.
+// inert keeps a text on its line. It replaces characters that would move a cursor or change the writing direction. It separates joined
+// errors, each on a line of its own, by semicolons.
 func inert(s string) string {
 	s = strings.ReplaceAll(s, "\n", "; ")
 	return strings.Map(func(c rune) rune {
@@ -232,7 +230,7 @@ func inert(s string) string {
 	}, s)
 }
 
-// holds reports whether all these guarantees are proved of the record.
+// holds reports whether all these guarantees are proved for the record.
 func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool {
 	for _, g := range guarantees {
 		if w.answers.For(g, r.Payload.RecordID).Status != verify.Proved {
@@ -242,7 +240,7 @@ func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool 
 	return true
 }
 
-// refutes reports whether any of these guarantees is refuted of the record.
+// refutes reports whether any of these guarantees is refuted for the record.
 func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) bool {
 	for _, g := range guarantees {
 		if w.answers.For(g, r.Payload.RecordID).Status == verify.Refuted {
@@ -252,7 +250,7 @@ func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) boo
 	return false
 }
 
-// why says of the first of these guarantees that is not proved of the record what is missing or false.
+// why explains the first of these guarantees that is not proved for the record: what is missing or false.
 func (w *writer) why(r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
 		if f := w.answers.For(g, r.Payload.RecordID); f.Status != verify.Proved {

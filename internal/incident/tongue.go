@@ -18,7 +18,7 @@ type tongue struct {
 
 func in(lang words.Lang) tongue { return tongue{words.StatementIn(lang), words.TermsIn(lang)} }
 
-// join makes a paragraph of sentences, leaving out those that are not to be said.
+// join makes a paragraph of the sentences that are not empty.
 func (t tongue) join(sentences ...string) string {
 	var said []string
 	for _, s := range sentences {
@@ -29,7 +29,7 @@ func (t tongue) join(sentences ...string) string {
 	return strings.Join(said, string(t.says.Between))
 }
 
-// Where there are no words for what a record has, it stands as it was sealed.
+// A value without words in the language is shown as it was sealed.
 
 func (t tongue) action(a evidence.ActionType) string {
 	return cmp.Or(t.terms.Actions.Of(a), word(string(a)))
@@ -47,7 +47,7 @@ func (t tongue) approval(s evidence.ApprovalStatus) string {
 
 func (t tongue) method(m jury.Method) string { return cmp.Or(t.terms.Methods.Of(m), word(string(m))) }
 
-// because has the sentences on a guarantee that bears what is said of one record; on any other, the reason alone.
+// because returns the sentences about a guarantee of one record. For other guarantees, the sentence is the reason alone.
 func (t tongue) because(g verify.Guarantee) *words.Doubts {
 	switch g {
 	case verify.Content:
@@ -60,8 +60,7 @@ func (t tongue) because(g verify.Guarantee) *words.Doubts {
 	return &words.Doubts{NotProved: "{reason}", Refuted: "{reason}"}
 }
 
-// disclaim says what the report does not prove. Where a language has no words for an item, the report's own are better
-// than none.
+// disclaim says what the report does not prove. An item without words in the language is shown in the report's words.
 func (t tongue) disclaim(report *verify.Report) string {
 	var items []string
 	for _, item := range report.NotShown {

@@ -45,19 +45,20 @@ func (w *writer) trial(records []*evidence.Record) []string {
 	return append(paragraphs, w.disclaim(w.report))
 }
 
-// outcomeOf says what the trial came to, if that is proved.
+// outcomeOf returns the trial's outcome, if it is proved. If it is only claimed, and a person decided on it, it says that the outcome is
+// unknown.
 func (w *writer) outcomeOf(records []*evidence.Record) string {
 	if o := w.report.TrialOutcome; o != nil {
 		return w.came(o)
 	}
 	claimed, err := jury.OutcomeOf(records)
 	if err != nil || claimed == nil || claimed.Decisions == 0 {
-		return "" // what there is of a judgment stands below
+		return "" // the judgment itself is reported below
 	}
 	return w.says.Unknown.With("count", claimed.Decisions)
 }
 
-// Outcome says what a trial came to, in a sentence or two.
+// Outcome returns a trial's outcome in one or two sentences.
 func Outcome(o *jury.TrialOutcome, lang words.Lang) string { return in(lang).came(o) }
 
 func (t tongue) came(o *jury.TrialOutcome) string {
@@ -75,7 +76,7 @@ func (t tongue) came(o *jury.TrialOutcome) string {
 	return said.With(pairs...)
 }
 
-// people tells of each review and delivery in the file.
+// people returns a paragraph for each review and delivery in the file.
 func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 	k := new(jury.Reckoning)
 	for _, r := range records {
@@ -85,7 +86,7 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 		switch {
 		case p.ActionType == evidence.FinalJudgment:
 			if k.Add(r) != nil {
-				return paragraphs // what is decided on cannot be read, which is said above
+				return paragraphs // the judgment is unreadable, which an earlier paragraph says
 			}
 		case p.ActionType == evidence.HumanReview && !proved:
 			k.Doubt(r)
@@ -105,7 +106,7 @@ func (w *writer) people(records []*evidence.Record) (paragraphs []string) {
 	return paragraphs
 }
 
-// seats tells who sat, which model was asked for in each seat, and which one answered.
+// seats names the seats of the jury, the model that was asked for in each, and the models that answered.
 func (w *writer) seats(acts []*evidence.Record) string {
 	var settings *jury.Settings
 	answered := map[string][]string{}
@@ -154,7 +155,7 @@ func (w *writer) seat(s jury.Seat, answered []string) string {
 	return said.With("seat", strconv.Quote(cmp.Or(s.RoleName, s.JurorID)), "model", word(s.Model), "provider", word(string(s.Provider)), "reported", strings.Join(reported, ", "))
 }
 
-// signed says of all acts together whether they are their actors', and unchanged.
+// signed says of all acts together whether their actors signed them, and whether they are unchanged.
 func (w *writer) signed() string {
 	for _, borne := range []struct {
 		by      verify.Guarantee
@@ -187,14 +188,14 @@ func (w *writer) judgment(r *evidence.Record) string {
 	}
 	said, degraded, inconclusive := w.says.Judged, w.says.Degraded, w.says.Inconclusive
 	f := w.report.Of(verify.Verdict)
-	if f.Status != verify.Proved { // then what takes away from it is the file's word too
+	if f.Status != verify.Proved { // then its qualifications are also only the file's word
 		said, degraded, inconclusive = w.says.JudgedStated.Of(f.Status), w.says.DegradedStated, w.says.InconclusiveStated
 	}
 	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(f.Reason))
 	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive))
 }
 
-// when is a sentence where it applies.
+// when returns a sentence if it applies, and otherwise "".
 func when(applies bool, s words.Sentence) string {
 	if !applies {
 		return ""

@@ -12,52 +12,52 @@ import (
 	"jurat/api"
 )
 
-// What requests hold in memory comes out of one budget, so that however many there are, and however large, they hold no more
-// together. A request waits a little for its part, and is then told to come again.
+// All requests take their memory from one budget, so their total is limited, whatever their number and size. A request waits a short time
+// for its part. Then it is refused, and its caller may try again.
 
 const (
-	// DefaultMemory is the memory of a server of which nothing is said.
+	// DefaultMemory is the memory of a server without a setting, in bytes.
 	DefaultMemory = 1 << 30
 
-	BodyFactor   = 32               // how many times its size a body takes while it is read, sealed and tried
-	RecordFactor = 8                // how many times its size a record takes that is shown with others
-	HeavyRequest = 64 << 20         // what a request takes that may read a record of any size
-	budgetWait   = 10 * time.Second // for others to give back what they hold
+	BodyFactor   = 32               // a body takes this many times its size while it is read, sealed and tried
+	RecordFactor = 8                // a record that is shown with others takes this many times its size
+	HeavyRequest = 64 << 20         // a request that may read a record of any size takes this many bytes
+	budgetWait   = 10 * time.Second // how long a request waits for memory
 )
 
-// MemoryFor is the least memory with which a server can take bodies of a size.
+// MemoryFor returns the least memory with which a server can accept bodies of this size.
 func MemoryFor(body int64) int64 { return max(4*BodyFactor*body, 8*HeavyRequest) }
 
-// A Budget is what all requests may hold together. It is safe for concurrent use.
+// A Budget is the memory that all requests may hold together. It is safe for concurrent use.
 type Budget struct {
-	total int64 // half of the memory: the rest is for trials, the log, and what the collector has not got to
+	total int64 // half of the memory: the rest is for trials, the log and garbage
 	parts *semaphore.Weighted
 
-	mu      sync.Mutex // held while what callers hold is read or changed
+	mu      sync.Mutex // held while callers is read or changed
 	callers map[string]int64
 }
 
-// NewBudget returns half of a memory, for requests.
+// NewBudget returns a Budget of half of this memory, in bytes.
 func NewBudget(memory int64) *Budget {
 	return &Budget{total: memory / 2, parts: semaphore.NewWeighted(memory / 2), callers: map[string]int64{}}
 }
 
-// An Account is what one request holds. It is for one goroutine.
+// An Account counts what one request holds. It must be used by one goroutine only.
 type Account struct {
 	of     *Budget
 	caller string
 	held   int64
 }
 
-// most is how much one caller may hold, in all requests together: others are to get something, too.
+// most returns the limit for all requests of one caller together, so that others get a part, too.
 func (b *Budget) most() int64 { return b.total / 2 }
 
-// reserve notes that a caller is about to hold more.
+// reserve counts n more bytes for a caller, or returns api.ErrUnavailable if that exceeds the caller's limit.
 func (b *Budget) reserve(caller string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if held := b.callers[caller]; held+n > b.most() {
-		return fmt.Errorf("%w: the requests of one caller hold at most %d MiB of memory here: ask for one after the other", api.ErrUnavailable, b.most()>>20)
+		return fmt.Errorf("%w: the requests of one caller may hold at most %d MiB of memory: send them one after the other", api.ErrUnavailable, b.most()>>20)
 	}
 	b.callers[caller] += n
 	return nil
@@ -71,13 +71,14 @@ func (b *Budget) restore(caller string, n int64) {
 	}
 }
 
-// Take counts so many bytes more for the request, and waits a little for them. It returns api.ErrTooLarge or api.ErrUnavailable.
+// Take counts n more bytes for the request, and waits a short time for them. It returns api.ErrTooLarge, api.ErrUnavailable or the
+// context's error.
 func (a *Account) Take(ctx context.Context, n int64) error {
 	if a == nil || n <= 0 {
 		return nil
 	}
 	if a.held+n > a.of.most() {
-		return fmt.Errorf("%w: to answer takes more memory than one request has here, which is %d MiB", api.ErrTooLarge, a.of.most()>>20)
+		return fmt.Errorf("%w: the answer takes more memory than the %d MiB that one request may hold", api.ErrTooLarge, a.of.most()>>20)
 	}
 	waiting, cancel := context.WithTimeout(ctx, budgetWait)
 	defer cancel()
@@ -103,7 +104,7 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Keep gives back all but so many bytes.
+// Keep gives back all but n bytes.
 func (a *Account) Keep(n int64) {
 	if a == nil || n >= a.held {
 		return
@@ -113,7 +114,7 @@ func (a *Account) Keep(n int64) {
 	a.held = n
 }
 
-// Open opens the account of one request, and puts it into a context.
+// Open opens the account of one request, and returns a context that holds it.
 func (b *Budget) Open(ctx context.Context, caller string) (context.Context, *Account) {
 	a := &Account{of: b, caller: caller}
 	return context.WithValue(ctx, accountKey{}, a), a
@@ -121,18 +122,18 @@ func (b *Budget) Open(ctx context.Context, caller string) (context.Context, *Acc
 
 type accountKey struct{}
 
-// AccountOf returns the account of a request, or nil if nobody counts.
+// AccountOf returns the account of a request, or nil if it has none.
 func AccountOf(ctx context.Context) *Account {
 	a, _ := ctx.Value(accountKey{}).(*Account)
 	return a
 }
 
-// Reading returns a reader that takes for what is read through it, twice: a buffer that grows is there twice for a moment.
+// Reading returns a reader that takes memory for twice the bytes that are read through it, since a growing buffer briefly exists twice.
 func (a *Account) Reading(ctx context.Context, r io.Reader) io.Reader {
 	return &counted{r: r, on: func(n int64) error { return a.Take(ctx, n) }}
 }
 
-// counted counts what is read from a body, twice.
+// counted takes memory for twice the bytes that are read.
 type counted struct {
 	r  io.Reader
 	on func(n int64) error

@@ -1,4 +1,4 @@
-// Package limits says how much callers of a server may ask for: how often, and how many bytes their requests hold in memory together.
+// Package limits limits how often callers of a server may ask, and how many bytes their requests hold in memory together.
 package limits
 
 import (
@@ -12,19 +12,19 @@ import (
 	"jurat/api"
 )
 
-// A Rate is how often one caller may ask. A caller is a token, or, of strangers, an address.
+// A Rate is how often one caller may ask. A caller is a token, or the address of a stranger.
 type Rate struct {
-	PerSecond float64 // requests; 0: 50; less: as many as they like
-	Burst     int     // requests at once; 0: 200, or where that is more, as many as in four seconds
+	PerSecond float64 // requests per second; 0: 50; negative: no limit
+	Burst     int     // requests at once; 0: 200, or the number in four seconds if that is more
 }
 
 const (
 	defaultPerSecond = 50
 	defaultBurst     = 200
-	maxStrangers     = 10_000 // addresses that are remembered at once
+	maxStrangers     = 10_000 // the largest number of callers that are remembered while strangers still get in
 )
 
-// A Limiter says who asks too often. It is safe for concurrent use.
+// A Limiter refuses callers that ask too often. It is safe for concurrent use.
 type Limiter struct {
 	limits Rate
 	now    func() time.Time
@@ -34,7 +34,7 @@ type Limiter struct {
 	swept   time.Time
 }
 
-// NewLimiter returns one by which everybody may ask at this rate.
+// NewLimiter returns a Limiter with this rate for every caller.
 func NewLimiter(l Rate, now func() time.Time) *Limiter {
 	if l.PerSecond == 0 {
 		l.PerSecond = defaultPerSecond
@@ -45,8 +45,8 @@ func NewLimiter(l Rate, now func() time.Time) *Limiter {
 	return &Limiter{limits: l, now: now, callers: map[string]*rate.Limiter{}}
 }
 
-// Allow takes note of a request, and refuses it where there were too many. However many places strangers come from, they keep
-// nobody out who has a token: of tokens there are only as many as were given out.
+// Allow counts a request. It returns api.ErrTooMany if the caller asks too often, or if a stranger comes while too many callers are
+// remembered. Strangers never shut out a caller with a token, since only issued tokens count as such.
 func (l *Limiter) Allow(caller string, stranger bool) error {
 	if l.limits.PerSecond < 0 {
 		return nil
@@ -57,7 +57,7 @@ func (l *Limiter) Allow(caller string, stranger bool) error {
 	a := l.callers[caller]
 	if a == nil {
 		if l.sweep(now); stranger && len(l.callers) >= maxStrangers {
-			return fmt.Errorf("%w: from too many places at once", api.ErrTooMany)
+			return fmt.Errorf("%w: from too many addresses at once", api.ErrTooMany)
 		}
 		a = rate.NewLimiter(rate.Limit(l.limits.PerSecond), l.limits.Burst)
 		l.callers[caller] = a
@@ -68,9 +68,9 @@ func (l *Limiter) Allow(caller string, stranger bool) error {
 	return nil
 }
 
-// sweep forgets, at most once a second, who may ask as much as if he had never asked.
+// sweep forgets, at most once a second, the callers that have their full allowance again.
 func (l *Limiter) sweep(now time.Time) {
-	if since := now.Sub(l.swept); 0 <= since && since < time.Second { // a clock may go back
+	if since := now.Sub(l.swept); 0 <= since && since < time.Second { // the clock may go back
 		return
 	}
 	l.swept = now

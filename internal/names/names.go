@@ -1,6 +1,6 @@
-// Package names says which names people and agents may begin to act under, and which names are one person's.
+// Package names decides under which names people and agents may begin to act, and which names may belong to one person.
 //
-// Old logs may have other names. They open and verify as ever: a name is checked where it first comes in.
+// Old logs may have other names. They open and verify as before: a name is checked when an actor first uses it.
 package names
 
 import (
@@ -17,15 +17,15 @@ import (
 	"jurat/evidence"
 )
 
-// Same reports whether two names can be those of one person: they differ in nothing but case, compatible forms of characters,
-// normalisation, spaces, and characters that show nothing. A provider may well give one address in two spellings, and where nobody is to
-// decide on their own work, a doubt counts against it. What somebody may do goes by the exact name, and what is sealed is never changed.
+// Same reports whether two names may belong to one person: they differ only in case, compatible forms of characters, normalisation, spaces
+// and invisible characters. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
+// against the decision. Permissions depend on the exact name, and sealed names never change.
 func Same(a, b string) bool { return fold(a) == fold(b) }
 
-// fold is a name as it is compared: Unicode's toNFKC_Casefold (chapter 3.13, R5), which folds more than the profiles of RFC 8265 do
-// (ß is ss), without what does not show. Each step can make work for the others, so they are repeated until nothing changes.
+// fold returns a name in a form for comparison: Unicode's toNFKC_Casefold (chapter 3.13, R5) without invisible characters. It folds more
+// than the profiles of RFC 8265 do (ß becomes ss). Each step can make work for the others, so fold repeats them until nothing changes.
 func fold(name string) string {
-	for range 8 { // two or three times, as far as is known
+	for range 8 { // two or three rounds suffice for all known names
 		folded := cases.Fold().String(norm.NFKC.String(strings.Map(shown, name)))
 		if folded == name {
 			break
@@ -35,7 +35,7 @@ func fold(name string) string {
 	return name
 }
 
-// shown drops a character that shows nothing.
+// shown drops invisible characters and spaces.
 func shown(c rune) rune {
 	if unicode.IsSpace(c) || isBlank(c) {
 		return -1
@@ -43,26 +43,26 @@ func shown(c rune) rune {
 	return c
 }
 
-// brailleBlank is a pattern of no dots, which Unicode counts among the symbols.
+// brailleBlank is the braille pattern without dots, which Unicode classifies as a symbol.
 const brailleBlank = '\u2800'
 
-// isBlank reports whether a character that is no space shows nothing: format characters, variation selectors, fillers, joiners, tags.
+// isBlank reports whether a character is invisible and not a space: format characters, variation selectors, fillers, joiners, tags.
 func isBlank(c rune) bool {
 	return c == brailleBlank || unicode.In(c, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// freeform accepts the characters of FreeformClass (RFC 8264, section 4.3), where they may stand.
+// freeform accepts the characters of FreeformClass in permitted positions (RFC 8264, section 4.3).
 var freeform = precis.NewFreeform(precis.DisallowEmpty)
 
-// Check refuses a name under which no person and no agent may begin to act: readers could not tell it from another name, or could not see it.
-// A name needs a letter or a digit.
+// Check returns an error for a name under which no person and no agent may begin to act: readers could not see it, or could not distinguish
+// it from another name. A name needs a letter or a digit.
 func Check(name string) error {
 	if err := evidence.CheckName(name); err != nil {
 		return err
 	}
 	for _, c := range name {
 		if isBlank(c) && !joins(name) {
-			return fmt.Errorf("the character U+%04X shows nothing; leave it out", c)
+			return fmt.Errorf("the character U+%04X is invisible; leave it out", c)
 		}
 	}
 	if err := checkSpaces(name); err != nil {
@@ -80,8 +80,8 @@ func Check(name string) error {
 
 func isLetterOrDigit(c rune) bool { return unicode.In(c, unicode.L, unicode.N) }
 
-// joins reports whether the only characters of a name that do not show are joiners, which some scripts need between letters: whether they
-// stand where these do, FreeformClass says (RFC 5892, appendix A).
+// joins reports whether joiners are the only invisible characters of a name. Some scripts need joiners between letters. FreeformClass
+// decides whether their positions are permitted (RFC 5892, appendix A).
 func joins(name string) bool {
 	return !strings.ContainsFunc(name, func(c rune) bool { return isBlank(c) && c != zeroWidthNonJoiner && c != zeroWidthJoiner })
 }
@@ -91,7 +91,7 @@ const (
 	zeroWidthJoiner    = '\u200d'
 )
 
-// checkSpaces refuses spaces that readers overlook: at an end of the name, or beside another space.
+// checkSpaces returns an error for spaces that readers overlook: at an end of the name, or beside another space.
 func checkSpaces(name string) error {
 	const edge = ' '
 	before := edge
@@ -105,9 +105,9 @@ func checkSpaces(name string) error {
 	return nil
 }
 
-// refused names the character for which FreeformClass refuses a name.
+// refused returns an error that names the character for which FreeformClass refuses a name.
 func refused(name string) error {
-	// A character that is refused alone may be allowed between others, so each is looked at in the name, without the other suspects.
+	// A character that is refused alone may be permitted between others. So each is tested in the name, without the other suspects.
 	suspect := func(c rune) bool {
 		_, err := freeform.String(string(c))
 		return err != nil && !unicode.IsSpace(c)
@@ -123,13 +123,13 @@ func refused(name string) error {
 			return other
 		}, name)
 		if _, err := freeform.String(alone); err != nil {
-			return fmt.Errorf("the character U+%04X may not stand there in a name (RFC 8264, FreeformClass)", c)
+			return fmt.Errorf("a name may not have the character U+%04X in this position (RFC 8264, FreeformClass)", c)
 		}
 	}
 	for i, c := range name {
 		if _, err := freeform.String(name[:i+utf8.RuneLen(c)]); err != nil {
-			return fmt.Errorf("the character U+%04X may not stand beside those before it in a name (RFC 8264, FreeformClass)", c)
+			return fmt.Errorf("a name may not have the character U+%04X after those before it (RFC 8264, FreeformClass)", c)
 		}
 	}
-	return errors.New("its characters may not stand together in a name (RFC 8264, FreeformClass)")
+	return errors.New("a name may not combine these characters (RFC 8264, FreeformClass)")
 }

@@ -1,8 +1,8 @@
-// Package openssl writes what OpenSSL needs to check records without jurat: for each record payload.json (the signed bytes),
+// Package openssl writes the files with which OpenSSL checks records without jurat: for each record payload.json (the signed bytes),
 // signature.bin, public.pem, token.tsr and authority.pem, and verify.sh with the commands.
 //
-// Public keys and authorities' roots come from a trust file, not from the records: a key that comes with what it vouches for
-// vouches for nothing.
+// Public keys and the authorities' roots come from a trust file, not from the records: a key cannot vouch for the record that it comes
+// with.
 package openssl
 
 import (
@@ -21,19 +21,20 @@ import (
 var (
 	// ErrNoStamp says that a record still waits for its time stamp.
 	ErrNoStamp = errors.New("it has no time stamp yet")
-	// ErrActor says that a record was signed with the key of somebody else than it names, which no command of openssl would notice.
+	// ErrActor says that a record was signed with another actor's key than it names. No openssl command would notice that.
 	ErrActor = errors.New("refuted")
-	// ErrNoKey says that a record was signed with a key that is not in the trust file.
+	// ErrNoKey says that the trust file lacks the key that signed a record.
 	ErrNoKey = errors.New("the trust file has no key")
 )
 
-// Script is the file that is to be run.
+// Script is the name of the script that checks the records.
 const Script = "verify.sh"
 
-// Put stores a file under a name whose folders are parted by slashes.
+// Put stores a file. Folders in the name are separated by slashes.
 type Put func(name string, content []byte) error
 
-// Write writes the files that check records, those of several into a folder each, and returns the commands of the script.
+// Write writes the files that check records, and returns the commands of the script. Several records get a folder each. Its errors include
+// ErrNoStamp, ErrActor and ErrNoKey; with these it has written nothing.
 func Write(records []*evidence.Record, trusted *trust.Trust, put Put) (commands string, err error) {
 	if err := check(records, trusted); err != nil {
 		return "", err
@@ -53,7 +54,7 @@ func Write(records []*evidence.Record, trusted *trust.Trust, put Put) (commands 
 	return all.String(), WriteScript(put, all.String())
 }
 
-// write writes one record's files and returns the commands that check it.
+// write writes one record's files, and returns the commands that check it.
 func write(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
 	commands, err := signatures(r, trusted, put)
 	if err != nil {
@@ -63,7 +64,7 @@ func write(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error)
 	return append(commands, stamps...), err
 }
 
-// check says before anything is written why records cannot be checked with openssl.
+// check returns an error if records cannot be checked with openssl. It runs before anything is written.
 func check(records []*evidence.Record, trusted *trust.Trust) error {
 	if len(records) == 0 {
 		return errors.New("there is no record in the file")
@@ -78,7 +79,7 @@ func check(records []*evidence.Record, trusted *trust.Trust) error {
 				return fmt.Errorf("record %s: %w %s", r.Payload.RecordID, ErrNoKey, signer.KeyID)
 			}
 			if key.Role != r.Payload.Role() || key.Name != r.Payload.Actor() {
-				return fmt.Errorf("record %s: %w: it names %s %q as its actor, and is signed with the key of %s %q", r.Payload.RecordID, ErrActor,
+				return fmt.Errorf("record %s: %w: it names %s %q as its actor, but is signed with the key of %s %q", r.Payload.RecordID, ErrActor,
 					r.Payload.Role(), r.Payload.Actor(), key.Role, key.Name)
 			}
 		}
@@ -86,16 +87,16 @@ func check(records []*evidence.Record, trusted *trust.Trust) error {
 	return nil
 }
 
-// A command checks something with openssl.
+// A command is one openssl command that checks something.
 type command struct {
 	line  string
-	newer bool // an OpenSSL before 3.5 cannot run it
+	newer bool // it needs OpenSSL 3.5 or later
 }
 
-// needsNewer is the comment before a command that most machines cannot run yet.
+// needsNewer begins the comment that holds a command for OpenSSL 3.5 or later.
 const needsNewer = "# ML-DSA-65 needs OpenSSL 3.5: "
 
-// inFolder writes commands as lines of a shell script, those that need a newer OpenSSL as comments.
+// inFolder returns commands as lines of a shell script. Commands that need a newer OpenSSL become comments.
 func inFolder(folder string, commands []command) string {
 	lines := ""
 	var run []string
@@ -112,10 +113,10 @@ func inFolder(folder string, commands []command) string {
 	return lines
 }
 
-// checked is what the commands show, and what they do not.
+// checked tells the reader what the commands prove, and what they do not.
 const checked = "'signatures, by the keys beside them, and time stamps. What the records say of each other, of trials, keys that ended and the log is for jurat verify.'"
 
-// WriteScript writes the commands as a program that stops at the first that fails, and never says more than it checked.
+// WriteScript writes the script. It stops at the first command that fails, and claims only what it has checked.
 func WriteScript(put Put, commands string) error {
 	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
 	end := "echo all verified: " + checked + "\n"
@@ -129,7 +130,7 @@ func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, e
 	var commands []command
 	err := put("payload.json", r.Canonical())
 	for i, signer := range r.Payload.Signers {
-		key := trusted.Key(signer.KeyID) // there: see check
+		key := trusted.Key(signer.KeyID) // check has found it
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
 		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
 			put(signature, r.Signatures[i]))
@@ -138,7 +139,7 @@ func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, e
 	return commands, err
 }
 
-// numbered names the first file of a kind plainly, as there is hardly ever a second.
+// numbered returns a file name, without a number for the first file, since a second one is rare.
 func numbered(name string, i int, extension string) string {
 	if i == 0 {
 		return name + extension
@@ -147,20 +148,20 @@ func numbered(name string, i int, extension string) string {
 }
 
 func verifyCommand(algorithm evidence.Algorithm, public, signature string) string {
-	if algorithm == evidence.Ed25519 || algorithm == evidence.MLDSA65 { // which sign the payload itself
+	if algorithm == evidence.Ed25519 || algorithm == evidence.MLDSA65 { // these sign the payload itself, not its hash
 		return fmt.Sprintf("openssl pkeyutl -verify -pubin -inkey %s -rawin -in payload.json -sigfile %s", public, signature)
 	}
 	return fmt.Sprintf("openssl dgst -sha256 -verify %s -signature %s payload.json", public, signature)
 }
 
-// tokens writes each token as the response it came in, which is what openssl reads by default.
+// tokens writes each token inside a response, which is the form that openssl reads by default.
 func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error) {
 	roots, err := Roots(trusted)
 	if err != nil {
 		return nil, err
 	}
 	stamped := "signature.bin"
-	if len(r.Signatures) > 1 { // a token stamps all of them, one after the other
+	if len(r.Signatures) > 1 { // a token stamps all signatures, concatenated
 		stamped = "signatures.bin"
 		err = put(stamped, joined(r))
 	}
@@ -179,10 +180,10 @@ func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error
 	return commands, errors.Join(err, put("authority.pem", roots))
 }
 
-// joined is what a token stamps.
+// joined returns the bytes that a token stamps.
 func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
 
-// Roots is every authority's root in PEM.
+// Roots returns every authority's root in PEM.
 func Roots(trusted *trust.Trust) ([]byte, error) {
 	var roots bytes.Buffer
 	for _, authority := range trusted.Authorities {

@@ -9,8 +9,8 @@ import (
 	"jurat/timestamp"
 )
 
-// renewed writes an evidence record and the tokens in it. Of these openssl can check all but how the imprint
-// that each stamps follows from the record: it gets the imprints that were computed here.
+// renewed writes an evidence record and its tokens. Openssl can check the tokens, but not how the stamped imprints follow from the record:
+// it gets the imprints that this function computed.
 func renewed(r *evidence.Record, i int, put Put) ([]command, error) {
 	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package provider asks an OpenID Connect provider who somebody is and what they may do: by the authorization code flow, with
-// PKCE, state and nonce. What it says is believed only as far as its signature, issuer, audience, time and nonce are right.
+// Package provider signs people in by OpenID Connect: it asks a provider who a person is and which groups they are in. It uses the
+// authorization code flow with PKCE, state and nonce. It believes an answer only if its signature, issuer, audience, time and nonce are
+// right.
 package provider
 
 import (
@@ -29,56 +30,56 @@ import (
 )
 
 var (
-	// ErrStale says that an answer of the provider belongs to no sign-in that is under way in this browser.
-	ErrStale = errors.New("it belongs to no sign-in that this browser has begun")
-	// ErrRefused says that the provider has not signed somebody in, or that what it says cannot be believed.
-	ErrRefused = errors.New("the provider has not said who it is")
-	// ErrAway says that the provider could not be asked.
-	ErrAway = errors.New("the provider cannot be asked")
-	// ErrNobody says that somebody is known to the provider and has no role here.
+	// ErrStale says that the provider's answer belongs to no sign-in in progress in this browser.
+	ErrStale = errors.New("this browser has not begun this sign-in, or it has ended")
+	// ErrRefused says that the provider did not sign the person in, or that its answer cannot be believed.
+	ErrRefused = errors.New("the provider did not confirm the person")
+	// ErrAway says that the provider did not answer.
+	ErrAway = errors.New("the provider does not answer")
+	// ErrNobody says that the provider knows the person, but none of their groups has a role here.
 	ErrNobody = errors.New("the provider gives no role here")
 )
 
-// Config says which provider is asked, and what its answers mean here.
+// Config says which provider to ask, and what its answers mean here.
 type Config struct {
 	Issuer       string                   // required: https, or http to this machine
 	ClientID     string                   // required
 	ClientSecret string                   // "": a public client
-	NameClaim    string                   // in which the name stands that a person acts under; "": email, which must then be verified
-	RolesClaim   string                   // in which groups stand, an array of strings or one; "": groups
-	Roles        map[string][]access.Role // required: what each group may do
-	Shared       []byte                   // 32 bytes that all servers have to which a browser can come back; nil: this one is alone
-	HTTP         *http.Client             // nil: one that waits 20 seconds
+	NameClaim    string                   // the claim with the person's name here; "": email, which must then be verified
+	RolesClaim   string                   // the claim with the groups, an array of strings or one string; "": groups
+	Roles        map[string][]access.Role // required: the roles of each group
+	Shared       []byte                   // 32 bytes that all servers share to which a browser may return; nil: this is the only server
+	HTTP         *http.Client             // nil: a client that waits 20 seconds
 	Now          func() time.Time         // nil: time.Now
 }
 
-// A Person is somebody of whom the provider has said who it is.
+// A Person is a person whom the provider has identified.
 type Person struct {
 	Name    string
 	Roles   []access.Role
-	Subject string // as the provider calls them
+	Subject string // the provider's id of the person
 }
 
 // pendingTime is how long a sign-in may take.
 const pendingTime = 10 * time.Minute
 
-// maxNext is how long a next may be: browsers keep no large cookies.
+// maxNext is the length limit of next, since browsers do not keep large cookies.
 const maxNext = 1000
 
-// A Provider is safe for concurrent use. What it has to remember of a sign-in the browser keeps for it, sealed: nothing is kept
-// here that strangers could make more of, until nobody else could sign in.
+// A Provider signs people in. It is safe for concurrent use. The browser keeps the state of a sign-in, encrypted. The server keeps no state
+// for sign-ins in progress, so strangers cannot exhaust its memory.
 type Provider struct {
 	config   Config
 	provider *oidc.Provider
 	verifier *oidc.IDTokenVerifier
-	direct   *http.Client // of the token endpoint: follows no redirect, which would carry the code and the secret elsewhere
-	sealed   cipher.AEAD  // of what browsers keep
+	direct   *http.Client // for the token endpoint: follows no redirect, which could carry the code and the secret elsewhere
+	sealed   cipher.AEAD  // encrypts what browsers keep
 
 	mu   sync.Mutex           // held while done is read or written
-	done map[string]time.Time // states of sign-ins that somebody has signed in by here, and when they end by themselves
+	done map[string]time.Time // the states of completed sign-ins, and when they expire
 }
 
-// pending is a sign-in that is under way.
+// pending is a sign-in in progress.
 type pending struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -88,7 +89,7 @@ type pending struct {
 	Until    time.Time `json:"until"`
 }
 
-// New asks the provider for its configuration.
+// New asks the provider for its configuration. It returns an error if c is not valid, or if the provider does not answer.
 func New(ctx context.Context, c Config) (*Provider, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("OpenID Connect: %w", err)
@@ -105,7 +106,7 @@ func New(ctx context.Context, c Config) (*Provider, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	// The client is kept by what is made here, and keys are fetched with it later: no request's context may end that.
+	// The provider keeps this context, and fetches keys with it later. So the end of a request must not cancel it.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), c.HTTP), c.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("OpenID Connect: asking %s for its configuration: %w", c.Issuer, err)
@@ -144,14 +145,14 @@ func (c *Config) check() error {
 	case u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
 		return fmt.Errorf("issuer %q: want https", c.Issuer)
 	case c.ClientID == "":
-		return errors.New("there is no client id")
+		return errors.New("the client id is missing")
 	case len(c.Roles) == 0:
-		return errors.New("no group has a role, so nobody could sign in")
+		return errors.New("no group has a role, so no one could sign in")
 	}
 	for group, roles := range c.Roles {
 		for _, role := range roles {
 			if !slices.Contains(access.PeopleRoles(), role) {
-				return fmt.Errorf("group %q: %q is no role that people have", group, role)
+				return fmt.Errorf("group %q: %q is not a role of people", group, role)
 			}
 		}
 	}
@@ -163,14 +164,14 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Issuer is who is asked.
+// Issuer returns the provider's issuer URL.
 func (p *Provider) Issuer() string { return p.config.Issuer }
 
-// Begin begins a sign-in: the address at the provider to which the browser goes, and what the browser must still have when it
-// comes back to redirect. next is kept until then.
+// Begin begins a sign-in. It returns the address at the provider to which the browser goes, and a text that the browser must keep and
+// present when it returns to redirect. Finish returns next. Begin returns an error if next is too long.
 func (p *Provider) Begin(redirect, next string) (address, kept string, err error) {
 	if len(next) > maxNext {
-		return "", "", fmt.Errorf("what follows the sign-in has more than %d bytes", maxNext)
+		return "", "", fmt.Errorf("the address after the sign-in has more than %d bytes", maxNext)
 	}
 	begun := pending{State: rand.Text(), Nonce: rand.Text(), Proof: oauth2.GenerateVerifier(), Redirect: redirect, Next: next,
 		Until: p.config.Now().Add(pendingTime)}
@@ -187,7 +188,8 @@ func (p *Provider) client(redirect string) *oauth2.Config {
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
 }
 
-// Finish ends a sign-in by what the provider has had the browser bring: query. kept is what the browser has kept.
+// Finish ends a sign-in. query is what the provider sent by the browser, and kept is what the browser kept. It returns the person, and the
+// next that Begin was given. Its errors have ErrStale, ErrRefused, ErrAway or ErrNobody in their chain.
 func (p *Provider) Finish(ctx context.Context, query url.Values, kept string) (*Person, string, error) {
 	begun, ok := p.open(kept, query.Get("state"))
 	if !ok {
@@ -203,7 +205,7 @@ func (p *Provider) Finish(ctx context.Context, query url.Values, kept string) (*
 	return person, begun.Next, err
 }
 
-// open opens what a browser has kept, if it is of the sign-in whose state was brought.
+// open decrypts what a browser kept, and checks that it belongs to the state that the browser brought, and is neither used nor expired.
 func (p *Provider) open(kept, brought string) (pending, bool) {
 	var begun pending
 	sealed, err := base64.RawURLEncoding.DecodeString(kept)
@@ -220,8 +222,8 @@ func (p *Provider) open(kept, brought string) (pending, bool) {
 	return begun, !used && p.config.Now().Before(begun.Until)
 }
 
-// use uses up a sign-in by which somebody has signed in. One that came to nothing can be tried again, which is for the provider
-// to refuse: it takes a code once.
+// use marks a sign-in as used, and reports whether it was unused. A failed sign-in is not marked, and can be tried again: the provider
+// accepts a code only once.
 func (p *Provider) use(begun pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,21 +242,21 @@ func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*P
 	answer, err := p.client(begun.Redirect).Exchange(oidc.ClientContext(ctx, p.direct), code, oauth2.VerifierOption(begun.Proof))
 	var refused *oauth2.RetrieveError
 	switch {
-	case errors.As(err, &refused): // of which no more is told than what the provider calls it, and not the answer around it
-		return nil, fmt.Errorf("%w: it takes the code for nothing: %d %s", ErrRefused, refused.Response.StatusCode, refused.ErrorCode)
+	case errors.As(err, &refused): // only the provider's error code is reported, and not its whole answer
+		return nil, fmt.Errorf("%w: it refuses the code: %d %s", ErrRefused, refused.Response.StatusCode, refused.ErrorCode)
 	case err != nil:
 		return nil, fmt.Errorf("%w: asking %s who it is: %w", ErrAway, p.config.Issuer, err)
 	}
 	raw, ok := answer.Extra("id_token").(string)
 	if !ok {
-		return nil, fmt.Errorf("%w: it gives no ID token", ErrRefused)
+		return nil, fmt.Errorf("%w: its answer has no ID token", ErrRefused)
 	}
 	token, err := p.verifier.Verify(ctx, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w: its ID token: %w", ErrRefused, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(begun.Nonce)) != 1 {
-		return nil, fmt.Errorf("%w: its ID token is of another sign-in", ErrRefused)
+		return nil, fmt.Errorf("%w: its ID token belongs to another sign-in", ErrRefused)
 	}
 	if err := p.checkClaims(token); err != nil {
 		return nil, fmt.Errorf("%w: its ID token: %w", ErrRefused, err)
@@ -265,8 +267,8 @@ func (p *Provider) exchange(ctx context.Context, begun pending, code string) (*P
 // earliest is how far a provider's clock may be ahead.
 const earliest = 5 * time.Minute
 
-// checkClaims checks what the library leaves to its caller (OpenID Connect Core, sections 2 and 3.1.3.7): the times are numbers, the token was
-// issued by now, and it was issued to this client, whoever else it is for.
+// checkClaims checks what the library leaves to its caller (OpenID Connect Core, sections 2 and 3.1.3.7). The times must be numbers. The
+// token must be issued by now, and to this client, even if it also has other audiences.
 func (p *Provider) checkClaims(token *oidc.IDToken) error {
 	var claims map[string]json.RawMessage
 	if err := token.Claims(&claims); err != nil {
@@ -279,20 +281,20 @@ func (p *Provider) checkClaims(token *oidc.IDToken) error {
 		}
 	}
 	if ahead := token.IssuedAt.Sub(p.config.Now()); ahead > earliest {
-		return fmt.Errorf("iat: it is issued in %v from now", ahead)
+		return fmt.Errorf("iat: it is %v in the future", ahead)
 	}
 	value, there := claims["azp"]
 	var party string
 	switch {
 	case !there && len(token.Audience) > 1:
-		return fmt.Errorf("aud: it is for %d audiences, and azp does not say to whom it was issued", len(token.Audience))
+		return fmt.Errorf("aud: it has %d audiences, but no azp that names the client", len(token.Audience))
 	case there && (json.Unmarshal(value, &party) != nil || party != p.config.ClientID):
 		return fmt.Errorf("azp: it was issued to another client, %s", value)
 	}
 	return nil
 }
 
-// person reads the claims of a token that is verified.
+// person reads the claims of a verified token.
 func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -300,7 +302,7 @@ func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 	}
 	name, _ := claims[p.config.NameClaim].(string)
 	if err := names.Check(name); err != nil {
-		return nil, fmt.Errorf("%w: claim %q is no name: %w", ErrRefused, p.config.NameClaim, err)
+		return nil, fmt.Errorf("%w: claim %q is not a valid name: %w", ErrRefused, p.config.NameClaim, err)
 	}
 	if verified, _ := claims["email_verified"].(bool); p.config.NameClaim == "email" && !verified {
 		return nil, fmt.Errorf("%w: it has not verified the address %q", ErrRefused, name)
@@ -310,12 +312,12 @@ func (p *Provider) person(token *oidc.IDToken) (*Person, error) {
 		person.Roles = append(person.Roles, p.config.Roles[group]...)
 	}
 	if len(person.Roles) == 0 {
-		return nil, fmt.Errorf("%w: %q is in no group that has one", ErrNobody, name)
+		return nil, fmt.Errorf("%w: no group of %q has a role", ErrNobody, name)
 	}
 	return person, nil
 }
 
-// texts are the strings of a claim that is one or several.
+// texts returns the strings of a claim that is a string or an array.
 func texts(claim any) (list []string) {
 	switch claim := claim.(type) {
 	case string:

@@ -20,22 +20,23 @@ import (
 )
 
 const (
-	exportTime = 10 * time.Second // for a batch, with all that is tried again
-	firstWait  = time.Second      // before a batch is sent again; then twice as long each time
+	exportTime = 10 * time.Second // the limit for a batch, repeated attempts included
+	firstWait  = time.Second      // the pause before the second attempt; doubled before each further one
 )
 
-// maxAnswer is how much of a collector's answer is read, so that its connection serves the next batch.
+// maxAnswer is how many bytes of a collector's answer are read, so that the next batch can use the same connection.
 const maxAnswer = 64 << 10
 
-// An exporter implements sdk.SpanExporter by OTLP over HTTP, with bodies in protobuf. The project's own exporter links gRPC,
-// which this form of the protocol does not use.
+// An exporter implements sdk.SpanExporter by OTLP over HTTP, with bodies in protobuf. OpenTelemetry's own exporter links gRPC, which this
+// protocol does not need.
 type exporter struct {
 	url    string
-	header http.Header // that the collector wants, such as a key
+	header http.Header // headers that the collector demands, such as a key
 	http   *http.Client
 }
 
-// ExportSpans sends a batch, again and again where the collector is away for the moment. What it has not taken after that is lost.
+// ExportSpans sends a batch. It tries again while the collector is temporarily unavailable, for ten seconds at most. After that the batch
+// is lost, and ExportSpans returns an error.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -63,7 +64,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	}
 }
 
-// post sends a body once, and tells of an error whether it is one that passes (OTLP, "Retryable Response Codes").
+// post sends a body once. again reports whether the error may pass (OTLP, "Retryable Response Codes").
 func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -88,7 +89,7 @@ func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error
 	return false, fmt.Errorf("the collector at %s answers %s", e.url, response.Status)
 }
 
-// headers reads a list of headers as OTEL_EXPORTER_OTLP_HEADERS has them: name=value,name=value, with values in URL encoding.
+// headers parses a list of headers in the form of OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value, with URL-encoded values.
 func headers(list string) (http.Header, error) {
 	h := http.Header{}
 	for _, pair := range strings.Split(list, ",") {
@@ -106,13 +107,13 @@ func headers(list string) (http.Header, error) {
 	return h, nil
 }
 
-// Shutdown implements sdk.SpanExporter: nothing is kept between batches.
+// Shutdown implements sdk.SpanExporter. The exporter keeps nothing between batches.
 func (e *exporter) Shutdown(context.Context) error {
 	e.http.CloseIdleConnections()
 	return nil
 }
 
-// batch puts spans of one process and one tracer into OTLP's form.
+// batch converts spans of one process and one tracer to OTLP.
 func batch(spans []sdk.ReadOnlySpan) *otlp.ResourceSpans {
 	scope := spans[0].InstrumentationScope()
 	list := &otlp.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope.Name, Version: scope.Version}}
@@ -132,7 +133,7 @@ func spanOf(s sdk.ReadOnlySpan) *otlp.Span {
 		SpanId:            id[:],
 		TraceState:        s.SpanContext().TraceState().String(),
 		Name:              s.Name(),
-		Kind:              otlp.Span_SpanKind(s.SpanKind()), // both count as the protocol does
+		Kind:              otlp.Span_SpanKind(s.SpanKind()), // both use the protocol's numbers
 		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
 		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
 		Attributes:        attributes(s.Attributes()),
@@ -158,7 +159,7 @@ func statusOf(s sdk.Status) *otlp.Status {
 	return status
 }
 
-// attributes are those of the types that this program uses; any other is told as text.
+// attributes converts the types that this program uses. It converts all other types to text.
 func attributes(list []attribute.KeyValue) (out []*common.KeyValue) {
 	for _, kv := range list {
 		value := &common.AnyValue{}

@@ -1,5 +1,5 @@
-// Package tracing tells an OpenTelemetry collector what the program did and how long it took: requests by route and status,
-// trials by phase, acts by type. Spans have no content of records, no names of people and no addresses.
+// Package tracing sends spans to an OpenTelemetry collector, which say what the program did and how long it took: requests by route and
+// status, trials by phase, acts by type. Spans contain no content of records, no names of people and no addresses.
 package tracing
 
 import (
@@ -26,12 +26,13 @@ type Tracing struct {
 	tracer   trace.Tracer
 }
 
-// Start sends spans to a collector by OTLP over HTTP. The endpoint is that of OTEL_EXPORTER_OTLP_ENDPOINT: a base URL. The
-// headers are those of OTEL_EXPORTER_OTLP_HEADERS. A collector that does not answer costs spans, and nothing else.
+// Start returns a Tracing that sends spans to a collector by OTLP over HTTP. endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT.
+// headerList is a list as in OTEL_EXPORTER_OTLP_HEADERS. Start returns an error if either is malformed. If the collector does not answer,
+// spans are lost, and the program is not affected.
 func Start(endpoint, headerList string) (*Tracing, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("tracing: %q is no http or https URL", endpoint)
+		return nil, fmt.Errorf("tracing: %q is not an http or https URL", endpoint)
 	}
 	header, err := headers(headerList)
 	if err != nil {
@@ -42,7 +43,7 @@ func Start(endpoint, headerList string) (*Tracing, error) {
 	return &Tracing{provider, provider.Tracer("jurat")}, nil
 }
 
-// Stop sends what is left.
+// Stop sends the remaining spans.
 func (t *Tracing) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -50,10 +51,10 @@ func (t *Tracing) Stop(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// callers carries the trace of whoever calls over HTTP, as W3C Trace Context has it.
+// callers reads the caller's trace from HTTP headers (W3C Trace Context).
 var callers propagation.TraceContext
 
-// Request begins the span of a request for a route, and returns a function that ends it with the status of the answer.
+// Request begins the span of a request for a route. The returned function ends it with the status of the answer.
 func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, end func(status int)) {
 	if t == nil {
 		return r.Context(), func(int) {}
@@ -70,9 +71,8 @@ func (t *Tracing) Request(r *http.Request, route string) (ctx context.Context, e
 	}
 }
 
-// Trial returns what hears the events of one trial, one at a time, and makes spans of them: one of the trial, and in it one of
-// each phase and round. Events that tell what was recorded before the process began make spans, too: with the times that
-// the records claim.
+// Trial returns a function that takes the events of one trial, one at a time, and makes spans: one for the trial, and within it one for
+// each phase and round. Events from before the process began also make spans, with the times that the records claim.
 func (t *Tracing) Trial() func(events.Event) {
 	if t == nil {
 		return func(events.Event) {}
@@ -83,7 +83,7 @@ func (t *Tracing) Trial() func(events.Event) {
 
 type trialSpans struct {
 	tracer      trace.Tracer
-	ctx         context.Context // of the span of the trial
+	ctx         context.Context // contains the trial's span
 	whole, part trace.Span
 }
 

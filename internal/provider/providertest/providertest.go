@@ -1,4 +1,4 @@
-// Package providertest is a provider of OpenID Connect for tests, on this machine.
+// Package providertest runs a provider of OpenID Connect for tests, on this machine.
 package providertest
 
 import (
@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// An Issuer speaks the protocol as a real one does: discovery, keys, authorization, token endpoint with PKCE, signed ID tokens.
+// An Issuer speaks the whole protocol: discovery, keys, authorization, token endpoint with PKCE, signed ID tokens.
 type Issuer struct {
 	*httptest.Server
 	key    *ecdsa.PrivateKey
-	Claims map[string]any        // of the next token, over the right ones
-	Sign   *ecdsa.PrivateKey     // nil: its own
-	asked  map[string]url.Values // what each code was given for
+	Claims map[string]any        // override the claims of the next token
+	Sign   *ecdsa.PrivateKey     // signs tokens; nil: the issuer's own key
+	asked  map[string]url.Values // the authorization request of each code
 }
 
-// How the provider knows its client.
+// The client's credentials at the provider.
 const (
 	ClientID     = "jurat"
 	ClientSecret = "worthless test secret"
 )
 
-// NewKey makes a key that signs ID tokens.
+// NewKey returns a key that can sign ID tokens.
 func NewKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,7 +41,7 @@ func NewKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// New starts a provider.
+// New starts a provider, and closes it when the test ends.
 func New(t *testing.T) *Issuer {
 	t.Helper()
 	i := &Issuer{key: NewKey(t), asked: map[string]url.Values{}}
@@ -83,7 +83,7 @@ func (i *Issuer) answer(t *testing.T, w http.ResponseWriter, value any) {
 	}
 }
 
-// token gives an ID token for a code, once, to whoever has the secret and the proof that belongs to the code's challenge.
+// token exchanges a code for an ID token, once. It demands the client secret, and the proof for the code's challenge.
 func (i *Issuer) token(t *testing.T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, secret, _ := r.BasicAuth()
@@ -107,7 +107,7 @@ func (i *Issuer) token(t *testing.T) http.HandlerFunc {
 	}
 }
 
-// jwt signs claims as RFC 7515 and RFC 7518, section 3.4, have it.
+// jwt signs claims as RFC 7515 and RFC 7518, section 3.4, demand.
 func (i *Issuer) jwt(t *testing.T, claims map[string]any) string {
 	encode := func(value any) string {
 		doc, err := json.Marshal(value)
