@@ -24,7 +24,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// logOf is a log in memory, of records that are signed by nobody in particular.
+// logOf is a log in memory whose records have no real signatures.
 type logOf struct {
 	rows       []storage.Row
 	hashes     []tlog.Hash
@@ -48,7 +48,7 @@ func (l *logOf) read(_ context.Context, from, n int64) ([]storage.Row, error) {
 	return l.rows[from:min(from+n, int64(len(l.rows)))], nil
 }
 
-// text is what could stand in a record, and differs from record to record.
+// text is typical text of a record, different for each record.
 func text(random *rand.Rand, words int) string {
 	list := strings.Fields("the agent asked whether a refund of the booking was allowed under the policy and then cancelled it for the customer who had not agreed")
 	var b strings.Builder
@@ -95,7 +95,7 @@ func newLog(t testing.TB, n, words int) *logOf {
 	return l
 }
 
-// rowOf makes a row whose signature and token are no real ones: an archive keeps what it is given.
+// rowOf makes a row without a real signature or token: an archive does not check them.
 func rowOf(t testing.TB, random *rand.Rand, n, words int) storage.Row {
 	t.Helper()
 	payload, err := evidence.Canonical(fmt.Appendf(nil, `{"schema":%q,"record_id":"0199aabb-0000-7000-8000-%012x","action_type":"model_output","agent_id":"agent",
@@ -203,7 +203,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestExpired keeps of expired records what the log hashed, and nothing else.
+// TestExpired checks that a file keeps only the log entry of an expired record.
 func TestExpired(t *testing.T) {
 	l := newLog(t, tile+3, 20)
 	for n := range int64(tile) {
@@ -237,7 +237,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestEveryByteCounts changes bytes of a file, each by itself, and cuts it off everywhere: nothing is read of it as if it were whole.
+// TestEveryByteCounts changes each byte of a file, and truncates the file everywhere: no change goes unnoticed.
 func TestEveryByteCounts(t *testing.T) {
 	l := newLog(t, tile+1, 3)
 	doc := write(t, l.source(0, tile))
@@ -262,7 +262,7 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// refused says why a file is not the one with this digest.
+// refused returns why a file is not the one with this digest.
 func refused(t *testing.T, doc []byte, want evidence.Digest) error {
 	f, err := Open(bytes.NewReader(doc), int64(len(doc)))
 	if err != nil {
@@ -279,7 +279,7 @@ func refused(t *testing.T, doc []byte, want evidence.Digest) error {
 	return first
 }
 
-// TestForgeries makes files that are whole in themselves, and not what they say.
+// TestForgeries makes files that are consistent in themselves, but wrong.
 func TestForgeries(t *testing.T) {
 	l := newLog(t, 2*tile+9, 3)
 	other := newLog(t, 2*tile+9, 4)
@@ -327,7 +327,7 @@ func TestForgeries(t *testing.T) {
 	}
 }
 
-// TestHostile opens what was made to do harm.
+// TestHostile opens files that were made to do harm.
 func TestHostile(t *testing.T) {
 	l := newLog(t, tile, 3)
 	doc := write(t, l.source(0, tile))
@@ -384,7 +384,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestFolder opens more files than it keeps open, from many goroutines, and names one that is missing, and one that is another.
+// TestFolder opens more files than a Folder keeps open, from many goroutines, and checks the errors for a missing and
+// for a wrong file.
 func TestFolder(t *testing.T) {
 	l := newLog(t, 20*tile, 2)
 	d := NewFolder(filepath.Join(t.TempDir(), "archive"))
@@ -439,7 +440,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestCancelled leaves no file behind.
+// TestCancelled checks that a cancelled Create leaves no file behind.
 func TestCancelled(t *testing.T) {
 	l := newLog(t, 2*tile, 2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -460,7 +461,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens anything, and reads what opens.
+// FuzzOpen opens any bytes, and reads what opens.
 func FuzzOpen(f *testing.F) {
 	l := newLog(f, tile, 1)
 	doc := write(f, l.source(0, tile))
@@ -479,7 +480,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestBlockCounts: what a block counts costs a reader no more than what it has in it.
+// TestBlockCounts checks that a reader allocates no more for the counts in a block than the block contains.
 func TestBlockCounts(t *testing.T) {
 	signature, stamp := []byte{1, 7}, []byte{1, 'k', 1, 7}
 	entry := func(signatures int, signature []byte, stamps int, stamp []byte) []byte {
@@ -508,7 +509,7 @@ func TestBlockCounts(t *testing.T) {
 	}
 }
 
-// FuzzBlock parses anything: what parses marshals back to the same bytes.
+// FuzzBlock parses any bytes: what parses must marshal back to the same bytes.
 func FuzzBlock(f *testing.F) {
 	l := newLog(f, 2, 1)
 	b := appendRow(appendRow(nil, &l.rows[0]), &l.rows[1])

@@ -19,7 +19,8 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-// TestFolderIsPrivate: nobody but the owner reads what is kept, and a secret that others can read is refused.
+// TestFolderIsPrivate checks that only the owner can read the files, and that a secret that others can read is
+// refused.
 func TestFolderIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes there")
@@ -46,7 +47,7 @@ func TestFolderIsPrivate(t *testing.T) {
 	}
 }
 
-// TestFolderListsWhatACrashLeft: what is half written may hold what somebody said, so whoever looks for that finds it.
+// TestFolderListsWhatACrashLeft checks that List finds unfinished files: they may contain texts that must be erased.
 func TestFolderListsWhatACrashLeft(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
 	if err := c.Create(t.Context(), "a/b.key", nil); err != nil {
@@ -64,7 +65,7 @@ func TestFolderListsWhatACrashLeft(t *testing.T) {
 	}
 }
 
-// TestOverwriteReachesEveryName: what is written over is gone from whatever else leads to the same file.
+// TestOverwriteReachesEveryName checks that overwritten content is gone under every name of the same file.
 func TestOverwriteReachesEveryName(t *testing.T) {
 	c := filestore.NewFolder(t.TempDir())
 	if err := c.Create(t.Context(), "a.key", []byte("secret")); err != nil {

@@ -34,7 +34,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 	}
 }
 
-// TestUnwrapRefuses: every byte counts, and so do the name and the key.
+// TestUnwrapRefuses checks that every byte, the name and the key matter.
 func TestUnwrapRefuses(t *testing.T) {
 	keys, _ := generated(t)
 	other, _ := generated(t)
@@ -60,7 +60,7 @@ func TestUnwrapRefuses(t *testing.T) {
 	}
 }
 
-// TestChangeOfKeys: the first key wraps, and what was wrapped under the others is read on.
+// TestChangeOfKeys checks that the first key wraps, and that files wrapped under other keys can still be read.
 func TestChangeOfKeys(t *testing.T) {
 	old, oldText := generated(t)
 	_, newText := generated(t)
@@ -98,7 +98,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotPrinted: whoever logs them by mistake logs their names.
+// TestKeysAreNotPrinted checks that printing Keys shows only their IDs.
 func TestKeysAreNotPrinted(t *testing.T) {
 	keys, _ := generated(t)
 	if got := fmt.Sprintf("%v %s", keys, keys); got != string(keys.IDs()[0])+" "+string(keys.IDs()[0]) {
@@ -106,7 +106,7 @@ func TestKeysAreNotPrinted(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read as keys unwraps what it wraps.
+// FuzzParse checks that parsed keys unwrap what they wrap.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("# c\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"))
 	f.Add([]byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE=\r\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="))

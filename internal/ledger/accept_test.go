@@ -17,7 +17,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// An owner holds keys that the ledger's operator does not.
+// An owner holds keys that the ledger's operator does not have.
 type owner struct {
 	name    string
 	signers []evidence.Signer
@@ -42,7 +42,7 @@ func (o *owner) add(s evidence.Signer, public []byte) {
 	o.signers, o.public = append(o.signers, s), append(o.public, public)
 }
 
-// event is what the log is told of the owner's n-th key.
+// event returns the key event for the owner's n-th key.
 func (o *owner) event(event operator.KeyChange, n int, role evidence.Role) operator.KeyEventBody {
 	b := operator.KeyEventBody{Event: event, Algorithm: o.signers[n].Info().Algorithm, KeyID: o.signers[n].Info().KeyID, Name: o.name,
 		Role: role, Custody: operator.CustodyOwner, By: "w", Reason: "r", From: time.Now().UTC().Truncate(time.Second).Format(time.RFC3339)}
@@ -52,7 +52,7 @@ func (o *owner) event(event operator.KeyChange, n int, role evidence.Role) opera
 	return b
 }
 
-// tell tells the log of events, the last of an owner's keys first.
+// tell seals key events, the last of an owner's keys first.
 func tell(l *ledger.Ledger, t *testing.T, events ...operator.KeyEventBody) error {
 	t.Helper()
 	_, err := l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
@@ -76,7 +76,7 @@ func (o *owner) register(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// says is what the owner's agent says, signed where its key is.
+// says returns a record of the owner's agent, signed with the owner's keys.
 func (o *owner) says(t *testing.T, more string) *evidence.Record {
 	t.Helper()
 	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"` + o.name + `","request_id":"r","timestamp":"2000-01-01T00:00:00Z","model":"m",
@@ -127,7 +127,7 @@ func signedDraft(name string) []byte {
 		"model_version":"v","prompt":"p","response":"r","parameters":{}}`)
 }
 
-// TestAcceptRefuses: whatever is wrong with a record from elsewhere, it leaves no trace.
+// TestAcceptRefuses checks that a refused record from elsewhere leaves no trace.
 func TestAcceptRefuses(t *testing.T) {
 	l, _ := inMemory(t)
 	a, b, pair, gone, revoked := newOwner(t, "a", false), newOwner(t, "b", false), newOwner(t, "pair", true), newOwner(t, "gone", false), newOwner(t, "revoked", false)
@@ -200,7 +200,8 @@ const (
 	operatorsAct = `{"action_type":"key_event","agent_id":"a","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","chain_position":1,"response":{}}`
 )
 
-// TestAcceptHighS: the twin of a signature whose S is high is what is stamped and logged.
+// TestAcceptHighS checks that a signature with a high S is replaced by its twin with a low S before stamping and
+// logging.
 func TestAcceptHighS(t *testing.T) {
 	l, _ := inMemory(t)
 	a := newOwner(t, "a", false)
@@ -227,7 +228,7 @@ func TestAcceptHighS(t *testing.T) {
 	}
 }
 
-// TestNextAgentThatDeceives: neither way into the log lets in a next agent that readers cannot tell from another one.
+// TestNextAgentThatDeceives checks that no way into the log admits a next agent whose name looks like another one.
 func TestNextAgentThatDeceives(t *testing.T) {
 	l := folder(t.TempDir()).create(t)
 	a := newOwner(t, "a", false)
@@ -248,7 +249,8 @@ func TestNextAgentThatDeceives(t *testing.T) {
 	}
 }
 
-// TestKeyEndsBetween: a key that ends while a record is being stamped has ended when the record comes to be appended.
+// TestKeyEndsBetween checks that a key that ends while a record is being stamped is refused when the record is
+// appended.
 func TestKeyEndsBetween(t *testing.T) {
 	store := folder(t.TempDir())
 	store.create(t)
@@ -267,7 +269,7 @@ func TestKeyEndsBetween(t *testing.T) {
 	}
 }
 
-// TestSealNext: what is added to a chain follows what was there, however many add to it.
+// TestSealNext checks that each act follows the one before it, however many callers add to the chain.
 func TestSealNext(t *testing.T) {
 	f := folder(t.TempDir())
 	f.create(t)
@@ -302,7 +304,7 @@ func TestSealNext(t *testing.T) {
 	}
 }
 
-// TestLogRefusesEvents: an event that does not fit is not taken in, by whichever way it comes.
+// TestLogRefusesEvents checks that a key event that does not fit is refused, whichever way it comes.
 func TestLogRefusesEvents(t *testing.T) {
 	l, _ := inMemory(t)
 	a := newOwner(t, "a", false)

@@ -12,7 +12,8 @@ import (
 	"jurat/internal/ledger/memory"
 )
 
-// apart is what the owner's agent says, of which the owner has sealed the prompt apart and keeps what opens it.
+// apart returns a record of the owner's agent whose prompt the owner has sealed apart and whose value only the owner
+// keeps.
 func (o *owner) apart(t *testing.T) *evidence.Record {
 	t.Helper()
 	now := time.Now()
@@ -22,7 +23,7 @@ func (o *owner) apart(t *testing.T) *evidence.Record {
 	return r
 }
 
-// meanwhile is a clock that does something else first, once.
+// meanwhile is a clock that runs another function first, once.
 type meanwhile struct{ do func() }
 
 func (m *meanwhile) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
@@ -33,8 +34,8 @@ func (m *meanwhile) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped
 	return clock{}.Stamp(context.WithoutCancel(ctx), imprint)
 }
 
-// TestAcceptApart: of what an owner has sealed apart it is noted that its value was never here, before the record is in the
-// log. Who gives up on the record takes no note away on which somebody else relies, who takes it in at the same moment.
+// TestAcceptApart checks that the note about a value sealed apart comes before the record. A failed Accept does not
+// remove the note, because a concurrent Accept of the same record may rely on it.
 func TestAcceptApart(t *testing.T) {
 	store, between := memory.New(), &meanwhile{}
 	k := &keeper{store: store, kept: map[evidence.Digest][]evidence.Disclosure{}}

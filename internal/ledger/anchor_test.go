@@ -14,7 +14,7 @@ import (
 	"jurat/internal/ledger/memory"
 )
 
-// anchor has an authority stamp what it has still to stamp, as the fixture's authorities do.
+// anchor makes an authority stamp the checkpoint that it lacks, as the fixture's authorities do.
 func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record, bool) {
 	t.Helper()
 	checkpoint := must(l.Unanchored(t.Context(), authority, must(l.Checkpoint(t.Context()))))
@@ -48,7 +48,8 @@ func wantUnder(t *testing.T, l *ledger.Ledger, r *evidence.Record, size int64, a
 	}
 }
 
-// TestAnchor: a record is proved against the earliest stamped checkpoint over it, and nothing is stamped for its own sake.
+// TestAnchor checks that a record is proved under the earliest stamped checkpoint over it, and that acts about stamps
+// cause no further stamps.
 func TestAnchor(t *testing.T) {
 	l, c := inMemory(t)
 	if act, ok := anchor(t, l, "one"); ok {
@@ -106,7 +107,7 @@ func TestAnchor(t *testing.T) {
 	wantClean(t, damagesOf(t, c))
 }
 
-// TestManyAnchors: what is looked for is found beyond a page of acts.
+// TestManyAnchors checks that acts after the first page are found.
 func TestManyAnchors(t *testing.T) {
 	l, _ := inMemory(t)
 	r := seal(t, l, "")
@@ -125,7 +126,8 @@ func TestManyAnchors(t *testing.T) {
 	wantUnder(t, l, r, 1, names...)
 }
 
-// TestAnchorRefuses: a checkpoint of another log is not sealed, and is not proved against where somebody did seal it.
+// TestAnchorRefuses checks that a checkpoint of another log is not sealed, and not used for proofs if it was sealed
+// nevertheless.
 func TestAnchorRefuses(t *testing.T) {
 	l, _ := inMemory(t)
 	r := seal(t, l, "")
@@ -162,7 +164,8 @@ func TestAnchorRefuses(t *testing.T) {
 	wantError(t, err, ledger.ErrDamaged)
 }
 
-// TestAnchorsNeverWait: neither the act nor what settles others goes on for ever while an authority comes and goes.
+// TestAnchorsNeverWait checks that acts about stamps do not cause each other without end while an authority comes and
+// goes.
 func TestAnchorsNeverWait(t *testing.T) {
 	c := config(memory.New())
 	c.Stamper, c.Settler = halfSilent{silent("one")}, halfSilent{silent("one")}
@@ -225,8 +228,8 @@ func TestAnchorFaults(t *testing.T) {
 	}
 }
 
-// TestAnchoredByTwo: of two processes that have a checkpoint stamped at the same time each act follows another one, and none
-// claims to be earlier than what it follows, though a clock was set back.
+// TestAnchoredByTwo checks two processes that anchor at the same time. Each act follows another one, and none claims
+// to be earlier than the one before it, although a clock was set back.
 func TestAnchoredByTwo(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)

@@ -27,7 +27,7 @@ func largeAct() *evidence.Draft {
 		"model":"m","model_version":"1","prompt":%q,"response":"You may.","parameters":{}}`, large)))
 }
 
-// BenchmarkSeal stands beside what no ledger can do without: a synced write, and a commit of the database. The
+// BenchmarkSeal measures Seal beside its unavoidable parts: a synced write, and a commit of the database. The
 // authority of these benchmarks costs nothing.
 func BenchmarkSeal(b *testing.B) {
 	b.Run("write and fsync 4 KiB", benchmarkFile)

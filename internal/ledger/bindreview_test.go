@@ -10,7 +10,8 @@ import (
 	"jurat/jurattest"
 )
 
-// TestReviewsThatWouldBeRefuted: what verification refutes for a reason that stands there when it is sealed is not sealed.
+// TestReviewsThatWouldBeRefuted checks that a review that verification would refute is not sealed, if the reason is
+// known then.
 func TestReviewsThatWouldBeRefuted(t *testing.T) {
 	h := jurattest.New(t)
 	original := h.Seal(t, evidence.Payload{AgentID: "a", RequestID: "r", Timestamp: "2025-12-31T23:59:00Z", Model: "m", ModelVersion: "1",

@@ -16,7 +16,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// blinded is a store from which no payload can be read while it is blind.
+// blinded is a store that returns no payloads while it is blind.
 type blinded struct {
 	storage.Store
 	blind bool
@@ -63,7 +63,7 @@ func listed(t testing.TB, l *ledger.Ledger, of brief.Listing) (list []string) {
 	return list
 }
 
-// TestListWithoutPayloads lists and gathers with a store from which no payload can be read.
+// TestListWithoutPayloads lists and gathers with a store that returns no payloads.
 func TestListWithoutPayloads(t *testing.T) {
 	l, c := inMemory(t)
 	sealMany(t, l, 300)
@@ -98,7 +98,7 @@ func TestListWithoutPayloads(t *testing.T) {
 	}
 }
 
-// without takes all briefs out of a database, as an earlier program made it.
+// without removes all briefs from a database, so that it looks like one of an earlier program.
 func (f folder) without(t *testing.T) {
 	t.Helper()
 	store := must(f.store(t))
@@ -113,13 +113,13 @@ func (f folder) without(t *testing.T) {
 	}
 }
 
-// fixedStore is a store that cannot be written to.
+// fixedStore is a store that cannot be written.
 type fixedStore struct{ storage.Store }
 
 func (fixedStore) ReadOnly() error { return ledger.ErrReadOnly }
 
-// TestBriefsOfAnEarlierLog: briefs are made when the log is opened, also where that was broken off, and while others write; a log that cannot
-// be written is read without.
+// TestBriefsOfAnEarlierLog checks that opening a log makes missing briefs, also after an interruption and while
+// others write. A log that cannot be written is read without them.
 func TestBriefsOfAnEarlierLog(t *testing.T) {
 	onBoth(t, func(t *testing.T, f folder) {
 		l := f.create(t)
@@ -195,7 +195,7 @@ func wantGathered(t testing.TB, l *ledger.Ledger, name string, want ...int64) {
 	}
 }
 
-// TestBriefTampered: Fsck names each brief that is not what its record says, and making them again mends all.
+// TestBriefTampered checks that Fsck reports each brief that differs from its record, and that Reindex repairs all.
 func TestBriefTampered(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -244,7 +244,7 @@ func TestBriefTampered(t *testing.T) {
 	}
 }
 
-// TestNothingErasableInBriefs: a value that is sealed apart is in no brief, though the record is sealed with what opens it.
+// TestNothingErasableInBriefs checks that no brief contains a value that is sealed apart.
 func TestNothingErasableInBriefs(t *testing.T) {
 	l, c := inMemory(t)
 	draft := must(evidence.ParseDraft([]byte(`{"action_type":"human_review","reviewer_id":"u","timestamp":"2000-01-01T00:00:00Z","original_response_id":"x",
@@ -266,7 +266,8 @@ func TestNothingErasableInBriefs(t *testing.T) {
 	}
 }
 
-// TestGatherIsCut: a record that names thousands, and thousands that name one, are gathered up to a bound, and it is said.
+// TestGatherIsCut checks that Gather limits and reports very many links: one record that names thousands, and
+// thousands that name one.
 func TestGatherIsCut(t *testing.T) {
 	_, c := inMemory(t)
 	c.UnsafeContradictions = true // with which a record can name more than may be held against the log
@@ -308,7 +309,8 @@ func TestGatherIsCut(t *testing.T) {
 	}
 }
 
-// TestGatherForAReader: what a reader may not read is neither given nor followed, and a chain is given whole or not at all.
+// TestGatherForAReader checks that records that a reader may not read are neither returned nor followed, and that
+// chains are returned whole or not at all.
 func TestGatherForAReader(t *testing.T) {
 	l, _ := inMemory(t)
 	one := seal(t, l, "")

@@ -15,7 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// copied is a log with several pages of records, of which some wait for time stamps, and some have got late ones.
+// copied makes a log with several pages of records. Some wait for time stamps, some got late ones.
 func copied(t *testing.T) (*ledger.Ledger, ledger.Config) {
 	t.Helper()
 	store := memory.New()
@@ -55,7 +55,7 @@ func wantSameLog(t *testing.T, from, to storage.Store) {
 	}
 }
 
-// TestCopy: from one kind of store to another and back, everything is as it was.
+// TestCopy copies a log between kinds of stores and back, and compares everything.
 func TestCopy(t *testing.T) {
 	_, c := copied(t)
 	file := must(sqlite.Create(t.Context(), filepath.Join(t.TempDir(), "copy.db")))
@@ -89,7 +89,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// TestCopyGoesOn: a copy that was broken off goes on where it was, and not with another log.
+// TestCopyGoesOn checks that an interrupted copy continues where it was, and refuses another log.
 func TestCopyGoesOn(t *testing.T) {
 	_, c := copied(t)
 	to := memory.New()

@@ -15,8 +15,8 @@ import (
 
 var errCrashed = errors.New("the process is gone")
 
-// A crashing process writes to a folder until its n-th write. Then the folder is copied as it is at this moment, and nothing that
-// the process does afterwards gets there.
+// A crashing process writes to a folder until its n-th write. At that moment the folder is copied. Later writes of
+// the process do not reach the copy.
 type crashing struct {
 	storage.Store
 	t      *testing.T
@@ -36,7 +36,7 @@ func (c *crashing) crash() error {
 	return errCrashed
 }
 
-// write does what is written unless the process is dead, or dies.
+// write runs the write unless the process is dead, or dies at this write.
 func (c *crashing) write(do func(middle func() error) error) error {
 	if c.dead {
 		return errCrashed
@@ -92,8 +92,8 @@ func (p publishing) Store(ctx context.Context, checkpoint string) error {
 	})
 }
 
-// TestCrashes kills the process at every write of a log in a folder: before it, in the middle and after it. What was acknowledged by
-// then is there once, what is there is whole, and the log goes on.
+// TestCrashes kills the process at every write of a log in a folder: before it, in the middle and after it.
+// Acknowledged records are there once, every record is complete, and the log continues to work.
 func TestCrashes(t *testing.T) {
 	runs := 0
 	for _, when := range []string{"before", "in", "after"} {
@@ -118,7 +118,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// work creates a log and seals, as long as the process lives, and returns what was acknowledged.
+// work creates a log and seals while the process lives. It returns the ids that were acknowledged.
 func (c *crashing) work(t *testing.T) (acknowledged []string) {
 	store, err := sqlite.Create(t.Context(), c.folder.database())
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *crashing) work(t *testing.T) (acknowledged []string) {
 	return acknowledged
 }
 
-// goesOn opens what a crash has left, or creates the log where it had not come to be, examines all of it, and appends.
+// goesOn opens what a crash has left, or creates the log if it did not exist yet. It examines all of it, and appends.
 func (f folder) goesOn(t *testing.T, acknowledged []string) {
 	t.Helper()
 	l, err := f.open(t)
@@ -171,8 +171,8 @@ func (f folder) goesOn(t *testing.T, acknowledged []string) {
 	wantClean(t, f.fsck(t))
 }
 
-// TestPowerCut cuts the write-ahead log off at every few bytes of its last transaction, and puts garbage there: what was acknowledged
-// before is whole, and of the last record there is all or nothing.
+// TestPowerCut cuts the write-ahead log off at every few bytes of its last transaction, and adds garbage there.
+// Records acknowledged before are complete, and the last record is there completely or not at all.
 func TestPowerCut(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -214,7 +214,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// has opens a folder as a process would, and closes it again.
+// has opens a folder like a process would, and closes it again.
 func has(t *testing.T, f folder, id string) bool {
 	t.Helper()
 	l, err := f.open(t)

@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// TestEntries: what is given out is what was hashed, each entry in its place.
+// TestEntries checks that Entries returns what was hashed, each entry in its place.
 func TestEntries(t *testing.T) {
 	const n = 70 // more than two pages
 	l, _ := inMemory(t)
@@ -51,7 +51,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestEntriesOfADamagedLog: a row that is not what was logged is not given out as if it were.
+// TestEntriesOfADamagedLog checks that a row that differs from what was logged is not returned.
 func TestEntriesOfADamagedLog(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)

@@ -1,4 +1,4 @@
 package ledger
 
-// Seats says how many callers have been let into the queue and have not gone, of how many there can be.
+// Seats returns how many callers are in the queue, and how many fit.
 func (l *Ledger) Seats() (taken, all int) { return len(l.queue.seats), cap(l.queue.seats) }

@@ -14,8 +14,8 @@ import (
 
 var errFault = errors.New("fault")
 
-// faulty fails at the n-th write, before or after it is done, or, where early, before it begins. Where blind it cannot be
-// read either after that. Where crash, the process ends there and then.
+// faulty fails at the n-th write, before or after it is done, or, if early, before it begins. If blind, it also fails
+// reads after that. If crash, the process ends at that moment.
 type faulty struct {
 	storage.Store
 	n      int
@@ -97,7 +97,7 @@ func (o *outside) Store(_ context.Context, checkpoint string) error {
 	})
 }
 
-// A faultRun is what every run does, beside the store that fails.
+// A faultRun is a run of all operations beside the store that fails.
 type faultRun struct {
 	t      *testing.T
 	f      *faulty
@@ -106,7 +106,7 @@ type faultRun struct {
 	l      *ledger.Ledger
 }
 
-// step does something, and once more where it fails, as a caller would, or the next process.
+// step runs an operation, and repeats it after a failure, as a caller or the next process would.
 func (r *faultRun) step(do func() error) error {
 	r.t.Helper()
 	err, ended := r.survive(do)
@@ -176,7 +176,7 @@ func (r *faultRun) work() (acknowledged []string) {
 	return acknowledged
 }
 
-// opener has ways to an empty store, and to the same one as the next process opens it.
+// opener returns functions that make an empty store, and that open the same one as the next process would.
 func opener(t *testing.T, f folder) (create, open func() storage.Store) {
 	closing := func(s storage.Store, err error) storage.Store {
 		if err != nil {
@@ -190,8 +190,8 @@ func opener(t *testing.T, f folder) (create, open func() storage.Store) {
 	return create, open
 }
 
-// TestFaults fails every write in turn, stored or not, or ends the process there. Then the store is opened again, and everything
-// looked at.
+// TestFaults fails every write in turn, stored or not, or ends the process there. Then it opens the store again and
+// examines everything.
 func TestFaults(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		testFaults(t, func(*testing.T) (create, open func() storage.Store) {
@@ -256,7 +256,7 @@ func testFaults(t *testing.T, database func(*testing.T) (create, open func() sto
 	}
 }
 
-// workBlind works; where the store is blind it sees again when the failed call is over.
+// workBlind is work. A blind store can be read again once the failed call has returned.
 func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
 	l := must(ledger.Create(t.Context(), unfailing(c, f)))
 	var ids []string
@@ -277,13 +277,13 @@ func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
 	return ids
 }
 
-// unfailing lets Create succeed: it does not look a record up.
+// unfailing lets Create succeed, because Create does not look up a record after a failure.
 func unfailing(c ledger.Config, f *faulty) ledger.Config {
 	f.n += 2
 	return c
 }
 
-// TestShrinks replaces the store under an open ledger by an earlier state of it.
+// TestShrinks replaces the store under an open ledger by an earlier state.
 func TestShrinks(t *testing.T) {
 	c := config(memory.New())
 	swap := &swapped{Store: c.Store}

@@ -28,7 +28,7 @@ import (
 	"jurat/internal/postgres"
 )
 
-// Keys of these tests. Anybody can sign with them.
+// Keys of these tests. They are public, so anyone can sign with them.
 var (
 	logSigner, logVerifier     = logKey("jurat.example/log")
 	otherSigner, otherVerifier = logKey("other.example/log")
@@ -78,11 +78,11 @@ func config(store storage.Store) ledger.Config {
 	return ledger.Config{Store: store, Signer: logSigner, Verifier: logVerifier, Stamper: clock{}}
 }
 
-// folder is a data folder: a database and the checkpoint beside it. Where there is a file "url" in it, the database is the one on
-// PostgreSQL that it names.
+// folder is a data folder: a database and its checkpoint file. If it contains a file "url", the database is the
+// PostgreSQL database with that URL.
 type folder string
 
-// onBoth runs a test on each database.
+// onBoth runs a test on each kind of database.
 func onBoth(t *testing.T, test func(*testing.T, folder)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, folder(t.TempDir())) })
 	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(t, pgtest.Database(t))) })
@@ -178,7 +178,7 @@ func (f folder) create(t testing.TB) *ledger.Ledger {
 	return l
 }
 
-// open opens the ledger, or says why not.
+// open opens the ledger, or returns the error.
 func (f folder) open(t testing.TB) (*ledger.Ledger, error) {
 	t.Helper()
 	store, err := f.openStore(t.Context())
@@ -295,7 +295,7 @@ func blob(data []byte) string { return fmt.Sprintf("x'%x'", data) }
 
 func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// examined is what Run reads of a log.
+// examined returns what fsck.Run reads of a log.
 func examined(c ledger.Config) fsck.Log {
 	return fsck.Log{Store: c.Store, Archive: c.Archive, Verifier: c.Verifier, Published: c.Published}
 }

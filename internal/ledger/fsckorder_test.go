@@ -16,7 +16,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestFsckInOrder: on however many cores, and however long each record takes, the same damages are named in the order of the log.
+// TestFsckInOrder checks that damages are reported in log order, on any number of cores and however long each record
+// takes.
 func TestFsckInOrder(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -60,7 +61,7 @@ func TestFsckInOrder(t *testing.T) {
 	}
 }
 
-// watched counts rows that were read and not yet taken in.
+// watched counts rows that were read but not merged yet.
 type watched struct {
 	storage.Store
 	read, most atomic.Int64
@@ -83,7 +84,7 @@ func (w *watched) Rows(ctx context.Context, from, n int64) ([]storage.Row, error
 	return w.Store.Rows(ctx, from, n)
 }
 
-// TestFsckReadsNotFarAhead: one slow record does not make everything behind it be kept.
+// TestFsckReadsNotFarAhead checks that one slow record does not make Fsck keep everything behind it in memory.
 func TestFsckReadsNotFarAhead(t *testing.T) {
 	l, c := inMemory(t)
 	sealMany(t, l, 2000)
@@ -105,13 +106,13 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 	if err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}
-	// As many pages as there are cores are looked at, as many wait, and one is being handed over on each side.
+	// As many pages as there are cores are examined, as many wait, and one is being handed over on each side.
 	if bound := int64(32 * (2*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
 		t.Errorf("%d rows were read ahead, want at most %d", w.most.Load(), bound)
 	}
 }
 
-// TestFsckBrokenOff: when Fsck has returned, nobody reads the store any more, whatever made it return.
+// TestFsckBrokenOff checks that no goroutine reads the store after Fsck has returned, for whatever reason.
 func TestFsckBrokenOff(t *testing.T) {
 	l, c := inMemory(t)
 	sealMany(t, l, 1000)
@@ -142,13 +143,13 @@ func TestFsckBrokenOff(t *testing.T) {
 	}
 }
 
-// TestFsckManyDamages: as many damages as records are named in a time that grows with them, and not with their square.
+// TestFsckManyDamages checks that the time for many damages grows with their number, not with its square.
 func TestFsckManyDamages(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
 	sealMany(t, l, 300)
 	l.Close()
-	// Every record stands where its neighbour stood.
+	// Every record moves to its neighbour's place.
 	f.rewrite(t, `UPDATE records SET idx = idx + 1000000; UPDATE timestamps SET idx = idx + 1000000;
 		UPDATE records SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
 		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)

@@ -19,7 +19,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// slow takes a while for each transaction, which it counts, and in which it can fail.
+// slow takes a while for each transaction. It counts transactions, and can fail one.
 type slow struct {
 	storage.Store
 	takes        time.Duration
@@ -58,7 +58,7 @@ func (s *slow) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
 	return s.Store.ByRecordID(ctx, id)
 }
 
-// queued is a ledger in whose queue a test can put what it likes: one transaction is held until let go.
+// queued is a ledger with a queue under the test's control: one transaction is held until letGo.
 type queued struct {
 	*ledger.Ledger
 	t     *testing.T
@@ -82,7 +82,7 @@ func hold(t *testing.T, prepare ...func(*ledger.Ledger)) *queued {
 	return q
 }
 
-// add has somebody append, and returns when they can get no further. What became of it is there when the queue was let go.
+// add runs a caller that appends, and returns when the caller is blocked. The caller's result is set after letGo.
 func (q *queued) add(do func() error) *error {
 	q.t.Helper()
 	pending := errors.New("pending")
@@ -95,7 +95,7 @@ func (q *queued) add(do func() error) *error {
 	return result
 }
 
-// seal adds a record with this id, sealed as long as the context allows.
+// seal adds a record with this id, and waits as long as the context allows.
 func (q *queued) seal(ctx context.Context, id int) *error {
 	return q.add(func() error {
 		_, err := q.Seal(ctx, act(`,"record_id":"`+numbered(id)+`"`), actor)
@@ -105,7 +105,7 @@ func (q *queued) seal(ctx context.Context, id int) *error {
 
 func numbered(id int) string { return fmt.Sprintf("01890000-0000-7000-8000-%012d", id) }
 
-// letGo lets the transactions go on, and returns how many there were.
+// letGo lets the transactions continue, and returns how many there were.
 func (q *queued) letGo() int {
 	close(q.store.held)
 	q.all.Wait()
@@ -121,8 +121,8 @@ func (q *queued) has(id int) bool {
 	return err == nil
 }
 
-// TestGroups: what many callers append while a transaction is under way goes into the next one, in the order in which it
-// came, and the log has no gap.
+// TestGroups checks that everything that callers append during a transaction goes into the next one, in order of
+// arrival and without gaps.
 func TestGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t)
@@ -149,8 +149,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// TestGroupsUnderLoad has callers come and go: they need far fewer transactions than they have records, and a lone caller
-// needs one for each and waits for nothing else.
+// TestGroupsUnderLoad lets callers come and go. They need far fewer transactions than records. A lone caller needs
+// one for each record, and waits for nothing else.
 func TestGroupsUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Store: memory.New(), takes: time.Second}
@@ -181,7 +181,7 @@ func TestGroupsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestBadAmongGood: what cannot be appended is refused alone.
+// TestBadAmongGood checks that a record that cannot be appended is refused alone.
 func TestBadAmongGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := newOwner(t, "gone", false)
@@ -205,7 +205,8 @@ func TestBadAmongGood(t *testing.T) {
 		misfit := q.add(func() error { return tell(q.Ledger, t, gone.event(operator.KeyRetired, 0, evidence.RoleAgent)) })
 		good = append(good, q.seal(t.Context(), 4))
 
-		// The first; all before the event but the twin; the twin; the event; the rest. In two of them there is nothing to store.
+		// The transactions: the first record; all before the event except the twin; the twin; the event; the rest.
+		// Two of them store nothing.
 		if n := q.letGo(); n != 5 {
 			t.Errorf("%d transactions, want 5", n)
 		}
@@ -230,7 +231,7 @@ func TestBadAmongGood(t *testing.T) {
 	})
 }
 
-// TestInTurn: what depends on what stands before it in the queue is judged as if it had come later.
+// TestInTurn checks that a record that depends on an earlier one in the queue is judged as if it had come later.
 func TestInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newOwner(t, "a", false), newOwner(t, "b", false)
@@ -264,7 +265,7 @@ func TestInTurn(t *testing.T) {
 	})
 }
 
-// TestEventsInTurn: two events that both fit what is committed, and do not fit each other.
+// TestEventsInTurn checks two events that each fit what is committed, but do not fit each other.
 func TestEventsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t)
@@ -289,7 +290,7 @@ func TestEventsInTurn(t *testing.T) {
 	})
 }
 
-// TestAnchorsInTurn: of two acts that are to follow the same one, the second follows the first.
+// TestAnchorsInTurn checks two acts that both want to follow the same one: the second follows the first.
 func TestAnchorsInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t)
@@ -312,7 +313,7 @@ func TestAnchorsInTurn(t *testing.T) {
 	})
 }
 
-// forgetful is a store that says of no record that it has it, until it is to store it again.
+// forgetful is a store that reports every record as missing until it must store it again.
 type forgetful struct{ storage.Store }
 
 type blank struct{ storage.Committed }
@@ -326,7 +327,7 @@ func (f forgetful) Append(ctx context.Context, plan storage.Plan) error {
 	return f.Store.Append(ctx, func(head storage.Head, log storage.Committed) (storage.Batch, error) { return plan(head, blank{log}) })
 }
 
-// TestForgetfulStore: a duplicate that the store alone notices is nobody's but its own.
+// TestForgetfulStore checks that a duplicate that only the store notices affects only its own caller.
 func TestForgetfulStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Store: forgetful{memory.New()}}
@@ -345,7 +346,8 @@ func TestForgetfulStore(t *testing.T) {
 	})
 }
 
-// TestSettledInAGroup: two bring the same stamps while others seal. One has them taken, and nobody else is disturbed.
+// TestSettledInAGroup lets two callers bring the same stamps while others seal. One succeeds, and the others are not
+// affected.
 func TestSettledInAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Store: memory.New()}
@@ -383,7 +385,7 @@ func TestSettledInAGroup(t *testing.T) {
 	})
 }
 
-// TestGroupFails: when a transaction of many fails, each of them learns what became of its own record.
+// TestGroupFails checks that, after a failed transaction of many, each caller learns the outcome of its own record.
 func TestGroupFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		stored, blind bool
@@ -449,8 +451,8 @@ func (c *counting) Stamp(context.Context, [32]byte) (ledger.Stamped, error) {
 	return ledger.Stamped{Tokens: [][]byte{{c.n}}}, nil
 }
 
-// TestStoredByAnother: a record whose transaction failed was appended by somebody else before its caller could look. The
-// time stamps in the log are the other's, and so the caller's record is not the one that is there.
+// TestStoredByAnother checks a record that another caller appended after this caller's transaction failed. The log
+// has the other caller's time stamps, so this caller's record is not the one in the log.
 func TestStoredByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Store: memory.New()}
@@ -478,7 +480,8 @@ func TestStoredByAnother(t *testing.T) {
 	})
 }
 
-// TestCancelledInQueue: who gives up before the record was taken leaves no record, and after that is told the truth.
+// TestCancelledInQueue checks that a caller that gives up before its record is taken leaves no record, and afterwards
+// gets the true outcome.
 func TestCancelledInQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{Store: memory.New(), held: make(chan struct{})}
@@ -504,7 +507,8 @@ func TestCancelledInQueue(t *testing.T) {
 	})
 }
 
-// TestCommitterGivesUp: the one who commits for all waits for another process, and gives up. The others do not notice.
+// TestCommitterGivesUp checks that the others do not notice when the caller that commits for all waits for another
+// process and gives up.
 func TestCommitterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t) // in the other process
@@ -529,7 +533,8 @@ func TestCommitterGivesUp(t *testing.T) {
 	})
 }
 
-// TestQueueIsBounded: there is room for so many, and who finds none waits outside as long as they like.
+// TestQueueIsBounded checks that the queue has a limit, and that further callers wait outside until their contexts
+// end.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t)
@@ -563,7 +568,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// TestClosedWithAQueue: nobody waits for ever when the ledger is closed.
+// TestClosedWithAQueue checks that no caller waits for ever after the ledger is closed.
 func TestClosedWithAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := hold(t)

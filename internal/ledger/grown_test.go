@@ -12,7 +12,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// taken takes what is there, and says whether there was anything.
+// taken takes a value from c, and reports whether there was one.
 func taken(c <-chan struct{}) bool {
 	synctest.Wait()
 	select {
@@ -23,7 +23,8 @@ func taken(c <-chan struct{}) bool {
 	}
 }
 
-// TestGrown: whoever waits learns of what this process appends at once, and of what another one appends when the store is asked.
+// TestGrown checks that waiting callers hear at once of what this process appends, and at the next poll of what
+// another process appends.
 func TestGrown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +64,7 @@ func TestGrown(t *testing.T) {
 	})
 }
 
-// telling is a store that tells, until it is broken off.
+// telling is a store that notifies, until the test makes it deaf.
 type telling struct {
 	storage.Store
 	deaf   atomic.Bool // listening fails at once
@@ -85,7 +86,8 @@ func (s *telling) Listen(ctx context.Context, grown func()) error {
 	}
 }
 
-// TestGrownIsTold: a store that tells is not asked; while it cannot tell, it is; and when it can again, nothing was missed.
+// TestGrownIsTold checks that a store that notifies is not polled, is polled while it cannot notify, and misses
+// nothing when it can again.
 func TestGrownIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &telling{Store: memory.New(), listen: make(chan func(), 1), broken: make(chan error)}
@@ -127,7 +129,7 @@ func TestGrownIsTold(t *testing.T) {
 	})
 }
 
-// TestGrownEnds: nobody looks any more when nobody waits, or the ledger is closed.
+// TestGrownEnds checks that polling ends when no caller waits any more, or when the ledger is closed.
 func TestGrownEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails when anything still runs at its end
 		l, _ := inMemory(t)

@@ -13,7 +13,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// keeper is a Keeper in memory that can fail, and that looks at the log whenever it is called.
+// keeper is a Keeper in memory. It can fail, and reads the log at each call.
 type keeper struct {
 	store  storage.Store
 	kept   map[evidence.Digest][]evidence.Disclosure
@@ -63,7 +63,7 @@ func TestKeptBeforeAppended(t *testing.T) {
 	}
 }
 
-// TestNothingAppendedThatIsNotKept: no record whose values were lost.
+// TestNothingAppendedThatIsNotKept checks that no record is appended whose values were not kept.
 func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	k.broken = errFault
@@ -74,7 +74,8 @@ func TestNothingAppendedThatIsNotKept(t *testing.T) {
 	}
 }
 
-// TestForgottenThoughTheCallerHasLeft: texts whose record was not appended are forgotten, also if the caller's context ended meanwhile.
+// TestForgottenThoughTheCallerHasLeft checks that the values of a record that was not appended are removed, even if
+// the caller's context has ended.
 func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	ctx, leave := context.WithCancel(t.Context())
@@ -86,7 +87,8 @@ func TestForgottenThoughTheCallerHasLeft(t *testing.T) {
 	}
 }
 
-// TestKeptAsTheLogHasIt fails the append: what did not get into the log is forgotten, and what may be in it is not.
+// TestKeptAsTheLogHasIt fails the append. Values of a record that is not in the log are removed; values of a record
+// that may be in it stay.
 func TestKeptAsTheLogHasIt(t *testing.T) {
 	for _, f := range []faulty{{early: true}, {stored: false}, {stored: true}, {stored: false, blind: true}, {stored: true, blind: true}} {
 		t.Run(fmt.Sprintf("early %v, stored %v, blind %v", f.early, f.stored, f.blind), func(t *testing.T) {
@@ -104,7 +106,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 	}
 }
 
-// TestSealedApartAgain: of a draft that is sealed twice, the values in the log stay, and the others go.
+// TestSealedApartAgain seals a draft twice: the values in the log stay, the others are removed.
 func TestSealedApartAgain(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	draft := act(`,"record_id":"01890000-0000-7000-8000-000000000001"`)
@@ -116,7 +118,7 @@ func TestSealedApartAgain(t *testing.T) {
 	}
 }
 
-// garbled fails after it has stored, and cannot be read rightly from then on.
+// garbled fails after it has stored, and returns damaged rows from then on.
 type garbled struct{ storage.Store }
 
 func (g garbled) Append(ctx context.Context, plan storage.Plan) error {
@@ -129,7 +131,7 @@ func (g garbled) ByRecordID(ctx context.Context, id string) (storage.Row, error)
 	return row, err
 }
 
-// TestKeptThoughTheLogIsDamaged: values of a record that is stored and cannot be read are not thrown away.
+// TestKeptThoughTheLogIsDamaged checks that the values of a stored record that cannot be read are not removed.
 func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	l, k := keeping(t, garbled{memory.New()})
 	_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), actor)
@@ -139,7 +141,8 @@ func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	}
 }
 
-// TestKeeperIsAsked: what is always sealed apart is so whoever seals, and is not taken in open.
+// TestKeeperIsAsked checks that what must always be sealed apart is so for every caller, and is refused if it is
+// open.
 func TestKeeperIsAsked(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	k.always = []string{"/prompt"}

@@ -11,8 +11,8 @@ import (
 	"jurat/internal/ledger"
 )
 
-// TestDamagedKeyChain: where the rows of the key events are not what was logged, the log takes nothing and says why, rather
-// than look again for ever for those that it counts.
+// TestDamagedKeyChain checks that a log with damaged key events refuses records with an error, and does not retry for
+// ever.
 func TestDamagedKeyChain(t *testing.T) {
 	for name, statement := range map[string]string{
 		"counted higher": `UPDATE records SET chain_seq = 7 WHERE idx = 1`,
@@ -43,8 +43,8 @@ func TestDamagedKeyChain(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnotherProcess: what one process tells the log of a key holds in every other at once, also where it has read before what
-// the log says of keys. Of events that two processes bring at the same time, each is judged after the one before it.
+// TestKeysOfAnotherProcess checks that a key event of one process takes effect in every other at once, even if it has
+// cached the keys. Of two events that processes seal at the same time, each is judged after the one before it.
 func TestKeysOfAnotherProcess(t *testing.T) {
 	onBoth(t, func(t *testing.T, f folder) {
 		here := f.create(t)

@@ -81,7 +81,7 @@ func TestSealApart(t *testing.T) {
 	}
 }
 
-// outage is an authority that does not answer as it should.
+// outage is an authority that fails in several ways.
 type outage struct {
 	tokens  [][]byte
 	missing []ledger.Missing
@@ -211,7 +211,7 @@ func TestCheckpoint(t *testing.T) {
 	wantError(t, err, ledger.ErrReadOnly)
 }
 
-// rootOf is RFC 6962, section 2.1, as it is written there.
+// rootOf computes the root literally as in RFC 6962, section 2.1.
 func rootOf(leaves []tlog.Hash) tlog.Hash {
 	if len(leaves) == 1 {
 		return leaves[0]
@@ -387,8 +387,8 @@ func TestCancelled(t *testing.T) {
 	wantClean(t, damagesOf(t, c))
 }
 
-// TestCounts: the log counts the records of each chain and the submissions of each case, whoever seals them, and proves
-// the counts with the place.
+// TestCounts checks that the log counts the records of each chain and the submissions of each case, whoever seals
+// them, and proves the counts with the place.
 func TestCounts(t *testing.T) {
 	l, _ := inMemory(t)
 	digest := evidence.DigestOf([]byte("case"))

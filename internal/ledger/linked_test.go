@@ -13,8 +13,8 @@ import (
 	"jurat/verify"
 )
 
-// TestLinked: from any of the records that name each other, by digest, by id, by chain or by parent request, all of them are gathered,
-// and none besides.
+// TestLinked checks that all records that name each other, by digest, id, chain or parent request, are gathered from
+// any of them, and no others.
 func TestLinked(t *testing.T) {
 	h := jurattest.New(t)
 	said := func(request, parent, chain, response string) *evidence.Record {
@@ -54,7 +54,7 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestLinkedByALaterActor: a delivery by somebody else counts as soon as something of theirs belongs to the case.
+// TestLinkedByALaterActor checks that another actor's delivery counts once the case contains a record of that actor.
 func TestLinkedByALaterActor(t *testing.T) {
 	h := jurattest.New(t)
 	said := func(agent, request, parent string) *evidence.Record {

@@ -20,7 +20,7 @@ import (
 	"jurat/verify"
 )
 
-// said is a record that an agent seals; more is further members, with a comma before each.
+// said seals a record of an agent; more is further members, with a comma before each.
 func said(t testing.TB, l *ledger.Ledger, agent, more string) (*evidence.Record, error) {
 	t.Helper()
 	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"r","timestamp":"2000-01-01T00:00:00Z",
@@ -48,7 +48,8 @@ func naming(digests ...evidence.Digest) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// TestChainHasAnOwner: who guesses the name of a chain adds nothing to it, and its owner goes on.
+// TestChainHasAnOwner checks that an agent that guesses the name of a chain cannot add to it, and that its owner
+// still can.
 func TestChainHasAnOwner(t *testing.T) {
 	onBoth(t, func(t *testing.T, f folder) {
 		l := f.create(t)
@@ -76,7 +77,7 @@ func TestChainHasAnOwner(t *testing.T) {
 	})
 }
 
-// TestOperatorAdmits: an act of the operator lets an agent in, into this chain and no other.
+// TestOperatorAdmits checks that an act of the operator admits an agent to one chain and to no other.
 func TestOperatorAdmits(t *testing.T) {
 	l, _ := inMemory(t)
 	must(said(t, l, "a", `,"chain_id":"c"`))
@@ -92,7 +93,8 @@ func TestOperatorAdmits(t *testing.T) {
 	}
 }
 
-// TestContradictions: what verification would refute is refused, whoever says it, and the chain stays as it is.
+// TestContradictions checks that records that verification would refute are refused, and that the chain stays as it
+// is.
 func TestContradictions(t *testing.T) {
 	l, _ := inMemory(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
@@ -124,7 +126,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestContradictionsWithoutAChain: a record that names another's by digest, and no chain, contradicts it as little.
+// TestContradictionsWithoutAChain checks that a record without a chain must not contradict the records that it names
+// either.
 func TestContradictionsWithoutAChain(t *testing.T) {
 	l, _ := inMemory(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1,"next_agent":"b"`))
@@ -134,7 +137,7 @@ func TestContradictionsWithoutAChain(t *testing.T) {
 	must(said(t, l, "b", `,"chain_id":"c","chain_position":2,"previous_record":"`+first.Digest.String()+`"`))
 }
 
-// TestDeliveriesThatVerificationRefutes: the last decision counts, whichever review the delivery names.
+// TestDeliveriesThatVerificationRefutes checks that the last decision counts, whichever review the delivery names.
 func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 	for _, chain := range []string{"", `,"chain_id":"c"`} {
 		t.Run("in "+chain, func(t *testing.T) {
@@ -169,7 +172,7 @@ func TestDeliveriesThatVerificationRefutes(t *testing.T) {
 	}
 }
 
-// fileOf is what verification would refute of a chain as it is in the log.
+// fileOf returns what verification would refute of a chain in the log.
 func fileOf(t testing.TB, l *ledger.Ledger, chain string) []verify.Finding {
 	t.Helper()
 	var file []verify.Linked
@@ -179,8 +182,8 @@ func fileOf(t testing.TB, l *ledger.Ledger, chain string) []verify.Finding {
 	return verify.Contradictions(file)
 }
 
-// TestNoChainIsRefuted has several agents, and two ledgers on one store, add whatever they like to a few chains at the same time. Some of it is
-// taken, some refused, and no chain is ever refuted.
+// TestNoChainIsRefuted lets several agents, and two ledgers on one store, add random records to a few chains at the
+// same time. Some are accepted, some refused, and no chain is ever refuted.
 func TestNoChainIsRefuted(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -219,7 +222,7 @@ func TestNoChainIsRefuted(t *testing.T) {
 	}
 }
 
-// anything is a record with links by chance, many of which are near to what is right.
+// anything is a record with random links, many of them almost right.
 func anything(ctx context.Context, l *ledger.Ledger, random *mathrand.Rand, all *sync.Map) (*evidence.Record, error) {
 	var known []*evidence.Record
 	all.Range(func(_, r any) bool { known = append(known, r.(*evidence.Record)); return len(known) < 12 })
@@ -259,7 +262,7 @@ func anything(ctx context.Context, l *ledger.Ledger, random *mathrand.Rand, all 
 	return l.Seal(ctx, draft, signers)
 }
 
-// TestLongChain: what is far back in a chain of more records than are looked at can be named by digest, and not by place.
+// TestLongChain checks that an old record of a long chain can be named by digest, but not by place.
 func TestLongChain(t *testing.T) {
 	l, _ := inMemory(t)
 	first := must(said(t, l, "a", `,"chain_id":"c","chain_position":1`))

@@ -28,7 +28,7 @@ func silent(names ...string) outage {
 	return o
 }
 
-// halfSilent gives the clock's token and has records wait for others.
+// halfSilent returns the clock's token, and makes records wait for other authorities.
 type halfSilent struct{ outage }
 
 func (h halfSilent) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
@@ -37,7 +37,7 @@ func (h halfSilent) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped
 	return stamped, err
 }
 
-// lateStamp is what the fixture's authorities give late.
+// lateStamp is the late stamp that the fixture's authorities give.
 func lateStamp(p ledger.Pending) ledger.LateStamp {
 	imprint := p.Record.Imprint()
 	return ledger.LateStamp{Pending: p, Timestamp: evidence.Timestamp{Kind: evidence.RFC3161,
@@ -67,7 +67,7 @@ func wantOwing(t testing.TB, l *ledger.Ledger, want string) {
 	}
 }
 
-// acts returns the log's late_stamp acts, and checks each against the records that it speaks of.
+// lateActs returns the log's late_stamp acts, after checking each against the records that it names.
 func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 	t.Helper()
 	for r, err := range l.Records(t.Context(), 0) {
@@ -92,7 +92,7 @@ func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 	return acts
 }
 
-// TestWaiting seals while authorities are silent, with and without another's token, and stamps later.
+// TestWaiting seals while authorities are silent, with and without another authority's token, and stamps later.
 func TestWaiting(t *testing.T) {
 	f := folder(t.TempDir())
 	f.create(t).Close()
@@ -145,7 +145,7 @@ func TestWaiting(t *testing.T) {
 	wantOwing(t, l, "")
 }
 
-// TestActsNeverWait: an act about stamps waits for nobody, and is not sealed without any token.
+// TestActsNeverWait checks that an act about stamps waits for no authority, and is not sealed without any token.
 func TestActsNeverWait(t *testing.T) {
 	store := memory.New()
 	c := config(store)
@@ -197,7 +197,7 @@ func TestSettleRefuses(t *testing.T) {
 	}
 }
 
-// TestSettledByTwo has two processes bring the same stamps: each record gets its stamp once, and nothing is said twice.
+// TestSettledByTwo lets two processes bring the same stamps: each record gets its stamp once, and one act says so.
 func TestSettledByTwo(t *testing.T) {
 	store := memory.New()
 	c := config(store)
@@ -228,7 +228,7 @@ func TestSettledByTwo(t *testing.T) {
 	}
 }
 
-// racing lets somebody else be first, once.
+// racing lets another caller be first, once.
 type racing struct {
 	storage.Store
 	first func()
@@ -297,7 +297,7 @@ func TestOutboxFaults(t *testing.T) {
 	}
 }
 
-// again tries once more what a fault has stopped.
+// again repeats an operation after a fault.
 func again(t *testing.T, try func() error) {
 	t.Helper()
 	if err := try(); err != nil {
@@ -318,8 +318,8 @@ func (f folder) with(t testing.TB, s ledger.Stamper) *ledger.Ledger {
 	return l
 }
 
-// TestWaitingIsBounded: however many large records wait, no more of them are in memory than a bound allows, and none is left
-// out.
+// TestWaitingIsBounded checks that at most a fixed amount of waiting records is in memory at once, and that none is
+// left out.
 func TestWaitingIsBounded(t *testing.T) {
 	c := config(memory.New())
 	c.Stamper, c.Settler = silent("one"), clock{}

@@ -12,8 +12,8 @@ import (
 	"jurat/internal/ledger/fsck"
 )
 
-// sealerFolder, when it is set, makes this test binary a process that seals into that folder until it is killed, or
-// as many records as sealerCount says, and prints the id of each when it is acknowledged.
+// sealerFolder, if set, makes this test binary a process that seals into that folder until it is killed, or
+// sealerCount records. It prints the id of each acknowledged record.
 const sealerFolder, sealerCount = "JURAT_TEST_SEALER", "JURAT_TEST_COUNT"
 
 func TestMain(m *testing.M) {
@@ -78,7 +78,7 @@ func (f folder) sealer(t *testing.T, count int) (*exec.Cmd, *bufio.Scanner) {
 	return child, bufio.NewScanner(out)
 }
 
-// wantSound checks all but the signatures, whose keys died with their processes.
+// wantSound checks everything except the signatures: their keys ended with their processes.
 func (f folder) wantSound(t *testing.T) {
 	t.Helper()
 	store := must(f.openStore(t.Context()))

@@ -16,7 +16,7 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// settlerFolder, when it is set, makes this test binary a process that settles what waits for "one" in that folder, and dies
+// settlerFolder, if set, makes this test binary a process that settles what waits for "one" in that folder. It dies
 // where the database calls die().
 const settlerFolder = "JURAT_TEST_SETTLER"
 
@@ -53,8 +53,8 @@ func (f folder) settleAndDie() error {
 	return fmt.Errorf("settled %d, %w", n, err)
 }
 
-// TestKilledWhileSettling kills a process inside the transaction that settles, after each of its writes. Everything still
-// waits, nothing says otherwise, and it is settled the next time.
+// TestKilledWhileSettling kills a process inside the settling transaction, after each of its writes. Everything still
+// waits, no act says otherwise, and the next run settles it.
 func TestKilledWhileSettling(t *testing.T) {
 	for _, after := range []string{"INSERT ON records", "INSERT ON hashes", "DELETE ON waiting", "INSERT ON timestamps", "UPDATE ON head"} {
 		t.Run(after, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestKilledWhileSettling(t *testing.T) {
 	}
 }
 
-// TestCutOffWhileSettling ends the connection to PostgreSQL inside the transaction that settles, after each of its writes. Everything
-// still waits, nothing says otherwise, and it is settled the next time.
+// TestCutOffWhileSettling ends the connection to PostgreSQL inside the settling transaction, after each of its
+// writes. Everything still waits, no act says otherwise, and the next run settles it.
 func TestCutOffWhileSettling(t *testing.T) {
 	f := onPostgres(t, pgtest.Database(t))
 	f.create(t).Close()

@@ -27,13 +27,13 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// loadFolder, when it is set, makes this test binary a process that seals into that folder under load until it is killed. It says of
-// each record that it is about to send it, and that it is acknowledged, by its id.
+// loadFolder, if set, makes this test binary a process that seals into that folder under load until it is killed. It
+// prints the id of each record before it sends it, and when it is acknowledged.
 const loadFolder = "JURAT_TEST_LOAD"
 
 const sending, acknowledging = "sends ", "has "
 
-// loadName is what such processes call themselves to a PostgreSQL server.
+// loadName is the application name of such processes at a PostgreSQL server.
 const loadName = "jurat under load"
 
 // loadKey signs what such processes seal, so that it can be checked when they are gone.
@@ -72,10 +72,10 @@ func (f folder) load() error {
 	return nil
 }
 
-// patience is how long one waits for a server that is started again, on a machine that has much else to do.
+// patience is how long a test waits for a server that restarts on a busy machine.
 const patience = time.Minute
 
-// openPatiently waits for a server that has been killed and has not come back yet.
+// openPatiently waits for a server that was killed and is not back yet.
 func (f folder) openPatiently(ctx context.Context) (*ledger.Ledger, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		store, err := f.openStore(ctx)
@@ -101,7 +101,8 @@ type loaded struct {
 	killed       int
 }
 
-// process runs one after the other, and kills each a while after the log has acknowledged something to it, until there is enough.
+// process runs processes one after the other. It kills each a while after its first acknowledged record, until enough
+// is true.
 func (p *loaded) process(enough func() bool) {
 	for !enough() {
 		child := exec.CommandContext(p.t.Context(), must(os.Executable()))
@@ -132,7 +133,7 @@ func (p *loaded) process(enough func() bool) {
 	}
 }
 
-// hear notes what a process says, and reports whether something was acknowledged to it.
+// hear notes a line that a process printed, and reports whether it is an acknowledgement.
 func (p *loaded) hear(line string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,8 +153,9 @@ func (p *loaded) count() int {
 	return len(p.acknowledged)
 }
 
-// TestSharedUnderLoad has processes seal into one log, kills them at random, and then asks whether the log is what it has to be: every
-// acknowledged record once, in one order, proved; and nothing else but what was sent, whole, and at most once.
+// TestSharedUnderLoad lets processes seal into one log and kills them at random. Then every acknowledged record must
+// be in the log once, in one order, and proved. Every other record in it must be one that was sent, complete, and
+// there once.
 func TestSharedUnderLoad(t *testing.T) {
 	lasts := 2 * time.Second
 	if os.Getenv("JURAT_TEST_LONG") != "" {
@@ -216,8 +218,8 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 	wantClean(t, found)
 }
 
-// wantNobodyLeft waits until a PostgreSQL server has done what processes had asked of it when they were killed: it commits that after their
-// end, as it does not look whether they are there.
+// wantNobodyLeft waits until a PostgreSQL server has completed the requests of killed processes: it commits them
+// without checking whether the client is still there.
 func (p *loaded) wantNobodyLeft() {
 	t := p.t
 	t.Helper()
@@ -259,7 +261,7 @@ func signed(t *testing.T, l *ledger.Ledger) string {
 	}
 }
 
-// wantInLog reads the whole log, and has it prove every record under a checkpoint.
+// wantInLog reads the whole log, and proves every record under a checkpoint.
 func (p *loaded) wantInLog(l *ledger.Ledger, head storage.Head) {
 	t := p.t
 	t.Helper()
@@ -292,7 +294,7 @@ func (p *loaded) wantInLog(l *ledger.Ledger, head storage.Head) {
 	}
 }
 
-// wantProved checks that records stand one after the other from a place on, each counted in its chain, and proved so.
+// wantProved checks that records have consecutive places, correct counts in their chains, and proofs of both.
 func wantProved(t *testing.T, l *ledger.Ledger, records []*evidence.Record, from int64, chains map[string]int64) {
 	t.Helper()
 	bundle, err := l.Prove(t.Context(), records...)

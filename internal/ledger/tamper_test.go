@@ -18,7 +18,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// rewrite changes a database as someone does who has the file and knows SQL.
+// rewrite changes a database like someone who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
 	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
@@ -46,7 +46,7 @@ type found struct {
 	Index int64
 }
 
-// rewound cuts the log of 21 records back to 15, hashes and head with it: what a backup looks like.
+// rewound cuts the log of 21 records back to 15, with its hashes and head, like a restored backup.
 func rewound(root tlog.Hash) []string {
 	return []string{`DELETE FROM timestamps WHERE idx >= 15`, `DELETE FROM records WHERE idx >= 15`,
 		`DELETE FROM hashes WHERE idx >= ` + itoa(tlog.StoredHashCount(15)), `UPDATE head SET size = 15, root = ` + blob(root[:])}
@@ -153,7 +153,7 @@ func wantDamage(t *testing.T, got []fsck.Damage, want []found) {
 	}
 }
 
-// forgery is a record that differs in what was asked, with the signature of the true one.
+// forgery is a changed record with the signature of the true one.
 func forgery(t *testing.T, r *evidence.Record) *evidence.Record {
 	t.Helper()
 	payload := strings.Replace(string(r.Canonical()), "May I?", "Must I?", 1)
@@ -165,7 +165,7 @@ func leafWith(payload, signatures *evidence.Record) []byte {
 	return leaf[:]
 }
 
-// TestFsckPublished holds a sound log against other published checkpoints.
+// TestFsckPublished compares an intact log with other published checkpoints.
 func TestFsckPublished(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -208,7 +208,7 @@ func TestFsckPublished(t *testing.T) {
 	}
 }
 
-// TestRestored brings back a backup: it can be read, and takes nothing until the missing records are there again.
+// TestRestored restores a backup: it can be read, but takes no record until the missing records are back.
 func TestRestored(t *testing.T) {
 	f, backup := folder(t.TempDir()), folder(t.TempDir())
 	l := f.create(t)
@@ -272,7 +272,7 @@ func TestFsckProgress(t *testing.T) {
 	}
 }
 
-// TestFsckOutbox makes what waits, and what late_stamp acts say, disagree with the records.
+// TestFsckOutbox makes the outbox and the late_stamp acts disagree with the records.
 func TestFsckOutbox(t *testing.T) {
 	f := folder(t.TempDir())
 	f.create(t).Close()

@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// TestTiles: a tile has the hashes of its level, of what is signed and of nothing else.
+// TestTiles checks that a tile has the hashes of its level, only as far as a checkpoint covers them.
 func TestTiles(t *testing.T) {
 	l, _ := inMemory(t)
 	sealMany(t, l, 260)
@@ -54,7 +54,8 @@ func treeOf(leaves []byte) tlog.Hash {
 	return tlog.NodeHash(tlog.NodeHash(at(0), at(1)), tlog.NodeHash(at(2), at(3)))
 }
 
-// TestTileOfADamagedLog: a hash that is missing under a signed checkpoint is damage, and not something that is not there yet.
+// TestTileOfADamagedLog checks that a hash missing under a signed checkpoint counts as damage, not as a part that is
+// still to come.
 func TestTileOfADamagedLog(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -65,7 +66,7 @@ func TestTileOfADamagedLog(t *testing.T) {
 	l.Close()
 }
 
-// TestEntryThatNoBundleHolds: a record whose entry could not be served is not taken in.
+// TestEntryThatNoBundleHolds checks that a record whose entry is too long to be served is refused.
 func TestEntryThatNoBundleHolds(t *testing.T) {
 	l, _ := inMemory(t)
 	var signers []evidence.Signer

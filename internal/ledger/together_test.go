@@ -13,7 +13,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// together stamps as clock does. It counts the groups, and can fail.
+// together stamps like clock, counts the groups, and can fail.
 type together struct {
 	groups []int // how many each had
 	fail   error // the next group gets this, nil: a stamp
@@ -32,7 +32,7 @@ func (g *together) StampGroup(records []*evidence.Record) (stamps []evidence.Tim
 	return stamps, nil
 }
 
-// nobody stamps nothing alone.
+// nobody is a stamper without authorities.
 type nobody struct{}
 
 func (nobody) Stamp(context.Context, [32]byte) (ledger.Stamped, error) { return ledger.Stamped{}, nil }
@@ -43,7 +43,7 @@ func stampedTogether(store storage.Store, g *together) ledger.Config {
 	return c
 }
 
-// TestStampedTogether: what is not stamped is not stored.
+// TestStampedTogether checks that a record without its group stamp is not stored.
 func TestStampedTogether(t *testing.T) {
 	for name, test := range map[string]struct {
 		stamper *together
@@ -67,7 +67,8 @@ func TestStampedTogether(t *testing.T) {
 	}
 }
 
-// crowd has many seal while a transaction is held, each when the one before can get no further, and says what became of each.
+// crowd starts many callers while a transaction is held, each when the one before it is blocked, and returns their
+// results.
 func crowd(t *testing.T, g *together, callers int, ctx func(i int) context.Context) (results []*error, q *queued) {
 	store := &slow{Store: memory.New()}
 	q = &queued{t: t, store: store, cfg: stampedTogether(store, g)}
@@ -99,7 +100,8 @@ func (q *queued) wantStamped(ids ...int) {
 	wantClean(q.t, damagesOf(q.t, q.cfg))
 }
 
-// TestGroupIsStampedOnce: those who come during a transaction are stamped together when the next one begins, and each has its own stamp.
+// TestGroupIsStampedOnce checks that records that come during a transaction are stamped together when the next one
+// begins, each with its own stamp.
 func TestGroupIsStampedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &together{}
@@ -117,7 +119,8 @@ func TestGroupIsStampedOnce(t *testing.T) {
 	})
 }
 
-// TestGroupFailsOnce: a group that could not be stamped is one caller's failure, and the others are stamped without it.
+// TestGroupFailsOnce checks that a failed group stamp is one caller's failure, and that the others are stamped
+// without it.
 func TestGroupFailsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &together{}
@@ -139,7 +142,8 @@ func TestGroupFailsOnce(t *testing.T) {
 	})
 }
 
-// TestGoneBeforeTheGroup: who goes while he waits to be stamped is not stamped, and in no log.
+// TestGoneBeforeTheGroup checks that a caller that leaves before the group is stamped has no stamp and no record in
+// the log.
 func TestGoneBeforeTheGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &together{}

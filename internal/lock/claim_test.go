@@ -15,7 +15,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// places are where claims can be. Each returns what opens the same one once more, as another process would.
+// places are implementations of Claims. Each returns a function that opens the same one once more, as another process
+// would.
 var places = map[string]func(t *testing.T) func() Claims{
 	"folder": func(t *testing.T) func() Claims {
 		dir := filepath.Join(t.TempDir(), "claims")
@@ -62,7 +63,7 @@ func wantClaimed(t *testing.T, c Claims, name string, want bool) {
 	}
 }
 
-// TestClaim: one at a time, here and in other processes.
+// TestClaim checks that one holder at a time has a claim, here and in other processes.
 func TestClaim(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() Claims) {
 		here, there := open(), open()
@@ -92,7 +93,7 @@ func TestClaim(t *testing.T) {
 	})
 }
 
-// TestClaimEndsWithContext: what is done under a claim ends with what it is part of.
+// TestClaimEndsWithContext checks that work under a claim ends with the caller's context.
 func TestClaimEndsWithContext(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() Claims) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +111,7 @@ func TestClaimEndsWithContext(t *testing.T) {
 	})
 }
 
-// TestClaimIsExclusive: however many try again and again, and let go, no two have it at once.
+// TestClaimIsExclusive checks that no two of many callers have a claim at once.
 func TestClaimIsExclusive(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() Claims) {
 		shared := open()
@@ -147,7 +148,7 @@ func TestClaimIsExclusive(t *testing.T) {
 	})
 }
 
-// TestClaimNames: what is no name of a file in a folder claims nothing, wherever claims are.
+// TestClaimNames checks that a name that could not be a file name is refused everywhere.
 func TestClaimNames(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() Claims) {
 		c := open()
@@ -163,7 +164,7 @@ func TestClaimNames(t *testing.T) {
 	})
 }
 
-// TestAskingClaimsNothing: whoever claims a trial is not kept from it by those who ask whether anybody does.
+// TestAskingClaimsNothing checks that callers of Claimed do not prevent others from claiming.
 func TestAskingClaimsNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() Claims) {
 		c, asks := open(), open()
@@ -197,7 +198,7 @@ func TestAskingClaimsNothing(t *testing.T) {
 	})
 }
 
-// TestFolderKeepsNothing: nothing is left of a claim that was let go, and what a crash leaves claims nothing.
+// TestFolderKeepsNothing checks that a released claim leaves no file, and that a file left by a crash claims nothing.
 func TestFolderKeepsNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "trial-1"), nil, 0o600); err != nil {
@@ -210,7 +211,7 @@ func TestFolderKeepsNothing(t *testing.T) {
 	}
 }
 
-// patient is how long tests wait for a server that has much else to do.
+// patient is how long tests wait for a busy server.
 const patient = time.Minute
 
 // sessions ends or counts the sessions that hold claims.
@@ -227,7 +228,8 @@ func sessions(t *testing.T, url, query string) (n int) {
 	return n
 }
 
-// TestLost: whoever has claims and is parted from the database is told so; others can have them, and it can claim again.
+// TestLost checks a holder that loses its connection to the database: its context ends, others can claim, and it can
+// claim again.
 func TestLost(t *testing.T) {
 	url := pgtest.Database(t)
 	config := configure(t, url)
@@ -258,8 +260,8 @@ func TestLost(t *testing.T) {
 	wantClaimed(t, there, "trial-2", false)
 }
 
-// TestStandsStill: who says nothing for too long, because the machine stands still or the network has parted it from the
-// database, has the claim no more.
+// TestStandsStill checks that a process that is silent for too long, because it has stopped or lost the network,
+// loses its claims.
 func TestStandsStill(t *testing.T) {
 	config := configure(t, pgtest.Database(t))
 	still, there := newDatabase(config, time.Hour, patient, time.Hour), NewDatabase(config)
@@ -292,7 +294,7 @@ func TestStandsStill(t *testing.T) {
 	}
 }
 
-// TestSaysSomething: who is there and has nothing to say says something all the same, and keeps its claims.
+// TestSaysSomething checks that an idle process sends messages, and keeps its claims.
 func TestSaysSomething(t *testing.T) {
 	url := pgtest.Database(t)
 	here, there := newDatabase(configure(t, url), 20*time.Millisecond, patient, time.Hour), NewDatabase(configure(t, url))
@@ -312,14 +314,16 @@ func TestSaysSomething(t *testing.T) {
 	wantClaimed(t, there, "trial-1", true)
 }
 
-// TestPatience: who is there is heard of in time, however long the last answer took, and who hears no answer knows it before the claim is another's.
+// TestPatience checks the time limits: an idle process is heard in time, and one without an answer gives up its
+// claims before another can have them.
 func TestPatience(t *testing.T) {
 	if margin := idle - beat - answer; margin < 5*time.Second {
 		t.Errorf("a claim is taken for lost %v before the database gives it to others", margin)
 	}
 }
 
-// TestClaimsEndWithTheServer: when the database goes away, every claim is lost, and what is claimed when it is back is new.
+// TestClaimsEndWithTheServer checks that all claims are lost when the database goes away, and that new ones can be
+// made when it is back.
 func TestClaimsEndWithTheServer(t *testing.T) {
 	server := pgtest.Start(t)
 	config := configure(t, server.Database(t))

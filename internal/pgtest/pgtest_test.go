@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// folderOf, when it is set, makes this test binary a process that prints the folder of its server, and waits to be killed.
+// folderOf, if set, makes this test binary a process that prints the folder of its server, and waits to be killed.
 const folderOf = "JURAT_TEST_PGTEST"
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// TestKilled: what is committed is there after every end.
+// TestKilled checks that committed data survive every way to end the server.
 func TestKilled(t *testing.T) {
 	s := Start(t, "work_mem=5MB")
 	url := s.Database(t)
@@ -87,7 +87,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestNothingStays kills a test process that has a server.
+// TestNothingStays kills a test process that has a server, and checks that nothing remains.
 func TestNothingStays(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -123,7 +123,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// serverOf is the server's process, by the file that it writes.
+// serverOf returns the server's process, from the server's own file.
 func serverOf(t *testing.T, folder string) *os.Process {
 	t.Helper()
 	content, err := os.ReadFile(folder + "/data/postmaster.pid")

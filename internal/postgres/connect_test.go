@@ -15,7 +15,7 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// TestErrorsKeepTheSecret: whatever is wrong with a URL or with a server, the password is not said.
+// TestErrorsKeepTheSecret checks that no error contains the password, whatever is wrong with the URL or the server.
 func TestErrorsKeepTheSecret(t *testing.T) {
 	good, err := url.Parse(pgtest.Database(t))
 	if err != nil {
@@ -58,7 +58,7 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 	}
 }
 
-// impatient is a pool through a proxy whose connections soon doubt that somebody is there.
+// impatient returns a pool through a proxy. Its connections soon check whether the server is still there.
 func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 	t.Helper()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
@@ -78,8 +78,8 @@ func impatient(t *testing.T) (*pgxpool.Pool, *pgtest.Proxy) {
 	return pool, proxy
 }
 
-// TestHole: whoever waits for a server that nothing comes from any more is told so, without a deadline of his own, also where the
-// other end's operating system confirms everything; and when something comes again, the same pool serves.
+// TestHole checks that a caller without a deadline gets an error when the server goes silent, even if the other end's
+// operating system confirms everything. When data comes again, the same pool works.
 func TestHole(t *testing.T) {
 	pool, proxy := impatient(t)
 	idle, err := pool.Acquire(t.Context())
@@ -118,7 +118,7 @@ func TestHole(t *testing.T) {
 	}
 }
 
-// TestPatience: a server that is there may take as long as it likes.
+// TestPatience checks that a server that is there may take as long as it likes.
 func TestPatience(t *testing.T) {
 	pool, _ := impatient(t)
 	if _, err := pool.Exec(t.Context(), `SELECT pg_sleep(1)`); err != nil {
@@ -126,7 +126,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestAnswers: what a proxy says by itself is no answer of the server, nor is it that somebody hangs up.
+// TestAnswers checks that an answer of a proxy, or a closed connection, does not count as an answer of the server.
 func TestAnswers(t *testing.T) {
 	says := func(code string) func(*pgproto3.Backend) {
 		return func(b *pgproto3.Backend) {
@@ -165,7 +165,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// standIn is somebody who speaks as a server does. It has no TLS, and hangs up where it has nothing to say.
+// standIn speaks like a PostgreSQL server, without TLS. It closes the connection if it has nothing to say.
 func standIn(t *testing.T, login, statement func(*pgproto3.Backend)) net.Addr {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

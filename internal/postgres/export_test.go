@@ -2,5 +2,5 @@ package postgres
 
 import "time"
 
-// SetPatience says how long a call waits for the database.
+// SetPatience sets how long a call waits for the database.
 func (s *Files) SetPatience(d time.Duration) { s.patience = d }

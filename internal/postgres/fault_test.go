@@ -20,7 +20,7 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// A wire is what the store and the server are connected by. It can be cut where a transaction ends.
+// A wire connects the store and the server. A test can cut it where a transaction ends.
 type wire struct {
 	t      *testing.T
 	server string
@@ -32,7 +32,8 @@ type wire struct {
 	ended bool
 }
 
-// wired returns the URL of a database that is reached over a wire. Statements travel as text, so that the wire can read them.
+// wired returns the URL of a database that is reached over a wire. Statements travel as text, so that the wire can
+// read them.
 func wired(t *testing.T, url string) (*wire, string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,8 +85,8 @@ func (w *wire) accept(listener net.Listener) {
 	}
 }
 
-// cancelRequest begins a connection by which a client asks the server to leave off what it does for another one. The driver makes one
-// when its connection is cut. Where a wire is cut, that does not get through either; if it did, the COMMIT could be undone by it.
+// cancelRequest begins a connection by which a client asks the server to cancel the work of another one. The driver
+// makes one when its connection is cut. A cut wire stops it as well, because it could undo the COMMIT.
 const cancelRequest = 80877102
 
 func (w *wire) carry(client, server net.Conn) {
@@ -124,8 +125,8 @@ func (w *wire) committed(server net.Conn, watch *Store, size int64) {
 	}
 }
 
-// TestAnswerLost cuts the wire around a COMMIT. Whatever Append says, ByRecordID says what became of the record, and what it says
-// stays: also where the COMMIT is still on its way to the server when Append has returned.
+// TestAnswerLost cuts the wire around a COMMIT. Whatever Append returns, ByRecordID tells what became of the record,
+// and its answer stays true, even if the COMMIT is still on its way when Append returns.
 func TestAnswerLost(t *testing.T) {
 	const later = 300 * time.Millisecond
 	for name, test := range map[string]struct {
@@ -192,7 +193,8 @@ func TestAnswerLost(t *testing.T) {
 	}
 }
 
-// TestNobodyKnows: while the server cannot be reached, of a record whose COMMIT got no answer nobody is told that it is missing.
+// TestNobodyKnows checks that, while the server is out of reach, a record whose COMMIT got no answer is not reported
+// as missing.
 func TestNobodyKnows(t *testing.T) {
 	url := pgtest.Database(t)
 	watch := create(t, url)
@@ -223,8 +225,8 @@ func TestNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestServerKilled kills the server again and again while several append. What was acknowledged is there, and what was said to be
-// missing is not.
+// TestServerKilled kills the server again and again while several callers append. Acknowledged records are stored,
+// and records reported as missing are not.
 func TestServerKilled(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
@@ -300,7 +302,8 @@ func TestServerKilled(t *testing.T) {
 	wantSize(t, stores[1], int64(len(rows)))
 }
 
-// TestListen: of what another process appends, whoever listens is told; after the server was away, once in any case.
+// TestListen checks that listeners hear of what another process appends, and are called once after the server was
+// away.
 func TestListen(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
@@ -334,8 +337,8 @@ func TestListen(t *testing.T) {
 	wantError(t, <-ended, storage.ErrClosed)
 }
 
-// TestStandbyMissing: as long as the standby that the server waits for does not have a record, nobody is told that it is stored; and when
-// it does, it is.
+// TestStandbyMissing checks that a record is reported as stored only when the standby that the server waits for has
+// it.
 func TestStandbyMissing(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
@@ -362,7 +365,7 @@ func TestStandbyMissing(t *testing.T) {
 	wantSize(t, s, 3)
 }
 
-// awaitStandby returns when the server waits for a standby, which is a little after it was told to: when it keeps one waiting who commits.
+// awaitStandby returns once the server makes commits wait for a standby, which is a little after it got the setting.
 func awaitStandby(t *testing.T, url string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
@@ -398,7 +401,7 @@ func awaitStandby(t *testing.T, url string) {
 	t.Fatal("the server waits for no standby")
 }
 
-// ask answers a question as the superuser.
+// ask runs a query as the superuser.
 func ask(t *testing.T, url, question string) (n int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), pgtest.Admin(t, url))
@@ -412,7 +415,7 @@ func ask(t *testing.T, url, question string) (n int) {
 	return n
 }
 
-// TestListenToNobody: of a connection over which nothing comes any more, and which nobody ends, whoever listens finds out.
+// TestListenToNobody checks that a listener notices a connection that is silent but not closed.
 func TestListenToNobody(t *testing.T) {
 	url := pgtest.Database(t)
 	create(t, url)
@@ -457,7 +460,7 @@ func TestListenToNobody(t *testing.T) {
 	}
 }
 
-// unlessMute lets nothing through while it is mute, and says nothing of that.
+// unlessMute passes nothing on while it is mute, and reports no error.
 type unlessMute struct {
 	net.Conn
 	mute *atomic.Bool

@@ -25,7 +25,8 @@ func newKeys(t *testing.T, files ...[]byte) *filestore.Keys {
 	return keys
 }
 
-// database is a new database with the table in it, and what opens a pool to it once more, as another machine would.
+// database makes a new database with the table, and returns a function that opens a further pool to it, as another
+// machine would.
 func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 	t.Helper()
 	url := pgtest.Database(t)
@@ -53,8 +54,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestFilesAreWrapped: whoever reads the database reads no file, and whoever writes into it cannot pass another's, or text
-// of his own, for one: neither a key nor what is no secret, such as a certificate that everybody is to trust.
+// TestFilesAreWrapped checks that a reader of the database can read no file, and a writer cannot replace a file by
+// another one or by own text. This holds for keys, and for files that are not secret, such as a certificate.
 func TestFilesAreWrapped(t *testing.T) {
 	pool, keys := database(t)(t), newKeys(t, filestore.Generate())
 	c := postgres.NewFiles(pool, keys)
@@ -103,7 +104,7 @@ func TestFilesAreWrapped(t *testing.T) {
 	}
 }
 
-// TestCreateAll: with one file that is there none is made.
+// TestCreateAll checks that no file is made if one of them exists.
 func TestCreateAll(t *testing.T) {
 	c := postgres.NewFiles(database(t)(t), newKeys(t, filestore.Generate()))
 	files := map[string][]byte{"a.key": []byte("a"), "b.json": []byte("b")}
@@ -129,8 +130,8 @@ func TestCreateAll(t *testing.T) {
 	}
 }
 
-// TestChangeOfWrappingKey: while a key takes the place of another, everything is read by whoever has both; then by whoever has
-// the new one alone, and by nobody who has the old one alone, who is told so.
+// TestChangeOfWrappingKey checks a change of the wrapping key. During it, a machine with both keys reads every file.
+// After it, a machine with only the new key does, and one with only the old key gets an error.
 func TestChangeOfWrappingKey(t *testing.T) {
 	pool := database(t)(t)
 	oldFile, newFile := filestore.Generate(), filestore.Generate()
@@ -176,7 +177,8 @@ func TestChangeOfWrappingKey(t *testing.T) {
 	}
 }
 
-// TestRewrapBrokenOff: whatever was wrapped again before it ended, everything can be read, and the rest comes next time.
+// TestRewrapBrokenOff checks that after an interrupted Rewrap every file can be read, and the next run wraps the
+// rest.
 func TestRewrapBrokenOff(t *testing.T) {
 	pool := database(t)(t)
 	oldFile, newFile := filestore.Generate(), filestore.Generate()
@@ -207,7 +209,8 @@ func TestRewrapBrokenOff(t *testing.T) {
 	}
 }
 
-// TestFilesStandbyMissing: as long as the standby that the server waits for does not have a file, nobody is told that it is durable.
+// TestFilesStandbyMissing checks that a file is reported as durable only when the standby that the server waits for
+// has it.
 func TestFilesStandbyMissing(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
@@ -248,7 +251,7 @@ func TestFilesStandbyMissing(t *testing.T) {
 	}
 }
 
-// TestDeadConnections: of a server that has ended every connection whoever only reads, or puts something in its place, notices nothing.
+// TestDeadConnections checks that reads and replacements succeed after the server has ended every connection.
 func TestDeadConnections(t *testing.T) {
 	url := pgtest.Database(t)
 	pool, err := postgres.Connect(t.Context(), url)
@@ -292,7 +295,7 @@ func TestDeadConnections(t *testing.T) {
 	}
 }
 
-// TestDeadlock: who has to give way to somebody else does what he was about to do after him.
+// TestDeadlock checks that an operation that loses a deadlock is repeated afterwards.
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
 	pool, err := postgres.Connect(t.Context(), url)

@@ -62,7 +62,8 @@ func add(t testing.TB, s *Store, id string) error {
 // patience is how long tests wait for what should come soon, on a machine that has much else to do.
 const patience = time.Minute
 
-// unhurried has the server wait for whoever does not go on with a transaction. What other processes wait is their standstill.
+// unhurried makes the server wait for a process that stops in a transaction. Other processes still wait only their
+// standstill.
 func unhurried(t testing.TB, plan storage.Plan) storage.Plan {
 	return func(head storage.Head, log storage.Committed) (storage.Batch, error) {
 		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = 0`); err != nil {
@@ -110,8 +111,8 @@ func exec(t testing.TB, url string, statements ...string) {
 	}
 }
 
-// TestStore runs the suite in the ways in which statements can be sent, and over a proxy that puts transactions on connections whose
-// settings are others'.
+// TestStore runs the suite with each way of sending statements, and over a proxy that puts transactions on
+// connections with other settings.
 func TestStore(t *testing.T) {
 	for name, parameters := range map[string]string{"prepared": "", "not prepared": "?default_query_exec_mode=exec"} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// unset is a pool whose connections keep the server's settings.
+// unset returns a pool whose connections keep the server's settings.
 func unset(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	config := connect(t, url).Config()
@@ -143,7 +144,8 @@ func unset(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// TestDurable: no default makes a transaction that counts before it is on disk, or that lasts as long as it likes.
+// TestDurable checks that no default setting makes a transaction count before it is on disk, or lets it last without
+// limit.
 func TestDurable(t *testing.T) {
 	for name, test := range map[string]struct{ set, want string }{
 		"off":          {"off", "on"},
@@ -185,7 +187,7 @@ func must(t *testing.T, name string) *neturl.URL {
 	return u
 }
 
-// TestNotRead: a table that was small when a statement was first carried out is not read from end to end when it is large.
+// TestNotRead checks that a large table is not scanned because it was small when the statement was first run.
 func TestNotRead(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	mustAdd(t, s, "one", "two")
@@ -239,7 +241,8 @@ func TestOtherProcesses(t *testing.T) {
 	wantSize(t, two, 60)
 }
 
-// TestWaitsForAnother has a writer wait for one in another process, and give up: nothing of it is left that could do harm later.
+// TestWaitsForAnother lets a writer wait for another process and give up: it leaves nothing behind that could do harm
+// later.
 func TestWaitsForAnother(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
@@ -275,7 +278,7 @@ func TestWaitsForAnother(t *testing.T) {
 	wantSize(t, one, 2)
 }
 
-// TestStandsStill: a process that does not go on with its transaction loses it, and keeps nobody waiting for ever.
+// TestStandsStill checks that a process that stops in a transaction loses it, and does not block others for ever.
 func TestStandsStill(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
@@ -294,8 +297,8 @@ func TestStandsStill(t *testing.T) {
 	wantSize(t, two, 2)
 }
 
-// TestStandsStillInAMessage: neither does one that has sent one message of several and half of the next, for the rest of which the server
-// alone would wait for ever.
+// TestStandsStillInAMessage checks the same for a process that stopped in the middle of a message, for whose rest the
+// server would wait for ever.
 func TestStandsStillInAMessage(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
@@ -396,7 +399,7 @@ func TestAppendOnly(t *testing.T) {
 	wantSize(t, s, 1)
 }
 
-// TestReadOnly: who can only read reads, and is told so when it writes.
+// TestReadOnly checks that a role with read rights only can read, and gets an error when it writes.
 func TestReadOnly(t *testing.T) {
 	server := pgtest.Start(t)
 	url := server.Database(t)
@@ -423,7 +426,7 @@ func TestReadOnly(t *testing.T) {
 	reads("a standby", url, storage.ErrReadOnly)
 }
 
-// TestDuplicateOfAnother: a record that another process has appended is named.
+// TestDuplicateOfAnother checks that the error names a record that another process has appended.
 func TestDuplicateOfAnother(t *testing.T) {
 	url := pgtest.Database(t)
 	one, two := create(t, url), create(t, url)
@@ -435,7 +438,7 @@ func TestDuplicateOfAnother(t *testing.T) {
 	wantSize(t, two, 2)
 }
 
-// TestDiskFull has the server say that its disk is full where it says so: on insertion.
+// TestDiskFull makes the server report a full disk on insertion.
 func TestDiskFull(t *testing.T) {
 	url := pgtest.Database(t)
 	s := create(t, url)
@@ -450,7 +453,7 @@ func TestDiskFull(t *testing.T) {
 	mustAdd(t, s, "two")
 }
 
-// TestEndMissing: a last record that is not the end of a batch shows that something was cut off.
+// TestEndMissing checks that a last record that is not the end of a batch counts as damage.
 func TestEndMissing(t *testing.T) {
 	url := pgtest.Database(t)
 	s := create(t, url)
@@ -494,7 +497,7 @@ func check(t *testing.T, s *Store, want ...string) {
 	}
 }
 
-// TestCheck damages an index, so that it misses a record, and turns off what a crash needs.
+// TestCheck damages an index so that it misses a record, and turns off settings that a crash needs.
 func TestCheck(t *testing.T) {
 	for _, with := range []string{"queries", "amcheck"} {
 		t.Run(with, func(t *testing.T) {
@@ -514,7 +517,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// hide has an index miss the next record, as an index does that was not written when the power failed.
+// hide makes an index miss the next record, like an index that was not written when the power failed.
 func hide(t *testing.T, url, index string) {
 	t.Helper()
 	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, signatures, kinds, tokens, payload)
@@ -528,8 +531,8 @@ func TestCheckSettings(t *testing.T) {
 	check(t, create(t, server.Database(t)), "fsync=off", "full_page_writes=off")
 }
 
-// TestOperatorsOfOthers: where others may make functions and operators, none of theirs is used, with the rights of whoever uses the ledger,
-// because it fits better than one of the server's own.
+// TestOperatorsOfOthers checks that functions and operators of other users are never called, even if they match
+// better than the server's own: they would run with the rights of the ledger's role.
 func TestOperatorsOfOthers(t *testing.T) {
 	url := pgtest.Database(t)
 	create(t, url)
@@ -552,7 +555,7 @@ func TestOperatorsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSnapshot: everything that is read of one moment is of that moment.
+// TestSnapshot checks that everything in a snapshot is of the same moment.
 func TestSnapshot(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	trial := func(id string) {
@@ -588,7 +591,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestTurnComesAsPatienceEnds: whoever gets his turn at the very moment at which he begins to look for who stands still is not in his own way.
+// TestTurnComesAsPatienceEnds checks a caller that gets its turn just when it begins to look for a stopped process:
+// it does not evict itself.
 func TestTurnComesAsPatienceEnds(t *testing.T) {
 	s := create(t, pgtest.Database(t))
 	stop := errors.New("stop")

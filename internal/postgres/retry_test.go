@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// TestRetry: what fails for a reason of its own is not done again, and what may have been done only where that does not matter.
+// TestRetry checks that an error that will not go away is not retried, and that an operation with an unknown outcome
+// is retried only if it may be done twice.
 func TestRetry(t *testing.T) {
 	refused := &pgconn.ConnectError{}
 	for what, test := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"jurat/internal/disktest"
 )
 
-// TestFullDisk: a job that has no room is refused with an error of its own, and takes its place when there is room.
+// TestFullDisk checks that adding a job on a full disk returns ErrNoSpace, and works again with room.
 func TestFullDisk(t *testing.T) {
 	disktest.Run(t, 8, func(disk *disktest.Disk) {
 		db, err := SQLite(t.Context(), filepath.Join(disk.Path, "jobs.db"))

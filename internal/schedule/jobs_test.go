@@ -55,7 +55,7 @@ func opened(t *testing.T) func(*Database, error) *Database {
 	}
 }
 
-// worked notes what is worked, and in which order.
+// worked notes which jobs are worked, in order.
 type worked struct {
 	mu     sync.Mutex
 	trials []string
@@ -141,7 +141,7 @@ func names(n int) (list []string) {
 	return list
 }
 
-// TestOneJobForEachTrial: however often and by whomever a trial is added, it is worked once, and the order is that in which they came.
+// TestOneJobForEachTrial checks that a trial is worked once, however often it is added, and in order of arrival.
 func TestOneJobForEachTrial(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		var w worked
@@ -172,7 +172,8 @@ func TestOneJobForEachTrial(t *testing.T) {
 	})
 }
 
-// TestManyProcesses: three that begin on an empty database at the same time all find the tables, and share the work.
+// TestManyProcesses checks that three processes that start on an empty database at once all find the tables, and
+// share the work.
 func TestManyProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		var w worked
@@ -198,8 +199,8 @@ func TestManyProcesses(t *testing.T) {
 	})
 }
 
-// TestFailures: what may pass is tried again so often and no more, later each time; what will not is not tried again; what is put off is
-// no failure. And whoever asks for it has all of it done anew.
+// TestFailures checks that temporary failures are retried a limited number of times, with growing pauses, and
+// permanent ones are not. A postponed job does not count as failed, and Again starts every job anew.
 func TestFailures(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		w := worked{answer: func(trial string, times int) error {
@@ -237,7 +238,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestRetriedIsSeen: until it is tried again, it is known why it failed and when that will be.
+// TestRetriedIsSeen checks that a job between attempts tells why it failed and when it is retried.
 func TestRetriedIsSeen(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		w := worked{answer: func(string, int) error { return errors.New("no route to the provider") }}
@@ -257,8 +258,8 @@ func TestRetriedIsSeen(t *testing.T) {
 	})
 }
 
-// TestTakenOver: a job of one who has died is worked by another, one in whose trial somebody acts is not; and when the first was not dead after
-// all, his late word about a job that another has done, or that is gone, does no harm.
+// TestTakenOver checks that the job of a dead process is taken over, and a job with a claimed trial is not. If the
+// first process was alive after all, its late result does no harm.
 func TestTakenOver(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		begun, goOn := make(chan string, 3), make(chan struct{})
@@ -305,7 +306,7 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// TestDeathsAreCounted: a job that is the end of everybody who works it is not offered for ever.
+// TestDeathsAreCounted checks that a job that ends every process that works on it is not offered for ever.
 func TestDeathsAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		db := open()
@@ -329,7 +330,7 @@ func TestDeathsAreCounted(t *testing.T) {
 	})
 }
 
-// TestMemory: without a file the jobs are this process's alone.
+// TestMemory checks that, without a file, jobs belong to this process alone.
 func TestMemory(t *testing.T) {
 	var w worked
 	q := newQueue(t, QueueConfig{Database: opened(t)(SQLite(t.Context(), "")), Work: w.work})
@@ -342,8 +343,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestDatabaseGoesAway: while the database is away nothing can be added, and when it is back, jobs are worked as before, also one whose end could not
-// be noted meanwhile.
+// TestDatabaseGoesAway checks that no job can be added while the database is away, and that jobs are worked again
+// when it is back, also one whose result could not be stored.
 func TestDatabaseGoesAway(t *testing.T) {
 	server := pgtest.Start(t)
 	pool, err := pgxpool.New(t.Context(), server.Database(t))
@@ -390,7 +391,7 @@ func TestDatabaseGoesAway(t *testing.T) {
 	}
 }
 
-// deaf is a client that does not hear that it is to stop before it is let go.
+// deaf is a client that ignores Stop until the test releases it.
 type deaf struct {
 	client
 	letGo chan struct{}
@@ -398,7 +399,7 @@ type deaf struct {
 
 func (d deaf) Stop(context.Context) error { <-d.letGo; return nil }
 
-// TestStopHasAnEnd: the end of a job is waited for, however late it comes, and that of River is not for ever.
+// TestStopHasAnEnd checks that Stop waits for running jobs without limit, but for River only for a limited time.
 func TestStopHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := deaf{letGo: make(chan struct{})}
@@ -419,7 +420,8 @@ func TestStopHasAnEnd(t *testing.T) {
 	})
 }
 
-// TestListensApart: the connection that listens is none of the pool's, and its end asks the server for nothing.
+// TestListensApart checks that the listening connection is not from the pool, and sends no cancel request when it
+// ends.
 func TestListensApart(t *testing.T) {
 	url := pgtest.Database(t)
 	pool, err := pgxpool.New(t.Context(), url)
@@ -443,8 +445,8 @@ func TestListensApart(t *testing.T) {
 	}
 }
 
-// TestStrangeJobs: a job whose trial cannot be read or asked for, as somebody has put it into the table, keeps no other from being taken over,
-// nor anybody from starting; and one that was begun by a clock that is ahead is taken over all the same.
+// TestStrangeJobs checks that a malformed job prevents neither a takeover of other jobs nor a start, and that a job
+// from a clock that is ahead is taken over.
 func TestStrangeJobs(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *Database) {
 		db := open()
@@ -476,14 +478,14 @@ func TestStrangeJobs(t *testing.T) {
 	})
 }
 
-// unreadable is a job whose trial is no text.
+// unreadable is a job whose trial is not text.
 type unreadable struct {
 	Trial int `json:"trial"`
 }
 
 func (unreadable) Kind() string { return "trial" }
 
-// TestFewConnections: with less connections than are used at the same time, one is told, and waits for nothing.
+// TestFewConnections checks that a pool with too few connections is refused with an error.
 func TestFewConnections(t *testing.T) {
 	config, err := pgxpool.ParseConfig(pgtest.Database(t))
 	if err != nil {
@@ -500,7 +502,7 @@ func TestFewConnections(t *testing.T) {
 	}
 }
 
-// TestHeldByAnother: a process that holds the file, and stands still, keeps nobody waiting without end.
+// TestHeldByAnother checks that a stopped process that holds the file does not block others for ever.
 func TestHeldByAnother(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.db")

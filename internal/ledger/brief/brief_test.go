@@ -13,7 +13,7 @@ import (
 	"jurat/internal/ledger/brief"
 )
 
-// encoded is a brief as a store gives it back.
+// encoded is a brief after a store has kept it.
 func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 	t.Helper()
 	line, names, err := b.Encode()
@@ -30,7 +30,7 @@ func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 	return back
 }
 
-// TestBounds: however much a payload says, its brief is small, and comes back as it was.
+// TestBounds checks that the brief of any payload is small, and is read back as it was.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("é", 100) // as long as a name may be
 	p := &evidence.Payload{RecordID: "r", ActionType: evidence.ModelOutput, AgentID: long, RequestID: long, ParentRequestID: long, ChainID: long,
@@ -58,7 +58,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses: what no brief is, is not read as one.
+// TestDecodeRefuses checks that text that Encode would not write is refused.
 func TestDecodeRefuses(t *testing.T) {
 	for _, bad := range [][2]string{{"", ""}, {"[]", ""}, {`{"unknown":1}`, ""}, {`{"at":1}`, ""}, {"{}", "x"}, {`{}`, strings.Repeat("x", 32*(brief.MaxNames+1))}, {`{}{}`, ""}} {
 		if err := new(brief.Brief).Decode([]byte(bad[0]), []byte(bad[1])); err == nil {
@@ -70,7 +70,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestApartKeysLeadNowhere: chains that are whole in themselves are found by their names alone.
+// TestApartKeysLeadNowhere checks that records in chains that are complete in themselves have no keys.
 func TestApartKeysLeadNowhere(t *testing.T) {
 	for _, p := range []*evidence.Payload{
 		{ActionType: evidence.HumanReview, ReviewerID: "u", ChainID: evidence.TrialPrefix + "1", OriginalResponseID: "x", Saw: []evidence.Digest{evidence.DigestOf(nil)}},

@@ -9,7 +9,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestReclaim sheds rows, and finds the file smaller: one that was made by this version, and one of an older one.
+// TestReclaim lets rows shed and checks that the file shrinks, for a file of this version and of an older one.
 func TestReclaim(t *testing.T) {
 	for name, path := range map[string]string{"new": filepath.Join(t.TempDir(), "log.db"), "old": version1(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// TestArchivesAreAppendOnly tries by hand what the triggers stop.
+// TestArchivesAreAppendOnly tries statements that the triggers must refuse.
 func TestArchivesAreAppendOnly(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	for i := range storage.TileWidth + 1 {

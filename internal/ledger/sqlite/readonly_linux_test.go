@@ -12,7 +12,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestReadOnlyDisk: a file is read where nothing can be written, with all that was committed, in whatever state a crash has left it.
+// TestReadOnlyDisk checks that a file on a read-only disk is read with everything that was committed, in every state
+// that a crash can leave.
 func TestReadOnlyDisk(t *testing.T) {
 	disktest.Run(t, 40, func(disk *disktest.Disk) {
 		for name, left := range map[string][]string{ // of what is beside a file in use
@@ -55,7 +56,7 @@ func TestReadOnlyDisk(t *testing.T) {
 // rows is how many rows crashed appends.
 const rows = 20
 
-// crashed leaves a file as a crash does, with what is named beside it.
+// crashed leaves a file as a crash does, with the named files beside it.
 func crashed(t *testing.T, path string, left []string) {
 	t.Helper()
 	work := filepath.Join(filepath.Dir(path), "work")
@@ -105,7 +106,7 @@ func wantRows(t *testing.T, name string, s *Store) {
 	}
 }
 
-// wantReadOnly reads everything, sees what would write refused, and closes the store.
+// wantReadOnly reads everything, checks that writes are refused, and closes the store.
 func wantReadOnly(t *testing.T, name string, s *Store) {
 	t.Helper()
 	wantRows(t, name, s)
@@ -123,7 +124,8 @@ func wantReadOnly(t *testing.T, name string, s *Store) {
 	}
 }
 
-// TestReadWhileSomebodyBegins: who reads without a lock is told when somebody has begun to write meanwhile.
+// TestReadWhileSomebodyBegins checks that a reader without a lock gets an error if another process has begun to write
+// meanwhile.
 func TestReadWhileSomebodyBegins(t *testing.T) {
 	disktest.Run(t, 40, func(disk *disktest.Disk) {
 		folder, mirror := filepath.Join(disk.Path, "folder"), filepath.Join(disk.Path, "mirror")
@@ -153,7 +155,8 @@ func TestReadWhileSomebodyBegins(t *testing.T) {
 	})
 }
 
-// TestReadOnlyBesideAWriter: who can only read sees, under SQLite's locks, what somebody else commits.
+// TestReadOnlyBesideAWriter checks that a process that can only read sees, under SQLite's locks, what another one
+// commits.
 func TestReadOnlyBesideAWriter(t *testing.T) {
 	disktest.Run(t, 40, func(disk *disktest.Disk) {
 		folder, mirror := filepath.Join(disk.Path, "folder"), filepath.Join(disk.Path, "mirror")

@@ -30,7 +30,7 @@ func says(t *testing.T, s *Store, id, text string) {
 	}
 }
 
-// left counts what is left of deleted texts in the database, its write-ahead log, and what else lies beside it.
+// left counts the remains of deleted texts in the database, its write-ahead log, and other files beside it.
 func left(t *testing.T, path, mark string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -50,8 +50,8 @@ func left(t *testing.T, path, mark string) map[string]int {
 	return found
 }
 
-// TestNothingIsLeftOfWhatWasShed: texts of every length, of which rows have shed all, are in no byte of the database's files any more. In
-// a file of an earlier program the texts that it has left in free pages are gone, too.
+// TestNothingIsLeftOfWhatWasShed checks that no byte of shed texts remains in the database's files. It also checks
+// that texts in free pages of an earlier program's file are removed.
 func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 	const n, mark, kept = 2 * storage.TileWidth, "Take the A9 ", "kept text"
 	for _, earlier := range []bool{false, true} {

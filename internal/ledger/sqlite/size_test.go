@@ -9,7 +9,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestSizesThatNoLogHas: a database that comes from elsewhere does not say how much is computed.
+// TestSizesThatNoLogHas checks that a size from a foreign database cannot cause endless computation.
 func TestSizesThatNoLogHas(t *testing.T) {
 	s := create(t, t.TempDir()+"/log.db")
 	for _, statement := range []string{"DROP TRIGGER IF EXISTS head_grows", "PRAGMA ignore_check_constraints = ON"} {

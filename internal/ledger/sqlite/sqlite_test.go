@@ -161,7 +161,8 @@ func TestAppendOnly(t *testing.T) {
 	}
 }
 
-// TestDiskFull lets the file grow no further: nothing is half done, reading goes on, and so does writing with room.
+// TestDiskFull prevents the file from growing: nothing is stored in part, reads work, and writes work again with
+// room.
 func TestDiskFull(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	if err := add(t, s, "one", 10); err != nil {
@@ -202,7 +203,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestCorruptFile overwrites pages: SQLite notices, and the error says so.
+// TestCorruptFile overwrites pages, and checks that the error reports the damage.
 func TestCorruptFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)

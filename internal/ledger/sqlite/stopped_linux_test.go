@@ -16,10 +16,10 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// stopping, when it is set, is the database in which this process stops itself in the middle of a transaction.
+// stopping, if set, is the database in which this process stops itself in the middle of a transaction.
 const stopping = "JURAT_TEST_STOPPING"
 
-// TestStopsInATransaction is what the process does that TestStoppedProcess starts.
+// TestStopsInATransaction is the process that TestStoppedProcess starts.
 func TestStopsInATransaction(t *testing.T) {
 	path := os.Getenv(stopping)
 	if path == "" {
@@ -34,8 +34,8 @@ func TestStopsInATransaction(t *testing.T) {
 	}
 }
 
-// TestStoppedProcess: a process that is stopped while it has the lock keeps nobody waiting without end. Who waits is told which process it
-// is, and everything works again when it goes on.
+// TestStoppedProcess checks that a stopped process with the lock does not block others for ever. The error names the
+// process, and everything works again when it is resumed.
 func TestStoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)

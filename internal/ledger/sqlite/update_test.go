@@ -15,8 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// version1 makes a file as the first version of this program left it, with a log of three records, of which the first has a second
-// time stamp.
+// version1 makes a file of the first version, with a log of three records. The first record has a second time stamp.
 func version1(t *testing.T) string {
 	t.Helper()
 	statements, err := os.ReadFile("testdata/version1.sql")
@@ -57,7 +56,7 @@ func tables(t *testing.T, s *Store) map[string]string {
 	return all
 }
 
-// TestUpdate opens a file of the first version: what is in it stays, and it has all that a new file has.
+// TestUpdate opens a file of the first version: it keeps its content, and has every table that a new file has.
 func TestUpdate(t *testing.T) {
 	path := version1(t)
 	for range 2 { // the second time there is nothing to do
@@ -118,7 +117,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestUpdateIsAllOrNothing breaks the update off: the file is still of the old version, and is updated the next time.
+// TestUpdateIsAllOrNothing interrupts the update: the file keeps the old version, and is updated the next time.
 func TestUpdateIsAllOrNothing(t *testing.T) {
 	path := version1(t)
 	whole := versions
@@ -139,7 +138,8 @@ func TestUpdateIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestReadOnlyWithoutBriefs: a file of the version before briefs is read where nothing can be written, as if no row had one.
+// TestReadOnlyWithoutBriefs checks that a file of the version before briefs, on a read-only disk, is read as if no
+// row had a brief.
 func TestReadOnlyWithoutBriefs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)

@@ -13,8 +13,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestWriteAheadLogIsMoved: without a commit having to do it, what is committed gets into the database file, and a copy of that
-// file alone has it.
+// TestWriteAheadLogIsMoved checks that committed pages get into the database file without a commit having to move
+// them, so that a copy of that file alone has them.
 func TestWriteAheadLogIsMoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
 	s := create(t, path)
@@ -43,7 +43,7 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// TestByDigestInEveryStretch finds records in the first, a middle and the last stretch of places by which digests are indexed.
+// TestByDigestInEveryStretch finds records in the first, a middle and the last stretch of the digest index.
 func TestByDigestInEveryStretch(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	const n = 3*2048 + 5
@@ -67,7 +67,7 @@ func TestByDigestInEveryStretch(t *testing.T) {
 	}
 }
 
-// addMany appends n records at once. Their hashes are none.
+// addMany appends n records at once, with empty hashes.
 func addMany(t *testing.T, s *Store, n int64) error {
 	return s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
 		batch := storage.Batch{Hashes: make([]tlog.Hash, tlog.StoredHashCount(n)), Next: storage.Head{Size: n}}

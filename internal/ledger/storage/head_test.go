@@ -7,7 +7,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestHeadString: a head says how many records there are as people say it.
+// TestHeadString checks that a head states its number of records in correct English.
 func TestHeadString(t *testing.T) {
 	for size, want := range map[int64]string{0: "0 records, ", 1: "1 record, ", 2: "2 records, "} {
 		if got := (storage.Head{Size: size}).String(); !strings.HasPrefix(got, want) {
