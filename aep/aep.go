@@ -1,20 +1,22 @@
-// Package aep reads the Evidence Package (.aep) of the Aletheia AI project, an older neighbour of jurat's records: a ZIP
-// archive in which one text is signed and time-stamped.
+// Package aep reads the Evidence Package (.aep) of the Aletheia AI project, an older format with a similar purpose: a
+// ZIP archive in which one text is signed and time-stamped.
 //
-// Opening a package checks its form alone. Everything in it is a claim by the maker of the archive, its public key above
-// all: package verify holds it against what a reader trusts. docs/format.md says what is accepted.
+// Opening a package checks only its form. Everything in it, above all its public key, is a claim by the maker of the
+// archive: package verify compares it with what a reader trusts. docs/format.md says what is accepted.
 //
 // # A neighbour's package passes for what it can prove
 //
-// An evidence package (`.aep`) can be in no log, and its metadata was never signed. Were order required of it, none could ever pass
-// and the exit code would say nothing; were it not asked, the report would hide what is missing. So both are asked, answered "not
-// proved", and not required. A text that is not the signed one is another matter: its reader is deceived, so content is not
-// proved. What the archive holds beside the first seven members is named and trusted in nothing.
+// An evidence package (`.aep`) is in no log, and its metadata was never signed. If order were required, no package
+// could pass, and the exit code would carry no information. If order were not checked, the report would hide what is
+// missing. So both are checked, answered "not proved", and not required. A displayed text that differs from the
+// signed one deceives its reader, so then content is not proved. The report names all members beyond the first seven,
+// and trusts none of them.
 //
 // # Archives are read only if they can be read in one way
 //
-// ZIP has its content described twice, and readers differ in which they believe. `archive/zip` reads the directory; beside it every
-// local header is held against it, and no byte may lie between. Unpacking is bounded by what comes out.
+// A ZIP archive describes its content twice, and readers differ in which description they believe. `archive/zip`
+// reads the directory. This package also compares every local header with it, and allows no byte between the members.
+// It bounds the unpacked size.
 package aep
 
 import (
@@ -50,23 +52,23 @@ const (
 
 var required = []string{responseFile, canonicalFile, hashFile, signatureFile, tokenFile, metadataFile, publicKeyFile}
 
-// A Package is what lies in an archive. All of it is claims.
+// A Package is the content of an archive. All of it is unverified.
 type Package struct {
-	Response  []byte // the text as it is shown to people
+	Response  []byte // the text for people
 	Canonical []byte // the bytes that are signed
 	Hash      evidence.Digest
 	Signature []byte // RSA, over Canonical; empty: it is not signed
 	Token     []byte // RFC 3161, DER; empty: it is not stamped
 	Metadata  []byte
 	KeyID     evidence.KeyID // of PublicKey
-	PublicKey []byte         // DER SubjectPublicKeyInfo; nil: there is none, and no signature
+	PublicKey []byte         // DER SubjectPublicKeyInfo; nil: no key and no signature
 	Second    *Second        // nil: there is no second signature
 	Others    []string       // names of further members, sorted
 
 	key *rsa.PublicKey
 }
 
-// Is recognises a package, also a damaged one: a ZIP archive in which at least two of the members are named that only a
+// Is recognises a package, even a damaged one: a ZIP archive that names at least two of the members that only a
 // package has together.
 func Is(file []byte) bool {
 	names := 0
@@ -78,7 +80,7 @@ func Is(file []byte) bool {
 	return bytes.HasPrefix(file, []byte(localHeader)) && names >= 2
 }
 
-// Open reads a package.
+// Open reads a package. Its error says what is wrong with the archive or a member.
 func Open(file []byte) (*Package, error) {
 	p, err := open(file)
 	if err != nil {
@@ -140,7 +142,7 @@ func (p *Package) readKey(member []byte) error {
 	return nil
 }
 
-// readHash reads 64 hexadecimal digits. Both cases are accepted, as the first verifiers of such packages did.
+// readHash reads 64 hexadecimal digits. It accepts both cases, as the first verifiers of such packages did.
 func readHash(member []byte) (evidence.Digest, error) {
 	var digest evidence.Digest
 	text := line(member)
@@ -151,7 +153,7 @@ func readHash(member []byte) (evidence.Digest, error) {
 	return digest, err
 }
 
-// readBase64 takes no line breaks inside, which encoding/base64 skips.
+// readBase64 refuses line breaks, which encoding/base64 skips.
 func readBase64(member []byte) ([]byte, error) {
 	text := line(member)
 	if bytes.ContainsAny(text, "\r\n") {
@@ -162,7 +164,7 @@ func readBase64(member []byte) ([]byte, error) {
 	return content[:n], err
 }
 
-// readPEM reads one public key with nothing around it.
+// readPEM reads one public key and allows no text around it.
 func readPEM(member []byte) ([]byte, error) {
 	text := bytes.TrimSpace(member)
 	if !bytes.HasPrefix(text, []byte("-----BEGIN ")) {
@@ -175,7 +177,7 @@ func readPEM(member []byte) ([]byte, error) {
 	return block.Bytes, nil
 }
 
-// line takes away the line end that tools put at the end of a file.
+// line removes the line end that tools add at the end of a file.
 func line(member []byte) []byte {
 	member, _ = bytes.CutSuffix(member, []byte("\n"))
 	member, _ = bytes.CutSuffix(member, []byte("\r"))

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Limits of what is read of an archive, whatever its headers say.
+// Limits on reading an archive, whatever its headers say.
 const (
 	maxArchive   = 16 << 20
 	maxMember    = 8 << 20
@@ -34,20 +34,21 @@ const (
 	endSize        = 22
 )
 
-// Flags of a member that change nothing about what it holds: how hard it was compressed, that its sizes follow it, that
-// its name is UTF-8. Every other one (encryption, patches) is refused.
+// Flags that do not change a member's content: the compression level, sizes that follow the content, a name in UTF-8.
+// Every other flag (encryption, patches) is refused.
 const (
 	sizesFollow  = 0x8
 	harmlessFlag = 0x2 | 0x4 | sizesFollow | 0x800
 )
 
-// Extra fields under which some readers see another name or other sizes than those of the header.
+// Extra fields that make some readers see another name or other sizes than those of the header.
 const (
 	zip64Extra       = 0x0001
 	unicodePathExtra = 0x7075
 )
 
-// plainName accepts names of up to 100 letters, digits, dots, underscores and hyphens, of which the first is a letter or digit.
+// plainName accepts names of up to 100 letters, digits, dots, underscores and hyphens that begin with a letter or
+// digit.
 func plainName(name string) bool {
 	other := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
@@ -56,9 +57,9 @@ func plainName(name string) bool {
 	return name != "" && len(name) <= 100 && !other(rune(name[0])) && !strings.ContainsFunc(name, odd)
 }
 
-// unzip returns the members of an archive by name. It takes only archives that every reader reads alike: one file after
-// the other without a gap, then the directory, then its end; no reader that goes from the front finds anything else than
-// one that goes by the directory.
+// unzip returns the members of an archive by name. It accepts only archives that every reader reads alike: one file
+// after the other without a gap, then the directory, then its end. A reader from the front finds the same as a reader
+// of the directory.
 func unzip(file []byte) (map[string][]byte, error) {
 	directory, err := checkEnd(file)
 	if err != nil {
@@ -96,13 +97,14 @@ func unzip(file []byte) (map[string][]byte, error) {
 	return members, nil
 }
 
-// checkEnd returns where the directory begins. It ends where the end of the archive begins, which is that of the file.
+// checkEnd returns where the directory begins. The directory must end where the end record begins, and that must end
+// the file.
 func checkEnd(file []byte) (directory int, err error) {
 	if len(file) > maxArchive {
 		return 0, fmt.Errorf("%d bytes: at most %d are read", len(file), maxArchive)
 	}
 	if len(file) < endSize || string(file[len(file)-endSize:][:4]) != endHeader {
-		return 0, errors.New("the file does not end with the end of an archive: it is cut, or there is something after it")
+		return 0, errors.New("the file does not end with the end of an archive: it is cut, or has more data after it")
 	}
 	end := file[len(file)-endSize:]
 	size, start := binary.LittleEndian.Uint32(end[12:]), binary.LittleEndian.Uint32(end[16:])
@@ -110,14 +112,14 @@ func checkEnd(file []byte) (directory int, err error) {
 		return 0, fmt.Errorf("a directory of %d bytes: at most %d are read", size, maxDirectory)
 	}
 	if uint64(start)+uint64(size) != uint64(len(file)-endSize) {
-		return 0, errors.New("the directory does not stand right before the end: there is something before, between or after")
+		return 0, errors.New("the directory is not directly before the end: there is data before, between or after")
 	}
 	return int(start), nil
 }
 
-// checkMember refuses members that are no plain files.
+// checkMember refuses members that are not plain files.
 func checkMember(f *zip.File, names map[string]bool) error {
-	name := strings.ToLower(f.Name) // one file on some machines
+	name := strings.ToLower(f.Name) // the same file on some machines
 	switch {
 	case !plainName(f.Name):
 		return errors.New("want a plain file name: letters, digits, dots, hyphens and underscores, no folder")
@@ -149,10 +151,10 @@ func checkExtra(extra []byte) error {
 	return nil
 }
 
-var errOtherwise = errors.New("what stands before or after it says otherwise than the directory")
+var errOtherwise = errors.New("the data before or after it contradicts the directory")
 
-// follow returns the packed bytes of the member that begins at a place, and where the next must begin. The directory and
-// what stands at the member itself must say the same.
+// follow returns the packed bytes of the member that begins at a place, and where the next must begin. The directory
+// and the headers at the member must agree.
 func follow(file []byte, f *zip.File, at int) (packed []byte, next int, err error) {
 	le := binary.LittleEndian
 	offset, err := f.DataOffset()
@@ -168,7 +170,7 @@ func follow(file []byte, f *zip.File, at int) (packed []byte, next int, err erro
 	end := uint64(start) + f.CompressedSize64
 	switch {
 	case end > uint64(len(file)):
-		return nil, 0, errors.New("it is cut, or lies on the directory")
+		return nil, 0, errors.New("it is cut, or overlaps the directory")
 	case offset != int64(start) || int(le.Uint16(head[26:])) != nameSize || string(file[at+localSize:at+localSize+nameSize]) != f.Name:
 		return nil, 0, errors.New("it does not begin where the one before it ends, or has another name there")
 	case le.Uint16(head[6:]) != f.Flags || le.Uint16(head[8:]) != f.Method:
@@ -190,7 +192,7 @@ func follow(file []byte, f *zip.File, at int) (packed []byte, next int, err erro
 	return file[start:end], next, nil
 }
 
-// unpack reads a member's content, and no more than may be read.
+// unpack returns a member's content. It refuses content above the limit.
 func unpack(packed []byte, f *zip.File) ([]byte, error) {
 	content := packed
 	if f.Method == zip.Deflate {
@@ -200,7 +202,7 @@ func unpack(packed []byte, f *zip.File) ([]byte, error) {
 			return nil, err
 		}
 		if len(content) <= maxMember && rest.Len() > 0 {
-			return nil, errors.New("there is something after the end of its compressed bytes")
+			return nil, errors.New("there is more data after the end of its compressed bytes")
 		}
 	}
 	switch {

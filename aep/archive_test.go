@@ -134,11 +134,11 @@ func TestArchivesRefused(t *testing.T) {
 			}
 			return nil
 		}), "a directory of"},
-		{"a comment at the end", craft(t, func(w *zip.Writer) error { return w.SetComment("comment") }), "something after it"},
-		{"something after it", append(bytes.Clone(one), 0), "something after it"},
+		{"a comment at the end", craft(t, func(w *zip.Writer) error { return w.SetComment("comment") }), "has more data after it"},
+		{"something after it", append(bytes.Clone(one), 0), "has more data after it"},
 		{"cut", one[:len(one)-1], "it is cut"},
 		{"nothing", nil, "it is cut"},
-		{"something before it", append([]byte("MZ"), one...), "something before, between or after"},
+		{"something before it", append([]byte("MZ"), one...), "data before, between or after"},
 		{"something before it that the offsets allow for", append([]byte("MZ"), craft(t, func(w *zip.Writer) error {
 			w.SetOffset(2)
 			return member(w, plain, []byte("content"))
@@ -147,10 +147,10 @@ func TestArchivesRefused(t *testing.T) {
 		{"bytes between members and directory", between(one), "4 bytes between"},
 		{"two members on one place", overlapping(t), "does not begin where"},
 		{"another name in front of the content", bytes.Replace(one, []byte("a.txt"), []byte("b.txt"), 1), "another name there"},
-		{"other flags in front of the content", patched(one, 6, 0x2), "says otherwise"},
-		{"another method in front of the content", patched(one, 8, 0x8), "says otherwise"},
-		{"another size after the content", patched(one, 30+5+7+8, 6), "says otherwise"},
-		{"no sizes after the content", patched(one, 30+5+7, 0), "says otherwise"},
+		{"other flags in front of the content", patched(one, 6, 0x2), "contradicts the directory"},
+		{"another method in front of the content", patched(one, 8, 0x8), "contradicts the directory"},
+		{"another size after the content", patched(one, 30+5+7+8, 6), "contradicts the directory"},
+		{"no sizes after the content", patched(one, 30+5+7, 0), "contradicts the directory"},
 		{"changed content", bytes.Replace(one, []byte("content"), []byte("CONTENT"), 1), "checksum"},
 		{"a length that is wrong throughout", craft(t, func(w *zip.Writer) error {
 			return rawMember(w, zip.FileHeader{Name: "a", CRC32: crc32.ChecksumIEEE([]byte("ab")), UncompressedSize64: 1}, []byte("ab"))

@@ -10,17 +10,17 @@ import (
 	"jurat/evidence"
 )
 
-// Binding says what of a package the signed bytes hold beside themselves.
+// Binding says which members of a package the signed bytes contain.
 type Binding int
 
 const (
-	BindsNothing  Binding = iota // canonical.bin is not made of response.txt in any way that is known here
-	BindsText                    // of response.txt
-	BindsClaim                   // of response.txt and a claim about it, which is signed, too
-	BindsMetadata                // of response.txt and metadata.json
+	BindsNothing  Binding = iota // canonical.bin is not made of response.txt in any known way
+	BindsText                    // made of response.txt
+	BindsClaim                   // made of response.txt and a claim about it, which is signed, too
+	BindsMetadata                // made of response.txt and metadata.json
 )
 
-// Binding finds out how canonical.bin was made of what lies beside it.
+// Binding finds out how canonical.bin was made from the other members.
 func (p *Package) Binding() Binding {
 	plain := normal(p.Response)
 	if bytes.Equal(p.Canonical, plain) || bytes.Equal(p.Canonical, p.Response) {
@@ -37,9 +37,8 @@ func (p *Package) Binding() Binding {
 	return BindsNothing
 }
 
-// normal is the canonical form of a text in these packages, but for Unicode normalisation, which is not done here: lines
-// end with a line feed and have no control characters and spaces around them, of blank lines that follow each other one
-// is left, and at the end none.
+// normal is the canonical form of a text in these packages, without Unicode normalisation: lines end with a line feed
+// and have no control characters and spaces around them. Of consecutive blank lines one is left, and none at the end.
 func normal(text []byte) []byte {
 	const blanks = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f" +
 		"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f "
@@ -61,8 +60,8 @@ func normal(text []byte) []byte {
 	return []byte(strings.Join(lines, "\n") + "\n")
 }
 
-// isClaim recognises the object that some packages have after the text. It ends with its brace, which a text in
-// canonical form never does.
+// isClaim recognises the object that some packages have after the text. It ends with its brace. A text in canonical
+// form never does.
 func isClaim(doc []byte) bool {
 	if !bytes.HasPrefix(doc, []byte("{")) || !bytes.HasSuffix(doc, []byte("}")) {
 		return false

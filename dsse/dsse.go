@@ -1,14 +1,15 @@
-// Package dsse hands sealed records to tools that speak DSSE v1 and in-toto: an envelope, signed by the exporter,
-// around a Statement v1 whose subjects are the records' payloads and whose predicate holds the records themselves.
+// Package dsse gives sealed records to tools that use DSSE v1 and in-toto. An envelope, signed by the exporter,
+// surrounds a Statement v1. Its subjects are the records' payloads, and its predicate holds the records themselves.
 //
-// The envelope vouches for the hand-over and for nothing else. Who said what is shown by the signatures inside the
-// records, which are over the payloads and are no DSSE signatures; package verify checks both.
+// The envelope proves only who exported the records. Who said what is proved by the signatures inside the records.
+// These are over the payloads and are not DSSE signatures. Package verify checks both.
 //
 // # An envelope is signed by the sender
 //
-// The audit model signs payloads, not DSSE's encoding of them, so an agent's signature can be no DSSE signature. The envelope is the
-// operator's, says so inside itself, and its predicate holds the sealed records whole, so that nothing is lost and everything can be
-// checked as ever. Its `predicateType` is a `urn:` of our own, as the project owns no domain that could hold a page.
+// The audit model signs payloads, not DSSE's encoding of them, so an agent's signature cannot be a DSSE signature.
+// The envelope is the operator's and says so inside itself. Its predicate holds the whole sealed records, so nothing
+// is lost and everything can be checked. Its `predicateType` is a `urn:` of our own, because the project has no
+// domain that could hold a page.
 package dsse
 
 import (
@@ -24,26 +25,26 @@ import (
 	"jurat/evidence"
 )
 
-// PayloadType is what DSSE envelopes say that hold an in-toto statement.
+// PayloadType is the payloadType of DSSE envelopes that hold an in-toto statement.
 const PayloadType = "application/vnd.in-toto+json"
 
 const maxSignatures = 16
 
-// An Envelope is an opened envelope. Its signatures are claims until CheckSignature has held them against a key that the
-// caller trusts.
+// An Envelope is an opened envelope. Its signatures are unverified until CheckSignature has checked them with a key
+// that the caller trusts.
 type Envelope struct {
 	Signatures []Signature
 
 	statement []byte
 }
 
-// A Signature is one over PAE.
+// A Signature is a signature over PAE.
 type Signature struct {
-	KeyID     string // a hint, which nothing protects; package evidence's id of the key if jurat wrote it
+	KeyID     string // a hint that no signature covers; package evidence's id of the key if jurat wrote it
 	Signature []byte
 }
 
-// envelopeForm is an envelope as it is written, its members in canonical order.
+// envelopeForm is an envelope as it is written, with its members in canonical order.
 type envelopeForm struct {
 	Payload     string          `json:"payload"`
 	PayloadType string          `json:"payloadType"`
@@ -55,8 +56,8 @@ type signatureForm struct {
 	Sig   string `json:"sig"`
 }
 
-// Is recognises an envelope around an in-toto statement, also one that is damaged after it has said what it is: a JSON
-// object whose own member payloadType says so. Records have a payload and signatures, too, and may speak about envelopes.
+// Is recognises an envelope around an in-toto statement: a JSON object with that payloadType. The rest may be
+// damaged. Records have a payload and signatures, too, and may mention envelopes.
 func Is(file []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(file))
 	if start, err := dec.ReadToken(); err != nil || start.Kind() != '{' {
@@ -77,12 +78,13 @@ func Is(file []byte) bool {
 	}
 }
 
-// PAE is the pre-authentication encoding: what the signatures are over.
+// PAE returns the pre-authentication encoding, which the signatures cover.
 func PAE(payloadType string, payload []byte) []byte {
 	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
 }
 
-// Sign puts a statement into an envelope, with a signature by each signer.
+// Sign puts a statement into an envelope, with a signature by each signer. It returns the errors of the signers, and
+// an error if there is none.
 func Sign(statement []byte, signers []evidence.Signer) (*Envelope, error) {
 	e := &Envelope{statement: statement}
 	for _, s := range signers {
@@ -98,7 +100,7 @@ func Sign(statement []byte, signers []evidence.Signer) (*Envelope, error) {
 	return e, nil
 }
 
-// Marshal writes the envelope as a file: canonical JSON and a line feed.
+// Marshal returns the envelope as a file: canonical JSON and a line feed.
 func (e *Envelope) Marshal() ([]byte, error) {
 	form := envelopeForm{Payload: base64.StdEncoding.EncodeToString(e.statement), PayloadType: PayloadType}
 	for _, s := range e.Signatures {
@@ -111,7 +113,8 @@ func (e *Envelope) Marshal() ([]byte, error) {
 	return append(doc, '\n'), nil
 }
 
-// Parse reads an envelope in any spelling of its JSON, as other tools may have written it anew.
+// Parse reads an envelope in any spelling of its JSON, because other tools may have rewritten it. It does not verify
+// signatures.
 func Parse(file []byte) (*Envelope, error) {
 	e, err := parse(file)
 	if err != nil {
@@ -146,7 +149,8 @@ func parse(file []byte) (*Envelope, error) {
 	return e, nil
 }
 
-// readBase64 takes both alphabets, as DSSE demands of readers, and nothing else that encoding/base64 lets pass.
+// readBase64 accepts both alphabets, as DSSE demands of readers. It refuses everything else that encoding/base64
+// accepts.
 func readBase64(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, errors.New("want base64 in one line")
@@ -160,5 +164,5 @@ func readBase64(text string) ([]byte, error) {
 // Statement returns the bytes of the statement. The caller must not change them.
 func (e *Envelope) Statement() []byte { return e.statement }
 
-// Signed returns what the signatures are over.
+// Signed returns the bytes that the signatures cover.
 func (e *Envelope) Signed() []byte { return PAE(PayloadType, e.statement) }

@@ -12,20 +12,20 @@ import (
 	"jurat/evidence"
 )
 
-// What a statement names itself.
+// Constants of a statement.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "urn:jurat:sealed-records:v1"
 )
 
-// about stands in every predicate, for people who meet it in other tools.
+// about is in every predicate, for people who see it in other tools.
 const about = "The DSSE signature around this statement is that of whoever exported these records, and says only that they did. " +
 	"Who said what is shown by the signatures inside the records: each was made over the record's canonical payload, and is no DSSE signature."
 
-// ErrOther says that an envelope holds a statement of somebody else's.
+// ErrOther says that an envelope holds a statement of another kind.
 var ErrOther = errors.New("the statement in the envelope is not one about sealed records")
 
-// statementForm is a statement as it is written, its members in canonical order.
+// statementForm is a statement as it is written, with its members in canonical order.
 type statementForm struct {
 	Type          string        `json:"_type"`
 	Predicate     predicateForm `json:"predicate"`
@@ -33,7 +33,7 @@ type statementForm struct {
 	Subject       []subjectForm `json:"subject"`
 }
 
-// predicateForm holds one of bundle and record: the file without its line feed.
+// predicateForm holds either a bundle or a record: the file without its line feed.
 type predicateForm struct {
 	About  string         `json:"about"`
 	Bundle jsontext.Value `json:"bundle,omitzero"`
@@ -47,7 +47,8 @@ type subjectForm struct {
 	Name string `json:"name"`
 }
 
-// Statement makes the statement about a record file or a bundle file, in whatever spelling. There is one for each content.
+// Statement returns the statement about a record file or a bundle file, in any spelling. Each content has exactly one
+// statement. It returns an error if the file cannot be opened or has no record.
 func Statement(file []byte) ([]byte, error) {
 	form := statementForm{Type: StatementType, Predicate: predicateForm{About: about}, PredicateType: PredicateType}
 	doc, records, err := open(file)
@@ -55,7 +56,7 @@ func Statement(file []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(records) == 0 {
-		return nil, errors.New("there is no record in the file, and a statement is about something")
+		return nil, errors.New("the file has no record, so a statement has no subject")
 	}
 	if evidence.IsBundle(file) {
 		form.Predicate.Bundle = doc
@@ -74,7 +75,7 @@ func Statement(file []byte) ([]byte, error) {
 	return statement, nil
 }
 
-// open returns the file in its one form, without the line feed, and the records in it.
+// open returns the file in its canonical form, without the line feed, and its records.
 func open(file []byte) (jsontext.Value, []*evidence.Record, error) {
 	if evidence.IsBundle(file) {
 		b, _, err := evidence.ReadWholeBundle(file)
@@ -95,8 +96,9 @@ func written(file interface{ Marshal() ([]byte, error) }, records []*evidence.Re
 	return bytes.TrimSuffix(doc, []byte("\n")), records, err
 }
 
-// File returns the record file or bundle file inside, or an error with ErrOther in its chain if the statement is about
-// something else. A statement that is not the one about its file is refused, so its subjects are those records.
+// File returns the record file or bundle file inside. It returns an error with ErrOther in its chain if the statement
+// is of another kind. It refuses a statement that differs from Statement of its file, so the subjects are the
+// records.
 func (e *Envelope) File() ([]byte, error) {
 	var kind struct {
 		PredicateType string `json:"predicateType"`
@@ -121,7 +123,7 @@ func (e *Envelope) File() ([]byte, error) {
 		return nil, fmt.Errorf("opening statement: %w", err)
 	}
 	if !bytes.Equal(again, e.statement) {
-		return nil, errors.New("opening statement: it says otherwise than the records in it, or not in its one form")
+		return nil, errors.New("opening statement: it contradicts the records in it, or is not in its one form")
 	}
 	return file, nil
 }

@@ -14,16 +14,16 @@ import (
 	"jurat/timestamp"
 )
 
-// NewForStrangers furnishes a House whose tokens other programs can verify. The mock's keys are refused by name; the keys of
-// this authority are as worthless, and a stranger's program has no reason to know them. Its clock stands at Start, like
-// the mock's.
+// NewForStrangers makes a House whose tokens other programs can verify. Verify refuses the mock's keys by their
+// values. The keys of this authority are as worthless, but other programs do not know them. Its clock stands at
+// Start, like the mock's.
 func NewForStrangers(t testing.TB) *House {
 	t.Helper()
 	return furnish(t, "", Authority(t, "", Start))
 }
 
-// Authority is a time-stamping authority with worthless keys that follow from its name, whose clock stands still. The same
-// requests in the same order give the same tokens.
+// Authority returns a time-stamping authority with worthless keys derived from its name. Its clock stands still. The
+// same requests in the same order give the same tokens.
 func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
 	t.Helper()
 	rootKey, key := AuthorityKey(t, name+" root"), AuthorityKey(t, name)
@@ -40,7 +40,7 @@ func Authority(t testing.TB, name string, now time.Time) *timestamp.Authority {
 	return a
 }
 
-// AuthorityKey follows from its name, and signs without randomness (RFC 6979).
+// AuthorityKey returns the key derived from a name. It signs without randomness (RFC 6979).
 func AuthorityKey(t testing.TB, name string) crypto.Signer {
 	t.Helper()
 	seed := sha256.Sum256([]byte("jurattest: a worthless authority\x00" + name))

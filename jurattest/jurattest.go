@@ -1,8 +1,8 @@
-// Package jurattest is a test kit: an installation without a disk, in which every key, clock, id and nonce is known, so
-// that two runs of the same test make the same bytes.
+// Package jurattest is a test kit: an installation without a disk, in which every key, clock, id and nonce is known.
+// So two runs of the same test make the same bytes.
 //
-// Its keys are derived from their owners' names and its time-stamping authority is the mock, whose key everybody has.
-// Nothing that it makes proves anything to anybody.
+// Its keys are derived from their owners' names, and its time-stamping authority is the mock, whose key is public.
+// Its records prove nothing.
 package jurattest
 
 import (
@@ -33,10 +33,11 @@ import (
 // Origin is the name of a House's log.
 const Origin = "jurattest.example/log"
 
-// Start is the moment at which a House's clock begins.
+// Start is the time at which a House's clock begins.
 var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A House is an installation in memory. Its log takes in what contradicts itself, as a hostile operator's does.
+// A House is an installation in memory. Its log accepts records that contradict each other, as a hostile operator's
+// log does.
 type House struct {
 	Ledger *ledger.Ledger
 	Keys   *Keys
@@ -48,13 +49,13 @@ type House struct {
 	authority *timestamp.Authority
 }
 
-// New furnishes a House.
+// New makes a House.
 func New(t testing.TB) *House {
 	t.Helper()
 	return furnish(t, "", timestamp.NewMock())
 }
 
-// NewImpostor furnishes a House whose actors have the same names and other keys.
+// NewImpostor makes a House whose actors have the same names and other keys.
 func NewImpostor(t testing.TB) *House {
 	t.Helper()
 	return furnish(t, "an impostor's ", timestamp.NewMock())
@@ -96,7 +97,7 @@ func clock() func() time.Time {
 	}
 }
 
-// stream is random-looking bytes that are the same every time.
+// stream returns pseudo-random bytes that are the same every time.
 func stream(n byte) io.Reader { return rand.NewChaCha8([32]byte{n}) }
 
 type stamper struct{ *timestamp.Authority }
@@ -106,16 +107,16 @@ func (s stamper) Stamp(_ context.Context, imprint [32]byte) (ledger.Stamped, err
 	return ledger.Stamped{Tokens: [][]byte{token}}, err
 }
 
-// Keys gives every actor a key that follows from its role and name, and with PostQuantum a second one.
+// Keys gives every actor a key derived from its role and name, and with PostQuantum a second one.
 type Keys struct {
-	PostQuantum bool // to be set before the first key is given out: trust has no record of keys that once signed alone
+	PostQuantum bool // must be set before the first key is given out: the trust file cannot say that a key once signed alone
 
 	whose string
 	mu    sync.Mutex // held while made is read or written
 	made  map[evidence.KeyID]trust.Key
 }
 
-// Signers implements what a trial needs of keys.
+// Signers returns the signers of an actor, for a trial.
 func (k *Keys) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	seed := sha256.Sum256([]byte(k.whose + "jurattest: a worthless key\x00" + string(role) + "\x00" + name))
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
@@ -157,8 +158,8 @@ func (k *Keys) give(whose trust.Key, keys []crypto.Signer) ([]evidence.Signer, e
 	return signers, nil
 }
 
-// Trust is the trust file of the House: every key that it has given out so far, its authority, the log. Where that is the
-// mock, it takes verify.Options.UnsafeAllowMock to make anything of it.
+// Trust returns the trust file of the House: every key given out so far, its authority, the log. If the authority is
+// the mock, verification also needs verify.Options.UnsafeAllowMock.
 func (h *House) Trust(t testing.TB) *trust.Trust {
 	t.Helper()
 	trusted := &trust.Trust{Format: trust.Format, Logs: []string{h.verifier}, Authorities: []trust.Authority{
@@ -175,13 +176,13 @@ func (h *House) Trust(t testing.TB) *trust.Trust {
 	return parsed
 }
 
-// Options verifies by the House's own trust.
+// Options returns options to verify with the House's own trust.
 func (h *House) Options(t testing.TB) verify.Options {
 	t.Helper()
 	return verify.Options{Trust: h.Trust(t), UnsafeAllowMock: true}
 }
 
-// SignCheckpoint signs whatever it is given with the log's key, which is the same in every House: so two Houses are two
+// SignCheckpoint signs any checkpoint with the log's key. The key is the same in every House, so two Houses are two
 // histories under one key.
 func (h *House) SignCheckpoint(c operator.Checkpoint) (string, error) {
 	return operator.SignCheckpoint(c, h.log)

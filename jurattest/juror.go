@@ -7,11 +7,11 @@ import (
 	"jurat/jury"
 )
 
-// A Juror says what its script says. It is safe for concurrent use as long as nobody changes the script.
+// A Juror gives the answers of its script. It is safe for concurrent use as long as the script does not change.
 type Juror struct {
-	Opinion  jury.Opinion  // of phase 1, and as a judge
-	Speeches []jury.Speech // by round; the last one again in later rounds; none: it stays with its opinion
-	Err      error         // returned instead of anything
+	Opinion  jury.Opinion  // for phase 1 and as a judge
+	Speeches []jury.Speech // by round; the last one repeats in later rounds; none: it keeps its opinion
+	Err      error         // returned instead of any answer
 	Delay    time.Duration // before each answer
 }
 
@@ -49,7 +49,7 @@ func (j *Juror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Ori
 	return j.Evaluate(ctx, b)
 }
 
-// Opine makes an opinion on the default rubric whose axis scores are the same part of their maxima.
+// Opine makes an opinion on the default rubric. Each axis has the same percentage of its maximum.
 func Opine(position jury.Position, percent int) jury.Opinion {
 	o := jury.Opinion{Position: position, AxisScores: jury.Scores{}, Confidence: 0.8,
 		Rationale: "As the script has it.", Findings: []jury.Finding{}}

@@ -9,11 +9,11 @@ import (
 	"jurat/jury"
 )
 
-// codeInTask is where a juror's prompt says which code its answer must carry.
+// codeInTask finds the code that a juror's prompt demands in the answer.
 var codeInTask = regexp.MustCompile(`evidenceCode: exactly ([0-9a-f]{12}),`)
 
-// ModelAnswer is what a language model says that was asked by a prompt and a schema: a good answer by the default rubric that
-// gives each axis the same part of its maximum. change may make it another one; nil: it stays good.
+// ModelAnswer returns a language model's answer to a prompt and a schema: a good answer by the default rubric that
+// gives each axis the same percentage of its maximum. change may modify it; nil: it stays good.
 func ModelAnswer(prompt string, schema []byte, position jury.Position, percent int, change func(map[string]any)) string {
 	o := Opine(position, percent)
 	answer := map[string]any{"findings": []any{}, "rationale": "I have read it all.", "axisScores": o.AxisScores, "totalScore": o.TotalScore,
@@ -29,7 +29,7 @@ func ModelAnswer(prompt string, schema []byte, position jury.Position, percent i
 	}
 	doc, err := json.Marshal(answer)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // cannot fail: texts and numbers
 	}
 	return string(doc)
 }

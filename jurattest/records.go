@@ -10,16 +10,16 @@ import (
 	"jurat/evidence"
 )
 
-// Prompting is how an agent's program puts down what went into a turn.
+// Prompting says what an agent's program records as the input of a turn.
 type Prompting bool
 
 const (
 	WholeHistory Prompting = true  // everything that was said before
-	OnlyNew      Prompting = false // what came since the agent's last turn
+	OnlyNew      Prompting = false // only messages since the agent's last turn
 )
 
-// Record seals a conversation of chat messages as its agent would have: each of its turns is a model output in one chain, and
-// names the one before. What comes after its last turn is in no record.
+// Record seals a conversation of chat messages as its agent would: each turn is a model output in one chain, and
+// names the previous one. No record holds messages after the agent's last turn.
 func (h *House) Record(t testing.TB, conversation []byte, how Prompting, apart ...string) []*evidence.Record {
 	t.Helper()
 	var messages []json.RawMessage

@@ -12,7 +12,7 @@ import (
 	"jurat/jury"
 )
 
-// Case is a small case for tests that do not care what was said.
+// Case is a small case for tests in which the content does not matter.
 func Case(t testing.TB) *subject.Case {
 	t.Helper()
 	c, err := subject.New(
@@ -27,8 +27,8 @@ func Case(t testing.TB) *subject.Case {
 	return c
 }
 
-// Panel is three scripted jurors who differ, one of whom is moved by the discussion, and a scripted judge. They answer
-// one after the other, so that the order of the log is the same every time.
+// Panel returns three scripted jurors who disagree, and a scripted judge. The discussion changes one juror's
+// position. They answer one after the other, so that the order of the log is always the same.
 func Panel() (jurors []jury.Juror, judge jury.Judge) {
 	moved := Opine(jury.SafePass, 80)
 	jurors = []jury.Juror{
@@ -40,7 +40,7 @@ func Panel() (jurors []jury.Juror, judge jury.Judge) {
 	return jurors, &Juror{Opinion: Opine(jury.SafePass, 85)}
 }
 
-// Settings are those of Panel, for a method.
+// Settings returns the settings of Panel for a method.
 func Settings(method jury.Method) jury.Settings {
 	seat := func(id, role string) jury.Seat {
 		return jury.Seat{JurorID: id, RoleName: role, Provider: "script", Model: "scripted", Parameters: jsontext.Value("{}"),

@@ -19,18 +19,18 @@ import (
 	"jurat/timestamp"
 )
 
-// A Mood is how a TSA answers.
+// A Mood says how a TSA answers.
 type Mood string
 
-// Moods of a TSA. All but the first are ways not to give a good token.
+// Moods of a TSA. All but the first give no good token.
 const (
 	Good       Mood = "good"
-	Refuses    Mood = "refuses" // status 404: final, so that nobody waits for further attempts
+	Refuses    Mood = "refuses" // status 404: final, so the client does not try again
 	Fails      Mood = "fails"   // status 500
 	Garbage    Mood = "garbage"
-	Another    Mood = "another" // a token over something else
+	Another    Mood = "another" // a token over other data
 	WrongNonce Mood = "nonce"
-	Expired    Mood = "expired" // a token of a time at which the certificate was not valid any more
+	Expired    Mood = "expired" // a token of a time at which its certificate had expired
 	Hangs      Mood = "hangs"
 )
 
@@ -39,8 +39,8 @@ func Moods() []Mood {
 	return []Mood{Good, Refuses, Fails, Garbage, Another, WrongNonce, Expired, Hangs}
 }
 
-// A TSA is somebody else's time-stamping authority, over HTTP on this machine's loopback, by the machine's clock. Unlike
-// a House it proves time, to whoever trusts its root.
+// A TSA is an independent time-stamping authority over HTTP on the loopback interface. It uses the machine's clock.
+// Unlike a House, it proves time to readers who trust its root.
 type TSA struct {
 	URL  string
 	Root *x509.Certificate
@@ -53,7 +53,8 @@ type TSA struct {
 	asked int
 }
 
-// StartTSA starts an authority in good mood, with keys of its own. Its certificate is valid for some hours around now.
+// StartTSA starts an authority that gives good tokens, with new keys. Its certificate is valid for some hours around
+// now.
 func StartTSA() (*TSA, error) {
 	a := &TSA{mood: Good}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -68,7 +69,7 @@ func StartTSA() (*TSA, error) {
 	if a.good, err = a.authority(rootKey, validity.NotAfter, time.Now); err != nil {
 		return nil, err
 	}
-	// An authority stamps only within its certificate's validity; one whose certificate has run out goes on by a wrong
+	// An authority stamps only within its certificate's validity. An expired one therefore continues with a wrong
 	// clock.
 	past := from.Add(time.Hour)
 	if a.expired, err = a.authority(rootKey, past, func() time.Time { return past }); err != nil {
@@ -92,18 +93,18 @@ func (a *TSA) authority(rootKey *ecdsa.PrivateKey, until time.Time, now func() t
 	return timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{a.Root}, Now: now})
 }
 
-// Close ends the server. Whoever hangs on it is let go.
+// Close ends the server. It ends waiting requests, too.
 func (a *TSA) Close() {
 	a.server.CloseClientConnections()
 	a.server.Close()
 }
 
-// PEM is the root certificate as a file has it.
+// PEM returns the root certificate in PEM.
 func (a *TSA) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Root.Raw})
 }
 
-// Be puts the authority into a mood.
+// Be sets the authority's mood. It returns an error for an unknown mood.
 func (a *TSA) Be(m Mood) error {
 	if !slices.Contains(Moods(), m) {
 		return fmt.Errorf("mood %q is none of %v", m, Moods())
@@ -114,7 +115,7 @@ func (a *TSA) Be(m Mood) error {
 	return nil
 }
 
-// Asked returns how often it was asked since it was last asked this.
+// Asked returns how many requests came since the last call of Asked.
 func (a *TSA) Asked() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +150,7 @@ func (a *TSA) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/timestamp-reply")
-	w.Write(reply) // whoever asked may have gone
+	w.Write(reply) // the client may have gone
 }
 
 func (a *TSA) answer(mood Mood, query []byte) ([]byte, error) {

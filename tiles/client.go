@@ -1,20 +1,22 @@
-// Package tiles reads a log over HTTP as C2SP tlog-tiles lays it out, and believes nothing of it but what a checkpoint shows.
+// Package tiles reads a log over HTTP in the layout of C2SP tlog-tiles. It trusts only what a checkpoint proves.
 //
 //	GET URL/checkpoint             the signed checkpoint
 //	GET URL/tile/LEVEL/INDEX       256 hashes of the tree, or as many as there are (.p/WIDTH)
 //	GET URL/tile/entries/INDEX     the 256 entries under a tile of level 0
 //
-// Tiles never change, so any cache on the way may keep them. A Client fetches; a Tree holds what is fetched against the root of one
-// checkpoint, whose signature the caller has checked, and proves from it where entries stand and that the tree has only grown.
+// Tiles never change, so any cache may keep them. A Client fetches. A Tree compares what it fetches with the root of
+// one checkpoint, whose signature the caller has checked. It proves where entries are, and that the tree has only
+// grown.
 //
-// It works on every log of that layout, jurat's or not.
+// It works with every log of that layout, jurat's or not.
 //
 // # The log as tiles
 //
-// Under `/log/` it lies as C2SP tlog-tiles has it, made of the hashes that are in the database anyway: a tile of any level is one
-// query for 256 of them, and never shows what no signed checkpoint covers. So a reader with a checkpoint computes every proof alone,
-// caches may serve it, and monitors written by others read it: Tessera's `fsck` does in a test. Package `tiles` is the other end,
-// and works on any log of that layout; it believes a hash only if the path to a root that was signed is there.
+// The server publishes the log under `/log/` as C2SP tlog-tiles. Tiles are made of the hashes that are in the
+// database anyway: a tile of any level is one query for 256 of them, and never shows what no signed checkpoint
+// covers. So a reader with a checkpoint computes every proof alone, caches can serve it, and other programs' monitors
+// can read it: a test runs Tessera's `fsck`. Package `tiles` is the client side, for any log of that layout. It
+// believes a hash only if the path to a signed root is there.
 package tiles
 
 import (
@@ -33,24 +35,24 @@ import (
 )
 
 var (
-	// ErrUnavailable says that the log did not give what it was asked for.
+	// ErrUnavailable says that the log did not answer a request.
 	ErrUnavailable = errors.New("the log does not answer as it should")
-	// ErrRefused says that the log gives something only to who may read it.
+	// ErrRefused says that the log shows something only to authorised readers.
 	ErrRefused = errors.New("the log does not show this to everybody")
 )
 
 const (
-	maxCheckpoint = 1_000_000 // as long as a signed note may be
-	attempts      = 4         // how often something is asked for
+	maxCheckpoint = 1_000_000 // the largest signed note
+	attempts      = 4         // number of attempts per request
 	maxWait       = 30 * time.Second
 	timeout       = time.Minute // for one answer, unless Config.HTTP has another
 )
 
-// Config is how a Client reaches a log.
+// Config configures a Client.
 type Config struct {
-	URL   string       // required: what comes before /checkpoint, such as https://jurat.example/log
-	Token string       // sent as a bearer token, where entries are not shown to everybody; "": none
-	HTTP  *http.Client // nil: one that gives up after a minute
+	URL   string       // required: the part before /checkpoint, such as https://jurat.example/log
+	Token string       // sent as a bearer token if entries are not public; "": none
+	HTTP  *http.Client // nil: a client with a timeout of one minute
 }
 
 // A Client fetches from one log. It is safe for concurrent use.
@@ -59,7 +61,7 @@ type Client struct {
 	base   string
 }
 
-// New makes a Client.
+// New makes a Client. It returns an error if the URL is not allowed.
 func New(c Config) (*Client, error) {
 	base, err := url.Parse(c.URL)
 	if err != nil {
@@ -69,13 +71,13 @@ func New(c Config) (*Client, error) {
 	case base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("log: %q: want https://, a host and perhaps a path", c.URL)
 	case c.Token != "" && base.Scheme != "https" && base.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return nil, fmt.Errorf("log: %q: everybody on the way would read the token: want https", c.URL)
+		return nil, fmt.Errorf("log: %q: the connection would not protect the token: want https", c.URL)
 	}
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Timeout: timeout}
 	}
 	if c.Token != "" {
-		// To another port or without TLS on the same host the token would be sent along.
+		// A redirect could send the token to another port, or without TLS, on the same host.
 		straight := *c.HTTP
 		straight.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		c.HTTP = &straight
@@ -83,16 +85,18 @@ func New(c Config) (*Client, error) {
 	return &Client{config: c, base: strings.TrimRight(c.URL, "/") + "/"}, nil
 }
 
-// URL is the log's, with a slash at the end.
+// URL returns the log's URL, with a slash at the end.
 func (c *Client) URL() string { return c.base }
 
-// Checkpoint fetches the checkpoint as it is served, whose signatures are for the caller to check.
+// Checkpoint fetches the checkpoint. The caller must check its signatures. Its errors are ErrUnavailable, ErrRefused
+// and *InconsistentError.
 func (c *Client) Checkpoint(ctx context.Context) (string, error) {
 	doc, err := c.fetch(ctx, "checkpoint", maxCheckpoint)
 	return string(doc), err
 }
 
-// tile fetches a tile. Where one that is not whole is there no more, the whole one is, of which it is the beginning.
+// tile fetches a tile. If the log no longer serves a partial tile, tile fetches the whole one, which begins with the
+// partial one.
 func (c *Client) tile(ctx context.Context, t tlog.Tile) ([]byte, error) {
 	want := int64(t.W) * tlog.HashSize
 	data, err := c.fetch(ctx, Path(t), want)
@@ -153,7 +157,7 @@ func missing(err error) bool {
 	return errors.As(err, &status) && (status.status == http.StatusNotFound || status.status == http.StatusGone)
 }
 
-// fetch asks until it is answered, or it is clear that it will not be.
+// fetch repeats a request until there is an answer, or no answer can be expected.
 func (c *Client) fetch(ctx context.Context, path string, most int64) ([]byte, error) {
 	for n := 1; ; n++ {
 		doc, wait, err := c.once(ctx, path, most)
@@ -171,7 +175,8 @@ func (c *Client) fetch(ctx context.Context, path string, most int64) ([]byte, er
 	}
 }
 
-// once asks once. The wait is how long to wait before it is worth asking again: 0: the server does not say; less: it is not.
+// once makes a request once. wait is how long to wait before another attempt. 0: the server does not say; negative:
+// no other attempt.
 func (c *Client) once(ctx context.Context, path string, most int64) (doc []byte, wait time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
@@ -201,7 +206,7 @@ func (c *Client) once(ctx context.Context, path string, most int64) (doc []byte,
 	return doc, 0, nil
 }
 
-// worthAsking says after what time the same may be answered otherwise.
+// worthAsking returns how long to wait until another attempt can have another answer, as wait of once.
 func worthAsking(answer *http.Response) time.Duration {
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
 		return -1

@@ -10,7 +10,8 @@ import (
 // MaxEntry is the largest entry that a bundle can hold.
 const MaxEntry = math.MaxUint16
 
-// FormatEntries writes a bundle: before each entry its length, in two bytes.
+// FormatEntries encodes a bundle: each entry is preceded by its length in two bytes. It returns an error if an entry
+// is longer than MaxEntry.
 func FormatEntries(entries [][]byte) ([]byte, error) {
 	var bundle []byte
 	for i, entry := range entries {
@@ -22,7 +23,7 @@ func FormatEntries(entries [][]byte) ([]byte, error) {
 	return bundle, nil
 }
 
-// ParseEntries reads a bundle of so many entries, and nothing after them.
+// ParseEntries reads a bundle of exactly n entries. It returns an error for any other bytes.
 func ParseEntries(bundle []byte, n int) ([][]byte, error) {
 	var entries [][]byte
 	for len(bundle) >= 2 {

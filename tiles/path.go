@@ -14,15 +14,15 @@ const (
 	height = 8
 	// Width is how many hashes, or entries, a whole tile has.
 	Width = 1 << height
-	// EntriesLevel is the level of a Tile that stands for entries instead of hashes.
+	// EntriesLevel is the level of a Tile of entries instead of hashes.
 	EntriesLevel = -1
 
 	maxLevel = 63
-	maxIndex = operator.MaxEntries / Width // of the tile with the last entry that there can be
+	maxIndex = operator.MaxEntries / Width // index of the tile with the last possible entry
 )
 
-// Path is where a tile is below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX, the index in groups
-// of three digits, and .p/WIDTH after it where the tile is not whole.
+// Path returns the path of a tile below a log's URL: C2SP tlog-tiles writes tile/LEVEL/INDEX and tile/entries/INDEX,
+// the index in groups of three digits, and .p/WIDTH after it for a partial tile.
 func Path(t tlog.Tile) string {
 	level := "entries"
 	if t.L != EntriesLevel {
@@ -39,7 +39,8 @@ func Path(t tlog.Tile) string {
 	return path
 }
 
-// Parse reads what Path writes after "tile/": the level, or "entries", and the rest. Nothing has two paths.
+// Parse reads what Path writes after "tile/": the level, or "entries", and the rest. Each tile has exactly one path;
+// Parse returns an error for any other spelling.
 func Parse(level, rest string) (tlog.Tile, error) {
 	t := tlog.Tile{H: height, L: EntriesLevel, W: Width}
 	var err error
@@ -61,13 +62,13 @@ func Parse(level, rest string) (tlog.Tile, error) {
 		}
 		t.N = t.N*1000 + int64(n)
 	}
-	if Path(t) != "tile/"+level+"/"+rest { // another number of digits, a sign, an x too much
+	if Path(t) != "tile/"+level+"/"+rest { // another number of digits, a sign, a superfluous x
 		return t, fmt.Errorf("tile/%s/%s: not in the one form that this tile has", level, rest)
 	}
 	return t, nil
 }
 
-// In reports whether a tree of this size has all that the tile holds.
+// In reports whether a tree of this size contains the whole tile.
 func In(t tlog.Tile, size int64) bool {
 	if shift := height * max(0, t.L); shift < 64 {
 		return t.N <= maxIndex && t.N*Width+int64(t.W) <= size>>shift
@@ -75,7 +76,8 @@ func In(t tlog.Tile, size int64) bool {
 	return false
 }
 
-// Of returns the tile with an index at a level, as wide as a tree of this size has it. Its width is 0 where the tree has none.
+// Of returns the tile with an index at a level, as wide as a tree of this size has it. Its width is 0 if the tree
+// does not have it.
 func Of(level int, index, size int64) tlog.Tile {
 	t := tlog.Tile{H: height, L: level, N: index}
 	if shift := height * max(0, level); shift < 64 && index <= maxIndex {

@@ -15,13 +15,13 @@ import (
 	"jurat/evidence/operator"
 )
 
-// ErrInconsistent says that what a log serves is not what its checkpoint covers.
+// ErrInconsistent says that the log serves data that its checkpoint does not cover.
 var ErrInconsistent = errors.New("what the log serves is not what it signed")
 
-// An InconsistentError is what a log served against its own checkpoint.
+// An InconsistentError holds data that a log served and that contradicts its checkpoint.
 type InconsistentError struct {
 	Path   string // of the tile or bundle
-	Served []byte // what was there; of a bundle the entry that is wrong
+	Served []byte // the data; for a bundle, the wrong entry
 	Reason string
 }
 
@@ -34,17 +34,17 @@ func (e *InconsistentError) Is(target error) bool { return target == ErrInconsis
 // parallel is how many tiles are fetched at a time.
 const parallel = 8
 
-// A Tree is the tree of one checkpoint, read from tiles. Every hash that it gives out lies under the checkpoint's root. It is for
-// one use: it ends with its context.
+// A Tree is the tree of one checkpoint, read from tiles. Every hash that it returns is proved under the checkpoint's
+// root. It ends with its context.
 type Tree struct {
 	ctx    context.Context
 	client *Client
 	head   operator.Checkpoint
 	reader tlog.HashReader
-	kept   map[tlog.Tile][]byte // tiles that lie under the root, but for whole ones of level 0, of which there are many
+	kept   map[tlog.Tile][]byte // proved tiles, without whole ones of level 0, of which there are many
 
-	served  map[tlog.Tile][]byte // what was read last
-	fetched error                // why that could not be
+	served  map[tlog.Tile][]byte // the tiles read last
+	fetched error                // why that failed
 }
 
 // Tree makes the tree of a checkpoint whose signature the caller has checked.
@@ -54,8 +54,8 @@ func (c *Client) Tree(ctx context.Context, head operator.Checkpoint) *Tree {
 	return t
 }
 
-// possible refuses the tree of a size that is made up: whoever has the log's key can sign it, and would stop every monitor, as from
-// 2^62 on the arithmetic of package tlog overflows and does not end.
+// possible refuses sizes that no log can have. The holder of the log's key can sign any size. From 2^62 on, the
+// arithmetic of package tlog overflows and never ends, which would stop every monitor.
 func (t *Tree) possible() error {
 	if t.head.Size < 0 || t.head.Size > operator.MaxEntries {
 		return &InconsistentError{Path: "checkpoint", Reason: fmt.Sprintf("it is over %d entries: no log can have more than %d", t.head.Size, int64(operator.MaxEntries))}
@@ -63,11 +63,11 @@ func (t *Tree) possible() error {
 	return nil
 }
 
-// Head is the checkpoint.
+// Head returns the checkpoint.
 func (t *Tree) Head() operator.Checkpoint { return t.head }
 
-// ReadHashes implements tlog.HashReader. What is served against the checkpoint is an *InconsistentError; what is not served, an
-// ErrUnavailable or ErrRefused.
+// ReadHashes implements tlog.HashReader. It returns an *InconsistentError if the log's data contradicts the
+// checkpoint, and ErrUnavailable or ErrRefused if the log does not serve it.
 func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	if len(indexes) == 0 {
 		return nil, nil
@@ -83,7 +83,8 @@ func (t *Tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return nil, t.blame(err)
 }
 
-// blame finds the tile that does not lie under the one above it. Those above come first, and are right until one is not.
+// blame finds the first wrong tile. Tiles of higher levels come first; each must contain the hash of the tile below
+// it.
 func (t *Tree) blame(reason error) error {
 	lowestLast := func(a, b tlog.Tile) int { return cmp.Or(b.L-a.L, cmp.Compare(a.N, b.N)) }
 	batch := slices.SortedFunc(maps.Keys(t.served), lowestLast)
@@ -94,7 +95,7 @@ func (t *Tree) blame(reason error) error {
 			data, known = t.kept[above]
 		}
 		if tile.W < Width || !known {
-			continue // on the right edge, of which all together make the root
+			continue // on the right edge: all of these together give the root
 		}
 		at := tile.N % Width * tlog.HashSize
 		if rootOf(t.served[tile]) != tlog.Hash(data[at:at+tlog.HashSize]) {
@@ -105,7 +106,7 @@ func (t *Tree) blame(reason error) error {
 		return reason
 	}
 	edge := batch[len(batch)-1]
-	return &InconsistentError{Path(edge), t.served[edge], fmt.Sprintf("the tiles on the right edge do not make the root of %d entries", t.head.Size)}
+	return &InconsistentError{Path(edge), t.served[edge], fmt.Sprintf("the tiles on the right edge do not give the root of %d entries", t.head.Size)}
 }
 
 // rootOf hashes a whole tile.
@@ -123,7 +124,7 @@ func rootOf(tile []byte) tlog.Hash {
 	return level[0]
 }
 
-// tileReader is a Tree as tlog.TileHashReader asks it.
+// tileReader makes a Tree a tlog.TileReader.
 type tileReader Tree
 
 // Height implements tlog.TileReader.
@@ -150,7 +151,7 @@ func (r *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 	return data, nil
 }
 
-// SaveTiles implements tlog.TileReader: it is told of tiles that lie under the root.
+// SaveTiles implements tlog.TileReader. tlog calls it with tiles that are proved under the root.
 func (r *tileReader) SaveTiles(tiles []tlog.Tile, data [][]byte) {
 	for i, tile := range tiles {
 		if tile.L > 0 || tile.W < Width {
@@ -181,7 +182,7 @@ func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) 
 	return context.Cause(ctx)
 }
 
-// Leaves returns the leaf hashes from one index up to, and not with, another.
+// Leaves returns the leaf hashes from index from up to, but not including, to. Its errors are those of ReadHashes.
 func (t *Tree) Leaves(from, to int64) ([]tlog.Hash, error) {
 	indexes := make([]int64, 0, max(0, to-from))
 	for i := from; i < to; i++ {
@@ -190,7 +191,8 @@ func (t *Tree) Leaves(from, to int64) ([]tlog.Hash, error) {
 	return t.ReadHashes(indexes)
 }
 
-// Entries calls take with the entries from one index up to, and not with, another, in their order, each of which hashes to its leaf.
+// Entries calls take with the entries from index from up to, but not including, to, in order. Each is proved to hash
+// to its leaf. It returns the first error of take, and those of ReadHashes.
 func (t *Tree) Entries(from, to int64, take func(index int64, entry []byte) error) error {
 	const step = parallel * Width
 	for start := from; start < to; start = (start/step + 1) * step {
@@ -217,7 +219,7 @@ func (t *Tree) Entries(from, to int64, take func(index int64, entry []byte) erro
 	return nil
 }
 
-// bundles fetches the bundles from one index to another, and returns their entries in one row.
+// bundles fetches the bundles from one index to another, and returns all their entries.
 func (t *Tree) bundles(first, last int64) ([][]byte, error) {
 	got := make([][][]byte, last-first+1)
 	err := inParallel(t.ctx, len(got), func(ctx context.Context, i int) (err error) {
@@ -227,7 +229,8 @@ func (t *Tree) bundles(first, last int64) ([][]byte, error) {
 	return slices.Concat(got...), err
 }
 
-// ProveInclusion returns the audit path of the entry at an index.
+// ProveInclusion returns the audit path of the entry at an index. It returns an error if the checkpoint does not
+// cover it, and those of ReadHashes.
 func (t *Tree) ProveInclusion(index int64) ([]tlog.Hash, error) {
 	if index < 0 || index >= t.head.Size {
 		return nil, fmt.Errorf("entry %d is not among the %d that the checkpoint covers", index, t.head.Size)
@@ -238,11 +241,11 @@ func (t *Tree) ProveInclusion(index int64) ([]tlog.Hash, error) {
 	return tlog.ProveRecord(t.head.Size, index, t)
 }
 
-// ProveConsistency returns the proof from the first entries of the tree, so many, to all of it. Whether a smaller checkpoint fits
-// onto it is for its Check to say.
+// ProveConsistency returns the proof from the first size entries of the tree to all of it. Its Check compares it with
+// a smaller checkpoint.
 func (t *Tree) ProveConsistency(size int64) (*operator.Consistency, error) {
 	if size < 0 || size > t.head.Size {
-		return nil, fmt.Errorf("the checkpoint covers %d entries, and not the first %d", t.head.Size, size)
+		return nil, fmt.Errorf("the checkpoint covers %d entries, not the first %d", t.head.Size, size)
 	}
 	if err := t.possible(); err != nil {
 		return nil, err
@@ -256,8 +259,8 @@ func (t *Tree) ProveConsistency(size int64) (*operator.Consistency, error) {
 	return proof, err
 }
 
-// ProveFork is ProveConsistency that takes no root for granted: where a smaller checkpoint, which the same key has signed, is not of the
-// beginning of this tree, it shows that to everybody. See operator.ErrFork.
+// ProveFork is ProveConsistency without trust in any smaller root. If a smaller checkpoint under the same key is not
+// of the beginning of this tree, the proof shows this to any reader. See operator.ErrFork.
 func (t *Tree) ProveFork(size int64) (*operator.Consistency, error) {
 	proof, err := t.ProveConsistency(size)
 	if err != nil || len(proof.Proof) == 0 || size&(size-1) != 0 {

@@ -14,7 +14,7 @@ const (
 	inclusive method = true  // Canonical XML 1.0
 )
 
-// canonical is the canonical form of an element with all that it holds, but for omit, which may be nil.
+// canonical returns the canonical form of an element with its content, without omit, which may be nil.
 func canonical(apex *element, m method, omit *element) []byte {
 	w := &writer{method: m, apex: apex, omit: omit}
 	w.element(apex, nil)
@@ -27,7 +27,7 @@ type writer struct {
 	out        []byte
 }
 
-// element writes e. Of namespaces it declares those that no element around it has declared alike.
+// element writes e. It declares those namespaces that no surrounding element has declared with the same value.
 func (w *writer) element(e *element, around []namespace) {
 	w.text("<", e.name.String())
 	for _, n := range w.namespaces(e) {
@@ -63,8 +63,8 @@ func inForce(declared []namespace, prefix string) string {
 	return ""
 }
 
-// namespaces are those that may have to be declared at e, sorted by prefix: exclusively those that its own name and its attributes'
-// names are in, inclusively those that e declares and, of the element at the top, those that are in force there.
+// namespaces returns the namespaces that may have to be declared at e, sorted by prefix. Exclusive: those used by its
+// own name and its attributes' names. Inclusive: those that e declares and, for the apex, those in force there.
 func (w *writer) namespaces(e *element) (list []namespace) {
 	if w.method == exclusive {
 		list = append(list, namespace{e.prefix, e.space})
@@ -97,7 +97,8 @@ func (w *writer) namespace(n namespace) {
 	w.text(`"`)
 }
 
-// attributes are those of e, sorted by namespace and name. Inclusively the element at the top also has the xml: attributes of the elements around it.
+// attributes returns the attributes of e, sorted by namespace and name. Inclusive: the apex also has the xml:
+// attributes of the elements around it.
 func (w *writer) attributes(e *element) []attribute {
 	list := e.attributes
 	if w.method == inclusive && e == w.apex {
@@ -124,7 +125,7 @@ func (w *writer) text(parts ...string) {
 	}
 }
 
-// What stands for characters (Canonical XML 1.0, 1.1).
+// Replacements for characters (Canonical XML 1.0, 1.1).
 var (
 	textEscapes      = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#xD;")
 	attributeEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;", "\t", "&#x9;", "\n", "&#xA;", "\r", "&#xD;")

@@ -13,10 +13,11 @@ var ErrChain = errors.New("the chain of pivots is not complete")
 
 const maxPivots = 64
 
-// Chain verifies the EU's list of the lists, beginning with the certificates that the Official Journal publishes. A pivot is a former list of
-// the lists. A signer who was known before it has signed it, and it names the signers from then on. The list names its pivots and the
-// publications that they follow, newest first. Chain demands all pivots between one of these publications and the list, in this order.
-// It does not look at other pivots. Its errors are ErrChain and those of Verify.
+// Chain verifies the EU's list of the lists, beginning with the certificates that the Official Journal publishes. A
+// pivot is a former list of the lists. A signer that was known before the pivot signed it, and the pivot names the
+// signers from then on. The list names its pivots and the publications that they follow, newest first. Chain demands
+// all pivots between one of these publications and the list, in this order. It ignores other pivots. Its errors are
+// ErrChain and those of Verify.
 func Chain(journal Signers, pivots []*Unverified, list *Unverified) (*List, error) {
 	if list.list.Type != ListOfLists {
 		return nil, fmt.Errorf("%w: it is no list of the lists", ErrMalformed)
@@ -39,7 +40,7 @@ func Chain(journal Signers, pivots []*Unverified, list *Unverified) (*List, erro
 
 var pivotName = regexp.MustCompile(`-pivot-([0-9]{1,9})\.xml$`)
 
-// segments are the pivots, oldest first, that lie between the list and each publication that its URIs name.
+// segments returns, for each publication that the list's URIs name, the pivots between it and the list, oldest first.
 func segments(uris []string) (list [][]int) {
 	var numbers []int
 	before := true
@@ -60,7 +61,7 @@ func segments(uris []string) (list [][]int) {
 	return list
 }
 
-// along verifies pivot after pivot, and then the list.
+// along verifies each pivot in turn, and then the list.
 func along(signers Signers, numbers []int, pivots []*Unverified, list *Unverified) (*List, error) {
 	for _, number := range numbers {
 		pivot, err := step(signers, number, pivots)
@@ -72,7 +73,7 @@ func along(signers Signers, numbers []int, pivots []*Unverified, list *Unverifie
 	return list.Verify(signers)
 }
 
-// step verifies the pivot with a number. Others may claim the same number: they are passed over.
+// step verifies the pivot with a number. It skips other lists that claim the same number.
 func step(signers Signers, number int, pivots []*Unverified) (*List, error) {
 	err := fmt.Errorf("%w: pivot %d is missing", ErrChain, number)
 	for _, p := range pivots {
@@ -88,7 +89,7 @@ func step(signers Signers, number int, pivots []*Unverified) (*List, error) {
 	return nil, err
 }
 
-// Pivots are the places of the pivots that a list of the lists claims to have, by their sequence numbers.
+// Pivots returns the addresses of the pivots that a list of the lists claims to have, by their sequence numbers.
 func (u *Unverified) Pivots() map[int]string {
 	pivots := map[int]string{}
 	for _, uri := range u.list.URIs {

@@ -5,7 +5,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
-	_ "crypto/sha1" // by which lists before 2019 name their signer's certificate
+	_ "crypto/sha1" // lists before 2019 name their signer's certificate by SHA-1
 	"crypto/sha256"
 	_ "crypto/sha512"
 	"crypto/x509"
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// digests are the hash functions that a list may be signed with.
+// digests are the accepted hash functions.
 var digests = map[string]crypto.Hash{
 	"http://www.w3.org/2001/04/xmlenc#sha256":       crypto.SHA256,
 	"http://www.w3.org/2001/04/xmldsig-more#sha384": crypto.SHA384,
@@ -25,7 +25,7 @@ var digests = map[string]crypto.Hash{
 
 const sha1Digest = "http://www.w3.org/2000/09/xmldsig#sha1"
 
-// A scheme is a way to sign.
+// A scheme is a signature scheme.
 type scheme struct {
 	hash   crypto.Hash
 	verify func(key crypto.PublicKey, hash crypto.Hash, digest, signature []byte) bool
@@ -57,7 +57,7 @@ func verifyPSS(key crypto.PublicKey, hash crypto.Hash, digest, signature []byte)
 	return ok && public.N.BitLen() >= minimumRSA && rsa.VerifyPSS(public, hash, digest, signature, options) == nil
 }
 
-// verifyECDSA takes r and s one after the other, each as long as the order of the group (RFC 9231, 2.3.6).
+// verifyECDSA takes r and s, concatenated, each as long as the order of the group (RFC 9231, 2.3.6).
 func verifyECDSA(key crypto.PublicKey, _ crypto.Hash, digest, signature []byte) bool {
 	public, ok := key.(*ecdsa.PublicKey)
 	if !ok || len(signature) != 2*((public.Params().N.BitLen()+7)/8) {
@@ -67,7 +67,7 @@ func verifyECDSA(key crypto.PublicKey, _ crypto.Hash, digest, signature []byte) 
 	return ecdsa.Verify(public, digest, new(big.Int).SetBytes(signature[:half]), new(big.Int).SetBytes(signature[half:]))
 }
 
-// verify checks that the certificate is one of the signers', and that its key has signed the list.
+// verify checks that the certificate is one of the signers', and that its key signed the list.
 func (s *signature) verify(root *element, signers Signers, issued time.Time) error {
 	if !slices.Contains(signers, sha256.Sum256(s.certificate)) {
 		return fmt.Errorf("%w: its certificate has the SHA-256 %x", ErrSigner, sha256.Sum256(s.certificate))
@@ -88,7 +88,7 @@ func (s *signature) verify(root *element, signers Signers, issued time.Time) err
 	}
 	form := exclusive
 	if len(s.signed.transforms) == 0 {
-		form = inclusive // of a reference without transforms (XML Signature 1.1, 4.4.3.2)
+		form = inclusive // for a reference without transforms (XML Signature 1.1, 4.4.3.2)
 	}
 	if err := holds("SignedInfo, of the signed properties", digests[s.signed.hash], s.signed.digest, canonical(s.properties, form, nil)); err != nil {
 		return err
@@ -122,8 +122,8 @@ func sum(hash crypto.Hash, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// publicKey reads of a certificate only what is needed of it: its key, and until when it is valid. Signers of real lists have names that
-// package x509 refuses.
+// publicKey reads only two fields of a certificate: its key, and the end of its validity. Package x509 refuses some
+// names of signers of real lists.
 func publicKey(der []byte) (key crypto.PublicKey, notAfter time.Time, err error) {
 	var certificate struct {
 		TBS struct {

@@ -1,5 +1,5 @@
 // Package trustlist reads the trusted lists of the European Union (ETSI TS 119 612, versions 5 and 6): which services are qualified by
-// Regulation (EU) No 910/2014, since when and until when. It has no clock, no file and no network: the reader brings the bytes.
+// Regulation (EU) No 910/2014, since when and until when. It uses no clock, file or network: the caller brings the bytes.
 //
 // # From the Official Journal to a service
 //
@@ -11,28 +11,28 @@
 // # What is read is what is signed
 //
 // Attacks on XML signatures have one cause: a program verifies one tree and reads another. This package has one tree. It hashes the tree's canonical
-// form, without the signature, and reads the list from the same nodes. It takes the profile of XML that lists use
-// and nothing more:
+// form, without the signature, and reads the list from the same nodes. It accepts only the part of XML that lists
+// use:
 //
 //   - UTF-8, at most MaxSize bytes, bounds on elements, depth, attributes and namespaces in force;
-//   - no document type, no entity but XML's five, no processing instruction, names in ASCII. Comments are no part of the tree,
-//     as they are none of the canonical form;
-//   - no attribute twice, no identifier (Id, ID, id, xml:id) twice, no prefix that is not declared.
+//   - no document type, no entity but XML's five, no processing instruction, names in ASCII. Comments are not part of the tree,
+//     and not of the canonical form;
+//   - no repeated attribute, no repeated identifier (Id, ID, id, xml:id), no undeclared prefix.
 //
-// Of a signature (XAdES baseline B, enveloped) it takes one form:
+// It accepts one form of signature (XAdES baseline B, enveloped):
 //
 //   - one Signature in the document, a child of the root, with SignedInfo, SignatureValue, KeyInfo and one Object;
 //   - two references: one over the list, by an empty URI or the root's Id, with the transforms enveloped-signature and exclusive
 //     canonical form; and one over the signed properties, with exclusive canonical form or, without transforms, inclusive;
 //   - SHA-256, 384 or 512; RSA (PKCS #1 v1.5 or PSS, 2048 bits at least) or ECDSA. The signed properties may name the
 //     signer's certificate by SHA-1, as lists before 2019 do: the certificate itself is compared;
-//   - the first certificate in KeyInfo is the one that the signed properties name, and one of the signers whom the reader brings, by equality. No
-//     certificate path is looked for. It had not ended when the list was issued.
+//   - the first certificate in KeyInfo is the one that the signed properties name, and equal to one of the caller's signers. No
+//     certificate path is built. It was still valid when the list was issued.
 //
 // A list in another form is refused, even if another reader could verify it.
 //
 // # What a list does not say
 //
-// Whether it is the newest one: NextUpdate says until when to expect no other. Whether what it says of the past was said in the past.
-// A certificate in it that cannot be read is passed over, and does not lose the list.
+// A list does not say whether it is the newest one: NextUpdate says until when no other is due. It does not say whether its statements
+// about the past were made in the past. An unreadable certificate in it is skipped, and does not invalidate the list.
 package trustlist

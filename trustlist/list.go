@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Why a list is not believed.
+// Reasons for refusing a list.
 var (
-	ErrMalformed = errors.New("malformed")                                   // it is not of the form that trusted lists have
+	ErrMalformed = errors.New("malformed")                                   // not in the form of trusted lists
 	ErrAlgorithm = errors.New("algorithm not accepted")                      // another reader may accept it
 	ErrSigner    = errors.New("not signed by one of its signers")            // the certificate is another one
 	ErrExpired   = errors.New("issued after its signer's certificate ended") //
-	ErrSignature = errors.New("signature does not hold")                     // the list, or what is signed of it, was changed
+	ErrSignature = errors.New("signature does not hold")                     // the list, or the signed part, was changed
 )
 
 // Signers may sign a list. Each is the SHA-256 of a certificate in DER. Only a certificate that is equal to one of them counts: Verify
@@ -33,14 +33,14 @@ const (
 	ListOfLists  = "http://uri.etsi.org/TrstSvc/TrustedList/TSLType/EUlistofthelists"
 )
 
-// A List is a trusted list whose signature holds. All of it is read from what is signed.
+// A List is a trusted list whose signature is valid. All of it is read from what is signed.
 type List struct {
 	Type       string
-	Territory  string // of the scheme, such as BE; EU is that of the list of the lists
+	Territory  string // of the scheme, such as BE; EU is the list of the lists
 	Sequence   int
 	Issued     time.Time
-	NextUpdate time.Time // zero: the list is closed, and there is no next one
-	URIs       []string  // on the scheme, in their order: the list of the lists names its pivots there
+	NextUpdate time.Time // zero: the list is closed, and no next one follows
+	URIs       []string  // of the scheme, in order: the list of the lists names its pivots there
 	Pointers   []Pointer
 	Services   []Service
 	Digest     [sha256.Size]byte // SHA-256 of the file
@@ -55,14 +55,14 @@ type Pointer struct {
 // XML is the MIME type of lists that programs read. Others, in PDF, are for people.
 const XML = "application/vnd.etsi.tsl+xml"
 
-// Unverified is a list that was read and nothing more: anybody can have made it.
+// Unverified is a list that was parsed but not authenticated.
 type Unverified struct {
 	root      *element
 	signature signature
 	list      List
 }
 
-// UnverifiedInfo is what a list claims to be. With it a caller finds the signers to verify the list by. None of it is evidence.
+// UnverifiedInfo is what a list claims to be. A caller uses it to find the signers for Verify. It proves nothing.
 type UnverifiedInfo struct {
 	Type, Territory string
 	Sequence        int
@@ -85,12 +85,13 @@ func Parse(raw []byte) (*Unverified, error) {
 	return u, nil
 }
 
-// UnverifiedInfo returns what the list claims. Evidence is what Verify returns.
+// UnverifiedInfo returns what the list claims. Only Verify proves anything.
 func (u *Unverified) UnverifiedInfo() UnverifiedInfo {
 	return UnverifiedInfo{u.list.Type, u.list.Territory, u.list.Sequence, u.list.Issued, u.list.Digest}
 }
 
-// Verify checks that one of the signers has signed the list, and returns what it says. The caller does not change it.
+// Verify checks that one of the signers signed the list, and returns its content. The caller must not change the
+// result. It returns ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired or ErrSignature.
 func (u *Unverified) Verify(signers Signers) (*List, error) {
 	if err := u.signature.verify(u.root, signers, u.list.Issued); err != nil {
 		return nil, fmt.Errorf("verifying list %d of %q: %w", u.list.Sequence, u.list.Territory, err)
@@ -143,7 +144,8 @@ func (r *reader) pointer(e *element) (p Pointer) {
 	return p
 }
 
-// certificates are those of an identity. One that is not base64 is only counted: it must not lose the list.
+// certificates returns the certificates of an identity. It only counts one that is not base64, because it must not
+// invalidate the list.
 func (r *reader) certificates(identity *element) (list [][]byte, unreadable int) {
 	for _, id := range r.all(identity, tsl, "DigitalId") {
 		for _, e := range r.all(id, tsl, "X509Certificate") {
@@ -157,7 +159,7 @@ func (r *reader) certificates(identity *element) (list [][]byte, unreadable int)
 	return list, unreadable
 }
 
-// Signers are the signers of a territory's list, collected from all pointers to it.
+// Signers returns the signers of a territory's list, collected from all pointers to it.
 func (l *List) Signers(territory string) (signers Signers) {
 	for _, p := range l.Pointers {
 		if p.Territory == territory && strings.EqualFold(p.MIME, XML) {
@@ -167,7 +169,7 @@ func (l *List) Signers(territory string) (signers Signers) {
 	return signers
 }
 
-// Territories are those whose lists the list names, sorted.
+// Territories returns the territories whose lists this list names, sorted.
 func (l *List) Territories() (territories []string) {
 	for _, p := range l.Pointers {
 		if p.Type == NationalList && strings.EqualFold(p.MIME, XML) {

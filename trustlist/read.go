@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A reader takes values out of a tree. Its first failure sticks: from then on it returns nothing, so that a structure reads as a list
-// of its members and the error is looked at once.
+// A reader takes values out of a tree. After its first failure it returns nothing, so a structure can be read as a
+// list of its members, and the caller checks the error once.
 type reader struct{ err error }
 
 func (r *reader) fail(e *element, format string, args ...any) {
@@ -22,7 +22,7 @@ func (r *reader) fail(e *element, format string, args ...any) {
 	}
 }
 
-// elements are the elements of one that holds no text beside them.
+// elements returns the child elements of e. It fails if there is text between them.
 func (r *reader) elements(e *element) (list []*element) {
 	if e == nil || r.err != nil {
 		return nil
@@ -37,7 +37,7 @@ func (r *reader) elements(e *element) (list []*element) {
 	return list
 }
 
-// all are the elements of one name within e.
+// all returns the elements of one name within e.
 func (r *reader) all(e *element, space, local string) (list []*element) {
 	for _, child := range r.elements(e) {
 		if child.is(space, local) {
@@ -47,7 +47,7 @@ func (r *reader) all(e *element, space, local string) (list []*element) {
 	return list
 }
 
-// maybe is the only element of a name within e, or nil.
+// maybe returns the only element of a name within e, or nil.
 func (r *reader) maybe(e *element, space, local string) *element {
 	list := r.all(e, space, local)
 	if len(list) > 1 {
@@ -59,7 +59,7 @@ func (r *reader) maybe(e *element, space, local string) *element {
 	return list[0]
 }
 
-// only is the only element of a name within e, or, of several names, of each within the one before.
+// only returns the only element of a name within e. With several names, each is looked up within the one before.
 func (r *reader) only(e *element, space string, path ...string) *element {
 	for _, local := range path {
 		found := r.maybe(e, space, local)
@@ -71,7 +71,7 @@ func (r *reader) only(e *element, space string, path ...string) *element {
 	return e
 }
 
-// exactly are the elements of e, which must have these names in this order.
+// exactly returns the elements of e, which must have these names in this order.
 func (r *reader) exactly(e *element, space string, locals ...string) []*element {
 	list := r.elements(e)
 	if r.err == nil && len(list) != len(locals) {
@@ -88,7 +88,7 @@ func (r *reader) exactly(e *element, space string, locals ...string) []*element 
 	return list
 }
 
-// value is the text of an element that holds nothing else, without white space around it.
+// value returns the text of an element without child elements, without white space around it.
 func (r *reader) value(e *element) string {
 	if e == nil || r.err != nil {
 		return ""
@@ -103,7 +103,7 @@ func (r *reader) value(e *element) string {
 	return strings.Trim(text.String(), " \t\r\n")
 }
 
-// values are those of all elements of one name within e.
+// values returns the values of all elements of one name within e.
 func (r *reader) values(e *element, space, local string) (list []string) {
 	for _, child := range r.all(e, space, local) {
 		list = append(list, r.value(child))
@@ -135,12 +135,12 @@ func (r *reader) bytes(e *element) []byte {
 	return data
 }
 
-// decode reads base64 that may be broken by white space anywhere.
+// decode reads base64 with white space anywhere.
 func decode(text string) ([]byte, error) {
 	return base64.StdEncoding.Strict().DecodeString(strings.Join(strings.Fields(text), ""))
 }
 
-// attributeOf is the value of an attribute without a namespace.
+// attributeOf returns the value of an attribute without a namespace.
 func (r *reader) attributeOf(e *element, local string) string {
 	if e == nil || r.err != nil {
 		return ""

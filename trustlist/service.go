@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Types of services (ETSI TS 119 612, 5.5.1). Others have names that look much like them and mean less.
+// Types of services (ETSI TS 119 612, 5.5.1). Other types have similar names and mean less.
 const (
 	QualifiedTimeStamps   = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
 	QualifiedCertificates = "http://uri.etsi.org/TrstSvc/Svctype/CA/QC"
@@ -16,30 +16,30 @@ const (
 // Granted is the only status in which a service is qualified (ETSI TS 119 612, 5.5.4).
 const Granted = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
 
-// QualifiedFrom is when Regulation (EU) No 910/2014 began to apply: before, nothing was qualified by it.
+// QualifiedFrom is when Regulation (EU) No 910/2014 began to apply. No service was qualified under it before.
 var QualifiedFrom = time.Date(2016, 6, 30, 22, 0, 0, 0, time.UTC)
 
-// A Service of a provider, with all that its list says of its past.
+// A Service of a provider, with its history in the list.
 type Service struct {
 	Territory    string   // of the list
 	Providers    []string // the provider's name, in several languages
 	Certificates [][]byte // DER: of the service, or of the CA that issues its certificates
-	Unreadable   int      // how many more certificates there are that are not base64
-	States       []State  // in the order of the list: what holds now, and then the past, newest first
+	Unreadable   int      // how many more certificates are not base64
+	States       []State  // in the order of the list: the present one, then the past, newest first
 }
 
-// A State of a service, from a moment on until that of the next one.
+// A State of a service, valid until the next one begins.
 type State struct {
 	Type        string
 	Names       []string // in several languages
 	Status      string
 	From        time.Time
 	Information []string // what kinds of certificates or signatures it is for, as URIs
-	Critical    string   // an extension that must be understood and is not known here; empty: none
+	Critical    string   // a critical extension that this package does not know; empty: none
 }
 
 var (
-	ErrHistory = errors.New("the history is not in order") // it says two things of one time
+	ErrHistory = errors.New("the history is not in order") // two states for one time
 	ErrBefore  = errors.New("the list says nothing of that time")
 )
 
@@ -53,8 +53,8 @@ func (l *List) Of(kind string) (services []Service) {
 	return services
 }
 
-// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). It does not sort a history
-// that is out of order, and returns ErrHistory. It returns ErrBefore if the list says nothing of the moment.
+// At returns the state at a moment: the one with the latest beginning that is not after it (ETSI TS 119 615, 4.6). It
+// returns ErrHistory for a history that is out of order, and ErrBefore if the list says nothing of the moment.
 func (s *Service) At(moment time.Time) (State, error) {
 	for i := 1; i < len(s.States); i++ {
 		newer, older := s.States[i-1], s.States[i]
@@ -70,7 +70,8 @@ func (s *Service) At(moment time.Time) (State, error) {
 	return State{}, fmt.Errorf("%w: %s", ErrBefore, moment.UTC().Format(time.RFC3339))
 }
 
-// QualifiedAt reports whether the service was a qualified one of a type at a moment.
+// QualifiedAt reports whether the service was qualified as a service of a type at a moment. Its errors are those of
+// At.
 func (s *Service) QualifiedAt(kind string, moment time.Time) (bool, error) {
 	state, err := s.At(moment)
 	if err != nil && !errors.Is(err, ErrBefore) {
@@ -110,7 +111,8 @@ func (r *reader) state(e *element) (s State) {
 	return s
 }
 
-// The extensions that ETSI TS 119 612, 5.5.9 defines. Only one of them is looked into: the others say nothing of a time stamp.
+// The extensions that ETSI TS 119 612, 5.5.9 defines. This package uses only one of them: the others say nothing of a
+// time stamp.
 const (
 	qualifications = "http://uri.etsi.org/TrstSvc/SvcInfoExt/eSigDir-1999-93-EC-TrustedList/#"
 	additional     = "AdditionalServiceInformation"

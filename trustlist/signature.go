@@ -10,7 +10,7 @@ const (
 	propertiesType  = "http://uri.etsi.org/01903#SignedProperties"
 )
 
-// A signature is what the only Signature of a list says, of which no byte is believed yet.
+// A signature holds what the only Signature of a list says. None of it is verified yet.
 type signature struct {
 	element                *element
 	signedInfo, properties *element
@@ -18,19 +18,20 @@ type signature struct {
 	signed                 reference // over the signed properties
 	scheme                 string
 	value                  []byte
-	certificate            []byte    // DER of the first in KeyInfo
+	certificate            []byte    // DER of the first certificate in KeyInfo
 	named                  reference // over that certificate
 }
 
-// A reference states the digest of something.
+// A reference states the digest of a part of the document.
 type reference struct {
 	transforms []string
 	hash       string
 	digest     []byte
 }
 
-// readSignature reads the Signature of a list: a child of the root, the only one in the document, and of the form that trusted lists have
-// (ETSI TS 119 612, 5.7.1 and annex B): enveloped, XAdES baseline B, over the whole list and the signed properties alone.
+// readSignature reads the Signature of a list. It must be a child of the root, the only one in the document, and of
+// the form of trusted lists (ETSI TS 119 612, 5.7.1 and annex B): enveloped, XAdES baseline B, over the whole list
+// and the signed properties.
 func (r *reader) readSignature(root *element) (s signature) {
 	if n := count(root, "Signature"); n != 1 {
 		r.fail(root, "%d signatures, want one", n)
@@ -66,7 +67,7 @@ func (r *reader) first(e *element, local string) *element {
 	return list[0]
 }
 
-// readProperties finds the signed properties in their place.
+// readProperties finds the signed properties at their place.
 func (r *reader) readProperties(signature, object *element) *element {
 	qualifying := r.only(object, xades, "QualifyingProperties")
 	if len(r.elements(object)) != 1 {
@@ -78,7 +79,7 @@ func (r *reader) readProperties(signature, object *element) *element {
 	return r.only(qualifying, xades, "SignedProperties")
 }
 
-// readNamed reads which certificate the signed properties name first. The older attribute and the newer one begin alike.
+// readNamed reads which certificate the signed properties name first. The older and the newer attribute begin alike.
 func (r *reader) readNamed(properties *element) reference {
 	signed := r.only(properties, xades, "SignedSignatureProperties")
 	list := append(r.all(signed, xades, "SigningCertificateV2"), r.all(signed, xades, "SigningCertificate")...)
@@ -127,7 +128,7 @@ func isProperties(reference *element) bool {
 	return slices.ContainsFunc(reference.attributes, func(a attribute) bool { return a.is("", "Type") && a.value == propertiesType })
 }
 
-// algorithm is that of an element without parameters.
+// algorithm returns the algorithm of an element without parameters.
 func (r *reader) algorithm(e *element) string {
 	r.exactly(e, dsig)
 	return r.attributeOf(e, "Algorithm")

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a document may have at most. The largest national lists have two megabytes and 40,000 elements.
+// The largest accepted document. The largest national lists have two megabytes and 40,000 elements.
 const (
 	MaxSize       = 8 << 20
 	maxElements   = 200_000
@@ -21,7 +21,7 @@ const (
 
 const xmlNamespace = "http://www.w3.org/XML/1998/namespace"
 
-// A name is a qualified name. Two names are the same if space and local are: the prefix is spelling.
+// A name is a qualified name. Two names are equal if space and local are equal; the prefix does not matter.
 type name struct{ prefix, local, space string }
 
 func (n name) is(space, local string) bool { return n.space == space && n.local == local }
@@ -40,7 +40,7 @@ type attribute struct {
 
 type namespace struct{ prefix, uri string }
 
-// An element holds elements and texts. Comments are no part of the tree: neither do canonical forms have them.
+// An element holds elements and texts. Comments are not part of the tree, and canonical forms have none.
 type element struct {
 	name
 	declared   []namespace
@@ -55,8 +55,9 @@ type node struct {
 	text    string
 }
 
-// A parser reads the profile of XML 1.0 and its namespaces that trusted lists use. It takes no document type, no processing instruction
-// and no name beyond ASCII: what is read then has one meaning. Its first failure sticks.
+// A parser reads the part of XML 1.0 and its namespaces that trusted lists use. It refuses document types, processing
+// instructions and names beyond ASCII, so that a document has one meaning. After its first failure it reads nothing
+// more.
 type parser struct {
 	in       string
 	at       int
@@ -86,12 +87,12 @@ func parseXML(raw []byte) (*element, error) {
 	return root, p.err
 }
 
-// declaration is the XML declaration, if any. Of encodings only UTF-8 is known.
+// declaration is the XML declaration, if any. UTF-8 is the only accepted encoding.
 var declaration = regexp.MustCompile(`^<\?xml[ \t\n]+version[ \t\n]*=[ \t\n]*(?:"1\.0"|'1\.0')` +
 	`(?:[ \t\n]+encoding[ \t\n]*=[ \t\n]*(?:"(?i:UTF-8)"|'(?i:UTF-8)'))?` +
 	`(?:[ \t\n]+standalone[ \t\n]*=[ \t\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>`)
 
-// lines drops a byte order mark and makes every end of a line a line feed (XML 1.0, 2.11).
+// lines drops a byte order mark and turns every line end into a line feed (XML 1.0, 2.11).
 func lines(raw []byte) string {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
 	if bytes.IndexByte(raw, '\r') >= 0 {
@@ -100,7 +101,7 @@ func lines(raw []byte) string {
 	return string(raw)
 }
 
-// badCharacter is the place of the first one that is no Char of XML 1.0, 2.2; -1 if there is none.
+// badCharacter returns the index of the first character that is not a Char of XML 1.0, 2.2; -1 if there is none.
 func badCharacter(text string) int {
 	for i, r := range text {
 		if r == utf8.RuneError {
@@ -133,7 +134,7 @@ func (p *parser) fail(what string) {
 
 func (p *parser) rest() string { return p.in[p.at:] }
 
-// take steps over text, if it is next.
+// take skips text if it comes next.
 func (p *parser) take(text string) bool {
 	if p.err != nil || !strings.HasPrefix(p.rest(), text) {
 		return false
@@ -142,7 +143,7 @@ func (p *parser) take(text string) bool {
 	return true
 }
 
-// until returns what stands before end, and steps over both.
+// until returns the text before end, and skips both.
 func (p *parser) until(end, what string) string {
 	if p.err != nil {
 		return ""
@@ -156,7 +157,7 @@ func (p *parser) until(end, what string) string {
 	return text
 }
 
-// space steps over white space, and reports whether there was any.
+// space skips white space, and reports whether there was any.
 func (p *parser) space() bool {
 	from := p.at
 	for p.at < len(p.in) && isSpace(p.in[p.at]) {
@@ -167,7 +168,7 @@ func (p *parser) space() bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// between steps over what may stand beside the root element: white space and comments.
+// between skips what may be beside the root element: white space and comments.
 func (p *parser) between() {
 	for p.space() || p.comment() {
 	}
@@ -183,13 +184,13 @@ func (p *parser) comment() bool {
 	return p.err == nil
 }
 
-// element reads an element with all that it holds.
+// element reads an element with its content.
 func (p *parser) element(parent *element, depth int) *element {
 	if p.elements++; p.elements > maxElements || depth > maxDepth {
 		p.fail("too many elements, or nested too deep")
 	}
 	if !p.take("<") {
-		p.fail("an element is missing, or something that trusted lists have no use for stands in its place")
+		p.fail("an element is missing, or something that trusted lists do not use is in its place")
 		return nil
 	}
 	e, inForce := &element{parent: parent}, len(p.scope)
@@ -209,7 +210,7 @@ func (p *parser) element(parent *element, depth int) *element {
 	return e
 }
 
-// startTag reads attributes and namespace declarations, and reports whether the element is an empty one.
+// startTag reads attributes and namespace declarations, and reports whether the element is empty.
 func (p *parser) startTag(e *element) (empty bool) {
 	for p.err == nil {
 		spaced := p.space()
@@ -254,7 +255,7 @@ func (p *parser) attribute(e *element) {
 	}
 }
 
-// attributeValue makes white space that is written as such a space, as XML 1.0, 3.3.3 wants it, and reads references.
+// attributeValue turns literal white space into spaces, as XML 1.0, 3.3.3 demands, and resolves references.
 func (p *parser) attributeValue(raw string) string {
 	if strings.Contains(raw, "<") {
 		p.fail("< in an attribute's value")
@@ -267,13 +268,13 @@ func (p *parser) attributeValue(raw string) string {
 	}, raw))
 }
 
-// declare puts a namespace in force (Namespaces in XML 1.0, 3). A relative one has no canonical form.
+// declare puts a namespace in force (Namespaces in XML 1.0, 3). A relative namespace has no canonical form.
 func (p *parser) declare(e *element, n namespace) {
 	switch {
 	case n.prefix == "xmlns", n.uri == "http://www.w3.org/2000/xmlns/", (n.prefix == "xml") != (n.uri == xmlNamespace):
 		p.fail("a namespace that is reserved is declared")
 	case n.prefix != "" && n.uri == "", n.uri != "" && !strings.Contains(n.uri, ":"):
-		p.fail("a namespace that is none is declared")
+		p.fail("an invalid namespace is declared")
 	case slices.ContainsFunc(e.declared, func(d namespace) bool { return d.prefix == n.prefix }):
 		p.fail("a prefix is declared twice")
 	case len(p.scope) == maxNamespaces:
@@ -282,7 +283,8 @@ func (p *parser) declare(e *element, n namespace) {
 	e.declared, p.scope = append(e.declared, n), append(p.scope, n)
 }
 
-// resolveAttributes gives attributes their namespaces. None may be there twice, and no identifier twice in the document.
+// resolveAttributes gives attributes their namespaces. It refuses repeated attributes in an element and repeated
+// identifiers in the document.
 func (p *parser) resolveAttributes(e *element) {
 	for i, a := range e.attributes {
 		a.name = p.resolve(a.name, false)
@@ -299,7 +301,8 @@ func (p *parser) resolveAttributes(e *element) {
 	}
 }
 
-// resolve finds the namespace of a name: without a prefix, elements are in the default one and attributes in none.
+// resolve finds the namespace of a name: without a prefix, elements are in the default namespace and attributes in
+// none.
 func (p *parser) resolve(n name, element bool) name {
 	if n.prefix == "xml" {
 		n.space = xmlNamespace
@@ -347,7 +350,7 @@ func isName(c byte, first bool) bool {
 	return !first && (c >= '0' && c <= '9' || c == '-' || c == '.')
 }
 
-// content reads what an element holds, and steps over the beginning of its end tag.
+// content reads the content of an element and the start of its end tag.
 func (p *parser) content(e *element, depth int) {
 	for p.err == nil {
 		end := strings.IndexByte(p.rest(), '<')
@@ -380,7 +383,7 @@ func (p *parser) characters(raw string) string {
 	return p.references(raw)
 }
 
-// references puts the characters that they stand for in their place. Only XML's own five entities are known.
+// references replaces references by the characters that they stand for. Only XML's own five entities are allowed.
 func (p *parser) references(raw string) string {
 	if !strings.Contains(raw, "&") {
 		return raw
