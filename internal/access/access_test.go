@@ -70,7 +70,7 @@ func TestGrants(t *testing.T) {
 	want(t, r, short, access.ErrExpired)
 }
 
-// TestSessionsEndWithTheirToken: whoever is kept out is kept out everywhere.
+// TestSessionsEndWithTheirToken: when a token ends, its sessions end, too.
 func TestSessionsEndWithTheirToken(t *testing.T) {
 	_, _, open := house(t)
 	r := open()
@@ -129,7 +129,7 @@ func TestPublicChains(t *testing.T) {
 	}
 }
 
-// TestTokensAreNotInTheLog: whoever reads it, operator or auditor, gets in nowhere by that.
+// TestTokensAreNotInTheLog: reading the log does not give access to anyone.
 func TestTokensAreNotInTheLog(t *testing.T) {
 	h, _, open := house(t)
 	token := grant(t, open(), access.Order{Name: "mia", Roles: []access.Role{access.Reviewer}})

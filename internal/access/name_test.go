@@ -10,7 +10,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// TestNamesThatAreGranted: a name that does not show as it is, or not at all, is given to nobody anew.
+// TestNamesThatAreGranted: a name with invisible or deceptive characters gets no new grant.
 func TestNamesThatAreGranted(t *testing.T) {
 	_, _, open := house(t)
 	r := open()
@@ -26,7 +26,7 @@ func TestNamesThatAreGranted(t *testing.T) {
 	}
 }
 
-// TestGrantOfEarlier: a grant under a name that would not be given out today goes on, and so do the sessions under it.
+// TestGrantOfEarlier: an older grant under such a name stays valid, and so do its sessions.
 func TestGrantOfEarlier(t *testing.T) {
 	h, clock, open := house(t)
 	const token, name = "jurat_of_earlier", "mia\u3164"

@@ -63,7 +63,7 @@ func TestBenchmarks(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: whoever breaks a benchmark off finds nothing of it.
+// TestBrokenOff: an interrupted benchmark leaves nothing behind.
 func TestBrokenOff(t *testing.T) {
 	for name, b := range benchmarks {
 		t.Run(name, func(t *testing.T) {

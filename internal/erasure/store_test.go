@@ -101,7 +101,7 @@ func TestKeepAndOpen(t *testing.T) {
 	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // another process
 }
 
-// TestNothingReadable: without keys nothing in a copy of the values can be read, and files are their owner's alone.
+// TestNothingReadable: without keys a copy of the values is unreadable, and only their owner can read the files.
 func TestNothingReadable(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
 	base := Name(r.Digest, "/prompt")
@@ -125,7 +125,7 @@ func TestNothingReadable(t *testing.T) {
 	}
 }
 
-// TestOneKeyEach: no two values have a key in common, so that destroying one destroys one.
+// TestOneKeyEach: no two values share a key, so destroying one key destroys one value.
 func TestOneKeyEach(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
 	other := saying(map[string]string{"/prompt": secret})
@@ -148,7 +148,7 @@ func TestOneKeyEach(t *testing.T) {
 	wantOpen(t, v, other, "/prompt", nil)
 }
 
-// TestHostileNames: whatever a member is called, its files stay in their folders.
+// TestHostileNames: a member's files stay in their folders, whatever its name.
 func TestHostileNames(t *testing.T) {
 	members := map[string]string{}
 	for _, name := range []string{"..~1..~1..~1etc~1passwd", "..", "a\x00b", strings.Repeat("é", 5000), "CON", "a~0b", "\u202e"} {
@@ -185,7 +185,7 @@ func TestElsewhere(t *testing.T) {
 	wantOpen(t, v, r, "/context", ErrNone)
 }
 
-// TestDamage: what was changed is never taken for what was kept.
+// TestDamage: a changed value is never taken for the stored one.
 func TestDamage(t *testing.T) {
 	swap := func(t *testing.T, a, b string) {
 		t.Helper()
@@ -321,7 +321,7 @@ func TestKeepNeverReplaces(t *testing.T) {
 	wantOpen(t, v, r, "/prompt", nil)
 }
 
-// TestTooMany: nobody fills the disk with the files of one record.
+// TestTooMany: one record cannot fill the disk with files.
 func TestTooMany(t *testing.T) {
 	members := map[string]string{}
 	for n := range maxMembers + 1 {
@@ -394,7 +394,7 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever stands in the place of a value, it opens only as what was kept.
+// FuzzOpen: any content in place of a value opens only as the stored value.
 func FuzzOpen(f *testing.F) {
 	r := saying(map[string]string{"/prompt": secret})
 	v := newVault(filepath.Join(f.TempDir(), "data"))

@@ -17,7 +17,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestIndependentTimeIsNamed: where an authority outside vouches for a time, that is said first, and whose clock each is.
+// TestIndependentTimeIsNamed: if an outside authority proves a time, the statement says that first, and names the clock of each time.
 func TestIndependentTimeIsNamed(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
@@ -49,7 +49,7 @@ func TestReasonsAreJoined(t *testing.T) {
 	}
 }
 
-// TestWhoKeepsTheKey: that the operator could have signed is said, and so is that nobody else could.
+// TestWhoKeepsTheKey: the statement says whether the operator could have signed.
 func TestWhoKeepsTheKey(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())

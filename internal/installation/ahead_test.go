@@ -14,7 +14,7 @@ import (
 	"jurat/verify"
 )
 
-// begin opens an installation, which it makes.
+// begin makes an installation and opens it.
 func begin(t *testing.T, c installation.Config) (*installation.Installation, error) {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
@@ -43,7 +43,7 @@ func sealAt(t *testing.T, i *installation.Installation, at time.Time) (*evidence
 	return i.Ledger.Seal(t.Context(), draftAt(t, at), signers)
 }
 
-// TestSealRefusesTheFuture: a payload that claims more than readers allow for clocks is refused where it is sealed, and leaves nothing.
+// TestSealRefusesTheFuture: sealing refuses a payload that claims a time further ahead than readers allow, and stores nothing.
 func TestSealRefusesTheFuture(t *testing.T) {
 	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data")})
 	if err != nil {
@@ -62,7 +62,8 @@ func TestSealRefusesTheFuture(t *testing.T) {
 	}
 }
 
-// TestMostAheadIsProved: the most that is taken in is proved, also where the clock stands still from the check to the stamp, between two milliseconds.
+// TestMostAheadIsProved: a payload with the latest accepted time is proved, even if the clock stands still between two milliseconds from
+// the check to the stamp.
 func TestMostAheadIsProved(t *testing.T) {
 	still := time.Now().Truncate(time.Second).Add(999_999_999)
 	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
@@ -89,8 +90,8 @@ func TestMostAheadIsProved(t *testing.T) {
 	}
 }
 
-// TestSkewIsNoDamage: a log has a record that claims to be of the future, as earlier programs sealed it. The log is whole: it is
-// examined, archived, backed up and restored.
+// TestSkewIsNoDamage: a log has a record that claims a time in the future, as earlier programs sealed it. The log is whole: it is examined,
+// archived, backed up and restored.
 func TestSkewIsNoDamage(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, err := begin(t, c)

@@ -19,7 +19,7 @@ import (
 	"jurat/verify"
 )
 
-// anchored has every authority outside stamp the checkpoint, and says how many did, and how many have not.
+// anchored asks every outside authority to stamp the checkpoint, and returns how many did, and how many did not.
 func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
 	t.Helper()
 	all, err := i.Timekeeper.Anchor(t.Context())
@@ -37,7 +37,7 @@ func anchored(t *testing.T, i *installation.Installation) (stamped, missing int)
 	return stamped, missing
 }
 
-// TestAnchor: each authority stamps what is there once. One that gives no good token is asked again, and the other is not.
+// TestAnchor: each authority stamps the log once. Only an authority without a good token is asked again.
 func TestAnchor(t *testing.T) {
 	c, one := withOutside(t)
 	description, two := outside(t, "two")
@@ -92,8 +92,8 @@ func TestAnchor(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestAnchorOfACosignedCheckpoint: what is stamped has its witnesses in it, and what has too few waits, so that no proof is ever under a
-// checkpoint that has a time and does not count.
+// TestAnchorOfACosignedCheckpoint: only checkpoints with enough cosignatures are stamped, and others wait. So no proof uses a checkpoint
+// that has a time and does not count.
 func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 	c, authority := withOutside(t)
 	i := open(t, c)
@@ -157,8 +157,8 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestAnchorOfABusyLog: what is sealed after witnesses have answered, and while authorities do, keeps none of them from stamping what was
-// cosigned. When witnesses are away, they are the reason only to an authority that has stamped what counts.
+// TestAnchorOfABusyLog: records that are sealed after the witnesses answered, or meanwhile, do not keep an authority from stamping the
+// cosigned checkpoint. Missing witnesses are a reason only for an authority that has stamped the last checkpoint that counts.
 func TestAnchorOfABusyLog(t *testing.T) {
 	c, _ := withOutside(t)
 	description, two := outside(t, "two")

@@ -88,7 +88,7 @@ func tomorrow() archive.Order {
 	return archive.Order{Before: time.Now().AddDate(0, 0, 1)}
 }
 
-// wantWholeButStrays takes files that a run has left which was broken off, or which another run was quicker than: they do no harm.
+// wantWholeButStrays accepts stray files that an interrupted run has left, or a run that was slower than another: they do no harm.
 func wantWholeButStrays(t *testing.T, c installation.Config) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
@@ -102,7 +102,7 @@ func wantWholeButStrays(t *testing.T, c installation.Config) {
 	}
 }
 
-// TestArchive archives what is whole, and finds everything as before.
+// TestArchive archives complete ranges, and finds everything as before.
 func TestArchive(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
@@ -177,7 +177,7 @@ func TestArchiveKeepsLaterStamps(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestArchiveStopsAtWaiting leaves alone what waits for an authority, and what comes after it.
+// TestArchiveStopsAtWaiting does not archive a record that waits for an authority, nor the records after it.
 func TestArchiveStopsAtWaiting(t *testing.T) {
 	c, tsa := withOutside(t)
 	tsa.Be(jurattest.Refuses)
@@ -296,7 +296,7 @@ func TestArchiveCrash(t *testing.T) {
 	wantWholeButStrays(t, c)
 }
 
-// archiverFolder, when it is set, makes this test binary a process that archives that folder and is killed by itself after a step.
+// archiverFolder, if set, makes this test binary a process that archives that folder and kills itself after a step.
 const archiverFolder = "JURAT_TEST_ARCHIVE"
 
 func archiveAndDie(dir, step string) error {
@@ -369,7 +369,7 @@ func TestArchiveKilled(t *testing.T) {
 	wantWholeButStrays(t, c)
 }
 
-// TestArchiveTwice has several archive at once, in one process and with two openings of the folder, while records are sealed.
+// TestArchiveTwice archives several times at once, in one process and with two openings of the folder, while records are sealed.
 func TestArchiveTwice(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)

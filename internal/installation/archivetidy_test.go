@@ -30,7 +30,7 @@ func strays(t *testing.T, i *installation.Installation) (names []string) {
 	return names
 }
 
-// leaveStray has a run broken off after it has written a file.
+// leaveStray interrupts a run after it has written a file.
 func leaveStray(t *testing.T, i *installation.Installation) string {
 	t.Helper()
 	if !crash(i, 1, func() { i.Archivist.Archive(t.Context(), tomorrow()) }) {
@@ -44,7 +44,7 @@ func leaveStray(t *testing.T, i *installation.Installation) string {
 	return left[0]
 }
 
-// TestTidyArchives sets aside what a run left that was broken off; the next one archives the same all the same.
+// TestTidyArchives sets aside the files of an interrupted run. The next run archives the same records.
 func TestTidyArchives(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
@@ -69,7 +69,7 @@ func TestTidyArchives(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestTidyDrafts sets aside what was not finished and nobody writes any more, and leaves what somebody may be writing.
+// TestTidyDrafts sets aside unfinished files that no process writes any longer, and keeps those that one may be writing.
 func TestTidyDrafts(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
@@ -103,7 +103,8 @@ func TestTidyDrafts(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestTidyWhileArchiving: what a run has just written, here or on another machine, nobody removes; and no run writes while somebody tidies up.
+// TestTidyWhileArchiving: tidying never removes a file that a run has just written, here or on another machine. No run writes during
+// tidying.
 func TestTidyWhileArchiving(t *testing.T) {
 	folder, _ := made(t)
 	machine := machines(t)
@@ -147,7 +148,7 @@ func TestTidyWhileArchiving(t *testing.T) {
 	}
 }
 
-// TestTidyKeeps: what may be nowhere else stays.
+// TestTidyKeeps: tidying keeps what may be the only copy.
 func TestTidyKeeps(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)

@@ -20,8 +20,8 @@ import (
 	"jurat/internal/ledger/fsck"
 )
 
-// TestBackupInUse: copies that are made while actors sign for the first time, seal apart and change keys are whole, have every
-// record that was acknowledged before, and go on by themselves.
+// TestBackupInUse: copies are made while actors sign for the first time, seal apart and change keys. Each copy is whole, has every record
+// that was acknowledged before, and works on its own.
 func TestBackupInUse(t *testing.T) {
 	ctx := t.Context()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -85,7 +85,7 @@ func TestBackupInUse(t *testing.T) {
 		if errors.As(err, &damaged) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
-		// What was being sealed apart meanwhile may be there without its record, and does no harm.
+		// A value that was being sealed apart may be there without its record, which does no harm.
 		harm := func(d fsck.Damage) bool { return !d.Kind.Harmless() }
 		if err != nil || slices.ContainsFunc(r.Damages, harm) {
 			t.Fatalf("backup %d: %v, %v", n, r, err)
@@ -145,7 +145,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestRestoreStaysInTheBackup: neither by its manifest nor by links does a backup take in files from elsewhere on the machine.
+// TestRestoreStaysInTheBackup: neither the manifest nor links make a restore take in files from outside the backup.
 func TestRestoreStaysInTheBackup(t *testing.T) {
 	ctx := t.Context()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -187,7 +187,7 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 	}
 }
 
-// manifest adds a file to what the manifest of a backup names.
+// manifest adds a file to a backup's manifest.
 func manifest(copied, name string) error {
 	file := filepath.Join(copied, "backup.json")
 	text, err := os.ReadFile(file)
@@ -201,7 +201,7 @@ func manifest(copied, name string) error {
 	return os.WriteFile(file, []byte(added), 0o600)
 }
 
-// TestBackupOfANewInstallation: what nobody has signed in yet is restored, too.
+// TestBackupOfANewInstallation: an installation without any signed record is restored, too.
 func TestBackupOfANewInstallation(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	if err := installation.Create(t.Context(), c); err != nil {

@@ -2,7 +2,7 @@ package installation_test
 
 import "testing"
 
-// TestVouch: what this installation's keys have not signed, it does not vouch for.
+// TestVouch: an installation does not vouch for records that its own keys have not signed.
 func TestVouch(t *testing.T) {
 	config, mine := made(t)
 	_, theirs := made(t)

@@ -22,7 +22,7 @@ func (s *settable) now() time.Time { return time.Now().Add(time.Duration(s.ahead
 
 func (s *settable) set(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 
-// proved holds records against the installation's own trust file: everything that a reader requires is proved.
+// proved verifies records against the installation's own trust file, and expects that everything is proved.
 func proved(t *testing.T, i *installation.Installation, records ...*evidence.Record) {
 	t.Helper()
 	trust, err := i.Trust(t.Context())
@@ -132,7 +132,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockOfAnotherDay: who sets the clock back by more than a day is believed, and it does not stand still for as long.
+// TestClockOfAnotherDay: a clock that was set back by more than a day is believed, so that time does not stand still that long.
 func TestClockOfAnotherDay(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}

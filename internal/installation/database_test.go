@@ -75,8 +75,8 @@ func execute(t *testing.T, database string, statements ...string) {
 	}
 }
 
-// TestMachinesBeginAtOnce: of all that are started at the same moment on an empty database one makes the installation, all
-// open it, each seals, an actor has one key wherever it was first met, and each reads what the others have sealed.
+// TestMachinesBeginAtOnce: several machines start at once on an empty database. One makes the installation, all open it, and each seals. An
+// actor has one key everywhere, and each machine reads what the others sealed.
 func TestMachinesBeginAtOnce(t *testing.T) {
 	const count = 5
 	machine := machines(t)
@@ -132,7 +132,7 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 	}
 }
 
-// TestHalfMade: a machine that dies while it makes an installation leaves none, and whoever comes next finishes it.
+// TestHalfMade: a machine that dies while it makes an installation leaves none, and the next machine finishes it.
 func TestHalfMade(t *testing.T) {
 	for name, undo := range map[string][]string{
 		"before the log":    {`UPDATE jurat.head SET checkpoint = ''`},
@@ -162,7 +162,7 @@ func TestHalfMade(t *testing.T) {
 	}
 }
 
-// TestPartsOfADatabase: where a part is missing nothing is made in its place.
+// TestPartsOfADatabase: a missing part is not replaced by a new one.
 func TestPartsOfADatabase(t *testing.T) {
 	for name, undo := range map[string][]string{
 		"the key of the log":    {`DELETE FROM jurat.files WHERE name = 'log.key'`},
@@ -187,7 +187,7 @@ func TestPartsOfADatabase(t *testing.T) {
 	}
 }
 
-// TestWrappingKeyIsNeeded: without the key, with another, or with one that others can read, nothing else happens.
+// TestWrappingKeyIsNeeded: without the key, with another key, or with a key file that other users can read, nothing else happens.
 func TestWrappingKeyIsNeeded(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))
@@ -219,7 +219,7 @@ func TestWrappingKeyIsNeeded(t *testing.T) {
 	}
 }
 
-// TestRewrapWhileMachinesRun: a wrapping key is changed machine by machine, and none of them is ever without a secret.
+// TestRewrapWhileMachinesRun: a wrapping key is changed machine by machine, and every machine can always read its secrets.
 func TestRewrapWhileMachinesRun(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))
@@ -253,8 +253,7 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	}
 }
 
-// TestDatabaseThatWasSetBack: a machine remembers what it has seen, whatever the database says later. One that has seen nothing
-// takes its word, and says so.
+// TestDatabaseThatWasSetBack: a machine remembers the checkpoint that it has seen. A machine without one trusts the database, and says so.
 func TestDatabaseThatWasSetBack(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "first"))
@@ -302,7 +301,7 @@ func copyDatabase(t *testing.T, admin, from, to string) {
 	t.Cleanup(func() { execute(t, u.String(), `DROP DATABASE `+to+` WITH (FORCE)`) })
 }
 
-// TestEraseOnAnyMachine: what one machine has sealed apart another discloses and erases, and then none opens it.
+// TestEraseOnAnyMachine: another machine discloses and erases what one machine has sealed apart. After that no machine can open it.
 func TestEraseOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	c := machine()
@@ -345,7 +344,7 @@ func TestEraseCrashesOnAMachine(t *testing.T) {
 	wantKinds(t, machine())
 }
 
-// TestRotateOnAnyMachine: a key that one machine replaces signs nowhere any more.
+// TestRotateOnAnyMachine: after one machine replaces a key, no machine signs with the old one.
 func TestRotateOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	c := machine()

@@ -249,7 +249,7 @@ func TestEraseRefuses(t *testing.T) {
 	wantKinds(t, c)
 }
 
-// TestEraseNamesQuotes: where the text stands elsewhere it is named, and nothing is erased without more ado.
+// TestEraseNamesQuotes: if the text also stands elsewhere, those places are named, and nothing is erased without confirmation.
 func TestEraseNamesQuotes(t *testing.T) {
 	c, i, r := sealed(t)
 	say := func(change func(*evidence.Payload), apart ...string) *evidence.Record {
@@ -313,7 +313,7 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 	}
 }
 
-// TestEraseWhatIsDamaged: what cannot be read cannot be looked for, and can be erased all the same.
+// TestEraseWhatIsDamaged: an unreadable value cannot be searched for, but can be erased.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
 	flip(t, filepath.Join(c.Dir, "apart-keys", "*", erasure.Name(r.Digest, "/prompt")+".key"))
@@ -365,8 +365,8 @@ func crash(i *installation.Installation, n int, do func()) (crashed bool) {
 	return
 }
 
-// TestEraseCrashes crashes after every step in turn. Before the act nothing is erased; after it the next that opens the
-// installation finishes, whoever it is. The act is there once.
+// TestEraseCrashes crashes after each step in turn. Before the act nothing is erased. After it, the next process that opens the
+// installation finishes. The act is there once.
 func TestEraseCrashes(t *testing.T) {
 	for _, next := range []string{"open", "erase", "erase at once"} {
 		for n := 1; ; n++ {
@@ -432,7 +432,7 @@ func TestEraseConcurrently(t *testing.T) {
 	wantKinds(t, c)
 }
 
-// TestErasedOnce: an erasure that was begun after another had erased the same becomes no act, whoever finds it.
+// TestErasedOnce: if another erasure has erased the same values first, an erasure does not become an act.
 func TestErasedOnce(t *testing.T) {
 	c, i, r := sealed(t)
 	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
@@ -529,7 +529,7 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 	}
 }
 
-// TestErasedAgain: what a backup brought back goes again, without a second act.
+// TestErasedAgain: a value that a backup brought back is destroyed again, without a second act.
 func TestErasedAgain(t *testing.T) {
 	c, i, r := sealed(t)
 	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
@@ -620,8 +620,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 	}
 }
 
-// TestEraseFinishedByAnother: who comes late with finishing an erasure, which another process has finished meanwhile, leaves
-// alone what that one has begun since.
+// TestEraseFinishedByAnother: a process that is late in finishing an erasure does not disturb a new erasure that another process has begun.
 func TestEraseFinishedByAnother(t *testing.T) {
 	c, i, r := sealed(t)
 	i.After(func(step string) {
@@ -669,8 +668,8 @@ func TestEraseCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestHeldBeforeOrAfter has somebody hold a record at every moment of its erasure: what was held before the act is not erased, and what
-// was held after it is.
+// TestHeldBeforeOrAfter puts a record on hold at each moment of its erasure. A hold before the act prevents it, and one after the act does
+// not.
 func TestHeldBeforeOrAfter(t *testing.T) {
 	held, erased := 0, 0
 	for n := 1; ; n++ { // the n-th time that the clock is looked at from when the erasure was written down
@@ -734,7 +733,7 @@ func wantFirst(t *testing.T, i *installation.Installation, r *evidence.Record, h
 	}
 }
 
-// TestHeldWhileBrokenOff: a hold does not keep from being finished what was erased before it, and ends what was only about to be.
+// TestHeldWhileBrokenOff: a hold does not stop finishing an erasure whose act came before it. It ends one whose act was not sealed yet.
 func TestHeldWhileBrokenOff(t *testing.T) {
 	for step, sealedBefore := range map[string]bool{"intent written": false, "act sealed": true} {
 		_, i, r := sealed(t)
@@ -788,7 +787,7 @@ func (c *endsAt) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestHeldAndNobodyCanLook: an act that was sealed before a hold is not forgotten because looking for it fails: the erasure goes on the next time.
+// TestHeldAndNobodyCanLook: if looking for an act that was sealed before a hold fails, the next attempt continues the erasure.
 func TestHeldAndNobodyCanLook(t *testing.T) {
 	c, i, r := sealed(t)
 	if !crash(i, 2, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {

@@ -12,17 +12,17 @@ import (
 	"jurat/internal/stamping"
 )
 
-// After has a test told of each step of an erasure or of a change to keys when it is done.
+// After makes a test hear each step of an erasure or of a key change.
 func (i *Installation) After(told func(step string)) {
 	i.after, i.texts.After = told, told
 }
 
-// Keep puts what a record discloses where it is kept, as if the record had been sealed here.
+// Keep stores the values that a record discloses, as sealing it here would.
 func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
 	return i.texts.Keep(ctx, r)
 }
 
-// BeginErasure leaves what somebody leaves who was about to erase, and came second.
+// BeginErasure leaves the intent of a process that was about to erase, and came second.
 func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act, pointer string) error {
 	text := fmt.Sprintf(`{"act":%q,"by":"Hana","pointers":[%q],"reason":"request","record":%q,"timestamp":%q}`,
 		act, pointer, r.Digest, evidence.FormatTime(i.now()))

@@ -10,8 +10,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// TestHole: on a machine from which the network has become a hole, where everything that is sent vanishes and nothing is said to have
-// ended, whoever waits for the database is told so, though he would have waited for ever; and when the hole is gone, the machine works.
+// TestHole: the network loses every packet of a machine without an error. A caller that waits for the database without a deadline gets an
+// error. When the network is back, the machine works.
 func TestHole(t *testing.T) {
 	t.Parallel()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
@@ -32,7 +32,7 @@ func TestHole(t *testing.T) {
 	database := must(i.Jobs(t.Context()))
 	defer database.Close()
 
-	ctx := context.Background() // nobody has a deadline
+	ctx := context.Background() // the callers have no deadline
 	work := map[string]func() error{
 		"reading": func() error { _, err := i.Ledger.Record(ctx, sealed.Payload.RecordID); return err },
 		"sealing": func() error { _, err := i.Ledger.Seal(ctx, must(evidence.NewDraft(note())), signers); return err },

@@ -22,7 +22,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// made is an installation that holds a record, closed again.
+// made returns an installation that holds a record, and is closed.
 func made(t *testing.T) (installation.Config, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -233,7 +233,7 @@ func TestOpenWhereNoneIs(t *testing.T) {
 	}
 }
 
-// Parts whose loss or damage keeps an installation shut.
+// If one of these parts is lost or damaged, the installation does not open.
 var parts = []string{"jurat.db", "log.key", "authority/root.pem", "authority/authority.pem", "authority/authority.key"}
 
 func TestOpenNamesWhatIsMissing(t *testing.T) {
@@ -265,7 +265,7 @@ func TestOpenNamesWhatIsGarbled(t *testing.T) {
 	}
 }
 
-// staysShut expects an error that names the part, not ErrNone, and nothing made or changed in its place.
+// staysShut expects an error that names the part and is not ErrNone. Nothing may be made or changed.
 func staysShut(t *testing.T, c installation.Config, part string) {
 	t.Helper()
 	before := tree(t, c.Dir)
@@ -289,8 +289,7 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 	}
 }
 
-// Without the published checkpoint nobody can tell whether the database went back in time: it can be read, and takes
-// nothing.
+// Without the published checkpoint, it is unknown whether the database was set back: it can be read, and accepts no records.
 func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
 	c, r := made(t)
 	if err := os.Remove(filepath.Join(c.Dir, "checkpoint")); err != nil {

@@ -16,8 +16,8 @@ import (
 	"jurat/internal/ledger/fsck"
 )
 
-// TestContradictoryKeyChain: an installation whose log contradicts itself about keys does not open, as nobody could say who may
-// sign, and is examined all the same.
+// TestContradictoryKeyChain: an installation whose log contradicts itself about keys does not open, since it is unclear who may sign. It
+// can still be examined.
 func TestContradictoryKeyChain(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)

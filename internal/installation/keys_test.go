@@ -93,7 +93,7 @@ var (
 		verify.Time: verify.Proved, verify.Order: verify.Proved}
 )
 
-// TestOwnersKey: the owner signs and nobody else, and that is what a reader is shown.
+// TestOwnersKey: only the owner signs, and readers are told so.
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
@@ -129,7 +129,7 @@ func TestOwnersKey(t *testing.T) {
 	}
 }
 
-// TestFromOperatorToOwner: registering is no way to have two holders; rotating is the way from one to the other.
+// TestFromOperatorToOwner: registering cannot give an actor two holders. Rotating moves the keys from one holder to the other.
 func TestFromOperatorToOwner(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestPairOfAnOwner(t *testing.T) {
 	}
 }
 
-// TestEndOfAKey: after its end an actor signs with nothing until it is given another key.
+// TestEndOfAKey: after its key's end an actor cannot sign until it gets another key.
 func TestEndOfAKey(t *testing.T) {
 	i := fresh(t)
 	r := must(sealRequest(t, i, "r"))
@@ -335,7 +335,7 @@ func TestEndOfAKey(t *testing.T) {
 	}
 }
 
-// TestRetireCallerLeaves: the file of a key that the log says is retired goes, also if the caller's context ended meanwhile.
+// TestRetireCallerLeaves: the file of a retired key is removed even if the caller's context has ended meanwhile.
 func TestRetireCallerLeaves(t *testing.T) {
 	i := fresh(t)
 	r := must(sealRequest(t, i, "r"))
@@ -389,7 +389,7 @@ func TestKnownEnd(t *testing.T) {
 	}
 }
 
-// TestCertificates: what is registered with a key goes with the records, and is believed by nobody for that.
+// TestCertificates: registered certificates are handed out with records, and are not trusted for that reason.
 func TestCertificates(t *testing.T) {
 	i := fresh(t)
 	private := must(generate())
@@ -434,7 +434,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestKeyEventsOfAnotherProcess: whoever has a key at hand learns that it was replaced.
+// TestKeyEventsOfAnotherProcess: a process that has loaded a key notices that another process replaced it.
 func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
@@ -547,8 +547,8 @@ func TestAcceptApart(t *testing.T) {
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
 
-// TestRotatedByTwo: where another process has told the log of a new key, and died before the files followed, who has the
-// installation open replaces that key, and does not take it for one that nobody has yet.
+// TestRotatedByTwo: another process logs a new key, and dies before it renames the file. A process that has the installation open replaces
+// that key, and does not take it for an unused one.
 func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)

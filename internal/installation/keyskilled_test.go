@@ -12,8 +12,8 @@ import (
 	"jurat/internal/installation"
 )
 
-// rotatorFolder, when it is set, makes this test binary a process that rotates a key of the installation in that folder, and
-// dies when the log has been told and before any file has followed.
+// rotatorFolder, if set, makes this test binary a process that rotates a key of the installation in that folder. It dies after the log has
+// the event and before any file has changed.
 const rotatorFolder = "JURAT_TEST_ROTATE"
 
 func rotateAndDie(dir string) error {
@@ -48,7 +48,7 @@ func keyFiles(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestKilledBetweenLogAndFiles: whichever half of a rotation was done when the process died, the other is done next.
+// TestKilledBetweenLogAndFiles: if a process dies after one half of a rotation, the next one does the other half.
 func TestKilledBetweenLogAndFiles(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			}
 			first := must(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
-			// Before the log is told: a key in a file, which is nobody's yet.
+			// Before the log has the event: a key in a file, which belongs to no actor yet.
 			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
 			if err := i.Close(); err != nil {
 				t.Fatal(err)

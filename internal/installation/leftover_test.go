@@ -16,7 +16,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// wantNothingLeft looks into every file of a data folder but archives for a text.
+// wantNothingLeft searches every file of a data folder, except archives, for a text.
 func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
 	t.Helper()
 	looked := 0
@@ -36,8 +36,8 @@ func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
 	}
 }
 
-// TestNoTextIsLeftInTheDatabase: what was moved into archives, has expired there, or was erased is in no byte of the data folder's other files,
-// while the installation is open as well as after that.
+// TestNoTextIsLeftInTheDatabase: a text that was archived, deleted or erased is in no other file of the data folder, whether the
+// installation is open or closed.
 func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	const text = "the parcel of Anna"
 	then := time.Now().AddDate(-1, 0, 0)

@@ -20,8 +20,8 @@ import (
 	"jurat/internal/ledger"
 )
 
-// kept is what an installation has of everything: keys of several actors, one of them replaced, texts that are sealed apart, one of
-// them erased, a setting, an authority outside, and a checkpoint.
+// kept describes an installation that has everything: keys of several actors, one of them replaced, texts that are sealed apart, one of
+// them erased, a setting, an outside authority, and a checkpoint.
 type kept struct {
 	log    string
 	apart  *evidence.Record
@@ -51,7 +51,7 @@ func fillUp(t *testing.T, i *installation.Installation) kept {
 	return k
 }
 
-// wantKept holds a restored installation against what was there.
+// wantKept compares a restored installation with the original.
 func wantKept(t *testing.T, c installation.Config, k kept) {
 	t.Helper()
 	i := open(t, c)
@@ -121,7 +121,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestBackupHasNoWrappingKey: a backup of a database is whole without it, and does not hold it.
+// TestBackupHasNoWrappingKey: a backup of a database does not contain the wrapping key, and is complete without it.
 func TestBackupHasNoWrappingKey(t *testing.T) {
 	c, i, _ := begun(t)
 	must(sealRequest(t, i, "r"))
@@ -188,7 +188,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 	}
 }
 
-// TestRestoreBrokenOff: what a restore leaves that did not come to its end is no installation, and the next one finishes it.
+// TestRestoreBrokenOff: an interrupted restore leaves no installation, and the next restore completes it.
 func TestRestoreBrokenOff(t *testing.T) {
 	t.Parallel()
 	folder := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -223,7 +223,7 @@ func TestRestoreBrokenOff(t *testing.T) {
 	}
 }
 
-// TestRestoreOlderToDatabase: a log that lacks what it has published is restored, and takes nothing.
+// TestRestoreOlderToDatabase: a log that lacks records which it published is restored, and accepts no records.
 func TestRestoreOlderToDatabase(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))

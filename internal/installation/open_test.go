@@ -10,7 +10,7 @@ import (
 	"jurat/internal/installation"
 )
 
-// TestFolderThatOthersCanWrite: where others could put in keys of theirs nothing is opened, and the error says what to do.
+// TestFolderThatOthersCanWrite: a folder into which other users could put keys is not opened, and the error says what to do.
 func TestFolderThatOthersCanWrite(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	if err := installation.Create(t.Context(), c); err != nil {

@@ -21,7 +21,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// withOutside is an installation with an authority outside.
+// withOutside makes an installation with an outside authority.
 func withOutside(t *testing.T) (installation.Config, *jurattest.TSA) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -47,7 +47,7 @@ func wantWhole(t *testing.T, c installation.Config) {
 	}
 }
 
-// wantStamped checks that every record but the acts about stamps is proved by the outside authority alone.
+// wantStamped checks that the outside authority alone proves every record except the acts about stamps.
 func wantStamped(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
 	trusted, err := i.Trust(t.Context())
@@ -81,8 +81,8 @@ func stampWaiting(t *testing.T, i *installation.Installation, config stamping.Or
 	return outcomes[0]
 }
 
-// TestOutbox seals while the authority answers in each way that is none. Nothing passes for stamped, nothing is lost, and
-// all of it is stamped when the authority is good again.
+// TestOutbox seals while the authority gives each kind of bad answer. No record passes for stamped and none is lost. When the authority
+// answers well again, all are stamped.
 func TestOutbox(t *testing.T) {
 	for _, mood := range jurattest.Moods()[1:] {
 		t.Run(string(mood), func(t *testing.T) {
@@ -90,13 +90,13 @@ func TestOutbox(t *testing.T) {
 			c, authority := withOutside(t)
 			be(t, authority, mood)
 			i := open(t, c)
-			i.Timekeeper.Stampers.Patience = 500 * time.Millisecond // nobody is waited for in vain
+			i.Timekeeper.Stampers.Patience = 500 * time.Millisecond // keeps the test short
 			held := seal(t, i)
 			if len(held.Timestamps) != 1 {
 				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
 			}
 			wantWhole(t, c)
-			if mood != jurattest.Hangs { // which takes its time
+			if mood != jurattest.Hangs { // waiting for it would take long
 				o := stampWaiting(t, i, stamping.Order{})
 				if o.Stamped != 0 || o.Records != 1 || o.Reason == nil || o.Since.IsZero() {
 					t.Errorf("while the authority %s: %+v", mood, o)
@@ -120,8 +120,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutageIsWaitedForOnce: while an authority fails, one record in a while asks it, and by the clock more and more
-// rarely; when it answers, every record asks it again.
+// TestOutageIsWaitedForOnce: while an authority fails, it is asked at growing intervals only. When it answers, every record asks it again.
 func TestOutageIsWaitedForOnce(t *testing.T) {
 	c, authority := withOutside(t)
 	now := time.Now()
@@ -156,7 +155,7 @@ func TestOutageIsWaitedForOnce(t *testing.T) {
 	wantStamped(t, i)
 }
 
-// TestCatchUp: what waits is stamped in passing if, and only if, the authority has answered this process.
+// TestCatchUp: a catch-up stamps waiting records only if the authority has answered this process.
 func TestCatchUp(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -178,7 +177,7 @@ func TestCatchUp(t *testing.T) {
 	wantStamped(t, second)
 }
 
-// TestMoreThanOneAct: no act speaks of more stamps than it may.
+// TestMoreThanOneAct: no act describes more stamps than its limit.
 func TestMoreThanOneAct(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -196,7 +195,7 @@ func TestMoreThanOneAct(t *testing.T) {
 	}
 }
 
-// TestGivenUp: what was got before the user gave up is kept.
+// TestGivenUp: stamps that came before the user cancelled are kept.
 func TestGivenUp(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -253,8 +252,7 @@ func TestSelectedAuthorities(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileAwaited: records can still wait for an authority that is not there any more. That shows, and can be
-// mended.
+// TestRemovedWhileAwaited: records can still wait for an authority that was removed. The program reports this, and can repair it.
 func TestRemovedWhileAwaited(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -272,7 +270,7 @@ func TestRemovedWhileAwaited(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestFsckOfWhatWaits: that a record has no time stamp yet is no damage; that nobody's key has signed it is one.
+// TestFsckOfWhatWaits: a record that still waits for its time stamp is not damaged. A record that no known key signed is.
 func TestFsckOfWhatWaits(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -288,7 +286,7 @@ func TestFsckOfWhatWaits(t *testing.T) {
 
 const childFolder, childTask = "JURAT_TEST_FOLDER", "JURAT_TEST_TASK"
 
-// child is a process that seals, or stamps what waits, until it is killed, and prints a line for each.
+// child runs a process that seals, or stamps waiting records, until it is killed. The process prints a line for each.
 func child(dir, task string) error {
 	ctx := context.Background()
 	i, err := installation.Open(ctx, installation.Config{Dir: dir})
@@ -329,7 +327,7 @@ func sealQuickly(t *testing.T, i *installation.Installation) {
 	}
 }
 
-// killed runs a child until it has printed so many lines, kills it, and returns what it printed.
+// killed runs a child until it has printed n lines, kills it, and returns the lines.
 func killed(t *testing.T, c installation.Config, task string, lines int) (printed []string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -359,8 +357,8 @@ func killed(t *testing.T, c installation.Config, task string, lines int) (printe
 	return printed
 }
 
-// TestKilledBetweenSealingAndStamping kills processes that seal while the authority is silent, and then those that ask
-// for what waits. What was acknowledged is there and waits, and is stamped in the end, each record once.
+// TestKilledBetweenSealingAndStamping kills processes that seal while the authority is silent, and processes that ask for waiting stamps.
+// Every acknowledged record is there and waits, and is stamped once in the end.
 func TestKilledBetweenSealingAndStamping(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)

@@ -15,7 +15,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// outside is somebody else's authority.
+// outside is an authority that the operator does not run.
 func outside(t *testing.T, name string) (stamping.Outside, *jurattest.TSA) {
 	t.Helper()
 	a, err := jurattest.StartTSA()
@@ -103,8 +103,7 @@ func TestOutsideAuthority(t *testing.T) {
 	}
 }
 
-// TestRemoveLeavesNothingBare: a record that waited for an authority alone gets the built-in one's time stamp when that
-// authority is given up.
+// TestRemoveLeavesNothingBare: when an authority is removed, the built-in one stamps the records that waited for it alone.
 func TestRemoveLeavesNothingBare(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -157,8 +156,8 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	}
 }
 
-// TestClockAheadOfAnAuthority: what an actor's new key signs is not refuted because the operator's clock, by which the key was
-// made, is a little ahead of the authority's, by which it signed before.
+// TestClockAheadOfAnAuthority: the operator's clock, which dates a new key, is a little ahead of an authority's. What the key signs is not
+// refuted for that.
 func TestClockAheadOfAnAuthority(t *testing.T) {
 	c, _ := withOutside(t)
 	c.Now = func() time.Time { return time.Now().Add(4 * time.Minute) }

@@ -14,7 +14,7 @@ import (
 	"jurat/verify"
 )
 
-// inBatches is an installation with an authority that stamps in batches.
+// inBatches makes an installation with an authority that stamps in batches.
 func inBatches(t *testing.T) (installation.Config, *jurattest.TSA) {
 	t.Helper()
 	c := installation.Config{Dir: t.TempDir() + "/data"}
@@ -30,7 +30,7 @@ func inBatches(t *testing.T) (installation.Config, *jurattest.TSA) {
 	return c, authority
 }
 
-// TestBatch: nothing is asked when something is sealed, and then once for all that waits.
+// TestBatch: sealing does not ask the authority. One later request stamps all waiting records.
 func TestBatch(t *testing.T) {
 	c, authority := inBatches(t)
 	i := open(t, c)
@@ -66,7 +66,7 @@ func TestBatch(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// wantEvidence checks that every record that is no act about stamps has an evidence record by an independent clock.
+// wantEvidence checks that every record except acts about stamps has an evidence record by an independent clock.
 func wantEvidence(t *testing.T, i *installation.Installation) (records, acts int) {
 	t.Helper()
 	trust, err := i.Trust(t.Context())
@@ -91,7 +91,7 @@ func wantEvidence(t *testing.T, i *installation.Installation) (records, acts int
 	return records, acts
 }
 
-// TestBatchesOfBoundedSize: what is more than one tree holds takes further ones.
+// TestBatchesOfBoundedSize: more records than one tree may hold are stamped with further trees.
 func TestBatchesOfBoundedSize(t *testing.T) {
 	c, authority := inBatches(t)
 	i := open(t, c)
@@ -121,8 +121,8 @@ func renew(t *testing.T, i *installation.Installation, config stamping.RenewConf
 	return r
 }
 
-// wantOutlived checks that records still prove their first time by an authority whose certificates end within a day, when
-// nothing that bears its signature is believed any more.
+// wantOutlived checks that records still prove their first time when nothing with the old authority's signature is believed any longer.
+// That authority's certificates end within a day.
 func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) {
 	t.Helper()
 	trust, err := i.Trust(t.Context())
@@ -137,7 +137,7 @@ func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) 
 		if r.Payload.ActionType == evidence.LateStamp {
 			continue
 		}
-		// Only what the outside authority has stamped, and what renews it.
+		// Only the stamps of the outside authority, and those that renew them.
 		r.Timestamps = r.Timestamps[1:]
 		report := verify.Record(r.Record, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)})
 		at, ok := report.TimeOf(r.Payload.RecordID)
@@ -199,7 +199,7 @@ func TestRenewEvidenceRecords(t *testing.T) {
 		t.Errorf("again: %+v", r)
 	}
 	sha512 := stamping.RenewConfig{TSA: stamping.BuiltIn, Hash: crypto.SHA512}
-	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // the operator's plain tokens, too, which nothing has covered
+	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // the operator's plain tokens, too, which no evidence record covers
 		t.Errorf("with SHA-512: %+v", r)
 	}
 	wantWhole(t, c)
@@ -208,7 +208,7 @@ func TestRenewEvidenceRecords(t *testing.T) {
 	}
 }
 
-// TestRenewRefuses: nothing is renewed by what does not last, is not there, or gives no good answer.
+// TestRenewRefuses: an authority that does not last, does not exist or gives no good answer renews nothing.
 func TestRenewRefuses(t *testing.T) {
 	c, authority := withOutside(t)
 	i := open(t, c)
@@ -229,7 +229,7 @@ func TestRenewRefuses(t *testing.T) {
 	if _, size := onlyRecord(t, i); size != 2 {
 		t.Errorf("%d time stamps after nothing was renewed", size)
 	}
-	// An authority that is not configured any more.
+	// An authority that is no longer configured.
 	if _, err := i.Timekeeper.Remove(t.Context(), "outside", false); err != nil {
 		t.Fatal(err)
 	}

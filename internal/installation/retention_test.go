@@ -61,7 +61,7 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 	return c, i, alone, chained, apart
 }
 
-// TestExpireByAClockThatIsAhead: what the log has seen of time counts, and not what this machine believes.
+// TestExpireByAClockThatIsAhead: the log's time counts, and not this machine's clock.
 func TestExpireByAClockThatIsAhead(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
@@ -109,7 +109,7 @@ func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	wantProved(t, i, got)
 }
 
-// TestExpire deletes what may be, keeps what is held, and leaves every other proof standing.
+// TestExpire deletes expired records, keeps those on hold, and leaves every other proof valid.
 func TestExpire(t *testing.T) {
 	c, i, alone, chained, apart := aYearAgo(t)
 	hashed := entries(t, i)
@@ -177,7 +177,7 @@ func opens(ctx context.Context, i *installation.Installation, r *evidence.Record
 	return err == nil && len(disclosed.Disclosures) > 0
 }
 
-// TestExpireRefuses asks for what must not be.
+// TestExpireRefuses asks for deletions that are not allowed.
 func TestExpireRefuses(t *testing.T) {
 	_, i, alone, _, apart := aYearAgo(t)
 	for name, change := range map[string]func(*archive.ExpireOrder){
@@ -205,7 +205,7 @@ func TestExpireRefuses(t *testing.T) {
 	if err := i.Archivist.SetRetention(t.Context(), operator.MinRetention, "contract over", "boss"); err != nil {
 		t.Fatal(err)
 	}
-	// What the records claim is a year old, too; what counts is when they were stamped.
+	// The records also claim times of a year ago, but the time stamps count.
 	if done, err := i.Archivist.Expire(t.Context(), archive.ExpireOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
 		t.Errorf("sealed later than that: %+v, %v", done, err)
 	}
@@ -246,7 +246,7 @@ func withQuotes(o erasure.Order) erasure.Order {
 	return o
 }
 
-// TestExpireCrash crashes after each step: what an act says is finished by the next run, and until then fsck says what is to be done.
+// TestExpireCrash crashes after each step. The next run completes what an act says, and until then fsck says what to do.
 func TestExpireCrash(t *testing.T) {
 	for n := 1; ; n++ {
 		c, i, alone, _, apart := aYearAgo(t)
@@ -304,7 +304,7 @@ func TestExpireCrash(t *testing.T) {
 	}
 }
 
-// TestExpireWhileHeld has somebody hold what another deletes: it is held, or gone before.
+// TestExpireWhileHeld puts a record on hold while another caller deletes it: it is either on hold, or was deleted before.
 func TestExpireWhileHeld(t *testing.T) {
 	_, i, _, chained, _ := aYearAgo(t)
 	var wg sync.WaitGroup
@@ -488,8 +488,8 @@ func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 	}
 }
 
-// TestFsckWhileExpiring has records deleted while the log is examined: what it had read of what was decided is out of date by then, and
-// nothing is damaged.
+// TestFsckWhileExpiring deletes records while the log is examined. The examination has read older decisions by then, and still reports no
+// damage.
 func TestFsckWhileExpiring(t *testing.T) {
 	for n := 1; ; n++ { // at each call of progress in turn
 		c, i, _, _, _ := aYearAgo(t)

@@ -12,8 +12,8 @@ import (
 	"jurat/internal/installation"
 )
 
-// TestCreateOnMountPoint: a folder that cannot be renamed or removed becomes an installation, as one that file systems or others who
-// died have left something in.
+// TestCreateOnMountPoint: a folder that cannot be renamed or removed becomes an installation, even if file systems or crashed processes
+// have left something in it.
 func TestCreateOnMountPoint(t *testing.T) {
 	dir := mkdir(t, filepath.Join(t.TempDir(), "data"))
 	if out, err := exec.Command("mount", "-t", "tmpfs", "tmpfs", dir).CombinedOutput(); err != nil {
@@ -41,8 +41,8 @@ func TestCreateOnMountPoint(t *testing.T) {
 	}
 }
 
-// TestCreateCrashed: a crash before an installation is finished leaves none, and after that a whole one, wherever in the middle of its way out it
-// came.
+// TestCreateCrashed: a crash before the installation is finished leaves none. A crash after it leaves a whole one, at any point of the
+// moves.
 func TestCreateCrashed(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
 	if err := installation.Create(t.Context(), installation.Config{Dir: whole}); err != nil {
@@ -103,7 +103,7 @@ func TestCreateCrashed(t *testing.T) {
 	}
 }
 
-// TestCreateInTheWay: what came into the folder meanwhile is not written over.
+// TestCreateInTheWay: a file that came into the folder meanwhile is not overwritten.
 func TestCreateInTheWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.MkdirAll(filepath.Join(dir, ".jurat-made"), 0o700); err != nil {

@@ -27,7 +27,7 @@ func shared(t *testing.T, test func(t *testing.T, one, other *installation.Insta
 	})
 }
 
-// TestTickets: one is good once, wherever it is used, until it expires.
+// TestTickets: a ticket can be used once, on any machine, until it expires.
 func TestTickets(t *testing.T) {
 	shared(t, func(t *testing.T, one, other *installation.Installation, c installation.Config) {
 		give := func(what string, d time.Duration) string {
@@ -97,8 +97,8 @@ func TestServerSecret(t *testing.T) {
 	})
 }
 
-// TestForgedTicket: whoever can write into the database makes no ticket there by which he would sign in, not of one that was given for
-// something else either.
+// TestForgedTicket: an attacker who can write to the database cannot make a sign-in ticket there, not even from a ticket for another
+// purpose.
 func TestForgedTicket(t *testing.T) {
 	c, i, _ := begun(t)
 	must(i.GiveTicket(t.Context(), "mia", time.Now().Add(time.Hour)))

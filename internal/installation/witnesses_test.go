@@ -20,7 +20,7 @@ import (
 	"jurat/verify"
 )
 
-// aWitness is one of the installation's log, behind HTTP.
+// aWitness is a witness of the installation's log, behind HTTP.
 type aWitness struct {
 	*witness.Witness
 	witness.Address
@@ -72,7 +72,8 @@ func house(t *testing.T) *installation.Installation {
 	return open(t, c)
 }
 
-// TestCosigned: what two of three witnesses have cosigned is proved to who demands two, with one of them away, and what none has is not.
+// TestCosigned: a reader who demands two witnesses accepts what two of three have cosigned, while one is away. What none has cosigned is
+// not proved.
 func TestCosigned(t *testing.T) {
 	i := house(t)
 	first := seal(t, i)
@@ -119,7 +120,7 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("%q, %v", published, err)
 	}
 
-	// All are away: sealing goes on, and what is published stays what counts.
+	// All are away: sealing goes on, and the last checkpoint that counts stays published.
 	for _, w := range all {
 		w.down = true
 	}
@@ -153,7 +154,7 @@ func TestCosigned(t *testing.T) {
 	}
 }
 
-// TestWitnessAheadOfItsTime: what readers would not count is not taken, and asked for again.
+// TestWitnessAheadOfItsTime: a cosignature that readers would not count is refused, and the witness is asked again.
 func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
@@ -184,7 +185,7 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	}
 }
 
-// TestWitnessesAreToldApart: what no trust file could demand, or nobody could ask, is not taken.
+// TestWitnessesAreToldApart: witnesses that a trust file could not demand, or that could not be asked, are refused.
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")

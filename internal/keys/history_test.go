@@ -18,7 +18,7 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // at is so many minutes after the start.
 func at(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
-// A keyPair is a key of these tests. Anybody can sign with it.
+// A keyPair is a key for tests. It is not secret.
 type keyPair struct {
 	signer evidence.Signer
 	public []byte
@@ -45,7 +45,7 @@ func key(n int) keyPair {
 	return keyPair{signer, public, signer.Info().KeyID, signer.Info().Algorithm}
 }
 
-// A told is an event as the operator tells the log of it, so many minutes after the start.
+// A told is a key event that the operator logs, in minutes after the start.
 type told struct {
 	minute int
 	body   operator.KeyEventBody
@@ -145,7 +145,7 @@ func TestLifeOfAKey(t *testing.T) {
 	}
 }
 
-// TestPairs: whichever came first, and whatever ends one, ends both.
+// TestPairs: an event that ends one key of a pair ends both, whichever came first.
 func TestPairs(t *testing.T) {
 	f, s, f2, s2 := key(1), key(-1), key(2), key(-2)
 	pair := func(h *History, a, b keyPair, from time.Time) {
@@ -236,7 +236,7 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestChainIsOneAfterTheOther: what is not the next event of the chain is none.
+// TestChainIsOneAfterTheOther: a record that is not the next event of the chain is refused.
 func TestChainIsOneAfterTheOther(t *testing.T) {
 	events := []told{registered(0, key(1)), rotated(1, key(1), key(2))}
 	for name, change := range map[string]func(*evidence.Payload){
@@ -316,7 +316,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// TestClockSetBack: an end of which the log was told when it came stays, whatever the clock says later.
+// TestClockSetBack: an end that was logged when it came is final, even if the clock is set back later.
 func TestClockSetBack(t *testing.T) {
 	h := read(t, registered(0, key(1)), retired(20, key(1), at(20)))
 	k := h.Key(key(1).id)

@@ -156,7 +156,8 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	}
 }
 
-// TestNamesThatDeceive: no actor begins under a name that readers cannot tell from another, and one of earlier goes on.
+// TestNamesThatDeceive: no actor begins under a name that readers cannot distinguish from another. An actor with such an older name
+// continues.
 func TestNamesThatDeceive(t *testing.T) {
 	dir := t.TempDir()
 	for role, field := range map[evidence.Role]string{evidence.RoleAgent: "agent_id", evidence.RoleReviewer: "reviewer_id"} {

@@ -74,7 +74,7 @@ func TestSecondKey(t *testing.T) {
 	}
 }
 
-// TestSecondKeyIsMissed: a key that never signed alone does not begin to when its second is lost, damaged or replaced.
+// TestSecondKeyIsMissed: a key that never signed alone does not start to when its second key is lost, damaged or replaced.
 func TestSecondKeyIsMissed(t *testing.T) {
 	dir := t.TempDir()
 	wantTwice(t, twice(t, dir), "a")

@@ -9,8 +9,8 @@ import (
 	"jurat/api"
 )
 
-// TestCrowdsOfStrangers: those from many places keep nobody out who has a token, and are forgotten as soon as they have asked for
-// nothing that still counts.
+// TestCrowdsOfStrangers: strangers from many addresses do not shut out a caller with a token. They are forgotten as soon as they have their
+// full allowance again.
 func TestCrowdsOfStrangers(t *testing.T) {
 	now := time.Now()
 	l := NewLimiter(Rate{PerSecond: 1, Burst: 2}, func() time.Time { return now })
@@ -29,7 +29,7 @@ func TestCrowdsOfStrangers(t *testing.T) {
 	if err := l.Allow("one address more", true); err != nil || len(l.callers) != 1 {
 		t.Errorf("%v, %d are remembered", err, len(l.callers))
 	}
-	// To ask often and pause helps nobody.
+	// Asking often with pauses does not help.
 	for range 5 {
 		_ = l.Allow("one address more", true)
 	}

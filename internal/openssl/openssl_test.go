@@ -44,7 +44,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestAnotherActor: openssl checks keys and knows no names, so what a key signed for somebody else is not written for it.
+// TestAnotherActor: openssl checks keys and knows no names. So no files are written for a record that another actor's key signed.
 func TestAnotherActor(t *testing.T) {
 	h := jurattest.New(t)
 	record, trusted := sealed(t, h), h.Trust(t)

@@ -114,7 +114,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTokenEndpointThatLeadsElsewhere: the code and the secret go to the endpoint alone, wherever it sends who asks.
+// TestTokenEndpointThatLeadsElsewhere: the code and the secret go only to the endpoint, even if it redirects.
 func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -138,7 +138,7 @@ func TestTokenEndpointThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswersOfOtherSignIns: an answer counts once, in the browser that asked, and not for ever.
+// TestAnswersOfOtherSignIns: an answer counts once, in the browser that asked, and for a limited time.
 func TestAnswersOfOtherSignIns(t *testing.T) {
 	now := time.Now()
 	p := open(t, providertest.New(t), func(c *provider.Config) { c.Now = func() time.Time { return now } })
@@ -185,7 +185,7 @@ func TestAnswersOfOtherSignIns(t *testing.T) {
 	stale("too late", query, state)
 }
 
-// TestManySignIns: however many strangers begin to sign in, somebody still can.
+// TestManySignIns: people can sign in, however many strangers begin to.
 func TestManySignIns(t *testing.T) {
 	p := open(t, providertest.New(t), nil)
 	address, kept, err := p.Begin(redirect, "/")
@@ -205,7 +205,7 @@ func TestManySignIns(t *testing.T) {
 	}
 }
 
-// TestProviderIsAway: that it cannot be asked is no refusal, and for who runs the server to know.
+// TestProviderIsAway: a provider that does not answer has not refused the person. It is a problem for the operator.
 func TestProviderIsAway(t *testing.T) {
 	p := open(t, providertest.New(t), func(c *provider.Config) { c.HTTP = &http.Client{Transport: &away{}} })
 	if person, _, err := signIn(t, p); err == nil || errors.Is(err, provider.ErrRefused) || errors.Is(err, provider.ErrStale) || person != nil {
@@ -224,7 +224,7 @@ func (a *away) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestForgedSignIns: what the browser keeps says nothing that this process has not sealed.
+// TestForgedSignIns: the server accepts only a kept text that a server has encrypted.
 func TestForgedSignIns(t *testing.T) {
 	i := providertest.New(t)
 	p, other := open(t, i, nil), open(t, i, nil)

@@ -139,7 +139,7 @@ func TestStampWide(t *testing.T) {
 	}
 }
 
-// TestNoGoodAnswer: whatever an authority or somebody in its place answers, only a good token comes through.
+// TestNoGoodAnswer: only a valid token is accepted, whatever an authority or an impostor answers.
 func TestNoGoodAnswer(t *testing.T) {
 	a, root := newAuthority(t, time.Now())
 	other, _ := newAuthority(t, time.Now())

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestLateStampsContradictNoClaim: an authority whose clock is behind gives its stamp late. It is not added while it would be earlier
-// than readers allow, for then a record that is proved would be so no more; what claims more than that already takes any.
+// TestLateStampsContradictNoClaim: an authority whose clock is behind stamps late. Its stamp is not added if it is earlier than readers
+// allow, as a proved record would lose its proof. A record whose claim is further ahead anyway accepts any stamp.
 func TestLateStampsContradictNoClaim(t *testing.T) {
 	now := time.Now()
 	for name, at := range map[string]struct {

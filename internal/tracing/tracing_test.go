@@ -83,7 +83,7 @@ func start(t *testing.T, endpoint string) *tracing.Tracing {
 	return tracer
 }
 
-// TestRequests: a request is a span with its route and status, in the trace of whoever calls, and without its path or query.
+// TestRequests: a request is a span with its route and status, in the caller's trace, without its path or query.
 func TestRequests(t *testing.T) {
 	s := newSink(t)
 	tracer := start(t, s.URL+"/")
@@ -101,7 +101,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestTrials: a trial is a span with one for each phase and round in it, and names nobody and nothing that was said.
+// TestTrials: a trial is a span that contains one for each phase and round. It has no names and no content.
 func TestTrials(t *testing.T) {
 	s := newSink(t)
 	tracer := start(t, s.URL)
@@ -131,7 +131,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestNoCollector: where there is none, or a wrong one, the program goes on.
+// TestNoCollector: the program works without a collector, or with a wrong one.
 func TestNoCollector(t *testing.T) {
 	var none *tracing.Tracing
 	none.Trial()(trial.TrialClosed{})
@@ -162,7 +162,7 @@ func TestCollectorAway(t *testing.T) {
 	}
 }
 
-// TestHeadersRefused: a list of headers that is none is refused, and what it holds is not shown.
+// TestHeadersRefused: a malformed list of headers is refused, and the error does not show its content.
 func TestHeadersRefused(t *testing.T) {
 	for _, list := range []string{"secret", "=secret", "x=%zzsecret"} {
 		if _, err := tracing.Start("http://127.0.0.1:1", list); err == nil || strings.Contains(err.Error(), "secret") {

@@ -18,7 +18,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// equal is a log of entries that are all the same, of any size: what it serves is computed when it is asked for.
+// equal is a log of any size whose entries are all the same. It computes what it serves.
 type equal struct {
 	signer note.Signer
 	levels [64]tlog.Hash // of complete subtrees, by their height
@@ -120,7 +120,8 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 	}
 }
 
-// TestFlood: a log that signs a trillion equal entries blinds nobody: a look ends at once, with an alarm, and what was seen before stays.
+// TestFlood: a log that signs a trillion equal entries does not block the monitor. The look ends at once with an alarm, and the memory
+// stays.
 func TestFlood(t *testing.T) {
 	private, public, err := note.GenerateKey(bytes.NewReader(make([]byte, 64)), "example.com/log")
 	if err != nil {

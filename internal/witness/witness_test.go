@@ -29,7 +29,7 @@ import (
 	"jurat/internal/witness"
 )
 
-// A log is one in memory, with its key; a copy of it goes on as another history.
+// A log is a log in memory, with its key. A copy of it continues as another history.
 type log struct {
 	t      testing.TB
 	signer note.Signer
@@ -160,7 +160,7 @@ func post(t testing.TB, url, body string) (*http.Response, string) {
 	return answer, string(doc)
 }
 
-// TestLogIsShort: what anybody can have the witness refuse fills no disk, and what the log's key signed is kept.
+// TestLogIsShort: refusals that any caller can cause do not fill the disk, and what the log's key signed is kept.
 func TestLogIsShort(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(5)
 	w := open(t, t.TempDir()+"/w.db", l)
@@ -283,7 +283,7 @@ func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
 	return string(signed)
 }
 
-// TestSizesThatNoLogHas: one log that signs what cannot be keeps no other from being cosigned.
+// TestSizesThatNoLogHas: a log that signs impossible checkpoints does not keep the witness from cosigning others.
 func TestSizesThatNoLogHas(t *testing.T) {
 	honest, hostile := newLog(t, "example.com/log").grow(3), newLog(t, "example.com/hostile").grow(3)
 	w := open(t, t.TempDir()+"/w.db", honest, hostile)
@@ -350,7 +350,7 @@ func isConflict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// TestRemembersAcrossProcesses: what was cosigned is known to whoever opens the file, at once and later, and to no other key.
+// TestRemembersAcrossProcesses: every process that opens the file knows what was cosigned, at once and later. No other key does.
 func TestRemembersAcrossProcesses(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/a folder?#%/w.db"
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -382,7 +382,7 @@ func TestOnlyOneHistory(t *testing.T) {
 	file := t.TempDir() + "/w.db"
 	histories := []*log{newLog(t, "example.com/log").grow(60), newLog(t, "example.com/log").add("something else").grow(59)}
 	witnesses := []*witness.Witness{open(t, file, histories[0]), open(t, file, histories[0])}
-	var mu sync.Mutex // while it is held, nobody else reads or changes what follows
+	var mu sync.Mutex // held while the variables below are read or changed
 	cosigned := map[int64]map[string]bool{}
 	var asking sync.WaitGroup
 	for n := range 16 {
@@ -501,7 +501,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestRememberedBeforeSigned: when there is a cosignature, the tree is known to whoever opens the file at that moment.
+// TestRememberedBeforeSigned: when a cosignature exists, a process that opens the file at that moment knows the tree.
 func TestRememberedBeforeSigned(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/w.db"
 	w := open(t, file, l)
@@ -515,7 +515,7 @@ func TestRememberedBeforeSigned(t *testing.T) {
 	}
 }
 
-// TestAsk: a log finds out what a witness knows, and believes no line but the witness's.
+// TestAsk: a log finds out what a witness knows, and accepts only the witness's line.
 func TestAsk(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(3)
 	w := open(t, t.TempDir()+"/w.db", l)
