@@ -10,7 +10,7 @@
 //
 // The same records under the same checkpoint give the same file. docs/format.md describes every byte.
 //
-// # Old records move to files, and the log stays whole
+// # Old records move to files, and the log stays complete
 //
 // A row sheds what makes it a record (payload, signatures, time stamps). It keeps what finds and proves it: id,
 // digest, chain, case, counts, hashes. storage.WholeRows fills in what rows have shed, so readers of the log need not
@@ -18,7 +18,7 @@
 // sealing: every start reads the operator's acts, which stay in the database as well, and opening ignores rows that
 // have shed.
 //
-// # An archive is a snapshot with a table of contents that is digested
+// # The digest of the table of contents covers the whole file
 //
 // The table has the digests of the tiles' indexes, and these have the digests of the blocks. So a reader who knows
 // one digest, which the database stores, can check a single record. The leaf hashes are in the file, and the table
@@ -26,13 +26,13 @@
 // anyone with the log's key. Reading a block of 16 KiB under a dictionary of 64 KiB takes less than a millisecond;
 // larger blocks save little more (`docs/performance.md`).
 //
-// # The dictionary is trained here, in a hundred lines
+// # This package trains the dictionary itself
 //
 // The same records must give the same file. Otherwise two runs at once, or an interrupted run, would make two
 // versions. The library's trainer uses random numbers, iterates over maps, and sorts by a relation that is not an
 // order. Without its entropy tables, texts of some hundred bytes compress less, but blocks do not.
 //
-// # Nothing is shed before it was read again
+// # A row sheds only what was read back from the file
 //
 // Folder.Create writes the file, syncs it, and opens it as a reader would. It compares the file with the rows byte
 // for byte, and with the stored hashes. Then the file is registered, and its rows shed, one tile in a transaction. In
@@ -44,7 +44,7 @@
 // The book of retention contains what the log says about keeping records: for how long, which are on hold, and which
 // were deleted.
 //
-// # Deleting is another decision than archiving
+// # Deleting is decided separately from archiving
 //
 // Deleting has an act of its own, a lower limit in the code (six months), and holds that prevent it. Time stamps
 // prove the age of a record; its claim does not count. A deleted record leaves its log entry in the file, so that

@@ -2,7 +2,7 @@
 // (Files). Connect makes the connection pool for both. A connection ends when the server stops answering. No error of
 // this package contains the password.
 //
-// # Several processes share one log through PostgreSQL, and none of them leads
+// # Several processes share one log through PostgreSQL, without a leader
 //
 // A transaction first locks the one row of jurat.head. Then it takes the snapshot in which it reads (READ COMMITTED).
 // So it sees everything committed before, and no other process commits in between: the order of locks is the order of
@@ -19,7 +19,7 @@
 // The first message takes the lock and reads the head. The second reads all that decides what may be appended. The
 // third stores everything and commits. A lone caller waits for these three, and for one fsync.
 //
-// # When the answer to a COMMIT is lost, it is waited for
+// # If the answer to a COMMIT is lost, the store finds out the outcome
 //
 // A connection can break while the COMMIT is on its way. The server may carry it out after the caller has received an
 // error. So the store takes the same lock once more before it says that a record is missing: then the transaction is
