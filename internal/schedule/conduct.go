@@ -11,13 +11,13 @@ import (
 	"jurat/internal/trial"
 )
 
-// A sitting is a trial that is conducted here.
+// A sitting is a trial that this process conducts.
 type sitting struct {
 	adjourned bool
-	adjourn   chan struct{} // closed when nobody is to be asked any more
+	adjourn   chan struct{} // closed when no further juror is to be asked
 }
 
-// stop has nobody asked any more. The mutex of the scheduler is held.
+// stop ends further questions to jurors. The mutex of the scheduler is held.
 func (s *sitting) stop() {
 	if !s.adjourned {
 		s.adjourned = true
@@ -25,8 +25,9 @@ func (s *sitting) stop() {
 	}
 }
 
-// Run conducts trials until ctx ends. Then it begins none, asks nobody any more, waits as long as the grace is for those who were
-// asked, and returns when every trial has stopped at an act's boundary: others go on with them then. It is called once.
+// Run conducts trials until ctx ends. Then it begins no trial, lets the jurors that were asked answer within the
+// grace period, and returns when every trial has stopped between two acts. Other processes then continue them. It
+// must be called only once.
 func (d *Scheduler) Run(ctx context.Context) {
 	working, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
@@ -55,7 +56,7 @@ func (d *Scheduler) Run(ctx context.Context) {
 	d.dismiss()
 }
 
-// start begins to take trials, as soon as the database of the jobs answers.
+// start begins to take trials as soon as the database of the jobs answers. It reports whether it did.
 func (d *Scheduler) start(ctx context.Context) bool {
 	for {
 		err := d.jobs.Start(ctx)
@@ -72,8 +73,8 @@ func (d *Scheduler) start(ctx context.Context) bool {
 	}
 }
 
-// keep looks, until ctx ends, for trials that nobody holds although somebody should: whoever held them has died, or died before he could
-// make a job of a submission.
+// keep looks, until ctx ends, for trials without a working process. Their process has died, perhaps before it made a
+// job of a submission.
 func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
 	for sleep(ctx, d.cfg.Lease/2) {
@@ -87,7 +88,8 @@ func (d *Scheduler) keep(ctx context.Context) {
 	}
 }
 
-// adopt makes jobs of those unfinished trials that had none the last time, either, and lists those that have none now.
+// adopt makes jobs for unfinished trials that had none in this look and the previous one. It returns the trials
+// without a job.
 func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans map[string]bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return before, err
@@ -128,9 +130,9 @@ func sleep(ctx context.Context, long time.Duration) bool {
 	}
 }
 
-// work does the job of a trial: it holds what is left of it. It says nil of a trial that is not to be held any more.
+// work is the job of a trial: it conducts the rest of it. It returns nil for a trial that is over or cancelled.
 func (d *Scheduler) work(_ context.Context, id string) error {
-	// The end of the program, with which the job's context ends, is no failure of the trial.
+	// The job's context ends with the program; that is not a failure of the trial.
 	if err := d.index.Follow(context.Background()); err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (d *Scheduler) work(_ context.Context, id string) error {
 	return d.after(ctx, id, err)
 }
 
-// sit notes that a trial is conducted here; nil: none is begun any more.
+// sit registers a trial as conducted here. It returns nil if the scheduler begins no more trials.
 func (d *Scheduler) sit(id string) (context.Context, *sitting) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,12 +166,12 @@ func (d *Scheduler) rise(id string) {
 	delete(d.here, id)
 }
 
-// conduct holds one trial, or what is left of it.
+// conduct holds one trial, or the rest of it.
 func (d *Scheduler) conduct(ctx context.Context, sits *sitting, id string) error {
 	began := d.cfg.Now()
 	err := d.hold(ctx, sits.adjourn, id)
 	if err == nil {
-		// The trial is over whatever comes of this. A checkpoint over its end says so to whoever holds one.
+		// The trial is over, even if this fails. A checkpoint after its end proves the end to readers.
 		if _, failed := d.cfg.Ledger.Checkpoint(ctx); failed != nil {
 			d.cfg.Log.Error("no checkpoint after a trial", "trial", id, "error", failed)
 		}
@@ -178,11 +180,11 @@ func (d *Scheduler) conduct(ctx context.Context, sits *sitting, id string) error
 	return err
 }
 
-// errMistake says that the program has a mistake.
+// errMistake says that the program has a bug.
 var errMistake = errors.New("panicked")
 
-// hold ends with an error where the program has a mistake, too: one trial that nobody can hold must not end all others, at every
-// start again.
+// hold turns a panic into an error. Otherwise one trial that makes the program panic would end all other trials,
+// again at each start.
 func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -213,14 +215,14 @@ func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string
 	return err
 }
 
-// What a trial holds in memory. Of evidence of 7 MB it was 13 times its size, with three rule jurors.
+// The memory that a trial takes. With 7 MB of evidence and three rule jurors it was 13 times the evidence's size.
 const (
-	trialBytes  = 1 << 20 // of a trial with little evidence
-	trialFactor = 16      // how many times the size of what was said in it
+	trialBytes  = 1 << 20 // for a trial with little evidence
+	trialFactor = 16      // multiple of the bytes of evidence and answers
 )
 
-// room waits until a trial can have the memory that it takes. One that takes more than there is has all of it. It returns
-// trial.ErrAdjourned when the trial is to stop before that.
+// room waits until there is enough memory for a trial. A trial that needs more than the whole limit gets all of it.
+// room returns trial.ErrAdjourned if the trial is to stop while it waits.
 func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string) (release func(), err error) {
 	if d.memory == nil {
 		return func() {}, nil
@@ -245,7 +247,7 @@ func (d *Scheduler) room(ctx context.Context, adjourn <-chan struct{}, id string
 	return func() { d.memory.Release(n) }, nil
 }
 
-// size is how many bytes were said in a trial. They are read for that, and let go of again.
+// size returns the number of bytes of evidence and answers in a trial. It reads them only for that.
 func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
 	select {
 	case d.reads <- struct{}{}:
@@ -260,10 +262,10 @@ func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
 	return n, err
 }
 
-// permanent are the reasons for which to try a trial again is of no use before somebody has done something about them.
+// permanent are the errors that a retry cannot cure before a person has acted.
 var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrReadOnly, ledger.ErrNotFound}
 
-// after says of a trial that has ended here so or so what is to become of its job.
+// after decides, from the error with which a trial ended here, what happens with its job.
 func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 	ctx = context.WithoutCancel(ctx) // the trial may have ended because its context did
 	switch {
@@ -281,7 +283,7 @@ func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 		return Later(time.Second)
 	}
 	if claimed, failed := d.cfg.Claimed(ctx, id); failed == nil && claimed {
-		return Later(d.cfg.Lease / 2) // somebody else was quicker
+		return Later(d.cfg.Lease / 2) // another process was faster
 	}
 	for _, reason := range permanent {
 		if errors.Is(err, reason) {

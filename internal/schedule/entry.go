@@ -10,17 +10,17 @@ import (
 	"jurat/internal/trial"
 )
 
-// An Entry is a trial on the scheduler.
+// An Entry is a trial as the scheduler knows it.
 type Entry struct {
 	trial.Summary
 	State     api.State
-	Reason    string    // of a trial that was broken off or cancelled: why
-	Next      time.Time // of one that was broken off: when it is tried again by itself; zero: it is not
-	Elsewhere bool      // of one that is under way: another process conducts it
-	Ahead     int       // of one that is queued: how many wait before it
+	Reason    string    // why the trial was broken off or cancelled
+	Next      time.Time // of a broken-off trial: the next automatic attempt; zero: none
+	Elsewhere bool      // of a trial under way: another process conducts it
+	Ahead     int       // of a queued trial: how many wait before it
 }
 
-// Entry says where a trial is, or ErrUnknown.
+// Entry returns a trial's state. It returns ErrUnknown for an unknown trial.
 func (d *Scheduler) Entry(ctx context.Context, id string) (Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return Entry{}, err
@@ -36,8 +36,8 @@ func (d *Scheduler) Entry(ctx context.Context, id string) (Entry, error) {
 	return list[0], nil
 }
 
-// Entries lists at most n trials that match (nil: all match), the newest first, of those that were submitted before a trial ("": of
-// all), and says whether there are more. ErrUnknown says that there is no such trial.
+// Entries lists at most n trials that match (nil: all match), the newest first, of those submitted before a given one
+// ("": of all). It reports whether there are more. It returns ErrUnknown if the given trial does not exist.
 func (d *Scheduler) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, false, err
@@ -50,7 +50,7 @@ func (d *Scheduler) Entries(ctx context.Context, before string, n int, match fun
 	return list, more, err
 }
 
-// Oldest lists at most n trials that match, the oldest first: nobody makes one wait for ever by putting others before it.
+// Oldest lists at most n trials that match, the oldest first, so that newer trials cannot push out an old one.
 func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
@@ -58,8 +58,9 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	return d.place(ctx, d.index.Oldest(n, match))
 }
 
-// place adds to what the log says of trials what their jobs say, and their claims. Of a trial on which nobody is at work the log is asked
-// again after that: whoever was at work has said everything before he let go of it, and may have done so since the log was asked.
+// place adds the state of jobs and claims to what the log says of trials. For an idle trial it reads the log again
+// after that: a process appends all its acts before it releases the trial, and may have done so since the log was
+// read.
 func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
 	for {
 		list, err := d.placeAsRead(ctx, summaries)
@@ -81,7 +82,7 @@ func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Ent
 	}
 }
 
-// isIdle reports whether the trial is not over, and nobody is at work on it.
+// isIdle reports whether the trial is not over and no process works on it.
 func (e Entry) isIdle() bool { return e.State != api.Over && e.State != api.UnderWay }
 
 func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
@@ -114,7 +115,8 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job Job, has bool) (
 		e.State = api.UnderWay
 		return nil
 	}
-	// Whatever its job says, somebody may be at work on it: who goes on with it by hand, or whose job was taken over too soon.
+	// A process may work on the trial whatever its job says: a user resumed it by hand, or its job was taken over too
+	// soon.
 	claimed, err := d.cfg.Claimed(ctx, e.ID)
 	switch {
 	case err != nil:
@@ -142,10 +144,10 @@ func (d *Scheduler) isHere(id string) bool {
 	return d.here[id] != nil
 }
 
-// Waiting says how many trials wait for their turn, in all processes together.
+// Waiting returns the number of trials that wait for their turn, over all processes.
 func (d *Scheduler) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
 
-// UnderWay says how many trials are under way here.
+// UnderWay returns the number of trials that this process conducts.
 func (d *Scheduler) UnderWay() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

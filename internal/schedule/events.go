@@ -12,14 +12,15 @@ import (
 // EventStream is the media type of server-sent events (HTML, section 9.2).
 const EventStream = "text/event-stream"
 
-// Events sends events as server-sent events, each with its seq as id, and returns when the last one was sent or the reader has gone.
-// A reader who comes for what is after the last event gets 204, on which browsers do not come again. An error that comes before
-// anything was sent has not been answered yet; any other is for the server's log.
+// Events sends server-sent events, each with its seq as id. It returns after the last event, or when the reader
+// disconnects. If there is nothing after the reader's last event, it answers 204, after which browsers do not
+// reconnect. If it returns an error before it sent anything, the caller must answer the request; a later error is
+// only for the log.
 func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) error {
 	c = c.complete()
 	ctx, leave := context.WithCancel(r.Context())
 	var beating sync.WaitGroup
-	defer beating.Wait() // nobody writes when this has returned
+	defer beating.Wait() // no goroutine writes after the return
 	defer leave()
 	events, err := watch(ctx)
 	if err != nil {
@@ -31,10 +32,10 @@ func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) er
 		return nil
 	}
 	w.Header().Set("Content-Type", EventStream)
-	w.Header().Set("Connection", "close")     // the deadlines set here would be those of the next answer
-	w.Header().Set("X-Accel-Buffering", "no") // proxies that would gather events are asked not to
+	w.Header().Set("Connection", "close")     // the deadlines set here would also hold for the next answer
+	w.Header().Set("X-Accel-Buffering", "no") // asks proxies not to buffer events
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead { // there is no body, however long it would be
+	if r.Method == http.MethodHead { // the answer has no body
 		return nil
 	}
 	out := &lines{w: w, control: http.NewResponseController(w), patience: c.Patience}
@@ -53,7 +54,7 @@ func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) er
 	for f, err := range events.Frames {
 		switch {
 		case ctx.Err() != nil, errors.Is(err, ErrClosing):
-			return nil // it comes again by itself
+			return nil // the reader reconnects
 		case err != nil:
 			return err
 		}
@@ -64,7 +65,7 @@ func (c Delivery) Events(w http.ResponseWriter, r *http.Request, watch Watch) er
 	return nil
 }
 
-// lines writes what two of us have to say to one reader.
+// lines writes for the two goroutines that send to one reader.
 type lines struct {
 	mu       sync.Mutex // held while one of them writes
 	w        http.ResponseWriter
@@ -72,7 +73,7 @@ type lines struct {
 	patience time.Duration
 }
 
-// write reports whether the reader has taken it in time.
+// write reports whether the reader took the text in time.
 func (l *lines) write(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Delivery says how readers are treated.
+// Delivery says how events are sent to readers.
 type Delivery struct {
-	Heartbeat time.Duration // after so long a sign of life is given, and over WebSocket one demanded; 0: 15 s
-	Patience  time.Duration // how long a reader may take for what it is sent, or to answer a ping; 0: 10 s
+	Heartbeat time.Duration // interval of heartbeats; over WebSocket these are pings that the reader must answer; 0: 15 s
+	Patience  time.Duration // how long a reader may take to receive what it is sent, or to answer a ping; 0: 10 s
 	Window    int           // bytes that a WebSocket reader may be behind; 0: 32 KiB
 }
 
-// Watch begins to watch. Its context ends when the reader has gone.
+// Watch begins to watch a trial. The context ends when the reader disconnects.
 type Watch func(context.Context) (*Watching, error)
 
-// ErrBarred, as the cause of why a request's context ended, says that whoever watches may not any more.
-var ErrBarred = errors.New("whoever watches may not any more")
+// ErrBarred, as the cause of a request context's end, says that the watcher has lost the right to watch.
+var ErrBarred = errors.New("the watcher may no longer watch")
 
-// While ends the request that it returns when may does not return nil any more, which is asked as often as a sign of life is given:
-// with its error as the cause. Whoever calls While calls end when nobody watches.
+// While cancels the returned request as soon as may returns an error, with that error as the cause. It calls may at
+// each heartbeat. The caller must call end when the watching ends.
 func (c Delivery) While(r *http.Request, may func(context.Context) error) (watched *http.Request, end func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	go every(ctx, c.complete().Heartbeat, func() bool {
@@ -47,7 +47,7 @@ func (c Delivery) complete() Delivery {
 	return c
 }
 
-// every calls do once in a while until ctx ends, or do says that it is enough.
+// every calls do at each interval until ctx ends or do returns false.
 func every(ctx context.Context, interval time.Duration, do func() bool) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -1,80 +1,82 @@
-// Package schedule says which trials of a log are to be held, conducts them, and tells watchers what happens in them.
+// Package schedule decides which process conducts which trial of a log, conducts trials, and tells watchers what
+// happens in them.
 //
-// A Scheduler conducts some trials at a time. The others wait, in the order in which they were submitted, and each goes to the process that has
-// room. A submission is sealed before its turn comes, so the log says which trials are to be held: Open makes sure that every trial without a
-// closing has a job in the Queue. What a Scheduler says of a trial is read from the log, from its job and from its claim.
+// A Scheduler conducts several trials at a time. The others wait in the order of submission, and each goes to a
+// process with a free place. A submission is sealed before its turn comes, so the log says which trials are to be
+// held. Open makes sure that every trial without a closing has a job in the Queue. The state of a trial comes from
+// the log, from its job and from its claim.
 //
-// A stream follows each trial that is watched in the log, reads each record once into a trial.View, and encodes each event once. Watchers read
-// the events at their own pace, and courtroom pages the View (Look). A Delivery sends the events over WebSocket or as server-sent events.
+// A stream follows each watched trial in the log. It reads each record once into a trial.View, and encodes each event
+// once. Watchers read the events at their own pace, and courtroom pages read the View (Look). A Delivery sends the
+// events over WebSocket or as server-sent events.
 //
-// # The log says what is to be held, a queue says by whom
+// # The log says which trials are to be held, a queue by which process
 //
-// A submission is sealed before its trial waits for its turn, and a trial without a closing is to be held, unless an act says that
-// somebody has cancelled it. Which process holds it when is left to River, a queue of jobs over the database that is there anyway:
-// one job for each trial, taken by whoever has room, in the order in which they came. It is trusted with nothing else. Whoever opens
-// a scheduler makes the jobs that are missing, so a queue that is lost loses nothing but why a trial broke off; a job of a trial that
-// is over, or cancelled, ends at once; a job that two have at the same time comes to one trial all the same, since the second finds
-// it claimed and puts it off, which is no attempt. What went wrong and may pass (the database, the disk) is tried again, six times,
-// later each time; what will not pass (the jury sits differently, records that are not vouched for, a mistake in the program) is
-// not.
+// A trial without a closing is to be held, unless an act in the log cancels it. River, a queue of jobs over the
+// existing database, decides which process holds it and when. It has one job for each trial, in the order of
+// submission, and a process with a free place takes it. Nothing else relies on the queue. Open makes the missing
+// jobs, so a lost queue loses only the reasons of broken-off trials. A job of a trial that is over or cancelled ends
+// at once. If two processes have the same job, the second finds the trial claimed and puts the job off, which counts
+// as no attempt. Temporary errors (the database, the disk) are retried six times with growing delays. Permanent ones
+// (another jury, records that are not vouched for, a bug in the program) are not.
 //
-// # Whose process has died is asked of the claims, not of a clock
+// # Claims show whether a process has died
 //
-// River's own rescuer offers every job again that was begun long ago, so it would have to wait longer than the longest trial takes.
-// Here every process looks, every few seconds, for jobs whose trial nobody has claimed. It may err; then two have a job.
+// River's own rescuer offers every old running job again, so its limit would have to exceed the longest trial. Here
+// every process looks every few seconds for running jobs whose trial has no claim. If that is wrong, two processes
+// have the job, which is harmless.
 //
 // # Cancelling is an act
 //
-// That a trial was stopped, by whom and why, may matter more than the trial: so it is in the log (`trial_event`), and not in the
-// state of a job, which anybody could have changed and nobody keeps. It stands beside the trial and not in its chain: whether it is
-// held is decided by whoever runs the house, and changes nothing in what was said. Whoever conducts the trial follows the log and
-// stops between two acts; no second way of telling him could fail by itself.
+// Who stopped a trial, and why, can matter more than the trial. So it is in the log (`trial_event`), and not in the
+// state of a job, which others can change and which is not kept. The act is outside the trial's chain, because it is
+// the operator's decision and changes nothing that was said. The process that conducts the trial follows the log and
+// stops between two acts. There is no second channel that could fail.
 //
-// # What is listed of trials is read once and then followed
+// # Lists of trials are read once and then followed
 //
-// What is listed of trials is read once and then followed, brief by brief, whoever appends. The database has an index of what
-// stands in trials' chains, so a start takes as long as there are trials, not as long as the log is.
+// An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records
+// of trials' chains, so the time of a start grows with the number of trials and not with the log.
 //
-// # The queue is River, and nothing in it is truth
+// # The queue is River, and the log decides
 //
-// A Queue keeps a durable job for every trial that is to be held, in a database that the processes of one machine or of many share.
-// It is River (riverqueue.com) with what jurat asks of it: one job for each trial, in the order in which they came; a bounded number of
-// attempts; and jobs of processes that have died are taken over by others within seconds.
+// A Queue keeps a durable job for every trial that is to be held, in a database that the processes of one or many
+// machines share. It is River (riverqueue.com), with these rules: one job for each trial, in the order of submission;
+// a bounded number of attempts; other processes take over the jobs of a dead process within seconds.
 //
-// Nothing here is truth. That a trial is to be held, how far it is and that it is over stands in the log; who may act in it, its claim
-// says. A job that is lost is made anew from the log, one that is worked twice does nothing the second time, and a state that came too
-// late or not at all is put right by whoever works the job next.
+// The log decides whether a trial is to be held, how far it is and whether it is over; the claim decides which
+// process acts in it. A lost job is made again from the log. A job that is worked twice does nothing the second time.
+// A late or missing state is corrected when the job is worked next.
 //
 // # On SQLite the queue is a file of its own
 //
-// On SQLite the queue is a file of its own, `jobs.db`. It is written every few seconds even where nothing happens, for leader
-// election, and in the ledger's file each of these would have to wait for who appends, and be waited for. It is not synced as the
-// ledger is, and in no backup. SQLite tells no process what another one wrote: who submits is told at once, other processes look
-// once a second.
+// On SQLite the queue is a separate file, `jobs.db`. River writes to it every few seconds, for leader election. In
+// the ledger's file these writes and the appends would wait for each other. The file is not synced like the ledger,
+// and backups leave it out. SQLite does not notify other processes: the submitting process knows a new job at once,
+// others look once a second.
 //
-// # Each event has a number, and a disconnected reader asks for the rest
+// # Each event has a number, and a reconnecting reader asks for the rest
 //
-// Both carry the same events in the same JSON. Each event has a number, and whoever was disconnected asks for what comes after the
-// last one that it has. So disconnecting somebody costs nobody anything, and it is what happens to readers who are too slow.
+// WebSocket and server-sent events carry the same JSON. Each event has a number, and a reader that reconnects asks
+// for the events after its last one. So disconnecting a reader loses nothing, and the server disconnects readers that
+// are too slow.
 //
-// A reader is sent no more than Delivery.Window bytes without having to answer a ping. That is less than the operating systems on the
-// way hold, so a WebSocket reader who has stopped reading is found out while there is still room to tell it so: it finds the close
-// code when it goes on. Only an event that is larger by itself can fill the way up, and then the connection is cut without a word.
+// # A reader that is too slow is told so while there is room
 //
-// # Watchers read a list, and the trial writes it
+// A WebSocket reader gets at most Delivery.Window bytes (32 KiB by default) before it must answer a ping. That is
+// less than the buffers between the systems hold. So the server detects a reader that has stopped reading while it
+// can still send a close code with a reason. Only an event that is larger by itself can fill the buffers; then the
+// connection is cut without a reason.
 //
-// An event is encoded once, and added to a list that only grows; whoever watches goes through it at a pace of its own, so no queue
-// can overflow and nobody can hold up the trial. Watchers are woken a moment later than they could be, all together: answers come in
-// bursts with the clerk's acts behind them, and a thousand wake-ups between two of these would compete with the trial for the
-// processor. That the log has grown, in whatever process, each process hears once (`Ledger.Grown`), and reads what is new once, for
-// all who watch here. `BenchmarkWatchers` holds a trial before a thousand WebSocket connections: woken at once they made it 1.2 to
-// 1.5 times as long on two busy cores, woken 20 ms later, all together, 1.00 to 1.03 times.
+// # Watchers read a list that the trial writes
 //
-// # A reader who is too slow is told so while there is room
-//
-// A WebSocket reader is sent no more than 32 KiB without having to answer a ping, which is less than systems on the way hold. So
-// whoever has stopped reading is found out before the way is full, and finds a close code with words in it; waiting until a write
-// blocks would leave nothing but a cut connection.
+// An event is encoded once and added to a list that only grows. Each watcher reads the list at its own pace, so no
+// queue can overflow and no watcher can delay the trial. Watchers are woken together, after a short delay. Answers
+// come in bursts and the clerk's acts follow, and waking a thousand watchers in between would compete with the trial
+// for the processor. Each process notices once that the log has grown (`Ledger.Grown`), and reads the new records
+// once, for all its watchers. `BenchmarkWatchers` holds a trial before a thousand WebSocket connections. On two busy
+// cores the trial took 1.2 to 1.5 times as long when they were woken at once, and 1.00 to 1.03 times when they were
+// woken together 20 ms later.
 package schedule
 
 import (
@@ -96,49 +98,51 @@ import (
 )
 
 var (
-	// ErrFull says that as many trials wait as may.
-	ErrFull = errors.New("as many trials wait for their turn as may wait")
-	// ErrClosing says that trials are being stopped, and none is begun.
-	ErrClosing = errors.New("trials are being stopped: the program is about to end")
-	// ErrNotBrokenOff says that a trial cannot be tried again, since it is over, waits or is under way.
-	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled is gone on with")
-	// ErrOver says that a trial cannot be cancelled, since it has its verdict, or was cancelled.
-	ErrOver = errors.New("only a trial that is to be held is cancelled")
-	// ErrAhead says that somebody wants to hear what comes after an event that has not come.
+	// ErrFull says that the maximum number of trials is waiting.
+	ErrFull = errors.New("the queue of trials is full")
+	// ErrClosing says that the scheduler is stopping and begins no trial.
+	ErrClosing = errors.New("trials are being stopped, because the program is about to end")
+	// ErrNotBrokenOff says that a trial cannot be retried, because it is over, waits or is under way.
+	ErrNotBrokenOff = errors.New("only a trial that was broken off or cancelled can be continued")
+	// ErrOver says that a trial cannot be cancelled, because it has its verdict or was cancelled.
+	ErrOver = errors.New("the trial is over or cancelled already, so it cannot be cancelled")
+	// ErrAhead says that a watcher asks for events after one that does not exist yet.
 	ErrAhead = errors.New("no such event yet")
 )
 
-// Config is what a scheduler needs.
+// Config holds what a scheduler needs.
 type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for a trial in which so much was spent before, in millionths of a US dollar.
+	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar.
 	Sit func(spent int64) (trial.Config, error)
-	// Claim keeps everybody else from acting in a trial, and Claimed says whether anybody does. nil: only this scheduler knows the log.
+	// Claim prevents other processes from acting in a trial, and Claimed reports whether one does. nil: only this
+	// scheduler uses the log.
 	Claim   func(ctx context.Context, id string) (held context.Context, release func(), err error)
 	Claimed func(ctx context.Context, id string) (bool, error)
-	// Vouch refuses records that this installation's keys have not signed. nil: all are believed.
+	// Vouch returns an error for records that this installation's keys have not signed. nil: all records are
+	// accepted.
 	Vouch func(context.Context, ...*evidence.Record) error
 
-	// Jobs is where it is kept which trials are to be held, for all processes that hold trials of this log. nil: in memory, as only this
-	// scheduler holds any.
+	// Jobs is the database of the queue, which all processes that hold trials of this log share. nil: in memory, for
+	// this scheduler alone.
 	Jobs *Database
 
-	Parallel int           // how many trials are under way here at a time; 0: 4
-	Memory   int64         // bytes that they may hold together, as far as that can be told before; 0: as many as they take
-	Waiting  int           // how many may wait for their turn, in all processes together; 0: 1000
-	Attempts int           // how often a trial is tried that breaks off; 0: see QueueConfig, as the next three
-	Backoff  time.Duration // how long after it broke off
-	Lease    time.Duration // how soon a trial is gone on with whose process has died
-	Rescue   time.Duration // after how long a trial is offered again whatever is known of it
-	Grace    time.Duration // how long those who were asked have for their answers when trials are being stopped; 0: 20 s
-	Poll     time.Duration // how soon a log that could not be read is read again; 0: half a second
-	Gather   time.Duration // how long frames are gathered before watchers are woken; 0: 20 ms
+	Parallel int           // how many trials this process holds at a time; 0: 4
+	Memory   int64         // bytes that they may use together, by an estimate; 0: no limit
+	Waiting  int           // how many may wait for their turn, over all processes; 0: 1000
+	Attempts int           // attempts for a trial that breaks off; 0: see QueueConfig, as for the next three
+	Backoff  time.Duration // delay after it broke off
+	Lease    time.Duration // time until a trial of a dead process is continued
+	Rescue   time.Duration // time until a trial is offered again in any case
+	Grace    time.Duration // time for answers that are under way when trials are being stopped; 0: 20 s
+	Poll     time.Duration // time until a log that could not be read is read again; 0: half a second
+	Gather   time.Duration // time for gathering frames before watchers are woken; 0: 20 ms
 
 	Now    func() time.Time         // nil: time.Now
-	Log    *slog.Logger             // nil: nobody reads it
-	Listen func() func(trial.Event) // makes somebody for each trial who hears its events, the recorded ones first; nil: only watchers do
+	Log    *slog.Logger             // nil: no log
+	Listen func() func(trial.Event) // makes a listener for each trial, which receives its events, the recorded ones first; nil: only watchers receive events
 }
 
 // A Scheduler conducts the trials of one log. It is safe for concurrent use.
@@ -146,19 +150,19 @@ type Scheduler struct {
 	cfg    Config
 	index  *trial.Index
 	jobs   *Queue
-	closed chan struct{}       // closed when no trial is under way any more and none will be
-	memory *semaphore.Weighted // of Config.Memory; nil: it is not counted
-	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or to find out how large it is
+	closed chan struct{}       // closed when no trial is under way and none will begin
+	memory *semaphore.Weighted // of Config.Memory; nil: no limit
+	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
 
-	mu      sync.Mutex          // held while what follows is read or written, and for nothing that takes long
+	mu      sync.Mutex          // held while the fields below are read or written, and only briefly
 	working context.Context     // of trials; nil: none is conducted here
-	here    map[string]*sitting // trials that are under way here
+	here    map[string]*sitting // trials that this process conducts
 	streams map[string]*stream
-	ignore  context.CancelFunc // ends following the log; nil: nobody does
+	ignore  context.CancelFunc // ends following the log; nil: the log is not followed
 	closing bool
 }
 
-// Open reads of the log what was said in trials, and makes sure that every trial that is to be held has a job. Run conducts them.
+// Open reads the trials of the log, and makes sure that every trial that is to be held has a job. Run conducts them.
 func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	d, err := open(ctx, cfg)
 	if err != nil {
@@ -169,7 +173,7 @@ func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 
 // unread logs that trials are missing. They come back when the archive is restored and the server restarted.
 func (d *Scheduler) unread(e *ledger.UnreadableError) error {
-	d.cfg.Log.Error("trials in an archive that cannot be read are not listed; put it back, and start again", "archive", e.In.File, "error", e.Err)
+	d.cfg.Log.Error("an archive cannot be read, so its trials are not listed; restore it and restart the server", "archive", e.In.File, "error", e.Err)
 	return nil
 }
 
@@ -198,7 +202,7 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	return d, d.jobs.Add(ctx, d.toHold()...)
 }
 
-// toHold lists the trials that are still to be held, in the order in which they were submitted.
+// toHold lists the trials that are to be held, in the order of submission.
 func (d *Scheduler) toHold() (ids []string) {
 	for _, s := range d.index.Unfinished() {
 		if s.Cancelled == nil {
@@ -242,16 +246,17 @@ func set[T comparable](value *T, byDefault T) {
 	}
 }
 
-// An Order is what somebody wants tried.
+// An Order is a request to hold a trial.
 type Order struct {
 	Case      *subject.Case
-	Submitter string // in whose name it is sealed; "": "submitter"
+	Submitter string // the name that the submission is sealed under; "": "submitter"
 	ID        string // see trial.Config; "": a new one
 }
 
-// Submit seals a case and has it wait for its turn. When it returns, the submission is in the log; whatever happens then, the trial is
-// held, here or after the next start. The id is that of the trial; it comes also with ledger.ErrDuplicate, which says that the order
-// has the id of an earlier one.
+// Submit seals a case and queues its trial. When it returns without an error, the submission is in the log and the
+// trial will be held, at the latest after the next start. Submit returns the trial's id, also with
+// ledger.ErrDuplicate, which says that an earlier order has the same ID. It returns ErrFull or ErrClosing if it takes
+// no orders now.
 func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) {
 	if err := d.queueable(ctx); err != nil {
 		return "", err
@@ -264,14 +269,14 @@ func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) 
 	if id, err = trial.Submit(ctx, d.furnish(config), o.Case); err != nil {
 		return id, err
 	}
-	// A crash here leaves a trial without a job, which any process makes that sees it twice in that state. So does an error.
+	// After a crash or an error here the trial has no job. A process that twice sees it in that state makes one.
 	if err := d.jobs.Add(context.WithoutCancel(ctx), id); err != nil {
-		d.cfg.Log.Error("a trial waits for nobody yet", "trial", id, "error", err)
+		d.cfg.Log.Error("a trial has no job yet", "trial", id, "error", err)
 	}
 	return id, nil
 }
 
-// queueable refuses what nothing has been sealed of yet. Those who pass at the same time can make the queue a little longer than it may be.
+// queueable refuses an order while nothing is sealed yet. Concurrent orders can exceed the limit a little.
 func (d *Scheduler) queueable(ctx context.Context) error {
 	if d.isClosing() {
 		return ErrClosing
@@ -289,14 +294,14 @@ func (d *Scheduler) isClosing() bool {
 	return d.closing
 }
 
-// furnish gives a trial what all trials of this scheduler have.
+// furnish adds the settings that all trials of this scheduler share.
 func (d *Scheduler) furnish(config trial.Config) trial.Config {
 	config.Ledger, config.Keys, config.Claim, config.Now = d.cfg.Ledger, d.cfg.Keys, d.cfg.Claim, d.cfg.Now
 	return config
 }
 
-// Retry has a trial that was broken off, or was cancelled, wait for its turn again, at the end. by and reason say of one that was cancelled
-// who wants that, and why: it is an act of the operator.
+// Retry queues a broken-off or cancelled trial again, at the end. For a cancelled one, by and reason go into an act
+// of the operator. Retry returns ErrUnknown, ErrNotBrokenOff or ErrClosing.
 func (d *Scheduler) Retry(ctx context.Context, id, by, reason string) error {
 	e, err := d.Entry(ctx, id)
 	if err != nil {
@@ -315,13 +320,14 @@ func (d *Scheduler) Retry(ctx context.Context, id, by, reason string) error {
 	}
 	err = d.jobs.Again(ctx, id)
 	if errors.Is(err, ErrRunning) {
-		return nil // somebody has it already, and looks once more whether it is cancelled before he lets go of it
+		return nil // another process has it already, and checks again whether it is cancelled before it releases it
 	}
 	return err
 }
 
-// Cancel stops a trial that waits, is under way in any process, or was broken off. It is an act of the operator; whoever conducts the trial
-// hears of it, asks nobody any more, and records the answers of those who were asked.
+// Cancel stops a trial that waits, is under way in any process, or was broken off. It seals an act of the operator.
+// The process that conducts the trial sees the act, asks no further juror, and records the answers that are under
+// way. Cancel returns ErrUnknown or ErrOver.
 func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 	e, err := d.Entry(ctx, id)
 	if err != nil {
@@ -333,14 +339,14 @@ func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 	if err := d.seal(ctx, operator.TrialEventBody{By: by, Event: operator.TrialCancelled, Reason: reason, Trial: id}); err != nil {
 		return err
 	}
-	// A crash here, or an error, leaves a job that comes to nothing when its turn comes.
+	// After a crash or an error here the job stays, and does nothing when its turn comes.
 	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, ErrRunning) {
 		d.cfg.Log.Error("the job of a cancelled trial stays in the queue", "trial", id, "error", err)
 	}
 	return nil
 }
 
-// seal has the log told what becomes of a trial.
+// seal appends an act about a trial to the log.
 func (d *Scheduler) seal(ctx context.Context, e operator.TrialEventBody) error {
 	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain,
 		Timestamp: evidence.FormatTime(d.cfg.Now())}, e)

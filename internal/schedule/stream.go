@@ -18,35 +18,35 @@ import (
 	"jurat/internal/trial"
 )
 
-// A Frame is an event of a trial, encoded. It is shared by everybody who watches: nobody changes it.
+// A Frame is an encoded event of a trial. All watchers share it, so it must not be changed.
 type Frame struct {
 	Seq  int64
 	Type string
 	JSON []byte // in one line
-	Last bool   // the trial is closed: after it come only people's decisions
+	Last bool   // the trial is closed: only people's decisions can follow
 }
 
-// A stream follows one trial in the log, for all who watch it. It reads each record once. Frames only ever become more, so watchers need
-// no lock once they have their part of the list.
+// A stream follows one trial in the log for all its watchers. It reads each record once. The list of frames only
+// grows, so a watcher needs no lock for the part that it has.
 type stream struct {
-	reading sync.Mutex // while it is held nobody else reads the log for the stream, or uses the next two
+	reading sync.Mutex // held while the log is read for the stream, and the next two fields are used
 	view    *trial.View
-	next    int64 // the index from which on the log was not read
+	next    int64 // the index of the next record to read
 
-	mu       sync.Mutex // held while what follows is read or written
-	frames   []Frame    // that with Seq n at n-1
+	mu       sync.Mutex // held while the fields below are read or written
+	frames   []Frame    // the frame with Seq n is at n-1
 	over     bool
-	err      error         // why nothing can be heard
-	more     chan struct{} // closed when there is more to hear
-	due      bool          // the log will be read soon
+	err      error         // why there are no more events
+	more     chan struct{} // closed when there are more events
+	due      bool          // a read of the log is planned
 	watchers int
-	ctx      context.Context // of reading the log for watchers; it ends when the last one leaves
+	ctx      context.Context // for reading the log; it ends when the last watcher leaves
 	end      context.CancelFunc
 }
 
 func newStream() *stream { return &stream{view: trial.NewView(nil), more: make(chan struct{})} }
 
-// tell wakes the watchers for new events, or for the reason why there are none.
+// tell wakes the watchers for new events, or for the error that ends the events.
 func (s *stream) tell(events []trial.Event, err error) {
 	var frames []Frame
 	for _, e := range events {
@@ -68,7 +68,7 @@ func (s *stream) tell(events []trial.Event, err error) {
 	s.more = make(chan struct{})
 }
 
-// state is what there is to hear after an event, and what to wait for if there is nothing.
+// state returns the frames after an event, and a channel to wait on if there are none.
 func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,18 +78,18 @@ func (s *stream) state(after int64) (frames []Frame, over bool, more <-chan stru
 	return frames, s.over, s.more, s.err
 }
 
-// last is the number of the last event so far, and whether the trial is over.
+// last returns the number of the last event so far, and whether the trial is over.
 func (s *stream) last() (seq int64, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(len(s.frames)), s.over
 }
 
-// readsAtOnce is how many trials are read at a time for those who watch, and to find out how large they are: a trial that is read from its
-// beginning is in memory with all its evidence.
+// readsAtOnce limits how many trials are read at a time, for watchers or for their size. A trial that is read from
+// its beginning is in memory with all its evidence.
 const readsAtOnce = 2
 
-// catchUp reads what the log has more of the trial.
+// catchUp reads the new records of the trial.
 func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -117,8 +117,9 @@ func (d *Scheduler) catchUp(ctx context.Context, s *stream, id string) error {
 	}
 }
 
-// Look calls show with the read model of a trial, which follows the log as long as anybody watches the trial, and is shared by all who do.
-// show may keep what the model's pointers lead to, and not the model.
+// Look calls show with the read model of a trial. The model follows the log while the trial has watchers, who share
+// it. show may keep what the model's pointers lead to, but not the model. Look returns trial.ErrUnknown for an
+// unknown trial.
 func (d *Scheduler) Look(ctx context.Context, id string, show func(*trial.View)) error {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
 		return fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
@@ -144,7 +145,7 @@ func (d *Scheduler) Look(ctx context.Context, id string, show func(*trial.View))
 	return nil
 }
 
-// evidence reads what a trial is about; nil: it cannot be read. It is not kept: it can be large.
+// evidence reads the evidence of a trial; nil if it cannot be read. It is not kept, because it can be large.
 func (d *Scheduler) evidence(ctx context.Context, id string) (*subject.Case, error) {
 	first, err := d.cfg.Ledger.Briefs().FirstOfChain(ctx, id)
 	if err != nil {
@@ -156,22 +157,23 @@ func (d *Scheduler) evidence(ctx context.Context, id string) (*subject.Case, err
 	}
 	on, err := subject.Parse(r.Payload.Response)
 	if err != nil {
-		return nil, nil // the page of the trial says why
+		return nil, nil // the trial's page shows the reason
 	}
 	return on, nil
 }
 
-// Watching is what somebody is going to hear of a trial.
+// Watching is a subscription to a trial's events.
 type Watching struct {
-	// Frames are the events in their order, to the closing and to what people had decided by then. They end early, with an error, when the
-	// context of Watch ends or the scheduler is closed (ErrClosing): then whoever watches asks again, from the last event on that it has.
+	// Frames yields the events in order, up to the closing and the decisions that people had made by then. It ends
+	// early, with an error, when the context of Watch ends or the scheduler is closed (ErrClosing). The watcher can
+	// then watch again from its last event on.
 	Frames iter.Seq2[Frame, error]
-	Over   bool // the trial is closed, and the last event so far was heard before: there are no frames
+	Over   bool // the trial is closed, and the watcher already has the last event: there are no frames
 }
 
-// Watch is for whoever wants to hear what comes after an event of a trial (0: everything).
+// Watch subscribes to the events after a given one (0: all).
 //
-// trial.ErrUnknown says that there is no such trial, ErrAhead that there is no event with this number yet.
+// It returns trial.ErrUnknown for an unknown trial, and ErrAhead if no event has this number yet.
 func (d *Scheduler) Watch(ctx context.Context, id string, after int64) (*Watching, error) {
 	if !strings.HasPrefix(id, evidence.TrialPrefix) {
 		return nil, fmt.Errorf("trial %q: %w", id, trial.ErrUnknown)
@@ -185,14 +187,14 @@ func (d *Scheduler) Watch(ctx context.Context, id string, after int64) (*Watchin
 	case err == nil && (after < 0 || after > last):
 		err = fmt.Errorf("event %d of trial %s, which has %d: %w", after, id, last, ErrAhead)
 	}
-	d.leave(id, s) // a caller who then never reads is no watcher
+	d.leave(id, s) // a caller that never reads is not a watcher
 	if err != nil {
 		return nil, err
 	}
 	frames := func(yield func(Frame, error) bool) {
 		s := d.join(id, s)
 		defer d.leave(id, s)
-		d.soon(id, s) // the log may have grown while nobody watched
+		d.soon(id, s) // the log may have grown while there was no watcher
 		if err := d.watch(ctx, s, id, after, yield); err != nil {
 			yield(Frame{}, err)
 		}
@@ -200,7 +202,7 @@ func (d *Scheduler) Watch(ctx context.Context, id string, after int64) (*Watchin
 	return &Watching{Frames: frames, Over: over && after == last}, nil
 }
 
-// watch yields frames until the last one was yielded, or nobody wants more.
+// watch yields frames until the last one, or until the consumer stops.
 func (d *Scheduler) watch(ctx context.Context, s *stream, id string, after int64, yield func(Frame, error) bool) error {
 	for closing := false; ; {
 		frames, over, more, err := s.state(after)
@@ -223,7 +225,7 @@ func (d *Scheduler) watch(ctx context.Context, s *stream, id string, after int64
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-d.closed: // what happened before the end is heard
+		case <-d.closed: // events from before the end are still sent
 			closing = true
 			if err := d.catchUp(ctx, s, id); err != nil {
 				return ErrClosing
@@ -233,7 +235,7 @@ func (d *Scheduler) watch(ctx context.Context, s *stream, id string, after int64
 	}
 }
 
-// heard has a trial that is watched read in the log, which has something new of it.
+// heard plans a read of a watched trial that has new records.
 func (d *Scheduler) heard(id string) {
 	d.mu.Lock()
 	s := d.streams[id]
@@ -243,8 +245,8 @@ func (d *Scheduler) heard(id string) {
 	}
 }
 
-// soon reads the log for watchers after a moment in which more may come. A jury's answers come together, and each has acts behind it that
-// follow at once: a thousand watchers are woken when those are done, and not in between.
+// soon reads the log for watchers after a short delay. A jury's answers come together, and further acts follow each
+// at once. So a thousand watchers are woken after these, and not in between.
 func (d *Scheduler) soon(id string, s *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +257,7 @@ func (d *Scheduler) soon(id string, s *stream) {
 	time.AfterFunc(d.cfg.Gather, func() {
 		s.mu.Lock()
 		s.due = false
-		ctx := s.ctx // of those who watch now
+		ctx := s.ctx // for the current watchers
 		s.mu.Unlock()
 		if err := d.catchUp(ctx, s, id); err != nil && ctx.Err() == nil {
 			s.tell(nil, err)
@@ -263,17 +265,17 @@ func (d *Scheduler) soon(id string, s *stream) {
 	})
 }
 
-// attend has the log followed as long as anybody watches, or trials are conducted here. d.mu is held.
+// attend follows the log while there are watchers, or trials are conducted here. d.mu is held.
 func (d *Scheduler) attend() {
 	if d.ignore != nil {
 		return
 	}
-	ctx, ignore := context.WithCancel(context.Background()) // it serves all who watch: dismiss ends it
+	ctx, ignore := context.WithCancel(context.Background()) // shared by all watchers: dismiss ends it
 	d.ignore = ignore
 	go d.follow(ctx)
 }
 
-// dismiss has the log followed no longer than it must be. d.mu is held.
+// dismiss stops following the log if neither watchers nor trials need it. d.mu is held.
 func (d *Scheduler) dismiss() {
 	if d.ignore != nil && d.working == nil && len(d.streams) == 0 {
 		d.ignore()
@@ -281,8 +283,8 @@ func (d *Scheduler) dismiss() {
 	}
 }
 
-// follow reads what the log has more, whichever process has appended it: for those who watch, and because a trial that is conducted here
-// may be cancelled anywhere.
+// follow reads what any process appends to the log: for watchers, and because another process may cancel a trial that
+// is conducted here.
 func (d *Scheduler) follow(ctx context.Context) {
 	grown := d.cfg.Ledger.Grown(ctx)
 	for ctx.Err() == nil {
@@ -301,10 +303,10 @@ func (d *Scheduler) follow(ctx context.Context) {
 	}
 }
 
-// stopCancelled stops what is conducted here and was cancelled somewhere.
+// stopCancelled stops the trials that this process conducts and any process has cancelled.
 func (d *Scheduler) stopCancelled() {
 	d.mu.Lock()
-	here := maps.Clone(d.here) // the Index tells heard of news, which takes the mutex
+	here := maps.Clone(d.here) // a copy, because the Index calls heard, which takes the mutex
 	d.mu.Unlock()
 	for id, s := range here {
 		if t, known := d.index.Get(id); known && t.Cancelled != nil {
@@ -315,8 +317,8 @@ func (d *Scheduler) stopCancelled() {
 	}
 }
 
-// join is the stream of a trial, which is there as long as anybody needs it. If nobody did, it is the one that was there before, or a new
-// one.
+// join returns the stream of a trial, which exists while it has users. Without users it reuses the stream given as
+// before, or makes a new one.
 func (d *Scheduler) join(id string, before *stream) *stream {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -331,7 +333,7 @@ func (d *Scheduler) join(id string, before *stream) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.watchers == 0 {
-		s.ctx, s.end = context.WithCancel(context.Background()) // it serves all who watch: leave ends it
+		s.ctx, s.end = context.WithCancel(context.Background()) // shared by all watchers: leave ends it
 	}
 	s.watchers++
 	return s

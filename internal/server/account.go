@@ -8,7 +8,7 @@ import (
 	"jurat/internal/limits"
 )
 
-// account opens the account of a request that was let in.
+// account opens the memory account of an admitted request.
 func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Request, *limits.Account, error) {
 	ctx, a := s.budget.Open(r.Context(), limitedAs(c, r))
 	r = r.WithContext(ctx)
@@ -17,7 +17,7 @@ func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Reques
 		most = route.MaxBody
 	}
 	var need int64
-	if route.Kind != API || c.cookie { // elsewhere no body is read as a form, whatever it is said to be: curl calls all of them forms
+	if route.Kind != API || c.cookie { // no other body is parsed as a form, whatever its Content-Type: curl labels all bodies as forms
 		need = 4 * formSize(r, most)
 	}
 	if route.Heavy {
@@ -26,7 +26,7 @@ func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Reques
 	return r, a, a.Take(r.Context(), need)
 }
 
-// formSize is how large a form is at most. Forms are read before a handler is asked, and held whole.
+// formSize is the size limit of a form. The server reads forms completely before it calls a handler.
 func formSize(r *http.Request, most int64) int64 {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if !changes(r) || media != "application/x-www-form-urlencoded" && media != "multipart/form-data" {
@@ -38,8 +38,8 @@ func formSize(r *http.Request, most int64) int64 {
 	return most
 }
 
-// limitedAs says as whom a caller is limited: by token, wherever it comes from, and without one by where it comes from. Sessions
-// count as the token by which they were opened: whoever opens many may not ask more often.
+// limitedAs returns the key under which a caller's rate is limited: the token, or the address for a caller without
+// one. A session counts as the token that opened it, so many sessions do not raise the limit.
 func limitedAs(c *Caller, r *http.Request) string {
 	switch {
 	case c.Stranger():
@@ -50,7 +50,7 @@ func limitedAs(c *Caller, r *http.Request) string {
 	return c.grant.Token.String()
 }
 
-// address is where a request comes from. Of IPv6 it is the network that one subscriber has.
+// address returns the caller's address. For IPv6 it is the network that one subscriber has.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"jurat/internal/limits"
 )
 
-// marshaler is what travels as the file that it is: a record, a bundle, a trust file.
+// marshaler is a file of the format: a record, a bundle, a trust file.
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// writeFile answers with a file, and tells browsers and proxies by which tag to ask whether it is still the same.
+// writeFile answers with a file and its ETag.
 func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
 	doc, err := file.Marshal()
 	if err != nil {
@@ -24,7 +24,7 @@ func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshale
 	return writeTagged(w, r, status, "application/json", doc)
 }
 
-// writeTagged answers with bytes that have an ETag, or with 304 who has them already.
+// writeTagged answers with bytes and their ETag, or with 304 if the caller has them already.
 func writeTagged(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
 	if tagged(w, r, strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:")) {
 		return nil
@@ -32,13 +32,13 @@ func writeTagged(w http.ResponseWriter, r *http.Request, status int, media strin
 	return write(w, r, status, media, doc)
 }
 
-// tagged sets the ETag of what is about to be answered, and answers with 304 who has it already.
+// tagged sets the ETag of an answer. If the caller has the content already, it answers 304 and reports true.
 func tagged(w http.ResponseWriter, r *http.Request, digest string) bool {
 	tag := `"` + digest + `"`
 	h := w.Header()
 	h.Set("ETag", tag)
 	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "private, no-cache") // kept, and asked for again each time
+		h.Set("Cache-Control", "private, no-cache") // may be stored, but must be revalidated each time
 	}
 	if changes(r) || !matches(r.Header.Get("If-None-Match"), tag) {
 		return false
@@ -47,7 +47,7 @@ func tagged(w http.ResponseWriter, r *http.Request, digest string) bool {
 	return true
 }
 
-// matches compares as RFC 9110, section 13.1.2, has it.
+// matches compares tags as RFC 9110, section 13.1.2, defines.
 func matches(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
@@ -76,12 +76,12 @@ func write(w http.ResponseWriter, r *http.Request, status int, media string, doc
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	limits.AccountOf(r.Context()).Keep(2 * int64(len(doc))) // however long its reader takes
-	_, _ = w.Write(doc)                                     // who has gone does not hear it
+	limits.AccountOf(r.Context()).Keep(2 * int64(len(doc))) // until the reader has it, however long that takes
+	_, _ = w.Write(doc)                                     // an error means that the caller has disconnected
 	return nil
 }
 
-// readJSON reads a body into a value of package api, strictly.
+// readJSON decodes a body strictly into a value of package api.
 func readJSON[T any](r *http.Request) (*T, error) {
 	doc, err := Body(r, "application/json")
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// lastWords is how long the rest of a body may take to come when the server is to end.
+// lastWords is how long the rest of a body may take after the server has begun to stop.
 const lastWords = 5 * time.Second
 
-// arriving is a body that knows whether all of it has come.
+// arriving is a request body that knows whether it has arrived completely.
 type arriving struct {
 	io.ReadCloser
-	length int64 // as the request says it; -1: unknown
+	length int64 // as the request states it; -1: unknown
 	whole  atomic.Bool
 }
 
@@ -26,10 +26,10 @@ func (a *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hurry sets an end to waiting for the body, so that a caller who sends nothing does not hold up the server's end. Where all has come
-// no deadline is set: net/http would take it for the end of the request.
+// hurry sets a deadline for the rest of the body, so that a silent caller does not delay the server's stop. It sets
+// none if the body is complete, because net/http would take it for the end of the request.
 func (a *arriving) hurry(connection *http.ResponseController) {
 	if a.length != 0 && !a.whole.Load() {
-		_ = connection.SetReadDeadline(time.Now().Add(lastWords)) // what is no connection has none, such as a test's recorder
+		_ = connection.SetReadDeadline(time.Now().Add(lastWords)) // fails only without a connection, as with a test's recorder
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"jurat/internal/limits"
 )
 
-// Body reads the body of a request, which is JSON. One that nests too deep is refused while it is read, and one that is longer
-// than it may be when it says so or where it becomes so.
+// Body reads a request's body, which must be JSON. It refuses a body of another media type, an empty one, one that
+// nests too deep as soon as it does, and one that is too long as soon as its length shows that.
 func Body(r *http.Request, media string) ([]byte, error) {
-	// Tools such as curl say by themselves that they send a form. What is no JSON does not pass for it anyway.
+	// Tools such as curl send the media type of a form by default. A body that is not JSON is refused later anyway.
 	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Header.Get("Content-Type") != "" &&
 		(err != nil || got != media && got != "application/x-www-form-urlencoded") {
 		return nil, fmt.Errorf("%w: Content-Type: want %s", api.ErrMediaType, media)
@@ -26,7 +26,7 @@ func Body(r *http.Request, media string) ([]byte, error) {
 	if _, err := io.Copy(&doc, &shallow{r: paid}); err != nil {
 		return nil, malformed(err)
 	}
-	// What is made of it takes much more.
+	// Decoding needs much more memory than the body.
 	if err := held.Take(r.Context(), (limits.BodyFactor-2)*int64(doc.Len())); err != nil {
 		return nil, err
 	}
@@ -36,13 +36,13 @@ func Body(r *http.Request, media string) ([]byte, error) {
 	return doc.Bytes(), nil
 }
 
-// shallow passes on JSON that nests no deeper than payloads may, and fails where it goes deeper.
+// shallow passes on JSON that nests no deeper than payloads may, and fails where it nests deeper.
 type shallow struct {
 	r       io.Reader
 	depth   int
 	offset  int64
 	text    bool // inside a string
-	escaped bool // after a backslash in it
+	escaped bool // after a backslash in a string
 }
 
 func (s *shallow) Read(p []byte) (int, error) {
@@ -68,6 +68,6 @@ func (s *shallow) step(b byte) {
 	case b == '[' || b == '{':
 		s.depth++
 	case b == ']' || b == '}':
-		s.depth = max(s.depth-1, 0) // what closes nothing is no JSON, and gives no room either
+		s.depth = max(s.depth-1, 0) // a surplus closing bracket is invalid JSON, and must not raise the limit
 	}
 }

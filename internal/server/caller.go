@@ -14,7 +14,7 @@ import (
 	"jurat/internal/access"
 )
 
-// A Caller is who makes a request.
+// A Caller is the sender of a request.
 type Caller struct {
 	grant  *access.Grant // nil: a stranger
 	token  string
@@ -24,7 +24,7 @@ type Caller struct {
 // Stranger reports whether the caller is not signed in.
 func (c *Caller) Stranger() bool { return c.grant == nil }
 
-// Name is who it is: an agent_id, or a person's name; "" of a stranger.
+// Name returns the agent_id or the person's name; "" for a stranger.
 func (c *Caller) Name() string {
 	if c.grant == nil {
 		return ""
@@ -35,7 +35,8 @@ func (c *Caller) Name() string {
 // Has reports whether the caller has a role.
 func (c *Caller) Has(role access.Role) bool { return c.grant != nil && c.grant.Has(role) }
 
-// FormKey is what forms made for this caller carry in the field "form"; "" if the caller did not sign in by a browser.
+// FormKey returns the session's form key, which every form for this caller must carry. It returns "" if the caller
+// has no session.
 func (c *Caller) FormKey() string {
 	if !c.cookie {
 		return ""
@@ -43,7 +44,7 @@ func (c *Caller) FormKey() string {
 	return access.FormKey(c.token)
 }
 
-// Until is when the caller's session or token ends.
+// Until returns when the caller's session or token ends.
 func (c *Caller) Until() time.Time {
 	if c.grant == nil {
 		return time.Time{}
@@ -58,7 +59,7 @@ func (c *Caller) tokenID() evidence.Digest {
 	return c.grant.Token
 }
 
-// Names of the session's cookie: browsers keep the first from being set by anything but this very host over TLS.
+// Names of the session's cookie. Browsers accept the first only from this very host over TLS.
 const (
 	cookieName         = "__Host-jurat"
 	loopbackCookieName = "jurat"
@@ -70,8 +71,8 @@ const (
 	FormHeader = "Jurat-Form"
 )
 
-// caller finds out who makes a request. A token that opens nothing is an error, and not a stranger: whoever sends one means to
-// be somebody. The caller is returned with the error where it is known whose token it was.
+// caller determines who sends a request. An invalid token gives an error rather than a stranger, because the caller
+// meant to be identified. If the token's owner is known, the Caller comes with the error.
 func (s *Server) caller(r *http.Request) (*Caller, error) {
 	token, cookie, err := s.tokenOf(r)
 	if err != nil || token == "" {
@@ -92,7 +93,7 @@ func (s *Server) caller(r *http.Request) (*Caller, error) {
 	return c, nil
 }
 
-// tokenOf reads the token of a request. A header says more than a cookie, which browsers send by themselves.
+// tokenOf reads the token of a request. The header overrides the cookie, which browsers send automatically.
 func (s *Server) tokenOf(r *http.Request) (token string, cookie bool, err error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
@@ -114,7 +115,7 @@ func (s *Server) cookieName() string {
 	return loopbackCookieName
 }
 
-// setSession has the browser keep a session; an empty token has it forget the one that it has.
+// setSession sets the session's cookie; an empty token deletes it.
 func (s *Server) setSession(w http.ResponseWriter, token string, until time.Time) {
 	c := &http.Cookie{Name: s.cookieName(), Value: token, Path: "/", HttpOnly: true, Secure: s.config.Secure,
 		SameSite: http.SameSiteStrictMode, Expires: until}
@@ -127,22 +128,22 @@ func (s *Server) setSession(w http.ResponseWriter, token string, until time.Time
 // changes reports whether a request may change something.
 func changes(r *http.Request) bool { return changing(r.Method) }
 
-// changing reports whether requests with a method may change something.
+// changing reports whether requests with this method may change something.
 func changing(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
 
-// formMemory is how much of a form with files is held in memory; the rest is on disk until the request is over.
+// formMemory is how much of a form with files is held in memory. The rest is on disk until the request ends.
 const formMemory = 8 << 20
 
-// checkForm refuses a request that a browser would also send for another page than ours: it is signed in by cookie, and does
-// not carry what only our pages know.
+// checkForm refuses a request that another site could make the browser send: it is signed in by cookie and lacks the
+// form key, which only our pages know.
 func checkForm(r *http.Request, c *Caller) error {
 	if !c.cookie || c.Stranger() || !changes(r) {
 		return nil
 	}
 	key := r.Header.Get(FormHeader)
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // of one that cannot be read no form is read
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a body of an unreadable media type is not parsed as a form
 	if key == "" && (media == "application/x-www-form-urlencoded" || media == "multipart/form-data") {
 		if err := r.ParseMultipartForm(formMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 			return malformed(err)
@@ -150,7 +151,7 @@ func checkForm(r *http.Request, c *Caller) error {
 		key = r.PostForm.Get(FormField)
 	}
 	if subtle.ConstantTimeCompare([]byte(key), []byte(c.FormKey())) != 1 {
-		return fmt.Errorf("%w: it has not, or not rightly, the field %q or the header %s; load the page again", api.ErrForm, FormField, FormHeader)
+		return fmt.Errorf("%w: the field %q or the header %s is missing or wrong; load the page again", api.ErrForm, FormField, FormHeader)
 	}
 	return nil
 }

@@ -24,12 +24,12 @@ import (
 func (s *Server) chainRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getChain, Doc: Doc{
-			Summary: "What belongs to a chain, a trial, or a record that is named by its id, as one bundle that can be verified offline.", Out: Bundle}},
+			Summary: "All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.", Out: Bundle}},
 		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: s.listRecords, Doc: Doc{
-			Summary: "What is in the log, in its order, as far as the caller may read it. Pages can be short or empty; while there is a next cursor, there may be more.",
+			Summary: "The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",
 			Out:     api.Listing{}, Query: []Parameter{
-				{"after", "the cursor that the page before gave"},
-				{"limit", "how many records at most: 1 to 500, by default 100"},
+				{"after", "the cursor of the previous page"},
+				{"limit", "the largest number of records: 1 to 500, by default 100"},
 				{"chain", "only records of this chain"}}}},
 	}
 }
@@ -42,7 +42,7 @@ func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return unnamed(err)
 }
 
-// gather gathers what belongs to a chain or a record, as far as the caller may read it.
+// gather collects the records that belong to a chain or a record and that the caller may read.
 func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, brief.May) (*brief.Gathered, error)) (*brief.Gathered, error) {
 	g, err := from(ctx, name, func(ctx context.Context, b *brief.Brief) (bool, error) {
 		err := s.acts.MayRead(ctx, c, b)
@@ -57,12 +57,12 @@ func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(c
 	case errors.Is(err, brief.ErrHidden) && c.Stranger():
 		return nil, acts.NotPublic()
 	case errors.Is(err, brief.ErrHidden):
-		return nil, fmt.Errorf("%w: the chain is not one that %q may read as a whole", api.ErrForbidden, c.Name())
+		return nil, fmt.Errorf("%w: %q may not read the whole chain", api.ErrForbidden, c.Name())
 	}
 	return g, err
 }
 
-// readableCase returns gathered records, with the texts that are sealed apart. They are counted as they are read.
+// readableCase returns gathered records with their disclosures. The request's account counts them as they are read.
 func (s *Server) readableCase(ctx context.Context, c *Caller, g *brief.Gathered) (records []*evidence.Record, err error) {
 	for placed, err := range s.config.Installation.Ledger.At(ctx, g.Indexes) {
 		if err == nil {
@@ -87,7 +87,8 @@ func noChain() error {
 	return fmt.Errorf("%w: the log has no chain of this name that is the caller's to read", api.ErrNotFound)
 }
 
-// unnamed answers alike of a chain that is not there and of one that is not the caller's: names can be guessed.
+// unnamed returns the same error for a missing chain and for one that the caller may not read, because names can be
+// guessed.
 func unnamed(err error) error {
 	if errors.Is(err, api.ErrForbidden) {
 		return noChain()
@@ -95,8 +96,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// readableChain returns a chain, with the texts that are sealed apart, if the caller may read all of it: with parts left out it would
-// not be verified as it is.
+// readableChain returns a chain with its disclosures if the caller may read all of it. An incomplete chain would not
+// verify.
 func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]*evidence.Record, error) {
 	records, err := s.chainAsSealed(ctx, c, chain)
 	if err != nil {
@@ -110,7 +111,8 @@ func (s *Server) readableChain(ctx context.Context, c *Caller, chain string) ([]
 	return records, nil
 }
 
-// chainAsSealed returns a chain without the texts that are sealed apart, if the caller may read all of it. It is counted as it is read.
+// chainAsSealed returns a chain without its disclosures if the caller may read all of it. The request's account
+// counts it as it is read.
 func (s *Server) chainAsSealed(ctx context.Context, c *Caller, chain string) (records []*evidence.Record, err error) {
 	for record, err := range s.config.Installation.Ledger.ChainRecords(ctx, chain) {
 		if err == nil {
@@ -137,11 +139,11 @@ func (s *Server) noSuchChain(c *Caller) error {
 	return noChain()
 }
 
-// cutHeader says of a bundle that more is linked to what was asked for than is in it, and why.
+// cutHeader says that more records are linked to the requested ones than the bundle holds, and why.
 const cutHeader = "Jurat-Cut"
 
-// sendCase answers with gathered records as one bundle, to be kept under a name if there is one. They are read twice, first to see that they may be
-// sent and for their tag, and a few are held at a time, however many they are and however slow their reader.
+// sendCase answers with gathered records as one bundle, under a file name if one is given. It reads them twice: first
+// to check the caller's rights and to compute the tag, then to send them. It holds only a few at a time.
 func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *brief.Gathered, name string) error {
 	file, err := s.config.Installation.Ledger.CaseFile(r.Context(), g.Indexes)
 	if err != nil {
@@ -155,7 +157,7 @@ func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *
 	if err != nil {
 		return err
 	}
-	limits.AccountOf(r.Context()).Keep(32*largest + 1<<20) // however long its reader takes
+	limits.AccountOf(r.Context()).Keep(32*largest + 1<<20) // until the reader has it, however long that takes
 	if name != "" {
 		attach(w, name)
 	}
@@ -171,17 +173,17 @@ func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *
 	if _, err := s.writeCase(r.Context(), io.MultiWriter(out, second), c, file, false); err != nil {
 		return abort(err)
 	}
-	if !bytes.Equal(first.Sum(nil), second.Sum(nil)) { // a time stamp has come to one of its records
+	if !bytes.Equal(first.Sum(nil), second.Sum(nil)) { // one of its records got a time stamp meanwhile
 		return abort(errors.New("the records changed while they were sent"))
 	}
-	_ = out.Flush() // who has gone does not hear it
+	_ = out.Flush() // an error means that the caller has disconnected
 	return nil
 }
 
-// abort ends an answer that has begun, so that its reader does not take what it has for whole.
+// abort ends an answer that has begun, so that its reader cannot take the part for the whole.
 func abort(err error) error { return fmt.Errorf("%w: %w", http.ErrAbortHandler, err) }
 
-// writeCase writes the bundle, and says how many bytes the largest payload in it has.
+// writeCase writes the bundle, and returns the size of its largest payload in bytes.
 func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *ledger.CaseFile, may bool) (largest int64, err error) {
 	bundle, err := evidence.NewBundleWriter(to, file.Checkpoint, file.Stamps)
 	if err != nil {
@@ -205,7 +207,7 @@ func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *l
 	return largest, bundle.Close()
 }
 
-// disclosedTo is a record with the texts that are sealed apart, for whoever has a role; what is public is so without them.
+// disclosedTo adds a record's disclosures for callers with a role. A public record stays without them.
 func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Record) (*evidence.Record, error) {
 	if c.Stranger() || len(record.Payload.SealedApart) == 0 {
 		return record, nil
@@ -216,10 +218,10 @@ func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Re
 const (
 	pageLimit    = 100
 	maxPageLimit = 500
-	scanLimit    = 2000 // records that are looked at for one page
+	scanLimit    = 2000 // records to examine for one page
 )
 
-// listRecords lists a part of the log. A cursor is a place in it.
+// listRecords lists a part of the log. A cursor is an index in it.
 func (s *Server) listRecords(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	from, err := cursorOf(r)
 	if err != nil {
@@ -243,7 +245,7 @@ func cursorOf(r *http.Request) (int64, error) {
 	}
 	from, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil || from < 0 {
-		return 0, fmt.Errorf("%w: after: %q is no cursor of this server", api.ErrMalformed, cursor)
+		return 0, fmt.Errorf("%w: after: %q is not a cursor of this server", api.ErrMalformed, cursor)
 	}
 	return from, nil
 }
@@ -260,7 +262,7 @@ func limitOf(r *http.Request) (int, error) {
 	return limit, nil
 }
 
-// list reads on from a place in the log until the page is full or enough was looked at. No payload is read.
+// list reads from an index of the log until the page is full or the scan limit is reached. It reads no payload.
 func (s *Server) list(ctx context.Context, c *Caller, chain string, from int64, limit int) (api.Listing, error) {
 	listing, looked := api.Listing{Records: []api.Entry{}}, 0
 	for b, err := range s.config.Installation.Ledger.Briefs().List(ctx, brief.Listing{From: from, Chain: chain}) {

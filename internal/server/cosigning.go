@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	cosignEvery = 2 * time.Second  // how often it is looked whether the log has grown
-	cosignAgain = 30 * time.Second // after what time witnesses are asked again that did not answer
+	cosignEvery = 2 * time.Second  // interval of checks whether the log has grown
+	cosignAgain = 30 * time.Second // after this time, witnesses that did not answer are asked again
 )
 
-// cosigning has witnesses cosign what the log has signed, beside everything else: nobody who seals waits for it.
+// cosigning sends the log's checkpoints to the witnesses, in the background: sealing does not wait for it.
 type cosigning struct {
 	server *Server
-	last   atomic.Pointer[witness.Cosigning] // what came of it the last time; nil: nobody was asked yet
+	last   atomic.Pointer[witness.Cosigning] // the last result; nil: no witness was asked yet
 }
 
-// run asks witnesses until ctx is done: when the log has grown, and again where one did not answer.
+// run asks the witnesses until ctx ends: when the log has grown, and again if a witness did not answer.
 func (c *cosigning) run(ctx context.Context) {
 	var asked time.Time
 	for {
@@ -68,7 +68,7 @@ func (c *cosigning) once(ctx context.Context) {
 	}
 }
 
-// measure adds to the metrics what shows whether witnesses keep up.
+// measure adds metrics that show whether the witnesses keep up.
 func (c *cosigning) measure(m *meters) {
 	kept := func(value func(*witness.Cosigning) float64) func() float64 {
 		return func() float64 {
@@ -80,7 +80,7 @@ func (c *cosigning) measure(m *meters) {
 		}
 	}
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records that the last checkpoint covers which witnesses have cosigned; 0 without witnesses."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses."},
 			kept(func(k *witness.Cosigning) float64 { return float64(k.Size) })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosignatures", Help: "Witnesses that have cosigned that checkpoint."},
 			kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) })),

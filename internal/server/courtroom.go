@@ -35,7 +35,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	if !c.Stranger() {
 		entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("before"), trialsPerPage, s.visible(c))
 		if errors.Is(err, trial.ErrUnknown) {
-			return fmt.Errorf("%w: before: it is none of the trials that were listed", api.ErrMalformed)
+			return fmt.Errorf("%w: before: not one of the listed trials", api.ErrMalformed)
 		}
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	return s.page(w, r, c, status, h)
 }
 
-// whoSits names the models in the seats, and says whether rules sit in all of them.
+// whoSits returns the models in the seats, and whether rules fill all seats.
 func whoSits(seats []jury.Seat) (models []string, rules bool) {
 	for _, seat := range seats {
 		if seat.Provider != jury.Offline {
@@ -76,18 +76,19 @@ func exampleCase(name string) (*subject.Case, error) {
 	return subject.New(card, conversation)
 }
 
-// inBrief is an entry of the scheduler as pages list it.
+// inBrief is a scheduler's entry in the form for lists on pages.
 func inBrief(e *schedule.Entry) pages.Summary {
 	return pages.Summary{Summary: e.Summary, State: e.State}
 }
 
-// courtPage shows a trial as far as it has got.
+// courtPage shows a trial, as far as it has got.
 func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("id")
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	// Where it is first, and then what was said: the other way round a trial could be over of which the end is not shown.
+	// The state is read before the records. In the other order, a page could call a trial over without showing its
+	// end.
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
 		return ofScheduler(err)
@@ -109,8 +110,8 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	return s.page(w, r, c, http.StatusOK, court)
 }
 
-// courtOf is what a page that is at a record (?after=) has not yet, or the whole courtroom. What is new is read from the model of the trial
-// that all who watch share, and takes no longer in a long trial.
+// courtOf returns the courtroom, or with ?after= only what is new since that record. New parts come from the read
+// model that all watchers share, in a time that does not grow with the trial.
 func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Court, err error) {
 	if after, err := strconv.Atoi(r.URL.Query().Get("after")); err == nil {
 		err := s.scheduler.Look(r.Context(), id, func(v *trial.View) { court = pages.NewNews(v, after) })
@@ -125,7 +126,7 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 	return pages.NewCourt(records)
 }
 
-// submitForm takes a submission from the first page, and shows that page again with what is wrong with it.
+// submitForm takes a submission from the first page. If it is refused, the page is shown again with the reason.
 func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	on, err := s.caseOfForm(r, c)
 	if err == nil {
@@ -142,7 +143,8 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	return s.home(w, r, c, p.Status, problemText(p))
 }
 
-// formID is the id of what a form makes: sent twice, as by a double click, it makes one thing. Another file chosen in the same form is another.
+// formID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
+// trial. Other evidence in the same form creates another.
 func formID(r *http.Request, c *Caller, on *subject.Case) string {
 	key := r.PostFormValue("key")
 	if key == "" || len(key) > acts.MaxKey {
@@ -151,7 +153,7 @@ func formID(r *http.Request, c *Caller, on *subject.Case) string {
 	return evidence.RecordIDFor(key, "jurat form", c.Name(), key, on.Digest().String())
 }
 
-// caseOfForm reads the case that a form submits: an example, the two documents, or records.
+// caseOfForm reads the case in a form: an example, the two documents, or records.
 func (s *Server) caseOfForm(r *http.Request, c *Caller) (*subject.Case, error) {
 	if name := r.PostFormValue("example"); name != "" {
 		return exampleCase(name)
@@ -172,7 +174,7 @@ func (s *Server) caseOfForm(r *http.Request, c *Caller) (*subject.Case, error) {
 	return s.caseOf(r.Context(), c, &n)
 }
 
-// upload reads one file of a form; nil: none was chosen.
+// upload reads one file of a form; nil if none was chosen.
 func upload(r *http.Request, name string) ([]byte, error) {
 	file, _, err := r.FormFile(name)
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
@@ -198,7 +200,7 @@ func (s *Server) cancelForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	return goTo(w, r, "submissions", id)
 }
 
-// resumeForm has a trial go on that was broken off or cancelled.
+// resumeForm continues a trial that was broken off or cancelled.
 func (s *Server) resumeForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("id")
 	if err := s.goOn(r, c, id); err != nil {

@@ -21,7 +21,7 @@ import (
 	"jurat/jury"
 )
 
-// deskLimit is how many trials the desk lists: those that have waited longest.
+// deskLimit is how many trials the desk lists: the oldest ones.
 const deskLimit = 200
 
 // deskPage lists what needs a person.
@@ -44,7 +44,8 @@ func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return s.page(w, r, c, http.StatusOK, desk)
 }
 
-// nextCase is the record id of the verdict that has waited longest for this reviewer, but for one trial's; "": none waits.
+// nextCase returns the record id of the oldest verdict that waits for this reviewer, apart from one trial's; "":
+// there is none.
 func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
 	visible := s.visible(c)
 	next, err := s.scheduler.Oldest(ctx, 1, func(t *trial.Summary) bool {
@@ -63,7 +64,7 @@ func briefs(entries []schedule.Entry) (list []pages.Summary) {
 	return list
 }
 
-// reviewPage shows one record to decide on.
+// reviewPage shows one record for a decision.
 func (s *Server) reviewPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	review, err := s.reviewOf(r, c)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *Server) reviewPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	return s.page(w, r, c, http.StatusOK, review)
 }
 
-// reviewOf gathers what is to be seen before a decision.
+// reviewOf collects what a reviewer must see before a decision.
 func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	record, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
 	return review, s.around(r.Context(), c, review)
 }
 
-// around adds what the chain tells about the record: whom it is about, and what was decided on it before.
+// around adds what the chain says about the record: its subject, and earlier decisions on it.
 func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) error {
 	p := &review.Record.Payload
 	review.Subject = p.Actor()
@@ -141,8 +142,8 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	return err
 }
 
-// decide compares a draft with what was said, or seals a decision. What stands against it is said on the same page, on which the
-// draft is again.
+// decide compares a draft with the original, or seals a decision. If it is refused, the same page shows the reason
+// and the draft.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	review, err := s.reviewOf(r, c)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.page(w, r, c, p.Status, review)
 }
 
-// draftOf reads the form. Browsers send every line break as CR LF, whatever it was.
+// draftOf reads the form. Browsers send every line break as CR LF.
 func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 	unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	d := pages.Draft{Key: cmp.Or(r.PostFormValue("key"), review.Draft.Key), Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
@@ -176,13 +177,13 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 		d.Text = review.Editable.Text
 	}
 	if review.Editable.Position != "" {
-		d.Text = review.Editable.Text // which nobody changes: the form has none
+		d.Text = review.Editable.Text // the form cannot change it
 	}
 	return d
 }
 
-// sealDecision seals the decision, and then, of what an agent said, the answer that it lets through. A form that comes a second
-// time, because somebody was impatient or the answer to the first was lost, finds both made.
+// sealDecision seals the decision, and then, for an agent's answer that it approves, the delivery. If the same form
+// comes again, for example because the first answer was lost, it finds both records and creates none.
 func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, decision string) error {
 	r = r.Clone(r.Context())
 	r.Header.Set(api.IdempotencyKey, review.Draft.Key)
@@ -199,16 +200,17 @@ func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, 
 		return nil
 	}
 	if _, err := s.count(s.Deliver(r, c, id, decided.Record.Payload.RecordID)); err != nil {
-		return fmt.Errorf("the decision is sealed as record %s, and the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
+		return fmt.Errorf("the decision is sealed as record %s, but the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
 }
 
-// orderOf is what a form asks to seal. On a verdict the decision is a position: who gives the jury's approves it.
+// orderOf returns the review that a form asks for. On a verdict the decision is a position; the jury's own position
+// means approval.
 func orderOf(review *pages.Review, decision string) (api.Review, error) {
 	order := api.Review{ApprovalStatus: decision}
 	if strings.TrimSpace(review.Draft.Reason) == "" {
-		return order, fmt.Errorf("%w: a decision is given with its reason", api.ErrInvalid)
+		return order, fmt.Errorf("%w: a decision needs a reason", api.ErrInvalid)
 	}
 	var err error
 	if order.Changes, err = json.Marshal(review.Draft.Reason); err != nil {

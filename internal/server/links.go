@@ -7,17 +7,17 @@ import (
 	"jurat/internal/access"
 )
 
-// linkTime is how long a sign-in link is good.
+// linkTime is how long a sign-in link is valid.
 const linkTime = time.Hour
 
-// A link is for one sign-in, and for whoever has the terminal in which a server runs. Any server of the installation takes it: which
-// one a browser reaches is not for whoever has the link to say.
+// A link allows one sign-in, for the person who can see the terminal of a server. Every server of the installation
+// accepts it, because the person cannot choose which server a browser reaches.
 type link struct {
 	Name  string        `json:"name"`
 	Roles []access.Role `json:"roles"`
 }
 
-// takeLink uses a link up.
+// takeLink uses up a link.
 func (s *Server) takeLink(ctx context.Context, secret string) (l link, err error) {
 	return l, s.config.Installation.TakeTicket(ctx, secret, &l)
 }

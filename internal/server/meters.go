@@ -14,10 +14,10 @@ import (
 	"jurat/internal/access"
 )
 
-// metered may see what is measured: not everybody, as it says how busy the house is.
+// metered may read the metrics. They are not public, because they show how busy the server is.
 var metered = Who{Roles: []access.Role{access.Auditor, access.Operator}}
 
-// meters count and measure, with labels of which there are few: routes, statuses, action types, and never a name or an id.
+// meters holds the metrics. Their labels have few values: routes, statuses, action types, and never a name or an id.
 type meters struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -25,22 +25,22 @@ type meters struct {
 	seals    *prometheus.CounterVec
 }
 
-// newMeters makes the metrics of one server. size is how many records the log has, waiting how many trials wait anywhere, underWay how many
-// are held in this process.
+// newMeters makes the metrics of one server. size returns the number of records in the log, waiting the number of
+// trials that wait in all processes, underWay the number that this process holds.
 func newMeters(size func(context.Context) (int64, error), waiting func(context.Context) (int, error), underWay func() int) *meters {
 	m := &meters{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Requests that were answered."},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_http_requests_total", Help: "Answered requests."},
 			[]string{"route", "status"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "jurat_http_request_seconds", Help: "How long answers took; of streams, how long they ran.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}}, []string{"route"}),
-		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or taken in over HTTP."},
+		seals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "jurat_records_sealed_total", Help: "Records that were sealed or accepted over HTTP."},
 			[]string{"action_type"}),
 	}
 	ledgerSize := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_ledger_records", Help: "Records in the log; -1 while it cannot be read."},
 		func() float64 { return countOf(size) })
 	m.registry.MustRegister(m.requests, m.latency, m.seals, ledgerSize)
-	// What the process itself takes: memory, goroutines, open files.
+	// Metrics of the process itself: memory, goroutines, open files.
 	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)))
 	m.registry.MustRegister(
@@ -51,7 +51,7 @@ func newMeters(size func(context.Context) (int64, error), waiting func(context.C
 	return m
 }
 
-// countOf is -1 where nothing can be counted now. Prometheus passes no context to what it measures.
+// countOf returns -1 if the count fails. Prometheus passes no context.
 func countOf[N int | int64](count func(context.Context) (N, error)) float64 {
 	n, err := count(context.Background())
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return nil
 }
 
-// watched is a ResponseWriter that remembers the status. What else the one below it can do is found by Unwrap.
+// watched is a ResponseWriter that stores the status. Unwrap gives access to the other abilities of the writer below.
 type watched struct {
 	http.ResponseWriter
 	status int

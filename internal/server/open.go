@@ -7,7 +7,7 @@ import (
 	"jurat/api"
 )
 
-// openRoutes are what everybody may read, and what watches over the server.
+// openRoutes are the public routes, and those for monitoring the server.
 func (s *Server) openRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/healthz", Kind: API, Who: Anyone, Handle: s.healthz, Probe: true,
@@ -19,7 +19,7 @@ func (s *Server) openRoutes() []Route {
 		{Method: "GET", Pattern: "/metrics", Kind: API, Who: metered, Handle: s.getMetrics,
 			Doc: Doc{Summary: "Counts and durations for Prometheus.", Media: "text/plain"}},
 		{Method: "GET", Pattern: "/v1/trust", Kind: API, Who: Anyone, Handle: s.getTrust,
-			Doc: Doc{Summary: "This installation's trust file. Whoever verifies compares its fingerprint over another channel.", Out: Trust}},
+			Doc: Doc{Summary: "This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Out: Trust}},
 	}
 }
 
@@ -33,7 +33,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error
 		if is := knownIn(err); is != nil {
 			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
 		}
-		return fmt.Errorf("%w: the log takes no records; why is in the server's log", api.ErrUnavailable)
+		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))

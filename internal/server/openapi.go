@@ -24,7 +24,7 @@ func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return writeTagged(w, r, http.StatusOK, "application/json", doc)
 }
 
-// OpenAPI describes routes to programs: OpenAPI 3.1, made of the table and of the types that travel.
+// OpenAPI describes the routes in OpenAPI 3.1, from the table and the types of the bodies.
 func OpenAPI(table []Route) ([]byte, error) {
 	known := jsonschema.OfFiles()
 	problem := known.Of(reflect.TypeFor[api.Problem]())
@@ -59,7 +59,7 @@ func OpenAPI(table []Route) ([]byte, error) {
 
 var wildcard = regexp.MustCompile(`\{([a-z_]+)(\.\.\.)?\}`)
 
-// openPath is a pattern of http.ServeMux as OpenAPI writes it.
+// openPath writes a pattern of http.ServeMux in OpenAPI's form.
 func openPath(pattern string) string {
 	return wildcard.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "{$1}")
 }
@@ -122,7 +122,7 @@ func parametersOf(route *Route) []jsonschema.Object {
 	return list
 }
 
-// body is the schema of a body: of what a Shape stands for, or of a value's type; anything where nothing is said.
+// body returns the schema of a body, from a Shape or a value's type. nil gives a schema for anything.
 func body(s jsonschema.Schemas, of any) jsonschema.Object {
 	switch of := of.(type) {
 	case nil:

@@ -15,7 +15,7 @@ import (
 	"jurat/internal/words"
 )
 
-// pageRoutes are what people see.
+// pageRoutes are the pages for people.
 func (s *Server) pageRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/{$}", Kind: Page, Who: Anyone, Handle: s.homePage,
@@ -39,10 +39,10 @@ func (s *Server) pageRoutes() []Route {
 	}
 }
 
-// nextParameter is where a browser goes when somebody has signed in.
+// nextParameter is the page to open after signing in.
 var nextParameter = Parameter{"next", "a path of this server to go to after signing in"}
 
-// languageCookie keeps the language that somebody has chosen.
+// languageCookie stores the language that the visitor chose.
 const languageCookie = "lang"
 
 // page answers with a page.
@@ -56,10 +56,10 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	return write(w, r, status, "text/html; charset=utf-8", doc.Bytes())
 }
 
-// frame is what stands around a page for this caller.
+// frame returns what surrounds a page for this caller.
 func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.Frame {
 	f := pages.Frame{Lang: s.language(w, r), Path: r.URL.RequestURI()}
-	if changes(r) { // the answer to a form is no page that can be asked for again
+	if changes(r) { // the answer to a form cannot be requested again by its address
 		f.Path = r.URL.Path
 	}
 	if !c.Stranger() {
@@ -68,7 +68,7 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.
 	return f
 }
 
-// language is the one that was chosen, now or before, or that the browser prefers.
+// language returns the chosen language, or else the one that the browser prefers.
 func (s *Server) language(w http.ResponseWriter, r *http.Request) words.Lang {
 	accept := r.Header.Get("Accept-Language")
 	if chosen := r.URL.Query().Get(languageParameter.Name); chosen != "" && string(pages.Choose(chosen, "")) == chosen {
@@ -82,13 +82,13 @@ func (s *Server) language(w http.ResponseWriter, r *http.Request) words.Lang {
 	return pages.Choose("", accept)
 }
 
-// signInPage asks for a token, or, where a link leads here, for one click.
+// signInPage asks for a token, or for one click if the visitor came by a link.
 func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	q := r.URL.Query()
 	return s.page(w, r, c, http.StatusOK, s.signInForm(c, pages.SignIn{Link: q.Get("link"), Next: q.Get("next")}))
 }
 
-// signInForm adds to a form what there is to sign in with.
+// signInForm adds the available ways of signing in to a form.
 func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
 	p.Form = c.FormKey()
 	if s.config.Provider != nil {
@@ -98,9 +98,10 @@ func (s *Server) signInForm(c *Caller, p pages.SignIn) *pages.SignIn {
 	return &p
 }
 
-// refusePage answers a person whose request failed. Who is not signed in is asked to, where that may help.
+// refusePage shows a person why a request failed. A visitor who is not signed in gets the sign-in form if that may
+// help.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p *api.Problem) {
-	detail := p.Detail // which begins with what the title says
+	detail := p.Detail // the detail begins with the title's text
 	if p.Hint != "" {
 		detail += "\n" + p.Hint
 	}
@@ -114,7 +115,7 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, c *Caller, p
 	}
 }
 
-// nextOf is where to go after signing in.
+// nextOf returns the path to open after signing in.
 func nextOf(r *http.Request) string {
 	switch {
 	case r.URL.Path == "/sign-in":
@@ -125,7 +126,7 @@ func nextOf(r *http.Request) string {
 	return r.URL.RequestURI()
 }
 
-// asset answers with a static file, whose name changes when it does.
+// asset answers with a static file. The file's name changes with its content.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	content, media, found := pages.Asset(pages.AssetPrefix + r.PathValue("name"))
 	if !found {
@@ -135,7 +136,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request, _ *Caller) error 
 	return writeTagged(w, r, http.StatusOK, media, content)
 }
 
-// goTo sends a browser on after a form was taken.
+// goTo redirects a browser after a form.
 func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
 	for i := range path {
 		path[i] = url.PathEscape(path[i])
@@ -144,7 +145,7 @@ func goTo(w http.ResponseWriter, r *http.Request, path ...string) error {
 	return nil
 }
 
-// problemText is a problem for the page on which the form is again.
+// problemText describes a problem on the page that shows the form again.
 func problemText(p *api.Problem) string {
 	text := cmp.Or(p.Detail, p.Title)
 	if p.Field != "" {

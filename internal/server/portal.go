@@ -10,7 +10,7 @@ import (
 	"jurat/internal/portal"
 )
 
-// portalRoutes are the page on which a stranger verifies, and the file as which it needs no server.
+// portalRoutes are the verification page, and the same page as a file that needs no server.
 func (s *Server) portalRoutes() []Route {
 	return []Route{
 		{Method: "GET", Pattern: "/verify", Kind: Page, Who: Anyone, Handle: s.verifyPage},
@@ -21,9 +21,9 @@ func (s *Server) portalRoutes() []Route {
 
 const portalFiles = "/static/portal/"
 
-// A portalPage is kept as long as the trust file in it is the installation's.
+// A portalPage is the cached page. It is valid while the trust file in it is the installation's.
 type portalPage struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	trust []byte
 	page  []byte
 }
@@ -56,7 +56,7 @@ func (s *Server) verifyFile(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
 }
 
-// portalFile serves what the page has beside it. The names have digests in them.
+// portalFile serves the files of the page. Their names contain digests.
 func (s *Server) portalFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	h := w.Header()
 	switch r.PathValue("name") {

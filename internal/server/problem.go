@@ -24,7 +24,7 @@ import (
 	"jurat/internal/token"
 )
 
-// known says which error of package api stands for what errors of other packages say. The first that fits counts.
+// known maps errors of other packages to errors of package api. The first match counts.
 var known = []struct{ is, means error }{
 	{ledger.ErrNotFound, api.ErrNotFound},
 	{ledger.ErrExpired, api.ErrGone},
@@ -37,7 +37,7 @@ var known = []struct{ is, means error }{
 	{ledger.ErrBusy, api.ErrUnavailable},
 	{schedule.ErrBusy, api.ErrUnavailable},
 	{schedule.ErrNoSpace, api.ErrUnavailable},
-	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as those of keys
+	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as keys
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},
 	{ledger.ErrClosed, api.ErrUnavailable},
@@ -59,7 +59,7 @@ var known = []struct{ is, means error }{
 	{context.DeadlineExceeded, api.ErrUnavailable},
 }
 
-// problemOf says how a request ends that failed.
+// problemOf turns a request's error into the problem that the caller gets.
 func problemOf(err error) *api.Problem {
 	var syntax *evidence.SyntaxError
 	var field *evidence.FieldError
@@ -91,13 +91,13 @@ func problemOf(err error) *api.Problem {
 	}
 	for _, k := range known {
 		if errors.Is(err, k.is) {
-			return api.NewProblem(fmt.Errorf("%w: %w", k.means, k.is)) // and not err, which may speak of files
+			return api.NewProblem(fmt.Errorf("%w: %w", k.means, k.is)) // without err, which may contain file names
 		}
 	}
 	return p
 }
 
-// knownIn returns the known error in a chain of errors, which names no file, and nil if there is none.
+// knownIn returns the known error in a chain of errors, which contains no file name; nil if there is none.
 func knownIn(err error) error {
 	for _, k := range known {
 		if errors.Is(err, k.is) {
@@ -110,7 +110,7 @@ func knownIn(err error) error {
 func malformed(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrTooLarge) {
-		return err // which says more
+		return err // this error is more specific
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%w: the body did not come in time", api.ErrUnavailable)
@@ -118,7 +118,7 @@ func malformed(err error) error {
 	return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 }
 
-// comeAgain is after how long a request that was refused may be taken; 0: as it is, never.
+// comeAgain returns after how long a refused request may succeed; 0: never, unless it is changed.
 func comeAgain(status int) time.Duration {
 	switch status {
 	case http.StatusTooManyRequests:
@@ -129,7 +129,7 @@ func comeAgain(status int) time.Duration {
 	return 0
 }
 
-// refuse answers a request that failed, in the way of its kind.
+// refuse answers a failed request, in the form of the route's kind.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
@@ -155,7 +155,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c 
 	if doc, err := json.Marshal(p); err != nil {
 		s.config.Log.Error("writing a problem", "error", err)
 	} else {
-		_, _ = w.Write(append(doc, '\n')) // who has gone does not hear it
+		_, _ = w.Write(append(doc, '\n')) // an error means that the caller has disconnected
 	}
 	return p
 }

@@ -13,15 +13,15 @@ import (
 	"jurat/internal/provider"
 )
 
-// stateTime is how long a browser keeps what it needs to come back from the provider.
+// stateTime is how long a browser keeps the state of a sign-in at the provider.
 const stateTime = 10 * time.Minute
 
 const callbackPath = "/sign-in/callback"
 
-// askProvider sends the browser to the provider of OpenID Connect.
+// askProvider redirects the browser to the provider of OpenID Connect.
 func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if s.config.Provider == nil {
-		return fmt.Errorf("%w: nobody signs in by a provider here", api.ErrNotFound)
+		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)
 	}
 	address, kept, err := s.config.Provider.Begin(s.config.URL+callbackPath, ownPath(r.URL.Query().Get("next")))
 	if err != nil {
@@ -33,23 +33,23 @@ func (s *Server) askProvider(w http.ResponseWriter, r *http.Request, _ *Caller) 
 	return nil
 }
 
-// setState has the browser keep the state of a sign-in. Unlike a session it must come along when the provider sends the browser
-// back: it is Lax.
+// setState stores the state of a sign-in in a cookie. Unlike the session's, it must be sent when the provider
+// redirects the browser back, so it is Lax.
 func (s *Server) setState(w http.ResponseWriter, state string, seconds int) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName() + "-state", Value: state, Path: "/", HttpOnly: true, Secure: s.config.Secure,
 		SameSite: http.SameSiteLaxMode, MaxAge: seconds})
 }
 
-// onward leads on by a page and not by a redirect: what follows on one that another site began comes without the session's
-// cookie, which is Strict.
+// onward continues by a page instead of a redirect: a redirect that follows another site's request would come without
+// the session's cookie, which is Strict.
 var onward = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>jurat</title><meta http-equiv="refresh" content="0; url={{.}}"><a href="{{.}}">jurat</a></html>
 `))
 
-// fromProvider makes a session of what the provider says.
+// fromProvider makes a session from the provider's answer.
 func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if s.config.Provider == nil {
-		return fmt.Errorf("%w: nobody signs in by a provider here", api.ErrNotFound)
+		return fmt.Errorf("%w: this server has no provider for signing in", api.ErrNotFound)
 	}
 	state := ""
 	if c, err := r.Cookie(s.cookieName() + "-state"); err == nil {

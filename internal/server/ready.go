@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	probeTime  = 3 * time.Second // for the log to say whether it takes records: it is not ready where that takes longer
-	probePause = time.Second     // between two times that it is asked
+	probeTime  = 3 * time.Second // time limit for a check; a slower log counts as not ready
+	probePause = time.Second     // between two checks
 )
 
-// readiness finds out whether the log takes records. The log is asked at most once at a time and once a second, however many ask: finding
-// out writes to the disk, and anyone may ask.
+// readiness checks whether the log takes records. It runs at most one check at a time and one a second, because a
+// check writes to the disk and anyone may ask for it.
 type readiness struct {
 	probe func(context.Context) error // may write
 	log   *slog.Logger
 	now   func() time.Time
 
-	mu    sync.Mutex    // held while what follows is read or written
-	asked time.Time     // when last was begun
-	last  *readyOutcome // nil: nobody has asked yet
+	mu    sync.Mutex    // held while the fields below are read or written
+	asked time.Time     // when the last check began
+	last  *readyOutcome // nil: no check yet
 }
 
-// readyOutcome is what one look has found.
+// readyOutcome is the result of one check.
 type readyOutcome struct {
 	known chan struct{} // closed when err is set
 	err   error
 }
 
-// ask says why the log takes nothing. It returns within probeTime.
+// ask returns why the log takes no records; nil if it does. It returns within probeTime.
 func (r *readiness) ask(ctx context.Context) error {
 	look := r.look(ctx)
 	select {
@@ -40,11 +40,11 @@ func (r *readiness) ask(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(probeTime):
-		return errors.New("the log has not said in time whether it takes records")
+		return errors.New("the log did not answer in time")
 	}
 }
 
-// look returns the look that is under way or has just been, or begins another.
+// look returns the running or a recent check, or begins another.
 func (r *readiness) look(ctx context.Context) *readyOutcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,11 +55,11 @@ func (r *readiness) look(ctx context.Context) *readyOutcome {
 	look := &readyOutcome{known: make(chan struct{})}
 	r.last, r.asked = look, now
 	go func() {
-		// Whoever has asked first may go, while others wait for the same.
+		// The first caller may disconnect while others wait for the same check.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 		defer cancel()
 		if look.err = r.probe(ctx); look.err != nil {
-			r.log.Error("the log takes no records", "error", look.err) // which may speak of files, and everybody may ask
+			r.log.Error("the log takes no records", "error", look.err) // the error may contain file names, and the caller is unknown
 		}
 		close(look.known)
 	}()

@@ -17,7 +17,7 @@ import (
 func (s *Server) recordRoutes() []Route {
 	return []Route{
 		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.postRecord,
-			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who is the token's. Or takes in a record that its actor has signed.",
+			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
 				In: Payload, Out: Record, Status: http.StatusCreated}},
 		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getRecord,
 			Doc: Doc{Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record}},
@@ -39,7 +39,8 @@ func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) er
 	return writeFile(w, r, http.StatusOK, proved)
 }
 
-// readable returns a record if the caller may read it. A stranger does not learn whether one is there that is not public.
+// readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private
+// record.
 func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.Record, error) {
 	record, err := s.config.Installation.Ledger.Record(ctx, id)
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -57,7 +58,7 @@ func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.
 	return record, nil
 }
 
-// mayRead is acts.MayRead of a record.
+// mayRead applies acts.MayRead to a record.
 func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record) error {
 	p := &record.Payload
 	return s.acts.MayRead(ctx, c, &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID})

@@ -13,15 +13,15 @@ import (
 	"jurat/internal/access"
 )
 
-// countingTime is how long refusals are counted before the log is told of them.
+// countingTime is how long refusals are counted before they are sealed.
 const countingTime = time.Minute
 
-// oneByOne is how many refusals of one token are told of one by one in that time.
+// oneByOne is how many refusals of one token are sealed individually in that time.
 const oneByOne = 20
 
-// refusals has the log told of what was refused: of people and tokens that are known one by one and before they get their
-// answer, of others as counts, as a stranger must not be able to make the log grow. Those who ask too often are counted, too,
-// and whoever goes on with a token that opens nothing.
+// refusals seals refusals into the log. Refusals of known people and tokens are sealed one by one, before the answer.
+// Others are only counted, because a stranger must not be able to make the log grow: strangers' refusals, those of
+// callers that ask too often, and further ones of the same token.
 type refusals struct {
 	access *access.Register
 	log    *slog.Logger
@@ -29,7 +29,7 @@ type refusals struct {
 
 	mu      sync.Mutex // held while counted is read or written
 	counted map[refusalKey]*operator.Refused
-	told    map[evidence.Digest]int // how many of a token were told of one by one
+	told    map[evidence.Digest]int // how many of a token were sealed individually
 }
 
 type refusalKey struct {
@@ -41,7 +41,7 @@ func newRefusals(a *access.Register, log *slog.Logger, now func() time.Time) *re
 	return &refusals{access: a, log: log, now: now, counted: map[refusalKey]*operator.Refused{}, told: map[evidence.Digest]int{}}
 }
 
-// note remembers that a request ended with this problem, if that was a refusal and no mistake.
+// note records that a request ended with this problem, if that was a refusal rather than a mistake.
 func (f *refusals) note(ctx context.Context, route *Route, c *Caller, p *api.Problem) {
 	if !refused(p) {
 		return
@@ -58,7 +58,7 @@ func (f *refusals) note(ctx context.Context, route *Route, c *Caller, p *api.Pro
 	}
 }
 
-// tell reports whether one refusal more of a token is told of by itself.
+// tell reports whether one more refusal of a token is sealed individually.
 func (f *refusals) tell(token evidence.Digest) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *refusals) tell(token evidence.Digest) bool {
 	return f.told[token] <= oneByOne
 }
 
-// refused reports whether somebody was kept from something.
+// refused reports whether a problem means that the caller was denied something.
 func refused(p *api.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden || p.Status == http.StatusTooManyRequests
 }
@@ -82,7 +82,7 @@ func (f *refusals) count(one operator.Refused) {
 	f.counted[key] = &one
 }
 
-// run tells the log every minute, and once more at the end.
+// run seals the counts every minute, and once more at the end.
 func (f *refusals) run(ctx context.Context) {
 	for ticker := time.NewTicker(countingTime); ; {
 		select {
@@ -96,7 +96,7 @@ func (f *refusals) run(ctx context.Context) {
 	}
 }
 
-// flush tells the log of what was counted. What it cannot be told now stays counted.
+// flush seals the counts. If that fails, they stay for the next time.
 func (f *refusals) flush(ctx context.Context) {
 	f.mu.Lock()
 	counted := f.counted

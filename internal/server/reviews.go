@@ -11,7 +11,7 @@ import (
 func (s *Server) reviewRoutes() []Route {
 	return []Route{
 		{Method: "POST", Pattern: "/v1/records/{id}/reviews", Kind: API, Heavy: true, Who: Deciders, Handle: s.postReview, Doc: Doc{
-			Summary: "A person's decision on a record, signed with the key of who decides and bound to what the record says.",
+			Summary: "A person's decision on a record, signed with the reviewer's key and bound to the record's content.",
 			In:      api.Review{}, Out: Record, Status: http.StatusCreated}},
 		{Method: "POST", Pattern: "/v1/records/{id}/deliveries", Kind: API, Heavy: true, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer, access.Operator}},
 			Handle: s.postDelivery, Doc: Doc{
@@ -39,7 +39,7 @@ func (s *Server) Review(r *http.Request, c *Caller, id string, review api.Review
 	return s.acts.Review(r.Context(), order(r, c), original, review)
 }
 
-// postDelivery seals the answer that is finally given.
+// postDelivery seals the answer that is delivered.
 func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	delivery, err := readJSON[api.Delivery](r)
 	if err != nil {

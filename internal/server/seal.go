@@ -9,12 +9,12 @@ import (
 	"jurat/internal/acts"
 )
 
-// order is an act as a request asks for it.
+// order returns the act that a request asks for.
 func order(r *http.Request, c *Caller) acts.Order {
 	return acts.Order{By: c, Key: r.Header.Get(api.IdempotencyKey)}
 }
 
-// postRecord seals what an agent said or a reviewer decided, or takes in what they have signed themselves.
+// postRecord seals what an agent said or a reviewer decided, or accepts a record that they have signed themselves.
 func (s *Server) postRecord(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	doc, err := Body(r, "application/json")
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Server) sealOrAccept(r *http.Request, c *Caller, doc []byte) (*acts.Don
 	return s.acts.Seal(r.Context(), order(r, c), draft)
 }
 
-// count tells the meters of what was sealed.
+// count adds a sealed record to the metrics.
 func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
 	if err == nil && !done.Before {
 		s.meters.sealed(done.Record.Payload.ActionType)
@@ -47,7 +47,7 @@ func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
 	return done, err
 }
 
-// created answers with a record that is in the log, or with what stood against the act.
+// created answers with a record that is in the log, or returns the error of the act.
 func (s *Server) created(w http.ResponseWriter, r *http.Request, done *acts.Done, err error) error {
 	if done, err = s.count(done, err); err != nil {
 		return err

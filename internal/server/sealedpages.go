@@ -21,10 +21,11 @@ import (
 	"jurat/verify/trust"
 )
 
-// maxVerified is how long a chain is verified as a whole to show one of its records. Of a longer one the record is verified alone.
+// maxVerified is the longest chain that is verified completely to show one of its records. In a longer chain only the
+// record is verified.
 const maxVerified = 2000
 
-// recordPage shows one record. It can be named by its digest, as records name each other.
+// recordPage shows one record. The path may also have its digest, as records name each other.
 func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	if strings.HasPrefix(r.PathValue("id"), "sha256:") {
 		return s.byDigest(w, r, c)
@@ -44,7 +45,8 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	return s.page(w, r, c, http.StatusOK, page)
 }
 
-// byDigest leads to the page of the record with a digest. A stranger does not learn whether there is one.
+// byDigest redirects to the page of the record with a digest. A stranger gets the same error for a missing and for a
+// private record.
 func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	digest, err := evidence.ParseDigest(r.PathValue("id"))
 	if err != nil {
@@ -65,7 +67,7 @@ func (s *Server) byDigest(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return goTo(w, r, "records", record.Payload.RecordID)
 }
 
-// provedRecord is a record with its proofs, and with what opens it as far as the caller may see it.
+// provedRecord returns a record with its proofs, and with the disclosures that the caller may see.
 func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, error) {
 	record, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
@@ -77,8 +79,8 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 	return s.config.Installation.Ledger.ProveOne(r.Context(), record)
 }
 
-// reportOn verifies a record by this installation's own trust: with all that belongs to it, if the caller may read its chain, for alone it shows
-// less. It returns what belongs to the record, or nil where the caller may not read its chain.
+// reportOn verifies a record by this installation's own trust. If the caller may read its chain, it verifies all that
+// belongs to the record, because alone it proves less, and returns that as well; otherwise it returns nil for it.
 func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *brief.Gathered, error) {
 	trusted, err := s.config.Installation.Trust(ctx)
 	if err != nil {
@@ -98,7 +100,7 @@ func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Recor
 	return verify.Record(record, verify.Options{Trust: trusted}), g, nil
 }
 
-// verified proves a chain and verifies it.
+// verified adds proofs to a chain and verifies it.
 func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted *trust.Trust) (*verify.Report, []*evidence.Record, error) {
 	bundle, err := s.config.Installation.Ledger.Prove(ctx, chain...)
 	if err != nil {
@@ -107,7 +109,7 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted
 	return verify.Bundle(bundle, verify.Options{Trust: trusted}), bundle.Records, nil
 }
 
-// chainPage shows what belongs to a chain or a record as a timeline.
+// chainPage shows the timeline of a chain or a record.
 func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("chain_id")
 	page := 1
@@ -138,8 +140,8 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	return s.page(w, r, c, http.StatusOK, shown)
 }
 
-// recordBundle is a record as a case file, with all that belongs to it: without its chain something would be left out that the log counts,
-// and the file be refuted.
+// recordBundle sends a record as a case file, with all that belongs to it. Without its chain the file would be
+// refuted, because the log counts the missing records.
 func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	record, err := s.readable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
@@ -152,7 +154,7 @@ func (s *Server) recordBundle(w http.ResponseWriter, r *http.Request, c *Caller)
 	return s.sendCase(w, r, c, g, record.Payload.RecordID+".jurat")
 }
 
-// recordOpenSSL is what OpenSSL needs to check one record, as a zip file.
+// recordOpenSSL sends what OpenSSL needs to check one record, as a zip file.
 func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	record, err := s.provedRecord(r, c)
 	if err != nil {
@@ -187,7 +189,7 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
 }
 
-// attach has browsers keep what is sent under a name, which has no characters that need quoting.
+// attach makes browsers save an answer under a name, which must have no characters that need quoting.
 func attach(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 }

@@ -22,32 +22,32 @@ import (
 	"jurat/jury"
 )
 
-// Config is what a Server works with.
+// Config holds what a Server needs.
 type Config struct {
 	Installation  *installation.Installation // required; the Server does not close it
-	URL           string                     // under which browsers reach it, such as http://127.0.0.1:8417; for what comes back from Provider
-	Provider      *provider.Provider         // of OpenID Connect; nil: people sign in with tokens alone
-	Seats         []jury.Seat                // who would sit in a trial that is submitted now, for pages to say; nil: nothing is said of it
-	Scheduler     *schedule.Scheduler        // nil: no trials are held here, only shown; the Server runs it
-	Live          schedule.Delivery          // how who watches a trial is treated
+	URL           string                     // the server's address for browsers, such as http://127.0.0.1:8417; the Provider redirects to it
+	Provider      *provider.Provider         // of OpenID Connect; nil: people sign in only with tokens
+	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
+	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
+	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
-	Origins       []string                   // under which a proxy shows it, such as https://jurat.example; nil: only under its own
-	Local         bool                       // it listens on this machine alone, so nobody calls it by any name but this machine's or one of Origins; implied where it is not Secure
-	PublicEntries bool                       // strangers, too, read what the log hashed; false: those who may read everything
+	Origins       []string                   // the origins under which a proxy shows it, such as https://jurat.example; nil: only its own
+	Local         bool                       // it listens on this machine alone, so callers use only this machine's names or one of Origins; implied without Secure
+	PublicEntries bool                       // strangers, too, read what the log hashed; false: only those who may read everything
 	MaxBody       int64                      // bytes of a body; 0: 8 MiB
-	Memory        int64                      // bytes that the process is to hold at most: requests hold half of it together; 0: DefaultMemory, or MemoryFor(MaxBody) where that is more
-	Limits        limits.Rate                // zero: see there
+	Memory        int64                      // memory limit of the process in bytes: requests share half of it; 0: DefaultMemory, or MemoryFor(MaxBody) if that is more
+	Limits        limits.Rate                // zero: the defaults of limits.Rate
 	Log           *slog.Logger               // required
-	Tracing       *tracing.Tracing           // nil: nobody is told
+	Tracing       *tracing.Tracing           // nil: no tracing
 	Now           func() time.Time           // nil: time.Now
 }
 
 const (
 	defaultMaxBody = 8 << 20
 	maxHeader      = 32 << 10
-	drainTime      = 30 * time.Second // for requests that are under way when the server is to end
-	answerTime     = 2 * time.Minute  // for an answer that is no stream
-	farewellTime   = 5 * time.Second  // for streams to be told that the server ends
+	drainTime      = 30 * time.Second // for running requests when the server stops
+	answerTime     = 2 * time.Minute  // for an answer that is not a stream
+	farewellTime   = 5 * time.Second  // for telling streams that the server stops
 )
 
 // A Server answers requests about one installation. It is safe for concurrent use.
@@ -67,13 +67,14 @@ type Server struct {
 	table     []Route
 	handler   http.Handler
 
-	streaming sync.WaitGroup // streams that are open
+	streaming sync.WaitGroup // open streams
 
-	draining context.Context // done when the server is to end: streams end then, and nothing new begins
+	draining context.Context // done when the server is to stop: then streams end, and no work begins
 	drain    context.CancelFunc
 }
 
-// New makes a server. What it does beside answering requests begins with Serve.
+// New makes a server. Its background work begins with Serve. It returns an error for an incomplete or contradictory
+// Config.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Installation == nil || c.Log == nil {
 		return nil, errors.New("a server needs an installation and a log")
@@ -85,7 +86,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		c.Memory = max(limits.DefaultMemory, limits.MemoryFor(c.MaxBody))
 	}
 	if least := limits.MemoryFor(c.MaxBody); c.Memory < least {
-		return nil, fmt.Errorf("bodies of %d bytes need a memory of at least %d bytes, and not %d", c.MaxBody, least, c.Memory)
+		return nil, fmt.Errorf("bodies of %d bytes need a memory of at least %d bytes, but it is %d", c.MaxBody, least, c.Memory)
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -97,7 +98,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		}
 	}
 	s := &Server{config: c, scheduler: c.Scheduler, live: c.Live}
-	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, and not the caller of New
+	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
@@ -115,7 +116,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-// idleScheduler shows trials, and holds none.
+// idleScheduler shows trials and holds none.
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
 	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
 		Sit: func(int64) (trial.Config, error) {
@@ -123,7 +124,8 @@ func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
 		}})
 }
 
-// holdTrials holds trials until ctx is done or stop is called, which waits until they have stopped and everybody who watches was told.
+// holdTrials holds trials until ctx ends or stop is called. stop waits until the trials have stopped and all watchers
+// have their events.
 func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	holding, end := context.WithCancel(ctx)
 	held := make(chan struct{})
@@ -140,13 +142,14 @@ func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	}
 }
 
-// Access is the register of who may do what.
+// Access returns the register of access rights.
 func (s *Server) Access() *access.Register { return s.access }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Serve answers requests until the context is done, and then those that are under way. It closes the listener.
+// Serve answers requests until the context ends, and then finishes the running ones. It closes the listener. It
+// returns the error of the listener, or of requests that did not finish in time.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),

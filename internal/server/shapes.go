@@ -1,6 +1,6 @@
 package server
 
-// A Shape is what a body is that is described elsewhere than by a type of package api.
+// A Shape names the form of a body that no type of package api describes.
 type Shape string
 
 const (

@@ -16,10 +16,10 @@ import (
 	"jurat/internal/names"
 )
 
-// sessionTime is how long somebody stays signed in by browser.
+// sessionTime is how long a browser session lasts.
 const sessionTime = 12 * time.Hour
 
-// smallForm is how large a form may be that strangers send.
+// smallForm is the size limit of forms that strangers may send.
 const smallForm = 64 << 10
 
 func (s *Server) signInRoutes() []Route {
@@ -31,12 +31,12 @@ func (s *Server) signInRoutes() []Route {
 	}
 }
 
-// SignInLink makes the path of a link by which somebody can sign in once.
+// SignInLink makes the path of a link for one sign-in.
 func (s *Server) SignInLink(ctx context.Context, name string, roles ...access.Role) (string, error) {
 	return SignInPath(ctx, s.config.Installation, s.config.Now(), name, roles...)
 }
 
-// SignInPath makes the path of a link by which somebody can sign in once, within an hour of now, on any server of the installation.
+// SignInPath makes the path of a link for one sign-in, within an hour of now, on any server of the installation.
 func SignInPath(ctx context.Context, i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
 	if err := names.Check(name); err != nil {
 		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)
@@ -48,8 +48,8 @@ func SignInPath(ctx context.Context, i *installation.Installation, now time.Time
 	return "/sign-in?link=" + url.QueryEscape(secret), nil
 }
 
-// signIn makes a session of a link or of a token, and sends the browser to where it wanted to go. It is a form that is sent,
-// and not the link itself, so that a program that only looks at links uses none up.
+// signIn makes a session from a link or a token, and redirects the browser. It needs a form, because programs open
+// links to preview them, and must not use them up.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := r.ParseForm(); err != nil {
 		return malformed(err)
@@ -65,7 +65,7 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	if secret := r.PostForm.Get("link"); secret != "" {
 		l, err := s.takeLink(r.Context(), secret)
 		if errors.Is(err, installation.ErrNoTicket) {
-			err = fmt.Errorf("%w: the link was used, or is too old; 'jurat access link' prints another", api.ErrSignIn)
+			err = fmt.Errorf("%w: the link was used or has expired; 'jurat access link' prints a new one", api.ErrSignIn)
 		}
 		return access.Order{Name: l.Name, Roles: l.Roles, For: sessionTime, Reason: "signed in with a link of the operator's", By: l.Name}, err
 	}
@@ -76,12 +76,12 @@ func (s *Server) sessionOf(r *http.Request) (access.Order, error) {
 	g, err := s.access.Who(r.Context(), token)
 	switch {
 	case errors.Is(err, access.ErrUnknown), errors.Is(err, access.ErrExpired), errors.Is(err, access.ErrRevoked):
-		return access.Order{}, fmt.Errorf("%w: the token opens nothing", api.ErrSignIn)
+		return access.Order{}, fmt.Errorf("%w: the token is not valid", api.ErrSignIn)
 	case err != nil:
-		return access.Order{}, err // the log cannot be asked now, and the token may well be good
+		return access.Order{}, err // the log cannot be read now, and the token may be valid
 	}
 	if g.Session || g.Has(access.Agent) {
-		return access.Order{}, fmt.Errorf("%w: the token is not one of a person", api.ErrSignIn)
+		return access.Order{}, fmt.Errorf("%w: the token is not a person's", api.ErrSignIn)
 	}
 	return access.Order{Name: g.Name, Roles: g.Roles, For: min(sessionTime, g.Until.Sub(s.config.Now())), Under: g.Token,
 		Reason: "signed in with a token", By: g.Name}, nil
@@ -105,7 +105,7 @@ func (s *Server) grantSession(w http.ResponseWriter, r *http.Request, o access.O
 	return nil
 }
 
-// ownPath is a path of this server, so that a link to the sign-in page sends nobody elsewhere.
+// ownPath returns a path of this server, so that a link to the sign-in page cannot redirect to another site.
 func ownPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
@@ -115,7 +115,7 @@ func ownPath(next string) string {
 	return cmp.Or(next, "/")
 }
 
-// signOut ends the session, in the log and in the browser.
+// signOut ends the session in the log and in the browser.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	if !c.cookie {
 		return fmt.Errorf("%w: a token is revoked with 'jurat access revoke'", api.ErrMalformed)

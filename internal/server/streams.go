@@ -17,13 +17,13 @@ import (
 )
 
 func (s *Server) streamRoutes() []Route {
-	after := []Parameter{{"after", "The seq of the last event that was heard: what comes after it is sent. Left out: everything."}}
+	after := []Parameter{{"after", "The seq of the last event that you have: later events are sent. Without it, all events are sent."}}
 	return []Route{
 		{Method: "GET", Pattern: "/ws/submissions/{id}/judge", Kind: Stream, Who: Readers, Handle: s.judgeSocket,
 			Doc: Doc{Summary: "What happens in a trial, over WebSocket: an event in each text message.", Status: http.StatusSwitchingProtocols, Query: after}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}/events", Kind: Stream, Who: Readers, Handle: s.judgeEvents,
-			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 when nothing will.", Media: schedule.EventStream, Query: after,
-				Header: []Parameter{{"Last-Event-ID", "The same as after, and counts more."}}}},
+			Doc: Doc{Summary: "What happens in a trial, as server-sent events; 204 if no more events will come.", Media: schedule.EventStream, Query: after,
+				Header: []Parameter{{"Last-Event-ID", "The same as after; it overrides after."}}}},
 	}
 }
 
@@ -42,7 +42,7 @@ func (s *Server) judgeEvents(w http.ResponseWriter, r *http.Request, c *Caller) 
 	return s.stream(w, r, c, after, s.live.Events)
 }
 
-// stream tells somebody who may read a trial what happens in it.
+// stream sends a trial's events to a caller who may read the trial.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after string,
 	tell func(http.ResponseWriter, *http.Request, schedule.Watch) error) error {
 	id := r.PathValue("id")
@@ -68,8 +68,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	return ofScheduler(err)
 }
 
-// mayStill says how it is found out whether somebody who may read a trial now may do so later: a token can end, and a trial be made
-// public no more.
+// mayStill returns a check whether the caller may still read the trial: a token can end, and a trial can become
+// private again.
 func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(context.Context) error, error) {
 	own, err := s.acts.Submitted(ctx, c, id)
 	if err != nil {
@@ -101,13 +101,13 @@ func seqOf(text string) (int64, error) {
 	}
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != text {
-		return 0, fmt.Errorf("%w: after: want the seq of an event, and 0 for all", api.ErrMalformed)
+		return 0, fmt.Errorf("%w: after: want the seq of an event, or 0 for all", api.ErrMalformed)
 	}
 	return seq, nil
 }
 
-// sameOrigin refuses connections from pages of other sites, which browsers make with our cookies and let them read. What is no
-// browser names no origin.
+// sameOrigin refuses connections from pages of other sites. Browsers would send our cookies and let those pages read
+// the answers. A client that is not a browser sends no origin.
 func (s *Server) sameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(s.config.Origins, origin) {

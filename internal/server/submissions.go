@@ -24,17 +24,17 @@ import (
 func (s *Server) submissionRoutes() []Route {
 	return []Route{
 		{Method: "POST", Pattern: "/v1/submissions", Kind: API, Who: Submitters, Handle: s.submit,
-			Doc: Doc{Summary: "Put an agent before the jury. It is sealed at once, and tried when its turn comes.",
+			Doc: Doc{Summary: "Put an agent before the jury. The submission is sealed at once, and the trial is held when its turn comes.",
 				In: api.NewSubmission{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: s.listSubmissions,
 			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
-				{"after", "the cursor that the page before gave"}, {"limit", "how many at most: 1 to 500, by default 100"}}}},
+				{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getSubmission,
-			Doc: Doc{Summary: "A submission: where it is, how the jury stood, and the result as far as there is one.", Out: api.Submission{}}},
+			Doc: Doc{Summary: "A submission: its state, the jury's positions, and the result if there is one.", Out: api.Submission{}}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
-			Doc: Doc{Summary: "Go on with a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
+			Doc: Doc{Summary: "Continue a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.cancel,
-			Doc: Doc{Summary: "Stop a trial that is to be held: it is recorded who did, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
+			Doc: Doc{Summary: "Stop a trial that is to be held. The log records by whom, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Heavy: true, Who: Readers, Handle: s.getCase,
 			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
 	}
@@ -60,15 +60,15 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.accepted(w, r, id)
 }
 
-// How long, and how often, a submission looks for the one with the same key that is being sealed: a browser whose button was pressed twice shows
-// the answer to the second.
+// How long, and how often, a submission waits for another with the same key that is being sealed. A browser whose
+// button was pressed twice shows the answer to the second request.
 const (
 	twinWait  = 5 * time.Second
 	twinPause = 20 * time.Millisecond
 )
 
-// submitOnce submits a case, unless it was submitted before with the same idempotency key: then that is it, also while its trial is
-// under way, or when no more may wait.
+// submitOnce submits a case. If a case was already submitted with the same idempotency key, it returns that trial,
+// even while the trial is under way or the queue is full.
 func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, error) {
 	id := evidence.TrialPrefix + o.ID
 	if o.ID != "" {
@@ -77,7 +77,7 @@ func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, erro
 		}
 	}
 	made, err := s.scheduler.Submit(ctx, o)
-	for until := time.Now().Add(twinWait); errors.Is(err, installation.ErrClaimed) && time.Now().Before(until); { // somebody is about to be faster with the same key
+	for until := time.Now().Add(twinWait); errors.Is(err, installation.ErrClaimed) && time.Now().Before(until); { // another request with the same key is being sealed
 		select {
 		case <-ctx.Done():
 			return id, ctx.Err()
@@ -89,18 +89,19 @@ func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, erro
 		made, err = s.scheduler.Submit(ctx, o)
 	}
 	switch {
-	case errors.Is(err, ledger.ErrDuplicate): // somebody was faster with the same key, or has another record under this id
+	case errors.Is(err, ledger.ErrDuplicate): // another request with the same key was faster, or another record has this id
 		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
 			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
 		}
 		return id, err
 	case errors.Is(err, installation.ErrClaimed):
-		return id, fmt.Errorf("%w: the same is being submitted at this moment: ask again", api.ErrUnavailable)
+		return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
 	}
 	return made, err
 }
 
-// submittedBefore finds nothing wrong where the same was submitted as this trial. Where nothing was, it returns trial.ErrUnknown.
+// submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no
+// such trial.
 func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
 	e, err := s.scheduler.Entry(ctx, id)
 	if err == nil && e.Case != on.Digest() {
@@ -109,7 +110,7 @@ func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Cas
 	return err
 }
 
-// accepted answers with where a submission is.
+// accepted answers with the address of a submission.
 func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) error {
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) err
 	return writeJSON(w, r, http.StatusAccepted, submissionOf(&e))
 }
 
-// caseOf makes a case of one kind of evidence.
+// caseOf makes a case from one kind of evidence.
 func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*subject.Case, error) {
 	kinds := 0
 	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != ""} {
@@ -131,11 +132,11 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	case kinds != 1:
 		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
 	case n.Conversation != nil && n.AgentCard == nil:
-		return nil, fmt.Errorf("%w: beside a conversation there must be an agentCard", api.ErrInvalid)
+		return nil, fmt.Errorf("%w: a conversation needs an agentCard", api.ErrInvalid)
 	case n.Conversation != nil:
 		return subject.New(n.AgentCard, n.Conversation)
 	}
-	file := []byte(n.Records) // in whatever spelling the caller's JSON library gave them
+	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
 	if n.ChainID != "" {
 		var err error
 		if file, err = s.chainFile(ctx, c, n.ChainID); err != nil {
@@ -164,7 +165,7 @@ func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, e
 	return bundle.Marshal()
 }
 
-// refusedCase says of evidence that cannot be put before a jury what is wrong with it, and where.
+// refusedCase says what is wrong with evidence, and where.
 func refusedCase(err error) error {
 	var at *subject.Error
 	if errors.As(err, &at) {
@@ -180,7 +181,7 @@ func refusedCase(err error) error {
 	return err
 }
 
-// memberOf is where in the body of a submission an error is.
+// memberOf returns the member of a submission's body that an error is about.
 func memberOf(e *subject.Error) string {
 	switch e.File {
 	case subject.CardFile:
@@ -191,7 +192,7 @@ func memberOf(e *subject.Error) string {
 	return e.Pointer
 }
 
-// ofScheduler says what an error of the scheduler means for who asks.
+// ofScheduler maps an error of the scheduler to an error for the caller.
 func ofScheduler(err error) error {
 	for _, k := range []struct{ is, means error }{
 		{schedule.ErrFull, api.ErrUnavailable},
@@ -215,7 +216,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	}
 	entries, more, err := s.scheduler.Entries(r.Context(), r.URL.Query().Get("after"), limit, s.visible(c))
 	if errors.Is(err, trial.ErrUnknown) {
-		return fmt.Errorf("%w: after: it is none that this list has given", api.ErrMalformed)
+		return fmt.Errorf("%w: after: not a cursor of this list", api.ErrMalformed)
 	}
 	if err != nil {
 		return err
@@ -230,7 +231,8 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	return writeJSON(w, r, http.StatusOK, page)
 }
 
-// visible says which trials a list shows to somebody: those of which mayRead lets him read every record without anything being public.
+// visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
+// regard to what is public.
 func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
 	all := c.Has(access.Reviewer) || c.Has(access.Auditor) || c.Has(access.Operator)
 	own := c.Has(access.Submitter)
@@ -256,7 +258,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.accepted(w, r, id)
 }
 
-// goOn has a trial go on that was broken off or cancelled.
+// goOn continues a trial that was broken off or cancelled.
 func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 	if err := s.mayRule(r.Context(), c, id); err != nil {
 		return err
@@ -276,7 +278,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.accepted(w, r, id)
 }
 
-// maxReason is how long a reason may be.
+// maxReason limits the length of a reason in bytes.
 const maxReason = 1000
 
 // stop cancels a trial.
@@ -290,7 +292,7 @@ func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
 	return ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
 }
 
-// mayRule refuses who may not say whether a trial is held: that may who has submitted it, and the operator.
+// mayRule refuses callers that may not decide whether a trial is held. Its submitter and the operator may.
 func (s *Server) mayRule(ctx context.Context, c *Caller, id string) error {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return err
@@ -299,7 +301,7 @@ func (s *Server) mayRule(ctx context.Context, c *Caller, id string) error {
 	case err != nil:
 		return err
 	case !own && !c.Has(access.Operator):
-		return fmt.Errorf("%w: %q has not submitted it", api.ErrForbidden, c.Name())
+		return fmt.Errorf("%w: %q did not submit this trial", api.ErrForbidden, c.Name())
 	}
 	return nil
 }
@@ -316,8 +318,8 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	return s.sendCase(w, r, c, g, id+".jurat")
 }
 
-// mayReadTrial refuses who may not read a trial. A stranger does not learn whether one is there that is not public. It reads no record: thousands
-// may come to watch at once.
+// mayReadTrial refuses callers that may not read a trial. A stranger gets the same error for a missing and for a
+// private trial. It reads no record, because thousands may begin to watch at once.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	_, err := s.scheduler.Entry(ctx, id)
 	if errors.Is(err, trial.ErrUnknown) {
@@ -332,7 +334,7 @@ func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
 	return s.acts.MayReadTrial(ctx, c, id)
 }
 
-// readTrial reads a trial for somebody: where it is, and its acts as far as there are any.
+// readTrial reads a trial for a caller: its state, and its acts so far.
 func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*schedule.Entry, *trial.Reopened, error) {
 	if err := s.mayReadTrial(ctx, c, id); err != nil {
 		return nil, nil, err
@@ -345,8 +347,8 @@ func (s *Server) readTrial(ctx context.Context, c *Caller, id string) (*schedule
 	return &e, t, err
 }
 
-// reasonFor is why a trial was broken off or cancelled, for who has to do with it: it can speak of this machine, which is nothing for the
-// public.
+// reasonFor returns why a trial was broken off or cancelled, for callers that are concerned with it. The reason may
+// describe this machine, so it is not public.
 func reasonFor(c *Caller, e *schedule.Entry) string {
 	if concerned(c, e) {
 		return e.Reason
@@ -354,7 +356,7 @@ func reasonFor(c *Caller, e *schedule.Entry) string {
 	return ""
 }
 
-// cancelledBy is who has cancelled a trial, likewise.
+// cancelledBy returns who cancelled a trial, for the same callers.
 func cancelledBy(c *Caller, e *schedule.Entry) string {
 	if e.Cancelled != nil && concerned(c, e) {
 		return e.Cancelled.By
@@ -366,7 +368,7 @@ func concerned(c *Caller, e *schedule.Entry) bool {
 	return acts.ReadsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
 }
 
-// submissionOf is what travels of an entry of the scheduler.
+// submissionOf turns a scheduler's entry into the answer's form.
 func submissionOf(e *schedule.Entry) api.Submission {
 	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
 		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,

@@ -18,7 +18,7 @@ import (
 	"jurat/internal/limits"
 )
 
-// routes is the table: everything that can be asked of the server. An area is a file of its own.
+// routes returns the table of all routes. Each area has a file.
 func (s *Server) routes() []Route {
 	return slices.Concat(
 		s.openRoutes(),
@@ -34,10 +34,10 @@ func (s *Server) routes() []Route {
 	)
 }
 
-// Routes lists the table.
+// Routes returns the table.
 func (s *Server) Routes() []Route { return slices.Clone(s.table) }
 
-// assemble makes one handler of the table.
+// assemble makes one handler from the table.
 func (s *Server) assemble() (http.Handler, error) {
 	mux := http.NewServeMux()
 	origins := http.NewCrossOriginProtection()
@@ -54,13 +54,13 @@ func (s *Server) assemble() (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
 		if s.config.Secure {
-			w.Header().Set("Strict-Transport-Security", "max-age=31536000") // over plain HTTP browsers take no notice of it (RFC 6797, section 8.1)
+			w.Header().Set("Strict-Transport-Security", "max-age=31536000") // browsers ignore it over plain HTTP (RFC 6797, section 8.1)
 		}
 		_, pattern := mux.Handler(r)
 		switch {
 		case pattern != "" && path.Clean(r.URL.Path) == r.URL.Path:
 			mux.ServeHTTP(w, r)
-		case strings.Contains(r.Header.Get("Accept"), "text/html"): // as browsers ask and programs do not
+		case strings.Contains(r.Header.Get("Accept"), "text/html"): // browsers send this and programs do not
 			s.guard(nowherePage, origins).ServeHTTP(w, r)
 		default:
 			s.guard(nowhere, origins).ServeHTTP(w, r)
@@ -68,7 +68,7 @@ func (s *Server) assemble() (http.Handler, error) {
 	}), nil
 }
 
-// fromHere refuses what a browser asks for another site, or what only seems to be this one.
+// fromHere refuses requests that a browser sends for another site, or for one that only seems to be this one.
 func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) error {
 	err := origins.Check(r)
 	if s.plain(r) && (err != nil || r.Header.Get("Origin") != "") { // before a link is used up for a session that the browser would drop
@@ -80,8 +80,8 @@ func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) 
 	return s.calledByName(r)
 }
 
-// plain reports whether a browser that should come by https has come by http: then it does not send Sec-Fetch-Site, which it sends to
-// every page that it holds for secure. What it asks is refused all the same, as it could come from anywhere.
+// plain reports whether a browser that should come by https has come by http. Then it sends no Sec-Fetch-Site, which
+// it sends only to trustworthy origins. Its requests are refused, because they could come from any site.
 func (s *Server) plain(r *http.Request) bool {
 	if !s.config.Secure || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") != "" {
 		return false
@@ -90,8 +90,9 @@ func (s *Server) plain(r *http.Request) bool {
 	return err == nil && origin.Scheme != "https" && (origin.Host == "" || origin.Host == r.Host)
 }
 
-// calledByName refuses what is asked of this machine under a name that is not this machine's. Only a browser does so whose page
-// comes from a site that has its own name lead here (DNS rebinding): the page would be of the same origin as what it reads.
+// calledByName refuses requests to this machine under a foreign host name. Only a browser sends these, for a page of
+// a site that points its own name to this machine (DNS rebinding): the page and this server would have the same
+// origin.
 func (s *Server) calledByName(r *http.Request) error {
 	if s.config.Secure && !s.config.Local || isLoopback(r.Host) {
 		return nil
@@ -101,31 +102,31 @@ func (s *Server) calledByName(r *http.Request) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: header Host: %q is no name of this machine's", api.ErrCrossOrigin, r.Host)
+	return fmt.Errorf("%w: header Host: %q is not a name of this machine", api.ErrCrossOrigin, r.Host)
 }
 
-// isLoopback reports whether a host, which may have a port, is this machine.
+// isLoopback reports whether a host, with or without a port, is this machine.
 func isLoopback(host string) bool {
 	u := url.URL{Host: host}
 	ip := net.ParseIP(u.Hostname())
 	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// nowhere is the route of what no route is for. It is guarded as the others are.
+// nowhere is the route for all other paths. It has the same guards.
 func (s *Server) nowhere(kind Kind, mux *http.ServeMux) *Route {
 	return &Route{Method: "ANY", Pattern: "(none)", Kind: kind, Who: Anyone, Doc: Doc{AnyQuery: true}, Handle: func(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 		allowed := otherMethods(r, mux)
 		if len(allowed) == 0 {
-			return fmt.Errorf("%w: nothing is under this path", api.ErrNotFound)
+			return fmt.Errorf("%w: there is nothing at this path", api.ErrNotFound)
 		}
 		for _, method := range allowed {
 			w.Header().Add("Allow", method)
 		}
-		return fmt.Errorf("%w: what is under this path takes %v", api.ErrMethod, allowed)
+		return fmt.Errorf("%w: this path accepts %v", api.ErrMethod, allowed)
 	}}
 }
 
-// otherMethods lists those by which the path can be asked.
+// otherMethods lists the methods that the path accepts.
 func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		other := *r
@@ -137,7 +138,7 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 	return methods
 }
 
-// guard lets through to a route who may use it. The order is: where from, how much, who, what.
+// guard admits to a route the callers that may use it. It checks in this order: origin, rate, identity, rights.
 func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most := s.config.MaxBody
@@ -146,7 +147,7 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		}
 		body := &arriving{ReadCloser: r.Body, length: r.ContentLength}
 		r.Body = http.MaxBytesReader(w, body, most)
-		// What is no connection of net/http, such as a test's recorder, has no deadlines.
+		// Writers without a net/http connection, such as a test's recorder, have no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
 			_ = connection.SetReadDeadline(time.Time{}) // when it passes, net/http ends the request's context
 		} else {
@@ -172,23 +173,23 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		case err == nil:
 		case watching.status == 0:
 			s.refusals.note(r.Context(), route, c, s.refuse(watching, r, route, c, err))
-		case r.Context().Err() == nil: // it has begun to answer
+		case r.Context().Err() == nil: // the answer has begun
 			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}
 		s.answered(r, route, c, watching.status, time.Since(began))
 		traced(watching.status)
 		if errors.Is(err, http.ErrAbortHandler) && watching.status != 0 {
-			panic(http.ErrAbortHandler) // net/http ends the connection, and says nothing of it
+			panic(http.ErrAbortHandler) // net/http closes the connection and logs nothing
 		}
 	})
 }
 
-// answered notes that a request is over: what was asked by whom, and nothing of what was said.
+// answered logs a finished request: the route and the caller, and no content.
 func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, took time.Duration) {
 	s.meters.answered(route.Name(), status, took)
 	level := slog.LevelInfo
 	if route.Probe && status < http.StatusInternalServerError {
-		level = slog.LevelDebug // nobody reads of each time that somebody asked whether all is well
+		level = slog.LevelDebug // successful probes would fill the log
 	}
 	s.config.Log.LogAttrs(r.Context(), level, "request", slog.String("route", route.Name()), slog.Int("status", status),
 		slog.Duration("took", took), slog.String("caller", c.Name()))
@@ -220,14 +221,15 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 	return c, route.checkQuery(r.URL.RawQuery)
 }
 
-// openTo reports whether a route serves a caller as a stranger whose token could not be looked up, or opens nothing: an old cookie does
-// not stop a person from signing in, and a database that is away does not stop a probe, the portal or the style of a page.
+// openTo reports whether a route serves a caller as a stranger if their token cannot be looked up or is invalid. So
+// an old cookie does not stop a person from signing in, and an unreachable database does not stop a probe, the portal
+// or a style sheet.
 func (r *Route) openTo(status int) bool {
 	return r.Who.Strangers == Everything && (status == http.StatusUnauthorized || status == http.StatusServiceUnavailable)
 }
 
-// limit refuses a caller who asks too often, wherever that counts: what watches over the server must hear how it is however busy it is, and
-// shares its address with others behind a proxy.
+// limit refuses a caller that asks too often. Probes are not limited: monitoring must work on a busy server, and
+// behind a proxy it shares its address with other callers.
 func (s *Server) limit(route *Route, caller string, stranger bool) error {
 	if route.Probe {
 		return nil
@@ -235,7 +237,7 @@ func (s *Server) limit(route *Route, caller string, stranger bool) error {
 	return s.limiter.Allow(caller, stranger)
 }
 
-// secure sets what every answer says to browsers.
+// secure sets the security headers of every answer.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

@@ -11,11 +11,12 @@ import (
 	"jurat/tiles"
 )
 
-// entryReaders may read what the log hashed. It holds no word of what was said, but who knows a chain_id or the evidence of a case
-// recognises it there, and signatures tell whose they are: to strangers that would say what there is of what is not public.
+// entryReaders may read what the log hashed. It contains nothing that was said. But a reader who knows a chain_id or
+// the evidence of a case can recognise it there, and signatures identify their keys. So strangers could learn that
+// private records exist.
 var entryReaders = Who{Roles: []access.Role{access.Reviewer, access.Auditor, access.Operator}}
 
-// tileRoutes show the log as C2SP tlog-tiles lays it out.
+// tileRoutes serve the log in the layout of C2SP tlog-tiles.
 func (s *Server) tileRoutes() []Route {
 	entries := entryReaders
 	if s.config.PublicEntries {
@@ -23,7 +24,7 @@ func (s *Server) tileRoutes() []Route {
 	}
 	return []Route{
 		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Who: Anyone, Handle: s.getCheckpoint,
-			Doc: Doc{Summary: "The log's signed checkpoint, with what witnesses have said of it: a C2SP signed note.", Media: "text/plain"}},
+			Doc: Doc{Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"}},
 		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Who: Anyone, Handle: s.getTile,
 			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Heavy: true, Who: entries, Handle: s.getEntries,
@@ -76,7 +77,8 @@ func (s *Server) entries(r *http.Request, t tlog.Tile) ([]byte, error) {
 	return tiles.FormatEntries(entries)
 }
 
-// writeForEver answers with what is the same whenever it is asked for. Browsers, or everybody on the way, may keep it and not ask again.
+// writeForEver answers with content that never changes. Browsers, and proxies if kept says so, may store it without
+// asking again.
 func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
 	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
 	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
