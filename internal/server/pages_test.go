@@ -99,7 +99,7 @@ func TestVisit(t *testing.T) {
 	shows(t, answer, page, 200, "As the script has it.", `value="safe_pass"`, `value="unsafe_fail"`, `id="message-1"`)
 	draft := url.Values{"decision": {"unsafe_fail"}}
 	answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft)
-	shows(t, answer, page, 422, "a decision is given with its reason")
+	shows(t, answer, page, 422, "a decision needs a reason")
 	draft.Set("reason", "The court knows better.\r\nIt does.")
 	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, draft); answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%s: %s", answer.Status, page)

@@ -151,8 +151,9 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	return on, err
 }
 
-// chainFile is a chain of the log, if the caller may read all of it. What is sealed apart in it stays so: in the evidence of a trial it
-// would stand for good, whatever is erased. Whoever wants the jury to read it submits the records with what opens them.
+// chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in
+// the evidence of a trial it could never be erased. To show it to the jury, the caller submits the records with their
+// disclosures.
 func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, error) {
 	records, err := s.chainAsSealed(ctx, c, id)
 	if err != nil {
@@ -287,7 +288,7 @@ func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
 		return err
 	}
 	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
-		return fmt.Errorf("%w: reason: want 1 to %d bytes that say why", api.ErrInvalid, maxReason)
+		return fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
 	}
 	return ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
 }
