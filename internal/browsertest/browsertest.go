@@ -1,5 +1,5 @@
-// Package browsertest drives a real browser through pages, for tests. The browser is Chromium, without a screen, with a
-// profile of its own that is thrown away, and with its own errands switched off.
+// Package browsertest drives a real browser through pages, for tests. The browser is Chromium without a screen. It
+// has a temporary profile, and its own background requests are switched off.
 package browsertest
 
 import (
@@ -31,13 +31,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Options say what the visitor's browser is like. The zero Options are a wide window, English and light.
+// Options describe the visitor's browser. The zero Options are a wide window, English and light colours.
 type Options struct {
 	Languages string // as a browser names them, such as "ja,en"; "": English
 	Width     int    // of the window in CSS pixels; 0: 1100
 	Height    int    // 0: 900
 	Dark      bool
-	CutOff    bool // no connection can be made, not even to this machine
+	CutOff    bool // no connection works, not even to this machine
 }
 
 // A Browser has one page open. It ends with the test.
@@ -45,25 +45,26 @@ type Browser struct {
 	t   testing.TB
 	ctx context.Context
 
-	mu       sync.Mutex // guards what the page does by itself
+	mu       sync.Mutex // guards what the page's events change
 	requests []string
 	problems []string
-	names    map[string]string // of files that are being downloaded, by their ids
-	files    []string          // that were downloaded
+	names    map[string]string // of files being downloaded, by their ids
+	files    []string          // the downloaded ones
 }
 
 // Screenshots names the environment variable with the folder that Screenshot writes to.
 const Screenshots = "JURAT_TEST_SCREENSHOTS"
 
-// patience bounds every wait for a page, so that a test that waits for what never comes says what it waited for.
+// patience limits every wait for a page, so that a test can report what it waited for.
 const patience = 90 * time.Second
 
-// Find returns where Chromium is. A test for which there is none is skipped, and fails under CI=true. Under the race detector
-// pages are not tried: their tests run without it as well, and what is concurrent in the server is tried without a browser.
+// Find returns the path of Chromium. It skips the test if there is no Chromium, and fails it under CI=true. It also
+// skips under the race detector: the page tests run without it as well, and other tests cover the server's
+// concurrency.
 func Find(t testing.TB) string {
 	t.Helper()
 	if underRace {
-		t.Skip("pages are tried without the race detector")
+		t.Skip("page tests run without the race detector")
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -71,9 +72,9 @@ func Find(t testing.TB) string {
 		}
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatal("there is no chromium, and under CI=true nothing is skipped")
+		t.Fatal("chromium is missing, and CI=true forbids skipping tests")
 	}
-	t.Skip("there is no chromium, in which pages are tried")
+	t.Skip("chromium is missing, which page tests need")
 	return ""
 }
 
@@ -95,7 +96,7 @@ func Open(t testing.TB, o Options) *Browser {
 		flags = append(flags, chromedp.Flag(name, true))
 	}
 	flags = append(flags, chromedp.Flag("accept-lang", o.Languages), chromedp.Flag("lang", strings.Split(o.Languages, ",")[0]))
-	if o.CutOff { // everything goes by a proxy that is not there
+	if o.CutOff { // sends all connections to a proxy that does not exist
 		flags = append(flags, chromedp.Flag("proxy-server", "http://127.0.0.1:9"), chromedp.Flag("proxy-bypass-list", "<-loopback>"))
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), flags...)
@@ -111,13 +112,13 @@ func Open(t testing.TB, o Options) *Browser {
 	return b
 }
 
-// Resize makes the window another size, in CSS pixels.
+// Resize sets the window's size in CSS pixels.
 func (b *Browser) Resize(width, height int) {
 	b.t.Helper()
 	b.check("sizing the window", chromedp.Do(b.ctx, chromedp.EmulateViewport(int64(width), int64(height))))
 }
 
-// CutOff ends that the page reaches any server, this machine's included.
+// CutOff ends all connections of the page, even to this machine.
 func (b *Browser) CutOff() {
 	b.t.Helper()
 	everywhere := []*network.Conditions{{Offline: true, DownloadThroughput: -1, UploadThroughput: -1}}
@@ -125,7 +126,7 @@ func (b *Browser) CutOff() {
 	b.check("leaving the network", err)
 }
 
-// Dark sets which colours the visitor prefers.
+// Dark sets the visitor's preferred colours.
 func (b *Browser) Dark(is bool) {
 	b.t.Helper()
 	scheme := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: "light"}
@@ -143,7 +144,7 @@ func (b *Browser) check(doing string, err error) {
 	}
 }
 
-// hear keeps what the page asks the network for, and what goes wrong in it.
+// hear stores the page's requests, and its errors.
 func (b *Browser) hear(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,34 +167,34 @@ func (b *Browser) hear(event any) {
 		if e.Type == runtime.ConsoleAPICalledTypeError {
 			b.problems = append(b.problems, fmt.Sprintf("console: %v", e.Args))
 		}
-	case *log.EventEntryAdded: // such as what a Content-Security-Policy refuses
+	case *log.EventEntryAdded: // for example violations of the Content-Security-Policy
 		if e.Entry.Level == log.EntryLevelError {
 			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
 		}
 	}
 }
 
-// Requests are the addresses that the pages asked for, themselves included.
+// Requests returns the addresses that the pages requested, including the pages themselves.
 func (b *Browser) Requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.requests)
 }
 
-// Problems are exceptions that nothing caught, and what was written to the console as an error.
+// Problems returns uncaught exceptions, and errors on the console.
 func (b *Browser) Problems() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.problems)
 }
 
-// Visit goes to an address and waits until the page is loaded.
+// Visit opens an address and waits until the page is loaded.
 func (b *Browser) Visit(url string) {
 	b.t.Helper()
 	b.check("visiting "+url, chromedp.Do(b.ctx, chromedp.Navigate(url)))
 }
 
-// Eval returns what a JavaScript expression gives in the page.
+// Eval returns the value of a JavaScript expression in the page.
 func Eval[T any](b *Browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -201,7 +202,7 @@ func Eval[T any](b *Browser, expression string) T {
 	return value
 }
 
-// Wait waits until a JavaScript expression is true in the page. While another page comes there is none in which to ask.
+// Wait waits until a JavaScript expression is true in the page. It ignores errors while another page is being loaded.
 func (b *Browser) Wait(expression string) {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -216,13 +217,13 @@ func (b *Browser) Wait(expression string) {
 	}
 }
 
-// Text is the visible text of an element.
+// Text returns the visible text of an element.
 func (b *Browser) Text(css string) string {
 	b.t.Helper()
 	return Eval[string](b, fmt.Sprintf("document.querySelector(%s)?.innerText ?? ''", quote(css)))
 }
 
-// Choose chooses files in a file field, as if they had been picked.
+// Choose selects files in a file field.
 func (b *Browser) Choose(css string, files ...string) {
 	b.t.Helper()
 	b.check("choosing files in "+css, chromedp.Do(b.ctx, chromedp.SetUploadFiles(chromedp.CSS(css), files, chromedp.NodeReady)))
@@ -240,7 +241,7 @@ func (b *Browser) Type(css, text string) {
 	b.check("typing into "+css, chromedp.Do(b.ctx, chromedp.SendKeys(chromedp.CSS(css), text)))
 }
 
-// Press presses a key, such as kb.Tab, wherever the focus is.
+// Press presses a key, such as kb.Tab, at the current focus.
 func (b *Browser) Press(key string) {
 	b.t.Helper()
 	b.check("pressing a key", chromedp.Do(b.ctx, chromedp.KeyEvent(key)))
@@ -257,7 +258,7 @@ func (b *Browser) Reach(css string) {
 		}
 		passed = append(passed, Eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"))
 	}
-	b.t.Fatalf("by the Tab key alone nobody comes to %s, but to %q", css, passed)
+	b.t.Fatalf("the Tab key does not reach %s, but %q", css, passed)
 }
 
 // Enter reaches an element by the Tab key, and presses Enter.
@@ -267,7 +268,7 @@ func (b *Browser) Enter(css string) {
 	b.Press(kb.Enter)
 }
 
-// Download clicks a link, and returns the file that it gives, in a folder of the test's.
+// Download clicks a link, and returns the path of the downloaded file, in a folder of the test.
 func (b *Browser) Download(css string) string {
 	b.t.Helper()
 	folder := b.t.TempDir()
@@ -301,7 +302,8 @@ func (b *Browser) Select(css, value string) {
 	Eval[bool](b, fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); return true })(document.querySelector(%s))", quote(value), quote(css)))
 }
 
-// Picture is what the window shows now, as PNG in its most frequent colours: a page of text needs no more, and a third of the bytes.
+// Picture returns what the window shows as PNG, reduced to its most frequent colours. That is enough for text, and a
+// third of the bytes.
 func (b *Browser) Picture() []byte {
 	b.t.Helper()
 	shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -315,7 +317,7 @@ func (b *Browser) Picture() []byte {
 	return out.Bytes()
 }
 
-// frequent is the colours that most of a picture is in.
+// frequent returns the most frequent colours of a picture.
 func frequent(of image.Image) color.Palette {
 	counts := map[color.Color]int{}
 	for y := of.Bounds().Min.Y; y < of.Bounds().Max.Y; y++ {
@@ -327,7 +329,7 @@ func frequent(of image.Image) color.Palette {
 	return colours[:min(len(colours), 256)]
 }
 
-// Screenshot writes a picture of the whole page to the folder that Screenshots names, if it names one.
+// Screenshot writes a picture of the whole page to the folder that Screenshots names, if it is set.
 func (b *Browser) Screenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv(Screenshots)
@@ -339,7 +341,7 @@ func (b *Browser) Screenshot(name string) {
 	b.check("writing a picture", os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644))
 }
 
-// quote writes a string as JavaScript does.
+// quote writes a string as a JavaScript literal.
 func quote(text string) string {
 	doc, err := json.Marshal(text)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"jurat/jury"
 )
 
-// A Mark is what takes away from a verdict, or from what it is worth.
+// A Mark says what weakens a verdict.
 type Mark string
 
 const (
@@ -27,47 +27,47 @@ const (
 	Broken        Mark = "broken"         // the records contradict each other
 )
 
-// A Court is the courtroom of one trial.
+// A Court is the courtroom page of one trial.
 type Court struct {
 	trial.Summary
 	State    api.State
 	Nth      int           // how many of the trial's records it shows
-	Since    int           // it shows what is new since the record of this number; 0: everything
-	Case     *subject.Case // nil: it is withheld, or not needed for what is shown
+	Since    int           // it shows only what is new since the record of this number; 0: everything
+	Case     *subject.Case // nil: withheld, or not needed for this part
 	Withheld string        // why there is no Case; "": there is one
-	Broken   string        // in which the acts contradict each other; "": in nothing
+	Broken   string        // how the acts contradict each other; "": they do not
 
-	Settings   *jury.Settings // nil: nothing was opened yet
+	Settings   *jury.Settings // nil: no phase was opened yet
 	Jurors     []*Juror
-	Discussion []*Utterance // by round and seat, those who were absent in their places
+	Discussion []*Utterance // by round and seat, including absences
 	Discussed  bool         // there was at least one round
 	Alone      *jury.ConsensusResult
-	After      *jury.ConsensusResult // when the discussion was over; nil: there was none, or it is not
+	After      *jury.ConsensusResult // at the end of the discussion; nil: there was none, or it is not over
 	Waiting    []string              // names of those who were asked and have not answered
 	Messages   []Message
 
 	Judgment     *jury.Judgment // the jury's; nil: none yet
 	JudgmentAxes []Axis
 	Judge        *Utterance // the final judge's own words
-	Rules        int        // how many of the seats are rules
+	Rules        int        // how many seats are filled by rules
 	Cost         int64
 	Calls        int
-	Human        []Decision // what people decided, and what was delivered
+	Human        []Decision // people's decisions, and deliveries
 
-	Events string    // where events come from; "": nothing more comes
-	Reason string    // why it was interrupted or cancelled; "": it is not known
-	By     string    // who has cancelled it
-	Next   time.Time // when it is tried again by itself; zero: it is not
-	Ahead  int       // of a trial that is queued: how many wait before it
-	Resume bool      // the viewer may have it go on
-	Cancel bool      // the viewer may have it stopped
+	Events string    // the address of the events; "": no more events
+	Reason string    // why it was interrupted or cancelled; "": unknown
+	By     string    // who cancelled it
+	Next   time.Time // the next automatic attempt; zero: none
+	Ahead  int       // of a queued trial: how many wait before it
+	Resume bool      // the viewer may continue it
+	Cancel bool      // the viewer may stop it
 }
 
-// A Juror is a chair and who sits in it.
+// A Juror is a seat and the juror in it.
 type Juror struct {
 	trial.Seat
-	Name   string // the role's; the id where it has none
-	Silent bool   // the trial is over, and no answer of it counts
+	Name   string // the role's name; the id if it has none
+	Silent bool   // the trial is over, and this juror gave no valid answer
 	Rules  bool
 	Alone  *Utterance
 	Now    *jury.Evaluation
@@ -76,7 +76,7 @@ type Juror struct {
 	VoteAlone, VoteAfter, VoteEnd *Vote
 }
 
-// A Vote is where a juror stood at one time.
+// A Vote is a juror's position at one time.
 type Vote struct {
 	Position jury.Position
 	Score    int
@@ -87,10 +87,10 @@ type Vote struct {
 type Axis struct {
 	ID           string
 	Score, Max   int
-	Veto, Vetoed bool // fewer points than its veto are no safe_pass; and they were fewer
+	Veto, Vetoed bool // fewer points than its veto prevent safe_pass; and that happened
 }
 
-// An Utterance is what one seat said once, or that it did not.
+// An Utterance is one answer of a seat, or its absence.
 type Utterance struct {
 	Anchor    string
 	Seat      *Juror // nil: the judge's
@@ -98,10 +98,10 @@ type Utterance struct {
 	Record    string // record id
 	At        time.Time
 	Round     int
-	Text      string // the statement; of an evaluation the rationale
+	Text      string // the statement; for an evaluation the rationale
 	Reasoning string
 	Position  jury.Position
-	From      jury.Position // of a change
+	From      jury.Position // the previous position, if it changed
 	Changed   bool
 	Score     int
 	HasScore  bool
@@ -112,22 +112,22 @@ type Utterance struct {
 	Model     string
 }
 
-// A Finding is a juror's, held against the evidence.
+// A Finding is a juror's finding, checked against the evidence.
 type Finding struct {
 	trial.Finding
-	FromName string // of whom it was taken over
+	FromName string // the juror it was taken over from
 }
 
-// A Message is one of the conversation, with who pointed at it.
+// A Message is a message of the conversation, with its citations.
 type Message struct {
 	*subject.Message
 	CitedBy []Citation
 }
 
-// A Citation leads from a message to the words that cite it.
+// A Citation is a link from a message to an answer that cites it.
 type Citation struct{ Name, Anchor string }
 
-// A Decision is a person's, or a delivery.
+// A Decision is a person's decision, or a delivery.
 type Decision struct {
 	Record  string
 	Actor   string
@@ -135,12 +135,13 @@ type Decision struct {
 	Action  evidence.ActionType
 	Status  evidence.ApprovalStatus
 	Changes string
-	Text    string // what is to be given instead, or was delivered; "": of a decision on a verdict, of which Verdict is all
+	Text    string // the new or delivered text; "" for a decision on a verdict, which Verdict describes
 
-	Verdict *jury.Decision // of a decision on a verdict; nil: it is about something else
+	Verdict *jury.Decision // of a decision on a verdict; nil otherwise
 }
 
-// NewCourt makes the courtroom of the records of one trial's chain, in log order.
+// NewCourt makes the courtroom from a trial's chain, in log order. It returns an error if the chain does not begin
+// with a submission, or holds a record that cannot be read.
 func NewCourt(records []*evidence.Record) (*Court, error) {
 	if len(records) == 0 || records[0].Payload.ActionType != evidence.Submission {
 		return nil, errors.New("the chain does not begin with a submission, so it is no trial")
@@ -163,8 +164,8 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 	return c, nil
 }
 
-// NewNews makes what has become new in a courtroom since the record of this number. It is nil where that takes the whole courtroom: people
-// have decided something since, or the trial has no such record.
+// NewNews makes the part of a courtroom that is new since the record of this number. It returns nil if the whole
+// courtroom is needed: a person has decided since, or the trial has no such record.
 func NewNews(v *trial.View, after int) *Court {
 	if after < 1 || after > v.Records || after < v.Beside {
 		return nil
@@ -183,7 +184,7 @@ func NewNews(v *trial.View, after int) *Court {
 	return c
 }
 
-// evidence reads what the jury was given.
+// evidence reads the trial's evidence.
 func (c *Court) evidence(first *evidence.Record) {
 	material, withheld := first.Said("/response", first.Payload.Response)
 	if withheld {
@@ -200,7 +201,7 @@ func (c *Court) evidence(first *evidence.Record) {
 	}
 }
 
-// show takes from the read model what was said after the record of this number, and how everything stands.
+// show fills in what was said after the record of this number, and the current state.
 func (c *Court) show(v *trial.View, after int) {
 	c.Summary, c.Nth, c.Broken, c.Settings, c.Cost, c.Calls = v.Summary, v.Records, v.Broken, v.Settings, v.Spent, v.Calls
 	c.Discussed, c.Alone, c.After, c.Judgment = v.Discussed, v.Alone, v.After, v.Judgment
@@ -230,7 +231,7 @@ func (c *Court) show(v *trial.View, after int) {
 	}
 }
 
-// juror is a seat and how it stands.
+// juror describes a seat and its state.
 func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
 	j := &Juror{Seat: seat, Name: cmp.Or(seat.RoleName, seat.JurorID), Rules: seat.Provider == jury.Offline, Now: v.Now[seat.JurorID],
 		Silent: v.Over && seat.Reported == ""}
@@ -258,7 +259,7 @@ func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
 
 func voteOf(e *jury.Evaluation) *Vote { return &Vote{e.Position, e.TotalScore, e.Fallback} }
 
-// name is how people know a juror or the judge.
+// name returns the readable name of a juror or the judge.
 func (c *Court) name(id string) string {
 	for _, j := range c.Jurors {
 		if j.JurorID == id {
@@ -271,7 +272,7 @@ func (c *Court) name(id string) string {
 	return id
 }
 
-// utterance is what a seat said, to be shown; nil stays nil.
+// utterance describes an answer of a seat for the page; nil stays nil.
 func (c *Court) utterance(said *trial.Said) *Utterance {
 	if said == nil {
 		return nil
@@ -308,7 +309,7 @@ func (c *Court) utterance(said *trial.Said) *Utterance {
 	return u
 }
 
-// anchor is the id of what was said, in a page.
+// anchor returns the id of an answer in a page.
 func anchor(said *trial.Said) string {
 	if said.Seat == 0 {
 		return "judge"
@@ -320,7 +321,7 @@ func (u *Utterance) opinion(o *jury.Opinion) {
 	u.Position, u.Score, u.HasScore, u.Conf = o.Position, o.TotalScore, true, int(o.Confidence*100+0.5)
 }
 
-// citations lead from a message to the words that cite it.
+// citations lists links from a message to the answers that cite it.
 func (c *Court) citations(v *trial.View, message int) (list []Citation) {
 	for _, by := range v.Cited[message] {
 		if one := (Citation{c.name(by.Juror), anchor(by)}); !slices.Contains(list, one) {
@@ -341,10 +342,11 @@ func axes(rubric jury.Rubric, scores jury.Scores) []Axis {
 	return list
 }
 
-// NewDecision reads a review or a delivery of what is no verdict.
+// NewDecision reads a review or a delivery that does not concern a verdict.
 func NewDecision(r *evidence.Record) Decision { return newDecision(r, nil) }
 
-// newDecision reads a review or a delivery. The verdict is what the review decides on that of its trial; nil: it is about something else.
+// newDecision reads a review or a delivery. verdict is the review's decision on the verdict; nil if it concerns
+// something else.
 func newDecision(r *evidence.Record, verdict *jury.Decision) Decision {
 	p := &r.Payload
 	d := Decision{Record: p.RecordID, Actor: p.Actor(), At: p.Time(), Action: p.ActionType, Status: p.ApprovalStatus, Verdict: verdict}
@@ -358,12 +360,12 @@ func newDecision(r *evidence.Record, verdict *jury.Decision) Decision {
 		}
 	}
 	if d.Verdict != nil && p.ModifiedResponse.Kind() == '{' {
-		d.Text = "" // it is the verdict, and before that was all there was to it, the jury's judgment with another position
+		d.Text = "" // in older records it is the jury's judgment with another position, which Verdict describes
 	}
 	return d
 }
 
-// Title is the name of the agent under trial, cut where it is long and the evidence is not at hand; "" where the evidence is withheld.
+// Title returns the name of the agent under trial, shortened if it is long; "" if the evidence is withheld.
 func (c *Court) Title() string {
 	switch {
 	case c.Case != nil:
@@ -374,21 +376,21 @@ func (c *Court) Title() string {
 	return c.Agent
 }
 
-// Live reports whether the trial goes on while somebody watches.
+// Live reports whether more events of the trial can come.
 func (c *Court) Live() bool { return c.Events != "" && c.State != api.Over }
 
 // Inconclusive reports whether the jury came to no verdict.
 func (c *Court) Inconclusive() bool { return c.Judgment != nil && c.Judgment.Inconclusive }
 
-// AllRules reports whether no language model sits.
+// AllRules reports whether rules fill all seats.
 func (c *Court) AllRules() bool { return c.Rules > 0 && c.Rules == len(c.Jurors) }
 
-// Dollars is what the calls cost.
+// Dollars returns the cost of the calls in US dollars.
 func (c *Court) Dollars() string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%d.%06d", c.Cost/1e6, c.Cost%1e6), "0"), ".")
 }
 
-// Seconds is how long the trial took, by what its first and last act claim.
+// Seconds returns the duration of the trial, by the claims of its first and last act.
 func (c *Court) Seconds() string { return fmt.Sprintf("%.1f", c.Last.Sub(c.Submitted).Seconds()) }
 
 func (c *Court) view() string {
@@ -415,7 +417,7 @@ func (c *Court) headline(lang words.Lang) string {
 	return strings.Join(parts, " · ")
 }
 
-// byPerson says what a person's decision made of the outcome.
+// byPerson describes the effect of a person's decision on the outcome.
 func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 	if o.Open {
 		return says.Outcome.Open
@@ -423,13 +425,13 @@ func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 	return says.Outcome.Person
 }
 
-// Marks are what takes away from the jury's verdict, or from what it is worth: said wherever the verdict is.
+// Marks lists what weakens the jury's verdict. Every place that shows the verdict shows these.
 func (c *Court) Marks() []Mark {
 	return marks(c.Inconclusive(), Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Rules > 0 && !c.AllRules(), PartlyOffline,
 		c.Broken != "", Broken)
 }
 
-// marks lists those that apply.
+// marks lists the marks whose condition is true.
 func marks(pairs ...any) (list []Mark) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[0] == true {

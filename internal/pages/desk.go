@@ -15,23 +15,23 @@ import (
 	"jurat/jury"
 )
 
-// A Desk lists what needs a person, oldest first.
+// A Desk lists what needs a person, the oldest first.
 type Desk struct {
 	Items   []Item
-	Decided []Item // lately, the newest first
+	Decided []Item // recent decisions, the newest first
 }
 
-// An Item is one thing on the desk.
+// An Item is one entry of the desk.
 type Item struct {
-	Record  string // on which to decide
-	Subject string // whom it is about
+	Record  string // the record to decide on
+	Subject string // the agent it is about
 	Actor   string
 	At      time.Time
-	Trial   *Summary // nil: it is a record of an agent
+	Trial   *Summary // nil: it is an agent's record
 	Own     bool     // the viewer submitted it
 }
 
-// NewDesk takes those trials that need a person.
+// NewDesk selects the trials that need a person.
 func NewDesk(trials []Summary, viewer string) *Desk {
 	d := &Desk{}
 	for _, s := range trials {
@@ -43,7 +43,7 @@ func NewDesk(trials []Summary, viewer string) *Desk {
 	return d
 }
 
-// NewItem is the judgment of a trial, for a viewer.
+// NewItem describes the judgment of a trial for a viewer.
 func NewItem(s Summary, viewer string) Item {
 	item := Item{Subject: s.Agent, Actor: s.Submitter, At: s.Submitted, Trial: &s, Own: s.Submitter == viewer}
 	if s.Outcome != nil {
@@ -55,37 +55,38 @@ func NewItem(s Summary, viewer string) Item {
 func (d *Desk) view() string                    { return "desk" }
 func (d *Desk) headline(lang words.Lang) string { return words.PagesIn(lang).Desk.Title }
 
-// A Review is the page on which a person decides on one record.
+// A Review is the page for a person's decision on one record.
 type Review struct {
 	Record   *evidence.Record
-	Trial    string // its id; "": it is of no trial
+	Trial    string // its id; "": the record belongs to no trial
 	Subject  string
 	Editable Editable
 	Draft    Draft
-	Diff     []Change // between what was said and the draft; nil: nothing was changed yet
+	Diff     []Change // from the original to the draft; nil: nothing was changed yet
 	Own      bool     // the viewer made it, or submitted the agent
 	May      bool     // the viewer is a reviewer
 	Reviews  []Decision
-	Court    *Court // of a verdict: what it is about; nil: it is about something else
-	Next     string // record id of the next verdict that waits for a person; "": none does
-	Problem  string // why the decision was not taken; "": nothing was tried yet
+	Court    *Court // of the trial, if the record is a verdict; nil otherwise
+	Next     string // record id of the next verdict that waits for a person; "": none
+	Problem  string // why the decision was refused; "": there was no attempt yet
 }
 
-// An Editable is what can be changed of a response.
+// An Editable is the part of a response that a person can change.
 type Editable struct {
 	Text     string
-	Position jury.Position // of a final judgment, of which nothing else can be changed; "": it is none
-	JSON     bool          // Text is JSON, and must stay so
+	Position jury.Position // of a final judgment, of which only the position can change; "": it is not one
+	JSON     bool          // Text is JSON, and must remain JSON
 }
 
-// A Draft is what the reviewer has put down so far.
+// A Draft is the reviewer's input so far.
 type Draft struct {
-	Key    string // the same as long as it is the same form, so that sending it twice decides once
+	Key    string // the same for the same form, so that sending it twice decides once
 	Text   string
 	Reason string
 }
 
-// NewReview makes the page for a record.
+// NewReview makes the page for a record. It returns ErrWithheld if the response is withheld, and an error if the
+// record has none.
 func NewReview(r *evidence.Record) (*Review, error) {
 	e, err := editable(r)
 	if err != nil {
@@ -94,8 +95,8 @@ func NewReview(r *evidence.Record) (*Review, error) {
 	return &Review{Record: r, Editable: e, Draft: Draft{Text: e.Text}}, nil
 }
 
-// ErrWithheld says that nobody can decide on what is withheld.
-var ErrWithheld = errors.New("the response is sealed apart and not disclosed here, so nobody can decide on it")
+// ErrWithheld says that a response cannot be decided on because it is withheld.
+var ErrWithheld = errors.New("the response is sealed apart and not disclosed here, so a person cannot decide on it")
 
 func editable(r *evidence.Record) (Editable, error) {
 	response, withheld := r.Said("/response", r.Payload.Response)
@@ -114,7 +115,8 @@ func editable(r *evidence.Record) (Editable, error) {
 	return Editable{Text: text(response), JSON: response.Kind() != '"'}, nil
 }
 
-// Modified is the response that a draft makes of a record's, which is no verdict. It returns nil where the draft changes nothing.
+// Modified returns the response that a draft makes of a record's response, except for a verdict. It returns nil if
+// the draft changes nothing.
 func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	e, err := editable(r)
 	if err != nil {
@@ -136,20 +138,20 @@ func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 			return nil, errors.New("the response is a JSON object or array and must stay one")
 		}
 		if string(doc) == string(response) {
-			return nil, nil // it was only laid out in another way
+			return nil, nil // only the layout changed
 		}
 		return doc, nil
 	}
 	return json.Marshal(d.Text)
 }
 
-// Positions lists what a person can decide on a verdict.
+// Positions lists the possible decisions on a verdict.
 func (r *Review) Positions() []jury.Position { return jury.Decidable() }
 
-// Decided reports whether the jury passed or failed the agent, which a person can reject.
+// Decided reports whether the jury passed or failed the agent. Only then can a person reject the verdict.
 func (r *Review) Decided() bool { return slices.Contains(jury.Decidable(), r.Editable.Position) }
 
-// Compare shows what the draft changes.
+// Compare computes what the draft changes.
 func (r *Review) Compare() {
 	if r.Draft.Text != r.Editable.Text {
 		r.Diff = diff(r.Editable.Text, r.Draft.Text)

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// A Change is a run of words that two texts share, or that one of them has alone.
+// A Change is a run of words that both texts have, or only one of them.
 type Change struct {
 	Kind ChangeKind
 	Text string
 }
 
-// ChangeKind says who has the words.
+// ChangeKind says which text has the words.
 type ChangeKind string
 
 const (
@@ -21,11 +21,11 @@ const (
 	Added   ChangeKind = "added"
 )
 
-// maxEdits bounds the search for the shortest difference: its time and memory grow with the square of it.
+// maxEdits bounds the search for the shortest difference, whose time and memory grow with the square of it.
 const maxEdits = 1000
 
-// diff finds what makes one text of another, word by word (Myers, An O(ND) Difference Algorithm and Its Variations, 1986). Of
-// texts that have too little in common, all of the middle is removed and added.
+// diff finds the words to remove from one text and add to get the other (Myers, An O(ND) Difference Algorithm and Its
+// Variations, 1986). If the texts differ too much, it removes and adds the whole middle.
 func diff(before, after string) []Change {
 	a, b := cut(before), cut(after)
 	head := shared(a, b)
@@ -52,7 +52,7 @@ func shared(a, b []string) int {
 
 type changes []Change
 
-// add appends words to the last run, if it is of their kind.
+// add appends words to the last run if it has the same kind, and to a new run otherwise.
 func (c *changes) add(kind ChangeKind, words ...string) {
 	for _, w := range words {
 		if n := len(*c); n > 0 && (*c)[n-1].Kind == kind {
@@ -96,7 +96,8 @@ func (c *changes) middle(a, b []string) {
 	}
 }
 
-// search goes on by one edit at a time and returns how far each diagonal got after each; trace[d][k+d] is of diagonal k.
+// search increases the number of edits one by one, and stores how far each diagonal got; trace[d][k+d] is diagonal k
+// after d edits.
 func search(a, b []string) (trace [][]int, found bool) {
 	for d := 0; d <= min(len(a)+len(b), maxEdits); d++ {
 		reached := make([]int, 2*d+1)
@@ -121,7 +122,7 @@ func search(a, b []string) (trace [][]int, found bool) {
 	return nil, false
 }
 
-// from is where the d-th edit to diagonal k began: on the neighbour that had got further.
+// from returns where the d-th edit to diagonal k began: on the neighbouring diagonal that was further.
 func from(before []int, d, k int) (x, y int) {
 	above, below := -1, -1 // k+1: by adding; k-1: by removing
 	if i := k + 1 + d - 1; i < len(before) {
@@ -136,8 +137,8 @@ func from(before []int, d, k int) (x, y int) {
 	return below, below - (k - 1)
 }
 
-// cut parts a text into words and what stands between them, so that together they are the text. Where a script does not
-// part words, each character is one.
+// cut splits a text into words and the characters between them; joined, they are the text. In scripts without spaces
+// between words, each character is a word.
 func cut(text string) []string {
 	var list []string
 	for len(text) > 0 {

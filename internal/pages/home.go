@@ -6,19 +6,19 @@ import (
 	"jurat/internal/words"
 )
 
-// Home is the first page: what was tried, and what can be.
+// Home is the first page: the list of trials, and the form for a new one.
 type Home struct {
 	Trials   []Summary // the newest first
-	Older    string    // where older ones are listed; "": there are none
+	Older    string    // the address of older ones; "": there are none
 	Examples []Example
-	Panel    []string // who would sit: models
+	Panel    []string // the models that would sit
 	Rules    bool     // rules would sit
-	Hidden   bool     // there may be trials, and the viewer may not see them
-	Key      string   // of what the forms of this page submit: sent twice, they make one trial
-	Problem  string   // why the form was not taken
+	Hidden   bool     // there may be trials that the viewer may not see
+	Key      string   // the forms' idempotency key: sending a form twice makes one trial
+	Problem  string   // why the form was refused
 }
 
-// An Example is a case that comes with the program.
+// An Example is an example case contained in the program.
 type Example struct{ ID, Agent string }
 
 // A Summary is a trial in one line.
@@ -27,7 +27,7 @@ type Summary struct {
 	State api.State
 }
 
-// Marks are what takes away from the verdict.
+// Marks lists what weakens the verdict.
 func (s Summary) Marks() []Mark {
 	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline)
 }
@@ -35,20 +35,20 @@ func (s Summary) Marks() []Mark {
 func (h *Home) view() string               { return "home" }
 func (h *Home) headline(words.Lang) string { return "" }
 
-// SignIn is where a person signs in.
+// SignIn is the page on which a person signs in.
 type SignIn struct {
-	Problem  string // why it did not work; "": nothing was tried yet
+	Problem  string // why the attempt failed; "": there was none
 	Next     string // the path to go to afterwards
-	Link     string // the secret of a one-time link that led here; "": a token is asked for
-	Form     string // the form key, of who is signed in already
-	OpenID   string // where a provider of identities is asked; "": there is none
+	Link     string // the secret of a one-time link that led here; "": the page asks for a token
+	Form     string // the form key of a viewer who is signed in already
+	OpenID   string // the address that asks an identity provider; "": there is none
 	Provider string // its name
 }
 
 func (s *SignIn) view() string                    { return "sign-in" }
 func (s *SignIn) headline(lang words.Lang) string { return words.PagesIn(lang).SignIn.Title }
 
-// Trouble is an error, as a page.
+// Trouble is the page of an error.
 type Trouble struct {
 	Status int
 	Title  string // of the problem, in English
@@ -59,7 +59,7 @@ func (p *Trouble) view() string { return "trouble" }
 
 func (p *Trouble) headline(lang words.Lang) string { return p.Says(words.PagesIn(lang)) }
 
-// Says says in the page's language what kind of trouble it is.
+// Says names the kind of error in the page's language.
 func (p *Trouble) Says(says *words.Pages) string {
 	kinds := &says.Trouble
 	switch p.Status {

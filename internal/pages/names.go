@@ -14,7 +14,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// fill puts values into the {places} of a text, given as name and value by turns.
+// fill puts values into the {places} of a text. The pairs are name and value in turn. It returns an error for a
+// missing place.
 func fill(text string, pairs ...any) (string, error) {
 	var old []string
 	for pair := range slices.Chunk(pairs, 2) {
@@ -27,8 +28,7 @@ func fill(text string, pairs ...any) (string, error) {
 	return strings.NewReplacer(old...).Replace(text), nil
 }
 
-// name is what a value of a record is called in a language. A record can hold values that there are no words for: they are shown
-// as they are.
+// name returns the name of a record's value in a language. It returns values without a name unchanged.
 func name(lang words.Lang, value any) string {
 	if text := known(lang, value); text != "" {
 		return text
@@ -36,7 +36,8 @@ func name(lang words.Lang, value any) string {
 	return plain(fmt.Sprint(value))
 }
 
-// class is a value as a class of the style sheet, where there are words for it: no record makes up classes.
+// class returns a class of the style sheet for a value with a name; "" for others, so that records cannot invent
+// classes.
 func class(value any) string {
 	if known(words.English, value) == "" {
 		return "unknown"
@@ -44,7 +45,7 @@ func class(value any) string {
 	return strings.ReplaceAll(fmt.Sprint(value), " ", "_")
 }
 
-// known is what a value is called, or "" if there are no words for it.
+// known returns the name of a value, or "" if it has none.
 func known(lang words.Lang, value any) string {
 	terms, says := words.TermsIn(lang), words.PagesIn(lang)
 	switch v := value.(type) {
@@ -132,7 +133,7 @@ func absence(says *words.Pages, r jury.AbsenceReason) string {
 	return ""
 }
 
-// speaker names people and operators by the terms for them, written as a heading.
+// speaker returns the role's name as a heading.
 func speaker(terms *words.Terms, says *words.Pages, r subject.Role) string {
 	switch r {
 	case subject.System:
@@ -183,7 +184,7 @@ func mark(says *words.Pages, m Mark) words.MarkText {
 	return words.MarkText{}
 }
 
-// axis names an axis of the rubric that is this program's own; "" is an axis of another rubric.
+// axis names an axis of the default rubric; "" for an axis of another rubric.
 func axis(says *words.Pages, id string) string {
 	switch id {
 	case "task_completion":
@@ -198,7 +199,7 @@ func axis(says *words.Pages, id string) string {
 	return ""
 }
 
-// example says what an example is about.
+// example describes an example.
 func example(says *words.Pages, id string) string {
 	switch id {
 	case "kitchen-return":
@@ -211,7 +212,7 @@ func example(says *words.Pages, id string) string {
 	return ""
 }
 
-// guarantee names and explains a guarantee.
+// guarantee returns the name of a guarantee and the question that it answers.
 func guarantee(lang words.Lang, g verify.Guarantee) words.Guarantee {
 	if said := words.TermsIn(lang).Guarantees.Of(g); said.Name != "" {
 		return said
@@ -219,7 +220,8 @@ func guarantee(lang words.Lang, g verify.Guarantee) words.Guarantee {
 	return words.Guarantee{Name: plain(string(g))}
 }
 
-// Choose finds the language of a page: the chosen one, or else the first of an Accept-Language header that there is.
+// Choose returns the language of a page: the chosen one, or else the first available one of an Accept-Language
+// header.
 func Choose(chosen, accept string) words.Lang {
 	if slices.Contains(words.Langs(), words.Lang(chosen)) {
 		return words.Lang(chosen)
@@ -235,7 +237,7 @@ func Choose(chosen, accept string) words.Lang {
 	return best
 }
 
-// quality reads the weight of a language (RFC 9110, section 12.4.2); without one it is 1.
+// quality reads the weight of a language (RFC 9110, section 12.4.2). The default is 1.
 func quality(parameters string) float64 {
 	value, is := strings.CutPrefix(strings.TrimSpace(parameters), "q=")
 	if !is {

@@ -1,22 +1,22 @@
-// Package pages writes what people see: the courtroom, the desk, records, chains.
+// Package pages writes the pages for people: the courtroom, the desk, records, chains.
 //
-// A page is a view model (Court, Desk, Sealed, ...) made of sealed records and of nothing else, and a template that shows it.
-// Nothing here asks a ledger, a clock or a network: whoever serves a page gathers the records and says who is looking.
+// A page is a view model (Court, Desk, Sealed, ...), made only from sealed records, and a template that shows it. The
+// package uses no ledger, clock or network: the caller collects the records and names the viewer.
 //
 // # Text that others wrote
 //
-// Almost every word on these pages was written by an agent under trial, a model or a stranger. Two things are promised of it.
-// It is inert: html/template alone escapes, no text becomes an element, an attribute's name, a link or a style. And it is
-// intact: what a browser selects and copies is what was said, to the character. Characters that would make a line
-// read otherwise than its letters stand (bidirectional controls, other control and invisible characters) stay where they are,
-// each in a <bdi> of its own, in which an override has nothing to turn around, with a visible mark beside it that a style
-// sheet draws, so that it is seen and not copied. One character cannot be in any HTML document: U+0000 is shown as U+FFFD,
-// marked as what it was; the record's JSON has it.
+// Almost every word on these pages was written by an agent under trial, a model or a stranger. The pages keep two
+// promises about it. It is inert: only html/template escapes, and no text becomes an element, an attribute's name, a
+// link or a style. It is intact: a browser selects and copies exactly the original characters. Characters that change
+// how a line reads (bidirectional controls, other control and invisible characters) stay in their places. Each is in
+// a <bdi> of its own, where an override has no effect, and has a visible mark beside it, which a style sheet draws,
+// so that it is seen but not copied. One character cannot be in an HTML document: U+0000 is shown as U+FFFD, with its
+// mark; the record's JSON has the original.
 //
 // # Languages
 //
-// Every text of this program's own is in package words. Templates say {{t.Desk.Title}}, and {{fill t.Card.Skills "n" 3}} where a text
-// has places. Tests hold that there is such a text, and that every text is used.
+// Package words has every text of this program. Templates write {{t.Desk.Title}}, and {{fill t.Card.Skills "n" 3}} if
+// a text has places. Tests check that every text exists and is used.
 package pages
 
 import (
@@ -34,14 +34,14 @@ import (
 	"jurat/verify"
 )
 
-// A Frame is what stands around every page.
+// A Frame is what surrounds every page.
 type Frame struct {
 	Lang   words.Lang
-	Path   string  // of the page, with its query, for the links that choose a language; it begins with "/"
+	Path   string  // of the page, with its query, for the links that choose a language; begins with "/"
 	Viewer *Viewer // nil: signed out
 }
 
-// A Viewer is the person who looks, as the server knows them.
+// A Viewer is the person who views the page, as the server knows them.
 type Viewer struct {
 	Name    string
 	Form    string // the session's form key, which goes into every form
@@ -49,15 +49,15 @@ type Viewer struct {
 	Reviews bool   // may decide at the desk
 }
 
-// A Page is one of the view models of this package.
+// A Page is a view model of this package.
 type Page interface {
-	// view names the template of the page.
+	// view returns the name of the page's template.
 	view() string
-	// headline is what the window is called, in plain words; "" is the program's name alone.
+	// headline returns the window's title as plain text; "" for the program's name alone.
 	headline(words.Lang) string
 }
 
-// sheet is what templates are given.
+// sheet is the data of templates.
 type sheet struct {
 	Frame
 	Title string
@@ -67,7 +67,7 @@ type sheet struct {
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// templates holds a parsed set for each language, whose function t speaks it.
+// templates holds a parsed set for each language. The function t returns that language's texts.
 var templates = func() map[words.Lang]*template.Template {
 	sets := map[words.Lang]*template.Template{}
 	for _, lang := range words.Langs() {
@@ -76,7 +76,7 @@ var templates = func() map[words.Lang]*template.Template {
 	return sets
 }()
 
-// Write writes a whole page.
+// Write writes a whole page. It returns an error for an unknown language and if the template or w fails.
 func Write(w io.Writer, f Frame, p Page) error {
 	set := templates[f.Lang]
 	if set == nil {
@@ -86,7 +86,7 @@ func Write(w io.Writer, f Frame, p Page) error {
 	if title != "" {
 		title += " · "
 	}
-	// Not straight to w: a template that fails halfway must not leave half a page behind that looks like a whole one.
+	// The page is buffered, because a template that fails halfway must not leave half a page that looks complete.
 	var page bytes.Buffer
 	if err := set.ExecuteTemplate(&page, p.view(), sheet{f, title + "jurat", p}); err != nil {
 		return fmt.Errorf("writing page: %w", err)
@@ -120,7 +120,7 @@ func functions(lang words.Lang) template.FuncMap {
 	}
 }
 
-// width is a part of 100 for a bar of a chart.
+// width returns a share as a percentage, for a bar of a chart.
 func width(score, most int) int {
 	if most <= 0 {
 		return 0
@@ -157,7 +157,7 @@ func languageLinks(f Frame) []languageLink {
 	return links
 }
 
-// inLanguage adds ?lang= to a path of this server. What is no such path leads home.
+// inLanguage adds ?lang= to a path of this server. For an invalid path it returns the home page's.
 func inLanguage(path string, lang words.Lang) string {
 	u, err := url.Parse(path)
 	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") {

@@ -2,7 +2,7 @@ package pages
 
 import "net/url"
 
-// Paths of pages. Identifiers in them come from records, and so from anybody.
+// Paths of pages. Their identifiers come from records, so they are untrusted.
 
 func submissionPath(id string) string { return "/submissions/" + url.PathEscape(id) }
 

@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// A stretch is a part of a text that somebody else wrote: letters, or characters that need a mark to be seen.
+// A stretch is a part of a foreign text: ordinary characters, or characters that need a mark to be visible.
 type stretch struct {
 	Text string
-	Mark string // the characters by their code points; "": they need none, or there are too many marks already
-	Shut bool   // it can turn what follows, and so stands by itself
+	Mark string // the characters' code points; "": no mark is needed, or there are too many already
+	Shut bool   // it can change the direction of what follows, so it is isolated
 	CR   bool   // a carriage return, which HTML keeps only as a character reference
 }
 
-// maxMarks is how many marks one text gets. A text of nothing else would grow to a page thirty times its size; what comes
-// after them is kept as harmless by a plain <bdi>, which is short.
+// maxMarks is the largest number of marks for one text. A text of such characters alone would make the page thirty
+// times as large. The rest is isolated by one plain <bdi>, which is short.
 const maxMarks = 2000
 
 // said splits a text into stretches for the template "said".
@@ -35,7 +35,7 @@ func said(text string) []stretch {
 			parts = append(parts, stretch{Text: text[from:at]})
 		}
 		run := at + size
-		for r != '\r' { // equal ones that follow each other share a mark
+		for r != '\r' { // repeated characters share a mark
 			next, n := utf8.DecodeRuneInString(text[run:])
 			if n == 0 || next != r {
 				break
@@ -63,34 +63,34 @@ func marked(text string, r rune, times int, named bool) stretch {
 	return s
 }
 
-// turns reports whether a character changes the direction of those after it.
+// turns reports whether a character changes the direction of the text after it.
 func turns(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x200E || r == 0x200F || r == 0x061C
 }
 
-// joins are invisible and belong to words: in Persian, in Indic scripts, in emoji.
+// joins are invisible characters inside words: in Persian, in Indic scripts, in emoji.
 func joins(r rune) bool { return r == 0x200C || r == 0x200D || r == 0xFE0F || r == 0xFE0E }
 
-// needsMark reports whether a character is there and cannot be seen, or makes others seen otherwise than they stand.
+// needsMark reports whether a character is invisible, or changes how others show.
 func needsMark(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || joins(r):
 		return false
-	case r >= 0xE0000 && r <= 0xE007F: // tags, in which text can be hidden
+	case r >= 0xE0000 && r <= 0xE007F: // tags, which can hide text
 		return true
 	}
 	return turns(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 || r == 0x115F || r == 0x3164
 }
 
-// longText is from how many bytes on a text gets a box of its own that scrolls.
+// longText is the length in bytes from which a text gets a scrolling box.
 const longText = 2500
 
 func long(text string) bool { return len(text) > longText || strings.Count(text, "\n") > 40 }
 
-// maxPlain is how many characters of a text go where only plain characters can: titles and attributes.
+// maxPlain is the length in characters of a text in places that allow only plain characters: titles and attributes.
 const maxPlain = 80
 
-// plain makes a text fit for a title or an attribute: one short line in which nothing is invisible.
+// plain prepares a text for a title or an attribute: one short line without invisible characters.
 func plain(text string) string {
 	var line strings.Builder
 	n := 0
@@ -109,7 +109,7 @@ func plain(text string) string {
 	return line.String()
 }
 
-// clock writes a time for people, the same in every language.
+// clock formats a time for people, the same in every language.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -117,7 +117,7 @@ func clock(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// instant writes a time for programs, as <time datetime> has it.
+// instant formats a time for programs, for <time datetime>.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // capital begins a text with a capital letter, in scripts that have them.

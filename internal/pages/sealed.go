@@ -24,40 +24,40 @@ type Sealed struct {
 	Links         []Link
 	Answers       []Answer
 	Statement     []string
-	Trust         string // fingerprint of the trust that was verified by
+	Trust         string // fingerprint of the trust file that was used
 	Proved        *trust.TimeOf
 	Waits         bool // it has no time stamp yet
-	Reviewable    bool // there is something in it on which a person can decide
+	Reviewable    bool // a person can decide on it
 	Trial         bool // its chain is a trial's
 
-	lang words.Lang // of what is said on it
+	lang words.Lang // of the texts on it
 }
 
-// A Member is one member of what was signed.
+// A Member is a member of the signed payload.
 type Member struct {
 	Name     string
 	Text     string
-	Withheld bool // sealed apart, and not disclosed here
-	Apart    bool // sealed apart, and disclosed
-	JSON     bool // it is no string
+	Withheld bool // sealed apart and not disclosed here
+	Apart    bool // sealed apart and disclosed
+	JSON     bool // not a string
 }
 
-// A Link is another record or chain that this one names.
+// A Link leads to another record or chain that this record names.
 type Link struct {
 	Name string // what it is, in the page's language
-	Href string // "": it is named in a way that leads nowhere
+	Href string // "": the name leads nowhere
 	Text string
 }
 
-// An Answer is what verification says about one guarantee.
+// An Answer is the answer of verification for one guarantee.
 type Answer struct {
 	Guarantee verify.Guarantee
 	Status    verify.Status
 	Reason    string // always English
 }
 
-// NewSealed makes the page of a record by a report on it, or on a file in which it is: of an act of a trial, on the trial, for
-// one act alone shows little.
+// NewSealed makes the page of a record from a report on it, or on a file that contains it. For an act of a trial the
+// report should be on the trial, because a single act proves little.
 func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang) *Sealed {
 	p := &r.Payload
 	s := &Sealed{Record: r, Trust: report.Trust, Statement: incident.OnRecord(r, report, lang),
@@ -78,7 +78,7 @@ func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang) *Seal
 	return s
 }
 
-// members lists those of a payload's members that are there.
+// members lists the members that the payload has.
 func members(r *evidence.Record, pairs ...any) []Member {
 	var list []Member
 	for pair := range slices.Chunk(pairs, 2) {
@@ -93,7 +93,7 @@ func members(r *evidence.Record, pairs ...any) []Member {
 	return append(list, ofMetadata(r, pairs)...)
 }
 
-// ofMetadata lists what is sealed apart inside of metadata, which shows a commitment in its place.
+// ofMetadata lists what is sealed apart inside metadata, which shows a commitment in its place.
 func ofMetadata(r *evidence.Record, pairs []any) []Member {
 	if !slices.Contains(pairs, any("metadata")) {
 		return nil
@@ -124,7 +124,7 @@ func names(pairs ...string) []Member {
 	return list
 }
 
-// add adds a link, if there is something that it leads to.
+// add adds a link unless the text is empty.
 func (s *Sealed) add(name, href, text string) {
 	if text != "" {
 		s.Links = append(s.Links, Link{name, href, text})
@@ -149,7 +149,7 @@ func (s *Sealed) links() {
 	add(names.Parent, "", p.ParentRequestID)
 }
 
-// Belongs notes how many records belong together with this one, and whether there are more.
+// Belongs stores how many records belong together with this one, and whether there are more.
 func (s *Sealed) Belongs(n int, cut bool) {
 	names := &words.PagesIn(s.lang).Link
 	if n > 1 && s.Record.Payload.ChainID == "" {
@@ -166,32 +166,32 @@ func (s *Sealed) headline(lang words.Lang) string {
 	return name(lang, s.Record.Payload.ActionType) + " · " + plain(s.Record.Payload.Actor())
 }
 
-// maxLanes is how many lanes a timeline has; further actors share the last one.
+// maxLanes is the number of lanes of a timeline. Further actors share the last one.
 const maxLanes = 8
 
-// stepsPerPage is how much of a long chain is shown at once.
+// stepsPerPage is how many records of a long chain a page shows.
 const stepsPerPage = 200
 
 // A Chain is a timeline.
 type Chain struct {
 	ID          string
 	Trial       bool
-	Cut         bool // more is linked to it than is here
+	Cut         bool // more records are linked to it than are shown
 	Records     int
 	Answers     []Answer
 	Doubts      []verify.Finding
 	Lanes       []Lane
 	Steps       []Step
-	Page, Pages int // from 1
+	Page, Pages int // counted from 1
 	Trust       string
 }
 
-// A Lane is an actor's.
+// A Lane belongs to an actor.
 type Lane struct {
 	Number int
 	Role   evidence.Role
 	Name   string
-	Others int // actors who share the last lane with this one
+	Others int // how many actors share the last lane with this one
 }
 
 // A Step is one record in a timeline.
@@ -199,10 +199,10 @@ type Step struct {
 	graph.Step
 	Lane  int
 	Human bool
-	Line  string // how what was said begins
+	Line  string // the beginning of the text
 }
 
-// NewChain makes the page of a chain's timeline.
+// NewChain makes a page of a chain's timeline.
 func NewChain(id string, records []*evidence.Record, report *verify.Report, page int) *Chain {
 	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Records: len(records), Trust: report.Trust, Doubts: report.Details,
 		Pages: (len(records) + stepsPerPage - 1) / stepsPerPage}
@@ -240,7 +240,7 @@ func (c *Chain) lane(lanes map[[2]string]int, s graph.Step) int {
 	return len(c.Lanes)
 }
 
-// line is how a text of a record begins. The acts of a trial speak for themselves in the courtroom.
+// line returns the beginning of a record's text. Acts of a trial have none here, because the courtroom shows them.
 func line(r *evidence.Record) string {
 	if r == nil || r.Payload.ActionType.InTrial() {
 		return ""
@@ -253,10 +253,10 @@ func line(r *evidence.Record) string {
 	return ""
 }
 
-// Before and Next are the pages beside this one.
+// Before returns the number of the previous page.
 func (c *Chain) Before() int { return c.Page - 1 }
 
-// Next is the page after this one.
+// Next returns the number of the next page.
 func (c *Chain) Next() int { return c.Page + 1 }
 
 func (c *Chain) view() string { return "chain" }

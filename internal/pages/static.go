@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// AssetPrefix is where static files are served.
+// AssetPrefix is the path of static files.
 const AssetPrefix = "/static/"
 
 //go:embed static
 var staticFiles embed.FS
 
-// An asset is a static file under a name that changes with it, so that it can be kept for ever.
+// An asset is a static file under a name that changes with its content, so that browsers can keep it forever.
 type asset struct {
-	path    string // with the digest of the content in it
+	path    string // contains the digest of the content
 	kind    string // media type
 	content []byte
 }
@@ -28,7 +28,7 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// assets are the static files by their plain names.
+// assets holds the static files by their plain names.
 var assets = func() map[string]asset {
 	byName := map[string]asset{}
 	entries, err := staticFiles.ReadDir("static")
@@ -48,7 +48,7 @@ var assets = func() map[string]asset {
 	return byName
 }()
 
-// assetPath is where a static file is served.
+// assetPath returns the path of a static file.
 func assetPath(name string) (string, error) {
 	a, is := assets[name]
 	if !is {
@@ -57,7 +57,7 @@ func assetPath(name string) (string, error) {
 	return a.path, nil
 }
 
-// Asset returns the static file that is served under a path, and its media type.
+// Asset returns the static file at a path, and its media type.
 func Asset(path string) (content []byte, mediaType string, found bool) {
 	for _, a := range assets {
 		if a.path == path {

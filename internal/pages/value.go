@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// text is a JSON value for people: a string is what it says, everything else is indented JSON.
+// text returns a JSON value in readable form: the content of a string, indented JSON for other values.
 func text(v jsontext.Value) string {
 	if len(v) == 0 {
 		return ""
@@ -19,7 +19,7 @@ func text(v jsontext.Value) string {
 	shown := bytes.Clone(v)
 	indented := jsontext.Value(shown)
 	if err := indented.Indent(jsontext.WithIndent("  ")); err != nil {
-		return string(v) // as it is: nothing that was said is hidden because it cannot be laid out
+		return string(v) // shown unchanged, because text must never disappear only because it cannot be laid out
 	}
 	return string(indented)
 }

@@ -32,13 +32,13 @@ var (
 	packedVerifier []byte
 )
 
-// File returns the page as one file. It is the same bytes from every jurat that was built from the same source.
+// File returns the page as one file. Every jurat built from the same source returns the same bytes.
 func File() []byte { return file() }
 
 var file = sync.OnceValue(func() []byte {
 	style, script := pageCSS, pageJS
-	// A saved page cannot be told by a header, and cannot be changed without its file's digest being another. The worker takes over
-	// its policy.
+	// A saved page has no headers, so the policy is in the page itself, under the file's digest. The worker inherits
+	// the policy.
 	policy := "default-src 'none'; script-src " + hash(script) + " 'wasm-unsafe-eval'; style-src " + hash(style) +
 		"; worker-src blob:; connect-src 'none'; base-uri 'none'; form-action 'none'"
 	return assemble(map[string]string{
@@ -49,7 +49,7 @@ var file = sync.OnceValue(func() []byte {
 	})
 })
 
-// Digest is the SHA-256 of File, to compare.
+// Digest returns the SHA-256 of File, for comparison.
 func Digest() [sha256.Size]byte { return sha256.Sum256(File()) }
 
 func hash(text string) string {
@@ -57,25 +57,26 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// A Served page is handed out by a server.
+// A Served page is the page that a server serves.
 type Served struct {
 	Script string // where Script() is served
 	Style  string // where Style() is served
 	File   string // where File() is served
-	Trust  []byte // the installation's trust file, to be chosen by who wants to; nil: there is none
+	Trust  []byte // the installation's trust file, which the visitor can choose; nil: none
 }
 
-// Policy is the Content-Security-Policy that a served page takes. Its origin is allowed to see nothing of what is dropped on it.
+// Policy is the Content-Security-Policy of a served page. Under it, the server's origin cannot see the files that the
+// page reads.
 const Policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; worker-src blob:; connect-src 'none'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Script and Style are what a served page has beside it, under names that change with them.
+// Script and Style are the files beside a served page. Their names contain their digests.
 func Script() []byte     { return []byte(pageJS) }
 func Style() []byte      { return []byte(pageCSS) }
 func ScriptName() string { return fmt.Sprintf("%x.js", sha256.Sum256([]byte(pageJS))) }
 func StyleName() string  { return fmt.Sprintf("%x.css", sha256.Sum256([]byte(pageCSS))) }
 
-// Page returns the page as a server serves it.
+// Page returns the page for a server.
 func (s Served) Page() []byte {
 	return assemble(map[string]string{
 		"policy":  "",
@@ -85,14 +86,14 @@ func (s Served) Page() []byte {
 	})
 }
 
-// A setting is what the page is told of where it is.
+// A setting tells the page where it runs.
 type setting struct {
 	Served   bool   `json:"served"`
 	Download string `json:"download"`
 	Trust    string `json:"trust"`
 }
 
-// assemble fills the page's places. What is in one is not searched for another.
+// assemble fills the page's places. It does not search the inserted parts for places.
 func assemble(parts map[string]string) []byte {
 	parts["texts"] = data("texts", texts())
 	parts["noscript"] = noScript()
@@ -105,14 +106,14 @@ func assemble(parts map[string]string) []byte {
 	return []byte(strings.NewReplacer(old...).Replace(pageHTML))
 }
 
-// A text is what the page says by itself in one language.
+// A text holds all texts of the page in one language.
 type text struct {
 	Lang     words.Lang `json:"lang"`     // as in HTML
 	Language string     `json:"language"` // its own name
 	words.Portal
 }
 
-// texts are in every language; the first is for readers whose browser names none of them.
+// texts returns the texts in every language. The first one is for readers whose browser names none of them.
 func texts() []text {
 	list := make([]text, 0, len(words.Langs()))
 	for _, lang := range words.Langs() {
@@ -121,7 +122,8 @@ func texts() []text {
 	return list
 }
 
-// noScript tells readers whose browser runs no scripts, in every language, as none can be chosen without.
+// noScript returns, in every language, the text for browsers that run no scripts. Without scripts the reader cannot
+// choose a language.
 func noScript() string {
 	var all strings.Builder
 	for _, lang := range words.Langs() {
@@ -130,19 +132,19 @@ func noScript() string {
 	return all.String()
 }
 
-// licensed is Go's script with the licence under which it may be handed on.
+// licensed returns Go's script with its licence.
 func licensed() string { return "/*\n" + goLicense + "*/\n" + goJS }
 
-// data is a value for the page's script to read; < is written as \u003c, so that no text in it ends the element.
+// data returns a value for the page's script. It writes < as \u003c, so that no text can end the element.
 func data(id string, value any) string {
 	doc, err := json.Marshal(value, json.Deterministic(true), jsontext.EscapeForHTML(true))
 	if err != nil {
-		panic(fmt.Sprintf("portal: %s: %v", id, err)) // strings are all there is in it
+		panic(fmt.Sprintf("portal: %s: %v", id, err)) // the values consist of strings
 	}
 	return block(id, "application/json", string(doc))
 }
 
-// block is an element that is not executed.
+// block returns an element that browsers do not execute.
 func block(id, kind, content string) string {
 	return `<script type="` + kind + `" id="` + id + `">` + content + "</script>"
 }

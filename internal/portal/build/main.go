@@ -1,8 +1,8 @@
-// Command build makes the committed files of the portal anew: the verifier, compiled to WebAssembly and packed, and Go's script
-// by which it runs. 'go generate ./internal/portal' calls it.
+// Command build rebuilds the committed files of the portal: the verifier, compiled to WebAssembly and compressed, and
+// Go's script that runs it. 'go generate ./internal/portal' calls it.
 //
-//	build FOLDER          writes them
-//	build -check FOLDER   builds them anew, and fails if those in the folder are others: for who makes a release
+//	build FOLDER          writes the files
+//	build -check FOLDER   rebuilds them, and fails if those in the folder differ: for releases
 package main
 
 import (
@@ -36,8 +36,9 @@ func run(args []string) error {
 	return errors.New("want a folder, or -check and a folder")
 }
 
-// compile builds the verifier to the same bytes wherever that is done with this version of Go. Functions are not inlined, which
-// takes an eighth off, but for the arithmetic of signatures, which would take twice as long.
+// compile builds the verifier. With the same version of Go it gives the same bytes on every machine. It disables
+// inlining, which saves an eighth of the size, except for the arithmetic of signatures, which would take twice as
+// long.
 func compile(file string) error {
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -53,7 +54,7 @@ func compile(file string) error {
 	return nil
 }
 
-// build makes every file, by name.
+// build returns every file, by name.
 func build() (map[string][]byte, error) {
 	temp, err := os.MkdirTemp("", "portal-*")
 	if err != nil {
@@ -94,7 +95,8 @@ func write(folder string) error {
 	return nil
 }
 
-// check compares what lies in a folder with what this source and this compiler make. Another version of Go makes other bytes.
+// check compares a folder's files with those that this source and this compiler give. Another version of Go gives
+// other bytes.
 func check(folder string) error {
 	version, err := os.ReadFile(filepath.Join(folder, "verifier.go-version"))
 	if err != nil {
@@ -113,13 +115,13 @@ func check(folder string) error {
 			return err
 		}
 		if !bytes.Equal(there, files[name]) {
-			return fmt.Errorf("%s is not of this source: run 'go generate ./internal/portal', and commit what it writes", name)
+			return fmt.Errorf("%s was not built from this source: run 'go generate ./internal/portal', and commit what it writes", name)
 		}
 	}
 	return nil
 }
 
-// pack packs the program as browsers unpack it by themselves.
+// pack compresses the program in a form that browsers decompress themselves.
 func pack(raw string) ([]byte, error) {
 	program, err := os.ReadFile(raw)
 	if err != nil {

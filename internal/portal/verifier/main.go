@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command verifier is the program of the verification portal. It runs in a Web Worker and knows two things of it: whom it
-// answers, and how files are read there.
+// Command verifier is the program of the verification portal. It runs in a Web Worker, which calls it, and reads
+// files for it.
 package main
 
 import (
@@ -17,8 +17,9 @@ import (
 	"jurat/internal/words"
 )
 
-// main hands the worker a function ask(what, argument, sources) that answers with JSON: {"answer": …} or {"error": "…"}.
-// Everything happens inside the call; the worker's other messages wait, and whoever wants an end to it ends the worker.
+// main gives the worker a function ask(what, argument, sources) that answers with JSON: {"answer": …} or {"error":
+// "…"}. The call does all the work, and the worker handles no other message meanwhile; to cancel, the page ends the
+// worker.
 func main() {
 	v := &visit.Visit{Now: time.Now, Progress: func(file int, read, size int64) {
 		js.Global().Call("juratProgress", file, float64(read), float64(size))
@@ -37,14 +38,14 @@ func reply(v *visit.Visit, args []js.Value) string {
 	if form.Answer = answer; err != nil {
 		form.Answer, form.Error = nil, err.Error()
 	}
-	doc, err := json.Marshal(form, jsontext.AllowInvalidUTF8(true)) // which becomes U+FFFD
+	doc, err := json.Marshal(form, jsontext.AllowInvalidUTF8(true)) // which replaces it by U+FFFD
 	if err != nil {
 		return `{"error":"the answer cannot be written"}`
 	}
 	return string(doc)
 }
 
-// A part of a file to show.
+// A part is a range of a file's records to show.
 type part struct {
 	File  int        `json:"file"`
 	From  int        `json:"from"`
@@ -83,12 +84,12 @@ func sources(list js.Value) []visit.Source {
 	return all
 }
 
-// A file is read by the worker, which can do so without waiting.
+// A file is read through the worker, which reads synchronously.
 type file struct{ source js.Value }
 
 func (f file) ReadAt(p []byte, offset int64) (n int, err error) {
 	defer func() {
-		if thrown := recover(); thrown != nil { // such as a file that was changed on the disk meanwhile
+		if thrown := recover(); thrown != nil { // for example because the file was changed on the disk meanwhile
 			if _, ok := thrown.(js.Error); !ok {
 				panic(thrown)
 			}

@@ -22,21 +22,21 @@ type View struct {
 	Kind       string        `json:"kind"`
 	Outcome    verify.Status `json:"outcome"`
 	Said       string        `json:"said"` // the outcome in words
-	Came       string        `json:"came"` // what a trial came to, in words; "": it is none, or that is not proved
+	Came       string        `json:"came"` // a trial's outcome, in words; "": not a trial, or not proved
 	Trusted    bool          `json:"trusted"`
 	Trust      string        `json:"trust"`
 	Records    int           `json:"records"`
-	Mended     bool          `json:"mended"` // the file was not in its one form
-	Shown      int           `json:"shown"`  // the records that can be shown
+	Mended     bool          `json:"mended"` // the file was not in canonical form
+	Shown      int           `json:"shown"`  // how many records can be shown
 	Origin     string        `json:"origin"`
-	Size       int64         `json:"size"` // of the log, where an origin is given
+	Size       int64         `json:"size"` // of the log, if an origin is given
 	Guarantees []Line        `json:"guarantees"`
 	NotShown   []string      `json:"not_shown"`
-	Statement  []string      `json:"statement"` // empty: it stands with each record, or there is none
+	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
 	Text       string        `json:"text"`      // of an evidence package
 }
 
-// A Line is one answer.
+// A Line is the answer for one guarantee.
 type Line struct {
 	Guarantee verify.Guarantee `json:"guarantee"`
 	Name      string           `json:"name"`
@@ -44,12 +44,12 @@ type Line struct {
 	Status    verify.Status    `json:"status"`
 	Said      string           `json:"said"`
 	Reason    string           `json:"reason"` // in English
-	Record    string           `json:"record"` // "": all
-	More      int              `json:"more"`   // further findings that say the same
-	Others    []Line           `json:"others"` // what else was found, the first of each kind
+	Record    string           `json:"record"` // "": all records
+	More      int              `json:"more"`   // how many further findings say the same
+	Others    []Line           `json:"others"` // other findings, the first of each kind
 }
 
-// View shows the report on a file.
+// View shows the report on a file. It returns an error if the file was not verified.
 func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	e, err := v.verified(file)
 	if err != nil {
@@ -106,7 +106,7 @@ func lineOf(terms *words.Terms, f verify.Finding) Line {
 		Said: status(terms, f.Status), Reason: f.Reason, Record: f.Record}
 }
 
-// A sum is how often findings say the same of different records.
+// A sum counts findings that say the same of different records.
 type sum struct {
 	first verify.Finding
 	count int
@@ -120,7 +120,7 @@ type kind struct {
 
 func kindOf(f verify.Finding) kind { return kind{f.Guarantee, f.Status, f.Rule} }
 
-// summed counts findings by what they say, in the order in which they first say it.
+// summed counts findings that say the same, in the order of their first occurrence.
 func summed(findings []verify.Finding) []sum {
 	var sums []sum
 	places := map[kind]int{}
@@ -135,7 +135,7 @@ func summed(findings []verify.Finding) []sum {
 	return sums
 }
 
-// A RecordView is a record as the file has it, and what is proved of it.
+// A RecordView is a record from the file, and what is proved of it.
 type RecordView struct {
 	Index     int      `json:"index"`
 	ID        string   `json:"id"`
@@ -145,29 +145,29 @@ type RecordView struct {
 	Actor     string   `json:"actor"`
 	Model     string   `json:"model"`
 	Version   string   `json:"version"`
-	Claimed   string   `json:"claimed"` // the actor's time
-	Proved    string   `json:"proved"`  // the authority's; "": none
+	Claimed   string   `json:"claimed"` // the time that the actor claims
+	Proved    string   `json:"proved"`  // the authority's time; "": none
 	Authority string   `json:"authority"`
 	Clock     string   `json:"clock"`
 	Lines     []Line   `json:"lines"`
 	Members   []Member `json:"members"`
-	Statement []string `json:"statement"` // of one record among many
-	Signed    string   `json:"signed"`    // the exact bytes that are signed, which are UTF-8
+	Statement []string `json:"statement"` // if the file has several records
+	Signed    string   `json:"signed"`    // the exact signed bytes, which are UTF-8
 }
 
 // A Member is one member of a payload.
 type Member struct {
 	Pointer  string `json:"pointer"`
-	Text     string `json:"text"`     // of a string, what it says; of anything else, its JSON
+	Text     string `json:"text"`     // the content of a string; JSON for other values
 	JSON     bool   `json:"json"`     // whether Text is JSON
-	Apart    bool   `json:"apart"`    // sealed apart, with the text in the file
-	Withheld bool   `json:"withheld"` // sealed apart, without
+	Apart    bool   `json:"apart"`    // sealed apart, and disclosed in the file
+	Withheld bool   `json:"withheld"` // sealed apart, and not disclosed
 }
 
-// mostAtOnce bounds how many records are shown at a time.
+// mostAtOnce is the largest number of records to show at a time.
 const mostAtOnce = 200
 
-// Records shows records of a file.
+// Records shows records of a file. It returns an error if there are none in the range.
 func (v *Visit) Records(file, from, count int, lang words.Lang) ([]RecordView, error) {
 	e, err := v.verified(file)
 	if err != nil {
@@ -201,21 +201,21 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 	return view
 }
 
-// ofOneRecord are the guarantees that speak of each record.
+// ofOneRecord are the guarantees about single records.
 var ofOneRecord = []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
 	verify.Before, verify.Order, verify.Chain, verify.HumanReview}
 
-// first are the members that people look for, in that order.
+// first are the members that readers look for, in display order.
 var first = []string{"prompt", "context", "tools_used", "response", "modified_response", "changes", "parameters", "metadata"}
 
-// members are those of a payload, with what is disclosed of it. Where the disclosures are not what was committed to, which
-// is refuted under content, they are not shown as what was said.
+// members returns a payload's members, with the disclosures. If the disclosures do not match the commitments, which
+// refutes content, it does not show them.
 func members(r *evidence.Record) []Member {
 	values, withheld, err := evidence.Reveal(r.Canonical(), r.Disclosures)
 	if err != nil {
 		values, withheld, err = evidence.Reveal(r.Canonical(), nil)
 	}
-	if err != nil { // a record that was opened has members
+	if err != nil { // an opened record has members
 		return nil
 	}
 	names := make([]string, 0, len(values))
@@ -245,7 +245,7 @@ func place(name string) int {
 	return len(first)
 }
 
-// text is what a string says, to the letter, or the JSON of anything else, indented.
+// text returns the exact content of a string, or the indented JSON of other values.
 func text(value jsontext.Value) (text string, isJSON bool) {
 	if value.Kind() == '"' && json.Unmarshal(value, &text) == nil {
 		return text, false

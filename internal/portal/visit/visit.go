@@ -1,5 +1,5 @@
-// Package visit is what the portal's program does for a visitor: it verifies the files that he drops, by the trust that he
-// brings, and says what was found in his language. It knows no browser: JSON goes in and comes out.
+// Package visit serves a visitor of the portal: it verifies the visitor's files by the visitor's trust file, and
+// describes the result in the visitor's language. It does not depend on a browser: its input and output are JSON.
 package visit
 
 import (
@@ -25,29 +25,30 @@ type Source struct {
 
 func (s *Source) reader() io.ReadSeeker { return io.NewSectionReader(s.From, 0, s.Size) }
 
-// A Visit remembers what was verified last, to show more of it. It is for one goroutine.
+// A Visit keeps the last result, so that more of it can be shown. It is for one goroutine.
 type Visit struct {
-	// Progress is told how many bytes of how many are read of the file that is being verified; nil: nobody is told.
+	// Verify calls Progress with the bytes read and the size of the file that it verifies. May be nil.
 	Progress func(file int, read, size int64)
 	Now      func() time.Time
 
 	files []*examined
 }
 
-// An examined file, as far as it is kept to be shown.
+// An examined file, with the records that are kept to be shown.
 type examined struct {
 	name    string
-	report  *verify.Report // nil: it could not be verified
+	report  *verify.Report // nil: the file could not be verified
 	records []*evidence.Record
 	held    int64 // bytes of payloads in records
-	left    bool  // that there are more records than are kept
+	left    bool  // there are more records than are kept
 	text    string
 }
 
-// mostHeld bounds what is kept of a file for showing, in bytes of payloads. What is beyond is verified and not shown.
+// mostHeld limits the payloads that are kept for showing, in bytes. The records beyond it are verified but not shown.
 const mostHeld = 64 << 20
 
-// A Request asks for a verification. Files are given by their place among the sources; what is absent was not brought.
+// A Request asks for a verification. It names files by their index among the sources; a missing index means that
+// there is no such file.
 type Request struct {
 	Files       []int  `json:"files"`
 	Trust       *int   `json:"trust"`
@@ -55,23 +56,23 @@ type Request struct {
 	Checkpoint  *int   `json:"checkpoint"`
 	Consistency *int   `json:"consistency"`
 	Entries     *int   `json:"entries"`
-	Before      string `json:"before"` // RFC 3339; "": do not ask
+	Before      string `json:"before"` // RFC 3339; "": not asked
 	At          string `json:"at"`     // RFC 3339; "": now
 }
 
-// An Answer is what each file came to.
+// An Answer holds the result for each file.
 type Answer struct {
 	Files []FileAnswer `json:"files"`
 }
 
-// A FileAnswer has a report, or an error where the file is nothing that is verified.
+// A FileAnswer has a report, or an error if the file cannot be verified.
 type FileAnswer struct {
 	Name   string `json:"name"`
 	Report string `json:"report,omitzero"` // what 'jurat verify --json' prints
 	Error  string `json:"error,omitzero"`
 }
 
-// Verify answers a Request. Its own error says what is wrong with what was brought beside the files.
+// Verify answers a Request. It returns an error about the request or about the files beside those to verify.
 func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 	v.files = nil
 	var r Request
@@ -97,7 +98,7 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 	return answer, nil
 }
 
-// together shows what the files of one log say together as one file more.
+// together adds the joint result of several files of one log, in the form of a further file.
 func (v *Visit) together(report *verify.Report) FileAnswer {
 	names := make([]string, 0, len(v.files))
 	for _, e := range v.files {
@@ -181,7 +182,7 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 		return FileAnswer{Name: source.Name, Error: err.Error()}
 	}
 	e.report = report
-	if report.Records == 0 { // it did not open, so nothing of it is shown
+	if report.Records == 0 { // the file did not open, so none of its records are shown
 		e.records = nil
 	}
 	if report.Kind == verify.Package {
@@ -190,7 +191,7 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 	return FileAnswer{Name: source.Name, Report: string(doc)}
 }
 
-// keep keeps a record to be shown.
+// keep stores a record to be shown.
 func (e *examined) keep(r *evidence.Record) {
 	size := int64(len(r.Canonical()))
 	if e.left = e.left || e.held+size > mostHeld; !e.left {
@@ -198,7 +199,7 @@ func (e *examined) keep(r *evidence.Record) {
 	}
 }
 
-// packageText is the text of an evidence package, as it is shown to people; "" if it does not open.
+// packageText returns the readable text of an evidence package; "" if the package does not open.
 func packageText(source *Source) string {
 	doc, err := io.ReadAll(source.reader())
 	if err != nil {
@@ -211,7 +212,8 @@ func packageText(source *Source) string {
 	return string(p.Response)
 }
 
-// Trust says whom a trust file trusts, so that a visitor can compare it before relying on it.
+// Trust describes a trust file, so that a visitor can compare it before using it. It returns an error if it is not
+// one.
 func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
 	t, err := verify.ReadTrust(&verify.InputFile{Name: source.Name, From: source.reader()})
 	if err != nil {
@@ -225,7 +227,7 @@ func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
 	return answer, nil
 }
 
-// A TrustAnswer is what there is in a trust file.
+// A TrustAnswer lists the contents of a trust file.
 type TrustAnswer struct {
 	Fingerprint string `json:"fingerprint"`
 	Keys        int    `json:"keys"`
@@ -234,7 +236,7 @@ type TrustAnswer struct {
 	Logs        int    `json:"logs"`
 }
 
-// told is a file that tells how far it is read: often enough to be followed, seldom enough not to cost anything.
+// told is a file that reports reading progress: often enough to be followed, rarely enough to cost little.
 type told struct {
 	from       io.ReadSeeker
 	read, last int64
@@ -242,7 +244,7 @@ type told struct {
 	tell       func(read int64)
 }
 
-// Seek goes to another place, as is done where a file is looked through before it is read.
+// Seek moves to another place; verification does so when it scans a file before it reads it.
 func (t *told) Seek(offset int64, whence int) (int64, error) {
 	at, err := t.from.Seek(offset, whence)
 	if err == nil {
