@@ -9,7 +9,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestAnswers: answers that were put in order are those that the report gives when it goes through all.
+// TestAnswers: the index gives the same answers as the report.
 func TestAnswers(t *testing.T) {
 	f := func(g verify.Guarantee, s verify.Status, record, reason string) verify.Finding {
 		return verify.Finding{Guarantee: g, Status: s, Record: record, Reason: reason}

@@ -29,7 +29,7 @@ import (
 // go test ./verify -run '^$' -bench Bundle100k -benchtime 1x -records 100000
 var benchRecords = flag.Int("records", 2000, "how many records the bundle of BenchmarkBundle100k has")
 
-// bundleFile writes a bundle of many records without holding it, and returns what verifies it.
+// bundleFile writes a bundle of many records without holding it in memory, and returns the options that verify it.
 func bundleFile(b *testing.B, file string, records, payload int) verify.Options {
 	b.Helper()
 	must := func(err error) {
@@ -130,8 +130,8 @@ func bundleFile(b *testing.B, file string, records, payload int) verify.Options 
 	return verify.Options{Trust: trusted, UnsafeAllowMock: true}
 }
 
-// BenchmarkBundle100k verifies a large bundle from its file: how fast, on how many cores, and how much of it is in memory at
-// most. The live heap is measured in a run of its own, while garbage is collected all the time.
+// BenchmarkBundle100k verifies a large bundle from its file. It measures the time, the cores in use, and the largest
+// live heap. It measures the heap in a run of its own, with constant garbage collection.
 func BenchmarkBundle100k(b *testing.B) {
 	if testing.Short() {
 		b.Skip("it makes a large file")
@@ -171,7 +171,7 @@ func verifyFile(b *testing.B, name string, o verify.Options) {
 	}
 }
 
-// mostHeap returns how much more was alive at most while something was done than before.
+// mostHeap returns by how much the live heap grew at most while do ran.
 func mostHeap(do func()) uint64 {
 	before, most, done := liveHeap(), uint64(0), make(chan struct{})
 	go func() {

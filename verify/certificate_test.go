@@ -242,7 +242,7 @@ func certificateCases(t *testing.T) []certificateCase {
 	}
 }
 
-// newerList is another list of the root's, a minute newer.
+// newerList is another list of the root, one minute newer.
 func newerList(t *testing.T, w *world, change func(*x509.RevocationList)) *x509.RevocationList {
 	t.Helper()
 	template := *w.lists[0]
@@ -279,7 +279,7 @@ func TestEveryRuleOfACertificate(t *testing.T) {
 	}
 }
 
-// opensslVerifies has OpenSSL look for the path at the time of the record, with the same lists.
+// opensslVerifies lets OpenSSL search the path at the time of the record, with the same lists.
 func opensslVerifies(t *testing.T, w *world) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -304,7 +304,7 @@ func opensslVerifies(t *testing.T, w *world) bool {
 	return openssl(t, dir, append(args, "signer.pem")...)
 }
 
-// openssl runs the command in a folder, and reports whether it went well.
+// openssl runs the command in a folder, and reports whether it succeeded.
 func openssl(t *testing.T, dir string, args ...string) bool {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
@@ -320,7 +320,7 @@ func openssl(t *testing.T, dir string, args ...string) bool {
 	return err == nil
 }
 
-// opensslCA is a configuration with which OpenSSL makes what the test below needs.
+// opensslCA is the OpenSSL configuration for the test below.
 const opensslCA = `
 [ca]
 default_ca = root
@@ -359,7 +359,7 @@ subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 `
 
-// TestCertificatesOfOpenSSL: what OpenSSL certifies and revokes is understood here, for keys of every algorithm.
+// TestCertificatesOfOpenSSL: jurat reads what OpenSSL certifies and revokes, for keys of every algorithm.
 func TestCertificatesOfOpenSSL(t *testing.T) {
 	for algorithm, kind := range map[evidence.Algorithm][]string{
 		evidence.ES256:   {"-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
@@ -450,7 +450,7 @@ func sealedWith(t *testing.T, p evidence.Payload, pkcs8 []byte) (*evidence.Recor
 	return r, h.Options(t)
 }
 
-// TestListedKeyTakesPrecedence: what the trust file says of a key itself, no certificate changes.
+// TestListedKeyTakesPrecedence: no certificate changes what the trust file says of a key.
 func TestListedKeyTakesPrecedence(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	listed := o.Trust.Keys
@@ -467,7 +467,7 @@ func TestListedKeyTakesPrecedence(t *testing.T) {
 	}
 }
 
-// TestCustodyOfCertifiedKeys: the reader says of a CA who keeps the keys that it certifies.
+// TestCustodyOfCertifiedKeys: the reader says who keeps the keys that a CA certifies.
 func TestCustodyOfCertifiedKeys(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	w := newWorld()
@@ -478,7 +478,7 @@ func TestCustodyOfCertifiedKeys(t *testing.T) {
 	}
 }
 
-// TestIdentity: a name has one form in a certificate, whatever is in it.
+// TestIdentity: each name has exactly one form in a certificate.
 func TestIdentity(t *testing.T) {
 	for name, want := range map[string]string{
 		"a":                "urn:jurat:agent:a",
@@ -500,7 +500,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestWeakCASignatures: nobody's certificate is believed on a digest that can be made to fit.
+// TestWeakCASignatures: a certificate with a weak digest proves nothing.
 func TestWeakCASignatures(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	w := newWorld()

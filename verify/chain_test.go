@@ -20,14 +20,13 @@ func quoted(text string) jsontext.Value {
 	return doc
 }
 
-// step is an agent's step in a chain, a second after the one before.
+// step is an agent's step in a chain, one second after the step before it.
 func step(agent, chain string, position int64, response string) evidence.Payload {
 	return evidence.Payload{AgentID: agent, RequestID: "chain-uuid", Response: quoted(response), ChainID: chain,
 		ChainPosition: position, ActionType: evidence.ChainStep, Timestamp: fmt.Sprintf("2026-01-01T00:00:%02dZ", position)}
 }
 
-// story seals payloads one after the other. Links are made by name: a payload that is added gets a name, and others name
-// it.
+// story seals payloads one after the other. Each payload gets a name, and later payloads link to it by that name.
 type story struct {
 	t       *testing.T
 	house   *jurattest.House
@@ -53,7 +52,7 @@ func (s *story) reportOn(records ...*evidence.Record) *verify.Report {
 	return verify.Bundle(s.house.Bundle(s.t, records...), s.house.Options(s.t))
 }
 
-// after makes a payload follow records: the first is the one before, all were seen.
+// after makes a payload follow records: the first is its previous record, and it saw all of them.
 func after(p evidence.Payload, records ...*evidence.Record) evidence.Payload {
 	p.PreviousRecord, p.PreviousAgent = records[0].Digest, records[0].Payload.Actor()
 	for _, r := range records[1:] {
@@ -67,8 +66,8 @@ func passingOn(p evidence.Payload, to string) evidence.Payload {
 	return p
 }
 
-// expect holds one answer of a report: of this status, by this rule, naming this record; and everything else proved, but
-// for what the operator's keys leave open.
+// expect requires one answer of a report: this status, rule and record. Everything else must be proved, except what
+// depends on keys that the operator keeps.
 func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status verify.Status, rule string, record *evidence.Record) {
 	t.Helper()
 	name := ""
@@ -79,7 +78,7 @@ func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status veri
 		t.Errorf("%+v; want %s by rule %q, naming %q", got, status, rule, name)
 	}
 	for _, f := range report.Details {
-		// Steps told without their model are what the chains of these tests are made of.
+		// The chains of these tests consist of steps without a model.
 		besides := f.Guarantee == verify.NonRepudiation || f.Guarantee == verify.Configuration && f.Rule == "unstated"
 		if !besides && (f.Guarantee != g || f.Rule != rule) {
 			t.Errorf("it breaks more than the test is about: %+v", f)
@@ -90,7 +89,7 @@ func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status veri
 	}
 }
 
-// parallel is a planner, two tools of one round, and who carries out what they found.
+// parallel is a planner, two tools of one round, and the agent that uses their results.
 func parallel(s *story) (planner, toolA, toolB, execution *evidence.Record) {
 	planner = s.add(passingOn(step("planner", "c1", 1, "Plan: ask both."), "tool-a"))
 	toolA = s.add(passingOn(after(step("tool-a", "c1", 2, "A says 4.5 hours."), planner), "execution"))
@@ -288,7 +287,7 @@ func TestEveryRuleOfAChain(t *testing.T) {
 	}
 }
 
-// TestUnboundChainContradictsItself: without digests a chain is not proved at best, and can still be wrong.
+// TestUnboundChainContradictsItself: a chain without digests is never proved, but can be refuted.
 func TestUnboundChainContradictsItself(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -316,8 +315,8 @@ func TestUnboundChainContradictsItself(t *testing.T) {
 	}
 }
 
-// TestParentsInACircle: each request says that it belongs to the other. One record of a request that leads to a
-// beginning is enough.
+// TestParentsInACircle: two requests name each other as parent. One record of a request that leads to a beginning is
+// enough.
 func TestParentsInACircle(t *testing.T) {
 	s := newStory(t)
 	request := func(agent, chain, id, parent string) evidence.Payload {
@@ -332,7 +331,7 @@ func TestParentsInACircle(t *testing.T) {
 	expect(t, s.report(), verify.Chain, verify.Proved, "", nil)
 }
 
-// TestRecordLeftOut takes each record out of a chain in turn: the log has counted it.
+// TestRecordLeftOut removes each record of a chain in turn. The log's count shows the gap.
 func TestRecordLeftOut(t *testing.T) {
 	s := newStory(t)
 	parallel(s)
@@ -350,7 +349,7 @@ func TestRecordLeftOut(t *testing.T) {
 	}
 }
 
-// TestHiddenBranchOfAChain: a branch that nothing names leaves a hole in the log's count.
+// TestHiddenBranchOfAChain: a hidden branch leaves a gap in the log's count.
 func TestHiddenBranchOfAChain(t *testing.T) {
 	s := newStory(t)
 	first := s.add(step("a", "c1", 1, "1"))
@@ -372,7 +371,7 @@ func TestChainRestsOnItsRecords(t *testing.T) {
 	}
 }
 
-// TestChainsAreNotAskedOfOthers: records that say nothing of a chain, single records and trials have no such answer.
+// TestChainsAreNotAskedOfOthers: the guarantee does not apply to records without a chain, single records and trials.
 func TestChainsAreNotAskedOfOthers(t *testing.T) {
 	s := newStory(t)
 	s.add(output("a"))

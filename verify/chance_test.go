@@ -18,8 +18,8 @@ import (
 	"jurat/timestamp"
 )
 
-// chance makes chains of records that may say anything of each other: honest ones, honest ones in which little was changed, and wild ones. It
-// signs and logs by itself, as a ledger refuses much of what a hostile operator can seal.
+// chance makes random chains of records: honest ones, honest ones with small changes, and wild ones. It signs and
+// logs the records itself, because a ledger refuses much of what a hostile operator can seal.
 type chance struct {
 	*rand.Rand
 	t     *testing.T
@@ -39,7 +39,7 @@ func of[T any](c *chance, list ...T) T { return list[c.IntN(len(list))] }
 // once in n times.
 func (c *chance) once(n int) bool { return c.IntN(n) == 0 }
 
-// telling is a chain while it is being made.
+// telling is a chain under construction.
 type telling struct {
 	*chance
 	records []*evidence.Record
@@ -56,7 +56,7 @@ var (
 	chanceChains   = []string{"c1", "c1", "c2"}
 )
 
-// bundle is a file of chance, signed and in a log if proved.
+// bundle is a random file. It is signed, and in a log if proved is set.
 func (c *chance) bundle(ctx context.Context, proved bool) *evidence.Bundle {
 	c.t.Helper()
 	c.count = 0
@@ -83,7 +83,7 @@ func (c *chance) bundle(ctx context.Context, proved bool) *evidence.Bundle {
 	return c.log(story.records, proved)
 }
 
-// known is any record that was made, also one that is left out.
+// known returns any record made so far, including those left out of the file.
 func (s *telling) known() *evidence.Record {
 	all := slices.Concat(s.records, s.apart)
 	if len(all) == 0 {
@@ -108,7 +108,7 @@ func (s *telling) base(action string) said {
 	return m
 }
 
-// honest is a record that carries on what is there, and sometimes not quite.
+// honest is a record that continues the chain, sometimes with a small error.
 func (s *telling) honest() said {
 	m := s.honestAct()
 	for s.once(4) {
@@ -189,7 +189,7 @@ func (s *telling) honestDelivery(of *evidence.Record) said {
 	return m
 }
 
-// wild is a record that says anything.
+// wild is a record with random links.
 func (s *telling) wild() said {
 	action := of(s.chance, "chain_step", "chain_step", "model_output", "human_review", "delivery", "message")
 	m := s.base(action)
@@ -209,7 +209,7 @@ func (s *telling) wild() said {
 	return m
 }
 
-// id is that of a record, or of none.
+// id is a record's id, or an unknown one.
 func (s *telling) id() string {
 	if r := s.known(); r != nil && !s.once(10) {
 		return r.Payload.RecordID
@@ -234,7 +234,7 @@ func (s *telling) digests() []string {
 	return list
 }
 
-// change sets or takes away one member that says how records stand to each other.
+// change sets or removes one member that links records.
 func (s *telling) change(m said) {
 	switch of(s.chance, "previous_record", "saw", "chain_id", "chain_position", "previous_agent", "next_agent", "parent_request_id",
 		"request_id", "timestamp", "text", "modified_response", "original_response_id", "approval_status", "actor", "none", "case") {
@@ -275,7 +275,7 @@ func (s *telling) change(m said) {
 	}
 }
 
-// add signs what was said. What no sealer can seal is not added.
+// add signs a payload. It skips payloads that cannot be sealed.
 func (s *telling) add(ctx context.Context, m said) {
 	doc, err := json.Marshal(map[string]any(m))
 	if err != nil {
@@ -295,7 +295,7 @@ func (s *telling) add(ctx context.Context, m said) {
 	}
 }
 
-// tame leaves of what cannot be sealed what can.
+// tame removes members until the payload can be sealed.
 func (s *telling) tame(m said) *evidence.Draft {
 	s.t.Helper()
 	doc, err := json.Marshal(map[string]any(s.base("message")))
@@ -356,7 +356,7 @@ func (c *chance) twins(ctx context.Context) (checkpoint string, first, second *e
 	return c.prove([]*evidence.Record{first, second}), first, second
 }
 
-// parts is a chain of chance in several files, some of which hold the same.
+// parts is a random chain in several files, which may share records.
 func (c *chance) parts(ctx context.Context) []*evidence.Bundle {
 	c.t.Helper()
 	for {
@@ -384,7 +384,7 @@ func (c *chance) parts(ctx context.Context) []*evidence.Bundle {
 	}
 }
 
-// log gives records their places in a log of their own, and sometimes not all, or counts that lie.
+// log gives records their places in a new log, sometimes not all, or with wrong counts.
 func (c *chance) log(records []*evidence.Record, proved bool) *evidence.Bundle {
 	c.t.Helper()
 	logged, counted := !c.once(6), map[string]int64{}

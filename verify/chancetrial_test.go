@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 )
 
-// trial is a trial in which a clerk who has every key changed little, with links and requests that fit again, or not.
+// trial is a trial with a few changes by a clerk who has every key. The links and requests are recomputed, or not.
 func (c *chance) trial(ctx context.Context, honest [][]*evidence.Record) *evidence.Bundle {
 	c.t.Helper()
 	c.count = 0

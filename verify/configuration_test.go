@@ -57,7 +57,7 @@ func TestConfigurationOfARecord(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsNotAsked of what no model makes.
+// TestConfigurationIsNotAsked: the guarantee does not apply to records that no model makes.
 func TestConfigurationIsNotAsked(t *testing.T) {
 	h := jurattest.New(t)
 	r := h.Seal(t, reviewOf(h.Seal(t, output("a")), evidence.Approved, ""))
@@ -66,7 +66,7 @@ func TestConfigurationIsNotAsked(t *testing.T) {
 	}
 }
 
-// TestConfigurationOfATrial holds what jurors and judge say of themselves against their seats.
+// TestConfigurationOfATrial compares what jurors and judge say about themselves with their seats.
 func TestConfigurationOfATrial(t *testing.T) {
 	model := func(f *forger, action evidence.ActionType, name string) {
 		p, _ := f.find(action)
@@ -126,7 +126,7 @@ func TestConfigurationWithoutTheSeat(t *testing.T) {
 			t.Errorf("%s alone: %+v", r.Payload.ActionType, got)
 		}
 	}
-	// One who has no seat in the opening that he answers.
+	// An actor without a seat in the opening that it answers.
 	f = newForger(t, jury.FinalJudge)
 	p, i := f.find(evidence.Evaluation)
 	p.AgentID = "juror-x"
@@ -136,8 +136,7 @@ func TestConfigurationWithoutTheSeat(t *testing.T) {
 	}
 }
 
-// TestConfigurationOfHonestTrials: seats with parameters of their own, of which jurors say nothing; and a stand-in, which
-// no model made.
+// TestConfigurationOfHonestTrials: jurors leave out the parameters of their seats; and a stand-in has no model.
 func TestConfigurationOfHonestTrials(t *testing.T) {
 	h := jurattest.New(t)
 	settings := jurattest.Settings(jury.FinalJudge)

@@ -53,7 +53,7 @@ func TestParseCRL(t *testing.T) {
 	}
 }
 
-// FuzzParseCRL: whatever is parsed can be asked, and answers nothing that is not signed.
+// FuzzParseCRL: every list that parses can be used without a panic, and unsigned data proves nothing.
 func FuzzParseCRL(f *testing.F) {
 	der := smallList(f)
 	f.Add(der)
@@ -72,7 +72,7 @@ func FuzzParseCRL(f *testing.F) {
 	})
 }
 
-// TestListWithoutAnEnd: nothing says that it is still the newest.
+// TestListWithoutAnEnd: a list without a next update cannot be shown to be the newest.
 func TestListWithoutAnEnd(t *testing.T) {
 	r, o, public := certifiedRecord(t, output("a"))
 	o = newWorld().build(t, r, o, public)
@@ -82,8 +82,8 @@ func TestListWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// stampedElsewhere is a record with the token of an authority whose certificates are under an own root, an hour after the
-// mock's time.
+// stampedElsewhere is a record with the token of an authority that has its own root. Its time is one hour after the
+// mock's.
 func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root *x509.Certificate, rootKey *ecdsa.PrivateKey) {
 	t.Helper()
 	r, o = standalone(t, output("a"))
@@ -114,8 +114,8 @@ func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root 
 	return r, o, root, rootKey
 }
 
-// TestRevokedAuthority: what a revoked authority stamped stands if it is revoked for a reason that left its key alone, and
-// was stamped before.
+// TestRevokedAuthority: a token stays valid if the revocation left the key with the authority, and the token is
+// older.
 func TestRevokedAuthority(t *testing.T) {
 	before, after := stamped.Add(30*time.Minute), stamped.Add(2*time.Hour) // the token's time is between
 	entry := func(when time.Time, reason int) []x509.RevocationListEntry {
@@ -139,9 +139,9 @@ func TestRevokedAuthority(t *testing.T) {
 		{"closed before", entry(before, 5), nil, "revoked", "from 2026-01-01T00:30:00Z on"},
 		{"closed when it stamped", entry(stamped.Add(time.Hour), 5), nil, "revoked", "from 2026-01-01T01:00:00Z on"},
 		{"key stolen afterwards", entry(after, 1), nil, "revoked", "makes all its tokens worthless"},
-		{"the CA's key stolen afterwards", entry(after, 2), nil, "revoked", "nothing counts"},
-		{"on hold", entry(after, 6), nil, "revoked", "nothing counts"},
-		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "nothing counts"},
+		{"the CA's key stolen afterwards", entry(after, 2), nil, "revoked", "worthless"},
+		{"on hold", entry(after, 6), nil, "revoked", "worthless"},
+		{"for no stated reason, afterwards", entry(after, -1), nil, "revoked", "worthless"},
 		{"unspecified, and said so, afterwards", entry(after, 9), func(list *x509.RevocationList, _ *verify.Options) { list.RevokedCertificateEntries[0].ReasonCode = 0 }, "", ""},
 		{"not asked", entry(before, 1), func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = trust.NotAsked }, "", "was not checked"},
 		{"not asked, without a word", nil, func(_ *x509.RevocationList, o *verify.Options) { o.Trust.Authorities[0].Revocation = "" }, "", "was not checked"},
@@ -166,7 +166,7 @@ func TestRevokedAuthority(t *testing.T) {
 	}
 }
 
-// TestRevokedAuthorityBesideAnother: another authority's word is not worth less for it.
+// TestRevokedAuthorityBesideAnother: a revoked authority does not weaken another authority's token.
 func TestRevokedAuthorityBesideAnother(t *testing.T) {
 	r, o, root, rootKey := stampedElsewhere(t)
 	other, otherRoot := laterToken(t, r)
@@ -180,7 +180,7 @@ func TestRevokedAuthorityBesideAnother(t *testing.T) {
 	}
 }
 
-// TestAuthorityKnownTwice: a token is held against one authority after the other, until one accepts it.
+// TestAuthorityKnownTwice: the checker tries each authority in turn, until one accepts the token.
 func TestAuthorityKnownTwice(t *testing.T) {
 	r, o, _, _ := stampedElsewhere(t)
 	token, err := timestamp.Parse(r.Timestamps[0].Token)
@@ -202,7 +202,7 @@ func TestAuthorityKnownTwice(t *testing.T) {
 	}
 }
 
-// TestWeakListSignature: a list is signed with a digest that nobody can make fit, or it is not signed.
+// TestWeakListSignature: a list with a weak digest proves nothing.
 func TestWeakListSignature(t *testing.T) {
 	r, o, root, rootKey := stampedElsewhere(t)
 	template := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: stamped, NextUpdate: stamped.AddDate(0, 1, 0)}
@@ -218,8 +218,8 @@ func TestWeakListSignature(t *testing.T) {
 	}
 }
 
-// TestKeyRevoked: from a moment on others may have had the key, and then only an independent clock shows that it was
-// signed before.
+// TestKeyRevoked: after the revocation date a thief may have the key. Then only an independent clock shows that the
+// record is older.
 func TestKeyRevoked(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

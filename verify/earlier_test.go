@@ -14,7 +14,8 @@ import (
 	"jurat/verify"
 )
 
-// notProvedAnyMore names what earlier programs proved and this one does not, on purpose: vectors, the guarantee, and the rule that says why.
+// notProvedAnyMore names the vectors that earlier programs proved and this one deliberately does not, with the
+// guarantee and the rule.
 var notProvedAnyMore = map[string]struct {
 	guarantee verify.Guarantee
 	rule      string
@@ -26,7 +27,7 @@ var notProvedAnyMore = map[string]struct {
 	"package-with-a-second-signature-of-a-draft": {verify.Time, "unknown-key"},
 }
 
-// TestEarlierVectors: whatever an earlier program proved, this one proves, too, but for what notProvedAnyMore names.
+// TestEarlierVectors: this program proves everything that earlier programs proved, except notProvedAnyMore.
 func TestEarlierVectors(t *testing.T) {
 	files := unpack(t, filepath.Join("..", "testdata", "earlier", "vectors.tar.gz"))
 	var m vectorManifest

@@ -19,7 +19,7 @@ import (
 	"jurat/verify"
 )
 
-// A maze makes tokens whose certificates can be put together in many ways.
+// A maze makes tokens whose certificates can be combined in many ways.
 type maze struct {
 	t    testing.TB
 	root *x509.Certificate // of the authority that the reader trusts
@@ -58,7 +58,7 @@ func (m *maze) stuffed(token []byte, alike, others int) []byte {
 	})
 }
 
-// stranger is a token over a record that the reader's authority has not issued, by one of its name.
+// stranger is a token by another authority with the same name as the reader's.
 func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	m.t.Helper()
 	rootKey, key := jurattest.AuthorityKey(m.t, "stranger root"), jurattest.AuthorityKey(m.t, "stranger")
@@ -77,7 +77,7 @@ func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	return token.Sign(m.t, key)
 }
 
-// spend puts tokens before those of a record that take 95 steps each and prove nothing.
+// spend puts tokens before those of a record. Each takes 95 steps and proves nothing.
 func (m *maze) spend(r *evidence.Record, tokens int) {
 	m.t.Helper()
 	var stamps []evidence.Timestamp
@@ -87,7 +87,7 @@ func (m *maze) spend(r *evidence.Record, tokens int) {
 	r.Timestamps = append(stamps, r.Timestamps...)
 }
 
-// An effort is a record whose time takes much effort to prove, or more than may be.
+// An effort is a record whose time takes many steps to prove, or too many.
 type effort struct {
 	name   string
 	change func(m *maze, r *evidence.Record)
@@ -113,7 +113,7 @@ func efforts() []effort {
 	}
 }
 
-// effortVectors are records, and a bundle of which some records take what others could have taken.
+// effortVectors are records, and a bundle in which some records use the steps that others need.
 func effortVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
@@ -126,8 +126,8 @@ func effortVectors(t *testing.T) []given {
 	return append(list, givenBundle(t, "effort-of-all-records", b, o))
 }
 
-// effortBundle has five records. Two spend what all have together but 138 steps; the third could be proved with 190, and has 170; the
-// fourth takes 95 and the fifth 31, which they have.
+// effortBundle has five records. Two use up all common steps but 138. The third needs 190 and has 170. The fourth
+// needs 95 and the fifth 31, which they have.
 func effortBundle(t testing.TB) (*evidence.Bundle, verify.Options) {
 	t.Helper()
 	house := jurattest.NewForStrangers(t)
@@ -150,8 +150,8 @@ func effortBundle(t testing.TB) (*evidence.Bundle, verify.Options) {
 	return b, o
 }
 
-// TestEffort: where the certificates that came with a record can be put together in more ways than may be tried, its time is not proved,
-// and said to be so.
+// TestEffort: if the certificates of a record can be combined in too many ways, its time is not proved, and the
+// report says why.
 func TestEffort(t *testing.T) {
 	for _, e := range efforts() {
 		t.Run(e.name, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-// TestEffortOfAFile: what some records take of what all have together is gone for those after them, in the same way however many
-// are looked at at a time and whatever was looked at before.
+// TestEffortOfAFile: steps that some records use are gone for later ones. The result does not depend on parallel work
+// or earlier files.
 func TestEffortOfAFile(t *testing.T) {
 	b, o := effortBundle(t)
 	file := must[[]byte](t)(b.Marshal())
@@ -198,7 +198,7 @@ func TestEffortOfAFile(t *testing.T) {
 	}
 }
 
-// mazeOfCAs puts certificates into a record that have the issuing CA's name and name it as their issuer.
+// mazeOfCAs adds certificates to a record that have the issuing CA's name, as subject and as issuer.
 func mazeOfCAs(t *testing.T, n int) func(*world, *evidence.Record, *verify.Options) {
 	return func(w *world, r *evidence.Record, _ *verify.Options) {
 		for i := range n {

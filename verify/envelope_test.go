@@ -121,7 +121,7 @@ func TestSecondSignatureOfAnEnvelope(t *testing.T) {
 	}
 }
 
-// TestEnvelopeVouchesForNothingInside: whoever exports cannot make a record true, nor one false.
+// TestEnvelopeVouchesForNothingInside: an exporter cannot make a record true or false.
 func TestEnvelopeVouchesForNothingInside(t *testing.T) {
 	h := jurattest.New(t)
 	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))

@@ -11,8 +11,8 @@ import (
 	"jurat/verify"
 )
 
-// TestFaultIsAnAnswer has the program fail on a file, in the goroutine of who asks and in those that look at records: it does not
-// end, and nothing is proved or refuted.
+// TestFaultIsAnAnswer makes the program fail on a file, in the caller's goroutine and in others. The program goes on,
+// and nothing is proved or refuted.
 func TestFaultIsAnAnswer(t *testing.T) {
 	h := jurattest.New(t)
 	record := h.Seal(t, output("a"))

@@ -13,11 +13,11 @@ import (
 	"jurat/verify/trust"
 )
 
-// looked is how many time stamps of a record or checkpoint are looked at.
+// looked is how many time stamps of a record or checkpoint are checked at most.
 const looked = 128
 
-// TestFloodOfTimestamps: whoever hands over a file chooses how many time stamps it has. A good one among too many proves
-// nothing.
+// TestFloodOfTimestamps: the sender of a file controls how many time stamps it has. If there are too many, even a
+// good one proves nothing.
 func TestFloodOfTimestamps(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	stranger := newTSA(t, "stranger", on(1000))
@@ -33,8 +33,8 @@ func TestFloodOfTimestamps(t *testing.T) {
 	}
 }
 
-// TestFloodOfCheckpointTimestamps: what is wrong with time stamps of a checkpoint is said of every record, and therefore
-// shortly.
+// TestFloodOfCheckpointTimestamps: the report repeats errors in a checkpoint's time stamps for every record, so the
+// text must be short.
 func TestFloodOfCheckpointTimestamps(t *testing.T) {
 	h := jurattest.New(t)
 	r := h.Seal(t, output("a"))
@@ -67,8 +67,8 @@ func TestFloodOfCheckpointTimestamps(t *testing.T) {
 	}
 }
 
-// TestFloodOfReviews: as many deliveries as reviews, and reviews of reviews, take time that grows with their number. With
-// the square of that, these took minutes.
+// TestFloodOfReviews: the time for as many deliveries as reviews, and for reviews of reviews, grows linearly. With
+// quadratic growth these cases took minutes.
 func TestFloodOfReviews(t *testing.T) {
 	const many = 12_000
 	numbered := func(n int, p evidence.Payload) *evidence.Record {

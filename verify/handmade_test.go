@@ -10,7 +10,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestTrustMadeByHand: a trust that no file was read for is checked when it is used, and is not changed by that.
+// TestTrustMadeByHand: a trust made in Go is checked at first use, and stays unchanged.
 func TestTrustMadeByHand(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	want := verify.Record(r, o)
@@ -50,7 +50,7 @@ func TestTrustMadeByHand(t *testing.T) {
 	}
 }
 
-// TestRequire: what does not count is said, and counts if the reader wants it to.
+// TestRequire: the report names what does not count. It counts if the reader requires it.
 func TestRequire(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	report := verify.Record(r, o)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestInOrder: results come in the order of the things, few are held at a time, and every end ends all of it.
+// TestInOrder: results keep the order of the items, few items are held at a time, and every error ends all work.
 func TestInOrder(t *testing.T) {
 	bad := errors.New("bad")
 	const n = 200

@@ -14,8 +14,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// wholeRecord is a record of everything that a record can bring: a token, an evidence record of two chains, certificates of its signer, a
-// place in a log; and what proves all of it.
+// wholeRecord is a record with every part that a record can have: a token, an evidence record of two chains,
+// certificates of its signer, a place in a log. The options prove all of it.
 func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	t.Helper()
 	h := jurattest.NewForStrangers(t)
@@ -34,8 +34,9 @@ func wholeRecord(t testing.TB) (file []byte, o verify.Options) {
 	return must[[]byte](t)(r.Marshal()), o
 }
 
-// FuzzInside changes something inside a whole record, where the lengths around it stay right, and signs it anew as an authority or a
-// log that is trusted and hostile could. Whatever it is, the program answers, and says of the payload what is true.
+// FuzzInside changes a part of a whole record without breaking the lengths around it, and signs it again as a hostile
+// but trusted authority or log could. The program must always answer, and must not say anything false about the
+// payload.
 func FuzzInside(f *testing.F) {
 	file, o := wholeRecord(f)
 	if r := must[*verify.Report](f)(verify.File(file, o)); r.Of(verify.Time).Status != verify.Proved || r.Of(verify.Content).Status != verify.Proved {

@@ -28,7 +28,7 @@ type keeper struct {
 
 func newKeeper(t testing.TB) *keeper { return &keeper{House: jurattest.New(t), t: t} }
 
-// speak seals the next step of one chain, and something of no chain after it.
+// speak seals the next step of one chain, and then a record of no chain.
 func (k *keeper) speak(text string) {
 	k.t.Helper()
 	p := output("a")
@@ -56,7 +56,7 @@ func (k *keeper) checkpoint() string {
 	return signed
 }
 
-// bundle is the chain under a checkpoint of now.
+// bundle is the chain under a new checkpoint.
 func (k *keeper) bundle() *evidence.Bundle {
 	k.t.Helper()
 	k.checkpoint()
@@ -72,7 +72,7 @@ func (k *keeper) consistency(from, to int64) *operator.Consistency {
 	return proof
 }
 
-// fork is what shows to whoever has another checkpoint of the same size that it is of another history.
+// fork is a proof that another checkpoint of the same size is of another history.
 func (k *keeper) fork(from string, to int64) *operator.Consistency {
 	k.t.Helper()
 	head, err := k.Options(k.t).Trust.OpenCheckpoint(from)
@@ -293,7 +293,7 @@ func signedCheckpoint(t *testing.T, size int64, root evidence.Digest) string {
 
 func emptyCheckpoint(t *testing.T) string { return signedCheckpoint(t, 0, evidence.DigestOf(nil)) }
 
-// checkpointOfAnother signs what a checkpoint says with the key of somebody whom nobody trusts.
+// checkpointOfAnother signs the text of a checkpoint with an untrusted key.
 func checkpointOfAnother(t *testing.T, checkpoint string) string {
 	t.Helper()
 	private, _, err := note.GenerateKey(nil, jurattest.Origin)
@@ -334,7 +334,7 @@ func TestKnownLogOfAnotherName(t *testing.T) {
 	}
 }
 
-// TestFalseCounts: a log that leaves a number out, or gives one twice, is found out by who reads all of it.
+// TestFalseCounts: a reader of the whole log detects a number that is left out or given twice.
 func TestFalseCounts(t *testing.T) {
 	for _, tt := range []struct{ member, says string }{{"chain_seq", "records of chain"}, {"case_seq", "submissions of this case"}} {
 		h := jurattest.New(t)
@@ -352,7 +352,7 @@ func TestFalseCounts(t *testing.T) {
 	}
 }
 
-// TestTrialByAKnownLog: a closed trial needs no entries to be whole, and entries tell how often its case was tried.
+// TestTrialByAKnownLog: a closed trial is complete without entries. Entries show how often its case was tried.
 func TestTrialByAKnownLog(t *testing.T) {
 	k := newKeeper(t)
 	b := k.Bundle(t, k.Try(t, jury.MajorityVote).Records...)
@@ -385,7 +385,7 @@ func TestTrialByAKnownLog(t *testing.T) {
 	}
 }
 
-// TestDecisionCutOff: a person rejects the verdict, and the case file is shown without that.
+// TestDecisionCutOff: a person rejects the verdict, and the case file leaves the decision out.
 func TestDecisionCutOff(t *testing.T) {
 	k := newKeeper(t)
 	done := k.Try(t, jury.MajorityVote)
@@ -400,7 +400,7 @@ func TestDecisionCutOff(t *testing.T) {
 	}
 }
 
-// TestRecordByAKnownLog: a record alone is no whole; that its log is the reader's is part of its order.
+// TestRecordByAKnownLog: Completeness does not apply to a single record. For it, the reader's log counts under Order.
 func TestRecordByAKnownLog(t *testing.T) {
 	k, impostor := newKeeper(t), newKeeper(t)
 	k.speakTimes(2)
@@ -438,7 +438,7 @@ func TestRecordByAKnownLog(t *testing.T) {
 	}
 }
 
-// TestCheckpointAsFile: an outsider who holds two checkpoints and the proof, and nothing else.
+// TestCheckpointAsFile: a reader has only two checkpoints and the proof.
 func TestCheckpointAsFile(t *testing.T) {
 	k, impostor := newKeeper(t), newKeeper(t)
 	k.speakTimes(2)
@@ -482,8 +482,8 @@ func TestCheckpointAsFile(t *testing.T) {
 	}
 }
 
-// FuzzKnownLog gives the verifier entries and a checkpoint of anybody's: it must not panic, and must prove nothing by
-// other bytes than the log's.
+// FuzzKnownLog verifies arbitrary entries and checkpoints. It must not panic, and only the log's own bytes may prove
+// anything.
 func FuzzKnownLog(f *testing.F) {
 	k := newKeeper(f)
 	k.speakTimes(2)

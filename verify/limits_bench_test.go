@@ -18,8 +18,8 @@ import (
 	"jurat/verify"
 )
 
-// beside does two things by turns, so that what else the machine does slows both, and reports how much longer the one takes,
-// beside what it may take.
+// beside runs two functions alternately, so that other load slows both equally. It reports the ratio of their times
+// and the allowed one.
 func beside(b *testing.B, limit float64, whole, bare func()) {
 	b.Helper()
 	var one, other time.Duration
@@ -36,7 +36,7 @@ func beside(b *testing.B, limit float64, whole, bare func()) {
 	b.ReportMetric(limit, "limit")
 }
 
-// BenchmarkLimits holds sealing and verifying against what no program can do without.
+// BenchmarkLimits compares sealing and verifying with the cryptographic work that no program can avoid.
 func BenchmarkLimits(b *testing.B) {
 	b.Run("seal", benchmarkSeal)
 	b.Run("verify a record", benchmarkRecord)

@@ -17,7 +17,7 @@ import (
 	"jurat/verify"
 )
 
-// A hostileShape is what all records of a bundle have that is to fill the memory of who verifies it.
+// A hostileShape describes the records of a bundle that should fill the verifier's memory.
 type hostileShape struct {
 	name    string
 	members func(n int) string // of the payload of record n, after its id, each with a comma before it
@@ -52,7 +52,7 @@ func hostileShapes() []hostileShape {
 	}
 }
 
-// linkedRecord is of a chain, a review or an act of a trial, and names 1,000 records that are not there.
+// linkedRecord is of a chain, a review or an act of a trial, and names 1,000 missing records.
 func linkedRecord(n int) string {
 	members := []string{
 		aMessage + `,"chain_id":"c","chain_position":7`,
@@ -63,8 +63,8 @@ func linkedRecord(n int) string {
 	return members[n%len(members)] + `,"saw":[` + numberedDigests(n, 1000) + `]`
 }
 
-// notLookedAt asks whether a report says of every guarantee that rests on what records say of each other that this was not looked at. Then
-// nothing else is found against it.
+// notLookedAt checks whether a report says that every guarantee about several records was not checked. Then it has no
+// other finding against them.
 func notLookedAt(t *testing.T, r *verify.Report, want bool) {
 	t.Helper()
 	mutual := []verify.Guarantee{verify.Configuration, verify.Chain, verify.HumanReview, verify.Completeness, verify.Simultaneity, verify.Verdict}
@@ -91,7 +91,7 @@ func numberedDigests(n, many int) string {
 	return strings.Join(list, ",")
 }
 
-// record is a record of this shape as it stands in a bundle. Nothing in it holds, and each record has other keys and time stamps.
+// record is a record of this shape, as text. Nothing in it is valid, and each record has other keys and time stamps.
 func (s *hostileShape) record(t testing.TB, n int) string {
 	t.Helper()
 	var signers, signatures, stamps []string
@@ -132,7 +132,7 @@ func (s *hostileShape) file(t testing.TB, checkpoint string) *os.File {
 	return file
 }
 
-// TestMemoryIsBounded: what a bundle makes its verifier keep is bounded by the number of its records, whatever these hold.
+// TestMemoryIsBounded: the number of records bounds the verifier's memory, whatever the records hold.
 func TestMemoryIsBounded(t *testing.T) {
 	h := jurattest.New(t)
 	checkpoint := h.Bundle(t, h.Seal(t, output("a"))).Checkpoint
@@ -156,8 +156,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestBothVerifiersCountAlike holds both verifiers against each other on a bundle with as many links as are looked at, and on one with more.
-// It takes the second one minutes.
+// TestBothVerifiersCountAlike compares both verifiers on a bundle with the most allowed links, and on one with more.
+// The second verifier takes minutes.
 func TestBothVerifiersCountAlike(t *testing.T) {
 	if os.Getenv("JURAT_TEST_LONG") == "" {
 		t.Skip("only in the long form (JURAT_TEST_LONG)")

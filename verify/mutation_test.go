@@ -77,7 +77,7 @@ func TestEveryTruncationCounts(t *testing.T) {
 	}
 }
 
-// bundleForm is a bundle file, loosely: so that what no honest writer would write can be written.
+// bundleForm is a loose form of a bundle file, in which tests can write what no honest program writes.
 type bundleForm struct {
 	Checkpoint string           `json:"checkpoint,omitzero"`
 	Format     string           `json:"format"`
@@ -160,7 +160,7 @@ func TestTailCut(t *testing.T) {
 	}
 }
 
-// TestPartsOfAnotherTrial puts what is genuine elsewhere into a case file.
+// TestPartsOfAnotherTrial puts genuine parts of another trial into a case file.
 func TestPartsOfAnotherTrial(t *testing.T) {
 	h := jurattest.New(t)
 	file, err := h.Bundle(t, h.Try(t, jury.FinalJudge).Records...).Marshal()
@@ -197,7 +197,7 @@ func TestPartsOfAnotherTrial(t *testing.T) {
 	}
 }
 
-// TestKeyReplaced seals a whole trial with keys of somebody else, who calls himself the same.
+// TestKeyReplaced seals a whole trial with other keys under the same names.
 func TestKeyReplaced(t *testing.T) {
 	h := jurattest.New(t)
 	trusted := h.Options(t)

@@ -111,8 +111,8 @@ func decidedVectors(t *testing.T) []given {
 	return list
 }
 
-// TestTrialOutcome: the report states what the trial came to, by the last decision that is proved to be on its verdict, and states
-// nothing where the verdict or the records are not all there.
+// TestTrialOutcome: the report states the outcome by the last decision that is proved to be on the verdict. It states
+// none if the verdict or a record is missing.
 func TestTrialOutcome(t *testing.T) {
 	for _, c := range decidedTrials() {
 		b, o := c.make(t)
@@ -148,7 +148,7 @@ func fileOf(t *testing.T, b *evidence.Bundle, o verify.Options) *verify.Report {
 	return r
 }
 
-// TestNoOutcomeOfParts: a trial without its end, and one act, came to nothing yet.
+// TestNoOutcomeOfParts: a trial without its end, or a single act, has no outcome.
 func TestNoOutcomeOfParts(t *testing.T) {
 	h := jurattest.New(t)
 	records := h.Try(t, jury.FinalJudge).Records

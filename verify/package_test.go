@@ -60,7 +60,7 @@ func verified(t *testing.T, file []byte, o verify.Options) *verify.Report {
 	return report
 }
 
-// TestHonestPackage: all that such a package can prove is proved, and what it cannot is said all the same.
+// TestHonestPackage: everything that such a package can prove is proved, and the report names what it cannot prove.
 func TestHonestPackage(t *testing.T) {
 	m, o := packaged(t)
 	report := verified(t, m.Zip(t), o)
@@ -229,7 +229,7 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 	}
 }
 
-// ruled is what a rule found of a guarantee; without a rule, the answer.
+// ruled returns a rule's finding on a guarantee; without a rule, the answer.
 func ruled(report *verify.Report, g verify.Guarantee, rule string) verify.Finding {
 	answer := report.Of(g)
 	if answer.Rule == rule {
@@ -242,8 +242,8 @@ func ruled(report *verify.Report, g verify.Guarantee, rule string) verify.Findin
 	return report.Details[i]
 }
 
-// TestEveryByteOfAPackageCounts: an archive with another byte that still passes holds the same. Times and versions in the
-// headers of an archive are nobody's claim, and can be others.
+// TestEveryByteOfAPackageCounts: an archive with a changed byte either fails or holds the same. Times and versions in
+// the headers of an archive claim nothing, so they may change.
 func TestEveryByteOfAPackageCounts(t *testing.T) {
 	m, o := packaged(t)
 	for name := range m {

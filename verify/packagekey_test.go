@@ -19,9 +19,9 @@ import (
 	"jurat/verify/trust"
 )
 
-// chosenLater makes a package as a forger does who has had a number stamped and chooses the text afterwards. Neither the number
-// nor the token holds anything of text or key: n = S^e − EM(text) makes S the signature of whatever text, under a key that
-// is made for it.
+// chosenLater makes a forged package: the forger has a number stamped and chooses the text afterwards. Neither the
+// number nor the token depends on text or key: n = S^e − EM(text) makes S a signature of any text, under a key made
+// for it.
 func chosenLater(t *testing.T, s *big.Int, e int) (aeptest.Members, []byte) {
 	t.Helper()
 	m := aeptest.New(t, timestamp.NewMock())
@@ -51,8 +51,8 @@ func padded(info []byte, size int) []byte {
 	return bytes.Join([][]byte{{0, 1}, bytes.Repeat([]byte{0xff}, size-3-len(info)), {0}, info}, nil)
 }
 
-// TestTextChosenAfterItsStamp: what a package stamps names no key, so the time of a stamp is that of a text only where the reader
-// knew the key before.
+// TestTextChosenAfterItsStamp: the stamped bytes name no key. So the stamp's time counts for a text only if the
+// reader knew the key before.
 func TestTextChosenAfterItsStamp(t *testing.T) {
 	random := sha256.Sum256([]byte("a number that is stamped today"))
 	cube := new(big.Int).SetBytes(bytes.Repeat(random[:], 8))

@@ -44,7 +44,7 @@ func caTemplate(name string, serial int64) *x509.Certificate {
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
 }
 
-// A world is a record whose signer is vouched for by a root, through an issuing CA. A test changes one thing of it.
+// A world is a record with a root that vouches for its signer through an issuing CA. A test changes one thing in it.
 type world struct {
 	actor   string // whom the signer's certificate names
 	root    *x509.Certificate
@@ -62,7 +62,7 @@ type world struct {
 	made made
 }
 
-// made is what was made of the templates.
+// made holds what build made from the templates.
 type made struct {
 	root, issuing, signer *x509.Certificate
 	rootKey               *ecdsa.PrivateKey
@@ -91,7 +91,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// build makes certificates and lists of the templates, and puts them where they belong.
+// build makes certificates and lists from the templates, and puts them into the record and the options.
 func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public crypto.PublicKey) verify.Options {
 	t.Helper()
 	if w.actor != "" {
@@ -107,7 +107,7 @@ func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public
 	if w.forgeIssuing {
 		certifier = newKey(t)
 	}
-	// What signs here is a root that may: crypto/x509 would refuse to make some of what the tests want.
+	// The signer here is a root with all rights: crypto/x509 refuses to make some certificates that the tests need.
 	parent := certify(t, caTemplate(w.root.Subject.CommonName, 1), certifier.Public(), caTemplate(w.root.Subject.CommonName, 1), certifier)
 	issuing := certify(t, w.issuing, issuingKey.Public(), parent, certifier)
 	signer := certify(t, w.signer, public, issuing, issuingKey)
@@ -182,7 +182,7 @@ func certifiedRecord(t *testing.T, p evidence.Payload) (*evidence.Record, verify
 	return r, o, public
 }
 
-// extension makes one that nobody knows.
+// extension makes an unknown extension.
 func extension(critical bool) pkix.Extension {
 	return pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 99999, 1}, Critical: critical, Value: []byte{5, 0}}
 }

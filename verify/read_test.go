@@ -19,8 +19,8 @@ import (
 	"jurat/verify"
 )
 
-// reportOf verifies the same bytes in every way that there is: whole, in small pieces, on one core and on several, and, if it
-// opens, as the bundle that it is. All ways must say the same.
+// reportOf verifies the same bytes in every way: whole, in small pieces, on one core and on several, and as a bundle
+// if it opens. All ways must give the same report.
 func reportOf(t *testing.T, file []byte, o verify.Options) *verify.Report {
 	t.Helper()
 	want, wantErr := verify.File(file, o)
@@ -86,7 +86,7 @@ func TestAllWaysAgree(t *testing.T) {
 	}
 }
 
-// TestReadFails: a file that cannot be read to its end is none that was verified, and none that is refuted.
+// TestReadFails: a file with a read error gets no report: it is neither verified nor refuted.
 func TestReadFails(t *testing.T) {
 	h := jurattest.New(t)
 	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
@@ -102,7 +102,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// TestEachRecord: who asks sees every record whole, in the order of the file.
+// TestEachRecord: Each gets every whole record, in the order of the file.
 func TestEachRecord(t *testing.T) {
 	h := jurattest.New(t)
 	b := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...)

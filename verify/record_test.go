@@ -161,7 +161,7 @@ func withPolicy(t *trust.Trust, oid string) *trust.Trust {
 	return parsed
 }
 
-// looseBase64 changes the bits of a signature's base64 that stand for nothing.
+// looseBase64 changes the unused bits of a signature's base64.
 func looseBase64(checkpoint string) string {
 	body := strings.TrimRight(checkpoint, "=\n")
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -169,7 +169,7 @@ func looseBase64(checkpoint string) string {
 	return body[:len(body)-1] + digits[last^1:last^1+1] + checkpoint[len(body):]
 }
 
-// TestCheckpointOfAnotherLog: a log that the reader trusts cannot speak for one that he does not.
+// TestCheckpointOfAnotherLog: a log that the reader trusts cannot speak for another log.
 func TestCheckpointOfAnotherLog(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	private, public, err := note.GenerateKey(nil, "other.example/log")
@@ -191,7 +191,7 @@ func TestCheckpointOfAnotherLog(t *testing.T) {
 	}
 }
 
-// TestEarliestTokenCounts: of several authorities the one that saw it first proves the most, with its accuracy added.
+// TestEarliestTokenCounts: of several tokens, the earliest proves the most, with its accuracy added.
 func TestEarliestTokenCounts(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	later, root := laterToken(t, r)
@@ -247,7 +247,7 @@ func withAuthority(t *trust.Trust, root *x509.Certificate) *trust.Trust {
 	return parsed
 }
 
-// TestOneActIsNoTrial: a judgment alone, however genuine, does not show that the votes give it.
+// TestOneActIsNoTrial: a genuine judgment alone does not show that it follows from the votes.
 func TestOneActIsNoTrial(t *testing.T) {
 	h := jurattest.New(t)
 	for _, act := range h.Try(t, jury.MajorityVote).Records {
@@ -295,7 +295,7 @@ func TestSealedApart(t *testing.T) {
 	}
 }
 
-// TestCausality: nobody can name what came later.
+// TestCausality: a record cannot name a later one.
 func TestCausality(t *testing.T) {
 	h := jurattest.New(t)
 	p := output("a")

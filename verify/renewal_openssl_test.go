@@ -37,8 +37,8 @@ clock_precision_digits = 3
 ess_cert_id_alg = sha256
 `
 
-// TestRSAOutlived: OpenSSL stamps a record with RSA-2048 and SHA-256. An authority on P-256 renews that, and renews its
-// own renewal with SHA-512. Then the RSA key is lost, and the first time is proved all the same.
+// TestRSAOutlived: OpenSSL stamps a record with RSA-2048 and SHA-256. An authority on P-256 renews that, and renews
+// its own renewal with SHA-512. Then the RSA key is lost. The first time must still be proved.
 func TestRSAOutlived(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -24,7 +24,7 @@ import (
 
 const day = 24 * time.Hour
 
-// on is a day after the start of the tests' time.
+// on is n days after the start of the tests' time.
 func on(n int) time.Time { return jurattest.Start.Add(time.Duration(n) * day) }
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -37,7 +37,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// tsa is an authority with keys of its own, whose clock can be set.
+// tsa is an authority with its own keys and a clock that tests set.
 type tsa struct {
 	*timestamp.Authority
 	name    string
@@ -66,7 +66,7 @@ func (a *tsa) trusted(clock trust.Clock, notAfter time.Time) trust.Authority {
 	return trust.Authority{Name: a.name, Certificate: a.root.Raw, Clock: clock, NotAfter: notAfter}
 }
 
-// plain stamps a record as most are.
+// plain stamps a record with a plain token.
 func (a *tsa) plain(t testing.TB, r *evidence.Record, at time.Time) evidence.Timestamp {
 	t.Helper()
 	a.now = at
@@ -148,7 +148,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 			return list
 		}, status: verify.Proved, time: on(1)},
 		{name: "not renewed", stamps: func(t *testing.T, r *evidence.Record) stamps { return whole(t, r)[:1] },
-			status: verify.NotProved, rule: "renewal", says: "no longer believed"},
+			status: verify.NotProved, rule: "renewal", says: "no longer trusted"},
 		{name: "the renewal alone", stamps: func(t *testing.T, r *evidence.Record) stamps { return whole(t, r)[1:] },
 			status: verify.NotProved, rule: "group", says: "something else"},
 		{name: "a renewal that does not cover the token", stamps: func(t *testing.T, r *evidence.Record) stamps {
@@ -170,13 +170,13 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 			trust: func(t *testing.T, o *verify.Options) { o.At = on(200) }, status: verify.Proved, time: on(1)},
 		{name: "no moment of checking", stamps: func(t *testing.T, r *evidence.Record) stamps { return whole(t, r)[:1] },
 			trust:  func(t *testing.T, o *verify.Options) { o.At = time.Time{} },
-			status: verify.NotProved, rule: "renewal", says: "no longer believed"},
+			status: verify.NotProved, rule: "renewal", says: "no longer trusted"},
 		{name: "a renewer whom nobody knows", trust: func(t *testing.T, o *verify.Options) {
 			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)))
 		}, status: verify.NotProved, rule: "renewal", says: "time stamp 1"},
 		{name: "a renewer who is lost, too", trust: func(t *testing.T, o *verify.Options) {
 			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.Independent, on(299)))
-		}, status: verify.NotProved, rule: "renewal", says: "no longer believed"},
+		}, status: verify.NotProved, rule: "renewal", says: "no longer trusted"},
 		{name: "renewed by the operator's word", trust: func(t *testing.T, o *verify.Options) {
 			o.Trust = trusting(t, o.Trust, first.trusted(trust.Independent, on(200)), second.trusted(trust.OperatorClock, time.Time{}))
 		}, status: verify.Proved, time: on(1), clock: trust.OperatorClock},
@@ -206,7 +206,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 		}, status: verify.Proved, time: on(7)},
 		{name: "an evidence record of the lost one", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			return stamps{first.cover(t, r, on(7))}
-		}, status: verify.NotProved, rule: "renewal", says: "no longer believed"},
+		}, status: verify.NotProved, rule: "renewal", says: "no longer trusted"},
 		{name: "an evidence record of the lost one, renewed", stamps: func(t *testing.T, r *evidence.Record) stamps {
 			return stamps{second.renew(t, first.cover(t, r, on(7)), on(100))}
 		}, status: verify.Proved, time: on(7)},
@@ -306,7 +306,7 @@ func encrypted(t *testing.T, ers evidence.Timestamp) evidence.Timestamp {
 	return ers
 }
 
-// TestRenewedTooLate: what a record with a lost token still proves is the time of the renewal, and no earlier one.
+// TestRenewedTooLate: a record with a lost token proves only the time of the renewal.
 func TestRenewedTooLate(t *testing.T) {
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	for late, want := range map[int]verify.Status{100: verify.Proved, 201: verify.NotProved} {
@@ -321,7 +321,7 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 }
 
-// TestRevokedAndRenewed: what a revoked authority stamped counts if it is shown to be older than the theft of its key.
+// TestRevokedAndRenewed: a revoked authority's token counts if it is proved to be older than the theft of the key.
 func TestRevokedAndRenewed(t *testing.T) {
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	list := signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: on(290), NextUpdate: on(310),
@@ -360,7 +360,7 @@ func TestRevokedAndRenewed(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfARenewal: no change of a byte of an evidence record leaves the time proved that it alone proves.
+// TestEveryByteOfARenewal: no changed byte of an evidence record leaves its time proved.
 func TestEveryByteOfARenewal(t *testing.T) {
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	r, o := standalone(t, output("a"))

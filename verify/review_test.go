@@ -164,7 +164,7 @@ func TestEveryRuleOfAReview(t *testing.T) {
 	}
 }
 
-// A brokenDelivery tells of an answer that is delivered against one rule.
+// A brokenDelivery delivers an answer against one rule.
 type brokenDelivery struct {
 	name   string
 	tell   func(s *story, a *evidence.Record) *evidence.Record
@@ -237,7 +237,7 @@ func TestEveryRuleOfADelivery(t *testing.T) {
 	}
 }
 
-// TestPartsOfAReviewLeftOut: what is missing is not proved, and never refuted.
+// TestPartsOfAReviewLeftOut: a missing record means not proved, and never refuted.
 func TestPartsOfAReviewLeftOut(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer())
@@ -254,7 +254,7 @@ func TestPartsOfAReviewLeftOut(t *testing.T) {
 	}
 }
 
-// TestRejectionOfAnotherVersion decides nothing about this one.
+// TestRejectionOfAnotherVersion: such a rejection decides nothing about this version.
 func TestRejectionOfAnotherVersion(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer())
@@ -265,7 +265,7 @@ func TestRejectionOfAnotherVersion(t *testing.T) {
 	expect(t, s.report(), verify.HumanReview, verify.Refuted, "version", wrong)
 }
 
-// TestReviewWithTheAgentsKey: another name, and the same key. An honest installation has a key for each actor.
+// TestReviewWithTheAgentsKey: another name with the same key. An honest installation has one key per actor.
 func TestReviewWithTheAgentsKey(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer())
@@ -287,7 +287,7 @@ func TestReviewWithTheAgentsKey(t *testing.T) {
 	}
 }
 
-// TestWithheldValues: what is sealed apart is compared as far as it is disclosed, and truly.
+// TestWithheldValues: values sealed apart are compared if they are disclosed correctly.
 func TestWithheldValues(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer(), "/response")
@@ -321,8 +321,8 @@ func TestWithheldValues(t *testing.T) {
 	expect(t, s.report(), verify.HumanReview, verify.Refuted, "delivery", wrong)
 }
 
-// TestReviewAlone: a record file holds one record, so what it reviews cannot be asked of it; what it says against itself
-// can.
+// TestReviewAlone: a record file holds one record, so it cannot show what a review is about. Contradictions within
+// the review still count.
 func TestReviewAlone(t *testing.T) {
 	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:05Z",
 		OriginalResponseID: "uuid-from-record-A", ApprovalStatus: evidence.Rejected}

@@ -11,8 +11,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestSealedSaysWhatRecordSays holds Sealed against Record on records of the vectors, each under some of the trust files, and each trust
-// file with some of the records. The long form has each record under all of them.
+// TestSealedSaysWhatRecordSays compares Sealed with Record on records of the vectors: each record with some of the
+// trust files, and each trust file with some of the records. The long form combines all.
 func TestSealedSaysWhatRecordSays(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(vectorsDir, "*"))
 	if err != nil {

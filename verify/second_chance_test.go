@@ -19,7 +19,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestSecondVerifierOnChains holds the second verifier against this one over chains of chance.
+// TestSecondVerifierOnChains compares the two verifiers on random chains.
 func TestSecondVerifierOnChains(t *testing.T) {
 	compareVerifiers(t, 200, 10_000, func(t *testing.T, c *chance, i int) given {
 		proved := i%20 == 0
@@ -32,7 +32,7 @@ func TestSecondVerifierOnChains(t *testing.T) {
 	})
 }
 
-// TestSecondVerifierOnTrials does so over trials in which a clerk changed something.
+// TestSecondVerifierOnTrials compares them on trials in which a clerk changed something.
 func TestSecondVerifierOnTrials(t *testing.T) {
 	var honest [][]*evidence.Record
 	for _, name := range slices.Sorted(maps.Keys(trialPlans())) {
@@ -43,7 +43,7 @@ func TestSecondVerifierOnTrials(t *testing.T) {
 	})
 }
 
-// TestSecondVerifierTogether does so over chains of chance that are given in several files.
+// TestSecondVerifierTogether compares them on random chains in several files.
 func TestSecondVerifierTogether(t *testing.T) {
 	compareVerifiers(t, 30, 1_000, func(t *testing.T, c *chance, i int) given {
 		for {
@@ -61,8 +61,8 @@ func TestSecondVerifierTogether(t *testing.T) {
 	})
 }
 
-// compareVerifiers makes files of chance and has both verifiers judge them: few in a short run, many in a long one. JURAT_TEST_SEED
-// begins elsewhere.
+// compareVerifiers makes random files and lets both verifiers judge them: few in a short run, many in a long one.
+// JURAT_TEST_SEED sets the start.
 func compareVerifiers(t *testing.T, few, many int, next func(t *testing.T, c *chance, i int) given) {
 	t.Helper()
 	n, seed := few, uint64(1)
@@ -88,7 +88,7 @@ func compareVerifiers(t *testing.T, few, many int, next func(t *testing.T, c *ch
 	}
 }
 
-// compareOver has the second verifier judge files, and compares every finding, in its order.
+// compareOver lets the second verifier judge files, and compares every finding, in order.
 func compareOver(t *testing.T, files []given) {
 	t.Helper()
 	folder := t.TempDir()
@@ -158,7 +158,7 @@ func write(t *testing.T, folder, name string, content []byte) {
 	}
 }
 
-// python finds what the second verifier needs. Where nothing may be skipped, it must be there.
+// python finds what the second verifier needs. It fails the test if that is missing and nothing may be skipped.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")

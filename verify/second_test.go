@@ -23,7 +23,7 @@ func signedTwice(t *testing.T) *jurattest.House {
 	return h
 }
 
-// sealBy seals output("a") by hand, with whatever signers, and serves it.
+// sealBy seals output("a") with the given signers, and returns the record with its log proof.
 func sealBy(t *testing.T, h *jurattest.House, signers ...evidence.Signer) *evidence.Record {
 	t.Helper()
 	draft, err := evidence.NewDraft(output("a"))
@@ -73,7 +73,7 @@ func TestTrialSignedTwice(t *testing.T) {
 	}
 }
 
-// TestSecondSignature breaks one thing at a time about the second signature. Whoever does it holds the first key.
+// TestSecondSignature breaks one thing at a time about the second signature. The attacker holds the first key.
 func TestSecondSignature(t *testing.T) {
 	type answer struct {
 		guarantee verify.Guarantee
@@ -148,7 +148,7 @@ func TestSecondSignature(t *testing.T) {
 	}
 }
 
-// TestSecondSignatureStripped takes the second signature out of the file, and its name out of the payload.
+// TestSecondSignatureStripped removes the second signature from the file, and its name from the payload.
 func TestSecondSignatureStripped(t *testing.T) {
 	h := signedTwice(t)
 	r := sealBy(t, h, signersOf(t, h, "a")...)
@@ -174,7 +174,7 @@ func TestSecondSignatureStripped(t *testing.T) {
 	if got := check(t, []byte(unnamed), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "form" || !strings.Contains(got.Reason, "digest") {
 		t.Errorf("without its name, too: %+v", got)
 	}
-	// With a digest that fits, the file opens, and the first signature is over another payload.
+	// With a matching digest, the file opens, but the first signature is over another payload.
 	payload := strings.Replace(string(r.Canonical()), name, "", 1)
 	fitting := strings.Replace(unnamed, r.Digest.String(), evidence.DigestOf([]byte(payload)).String(), 1)
 	if got := check(t, []byte(fitting), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "signature" {
@@ -182,7 +182,7 @@ func TestSecondSignatureStripped(t *testing.T) {
 	}
 }
 
-// TestSecondSignatureFrom: before the second key was there, the first signed alone.
+// TestSecondSignatureFrom: before the second key existed, the first one signed alone.
 func TestSecondSignatureFrom(t *testing.T) {
 	stamped := jurattest.Start
 	tests := []struct {

@@ -11,7 +11,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestIndependentTime: the earliest time counts, and beside it stands the earliest that is not the operator's own word.
+// TestIndependentTime: the report gives the earliest time, and the earliest one by an independent clock.
 func TestIndependentTime(t *testing.T) {
 	r, o := standalone(t, output("a"))
 	later, root := laterToken(t, r)
@@ -40,7 +40,7 @@ func TestIndependentTime(t *testing.T) {
 	}
 }
 
-// TestFuture: a token from after the moment of checking shows that a clock is wrong, and nothing else.
+// TestFuture: a token from after the moment of checking shows only that a clock is wrong.
 func TestFuture(t *testing.T) {
 	stamped := jurattest.Start
 	for _, tt := range []struct {
@@ -59,7 +59,7 @@ func TestFuture(t *testing.T) {
 			t.Errorf("at %v: %+v", tt.at, got)
 		}
 	}
-	// Another token is not worth less for it.
+	// The other token still counts.
 	r, o := standalone(t, output("a"))
 	later, root := laterToken(t, r)
 	r.Timestamps = []evidence.Timestamp{later, r.Timestamps[0]}

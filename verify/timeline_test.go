@@ -37,7 +37,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineFollowsTheGraph: records that were sealed in another order than they stand in.
+// TestTimelineFollowsTheGraph: the log's order differs from the order of the links.
 func TestTimelineFollowsTheGraph(t *testing.T) {
 	s := newStory(t)
 	third := step("c", "c1", 3, "3")
@@ -64,7 +64,7 @@ func TestTimelineFollowsTheGraph(t *testing.T) {
 	}
 }
 
-// TestTimelineOfACircle: two reviews that say by id that they are of each other.
+// TestTimelineOfACircle: two reviews name each other by id.
 func TestTimelineOfACircle(t *testing.T) {
 	s := newStory(t)
 	one, two := "019b76da-a826-72cf-a88c-da576ae5e201", "019b76da-a826-72cf-a88c-da576ae5e202"

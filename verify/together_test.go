@@ -36,8 +36,8 @@ func flow(s *story) (a, b, d *evidence.Record) {
 	return a, b, d
 }
 
-// TestFlowTogether: an answer, its review and its delivery in three files, in whichever order, are proved together, and each alone leaves
-// no more open than what it says of the others.
+// TestFlowTogether: an answer, its review and its delivery are in three files. In any order, they are proved
+// together. Each file alone leaves open only what it says of the others.
 func TestFlowTogether(t *testing.T) {
 	s := newStory(t)
 	a, b, d := flow(s)
@@ -55,7 +55,7 @@ func TestFlowTogether(t *testing.T) {
 	}
 }
 
-// TestChainTogether: steps that were given one by one are a chain, whose parts name one another by parent request or by digest.
+// TestChainTogether: steps in separate files are one chain. They name one another by parent request or by digest.
 func TestChainTogether(t *testing.T) {
 	s := newStory(t)
 	planner, toolA, toolB, execution := parallel(s)
@@ -75,7 +75,7 @@ func TestChainTogether(t *testing.T) {
 	expect(t, joint[0], verify.Chain, verify.Proved, "", nil)
 }
 
-// TestMissingTogether: what a reader did not give refutes nothing, and is not proved.
+// TestMissingTogether: a file that the reader did not bring refutes nothing; the link is not proved.
 func TestMissingTogether(t *testing.T) {
 	s := newStory(t)
 	planner, toolA, _, execution := parallel(s)
@@ -111,7 +111,8 @@ func TestContradictionTogether(t *testing.T) {
 	expect(t, joint[0], verify.HumanReview, verify.Refuted, "delivery", d)
 }
 
-// TestTwoLogsAreNotPutTogether: nor files whose place in a log is not proved, nor records that say nothing of each other.
+// TestTwoLogsAreNotPutTogether: files of two logs, files without a proved place, and unrelated records are kept
+// apart.
 func TestTwoLogsAreNotPutTogether(t *testing.T) {
 	s := newStory(t)
 	a, b, d := flow(s)
@@ -128,7 +129,7 @@ func TestTwoLogsAreNotPutTogether(t *testing.T) {
 	}
 }
 
-// TestTwoHistoriesTogether: two files that are each proved, of one log that had two histories.
+// TestTwoHistoriesTogether: two files of one log are each proved, but show two histories.
 func TestTwoHistoriesTogether(t *testing.T) {
 	one, other := newStory(t), &story{t: t, house: jurattest.New(t)}
 	a := one.add(answer())
@@ -145,7 +146,7 @@ func TestTwoHistoriesTogether(t *testing.T) {
 	}
 }
 
-// TestTwinsTogether: one record_id twice in one log. A ledger refuses that; whoever holds its key need not.
+// TestTwinsTogether: one log has a record_id twice. A ledger refuses this; a thief of its key can do it.
 func TestTwinsTogether(t *testing.T) {
 	c := newChance(t, 1)
 	checkpoint, first, second := c.twins(t.Context())
@@ -157,7 +158,7 @@ func TestTwinsTogether(t *testing.T) {
 	expect(t, joint[0], verify.Order, verify.Refuted, "twin", second)
 }
 
-// TestGivenOn: an answer that is given on as it is, without a person, is proved as that and as nothing more.
+// TestGivenOn: passing on an answer unchanged, without a person, proves that and nothing more.
 func TestGivenOn(t *testing.T) {
 	for name, tell := range map[string]func(s *story, a *evidence.Record) evidence.Payload{
 		"named by id and digest": func(_ *story, a *evidence.Record) evidence.Payload { return deliveryOf(routeA9, a) },
@@ -180,7 +181,7 @@ func TestGivenOn(t *testing.T) {
 	}
 }
 
-// TestNotGivenOn: what is changed, or was decided on, or is not there, is not given on.
+// TestNotGivenOn: a text that was changed, decided on, or is missing is not passed on unchanged.
 func TestNotGivenOn(t *testing.T) {
 	for name, tell := range map[string]func(s *story, a *evidence.Record){
 		"changed": func(s *story, a *evidence.Record) { s.add(deliveryOf(routeA7, a)) },
@@ -216,7 +217,7 @@ func TestNotGivenOn(t *testing.T) {
 	expect(t, s.report(), verify.HumanReview, verify.Refuted, "delivery-rejected", d)
 }
 
-// TestOpenAlone: what a reader demands of each file, others do not prove.
+// TestOpenAlone: other files do not prove what the reader requires of each file.
 func TestOpenAlone(t *testing.T) {
 	s := newStory(t)
 	a, b, d := flow(s)

@@ -37,7 +37,7 @@ func TestTrustFileMarshalsBackToTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestFingerprintIgnoresLayout: people reformat files; what they say has one fingerprint.
+// TestFingerprintIgnoresLayout: reformatting a file does not change its fingerprint.
 func TestFingerprintIgnoresLayout(t *testing.T) {
 	doc := trustFile(t)
 	prints := map[string]bool{}
@@ -103,7 +103,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfOldFiles: members that came later change nothing where they are left out.
+// TestFingerprintOfOldFiles: members added in later versions change nothing if they are left out.
 func TestFingerprintOfOldFiles(t *testing.T) {
 	const empty = `{"format":"jurat/trust/v1"}`
 	trusted, err := trust.Parse([]byte(empty))

@@ -20,7 +20,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// hostileVectors are whole files, signed as they should be, in which something is what nobody honest writes.
+// hostileVectors are correctly signed files with content that no honest program writes.
 func hostileVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
@@ -45,14 +45,14 @@ func hostileVectors(t *testing.T) []given {
 	return list
 }
 
-// An oddToken is one that an authority has signed, and encoded otherwise than most.
+// An oddToken is a correctly signed token in an unusual encoding.
 type oddToken struct {
 	name   string
 	proved bool
 	change func(k *dertest.Token)
 }
 
-// oddTokens are those that must prove a time all the same, and their twins, which nobody can judge.
+// oddTokens are tokens that must prove a time, and variants that cannot be judged.
 func oddTokens() []oddToken {
 	version := func(k *dertest.Token, n byte) { k.Data.At(0).Content = []byte{n} }
 	opaque := func(tag byte) *dertest.Node { return &dertest.Node{Tag: tag, Content: []byte("not looked into")} }
@@ -116,8 +116,8 @@ func oddTokens() []oddToken {
 	}
 }
 
-// TestOddTokens: what authorities send proves a time, however they encode what makes no difference; what cannot be judged is named, and
-// never refuted; and what nobody has signed changes no answer.
+// TestOddTokens: an authority's encoding does not change what a token proves. Tokens that cannot be judged are named
+// and never refuted. Unsigned parts change no answer.
 func TestOddTokens(t *testing.T) {
 	for _, odd := range oddTokens() {
 		t.Run(odd.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestOddTokens(t *testing.T) {
 	}
 }
 
-// checkpointOfSize is one of a log that signs any size, and a trust file that has its key.
+// checkpointOfSize is a checkpoint of any size, signed by a log, and a trust file with the log's key.
 func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *trust.Trust) {
 	t.Helper()
 	private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{9}, 64)), "hostile.example/log")
@@ -153,7 +153,8 @@ func checkpointOfSize(t testing.TB, trusted *trust.Trust, size int64) (string, *
 	return string(must[[]byte](t)(note.Sign(&note.Note{Text: text}, signer))), &with
 }
 
-// overSHA1 is an evidence record with a hash tree whose token is sound, and over a hash that has no size here: it names none itself.
+// overSHA1 is an evidence record with a valid token and a hash tree over a hash of unknown size, which it does not
+// name.
 func overSHA1(t testing.TB, r *evidence.Record) evidence.Timestamp {
 	t.Helper()
 	token := dertest.ParseToken(t, must[[]byte](t)(jurattest.Authority(t, "", jurattest.Start).Issue(&timestamp.Request{Imprint: r.Imprint(), CertReq: true})))

@@ -24,14 +24,14 @@ import (
 	"jurat/verify/trust"
 )
 
-// A keptVector cannot be made twice, as the keys or signatures in it are random. Once made, its files are kept as they are
-// and only verified anew. To have one made anew, delete its file.
+// A keptVector cannot be made again, because its keys or signatures are random. Its files stay as they are and are
+// only verified. Delete a file to make it again.
 type keptVector struct {
 	name    string
 	produce func(t *testing.T) given
 }
 
-// keptVectors are those that there are, or, where vectors are updated, that are made now.
+// keptVectors are the existing vectors. With -update, missing ones are made.
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
@@ -129,8 +129,8 @@ func revokedAuthorityVectors() []keptVector {
 	}
 }
 
-// renewalVectors: an authority stamps on day 1 and another renews on day 100; the first one's key is lost on day 200, and
-// the reader looks on day 300.
+// renewalVectors: an authority stamps on day 1 and another renews on day 100. The first one's key is lost on day 200,
+// and the reader checks on day 300.
 func renewalVectors() []keptVector {
 	type stamps = []evidence.Timestamp
 	vector := func(name string, produce func(t *testing.T, r *evidence.Record, first, second *tsa) stamps) keptVector {
@@ -259,7 +259,7 @@ func packageVectors() []keptVector {
 	}
 }
 
-// publicIn is the key that lies in a package.
+// publicIn is the key inside a package.
 func publicIn(t *testing.T, m aeptest.Members) []byte {
 	t.Helper()
 	block, _ := pem.Decode(m["public_key.pem"])

@@ -26,7 +26,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// trustOf writes what verifies a vector. The order of keys means nothing, and a map gave it.
+// trustOf writes the trust file of a vector. It sorts the keys, because they come from a map.
 func trustOf(t *testing.T, o verify.Options) []byte {
 	t.Helper()
 	if o.Trust == nil {
@@ -71,7 +71,7 @@ func (s *story) given(name string, records ...*evidence.Record) given {
 
 func strangersStory(t *testing.T) *story { return &story{t: t, house: jurattest.NewForStrangers(t)} }
 
-// notInAFile are changes that no file holds: to a payload that is not signed again, and to what a test may allow.
+// notInAFile are changes that no file can hold: to a payload without a new signature, and to options of tests.
 var notInAFile = []string{"the mock authority", "a claim after the proved time", "a claim within the tolerance"}
 
 func recordVectors(t *testing.T) []given {
@@ -127,7 +127,7 @@ type noteChange struct {
 	change func(note string) string
 }
 
-// noteChanges are what can be done to a signed note.
+// noteChanges are changes of a signed note.
 func noteChanges() []noteChange {
 	line := func(note string) string { return note[strings.Index(note, "\n\n")+2:] }
 	forged := func(line string) string {
@@ -183,7 +183,7 @@ func publishedKey(t *testing.T, name string) (evidence.Signer, trust.Key) {
 	return signer, trust.Key{Name: "a", Role: evidence.RoleAgent, Algorithm: info.Algorithm, KeyID: info.KeyID, PublicKey: public, Custody: trust.ByOwner}
 }
 
-// algorithmVectors are signatures of an algorithm that hold, and that do not.
+// algorithmVectors are valid and invalid signatures of an algorithm.
 func algorithmVectors(t *testing.T, name string) []given {
 	t.Helper()
 	var list []given
@@ -386,7 +386,7 @@ func indented(t *testing.T, text string) string {
 	return string(value) + "\n"
 }
 
-// payloadVectors are records whose payload breaks a rule of its form, with a digest that fits.
+// payloadVectors are records whose payload breaks a rule of its form, with a matching digest.
 func payloadVectors(t *testing.T, record given) []given {
 	t.Helper()
 	var list []given
@@ -469,7 +469,7 @@ func chainVectors(t *testing.T) []given {
 	return append(list, whole, givenBundle(t, "chain-that-names-what-came-later", late, cut.house.Options(t)))
 }
 
-// causalityVector is a record that names one that was sealed after it, in a log that shows just that.
+// causalityVector is a record that names a later one, in a log that shows it.
 func causalityVector(t *testing.T) given {
 	t.Helper()
 	later := output("b")
@@ -559,8 +559,8 @@ func twinsVector(t *testing.T) given {
 	return g
 }
 
-// committedTrial is an honest trial. Its jurors speak at the same time, so it is not the same every time that it is held:
-// once held, it is what the vectors are made of. To hold it anew, delete its file.
+// committedTrial is an honest trial. Its jurors speak at the same time, so each run differs. The committed one is the
+// base of the vectors. Delete its file to make it again.
 func committedTrial(t *testing.T, name string) []*evidence.Record {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(vectorsDir, "trial-"+name+".json"))
@@ -690,7 +690,7 @@ func trialVectors(t *testing.T) []given {
 	for _, name := range names {
 		list = append(list, forgerOfCommitted(t, name).given("trial-"+name))
 	}
-	// A program of the first rules held this trial: none of today's can.
+	// A program with the first rules conducted this trial: the present one cannot make it.
 	f := forgerOfCommitted(t, "no-quorum-by-the-first-rules")
 	list = append(list, f.given("trial-no-quorum-by-the-first-rules"))
 	f = forgerOfCommitted(t, "no-quorum-by-the-first-rules")
@@ -708,7 +708,7 @@ func trialVectors(t *testing.T) []given {
 	return append(list, partialTrials(t)...)
 }
 
-// furtherForgeries break what one rule says and no other.
+// furtherForgeries break exactly one rule each.
 func furtherForgeries() []forgery {
 	return []forgery{
 		{name: "a judgment that follows another act", forge: func(f *forger) {
@@ -892,7 +892,7 @@ func refusedTrust(t *testing.T) []given {
 	return list
 }
 
-// oddTrust are trust files that say what they say in an unusual way.
+// oddTrust are valid trust files in an unusual form.
 func oddTrust(t *testing.T) []given {
 	t.Helper()
 	h := jurattest.NewForStrangers(t)
@@ -932,7 +932,7 @@ func oddTrust(t *testing.T) []given {
 	return list
 }
 
-// highS makes of an ECDSA signature the other one that is as valid.
+// highS returns the other valid form of an ECDSA signature.
 func highS(signature []byte) []byte {
 	var pair struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(signature, &pair); err != nil {

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// noVector are the rules of which no vector can be made, and why.
+// noVector are the rules for which no vector can be made, with the reasons.
 var noVector = map[string]string{
 	"replay": "a fault of the program itself: no file leads to it",
 	"volume": "the smallest file that leads to it has 77 MB",
 }
 
-// TestEveryRuleHasAVector holds the rules in the code against those by which the answers in the manifest were found.
+// TestEveryRuleHasAVector compares the rules in the code with those in the manifest.
 func TestEveryRuleHasAVector(t *testing.T) {
 	shown := map[string]bool{}
 	for _, v := range readVectorManifest(t).Verifications {
@@ -41,7 +41,7 @@ func TestEveryRuleHasAVector(t *testing.T) {
 	}
 }
 
-// rulesInCode are the names of all rules: those that this package gives, and those that it takes over from package jury.
+// rulesInCode are the names of all rules, of this package and of package jury.
 func rulesInCode(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

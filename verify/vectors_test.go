@@ -41,7 +41,7 @@ type trustVector struct {
 	Refused     bool   `json:"refused,omitzero"`
 }
 
-// verificationVector is what a reader gives, and the report that it must come to, or that there is none.
+// verificationVector is the reader's input, and the expected report or refusal.
 type verificationVector struct {
 	Name   string `json:"name"`
 	File   string `json:"file"`
@@ -60,7 +60,8 @@ type verificationVector struct {
 	Report  *expectedReport `json:"report,omitzero"`
 }
 
-// expectedReport is what two verifiers must agree on in a report: all of it but the words, and the details.
+// expectedReport is the part of a report on which two verifiers must agree: all of it except the wording and the
+// details.
 type expectedReport struct {
 	Kind       verify.Kind       `json:"kind"`
 	Records    int               `json:"records"`
@@ -96,7 +97,7 @@ func expected(r *verify.Report) *expectedReport {
 	return e
 }
 
-// given is what a vector is made of.
+// given is the input of a vector.
 type given struct {
 	name  string
 	file  []byte
@@ -212,7 +213,7 @@ func rfc3339(moment time.Time) string {
 	return moment.UTC().Format(time.RFC3339Nano)
 }
 
-// reportOnVector verifies a vector as a stranger would: from its files.
+// reportOnVector verifies a vector from its files, as a reader would.
 func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector) (report *expectedReport, refused bool) {
 	t.Helper()
 	o := readerOf(t, files, v)
@@ -236,7 +237,7 @@ func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector)
 	return expected(r), false
 }
 
-// jointReport is what files of one log say together; nil where they say nothing of each other.
+// jointReport is the report on files of one log together; nil if they have nothing in common.
 func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report {
 	t.Helper()
 	o.Together = verify.NewTogether(o)
@@ -289,7 +290,7 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 	return o
 }
 
-// TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.
+// TestVectorsStand makes the vectors again and compares them with the committed ones, byte for byte.
 func TestVectorsStand(t *testing.T) {
 	files := makeVectors(t)
 	if *update {
@@ -365,7 +366,7 @@ func writeVectors(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// slug makes the name of a test the name of a file.
+// slug turns the name of a test into a file name.
 func slug(words ...string) string {
 	text := strings.ToLower(strings.Join(words, "-"))
 	text = strings.Map(func(r rune) rune {

@@ -6,7 +6,7 @@ import (
 	"jurat/evidence"
 )
 
-// TestVolume: what each record may name costs nothing, and the bound is the last number that is kept.
+// TestVolume: links within each record's allowance do not count, and the bound is the last accepted number.
 func TestVolume(t *testing.T) {
 	naming := func(n int) *evidence.Record {
 		return &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Message, Saw: make([]evidence.Digest, n-1), PreviousRecord: evidence.Digest{1}}}
@@ -28,7 +28,7 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// TestDetails: where there is no room, the worst of each record under each guarantee stays, and it is counted what does not.
+// TestDetails: without room, the worst finding of each record under each guarantee stays, and the others are counted.
 func TestDetails(t *testing.T) {
 	d := newDetails()
 	d.room = len("a long reason") + sizeOfText + sizeOfDetail + len("b") + sizeOfText

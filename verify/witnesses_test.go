@@ -17,7 +17,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// cosigner is a witness whose key follows from a number.
+// cosigner is a witness whose key is derived from a number.
 func cosigner(t testing.TB, seed byte, name string) *operator.Cosigner {
 	t.Helper()
 	c, err := operator.GenerateCosigner(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)), name)
@@ -32,10 +32,10 @@ func threeWitnesses(t testing.TB) []*operator.Cosigner {
 	return []*operator.Cosigner{cosigner(t, 1, "witness.example/w1"), cosigner(t, 2, "witness.example/w2"), cosigner(t, 3, "other.example")}
 }
 
-// cosigned is when witnesses do it.
+// cosigned is the time at which witnesses cosign.
 var cosigned = time.Date(2026, 1, 1, 0, 0, 7, 0, time.UTC)
 
-// cosign adds what witnesses say of a checkpoint.
+// cosign adds the witnesses' cosignatures to a checkpoint.
 func cosign(signed string, by ...*operator.Cosigner) string { return cosignAt(signed, cosigned, by...) }
 
 func cosignAt(signed string, at time.Time, by ...*operator.Cosigner) string {
@@ -46,14 +46,15 @@ func cosignAt(signed string, at time.Time, by ...*operator.Cosigner) string {
 	return signed
 }
 
-// asWitness is a line in a witness's name with something else in it.
+// asWitness is a line in a witness's name with other content.
 func asWitness(c *operator.Cosigner, said []byte) string {
 	hash := c.KeyHash()
 	line := append([]byte{byte(hash >> 24), byte(hash >> 16), byte(hash >> 8), byte(hash)}, said...)
 	return "— " + c.Name() + " " + base64.StdEncoding.EncodeToString(line) + "\n"
 }
 
-// A witnessCase is a checkpoint with what stands beside the log's signature, for a reader who wants two of three witnesses.
+// A witnessCase is a checkpoint with lines beside the log's signature, for a reader who demands two of three
+// witnesses.
 type witnessCase struct {
 	name   string
 	signed func(checkpoint string, w []*operator.Cosigner) string
@@ -111,7 +112,7 @@ var witnessCases = []witnessCase{
 		0, verify.Proved, "", cosigned},
 }
 
-// demand has a reader want so many of the witnesses.
+// demand makes a reader require so many of the witnesses.
 func demand(o verify.Options, quorum int, witnesses ...*operator.Cosigner) verify.Options {
 	trusted := *o.Trust
 	trusted.Quorum = quorum
@@ -122,14 +123,14 @@ func demand(o verify.Options, quorum int, witnesses ...*operator.Cosigner) verif
 	return o
 }
 
-// asRead has the trust file read as its reader would.
+// asRead parses the trust file again, as its reader would.
 func asRead(t *testing.T, o verify.Options) verify.Options {
 	t.Helper()
 	o.Trust = reread(t, o.Trust)
 	return o
 }
 
-// TestEveryRuleOfWitnesses: a quorum, or no order.
+// TestEveryRuleOfWitnesses: without a quorum the order is not proved.
 func TestEveryRuleOfWitnesses(t *testing.T) {
 	k := newKeeper(t)
 	k.speakTimes(2)
@@ -198,7 +199,7 @@ func TestWitnessed(t *testing.T) {
 	}
 }
 
-// refusedWitnesses are demands that mean nothing, or less than they seem to.
+// refusedWitnesses are demands that are meaningless, or weaker than they seem.
 func refusedWitnesses(t testing.TB) [][3]string {
 	t.Helper()
 	w := threeWitnesses(t)
