@@ -214,7 +214,7 @@ func TestNothingIsBegun(t *testing.T) {
 		}
 	}
 	_, said := ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviwer"}, why...)...)
-	has(t, said, `there is no role "reviwer"`)
+	has(t, said, `unknown role "reviwer"`)
 	_, said = ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
 	has(t, said, "'jurat init' makes one")
 	doing(t, 0, "init")
