@@ -217,7 +217,7 @@ func TestEveryImportRuleHasItsPackage(t *testing.T) {
 	}
 }
 
-// TestTourNamesEveryPackage: whoever reads doc.go has heard of everything that there is.
+// TestTourNamesEveryPackage: doc.go must name every package.
 func TestTourNamesEveryPackage(t *testing.T) {
 	tour, err := os.ReadFile("doc.go")
 	if err != nil {

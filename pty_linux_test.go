@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a terminal: what is written to program is read from screen.
+// terminal opens a terminal. The test reads from screen what the program writes to program.
 func terminal(t *testing.T) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

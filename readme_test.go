@@ -115,7 +115,7 @@ func (p *place) serve(t *testing.T) string { // on a terminal, which alone is sh
 
 var servedAt = regexp.MustCompile(`(?m)^(http://127\.0\.0\.1:[0-9]+)$`)
 
-// TestGuideSendsTheSourcesExample: what the guide sends is the audit model's own example, as it stands.
+// TestGuideSendsTheSourcesExample: the guide sends the audit model's own example, unchanged.
 func TestGuideSendsTheSourcesExample(t *testing.T) {
 	example, err := os.ReadFile("evidence/testdata/source/action.json")
 	if err != nil {
@@ -129,7 +129,7 @@ func TestGuideSendsTheSourcesExample(t *testing.T) {
 	}
 }
 
-// TestREADMEPictures: what the README shows is there, and nobody waits for it long.
+// TestREADMEPictures: the README's pictures exist, and are small enough to load fast.
 func TestREADMEPictures(t *testing.T) {
 	doc, err := os.ReadFile("README.md")
 	if err != nil {
@@ -147,7 +147,7 @@ func TestREADMEPictures(t *testing.T) {
 	}
 }
 
-// A block is what stands between two fences.
+// A block is the text between two fences.
 type block struct {
 	file     string
 	line     int // of the first line inside
@@ -209,7 +209,8 @@ func (b block) run(t *testing.T, at *place) string {
 	return string(out)
 }
 
-// environment is this process's without what would lead the commands to somebody's own data and settings.
+// environment is this process's environment without variables that lead the commands to the user's own data and
+// settings.
 func environment(folder string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "JURAT_") || strings.HasPrefix(v, "JURY_") || strings.HasPrefix(v, "PWD=") ||
@@ -218,7 +219,7 @@ func environment(folder string) []string {
 	return append(env, "PWD="+folder)
 }
 
-// isShortened holds every line that the block shows against the output. "…" stands for anything on a line.
+// isShortened compares every line that the block shows with the output. "…" matches any part of a line.
 func (b block) isShortened(t *testing.T, output string) {
 	t.Helper()
 	lines := strings.Split(output, "\n")
@@ -234,7 +235,7 @@ func (b block) isShortened(t *testing.T, output string) {
 	}
 }
 
-// clone copies the module as somebody gets it who has run nothing yet.
+// clone copies the module as it is in a fresh checkout.
 func clone(t *testing.T) string {
 	t.Helper()
 	to := t.TempDir()

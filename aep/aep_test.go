@@ -103,7 +103,7 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// TestUnsigned: what the project wrote when it had no key or no authority opens, and is signed by nobody.
+// TestUnsigned: packages that the project wrote without a key or an authority open, and are unsigned.
 func TestUnsigned(t *testing.T) {
 	m := aeptest.New(t, timestamp.NewMock())
 	m["signature.sig"], m["timestamp.tsr"], m["public_key.pem"] = nil, nil, nil

@@ -38,7 +38,7 @@ func member(w *zip.Writer, h zip.FileHeader, content []byte) error {
 	return err
 }
 
-// rawMember writes a member whose packed bytes and sizes are whatever h says.
+// rawMember writes a member with the packed bytes and sizes that h gives.
 func rawMember(w *zip.Writer, h zip.FileHeader, packed []byte) error {
 	h.CompressedSize64 = uint64(len(packed))
 	f, err := w.CreateRaw(&h)
@@ -176,7 +176,7 @@ func patched(file []byte, at int, value byte) []byte {
 	return file
 }
 
-// hidden is an archive whose directory leaves out what stands first: a reader that goes from the front finds it.
+// hidden is an archive whose directory leaves out the first member: a reader from the front finds it.
 func hidden(t *testing.T, h zip.FileHeader) []byte {
 	front := craft(t, func(w *zip.Writer) error { return member(w, h, []byte("what the stream says")) })
 	front = front[:bytes.Index(front, []byte("PK\x01\x02"))]
@@ -259,7 +259,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzMembers goes past the archive, to what is read of its members.
+// FuzzMembers skips the archive and fuzzes the members.
 func FuzzMembers(f *testing.F) {
 	m := aeptest.New(f, timestamp.NewMock())
 	m.SignSecond(f, []byte(aeptest.Canonical))

@@ -45,7 +45,7 @@ func trustIn(signer evidence.Signer, public any) *trust.Trust {
 }
 
 func Example() {
-	// What 'openssl genpkey -algorithm ed25519' writes, and nobody but its owner has.
+	// A private key as 'openssl genpkey -algorithm ed25519' writes it.
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		fmt.Println(err)
@@ -257,7 +257,7 @@ func TestKeysRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseKeys: whatever is read as a key is one that signs by this format.
+// FuzzParseKeys: every key that parses can sign by this format.
 func FuzzParseKeys(f *testing.F) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	f.Add(encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private))))

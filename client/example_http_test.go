@@ -96,7 +96,7 @@ func ExampleClient_WithKey() {
 	ok(err)
 	first, err := c.WithKey("order 17, step 1").Seal(context.Background(), []byte(routePayload))
 	ok(err)
-	// As after a crash, when nobody knows whether it was sealed:
+	// After a crash, the client does not know whether the record was sealed:
 	second, err := c.WithKey("order 17, step 1").Seal(context.Background(), []byte(routePayload))
 	ok(err)
 	fmt.Println(first.Payload.RecordID == second.Payload.RecordID)

@@ -143,7 +143,7 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: whoever has them sent elsewhere gets neither the token nor what was to be sealed.
+// TestRedirectsAreNotFollowed: another host gets neither the token nor the text to be sealed.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere, asked := answering(t, http.StatusOK, "application/json", "{}")
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {

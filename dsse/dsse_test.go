@@ -169,7 +169,7 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
-// TestIs: what speaks about envelopes is none.
+// TestIs: a file that mentions envelopes is not an envelope.
 func TestIs(t *testing.T) {
 	record, _ := files(t)
 	doc := string(enveloped(t, record))

@@ -127,7 +127,8 @@ func TestSealedApartBefore(t *testing.T) {
 	wantField(t, err, "/prompt")
 }
 
-// TestNoDataPassesForACommitment puts texts that look like commitments into payloads, and lists what is none.
+// TestNoDataPassesForACommitment puts texts that look like commitments into payloads, and lists members that are not
+// commitments.
 func TestNoDataPassesForACommitment(t *testing.T) {
 	own := Disclosure{Pointer: "/prompt", Salt: make([]byte, saltSize), Value: jsontext.Value(`"p"`)}
 	r := seal(t, strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"`+own.commitment()+`"`, 1), nil)

@@ -120,7 +120,7 @@ func TestTooManySigners(t *testing.T) {
 	wantField(t, err, "signers")
 }
 
-// TestPrepare: what is prepared for a signer that signs elsewhere is what would be sealed here.
+// TestPrepare: Prepare for an outside signer gives the payload that Seal would sign.
 func TestPrepare(t *testing.T) {
 	signer := testSigner(t, Ed25519)
 	draft, err := ParseDraft([]byte(testPayload))

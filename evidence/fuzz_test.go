@@ -44,7 +44,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// FuzzParseDraft: what is accepted can be sealed, loses nothing, opens again, and marshals to the same bytes.
+// FuzzParseDraft: an accepted draft can be sealed, loses nothing, opens again, and marshals to the same bytes.
 func FuzzParseDraft(f *testing.F) {
 	addFiles(f, "testdata/source/*.json")
 	addFiles(f, filepath.Join(vectorsDir, "*.canonical.json"))

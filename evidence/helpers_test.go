@@ -19,7 +19,7 @@ const (
 		`"response":"s","timestamp":"2026-01-31T16:15:00Z"}`
 )
 
-// keyFiles are private keys that anybody can read: they prove nothing.
+// keyFiles are published private keys: they prove nothing.
 var keyFiles = map[Algorithm]string{
 	ES256:   "worthless-test-key-es256.pem",
 	RS256:   "worthless-test-key-rs256.pem",

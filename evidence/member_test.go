@@ -58,7 +58,7 @@ func TestMemberValues(t *testing.T) {
 	}
 }
 
-// TestMemberValuesAccepted gives members values at the edge of what is allowed.
+// TestMemberValuesAccepted uses values at the edge of the allowed range.
 func TestMemberValuesAccepted(t *testing.T) {
 	for name, values := range map[string][]string{
 		"agent_id":       {`"` + strings.Repeat("a", maxName) + `"`, `"агент é \u0061"`, `" a "`, `"../x"`, `"وكيل"`},

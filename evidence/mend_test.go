@@ -187,7 +187,8 @@ func drain(b *BundleReader) error {
 	}
 }
 
-// TestNoOtherDocument: what is not one document with one content is refused with its place, however it is spelled, and so is what is no record.
+// TestNoOtherDocument: Read refuses, with the place, documents without exactly one content, and documents that are
+// not records.
 func TestNoOtherDocument(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
 	indented := new(strings.Builder)
@@ -233,7 +234,7 @@ func TestNoOtherDocument(t *testing.T) {
 	}
 }
 
-// TestFuzzySpelling: whatever white space stands between the tokens of a bundle, it is the same bundle.
+// TestFuzzySpelling: white space between the tokens of a bundle does not change the bundle.
 func TestFuzzySpelling(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
 	random := rand.New(rand.NewPCG(3, 4))
@@ -269,7 +270,7 @@ func TestFuzzySpelling(t *testing.T) {
 	}
 }
 
-// TestBundleChangedMeanwhile: what was read ahead must be what stands there later.
+// TestBundleChangedMeanwhile: the part that was read ahead must be there unchanged later.
 func TestBundleChangedMeanwhile(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
 	b, err := ReadBundle(bytes.NewReader(file))
@@ -282,7 +283,7 @@ func TestBundleChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSpaceIsNotKept: white space of any length is passed over, and what stands before and behind the records is bounded.
+// TestSpaceIsNotKept: white space of any length is skipped, and the parts before and after the records are bounded.
 func TestSpaceIsNotKept(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
 	many := func(text string) io.Reader { return io.LimitReader(repeated(text), 64<<20) }

@@ -13,7 +13,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// manyDoubles is how many random doubles are held against the other canonicaliser; the long form of the test takes more.
+// manyDoubles is how many random doubles are compared with the other canonicaliser; the long form of the test uses
+// more.
 func manyDoubles() int {
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10_000_000

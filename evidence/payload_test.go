@@ -76,7 +76,8 @@ var sample = map[string]string{
 	"original_response_id": `"o"`, "modified_response": `"n"`, "changes": `"d"`, "approval_status": `"approved"`,
 }
 
-// table says once more, by hand, what each action type must have, may have, and has filled in; rules is held against it.
+// table repeats by hand what each action type must have, may have, and has filled in. The test compares rules with
+// it.
 var table = map[ActionType]struct {
 	role                                Role
 	required, filled, optional, asApart string

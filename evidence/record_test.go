@@ -205,7 +205,7 @@ func TestSignersAreSigned(t *testing.T) {
 	wantBadSignature(t, stripped.CheckSignature(0, testKey(t, Ed25519).Public()))
 }
 
-// TestDeepest seals what is nested as deeply as is allowed, apart and not: it must fit into files too.
+// TestDeepest seals a payload with the deepest allowed nesting, apart and not: files must be able to hold it.
 func TestDeepest(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth-1) + strings.Repeat("]", MaxDepth-1)
 	doc := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":`+deep, 1)

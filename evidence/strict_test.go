@@ -56,7 +56,7 @@ func memberPointers(value any, at string) []string {
 	return pointers
 }
 
-// dropped writes a file without the member at the pointer, canonical all the same.
+// dropped returns the file without the member at the pointer, still canonical.
 func dropped(t *testing.T, whole any, pointer string) []byte {
 	t.Helper()
 	doc, err := json.Marshal(dropAt(whole, "", pointer))

@@ -23,7 +23,7 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// FuzzPointer: what is accepted points at one member, is the one way to write it, and is accepted as it comes out.
+// FuzzPointer: an accepted pointer names one member, is its only spelling, and is accepted again.
 func FuzzPointer(f *testing.F) {
 	for _, text := range []string{"prompt", "/metadata/user_id", "/metadata/a~1b~0", "", "//", "~"} {
 		f.Add(text)
@@ -96,7 +96,7 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestWithholdRefuses: a text that one of the records has for everybody to read is withheld from none.
+// TestWithholdRefuses: if one of the records has the text in clear, Withhold changes no record.
 func TestWithholdRefuses(t *testing.T) {
 	first, second := apartRecord(t, "/prompt", "/metadata/a"), apartRecord(t, "/context", "/metadata/a")
 	for pointer, want := range map[string]string{"/prompt": second.Payload.RecordID + ": field /prompt: not sealed apart",

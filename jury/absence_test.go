@@ -156,7 +156,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestNoQuorumEndsAtOnce: where fewer than two jurors can still come to a valid vote, no round is held and nobody is asked any more.
+// TestNoQuorumEndsAtOnce: if fewer than two jurors can still give a valid vote, no round is held and no juror is
+// asked again.
 func TestNoQuorumEndsAtOnce(t *testing.T) {
 	down := move{err: errors.New("no key")}
 	late := move{err: context.DeadlineExceeded}

@@ -140,7 +140,7 @@ func TestRefusedDecisions(t *testing.T) {
 	}
 }
 
-// TestManyDecisions: whoever hands over a file chooses how many decisions it has; each is looked at once.
+// TestManyDecisions: the sender of a file controls how many decisions it has. Each is read once.
 func TestManyDecisions(t *testing.T) {
 	k := judged(jury.NeedsReview)
 	const n = 200_000

@@ -15,7 +15,8 @@ func unsafely() Opinion {
 	return o
 }
 
-// TestVeto: whatever the method, a judgment with too few points on an axis is no safe_pass, and it says so.
+// TestVeto: with every method, a judgment with too few points on an axis cannot be safe_pass, and its rationale says
+// so.
 func TestVeto(t *testing.T) {
 	for _, method := range []Method{MajorityVote, WeightedAverage, FinalJudge, Calibrated} {
 		jurors := []*script{{initial: move{opinion: unsafely()}}, {initial: move{opinion: unsafely()}}}

@@ -260,7 +260,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestNothingFalseIsGivenOut changes each file of a log, and has it read: what is false is named, or was not needed.
+// TestNothingFalseIsGivenOut changes each file of a log, and reads the log: a false file is named, or was not needed.
 func TestNothingFalseIsGivenOut(t *testing.T) {
 	const n = 256 + 256 + 30
 	s, client := newShelf(t, n)

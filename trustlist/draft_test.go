@@ -90,7 +90,7 @@ func (d *draft) signature() string {
 </xades:SignedSignatureProperties></xades:SignedProperties></xades:QualifyingProperties>` + d.object + `</ds:Object></ds:Signature>`
 }
 
-// build signs the draft as it stands, with this package's own canonical forms.
+// build signs the draft unchanged, with this package's own canonical forms.
 func (d *draft) build(t testing.TB) []byte {
 	t.Helper()
 	text := d.template()
@@ -163,7 +163,7 @@ func (d *draft) sign(t testing.TB, message []byte) []byte {
 	return nil
 }
 
-// by has somebody else sign the draft.
+// by signs the draft with another key.
 func (d *draft) by(t testing.TB, scheme, digest string, key crypto.Signer) *draft {
 	d.scheme, d.digest, d.key = scheme, digest, key
 	d.certificate = selfSigned(t, "operator", key)

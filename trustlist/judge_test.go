@@ -28,7 +28,7 @@ func judge(t testing.TB, program string) {
 	t.Skipf("%s is not installed: no outside judge", program)
 }
 
-// xmlsecVerifies asks xmlsec1 whether a signature holds, whoever's it is.
+// xmlsecVerifies asks xmlsec1 whether a signature is valid, under any key.
 func xmlsecVerifies(t testing.TB, list []byte) (bool, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "list.xml")
@@ -58,7 +58,7 @@ func TestXMLSecOnRealLists(t *testing.T) {
 	}
 }
 
-// TestXMLSec: xmlsec1 accepts what is signed here, and what it signs is accepted here.
+// TestXMLSec: xmlsec1 accepts this package's signatures, and this package accepts those of xmlsec1.
 func TestXMLSec(t *testing.T) {
 	judge(t, "xmlsec1")
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -133,7 +133,7 @@ func xmlsecSigns(t testing.TB, d *draft) []byte {
 	return out
 }
 
-// itsOwn are signers that make everybody's signature count: what is judged is whether it holds.
+// itsOwn returns the list's own signer as trusted: the test checks only whether the signature is valid.
 func (u *Unverified) itsOwn() Signers { return Signers{sha256.Sum256(u.signature.certificate)} }
 
 // TestCanonicalForms compares canonical forms with those of libxml2.

@@ -112,7 +112,8 @@ func TestSignatureRules(t *testing.T) {
 	}
 }
 
-// TestWrapping moves what is signed, and puts something else in its place: that is refused, or nothing else is read than what was signed.
+// TestWrapping moves the signed part and puts other content in its place. The package must refuse the list, or read
+// only what was signed.
 func TestWrapping(t *testing.T) {
 	d := newDraft(t)
 	genuine := string(d.build(t))
@@ -270,7 +271,7 @@ func checkFlipped(t *testing.T, genuine []byte, signers Signers, step int) {
 	}
 }
 
-// TestXMLRules: what is not well-formed, or more than trusted lists need, is refused.
+// TestXMLRules: documents that are not well-formed, or exceed what trusted lists need, are refused.
 func TestXMLRules(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("<a>", n) + strings.Repeat("</a>", n) }
 	for _, text := range []string{"", " ", "a", "<a>", "<a", "</a>", "<a></b>", "<a><b></c></a>", "<a></a:a>", "<a/><b/>", "<a/>b", "<a>&b;</a>", "<a>&amp</a>", "<a>&#0;</a>", "<a>&#xD800;</a>", "<a>&#x110000;</a>",
@@ -390,7 +391,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestExtensions: one that must be understood, and is not, makes a service one that nobody should rely on.
+// TestExtensions: an unknown critical extension makes a service unreliable.
 func TestExtensions(t *testing.T) {
 	for _, tt := range []struct {
 		extension string

@@ -24,7 +24,7 @@ func testCosigner(seed byte, name string) *Cosigner {
 	return c
 }
 
-// TestSpecifiedCosignature: the example that C2SP tlog-cosignature gives of what is signed, to the byte.
+// TestSpecifiedCosignature: the signed bytes equal the example in C2SP tlog-cosignature.
 func TestSpecifiedCosignature(t *testing.T) {
 	text := "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"
 	want := "cosignature/v1\ntime 1679315147\n" + text
@@ -166,7 +166,7 @@ func atAnotherTime(t *testing.T, line string) string {
 	return "— " + fields[1] + " " + base64.StdEncoding.EncodeToString(data) + "\n"
 }
 
-// signedAsLog is the witness's key over the text alone, as logs sign, with a time that nobody signed.
+// signedAsLog signs the text alone with the witness's key, as logs sign, and adds an unsigned time.
 func signedAsLog(t *testing.T, c *Cosigner, text string) string {
 	t.Helper()
 	return "— " + c.Name() + " " + base64.StdEncoding.EncodeToString(hashAnd(c, append(make([]byte, 8), ed25519.Sign(c.private, []byte(text))...))) + "\n"

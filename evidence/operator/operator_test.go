@@ -113,7 +113,7 @@ func TestReadErasure(t *testing.T) {
 	}
 }
 
-// FuzzReadErasure: what is read as an erasure is written again as the same bytes.
+// FuzzReadErasure: every erasure that Read accepts is written again as the same bytes.
 func FuzzReadErasure(f *testing.F) {
 	digest := evidence.DigestOf(nil)
 	f.Add(`{"by":"b","pointers":["/context","/prompt"],"reason":"r","record":"` + digest.String() + `"}`)
