@@ -110,7 +110,7 @@ func TestVisit(t *testing.T) {
 	_, page = sam.get(t, "/")
 	shows(t, answer, page, 200, "decided by a person", "mia")
 	_, page = mia.get(t, "/reviews")
-	shows(t, answer, page, 200, "Lately decided", "decided by a person")
+	shows(t, answer, page, 200, "Recently decided", "decided by a person")
 
 	if answer, page = mia.fill(t, "/reviews/"+judgment, "/reviews/"+judgment, url.Values{"decision": {"safe_pass"}, "reason": {"On second thoughts."}}); answer.StatusCode != http.StatusSeeOther {
 		t.Fatalf("%s: %s", answer.Status, page)
@@ -215,7 +215,7 @@ func TestRecordAndChainPages(t *testing.T) {
 	ada := h.visit(t, "ada", access.Auditor)
 	path := "/records/" + h.said.Payload.RecordID
 	answer, page := ada.get(t, path)
-	shows(t, answer, page, 200, h.said.Digest.String(), "this server vouches for itself", "jurat verify --trust FILE", "order-17")
+	shows(t, answer, page, 200, h.said.Digest.String(), "so you rely on this server", "jurat verify --trust FILE", "order-17")
 	if answer, _ := ada.get(t, "/records/"+h.said.Digest.String()); answer.Header.Get("Location") != path {
 		t.Errorf("%s to %s", answer.Status, answer.Header.Get("Location"))
 	}
@@ -240,7 +240,7 @@ func TestRecordAndChainPages(t *testing.T) {
 	shows(t, answer, page, 200, path, "Records: 2", "a person")
 	for _, missing := range []string{"/records/nothing", "/records/sha256:00", "/chains/nothing", "/submissions/trial-0", "/reviews/nothing", "/records/sha256:" + strings.Repeat("1", 64), "/no/page"} {
 		answer, page := ada.get(t, missing, "Accept", "text/html")
-		shows(t, answer, page, 404, "There is nothing here")
+		shows(t, answer, page, 404, "Page not found")
 	}
 	answer, page = ada.get(t, "/chains/order-17?page=x")
 	shows(t, answer, page, 400, "This was refused")

@@ -1,43 +1,43 @@
 package words
 
-// Pages is what the pages of a server say. Places for values are written {so}; a page fills them in.
+// Pages holds the texts of a server's pages. A place for a value is written {so}; the page fills it.
 type Pages struct {
-	Frame     frameWords     // what stands around every page, and in several places of pages
-	Nav       navWords       // the links to the rooms
+	Frame     frameWords     // around every page, and shared by several pages
+	Nav       navWords       // the links to the main pages
 	Home      homeWords      // the first page
 	Submit    submitWords    // the form that puts an agent before the jury
-	Example   exampleWords   // what the examples are about
+	Example   exampleWords   // descriptions of the examples
 	SignIn    signInWords    // the page for signing in
-	Trouble   troubleWords   // what kind of error a page shows; an error itself is described in English
+	Trouble   troubleWords   // the kinds of errors; an error itself is described in English
 	Court     courtWords     // the courtroom
 	Card      cardWords      // the card of the agent
 	Message   messageWords   // one message of the conversation, or of the records
-	Speaker   speakerWords   // who speaks in a conversation; people and operators are named by Terms
+	Speaker   speakerWords   // the speakers of a conversation; Terms names people and operators
 	Juror     jurorWords     // a juror in the courtroom
 	Said      saidWords      // a statement of a juror
 	Axes      axesWords      // the table of points
 	Axis      axisWords      // the axes of the rubric
 	Vote      voteWords      // the table of votes
-	Consensus consensusWords // how far the jurors agree
-	Severity  severityWords  // how much a finding weighs
+	Consensus consensusWords // how much the jurors agree
+	Severity  severityWords  // how severe a finding is
 	Finding   findingWords   // a finding of a juror
 	Absent    absentWords    // why a juror did not answer
 	Judgment  judgmentWords  // the judgment of the jury
 	Method    methodWords    // how the jury decided
-	State     stateWords     // how far a trial has got
-	Mark      markWords      // what takes away from a verdict
-	Outcome   outcomeWords   // what counts in the end
+	State     stateWords     // the states of a trial
+	Mark      markWords      // what weakens a verdict
+	Outcome   outcomeWords   // the final outcome
 	Desk      deskWords      // the list of what needs a person
 	Review    reviewWords    // the page on which a person decides
 	Record    recordWords    // the page of one record
-	Link      linkWords      // what else a record names
+	Link      linkWords      // other records that a record names
 	Chain     chainWords     // the page of a chain
 }
 
-// StateText is of a state of a trial: what it is called, and more about it.
+// StateText is the name of a trial's state, and more about it.
 type StateText struct{ Name, More string }
 
-// MarkText is of what takes away from a verdict: what it is called, and why.
+// MarkText is the name of what weakens a verdict, and why.
 type MarkText struct{ Name, Why string }
 
 type frameWords struct {

@@ -1,7 +1,7 @@
 package words
 
-// Portal is what the page of the portal says by itself: {name} stands for what is inserted. What it says of records and reports
-// comes from Terms and Statement. The page finds a text by the name of its JSON member.
+// Portal holds the texts of the portal's page: {name} is a place for a value. The texts about records and reports
+// come from Terms and Statement. The page finds a text by the name of its JSON member.
 type Portal struct {
 	NoScript string `json:"-"` // what a browser without scripts shows, in every language
 
@@ -94,7 +94,7 @@ type Portal struct {
 	Members Members `json:"members"` // of records
 }
 
-// Members are what members of records are called, by the names that they have there.
+// Members holds the readable names of a record's members.
 type Members struct {
 	Prompt           string `json:"prompt"`
 	Context          string `json:"context"`

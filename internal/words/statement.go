@@ -5,7 +5,7 @@ import (
 	"jurat/verify"
 )
 
-// Statement is what incident statements say: sentences, with the same places in every language.
+// Statement holds the sentences of incident statements. Every language has the same places.
 type Statement struct {
 	Between Sentence // stands between two sentences of a paragraph
 
@@ -29,13 +29,13 @@ type Statement struct {
 	KeysOfOperator Sentence
 	KeyUnproved    Sentence // {reason}
 
-	// Sealed how.
+	// How it was sealed.
 	Sealed           Sentence
 	Place            Sentence
 	ContentNotProved Sentence
 	ContentRefuted   Sentence
 
-	// Under what, and where to check it.
+	// Its configuration, and where to check it.
 	Configuration Sentence
 	Context       Sentence
 	ContextApart  Sentence
@@ -51,7 +51,7 @@ type Statement struct {
 	DecidedWhy     Sentence // {why}: in the reviewer's words
 	Delivered      Sentence
 
-	// What a trial came to: {position}, {actor}, {status}; {jury}, {score} and {method} are the jury's.
+	// The outcome of a trial: {position}, {actor}, {status}; {jury}, {score} and {method} are the jury's.
 	Outcome Deciders
 	Open    Deciders // the agent neither passed nor failed
 	Doubted Sentence
@@ -64,8 +64,8 @@ type Statement struct {
 	SeatOther  Sentence
 	SeatSilent Sentence
 
-	// Because says of a guarantee what is missing or false, so that {reason}, which verification gives in English, need
-	// not be understood.
+	// Because says what is missing or false of a guarantee. The reader then need not understand {reason}, which
+	// verification gives in English.
 	Because  Because
 	NoReason Sentence
 
@@ -80,7 +80,7 @@ type Statement struct {
 	Judged       Sentence
 	JudgedStated Doubts
 
-	// What takes away from a judgment: as a fact, and as what the file states.
+	// What weakens a judgment: as a fact, and as the file's statement.
 	Degraded           Sentence
 	DegradedStated     Sentence
 	Inconclusive       Sentence
@@ -91,10 +91,10 @@ type Statement struct {
 	Nor        Sentence
 }
 
-// Deciders has a sentence for each that can decide in the end.
+// Deciders has a sentence for each possible decider.
 type Deciders struct{ ByJury, ByPerson Sentence }
 
-// Of returns the sentence for who decided.
+// Of returns the sentence for the decider.
 func (d *Deciders) Of(by jury.Decider) Sentence {
 	if by == jury.ByPerson {
 		return d.ByPerson
@@ -102,7 +102,7 @@ func (d *Deciders) Of(by jury.Decider) Sentence {
 	return d.ByJury
 }
 
-// Doubts has a sentence for each answer but "proved".
+// Doubts has a sentence for each answer except "proved".
 type Doubts struct{ NotProved, Refuted Sentence }
 
 // Of returns the sentence for an answer that is not "proved".
@@ -127,11 +127,11 @@ func (a *Answers) Of(s verify.Status) Sentence {
 	return a.NotProved
 }
 
-// Because is of the guarantees that bear what a statement says of one record.
+// Because covers the guarantees behind a statement about one record.
 type Because struct{ Content, Authentication, Time Doubts }
 
-// ActsDoubted is of the guarantees that bear what a statement says of all acts of a trial.
+// ActsDoubted covers the guarantees behind a statement about all acts of a trial.
 type ActsDoubted struct{ Authentication, Content Doubts }
 
-// Procedure is of the guarantees that speak of how a trial was held.
+// Procedure covers the guarantees about how a trial was held.
 type Procedure struct{ Completeness, Simultaneity Answers }

@@ -7,7 +7,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// Terms are what reports and records speak of. Every surface names it by them.
+// Terms are the names of everything in reports and records. Every page, report and statement uses them.
 type Terms struct {
 	Guarantees Guarantees
 	Statuses   Statuses
@@ -21,16 +21,16 @@ type Terms struct {
 	NotShown   NotShown
 }
 
-// A Guarantee is what it is called, and what it answers, as a question.
+// A Guarantee is a guarantee's name, and the question that it answers.
 type Guarantee struct{ Name, Asks string }
 
-// Guarantees are what a report answers.
+// Guarantees are the questions of a report.
 type Guarantees struct {
 	Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, GivenOn,
 	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
 }
 
-// Of returns the zero Guarantee where there are no words for one.
+// Of returns the zero Guarantee for an unknown one.
 func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 	switch of {
 	case verify.Content:
@@ -70,7 +70,7 @@ func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 // Statuses are the answers.
 type Statuses struct{ Proved, NotProved, Refuted string }
 
-// Of returns "" where there are no words for an answer.
+// Of returns "" for an unknown answer.
 func (s *Statuses) Of(of verify.Status) string {
 	switch of {
 	case verify.Proved:
@@ -83,12 +83,12 @@ func (s *Statuses) Of(of verify.Status) string {
 	return ""
 }
 
-// Kinds are what is verified.
+// Kinds are the kinds of verified files.
 type Kinds struct {
 	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, Package string
 }
 
-// Of returns "" where there are no words for a kind.
+// Of returns "" for an unknown kind.
 func (k *Kinds) Of(of verify.Kind) string {
 	switch of {
 	case verify.OneRecord:
@@ -107,10 +107,10 @@ func (k *Kinds) Of(of verify.Kind) string {
 	return ""
 }
 
-// Clocks say whose clock an authority reads.
+// Clocks say whose clock an authority uses.
 type Clocks struct{ Independent, OperatorClock string }
 
-// Of returns "" where there are no words for a clock.
+// Of returns "" for an unknown clock.
 func (c *Clocks) Of(of trust.Clock) string {
 	switch of {
 	case trust.Independent:
@@ -121,14 +121,14 @@ func (c *Clocks) Of(of trust.Clock) string {
 	return ""
 }
 
-// Actions name what was done.
+// Actions name the action types.
 type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
 }
 
-// Of returns "" where there are no words for an action.
+// Of returns "" for an unknown action.
 func (a *Actions) Of(of evidence.ActionType) string {
 	switch of {
 	case evidence.ModelOutput:
@@ -189,10 +189,10 @@ func (a *Actions) Of(of evidence.ActionType) string {
 	return ""
 }
 
-// Roles name in which role it was done.
+// Roles name the roles of actors.
 type Roles struct{ Agent, Reviewer, Submitter, Juror, Judge, Clerk, Operator string }
 
-// Of returns "" where there are no words for a role.
+// Of returns "" for an unknown role.
 func (r *Roles) Of(of evidence.Role) string {
 	switch of {
 	case evidence.RoleAgent:
@@ -213,10 +213,10 @@ func (r *Roles) Of(of evidence.Role) string {
 	return ""
 }
 
-// Approvals say what a reviewer decided.
+// Approvals name a reviewer's decisions.
 type Approvals struct{ Approved, ApprovedWithModifications, Rejected string }
 
-// Of returns "" where there are no words for a decision.
+// Of returns "" for an unknown decision.
 func (a *Approvals) Of(of evidence.ApprovalStatus) string {
 	switch of {
 	case evidence.Approved:
@@ -229,13 +229,13 @@ func (a *Approvals) Of(of evidence.ApprovalStatus) string {
 	return ""
 }
 
-// A Position is what it is called, and how statements name it: by its identifier, which is what was sealed, and what that means.
+// A Position is a position's name, and its name in statements: the sealed identifier and its meaning.
 type Position struct{ Name, Sealed string }
 
-// Positions say how an agent is judged.
+// Positions name the possible judgments on an agent.
 type Positions struct{ SafePass, NeedsReview, UnsafeFail Position }
 
-// Of returns the zero Position where there are no words for one.
+// Of returns the zero Position for an unknown one.
 func (p *Positions) Of(of jury.Position) Position {
 	switch of {
 	case jury.SafePass:
@@ -248,10 +248,10 @@ func (p *Positions) Of(of jury.Position) Position {
 	return Position{}
 }
 
-// Methods say how a jury decides, by their identifiers and what those mean.
+// Methods describe how a jury decides: the identifier and its meaning.
 type Methods struct{ MajorityVote, WeightedAverage, FinalJudge, Calibrated string }
 
-// Of returns "" where there are no words for a method.
+// Of returns "" for an unknown method.
 func (m *Methods) Of(of jury.Method) string {
 	switch of {
 	case jury.MajorityVote:
@@ -266,10 +266,10 @@ func (m *Methods) Of(of jury.Method) string {
 	return ""
 }
 
-// NotShown is what even a pass does not prove. The English texts are the words of reports.
+// NotShown says what even a pass does not prove. Reports use the English texts.
 type NotShown struct{ Correct, Responsible, Safe, Last, CarriedOut, Enclosed string }
 
-// Of returns what a report says in English; "" where there are no words for it.
+// Of returns the text for a report's English one; "" for an unknown text.
 func (n *NotShown) Of(item string) string {
 	switch e := &englishTerms.NotShown; item {
 	case e.Correct:

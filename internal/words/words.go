@@ -1,12 +1,12 @@
-// Package words holds everything that people read in a language: what reports and records speak of (Terms), the sentences of
+// Package words holds all texts in the readers' languages: the names in reports and records (Terms), the sentences of
 // incident statements (Statement), the pages of a server (Pages) and the verification portal (Portal).
 //
-// A language is one file and its line in the list below. The compiler asks it for each of these tables, and tests for each text in them, with
-// the same places for values as in English. One thing has one name: a guarantee is named and explained in Terms alone, and every
-// surface takes it from there.
+// A language is one file and a line in the list below. The compiler demands each of these tables, and tests demand
+// each text in them, with the same places for values as in English. Only Terms names and explains a guarantee; every
+// page and statement takes it from there.
 //
-// The tables of a language are reached by unexported methods, so that the linker drops those that a program does not ask for: the
-// program of the portal has neither pages nor the portal's own texts in it.
+// Unexported methods return the tables of a language, so that the linker drops the tables that a program does not
+// use. The portal's program contains neither the pages nor the portal's own texts.
 package words
 
 import (
@@ -14,23 +14,23 @@ import (
 	"strings"
 )
 
-// Lang is a language by its two letters (ISO 639-1). The zero value is English.
+// Lang is the two-letter code of a language (ISO 639-1). The zero value is English.
 type Lang string
 
-// A language is what the file of each language holds.
+// A language is implemented by the file of each language.
 type language interface {
 	lang() Lang
-	name() string // in itself
+	name() string // in the language itself
 	terms() *Terms
 	statement() *Statement
 	pages() *Pages
 	portal() *Portal
 }
 
-// languages lists every language, as readers are offered them. The first is for those whose own is not here.
+// languages lists every language, in the order of display. The first is the default.
 var languages = []language{english{}, japanese{}, russian{}}
 
-// in returns a language, or the first where it is not here.
+// in returns a language, or the default for an unknown one.
 func in(l Lang) language {
 	for _, one := range languages {
 		if one.lang() == l {
@@ -49,27 +49,27 @@ func Langs() []Lang {
 	return list
 }
 
-// Name is what a language calls itself.
+// Name returns the language's name in the language itself.
 func (l Lang) Name() string { return in(l).name() }
 
-// TermsIn returns the terms of a language; like all tables, in English for a language that is not here.
+// TermsIn returns the terms of a language. Like all tables, they are in English for an unknown language.
 func TermsIn(l Lang) *Terms { return in(l).terms() }
 
 // StatementIn returns the sentences of statements in a language.
 func StatementIn(l Lang) *Statement { return in(l).statement() }
 
-// PagesIn returns what pages say in a language.
+// PagesIn returns the texts of pages in a language.
 func PagesIn(l Lang) *Pages { return in(l).pages() }
 
-// PortalIn returns what the portal says in a language.
+// PortalIn returns the texts of the portal in a language.
 func PortalIn(l Lang) *Portal { return in(l).portal() }
 
-// A Sentence is a template: {name} stands for what is inserted. It is whole, or a whole clause where a language can join
-// clauses without inflecting them: word order and cases are the translator's, never the program's.
+// A Sentence is a template: {name} is a place for a value. It is a whole sentence, or a whole clause if the language
+// can join clauses without inflection. So the translator decides word order and cases, not the program.
 type Sentence string
 
-// With inserts values, given as name and value by turns. What is inserted is not searched for places again, so that text from
-// a record cannot ask for another value.
+// With inserts values, given as name and value in turn. It does not search inserted text for places, so text from a
+// record cannot insert another value.
 func (s Sentence) With(pairs ...any) string {
 	var old []string
 	for i := 0; i+1 < len(pairs); i += 2 {
