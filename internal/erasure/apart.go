@@ -93,11 +93,11 @@ func (s *Setting) check() error {
 		return fmt.Errorf("actor: %w", err)
 	}
 	if len(s.Pointers) == 0 {
-		return errors.New("pointers: there is none")
+		return errors.New("pointers: want at least one")
 	}
 	for n, pointer := range s.Pointers {
 		if !slices.Contains(evidence.ApartMembers(), pointer) && !evidence.InMetadata(pointer) {
-			return fmt.Errorf("pointers: %q is none of %v and /metadata/NAME", pointer, evidence.ApartMembers())
+			return fmt.Errorf("pointers: %q cannot be sealed apart, want one of %v or /metadata/NAME", pointer, evidence.ApartMembers())
 		}
 		if n > 0 && s.Pointers[n-1] >= pointer {
 			return errors.New("pointers: not sorted, or one is there twice")
@@ -145,7 +145,7 @@ func (k *Keeper) checkActor(ctx context.Context, name string) error {
 func (k *Keeper) Unset(ctx context.Context, actor string) error {
 	err := k.Files.Remove(ctx, apartSettingFile(actor))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no setting for %q", actor)
+		return fmt.Errorf("%q has no setting", actor)
 	}
 	return err
 }

@@ -195,7 +195,7 @@ func check(b *operator.KeyEventBody) error {
 		return errors.New("key_id does not match the public key")
 	}
 	if !slices.Contains(evidence.Roles(), b.Role) {
-		return fmt.Errorf("role %q is none of %v", b.Role, evidence.Roles())
+		return fmt.Errorf("unknown role %q, want one of %v", b.Role, evidence.Roles())
 	}
 	if err := evidence.CheckName(b.Name); err != nil {
 		return fmt.Errorf("name: %w", err)

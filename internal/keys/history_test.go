@@ -212,7 +212,7 @@ func TestContradictions(t *testing.T) {
 		"public_key":                 {other(registered(0, one), func(b *operator.KeyEventBody) { b.PublicKey = nil })},
 		"key_id does not match":      {other(registered(0, one), func(b *operator.KeyEventBody) { b.KeyID = two.id })},
 		"but the key signs":          {other(registered(0, one), func(b *operator.KeyEventBody) { b.Algorithm = evidence.ES256 })},
-		"is none of":                 {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = "king" })},
+		"unknown role":               {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = "king" })},
 		"name:":                      {other(registered(0, one), func(b *operator.KeyEventBody) { b.Name = " " })},
 		"is neither":                 {other(registered(0, one), func(b *operator.KeyEventBody) { b.Custody = "me" })},
 		"holds the key of the juror": {other(registered(0, one), func(b *operator.KeyEventBody) { b.Role = evidence.RoleJuror })},

@@ -113,7 +113,7 @@ func NewRing(config Config) (*Ring, error) {
 		config.Algorithm = evidence.ES256
 	}
 	if first := firstAlgorithms(); !slices.Contains(first, config.Algorithm) {
-		return nil, fmt.Errorf("opening keyring: algorithm %q is none of %v", config.Algorithm, first)
+		return nil, fmt.Errorf("opening keyring: algorithm %q cannot be a first key's, want one of %v", config.Algorithm, first)
 	}
 	if config.Now == nil {
 		config.Now = time.Now
@@ -430,13 +430,13 @@ func (r *Ring) create(ctx context.Context, history *History, role evidence.Role,
 // make makes a key in a new file, or writes a reference to a key on a token there.
 func (r *Ring) make(ctx context.Context, file string, head header, algorithm evidence.Algorithm, on *token.Reference) error {
 	if !slices.Contains(evidence.Roles(), head.Role) {
-		return fmt.Errorf("role %q is none of %v", head.Role, evidence.Roles())
+		return fmt.Errorf("unknown role %q, want one of %v", head.Role, evidence.Roles())
 	}
 	if err := evidence.CheckName(head.Name); err != nil {
 		return fmt.Errorf("name: %w", err)
 	}
 	if !slices.Contains(evidence.Algorithms(), algorithm) {
-		return fmt.Errorf("algorithm %q is none of %v", algorithm, evidence.Algorithms())
+		return fmt.Errorf("unknown algorithm %q, want one of %v", algorithm, evidence.Algorithms())
 	}
 	head.Created = r.config.Now().UTC().Truncate(time.Second)
 	key, err := r.keyText(head, algorithm, on)
