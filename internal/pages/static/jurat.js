@@ -1,9 +1,9 @@
-// Every page is whole without this file. It does three things: it keeps a courtroom in step with its trial,
-// it sends a form once, and it copies.
+// Every page works without this file. It does three things: it updates a courtroom during its trial,
+// sends each form once, and copies.
 "use strict";
 
-// merge makes one element like another and touches nothing that is alike, so that focus, scroll position and what a screen
-// reader has announced stay, and only what is new is new. The server has rendered both: there is one renderer.
+// merge makes one element equal to another and changes only the parts that differ. So focus, scroll position and what a screen
+// reader has announced stay. Only the server renders HTML.
 function merge(now, then) {
   attributes(now, then);
   const known = new Map([...now.children].filter((c) => c.id).map((c) => [c.id, c]));
@@ -36,13 +36,13 @@ function attributes(now, then) {
   }
 }
 
-// update makes an element like another, or, where the server sent only what is new of it, puts that in.
+// update makes an element equal to another. If the server sent only its new parts, it inserts these.
 function update(now, then) {
   if ("patch" in then.dataset) patch(now, then);
   else merge(now, then);
 }
 
-// patch updates each element that comes again, wherever it stands, and inserts the others before the one that follows them.
+// patch updates each element that exists already, wherever it is, and inserts the others before the element that follows them.
 function patch(now, then) {
   attributes(now, then);
   let before = null;
@@ -76,7 +76,7 @@ function follow(main) {
         const news = new URL(location.href);
         news.searchParams.set("after", main.dataset.nth);
         const answer = await fetch(news, { headers: { Accept: "text/html" }, cache: "no-store" });
-        if (!answer.ok) break; // the next event, or the reader, asks again
+        if (!answer.ok) break; // the next event, or the reader, starts a new request
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const then = page.getElementById("main");
         if (!then) break;
@@ -84,7 +84,7 @@ function follow(main) {
         update(main, then);
         if (!main.dataset.events) source.close(); // the trial is over
       } catch {
-        break; // no connection: EventSource tries again by itself, and then there is an event
+        break; // no connection: EventSource reconnects by itself, and then an event follows
       }
     } while (again);
     busy = false;
@@ -98,17 +98,17 @@ function follow(main) {
 const main = document.getElementById("main");
 if (main && main.dataset.events) follow(main);
 
-// A form is sent once, however often its button is pressed at once. The browser shows the answer to the last, and a link signs in once.
+// A form is sent once, even if its button is pressed twice. The browser would show the second answer, and a link signs in only once.
 const sent = new WeakSet();
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (sent.has(form)) event.preventDefault();
   sent.add(form);
-  setTimeout(() => sent.delete(form), 3000); // it may not have arrived
+  setTimeout(() => sent.delete(form), 3000); // the request may have failed
 });
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  if (!navigator.clipboard) continue; // the text can be selected all the same
+  if (!navigator.clipboard) continue; // the reader can still select the text
   button.hidden = false;
   button.addEventListener("click", async () => {
     const from = document.getElementById(button.dataset.copy);

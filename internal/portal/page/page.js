@@ -1,5 +1,5 @@
 "use strict";
-// The page around the verifier. Everything that came with a file is set as text, never as markup.
+// The page around the verifier. Everything from a file is inserted as text, never as markup.
 document.addEventListener("DOMContentLoaded", () => {
 	const $ = (id) => document.getElementById(id);
 	const languages = JSON.parse($("texts").textContent);
@@ -16,7 +16,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		return languages[0];
 	}
 
-	// make makes an element: attributes by name, children as elements or text.
+	// make creates an element: attributes by name, children as elements or text.
 	function make(tag, attributes = {}, ...children) {
 		const e = document.createElement(tag);
 		for (const [name, value] of Object.entries(attributes)) {
@@ -27,13 +27,13 @@ document.addEventListener("DOMContentLoaded", () => {
 		return e;
 	}
 
-	// inert writes out what would be invisible, move a cursor or turn the writing round; and the brackets that this is done
-	// with, so that no text can pretend it.
+	// inert writes out characters that are invisible, move a cursor or change the direction of text. It also writes out the brackets
+	// that it uses for this, so that no text can imitate them.
 	const inert = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\u2800⟦⟧]/gu, (c) =>
 		c === "\n" || c === "\t" ? c : "⟦U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟧");
 	const line = (text) => inert(text).replace(/[\n\t]/g, (c) => (c === "\n" ? "⟦U+000A⟧" : " "));
 
-	// The worker. Whoever cancels ends it, and another one takes its place.
+	// The worker. Cancelling ends it and starts another one.
 	let worker, ready, waiting = new Map(), asked = 0, program;
 
 	function start() {
@@ -61,7 +61,7 @@ document.addEventListener("DOMContentLoaded", () => {
 				if (data.reply) answered(data);
 			};
 		});
-		ready.catch(() => {}); // it was said
+		ready.catch(() => {}); // the error was shown already
 		worker.postMessage({program: program.slice().buffer});
 	}
 
@@ -101,7 +101,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		if (!under) return;
 		const percent = size > 0 ? Math.min(100, Math.floor((100 * read) / size)) : 100;
 		$("progress").value = percent;
-		// Those who listen are told every tenth; those who look see the bar.
+		// Screen readers announce every tenth step; the bar shows each.
 		state("working", {name: line(checked[file] ?? ""), percent: percent - (percent % 10)});
 	}
 
@@ -161,7 +161,7 @@ document.addEventListener("DOMContentLoaded", () => {
 	});
 	for (const [name, over] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
 		document.addEventListener(name, (e) => {
-			e.preventDefault(); // a file that is dropped beside must not take the place of the page
+			e.preventDefault(); // a file dropped beside the target must not replace the page
 			$("drop").classList.toggle("over", over);
 			if (name === "drop" && !under) add(e.dataTransfer.files);
 		});
@@ -209,7 +209,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		if (under === mine) busy(false);
 	});
 
-	// pasted is what was pasted as a file: text fields take a line feed at the end away or leave it, and a record has one.
+	// pasted turns pasted text into a file. Some text fields remove the final line feed that a record has.
 	function pasted() {
 		const text = $("pasted").value;
 		return text.startsWith("{") ? text.trimEnd() + "\n" : text;
@@ -234,7 +234,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		if (is) $("answers").replaceChildren();
 	}
 
-	// What was found.
+	// The results.
 	let results = [];
 	const tone = {proved: "proved", "not proved": "doubt", refuted: "false"};
 
@@ -250,7 +250,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		performance.mark("found");
 		if (move) {
 			$("found").focus({preventScroll: true});
-			$("found").scrollIntoView(); // to the top: a browser scrolls only as far as the heading
+			$("found").scrollIntoView(); // to the top: otherwise a browser scrolls only to the heading
 		}
 	}
 
@@ -304,7 +304,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		return b;
 	}
 
-	// copy puts a text into the clipboard. From a file on the disk, browsers may know only the old way.
+	// copy puts a text on the clipboard. For a page from the disk, browsers may support only the old way.
 	async function copy(b, text) {
 		try {
 			await navigator.clipboard.writeText(text);
@@ -327,7 +327,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		setTimeout(() => URL.revokeObjectURL(url), 60000);
 	}
 
-	// The records, page by page; what is inside of one is made when it is opened.
+	// The records, page by page. The content of a record is created when it is opened.
 	const atOnce = 50;
 
 	function said(i, view) {
@@ -378,7 +378,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		return box;
 	}
 
-	// exact shows a text inert, and copies it to the letter.
+	// exact shows a text inert, and copies the exact text.
 	const exact = (title, text, note) => [
 		make("div", {class: "member"}, make("h4", {}, title, note ? make("span", {class: "quiet"}, " · " + say(note)) : ""), button("copy_exact", (b) => copy(b, text))),
 		make("pre", {dir: "auto", tabindex: "0", "aria-label": title || say("signed")}, inert(text)),

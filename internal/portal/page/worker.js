@@ -1,8 +1,8 @@
 "use strict";
-// The worker holds the verifier, a WebAssembly program, and does nothing but hand it questions and files. It follows
-// wasm_exec.js of the Go distribution, by which Go programs run here.
+// The worker runs the verifier, a WebAssembly program, and only passes questions and files to it. It follows
+// wasm_exec.js of the Go distribution, which runs Go programs here.
 {
-	let ask; // the program's, from when it is ready
+	let ask; // the program's function, once it is ready
 
 	globalThis.juratReady = (f) => {
 		ask = f;
@@ -17,7 +17,7 @@
 		read: (offset, length) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(offset, offset + length))),
 	});
 
-	const took = {}; // milliseconds of what has to happen before the first question, for the benchmark
+	const took = {}; // milliseconds of each step before the first question, for the benchmark
 
 	const start = async (packed) => {
 		if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to unpack the verifier: it has no DecompressionStream");
@@ -25,9 +25,9 @@
 		const began = performance.now();
 		const program = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 		const {instance} = await WebAssembly.instantiateStreaming(new Response(program, {headers: {"Content-Type": "application/wasm"}}), go.importObject);
-		took.compile = performance.now() - began; // it is compiled while it is unpacked
+		took.compile = performance.now() - began; // the browser compiles while it decompresses
 		took.began = performance.now();
-		await go.run(instance); // until it ends, which it never should
+		await go.run(instance); // until the program ends, which should not happen
 		throw new Error("the program ended");
 	};
 
