@@ -80,9 +80,7 @@ func (c *trustEUCmd) derive(options eutrust.Options, io stdio) (*eutrust.Derived
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range derived.Overdue(time.Now()) {
-		derived.Notes = append(derived.Notes, note)
-	}
+	derived.Notes = append(derived.Notes, derived.Overdue(time.Now())...)
 	for _, note := range derived.Notes {
 		if _, err := fmt.Fprintf(io.err, "jurat: %s\n", oneLine(errors.New(note))); err != nil {
 			return nil, err

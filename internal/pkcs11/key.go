@@ -102,7 +102,7 @@ func (t *Token) own(uri string) (URI, error) {
 		return u, fmt.Errorf("%w: %w", token.ErrRefused, err)
 	}
 	if u.Object == "" && u.ID == nil {
-		return u, fmt.Errorf("%w: %s names no key: it lacks object=LABEL and id=...", token.ErrRefused, uri)
+		return u, fmt.Errorf("%w: %s names no key: it lacks object=LABEL or id=HEX", token.ErrRefused, uri)
 	}
 	if !u.fits(t.info) {
 		return u, fmt.Errorf("%w: %s is on another token", token.ErrNotFound, uri)

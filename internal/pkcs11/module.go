@@ -124,9 +124,9 @@ type rawTokenInfo struct {
 	label, manufacturer [32]byte
 	model, serial       [16]byte
 	flags               word
-	counts              [10]word
-	versions            [4]byte
-	utcTime             [16]byte
+	_                   [10]word // counts of sessions, lengths of PINs, memory
+	_                   [4]byte  // versions of hardware and firmware
+	_                   [16]byte // utcTime
 }
 
 // Tokens lists the tokens that are present and initialised.
