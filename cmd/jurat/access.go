@@ -38,9 +38,9 @@ func registerOf(i *installation.Installation) *access.Register {
 }
 
 type accessGrantCmd struct {
-	Name newName       `arg:"" help:"agent_id of the agent, or the person's name, as reviews will say it in reviewer_id."`
-	Role []access.Role `arg:"" help:"agent; or of submitter, reviewer, auditor, operator one or more."`
-	For  time.Duration `help:"How long it is good." default:"2160h"`
+	Name newName       `arg:"" help:"The agent's agent_id, or the person's name; reviews will have it as reviewer_id."`
+	Role []access.Role `arg:"" help:"agent; or one or more of submitter, reviewer, auditor, operator."`
+	For  time.Duration `help:"How long the token is valid." default:"2160h"`
 	whyFlags
 }
 

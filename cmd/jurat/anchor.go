@@ -10,7 +10,7 @@ import (
 )
 
 type logAnchorCmd struct {
-	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Have exactly these authorities stamp it (may be repeated). Default: all of 'jurat tsa list' that are outside."`
+	TSA []string `name:"tsa" sep:"none" placeholder:"NAME|URL" help:"Ask only these authorities (may be repeated). Default: all outside authorities of 'jurat tsa list'."`
 }
 
 // Help is shown by 'jurat log anchor --help'.

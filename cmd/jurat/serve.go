@@ -24,7 +24,7 @@ import (
 
 type serveCmd struct {
 	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted." default:"127.0.0.1:8417"`
-	Origin        []string `placeholder:"URL" help:"Under what a proxy shows it, such as https://jurat.example. May be given several times."`
+	Origin        []string `placeholder:"URL" help:"The address that browsers see behind a proxy, such as https://jurat.example. May be given several times."`
 	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	Name          newName  `help:"The name that the printed sign-in link signs in." default:"operator"`

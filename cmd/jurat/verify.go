@@ -35,10 +35,9 @@ installation: only the files, and a trust file from a source that you trust ('ju
 over another channel). It never trusts anything because the file under verification says so.
 
 Exit code 0: every guarantee that counts is proved, and nothing is refuted. 1: something is refuted. 3: something that counts is not
-proved. 2: a file could not be read. All guarantees count but these, of which the report says so where they are not proved:
-non-repudiation, as it cannot be had where the operator keeps the keys; configuration, as what it says of a model is the actor's
-word; of one record by itself human-review, as what was reviewed is another record; of an evidence package order and enclosures.
-With --require they count, too: --require configuration.
+proved. 2: a file could not be read. The exit code ignores these guarantees, and the report says so: non-repudiation, which cannot be proved while the
+operator keeps the keys; configuration, because what a record says of its model is the actor's word; human-review of a single record,
+because the reviewed record is another one; order and enclosures of an evidence package. To make one count: --require configuration.
 
 An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
 time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'

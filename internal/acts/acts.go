@@ -3,7 +3,8 @@
 // attempt of the same order made. The ledger then decides what is sealed apart, and seals.
 //
 // The command and the server only translate between their users and this package. Only this package and the clerk of a trial seal what
-// agents, jurors and people say; imports_test.go in the module's root checks this.
+// agents, jurors and people say; sealing_test.go in the module's root checks this. Submissions, with
+// which trials begin, enter through internal/trial; the server's table of routes says who may submit.
 //
 // # Each act of agents and people is decided in one place
 //

@@ -4,8 +4,8 @@
 // # Vendors
 //
 // The adapters ask language models of OpenAI (Responses), Anthropic (Messages), Google (Gemini generateContent), and
-// of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. A vendor is one file with a
-// protocol in it.
+// of any server that speaks OpenAI's Chat Completions: Ollama, vLLM, LM Studio, gateways. Each vendor has one
+// file here, its bodies in llm/wire, its name and keys in package config, and a line in package panel.
 //
 // # The wire formats are written once, and no vendor's library is linked
 //

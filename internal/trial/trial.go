@@ -23,8 +23,8 @@
 // # A trial continues from its records
 //
 // There is no other state. After a crash, Resume replays the recorded acts by the rules that also verify them, and
-// repeats none of them. The opening names the jurors that were asked, so it shows which answers were lost. The
-// settings must be those of the opening, because the jury was told them. A process that conducts a trial holds a lock
+// repeats none of them. The opening names the jurors that were asked, so it shows which answers were lost; the
+// jurors of these are asked again. The settings must be those of the opening, because the jury was told them. A process that conducts a trial holds a lock
 // of the operating system (`claims/`), or of a database session that machines share; the lock ends with the process.
 // Without it, two processes could both pay for answers, and seal two acts for one place.
 package trial
