@@ -76,7 +76,7 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 type accessLinkCmd struct {
 	Name newName       `arg:"" optional:"" help:"The name that the link signs in." default:"operator"`
-	Role []access.Role `help:"Of submitter, reviewer, auditor, operator one or more. Default: all of them." placeholder:"ROLE"`
+	Role []access.Role `help:"One or more of submitter, reviewer, auditor, operator. Default: all of them, so name one for anybody but yourself." placeholder:"ROLE"`
 	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/archive"
 	"jurat/internal/incident"
 	"jurat/internal/plural"
@@ -219,9 +220,32 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	for _, g := range r.Uncounted {
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
 	}
+	p.times(r)
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
+	if r.Trust != "" {
+		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
+	}
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 	return p.err
+}
+
+// times prints by when the records existed, as far as that is proved: the earliest and the latest of the proved times.
+func (p *page) times(r *verify.Report) {
+	var proved []time.Time
+	for _, t := range r.Times {
+		if !t.Time.IsZero() {
+			proved = append(proved, t.Time)
+		}
+	}
+	if len(proved) == 0 {
+		return
+	}
+	first, last := slices.MinFunc(proved, time.Time.Compare), slices.MaxFunc(proved, time.Time.Compare)
+	if first.Equal(last) {
+		p.text("  ", "Proved to exist by "+evidence.FormatTime(first)+".")
+		return
+	}
+	p.text("  ", fmt.Sprintf("The first record with a proved time existed by %s, the last by %s.", evidence.FormatTime(first), evidence.FormatTime(last)))
 }
 
 // finding prints one answer, and how many more records it is the answer for.
