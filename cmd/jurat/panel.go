@@ -30,7 +30,7 @@ type panelFlags struct {
 const panelHelp = `Three language models sit if OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with its vendor's key.
 A seat without a key stays empty, and the trial is degraded. Without any key three rule jurors sit: a first sieve, and the baseline
 that models have to beat. Their safe_pass exits with 0 only if you say --jurors offline, so that nothing passes because a key is
-missing. --jurors llm fails if a key is missing. --config FILE describes the whole panel: models, parameters, where keys are found,
+missing. --jurors llm fails if no model has a key. --config FILE describes the whole panel: models, parameters, where keys are found,
 substitutes, rubric, deadlines, prices. Flags override the environment, and the environment overrides the file.`
 
 // howToGetAJury is what to do where no model sits.
