@@ -46,8 +46,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 
 // alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker, options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]bool{}}
-	alone.Share, alone.Unasked = share, false
+	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]bool{}}
 	at := alone.time(r)
 	alone.before(r, at)
 	for i := range r.Payload.Signers {
