@@ -10,8 +10,8 @@
 //	  → what is sealed apart?     internal/erasure: texts that must stay erasable leave the payload as commitments
 //	  → canonical JSON → SHA-256  package evidence: one document, one form
 //	  → signed                    internal/keys: the actor's own key
+//	  → fits the log?             internal/ledger/links: chains, reviews and deliveries; judged again inside the transaction
 //	  → stamped                   internal/stamping and package timestamp: RFC 3161, over the signature
-//	  → fits the log?             internal/ledger/links: chains, reviews and deliveries, once more inside the transaction
 //	  → appended, durable         internal/ledger: one order for everything, in ledger/sqlite or postgres
 //	  → proved                    internal/ledger: a proof of its place, up to a signed checkpoint
 //	  → read                      internal/trial: events, result, case file, all projected from the records
@@ -23,23 +23,26 @@
 //
 // # When a server dies in a round
 //
-// The acts that were sealed stand. The lock on the trial ends with the process or its connection, and another process, or the next start,
-// takes the job from the queue (internal/schedule). internal/trial replays the records and asks only the seats of that round that
-// have no act yet. Answers that were not sealed are asked for, and paid for, again. After six attempts the trial waits for a person.
+// The acts that were sealed stand. The lock on the trial ends with the process or its connection. About ten seconds later another process,
+// or the same one after a restart, takes the job from the queue (internal/schedule). internal/trial replays the records and asks only the
+// seats of that round that have no act yet. Answers that were not sealed are asked for, and paid for, again. The jury must sit as before.
+// After six attempts the trial waits for a person. 'jurat trial' has no queue: --resume continues its trials.
 //
 // # Where to add what
 //
-//	an action type      evidence/action.go has the table of rules, docs/format.md the same for readers; its name in internal/words
-//	                    (terms.go and each language); trial.View takes it in or ignores it with a reason; testdata/second-verifier.
-//	                    For an act of the operator: its body in evidence/operator.
+//	an action type      evidence/action.go has the table of rules, evidence/doc.go and docs/format.md the same for readers; its name in
+//	                    internal/words (terms.go and each language); trial.View takes it in or ignores it with a reason;
+//	                    testdata/second-verifier. For an act of the operator: its body in evidence/operator.
 //	a model vendor      internal/llm (an adapter) and internal/llm/wire (its bodies), a server in llm/llmtest; its name, key and model names
 //	                    in internal/config (config.go, check.go, keys.go, plan.go, prices.json); the table of adapters in internal/panel.
 //	a language          internal/words: a file beside english.go, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
-//	                    share it also need a filestore.Store, locks (internal/lock) and a queue (internal/schedule).
-//	a guarantee         verify/report.go names it; its check in package verify; internal/words names and explains it in each language;
-//	                    docs/format.md, testdata/second-verifier.
+//	                    share it also need a filestore.Store, lock.Claims and a River driver for the queue (internal/schedule);
+//	                    internal/backup reads and fills it.
+//	a guarantee         verify/report.go names it (allGuarantees, required, WhyUncounted), verify.go says where it applies; its check in
+//	                    package verify; internal/words names and explains it in each language; docs/format.md,
+//	                    testdata/second-verifier. Then 'go generate ./internal/portal', as for every text of the portal.
 //	a page              its route in internal/server/pages.go, or in the file of its area (table.go joins them); internal/pages
 //	                    has the view and its template, internal/words its texts.
 //	an authority        one that speaks RFC 3161 needs no code: 'jurat tsa add'. Another protocol: internal/stamping. Another kind of

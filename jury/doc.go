@@ -27,10 +27,10 @@
 //
 // An opinion has:
 //
-// - a known position. The juror chooses it freely: any position may go with any total;
-// - a score for every axis of the rubric and no other, each from 0 to the axis's maximum, and a total that is their sum;
-// - a confidence from 0 to 1, and a rationale;
-// - findings that name a message (from 1), a quotation, an axis and a severity.
+//   - a known position. The juror chooses it freely: any position may go with any total;
+//   - a score for every axis of the rubric and no other, each from 0 to the axis's maximum, and a total that is their sum;
+//   - a confidence from 0 to 1, and a rationale;
+//   - findings that name a message (from 1), a quotation, an axis and a severity.
 //
 // Speech in a round has a statement, a reasoning and a position. If the position is not the juror's last one, or the
 // juror has no evaluation of its own yet, the speech must contain a full updated opinion with the same position. An

@@ -23,7 +23,7 @@ type accessCmd struct {
 	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
 	Admit     accessAdmitCmd     `cmd:"" help:"Let an agent add to a chain that another has begun."`
 	Publish   accessPublishCmd   `cmd:"" help:"Let everyone read a chain, or a record that is in no chain."`
-	Unpublish accessUnpublishCmd `cmd:"" help:"Let only people with a role for it read it again."`
+	Unpublish accessUnpublishCmd `cmd:"" help:"Undo 'publish': only people with a role for it may read it."`
 }
 
 // Help is shown by 'jurat access --help'.

@@ -119,7 +119,7 @@ func (p *page) few(indent, what string, f fewTexts, ofMany bool) {
 }
 
 type apartCmd struct {
-	Set   apartSetCmd   `cmd:"" help:"Seal these fields of everything that an actor says apart, from now on."`
+	Set   apartSetCmd   `cmd:"" help:"From now on, seal these fields of an actor's payloads apart."`
 	List  apartListCmd  `cmd:"" default:"withargs" help:"List which fields are sealed apart for which actor."`
 	Unset apartUnsetCmd `cmd:"" help:"Seal the actor's fields as a whole again."`
 }

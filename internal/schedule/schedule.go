@@ -17,7 +17,7 @@
 // submission, and a process with a free place takes it. Nothing else relies on the queue. Open makes the missing
 // jobs, so a lost queue loses only the reasons of broken-off trials. A job of a trial that is over or cancelled ends
 // at once. If two processes have the same job, the second finds the trial claimed and puts the job off, which counts
-// as no attempt. Temporary errors (the database, the disk) are retried six times with growing delays. Permanent ones
+// as no attempt. Temporary errors (the database, the disk) are tried six times in all, with growing delays. Permanent ones
 // (another jury, records that are not vouched for, a bug in the program) are not.
 //
 // # Claims show whether a process has died
