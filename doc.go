@@ -1,6 +1,6 @@
 // Package jurat is the tour of the program. It holds no code.
 //
-// jurat puts AI agents before a jury of three and seals everything that any agent says, the accused's and the jurors'
+// jurat puts AI agents before a jury of three and seals everything that any agent says, the accused agent and the jurors
 // alike, into signed and RFC 3161 time-stamped records that a stranger can verify offline.
 //
 // # Life of an act
@@ -19,7 +19,7 @@
 //
 // A trial consists of acts alone: the submission, an opening before each phase and round, evaluations, statements,
 // consensus checks, the final judgment, a closing. Submissions enter through internal/trial, other acts of people and agents through
-// internal/acts, and acts of jurors and the clerk through the clerk of internal/trial.
+// internal/acts, acts of jurors and the clerk through the clerk of internal/trial, and the operator's through ledger.Operator.
 //
 // # When a server dies in a round
 //
@@ -55,7 +55,7 @@
 // watchers share, and sends the resulting events to every watcher. On an event, the page asks for what is new since the last record
 // that it has (?after=). The server renders only that, from the shared View.
 //
-// # Packages, bottom up
+// # Packages
 //
 // Public and pure. These packages use no clock, file or network, and compile to WebAssembly:
 //
@@ -104,7 +104,7 @@
 //	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
 //	              there under a key that the database never has
 //	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, and the connections
-//	lock          locks a trial, so that one process at a time works on it, on one machine or on several
+//	lock          locks a trial, or the archives, so that one process at a time works on it, on one machine or on several
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
 //	token         the protocol between jurat and helpers that keep keys: both its client and its server
