@@ -75,7 +75,7 @@ func (c *check) stated(r *evidence.Record) {
 // skips a stand-in: the clerk makes it without a model.
 func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	p, seat := &r.Payload, seats.of(r)
-	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && isModel(p.Model, seat.Model)
+	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && IsModel(p.Model, seat.Model)
 	switch {
 	case fits || stoodIn(r):
 	case seat == nil:
@@ -93,8 +93,8 @@ func (c *check) asSeated(r *evidence.Record, seats *seats) {
 // version.
 var snapshot = regexp.MustCompile(`^(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-20[0-9]{2}|(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|[2-9][0-9](?:0[1-9]|1[0-2])|0[0-9]{2}))?$`)
 
-// isModel reports whether a model is the configured one or a snapshot of it.
-func isModel(model, configured string) bool {
+// IsModel reports whether the model that a provider reported is the configured one: the same name, or a snapshot of it.
+func IsModel(model, configured string) bool {
 	alias := configured
 	for _, ending := range []string{"-latest", ":latest"} {
 		alias = strings.TrimSuffix(alias, ending)

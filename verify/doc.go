@@ -1,77 +1,70 @@
-// Package verify checks what records prove. Its reader trusts neither the sender nor the program that made the
-// records.
+// Package verify checks what records prove. Its reader trusts neither the sender nor the program that made the records.
 //
-// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a
-// trial), an envelope around them, a checkpoint, or an evidence package of another project. [Options] is what the
-// reader brings, above all a [trust.Trust]: the keys, clocks and logs that the reader believes. None of this comes
-// from the file. Without it nothing is proved.
+// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a trial), an envelope
+// around them, a checkpoint, or an evidence package of another project. [Options] is what the reader brings, above all a [trust.Trust]:
+// the keys, clocks and logs that the reader believes. None of this comes from the file. Without it nothing is proved.
 //
-// The [Report] has an answer for each [Guarantee]: proved, not proved or refuted, with the reason. It also says what
-// a pass does not prove. Chains, their reviews and trials are verified as graphs: which record names which, and
-// whether one is missing. For a trial, verify runs consensus, threshold and method again on the sealed votes.
+// The [Report] has an answer for each [Guarantee]: proved, not proved or refuted, with the reason. It also says what a pass does not
+// prove. Chains, their reviews and trials are verified as graphs: which record names which, and whether one is missing. For a trial,
+// verify runs consensus, threshold and method again on the sealed votes.
 //
-// This package reads no clock, file system or network, so the portal runs the same code in a browser. docs/format.md
-// specifies verification normatively, under "Verification".
+// This package reads no clock, file system or network, so the portal runs the same code in a browser. docs/format.md specifies
+// verification normatively, under "Verification".
 //
 // # A second signature is demanded by the reader, not by the record
 //
-// A forger of the first signature can seal a record that names no other signer. So the record's own list of signers
-// cannot demand a second one. Instead the trust file says which keys sign only together. If an actor's second key was
-// made before its first, the first key never signed alone, and the demand has no date. The key file names the second
-// key, and the first key does not sign without it. Otherwise the demand begins one minute after the second key was
-// made, so that acts in progress at that moment are not refuted.
+// A forger of the first signature can seal a record that names no other signer. So the record's own list of signers cannot demand a second
+// one. Instead the trust file says which keys sign only together. If an actor's second key was made before its first, the first key never
+// signed alone, and the demand has no date. The key file names the second key, and the first key does not sign without it. Otherwise the
+// demand begins one minute after the second key was made, so that acts in progress at that moment are not refuted.
 //
 // # A CA is trusted by role and purpose
 //
-// The trust file can limit a CA to certain roles. An actor's certificate must say that it is for documents (RFC
-// 9336), and must name the actor in one URI of one form. So a reader who trusts a company's CA for agents does not
-// accept the company's web servers as jurors.
+// The trust file can limit a CA to certain roles. An actor's certificate must say that it is for documents (RFC 9336), and must name the
+// actor in one URI of one form. So a reader who trusts a company's CA for agents does not accept the company's web servers as jurors.
 //
 // # The moment of checking is the reader's
 //
-// Whether a revocation list is fresh depends on the moment of checking. verify reads no clock: the reader gives the
-// moment. So a reader can check again years later, with the same lists and the same moment, and gets the same answer.
+// Whether a revocation list is fresh depends on the moment of checking. verify reads no clock: the reader gives the moment. So a reader
+// can check again years later, with the same lists and the same moment, and gets the same answer.
 //
 // # Revoked is not retired
 //
-// Any trusted clock can show that a retired key (`not_after`) signed in time. A revoked key may be a thief's, and the
-// thief may have had the operator's clock as well. So only an independent authority can show that a revoked key
-// signed before it was revoked.
+// Any trusted clock can show that a retired key (`not_after`) signed in time. A revoked key may be a thief's, and the thief may have had
+// the operator's clock as well. So only an independent authority can show that a revoked key signed before it was revoked.
 //
 // # Links are digests, names are for people
 //
-// A review or a step in a chain is bound to a record by the record's digest. Ids, names and positions must agree with
-// it, but they replace it in no proof. The audit model's own examples have names only: jurat seals them as they are,
-// and does not prove their chain. `jurat seal` adds the digest to a review if its log has the reviewed record.
+// A review or a step in a chain is bound to a record by the record's digest. Ids, names and positions must agree with it, but they replace
+// it in no proof. The audit model's own examples have names only: jurat seals them as they are, and does not prove their chain. `jurat
+// seal` adds the digest to a review if its log has the reviewed record.
 //
 // # A review in a file of its own
 //
-// A review in a file of its own cannot be compared with its original, which is another record. Only contradictions
-// within the review refute it. A rejection counts against a delivery that does not name it. A later approval
-// overrides a rejection.
+// A review in a file of its own cannot be compared with its original, which is another record. Only contradictions within the review
+// refute it. A rejection counts against a delivery that does not name it. A later approval overrides a rejection.
 //
 // # What is missing and what is wrong
 //
-// If a chain has a `chain_id`, the log has counted its records, and a gap is refuted. A parent request or a
-// neighbouring chain may be in another file. If it is missing, the link is not proved, but never refuted.
+// If a chain has a `chain_id`, the log has counted its records, and a gap is refuted. A parent request or a neighbouring chain may be in
+// another file. If it is missing, the link is not proved, but never refuted.
 //
 // # A bundle is verified as it comes in
 //
-// The checkpoint applies to all records, so it stands before them. verify opens and examines records on all cores,
-// and takes the results in the order of the file. So the report is the same on every machine. verify keeps what the
-// rules over several records need: names, digests, places, times, and digests instead of texts. Bundles in memory are
-// verified in the same way: there is no second code path that could give another answer.
+// The checkpoint applies to all records, so it stands before them. verify opens and examines records on all cores, and takes the results
+// in the order of the file. So the report is the same on every machine. verify keeps what the rules over several records need: names,
+// digests, places, times, and digests instead of texts. Bundles in memory are verified in the same way: there is no second code path that
+// could give another answer.
 //
 // # What a verifier keeps is counted
 //
-// The sender of a file controls how many links its records have and how many findings there are. Links, and the texts
-// of a trial's acts, have a bound for the whole file. Beyond it, nothing is proved of what the records say of each
-// other (`volume`). The format states the bound, because two verifiers must agree. A report keeps each reason once.
-// If there are more reasons than it can hold, it keeps the worst of each record under each guarantee. So no answer
-// changes, and `left_out` counts the missing ones.
+// The sender of a file controls how many links its records have and how many findings there are. Links, and the texts of a trial's acts,
+// have a bound for the whole file. Beyond it, nothing is proved of what the records say of each other (`volume`). The format states the
+// bound, because two verifiers must agree. A report keeps each reason once. If there are more reasons than it can hold, it keeps the worst
+// of each record under each guarantee. So no answer changes, and `left_out` counts the missing ones.
 //
 // # What a reader brings along
 //
-// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use
-// it, so they read the same files alike.
+// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use it, so they read the
+// same files alike.
 package verify

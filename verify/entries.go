@@ -249,3 +249,7 @@ func (c *check) judgeChain(n *chainCensus) bool {
 	}
 	return true
 }
+
+func theseEntries(n int64) string {
+	return plural.Or(n, "this ", "these ") + plural.Of(n, "entry")
+}
