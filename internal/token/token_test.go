@@ -541,7 +541,7 @@ func TestRefusedPINStartsNoHelper(t *testing.T) {
 	dir := t.TempDir()
 	script, starts := filepath.Join(dir, "jurat-token-test"), filepath.Join(dir, "starts")
 	text := `{"error":{"code":"pin","message":"wrong"},"id":1,"v":1}`
-	program := fmt.Sprintf("#!/bin/sh\necho start >> %s\nprintf '\\000\\000\\000\\%03o%%s' '%s'\n", starts, len(text), text)
+	program := fmt.Sprintf("#!/bin/sh\necho start >> %s\nhead -c 5 > /dev/null # a helper answers what it has read\nprintf '\\000\\000\\000\\%03o%%s' '%s'\n", starts, len(text), text)
 	if err := os.WriteFile(script, []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
