@@ -23,6 +23,7 @@ const courier = "pkcs11:token=house;object=courier"
 // onToken makes an installation all of whose keys are on a token, also that of the agent who signs in tests.
 func onToken(t *testing.T, helper token.Helper) (installation.Config, *installation.Installation) {
 	t.Helper()
+	t.Setenv(token.HelperVariable, helper.String())
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Token: &installation.Token{URI: "pkcs11:token=house", Helper: helper}}
 	if err := installation.Create(t.Context(), c); err != nil {
 		t.Fatal(err)

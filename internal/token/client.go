@@ -20,7 +20,7 @@ type Client struct {
 
 	mu      sync.Mutex // held while the helper is connected to
 	conn    *conn
-	refused error // why no helper is asked any more: it refused its PIN, or Close was called
+	refused error // why no helper is asked: it refused its PIN, this machine does not allow it, or Close was called
 	failed  error // why the last attempt to connect failed
 	next    time.Time
 	wait    time.Duration
@@ -176,12 +176,21 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// refuse remembers that the helper's PIN was refused, so that no other child tries it again.
+// refuse remembers why no child is started any more, such as a refused PIN, which no other child may try again.
 func (c *Client) refuse(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.helper.Socket == "" {
 		c.refused = err
+	}
+}
+
+// allow forgets that this machine did not allow the program.
+func (c *Client) allow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(c.refused, ErrNotAllowed) {
+		c.refused = nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,10 @@ func (h Helper) Check() error {
 		return fmt.Errorf("the helper's program is %q; a helper is called %s, or %s- and something more", h.Program[0], programName, programName)
 	}
 	return nil
+}
+
+func (h Helper) equal(other Helper) bool {
+	return h.Socket == other.Socket && slices.Equal(h.Program, other.Program)
 }
 
 // String writes the helper as ParseHelper reads it, as far as no argument has blanks.

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -95,7 +96,7 @@ type used struct {
 	key    Reference // one that the helper keeps: Ready asks for it; of a helper that was only asked for keys: none
 }
 
-// Client returns the client of a helper.
+// Client returns the client of a helper that the caller was told to use, not one that a key file names: for that there is Signer.
 func (h *Helpers) Client(helper Helper) (*Client, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,14 +104,13 @@ func (h *Helpers) Client(helper Helper) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	u.client.allow()
 	return u.client, nil
 }
 
 // use returns the entry of a helper. mu is held.
 func (h *Helpers) use(helper Helper) (*used, error) {
-	n := slices.IndexFunc(h.used, func(u used) bool {
-		return u.helper.Socket == helper.Socket && slices.Equal(u.helper.Program, helper.Program)
-	})
+	n := slices.IndexFunc(h.used, func(u used) bool { return u.helper.equal(helper) })
 	if n < 0 {
 		client, err := New(helper)
 		if err != nil {
@@ -121,13 +121,34 @@ func (h *Helpers) use(helper Helper) (*used, error) {
 	return &h.used[n], nil
 }
 
-// Signer returns what signs with the key that a reference names. It does not connect yet.
+// HelperVariable is the environment variable that names the helper of this machine.
+const HelperVariable = "JURAT_TOKEN_HELPER"
+
+// ErrNotAllowed says that a key file names a program which this machine was not told to start.
+var ErrNotAllowed = errors.New("this machine does not allow the helper program that the key file names")
+
+// allowed reports whether a helper that a key file names may be reached. A key file may come from a backup that another person wrote,
+// so it starts no program: only the program that HelperVariable names, or one that this process was told to use. mu is held.
+func (h *Helpers) allowed(helper Helper) bool {
+	if helper.Socket != "" || slices.ContainsFunc(h.used, func(u used) bool { return u.helper.equal(helper) }) {
+		return true
+	}
+	own, err := ParseHelper(os.Getenv(HelperVariable))
+	return err == nil && own.equal(helper)
+}
+
+// Signer returns what signs with the key that a reference names. It does not connect yet. If this machine was not told to start the
+// program that the reference names, signing fails with ErrNotAllowed.
 func (h *Helpers) Signer(r Reference) (crypto.Signer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	allowed := h.allowed(r.Helper)
 	u, err := h.use(r.Helper)
 	if err != nil {
 		return nil, err
+	}
+	if !allowed {
+		u.client.refuse(fmt.Errorf("%w: if you trust it, set %s=%q", ErrNotAllowed, HelperVariable, r.Helper))
 	}
 	u.key = r
 	return u.client.Signer(r.URI, r.Public), nil

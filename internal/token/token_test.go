@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -554,5 +555,54 @@ func TestRefusedPINStartsNoHelper(t *testing.T) {
 	}
 	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\n" {
 		t.Errorf("the helper was started:\n%s%v", started, err)
+	}
+}
+
+// TestKeyFileStartsNoProgram: a reference, which may come from a foreign backup, starts a program only where this machine names it.
+func TestKeyFileStartsNoProgram(t *testing.T) {
+	dir := t.TempDir()
+	script, starts := filepath.Join(dir, "jurat-token-evil"), filepath.Join(dir, "starts")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho start >> "+starts+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := token.Helper{Program: []string{script}}
+	sign := func(told bool) error {
+		var helpers token.Helpers
+		defer helpers.Close()
+		signer, err := helpers.Signer(token.Reference{URI: "pkcs11:token=house;object=a", Helper: helper, Public: key.Public()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told {
+			if _, err := helpers.Client(helper); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = signer.Sign(nil, []byte("text"), crypto.Hash(0))
+		return err
+	}
+	for _, named := range []string{"", "jurat-token", script + " --more"} {
+		t.Setenv(token.HelperVariable, named)
+		if err := sign(false); !errors.Is(err, token.ErrNotAllowed) {
+			t.Errorf("with %q: error %v", named, err)
+		}
+	}
+	if started, err := os.ReadFile(starts); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was started: %s%v", started, err)
+	}
+	t.Setenv(token.HelperVariable, script)
+	if err := sign(false); err == nil || errors.Is(err, token.ErrNotAllowed) {
+		t.Errorf("where the machine names it: error %v", err)
+	}
+	t.Setenv(token.HelperVariable, "")
+	if err := sign(true); err == nil || errors.Is(err, token.ErrNotAllowed) {
+		t.Errorf("where the process was told: error %v", err)
+	}
+	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\nstart\n" {
+		t.Errorf("started %q, %v", started, err)
 	}
 }
