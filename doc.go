@@ -38,7 +38,7 @@
 //	a language          internal/words: a file beside english.go, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
-//	                    share it also need a filestore.Store, lock.Claims and a River driver for the queue (internal/schedule);
+//	                    share it also need a filestore.Store, lock.Locks and a River driver for the queue (schedule/queue);
 //	                    internal/backup reads and fills it.
 //	a guarantee         verify/report.go names it (allGuarantees, required, WhyUncounted), verify.go says where it applies; its check in
 //	                    package verify; internal/words names and explains it in each language; docs/format.md,
@@ -65,6 +65,8 @@
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
 //	aep         reads the evidence packages of an older, neighbouring project
 //	dsse        puts records into an envelope for other tools: DSSE around an in-toto statement
+//	sigma       proves linear relations between points of P-256 in zero knowledge, by an IRTF draft
+//	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
 //	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
 //	verify      takes a trust file and records, and returns a report
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
@@ -91,24 +93,29 @@
 //	internal/aeptest       makes evidence packages, honest and forged
 //	internal/browsertest   drives a real browser through pages
 //	internal/tokentest     SoftHSM tokens, and the program jurat-token
-//	internal/disktest      a small disk that a test can fill
-//	internal/storetest     conformance tests for the stores of a log, and for file stores
+//	internal/disktest      a small disk that a test can fill; lists the files of a folder
+//	internal/storetest     conformance tests for the stores of a log, for file stores and for locks
 //	internal/pgtest        starts, kills and restarts a real PostgreSQL
 //
 // Internal:
 //
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
+//	jsonwords     says in plain words what the JSON library found wrong
 //	fault         turns a panic in a reader of foreign bytes into an error
+//	inorder       works on many items at once, and hands on the results in their order
 //	atomicfile    writes files whole or not at all
 //	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
 //	              there under a key that the database never has
-//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, and the connections
-//	lock          locks a trial, or the archives, so that one process at a time works on it, on one machine or on several
+//	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, locks, the queue, and the connections
+//	lock          locks a trial, or the archives, so that one process at a time works on it; for one machine, and the contract for several
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
 //	token         the protocol between jurat and helpers that keep keys: both its client and its server
 //	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
+//	ca            issues, renews and revokes certificates for keys of agents and reviewers, in a folder of its own
+//	certlog       carries what a CA did into a log; finds certificates that the log's key events do not know, and lists that contradict each other
+//	ltv           adds to records what CAs said about the revocation of their certificates, for readers of later years
 //	erasure       the texts that are sealed apart: each encrypted under a key of its own; erasing destroys that key
 //	ledger        the only writer: seals and appends. ledger/storage is the contract that the stores ledger/sqlite, postgres and
 //	              ledger/memory fulfil; ledger/brief is a record as lists and links need it; ledger/links checks the links of a
@@ -116,9 +123,12 @@
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; retention: how long
 //	              records are kept, which are on hold, which were deleted
 //	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them
+//	mandate       signs and checks mandates: an organisation lets a CA certify keys of agents
+//	listlog       keeps the EU's trusted lists, and seals which ones an installation keeps
 //	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
 //	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms
 //	              when it forks, shrinks or is rewritten
+//	jws           JWS signatures by the algorithms that jurat's keys have
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
 //	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
@@ -130,7 +140,7 @@
 //	              it and who may read what
 //	trial         takes a case through jury and ledger to a verdict; its read model gives pages, events, result, statistics and lists
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
-//	              server-sent events
+//	              server-sent events; schedule/queue keeps the jobs, and says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
 //	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
 //	incident      writes the statement that tells people what happened
@@ -143,7 +153,7 @@
 //	bench         measures what this machine does, in turn with the primitives that each act needs
 //	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator
-//	provider      asks an OpenID Connect provider who a person is; provider/providertest is such a provider for tests
+//	openid        asks an OpenID Connect provider who a person is; openid/openidtest is such a provider for tests
 //	tracing       sends an OpenTelemetry collector, if one is configured, what the program did and how long it took
 //	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas

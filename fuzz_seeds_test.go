@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFuzzSeedsAreCommitted fails if a fuzz target has lost the inputs that it once found.
+// TestFuzzSeedsAreCommitted fails if a fuzz target has no committed seeds.
 func TestFuzzSeedsAreCommitted(t *testing.T) {
 	target := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 	found := 0

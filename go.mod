@@ -38,7 +38,13 @@ require (
 	modernc.org/sqlite v1.60.1
 )
 
-require github.com/ebitengine/purego v0.11.3
+require (
+	filippo.io/bigmod v0.1.0
+	filippo.io/nistec v0.0.4
+	github.com/ebitengine/purego v0.11.3
+)
+
+require github.com/bwesterb/go-ristretto v1.2.4 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

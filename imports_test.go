@@ -26,16 +26,18 @@ const (
 )
 
 var importRules = []importRule{
-	{"jurat/evidence", []string{"jurat/internal/rsakey", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
+	{"jurat/evidence", []string{"jurat/internal/jsonwords", "jurat/internal/rsakey", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
 		"the format knows nothing that is built on it, and compiles to WebAssembly; ML-DSA, which Go has not, is a signature like the others"},
 	{"jurat/evidence/operator", []string{"jurat/evidence", jsonLibrary, logHashing},
 		"it reads what the operator states from payloads and notes, and knows no log"},
-	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", jsonLibrary, logHashing},
+	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/trustlist", cryptobyte + "/", jsonLibrary, logHashing},
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/verify/graph", []string{"jurat/evidence", "jurat/jury", "jurat/verify/trust", jsonLibrary},
 		"how records name each other is read from payloads; what that proves is for verify to say"},
 	{"jurat/timestamp", []string{"jurat/internal/rsakey", cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
+	{"jurat/sigma", []string{"filippo.io/"}, "proofs of relations know points and numbers, and not what they are about; P-256 in constant time is the Go team's own, as modules"},
+	{"jurat/property", []string{"jurat/sigma", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it"},
 	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
@@ -43,11 +45,13 @@ var importRules = []importRule{
 		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
 	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
-	{"jurat/verify", []string{"jurat/verify/graph", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/plural", jsonLibrary, logHashing, "golang.org/x/sync/semaphore"},
+	{"jurat/verify", []string{"jurat/verify/graph", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
-	{"jurat/internal/card", []string{"jurat/evidence", jsonLibrary, cryptobyte + "/"},
-		"a card is signed and checked by the keys that the caller brings; it fetches nothing"},
+	{"jurat/internal/jws", []string{"jurat/evidence", jsonLibrary},
+		"what is signed, and whose key it is, is for its callers to know"},
+	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/jws", "jurat/internal/keys", jsonLibrary},
+		"a card is signed by the key that the caller brings, and checked by the caller's trust file and key events; it fetches nothing"},
 
 	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/verify", "jurat/verify/trust", jsonLibrary},
 		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
@@ -56,17 +60,27 @@ var importRules = []importRule{
 		"any log of this layout is read with it, by who checks signatures himself; it never sees the server"},
 
 	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
+	{"jurat/internal/jsonwords", []string{jsonLibrary}, "it words the errors of one library, whatever was read"},
 	{"jurat/internal/rsakey", nil, "which keys are used is for nothing else to say"},
 	{"jurat/internal/dertest", nil, "it knows DER, and not what is in it"},
 	{"jurat/internal/plural", nil, "it counts things, whatever they are"},
+	{"jurat/internal/ltv", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/certlog", "jurat/verify/trust"},
+		"it chooses what records carry of what CAs said; whether that counts is for a reader to find"},
+	{"jurat/internal/inorder", []string{"jurat/internal/fault", "golang.org/x/sync/semaphore"}, "it shares out work, whatever that is"},
 	{"jurat/internal/fault", nil, "it catches what panics, whatever was read"},
 	{"jurat/internal/atomicfile", nil, "it writes files and knows nothing of what is in them"},
-	{"jurat/internal/lock", []string{"jurat/evidence", "github.com/jackc/pgx/v5/"}, "who is at work on something is for the operating system or a database to say"},
+	{"jurat/internal/lock", []string{"jurat/evidence"}, "who is at work on something is for the operating system to say; among machines package postgres says it"},
 	{"jurat/internal/filestore", []string{"jurat/internal/atomicfile"}, "it keeps small files wherever that is, encrypts them where others can read them, and knows nothing of what is in them"},
 	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/names", "jurat/internal/token", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
 	{"jurat/internal/token", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/fault", jsonLibrary, "golang.org/x/sync/semaphore"},
 		"a helper keeps keys somewhere: its client and its server know the protocol, and no kind of token"},
+	{"jurat/internal/ca", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/keys", "jurat/internal/names", "jurat/internal/token", jsonLibrary, cryptobyte + "/", "golang.org/x/crypto/ocsp"},
+		"a CA may be on a machine without a log: it knows its own folder, and nothing of where its acts are sealed"},
+	{"jurat/internal/listlog", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/trustlist", "jurat/internal/filestore", "jurat/internal/ledger"},
+		"it keeps lists that its caller has verified, and knows nothing of what is in them"},
+	{"jurat/internal/certlog", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/ca", "jurat/internal/filestore", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/names", logHashing, "golang.org/x/crypto/ocsp"},
+		"it carries a CA's acts into a log, and reads there what CAs did; which certificates are believed is for the reader's trust file"},
 	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
 		"a vendor's library is loaded here alone, and only jurat-token links that"},
 	{"jurat/internal/tokentest", nil, "it makes tokens for tests, and knows nothing of how they are used"},
@@ -75,6 +89,9 @@ var importRules = []importRule{
 	{"jurat/internal/erasure", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/archive", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", jsonLibrary},
 		"it keeps what opens commitments, destroys it, and looks for what is left"},
 	{"jurat/internal/eutrust", []string{"jurat/evidence", "jurat/trustlist", "jurat/verify/trust", "jurat/internal/atomicfile"}, "it carries what trusted lists say into a trust file; what they say is for trustlist to read"},
+	{"jurat/internal/mandate", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/trustlist", "jurat/verify", "jurat/verify/trust", "jurat/internal/eutrust", "jurat/internal/filestore", "jurat/internal/jws",
+		"jurat/internal/ledger", jsonLibrary},
+		"a mandate is checked by what the reader brings, and kept as it is"},
 	{"jurat/internal/listtest", nil, "it writes lists, and knows nothing of how they are read"},
 	{"jurat/internal/stamping", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/witness",
 		jsonLibrary, logHashing},
@@ -99,23 +116,26 @@ var importRules = []importRule{
 		"it knows the contract of stores, and no store"},
 	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger/storage", jsonLibrary, logHashing, "modernc.org/sqlite/"},
 		"one database, behind the contract"},
-	{"jurat/internal/postgres", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", logHashing, "github.com/jackc/pgx/v5/"},
-		"one database, behind the contracts of the log's store and of the file store; its pool may serve others"},
+	{"jurat/internal/postgres", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", "jurat/internal/schedule/queue", logHashing,
+		"github.com/jackc/pgx/v5/", "github.com/riverqueue/river/riverdriver", "github.com/riverqueue/river/riverdriver/riverpgxv5"},
+		"one database, behind the contracts of the log's store, of the file store, of locks and of the queue"},
 	{"jurat/internal/ledger/memory", []string{"jurat/evidence", "jurat/internal/ledger/storage", logHashing}, "a store without a disk"},
-	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", logHashing, "github.com/google/go-cmp/"},
-		"one suite for every store of a log, and one for every file store, so it knows none"},
+	{"jurat/internal/storetest", []string{"jurat/evidence", "jurat/internal/filestore", "jurat/internal/ledger/storage", "jurat/internal/lock", logHashing, "github.com/google/go-cmp/"},
+		"one suite for every store of a log, one for every file store, and one for locks, so it knows none"},
 	{"jurat/internal/archive", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/fault", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/lock", jsonLibrary, logHashing, "github.com/klauspost/compress/zstd"},
 		"it moves the ledger's rows into files and gives them back, and decides how long they are kept"},
 	{"jurat/internal/panel", []string{"jurat/evidence", "jurat/jury", "jurat/internal/config", "jurat/internal/juror", "jurat/internal/juror/model", "jurat/internal/juror/rules",
 		"jurat/internal/llm/", "jurat/internal/subject", jsonLibrary, "golang.org/x/time/rate"},
 		"it joins plan, adapters and jurors, and knows nothing of how acts are kept"},
-	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/subject", jsonLibrary},
+	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/lock", "jurat/internal/subject", jsonLibrary},
 		"it joins jury and ledger, whoever sits and wherever records are kept"},
 	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", jsonLibrary},
 		"who may do what is decided here, whatever front it was asked through"},
-	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
-		"github.com/coder/websocket", "github.com/jackc/pgx/v5/", "github.com/riverqueue/river/", "golang.org/x/sync/semaphore", "modernc.org/sqlite/"},
+	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/lock", "jurat/internal/schedule/queue", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
+		"github.com/coder/websocket", "golang.org/x/sync/semaphore"},
 		"it says when trials are held and by which process, whoever sits, and carries what happens in them to whoever is connected"},
+	{"jurat/internal/schedule/queue", []string{"jurat/internal/lock", jsonLibrary, "github.com/riverqueue/river/", "modernc.org/sqlite/"},
+		"it gives each job to one process, and does not know what is done then"},
 	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust"},
 		"it names what records and reports speak of, and knows nothing of where that is shown"},
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/words", jsonLibrary},
@@ -125,12 +145,12 @@ var importRules = []importRule{
 		"it writes what another program needs, wherever the files are to go"},
 	{"jurat/internal/pages", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/graph", "jurat/verify/trust", "jurat/internal/incident", "jurat/internal/subject", "jurat/internal/trial", "jurat/internal/words", jsonLibrary},
 		"what people see is made of records and of the read model of trials: no ledger, no network, and nobody asked who looks"},
-	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/filestore", "jurat/internal/lock", "jurat/internal/postgres",
-		"jurat/internal/schedule", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/ledger/sqlite",
+	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/certlog", "jurat/internal/filestore", "jurat/internal/lock", "jurat/internal/postgres",
+		"jurat/internal/schedule/queue", "jurat/internal/listlog", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/ledger/sqlite",
 		"jurat/internal/stamping", "jurat/internal/token", "jurat/internal/erasure", "jurat/internal/witness", "github.com/jackc/pgx/v5/",
 		jsonLibrary, logHashing},
 		"it puts together what lives in a data folder"},
-	{"jurat/internal/backup", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/erasure", "jurat/internal/filestore", "jurat/internal/installation", "jurat/internal/keys",
+	{"jurat/internal/backup", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/certlog", "jurat/internal/erasure", "jurat/internal/filestore", "jurat/internal/installation", "jurat/internal/listlog", "jurat/internal/keys", "jurat/internal/mandate",
 		"jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/ledger/sqlite", "jurat/internal/postgres", "jurat/internal/stamping", "jurat/internal/witness", jsonLibrary, logHashing},
 		"it copies what an installation is made of, and has no part in what that does"},
 	{"jurat/internal/bench", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/jury", "jurat/examples", "jurat/internal/installation",
@@ -139,9 +159,9 @@ var importRules = []importRule{
 	{"jurat/api", []string{"jurat/jury"}, "what travels is plain data, and of a trial what the jury came to"},
 	{"jurat/internal/names", []string{"jurat/evidence", "golang.org/x/text/"}, "which names may be used is the same wherever one comes in"},
 	{"jurat/internal/access", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/names"}, "who may do what stands in the log alone"},
-	{"jurat/internal/provider", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/names", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
+	{"jurat/internal/openid", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/names", "github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2"},
 		"it asks who somebody is, and opens no session"},
-	{"jurat/internal/provider/providertest", nil, "a server for tests knows the protocol from its documents, not from the client"},
+	{"jurat/internal/openid/openidtest", nil, "a server for tests knows the protocol from its documents, not from the client"},
 	{"jurat/internal/limits", []string{"jurat/api", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"}, "it counts requests and bytes, whatever they are for"},
 	{"jurat/internal/jsonschema", []string{"jurat/evidence", jsonLibrary}, "a type is described alike, whatever travels"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", jsonLibrary, logHashing,
@@ -170,7 +190,7 @@ var importRules = []importRule{
 	{"jurat", nil, "the tour imports nothing"},
 }
 
-// wiring is what only the command may do.
+// wiring is what only commands may import.
 var onlyInCommand = []string{"flag", "os/signal", "github.com/alecthomas/kong"}
 
 type goPackage struct {
@@ -182,7 +202,7 @@ func TestImports(t *testing.T) {
 	for _, p := range listPackages(t) {
 		i := slices.IndexFunc(importRules, func(r importRule) bool { return r.folder == p.ImportPath })
 		if i < 0 {
-			t.Errorf("%s has no import rule: say what it may see, and why", p.ImportPath)
+			t.Errorf("%s has no import rule: add one that says what it may import, and why", p.ImportPath)
 			continue
 		}
 		for _, path := range p.Imports {
@@ -196,7 +216,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestNoForeignLibraryInJurat: purego makes a program depend on the system's C library, and runs vendors' code in it.
+// TestNoForeignLibraryInJurat: purego makes a program depend on the system's C library, and runs vendors' code in it, so
+// only jurat-token may use it.
 func TestNoForeignLibraryInJurat(t *testing.T) {
 	linksIt := func(command string) bool {
 		return slices.ContainsFunc(goList[goPackage](t, os.Environ(), "-deps", "-json=ImportPath", command), func(p goPackage) bool {
@@ -204,7 +225,7 @@ func TestNoForeignLibraryInJurat(t *testing.T) {
 		})
 	}
 	if linksIt("./cmd/jurat") || !linksIt("./cmd/jurat-token") {
-		t.Error("purego is in cmd/jurat-token, and in no other program")
+		t.Error("cmd/jurat-token must use purego, and no other program may")
 	}
 }
 
@@ -212,7 +233,7 @@ func TestEveryImportRuleHasItsPackage(t *testing.T) {
 	packages := listPackages(t)
 	for _, r := range importRules {
 		if !slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == r.folder }) {
-			t.Errorf("there is a rule for %s and no such package", r.folder)
+			t.Errorf("there is a rule for %s, but no such package", r.folder)
 		}
 	}
 }
@@ -257,7 +278,7 @@ func listed(t *testing.T, environment []string, what string) []goPackage {
 	return goList[goPackage](t, environment, "-json=ImportPath,Imports", what)
 }
 
-// goList returns what 'go list' says of packages, in the members that P has.
+// goList returns the answer of 'go list' on packages, with the members that P has.
 func goList[P any](t *testing.T, environment []string, args ...string) []P {
 	t.Helper()
 	list := exec.Command("go", append([]string{"list"}, args...)...)
@@ -278,7 +299,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 	}
 }
 
-// TestPurePackagesBuildForWebAssembly builds what the portal will run in a browser.
+// TestPurePackagesBuildForWebAssembly builds the packages that the portal runs in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
 	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...")
 	build.Env = browser()
@@ -289,14 +310,14 @@ func TestPurePackagesBuildForWebAssembly(t *testing.T) {
 
 func browser() []string { return append(os.Environ(), "GOOS=js", "GOARCH=wasm") }
 
-// TestPortalProgramImports holds what 'go list' does not see, as it is for the browser alone.
+// TestPortalProgramImports checks a package that 'go list' leaves out, because it is built for the browser only.
 func TestPortalProgramImports(t *testing.T) {
 	may := []string{"jurat/internal/portal/visit", "jurat/internal/words", jsonLibrary}
 	found := listed(t, browser(), "./internal/portal/verifier")
 	for _, p := range found {
 		for _, path := range p.Imports {
 			if !allowed(may, path) {
-				t.Errorf("%s imports %s: it only carries what visit answers into the browser", p.ImportPath, path)
+				t.Errorf("%s imports %s: it must only pass the answers of package visit to the browser", p.ImportPath, path)
 			}
 		}
 	}

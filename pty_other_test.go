@@ -8,6 +8,6 @@ import (
 )
 
 func terminal(t *testing.T) (screen, program *os.File) {
-	t.Skip("terminals are opened on Linux alone")
+	t.Skip("this test opens terminals, which works on Linux only")
 	return nil, nil
 }

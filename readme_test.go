@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// The commands in the README and the guide are run as they stand there, in order, in a copy of this module: what they write stays in
-// the copy. What the README shows below them must be what they print. The server that the README starts runs beside them to the end,
-// at a port that is free.
+// TestREADME runs the commands in the README and the guide as they are written, in order, in a copy of this module. Their
+// files stay in the copy. The output that the README shows must be what they print. The server that the README starts
+// runs beside them to the end, at a free port.
 func TestREADME(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -59,14 +59,14 @@ const (
 	shownURL     = "http://127.0.0.1:8417" // where the README's server is
 )
 
-// A place is where the README's commands are run.
+// A place is a copy of the module in which the README's commands run.
 type place struct {
 	folder string // a copy of the module
 	url    string // where the server is; "": none was started
 }
 
-// serve runs the README's server beside what follows, and returns what it prints at its start.
-func (p *place) serve(t *testing.T) string { // on a terminal, which alone is shown the link
+// serve runs the README's server beside the following commands, and returns what it prints at its start.
+func (p *place) serve(t *testing.T) string { // with a terminal, because the server prints the link only there
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "jurat")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/jurat")
@@ -125,7 +125,7 @@ func TestGuideSendsTheSourcesExample(t *testing.T) {
 		return b.language == "console" && strings.Contains(b.text, "--data '"+strings.TrimSpace(string(example))+"'")
 	})
 	if !sent {
-		t.Error("no command of the guide sends it")
+		t.Error("no command of the guide sends the example")
 	}
 }
 
@@ -214,7 +214,7 @@ func (b block) run(t *testing.T, at *place) string {
 func environment(folder string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "JURAT_") || strings.HasPrefix(v, "JURY_") || strings.HasPrefix(v, "PWD=") ||
-			strings.Contains(v, "_API_KEY=") // no test asks a vendor
+			strings.Contains(v, "_API_KEY=") // so that no test asks a vendor
 	})
 	return append(env, "PWD="+folder)
 }
@@ -264,7 +264,7 @@ func clone(t *testing.T) string {
 	return to
 }
 
-// belongs leaves out what commands tried by hand may have left beside the sources.
+// belongs leaves out files that commands run by hand may have left beside the sources.
 func belongs(path string) bool {
 	if strings.Contains(filepath.ToSlash(path), "/") {
 		return true

@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// mayCall says which packages call what puts records into a log, method by method. Everything else goes through them, so that no front
-// forgets who may act, what an act is bound to, and whose keys sign it.
+// mayCall lists, method by method, the packages that may add records to a log. All other code must use them, so that the
+// rules on who may act, what an act is bound to and which keys sign it apply everywhere.
 var mayCall = map[string][]string{
-	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs to measure and to test with
+	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs for measurements and tests
 	"(*jurat/internal/ledger.Ledger).Accept":      {"jurat/internal/acts"},
 	"(*jurat/internal/ledger.Ledger).SealIf":      nil, // through ledger.Operator
 	"(*jurat/internal/ledger.Ledger).SealNext":    nil,
@@ -26,9 +26,9 @@ var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
 	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/schedule"},
 	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
-	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive"},
-	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does, through keys.Log
-	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
+	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog", "jurat/internal/listlog"},
+	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
+	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access", "jurat/internal/mandate"},
 	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
 	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},
 }
@@ -36,7 +36,8 @@ var mayCall = map[string][]string{
 // sealingRoom is the package that has these methods.
 const sealingRoom = "jurat/internal/ledger"
 
-// TestWhoSeals: only the acts of people and agents, the clerk of a trial and the operator's acts put records into a log.
+// TestWhoSeals: only these packages add records to a log: those of the acts of people and agents, of the clerk of a
+// trial, and of the operator.
 func TestWhoSeals(t *testing.T) {
 	packages := exported(t)
 	exports := map[string]string{}
@@ -60,7 +61,7 @@ func TestWhoSeals(t *testing.T) {
 	for method, may := range mayCall {
 		for _, path := range may {
 			if !slices.Contains(called[method], path) {
-				t.Errorf("%s may call %s, and does not: take it from the list", path, method)
+				t.Errorf("%s is listed, but does not call %s: remove it from the list", path, method)
 			}
 		}
 	}
@@ -71,13 +72,13 @@ type exportedPackage struct {
 	GoFiles, Deps           []string
 }
 
-// exported lists the module's packages and all that they depend on, with the files in which the compiler has put their types.
+// exported lists the packages of the module and their dependencies, with the files that have their compiled types.
 func exported(t *testing.T) []exportedPackage {
 	t.Helper()
 	return goList[exportedPackage](t, os.Environ(), "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Deps", "./...")
 }
 
-// methodsUsed names every method and function that a package's files, but not its tests, speak of.
+// methodsUsed lists the methods and functions that a package's files use, without its tests.
 func methodsUsed(t *testing.T, p exportedPackage, exports map[string]string) []string {
 	t.Helper()
 	files := token.NewFileSet()

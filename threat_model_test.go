@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	// package.TestName, or a script; a test without its package is found, too, and is an error.
+	// matches package.TestName and script names, and also a test name without its package, which is an error
 	testMention = regexp.MustCompile(`(?:\b[a-z0-9]+\.)?\b(?:Test|Fuzz)[A-Z]\w*|[\w-]+\.txtar\b`)
 	adversary   = regexp.MustCompile(`(?m)^### (\d+)\. `)
 )
 
-// TestThreatModel: every test that the threat model names is there, and no adversary is without one.
+// TestThreatModel: every test that the threat model names exists, and every adversary has one.
 func TestThreatModel(t *testing.T) {
 	doc, err := os.ReadFile("docs/threat-model.md")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestThreatModel(t *testing.T) {
 	slices.Sort(mentions)
 	for _, name := range slices.Compact(mentions) {
 		if !there[name] {
-			t.Errorf("the threat model names %s, and there is no such test", name)
+			t.Errorf("the threat model names %s, but there is no such test", name)
 		}
 	}
 	sections := adversary.FindAllStringSubmatchIndex(string(doc), -1)
@@ -55,12 +55,12 @@ func TestThreatModel(t *testing.T) {
 			t.Errorf("%q names no test", title)
 		}
 		if !strings.Contains(text, "Nothing catches") && !strings.Contains(text, "Nothing bounds") {
-			t.Errorf("%q does not say what nothing catches", title)
+			t.Errorf("%q does not say what no check catches", title)
 		}
 	}
 }
 
-// testsOfModule returns the name of every test and fuzz target, after that of the package it tests, and of every script.
+// testsOfModule returns the names of all tests and fuzz targets, each with its package, and of all scripts.
 func testsOfModule(t *testing.T) map[string]bool {
 	t.Helper()
 	there := map[string]bool{}

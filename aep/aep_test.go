@@ -44,7 +44,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMembersRefused: a member in another form is refused by name.
+// TestMembersRefused: an error about a member names the member.
 func TestMembersRefused(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,7 +90,7 @@ func TestMembersRefused(t *testing.T) {
 	}
 }
 
-// TestLineEnds: one at the end of a text member is what tools leave there.
+// TestLineEnds: a line end after a text member is accepted, because common tools write one.
 func TestLineEnds(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n"} {
 		m := aeptest.New(t, timestamp.NewMock())
@@ -103,7 +103,7 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// TestUnsigned: packages that the project wrote without a key or an authority open, and are unsigned.
+// TestUnsigned: packages without a key, a signature or a token open, and have no valid signature.
 func TestUnsigned(t *testing.T) {
 	m := aeptest.New(t, timestamp.NewMock())
 	m["signature.sig"], m["timestamp.tsr"], m["public_key.pem"] = nil, nil, nil
@@ -113,7 +113,7 @@ func TestUnsigned(t *testing.T) {
 	}
 }
 
-// TestBothDigestInfos: with NULL and without, and nothing else that a lenient reader would take for one of them.
+// TestBothDigestInfos: DigestInfo is accepted with NULL parameters and without parameters, and in no other form.
 func TestBothDigestInfos(t *testing.T) {
 	const (
 		with    = "\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20"
@@ -154,7 +154,7 @@ func TestBothDigestInfos(t *testing.T) {
 			t.Errorf("%s: NULL %t, %v", tt.name, null, err)
 		}
 	}
-	// The same number in other bytes, and a number that is the same to the modulus.
+	// The same number with a leading zero byte, and a number that is equal modulo n.
 	signature := raw(key, padded(without+hash))
 	beyond := new(big.Int).Add(new(big.Int).SetBytes(signature), key.N).Bytes()
 	for _, s := range [][]byte{append([]byte{0}, signature...), beyond, signature[:size-1], nil} {
@@ -166,7 +166,7 @@ func TestBothDigestInfos(t *testing.T) {
 	}
 }
 
-// raw is the RSA operation alone: what the key's owner could sign, had he no rules.
+// raw is the RSA operation without padding rules: what a dishonest owner of the key could sign.
 func raw(key *rsa.PrivateKey, message string) []byte {
 	n := new(big.Int).Exp(new(big.Int).SetBytes([]byte(message)), key.D, key.N)
 	return n.FillBytes(make([]byte, key.Size()))
@@ -207,7 +207,7 @@ func TestSecond(t *testing.T) {
 	}
 }
 
-// draftKey is an ML-DSA-65 key under another object identifier, as drafts of the algorithm had.
+// draftKey writes an ML-DSA-65 key under another object identifier, as drafts of the standard did.
 func draftKey(doc []byte) []byte {
 	block, _ := pem.Decode(doc)
 	block.Bytes[16]++ // the last byte of 2.16.840.1.101.3.4.3.18
@@ -227,11 +227,11 @@ func TestBinding(t *testing.T) {
 		{"a\r\rb\r\n", "a\n\nb\n", aep.BindsText},
 		{"a\n \n\t\n\n", "a\n", aep.BindsText},
 		{"as it stands \n\n\n", "as it stands \n\n\n", aep.BindsText},
-		{"a\u00a0", "a\n", aep.BindsNothing}, // a space that is none here
+		{"a\u00a0", "a\n", aep.BindsNothing}, // no-break space, which the package's rules do not count as white space
 		{"a", "b\n", aep.BindsNothing},
 		{"a", "a", aep.BindsText},
 		{"a\n", "a", aep.BindsNothing},
-		{"e\u0301", "\u00e9\n", aep.BindsNothing}, // which Unicode normalisation would make equal
+		{"e\u0301", "\u00e9\n", aep.BindsNothing}, // equal only after Unicode normalisation
 		{"a", "a\n\n" + `{"claim":"c","confidence":0.850000,"model":"m","policy_version":"1"}`, aep.BindsClaim},
 		{"a", "a\n\n" + `{"claim":"c","confidence":0.850000,"model":"m","policy_version":"1"}` + "\n", aep.BindsNothing},
 		{"a", "a\n\n" + `{"claim":"c","confidence":"high","model":"m","policy_version":"1"}`, aep.BindsNothing},

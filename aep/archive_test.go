@@ -15,7 +15,7 @@ import (
 	"jurat/timestamp"
 )
 
-// craft writes an archive in any way that archive/zip can write one.
+// craft writes an archive with archive/zip.
 func craft(t *testing.T, write func(w *zip.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -38,7 +38,7 @@ func member(w *zip.Writer, h zip.FileHeader, content []byte) error {
 	return err
 }
 
-// rawMember writes a member with the packed bytes and sizes that h gives.
+// rawMember writes a member with these packed bytes and the sizes in h.
 func rawMember(w *zip.Writer, h zip.FileHeader, packed []byte) error {
 	h.CompressedSize64 = uint64(len(packed))
 	f, err := w.CreateRaw(&h)
@@ -65,8 +65,8 @@ func deflated(t *testing.T, content []byte) []byte {
 	return b.Bytes()
 }
 
-// TestArchivesRefused: what one reader of archives sees otherwise than another, what leaves its folder, and what is too
-// much is refused, and the reason named.
+// TestArchivesRefused: Open refuses archives that two programs would read differently, that write outside their folder,
+// or that exceed a limit. The error names the reason.
 func TestArchivesRefused(t *testing.T) {
 	plain := zip.FileHeader{Name: "a.txt", Method: zip.Store}
 	one := craft(t, func(w *zip.Writer) error { return member(w, plain, []byte("content")) })
@@ -114,7 +114,7 @@ func TestArchivesRefused(t *testing.T) {
 		{"another size for some", with(func(h *zip.FileHeader) { h.Extra = []byte("\x01\x00\x00\x00") }), "extra field 0x0001"},
 		{"a cut extra field", with(func(h *zip.FileHeader) { h.Extra = []byte("\x55\x54\x05\x00") }), "extra field is cut"},
 		{"too large a member", craft(t, func(w *zip.Writer) error { return member(w, zip.FileHeader{Name: "a", Method: zip.Deflate}, zeros) }), "more than 8388608 bytes"},
-		{"a bomb that says it is small", craft(t, func(w *zip.Writer) error {
+		{"a member that unpacks to more than its stated size", craft(t, func(w *zip.Writer) error {
 			return rawMember(w, zip.FileHeader{Name: "a", Method: zip.Deflate, UncompressedSize64: 7, CRC32: 7}, deflated(t, zeros))
 		}), "more than 8388608 bytes"},
 		{"too much together", craft(t, func(w *zip.Writer) error {
@@ -176,7 +176,7 @@ func patched(file []byte, at int, value byte) []byte {
 	return file
 }
 
-// hidden is an archive whose directory leaves out the first member: a reader from the front finds it.
+// hidden returns an archive whose directory leaves out the first member. A program that reads from the front finds it.
 func hidden(t *testing.T, h zip.FileHeader) []byte {
 	front := craft(t, func(w *zip.Writer) error { return member(w, h, []byte("what the stream says")) })
 	front = front[:bytes.Index(front, []byte("PK\x01\x02"))]
@@ -187,7 +187,7 @@ func hidden(t *testing.T, h zip.FileHeader) []byte {
 	return append(front, back...)
 }
 
-// between puts bytes before the directory, and corrects where it begins.
+// between puts bytes before the directory, and corrects the offset of the directory.
 func between(file []byte) []byte {
 	directory := bytes.Index(file, []byte("PK\x01\x02"))
 	file = append(append(bytes.Clone(file[:directory]), "data"...), file[directory:]...)
@@ -195,7 +195,7 @@ func between(file []byte) []byte {
 	return file
 }
 
-// overlapping is an archive with two names for one member.
+// overlapping returns an archive with two names for one member.
 func overlapping(t *testing.T) []byte {
 	file := craft(t, func(w *zip.Writer) error {
 		if err := member(w, zip.FileHeader{Name: "a"}, []byte("1")); err != nil {
@@ -204,11 +204,11 @@ func overlapping(t *testing.T) []byte {
 		return member(w, zip.FileHeader{Name: "b"}, []byte("1"))
 	})
 	second := bytes.LastIndex(file, []byte("PK\x01\x02"))
-	binary.LittleEndian.PutUint32(file[second+42:], 0) // where its local header stands
+	binary.LittleEndian.PutUint32(file[second+42:], 0) // the offset of its local header
 	return file
 }
 
-// TestOtherWriters: an archive may be stored or compressed, with sizes in front or behind.
+// TestOtherWriters: members may be stored or compressed, with their sizes before or after the data.
 func TestOtherWriters(t *testing.T) {
 	m := aeptest.New(t, timestamp.NewMock())
 	stored := craft(t, func(w *zip.Writer) error {
@@ -230,7 +230,7 @@ func TestOtherWriters(t *testing.T) {
 	}
 }
 
-// FuzzOpen: no archive makes a reader panic, or read more than its limits; what it holds is what was checked.
+// FuzzOpen: Open never panics and never reads more than its limits. A valid signature has a key and bytes.
 func FuzzOpen(f *testing.F) {
 	m := aeptest.New(f, timestamp.NewMock())
 	f.Add(m.Zip(f))
@@ -243,23 +243,23 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		if !aep.Is(file) {
-			t.Error("opened, and not recognised")
+			t.Error("Open accepts it, but Is does not recognise it")
 		}
 		if total := len(p.Response) + len(p.Canonical) + len(p.Metadata); total > 16<<20 {
 			t.Errorf("%d bytes", total)
 		}
 		_, err = p.CheckSignature()
 		if err == nil && (len(p.Signature) == 0 || p.PublicKey == nil) {
-			t.Error("a signature without key or bytes")
+			t.Error("CheckSignature accepted a package without a key or a signature")
 		}
 		p.Binding()
 		if p.CheckSecond() == nil && (p.Second == nil || p.Second.Readable() != nil) {
-			t.Error("a second signature that is none")
+			t.Error("CheckSecond accepted a second signature that is missing or unreadable")
 		}
 	})
 }
 
-// FuzzMembers skips the archive and fuzzes the members.
+// FuzzMembers writes a correct archive and fuzzes the contents of its members.
 func FuzzMembers(f *testing.F) {
 	m := aeptest.New(f, timestamp.NewMock())
 	m.SignSecond(f, []byte(aeptest.Canonical))
@@ -272,13 +272,13 @@ func FuzzMembers(f *testing.F) {
 			return
 		}
 		if _, err := p.CheckSignature(); err == nil && string(canonical) != aeptest.Canonical {
-			t.Errorf("the key signed nothing else, and %q passes", canonical)
+			t.Errorf("the key signed another text, but %q is accepted", canonical)
 		}
 		if p.Binding() == aep.BindsText && len(bytes.TrimSpace(canonical)) > len(bytes.TrimSpace(response)) {
 			t.Errorf("%q is more than %q", canonical, response)
 		}
 		if p.CheckSecond() == nil && string(canonical) != aeptest.Canonical {
-			t.Error("a second signature over what was not signed")
+			t.Error("CheckSecond accepted a text that the key did not sign")
 		}
 	})
 }

@@ -24,7 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew: the package and the trust file that proves it, with worthless keys")
 
-// TestGolden: the committed package opens, and the committed trust file proves it, also after changes of the program.
+// TestGolden: every later version of the program opens the committed package and proves it with the committed trust
+// file.
 func TestGolden(t *testing.T) {
 	packageFile, trustFile := filepath.Join("testdata", "package.aep"), filepath.Join("testdata", "trust.json")
 	if *update {
@@ -50,7 +51,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden makes the package, stamped by an authority whose clock stands still.
+// golden makes the package. The authority that stamps it has a fixed clock.
 func golden(t *testing.T) (file, trusted []byte) {
 	at := time.Date(2026, 2, 1, 9, 0, 0, 0, time.UTC)
 	root := certificate(t, "root", func(c timestamp.CertificateConfig) (*x509.Certificate, error) { return timestamp.NewRoot(c) })
@@ -83,7 +84,7 @@ func certificate(t *testing.T, whose string, create func(timestamp.CertificateCo
 	return c
 }
 
-// worthless is a key that anyone can derive.
+// worthless returns a key that anyone can derive from its name.
 func worthless(t *testing.T, whose string) crypto.Signer {
 	t.Helper()
 	seed := sha256.Sum256([]byte("aep: a worthless key of the " + whose))

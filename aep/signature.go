@@ -103,7 +103,8 @@ func (s *Second) readKey(member []byte) (err error) {
 func (s *Second) Readable() error { return s.err }
 
 // CheckSecond verifies the second signature with the key beside it. It may be over canonical.bin or over the 32 bytes
-// of its SHA-256: both are in use.
+// of its SHA-256: both are in use. It returns ErrSignature if the package has no second signature, if its key cannot
+// be read, and if neither fits.
 func (p *Package) CheckSecond() error {
 	s := p.Second
 	if s == nil || s.err != nil {

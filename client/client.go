@@ -133,7 +133,8 @@ func Check(signed, sealed *evidence.Record, trusted *trust.Trust) (*verify.Repor
 	return verify.Record(sealed, verify.Options{Trust: trusted}), nil
 }
 
-// ParseKey reads a private key in PEM, PKCS #8, as `openssl genpkey` writes it: RSA, P-256, Ed25519 or the seed of ML-DSA-65.
+// ParseKey reads a private key in PEM, PKCS #8, as `openssl genpkey` writes it: RSA, P-256, Ed25519 or the seed of
+// ML-DSA-65. It refuses text that is not one PEM block of type PRIVATE KEY, and other kinds of keys.
 func ParseKey(text []byte) (evidence.Signer, error) {
 	der, err := decode(text, "PRIVATE KEY")
 	if err != nil {
@@ -146,7 +147,8 @@ func ParseKey(text []byte) (evidence.Signer, error) {
 	return evidence.NewSigner(private, rand.Reader)
 }
 
-// ParsePublicKey reads a public key in PEM, as `openssl pkey -pubout` writes it.
+// ParsePublicKey reads a public key in PEM, as `openssl pkey -pubout` writes it. It refuses text that is not one PEM
+// block of type PUBLIC KEY, and keys that cannot sign payloads.
 func ParsePublicKey(text []byte) (crypto.PublicKey, error) {
 	der, err := decode(text, "PUBLIC KEY")
 	if err != nil {

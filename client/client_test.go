@@ -37,7 +37,7 @@ func encoded(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// trust is what a reader believes of a key.
+// trustIn returns a trust file with one key.
 func trustIn(signer evidence.Signer, public any) *trust.Trust {
 	t := &trust.Trust{Format: trust.Format, Keys: []trust.Key{{Name: "a", Role: evidence.RoleAgent, Algorithm: signer.Info().Algorithm,
 		KeyID: signer.Info().KeyID, PublicKey: must(evidence.MarshalPublicKey(public)), Custody: trust.ByOwner}}}
@@ -94,9 +94,9 @@ func TestSignAndCheck(t *testing.T) {
 		t.Errorf("non-repudiation: %+v", f)
 	}
 	if f := report.Of(verify.Time); f.Status != verify.NotProved {
-		t.Errorf("time, before anybody has stamped it: %+v", f)
+		t.Errorf("time of a record without a time stamp: %+v", f)
 	}
-	other := must(client.Sign([]byte(payload), signer)) // has another id
+	other := must(client.Sign([]byte(payload), signer)) // the key has another id
 	if _, err := client.Check(signed, other, nil); !errors.Is(err, client.ErrOther) {
 		t.Errorf("another record: %v", err)
 	}
@@ -131,14 +131,14 @@ func TestSignRefuses(t *testing.T) {
 		}
 	}
 	if _, err := client.Sign([]byte(payload)); err == nil {
-		t.Error("signed by nobody")
+		t.Error("Sign accepted a payload without signers")
 	}
 	if _, err := client.Prepare([]byte(payload)); err == nil {
-		t.Error("prepared for nobody")
+		t.Error("Prepare accepted a payload without signers")
 	}
 }
 
-// TestHighS: what a program signs that knows nothing of low S is assembled into its twin.
+// TestHighS: a program that does not know low S signs with a high S. Assemble replaces the signature by its low-S form.
 func TestHighS(t *testing.T) {
 	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	signer := must(evidence.NewSigner(private, nil))
@@ -173,7 +173,7 @@ func TestHighS(t *testing.T) {
 	}
 }
 
-// TestOpenSSL reads what openssl makes, and is verified by it.
+// TestOpenSSL reads keys and signatures made by OpenSSL, and has OpenSSL verify signatures of this package.
 func TestOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("openssl is not installed")
@@ -208,7 +208,7 @@ func TestOpenSSL(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "payload.json"), canonical, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for range 4 { // ECDSA by openssl has a high S every other time
+			for range 4 { // about half of OpenSSL's ECDSA signatures have a high S
 				if name == "Ed25519" {
 					shell("openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin")
 				} else {
@@ -223,7 +223,7 @@ func TestOpenSSL(t *testing.T) {
 				}
 			}
 			if signer.Info().KeyID != must(evidence.KeyIDOf(public)) {
-				t.Error("the private and the public key are not a pair")
+				t.Error("the private key does not belong to the public key")
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func TestKeysRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseKeys: every key that parses can sign by this format.
+// FuzzParseKeys: every key that parses can make signatures that are valid by this format.
 func FuzzParseKeys(f *testing.F) {
 	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	f.Add(encoded("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(private))))

@@ -26,20 +26,20 @@ import (
 	"jurat/verify"
 )
 
-// serve runs a server for an example, as 'jurat serve' does, and gives a token for each role.
+// serve runs a server for an example, as 'jurat serve' does, and returns a token for each role.
 func serve() (url string, token func(name string, role access.Role) string, stop func()) {
 	url, token, _, stop = serveTo()
 	return url, token, stop
 }
 
-// serveTo also takes in the public key of an agent that holds its key itself, as 'jurat keys register' does.
+// serveTo also registers the public key of an agent that holds its key itself, as 'jurat keys register' does.
 func serveTo() (url string, token func(name string, role access.Role) string, register func(agent string, public []byte), stop func()) {
 	dir, err := os.MkdirTemp("", "")
 	ok(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	i, _, err := installation.OpenOrCreate(ctx, installation.Config{Dir: filepath.Join(dir, "data")})
 	ok(err)
-	trials, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: scripted})
+	trials, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Sit: scripted})
 	ok(err)
 	s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Log: slog.New(slog.DiscardHandler)})
 	ok(err)
@@ -63,7 +63,7 @@ func serveTo() (url string, token func(name string, role access.Role) string, re
 	}
 }
 
-// scripted seats jurors who say what their script says.
+// scripted seats jurors whose answers come from a script.
 func scripted(int64) (trial.Config, error) {
 	jurors, judge := jurattest.Panel()
 	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
@@ -110,7 +110,7 @@ func ExampleClient_Deposit() {
 	ok(err)
 	der, err := evidence.MarshalPublicKey(public)
 	ok(err)
-	register("logistics-agent-v1", der) // from then on nobody else signs for it
+	register("logistics-agent-v1", der) // from now on, nobody else can sign for it
 
 	signer, err := evidence.NewSigner(private, nil)
 	ok(err)

@@ -87,13 +87,13 @@ func ExampleClient_CaseFile() {
 	defer stop()
 	file, err := c.CaseFile(context.Background(), id)
 	ok(err)
-	trust, err := c.Trust(context.Background()) // which strangers compare with what they were told
+	trust, err := c.Trust(context.Background()) // for strangers, who compare it with one that they received elsewhere
 	ok(err)
 	fmt.Println(len(file.Records), "records:", verify.Bundle(file, verify.Options{Trust: trust}).Outcome)
 	// Output: 15 records: proved
 }
 
-// tried is a client of a server on which a trial is over.
+// tried returns a client of a server with a finished trial.
 func tried() (c *client.Client, id string, stop func()) {
 	url, token, stop := serve()
 	c, err := client.NewClient(client.Config{URL: url, Token: token("sam", access.Submitter)})

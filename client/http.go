@@ -33,8 +33,12 @@ type Config struct {
 
 // A Client sends requests to one server. It is safe for concurrent use.
 //
-// If the server refuses a request, the error is an *api.Problem, and errors.Is finds the error of package api. A
-// request that creates something carries an idempotency key. So the Client can repeat it after a failure without
+// All methods that send requests have the same errors. If the server refuses a request, the error is an *api.Problem,
+// and errors.Is finds the error of package api. If no server answers, it is a *url.Error, and after the end of the
+// context errors.Is finds the context's error. An answer that is too long, does not come from jurat or cannot be read
+// is an error, too.
+//
+// A request that creates something carries an idempotency key. So the Client can repeat it after a failure without
 // creating anything twice.
 type Client struct {
 	config Config
@@ -119,6 +123,15 @@ func (c *Client) Deliver(ctx context.Context, id, reviewID string) (*evidence.Re
 		return nil, err
 	}
 	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/deliveries", body)
+}
+
+// Certificate asks the server's CA for a certificate in the name of the token's agent. request is a certificate request (PKCS #10) in PEM.
+func (c *Client) Certificate(ctx context.Context, request []byte) (*api.Certificate, error) {
+	body, err := json.Marshal(api.CertificateRequest{Request: string(request)})
+	if err != nil {
+		return nil, err
+	}
+	return read[api.Certificate](c.ask(ctx, http.MethodPost, "/v1/certificates", body))
 }
 
 // Chain reads the records of a chain, or of a trial, as one bundle.

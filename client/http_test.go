@@ -42,14 +42,14 @@ func answering(t *testing.T, status int, media, body string) (url string, asked 
 	return s.URL, asked
 }
 
-// sentinels are the errors of package api by the names of their problems.
+// sentinels maps the names of problems to the errors of package api.
 var sentinels = map[string]error{"malformed": api.ErrMalformed, "sign-in": api.ErrSignIn, "expired": api.ErrExpired, "revoked": api.ErrRevoked,
 	"forbidden": api.ErrForbidden, "cross-origin": api.ErrCrossOrigin, "plain-http": api.ErrPlainHTTP, "form": api.ErrForm, "own-work": api.ErrOwnWork, "not-found": api.ErrNotFound, "gone": api.ErrGone,
 	"method": api.ErrMethod, "conflict": api.ErrConflict, "owner-key": api.ErrOwnerKey, "precondition": api.ErrPrecondition, "too-large": api.ErrTooLarge,
 	"media-type": api.ErrMediaType, "invalid": api.ErrInvalid, "key-reused": api.ErrKeyReused, "too-many": api.ErrTooMany, "internal": api.ErrInternal,
 	"unavailable": api.ErrUnavailable}
 
-// TestProblemsAreTheSameErrors sends each problem over the wire: it is the error that it was made of, and no other.
+// TestProblemsAreTheSameErrors sends each problem over HTTP. The client must return the same error, and no other.
 func TestProblemsAreTheSameErrors(t *testing.T) {
 	problems := api.Problems()
 	if len(problems) != len(sentinels) {
@@ -101,13 +101,13 @@ func TestTokensGoNowhereInTheClear(t *testing.T) {
 	}
 }
 
-// A transport answers without a network.
+// A transport answers requests without a network.
 type transport func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTriesAgain: what the server could not do now is sent again, under the same key.
+// TestTriesAgain: the client sends a request again if the server could not answer now, with the same idempotency key.
 func TestTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var keys []string
@@ -118,7 +118,7 @@ func TestTriesAgain(t *testing.T) {
 		c := connect(t, client.Config{URL: "https://jurat.example", HTTP: &http.Client{Transport: away}})
 		began := time.Now()
 		if _, err := c.Seal(t.Context(), []byte("{}")); err == nil {
-			t.Error("it was sealed by nobody")
+			t.Error("Seal succeeded although no server answered")
 		}
 		if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
 			t.Errorf("keys %q", keys)
@@ -143,7 +143,8 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: another host gets neither the token nor the text to be sealed.
+// TestRedirectsAreNotFollowed: the client follows no redirect, because another host must not get the token or the text
+// to be sealed.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	elsewhere, asked := answering(t, http.StatusOK, "application/json", "{}")
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
@@ -163,6 +164,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		s.Close()
 	}
 	if n := asked.Load(); n > 0 {
-		t.Errorf("it was asked elsewhere %d times", n)
+		t.Errorf("the other host got %d requests", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"jurat/client"
 )
 
-// telling is a server that tells of a trial in pieces: one for each connection. What it is asked for is noted.
+// telling is a server that sends the events of a trial in parts, one part for each connection. It records the requests.
 func telling(t *testing.T, pieces ...string) (url string, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
@@ -48,7 +48,7 @@ func heard(t *testing.T, c *client.Client, after int64) (seqs []int64, err error
 	return seqs, nil
 }
 
-// TestWatchGoesOn: however often the connection ends, each event is heard once.
+// TestWatchGoesOn: Watch delivers each event once, however often the connection ends.
 func TestWatchGoesOn(t *testing.T) {
 	url, asked := telling(t, event(3, "a")+event(4, "b"), event(5, "c"), "", event(6, "d")[:20], event(6, "d")+event(7, api.LastEvent))
 	c := connect(t, client.Config{URL: url})
@@ -62,7 +62,8 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestWatchGivesUp: after attempts that come to nothing, at once where it is refused, and where an event is missing.
+// TestWatchGivesUp: Watch returns an error after several failed attempts, at once if the server refuses, and at once if
+// an event is missing.
 func TestWatchGivesUp(t *testing.T) {
 	url, asked := telling(t, event(1, "a"), "")
 	if seqs, err := heard(t, connect(t, client.Config{URL: url, Attempts: 2}), 0); err == nil || len(seqs) != 1 || len(*asked) != 3 {
@@ -85,6 +86,6 @@ func TestWatchGivesUp(t *testing.T) {
 		break
 	}
 	if len(*asked) != 1 {
-		t.Errorf("asked for %v by who wants no more", *asked)
+		t.Errorf("the requests were %v, want none after the caller stopped", *asked)
 	}
 }

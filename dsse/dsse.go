@@ -100,7 +100,8 @@ func Sign(statement []byte, signers []evidence.Signer) (*Envelope, error) {
 	return e, nil
 }
 
-// Marshal returns the envelope as a file: canonical JSON and a line feed.
+// Marshal returns the envelope as a file: canonical JSON and a line feed. Its only error is a key id that is not
+// valid UTF-8.
 func (e *Envelope) Marshal() ([]byte, error) {
 	form := envelopeForm{Payload: base64.StdEncoding.EncodeToString(e.statement), PayloadType: PayloadType}
 	for _, s := range e.Signatures {
@@ -114,7 +115,8 @@ func (e *Envelope) Marshal() ([]byte, error) {
 }
 
 // Parse reads an envelope in any spelling of its JSON, because other tools may have rewritten it. It does not verify
-// signatures.
+// signatures. It refuses unknown members, another payload type, no or more than 16 signatures, and base64 that is not
+// in one line.
 func Parse(file []byte) (*Envelope, error) {
 	e, err := parse(file)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestFileComesOutAsItWentIn(t *testing.T) {
 	}
 }
 
-// TestStatement reads the statement as a tool would that knows in-toto and nothing of jurat.
+// TestStatement reads the statement as an in-toto tool does that does not know jurat.
 func TestStatement(t *testing.T) {
 	_, bundle := files(t)
 	b, err := evidence.ParseBundle(bundle)
@@ -136,14 +136,14 @@ func TestStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	if quoted := strings.Join(strings.Fields(strings.ReplaceAll(string(page), "\n> ", " ")), " "); !strings.Contains(quoted, about) || len(statement.Predicate) != 2 {
-		t.Errorf("docs/format.md has not: %s", about)
+		t.Errorf("docs/format.md does not contain: %s", about)
 	}
 	if form, err := evidence.Canonical(doc); err != nil || string(form) != string(doc) {
 		t.Errorf("not canonical: %v", err)
 	}
 }
 
-// TestOtherSpellings: other tools write JSON and base64 in their own way.
+// TestOtherSpellings: Parse accepts JSON and base64 as other tools write them.
 func TestOtherSpellings(t *testing.T) {
 	record, _ := files(t)
 	doc := enveloped(t, record)
@@ -169,7 +169,7 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
-// TestIs: a file that mentions envelopes is not an envelope.
+// TestIs: a file that only mentions envelopes is not an envelope.
 func TestIs(t *testing.T) {
 	record, _ := files(t)
 	doc := string(enveloped(t, record))
@@ -254,12 +254,12 @@ func TestStatementsRefused(t *testing.T) {
 		}
 	}
 	if _, err := dsse.Sign(own, nil); err == nil {
-		t.Error("an envelope that nobody signed")
+		t.Error("Sign made an envelope without a signature")
 	}
 }
 
-// TestOpenSSL: the signature is what other tools expect: ECDSA in DER, RSA PKCS #1 v1.5, over SHA-256 of PAE; Ed25519 over
-// PAE itself. PAE is put together here from the envelope's own text, and not by the code under test.
+// TestOpenSSL: the signatures have the form that other tools expect. ECDSA (in DER) and RSA PKCS #1 v1.5 sign SHA-256 of
+// PAE, Ed25519 signs PAE itself. The test builds PAE from the envelope's text, without the code under test.
 func TestOpenSSL(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("openssl is not installed")
@@ -307,7 +307,7 @@ func TestOpenSSL(t *testing.T) {
 	}
 }
 
-// judge has openssl check the one signature of an envelope.
+// judge has OpenSSL check the signature of an envelope.
 func judge(t *testing.T, doc, public []byte, algorithm string) (string, error) {
 	t.Helper()
 	var envelope struct {
@@ -341,7 +341,7 @@ func judge(t *testing.T, doc, public []byte, algorithm string) (string, error) {
 	return string(out), err
 }
 
-// FuzzParse: no envelope makes a reader panic, and what comes out of one goes into one again.
+// FuzzParse: Parse never panics, and the file in an envelope can be put into an envelope again.
 func FuzzParse(f *testing.F) {
 	record, bundle := files(f)
 	f.Add(enveloped(f, record))

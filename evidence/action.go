@@ -13,7 +13,7 @@ const (
 	RoleJuror     Role = "juror"
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // the program that conducts a trial
-	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, time stamps, texts, access and retention
+	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, certificates, time stamps, texts, access and retention
 )
 
 // Roles lists every role.
@@ -58,6 +58,11 @@ const (
 	Refusal         ActionType = "refusal"          // the server refused requests
 	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, or let it go on
 	RetentionEvent  ActionType = "retention_event"  // records are held, have a retention period, or were deleted
+
+	CertificateEvent   ActionType = "certificate_event"   // a CA issued or revoked a certificate
+	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
+	TrustedList        ActionType = "trusted_list"        // the operator keeps a trusted list of the EU
+	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
 )
 
 // A rule says which actor and which members the payload of an action type has. Members in none of the lists are
@@ -133,6 +138,7 @@ var rules = map[ActionType]rule{
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
+	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule,
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.

@@ -1,11 +1,13 @@
 package evidence
 
 import (
+	"encoding/base64"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// An actVector is the body of an act of the operator, and whether it is refused.
+// An actVector is the body of an act of the operator. If Refused is set, a reader must refuse it.
 type actVector struct {
 	Name       string     `json:"name"`
 	ActionType ActionType `json:"action_type"`
@@ -27,15 +29,42 @@ const (
 		`","to":512},"reason":"their time is over"}`
 )
 
-// retentionVectors are all that a retention_event may say, and one thing after the other that it must not.
-func retentionVectors(t *testing.T) []actVector {
+// A badAct is the body of an act with one change, for which it is refused.
+type badAct struct{ name, of, old, new string }
+
+// actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
+func actVectors(t *testing.T) []actVector {
+	t.Helper()
+	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), listVectors(t), mandateVectors(t))
+}
+
+// makeActs returns the vectors of one action type: good bodies by name, and bad ones.
+func makeActs(t *testing.T, prefix string, action ActionType, chain string, good [][2]string, bad []badAct) []actVector {
 	t.Helper()
 	var list []actVector
-	for _, good := range [][2]string{{"kept", keptBody}, {"a chain held", chainBody}, {"a record held", recordBody}, {"everything held", allBody}, {"released", freeBody},
-		{"expired", expiredBody}} {
-		list = append(list, actVector{Name: good[0], Response: good[1]})
+	for _, g := range good {
+		list = append(list, actVector{Name: g[0], Response: g[1]})
 	}
-	for _, bad := range []struct{ name, of, old, new string }{
+	for _, b := range bad {
+		body := strings.Replace(b.of, b.old, b.new, 1)
+		if body == b.of {
+			t.Fatalf("%s: %s: the change does not apply to the body", prefix, b.name)
+		}
+		if form, err := Canonical([]byte(body)); err != nil || string(form) != body {
+			t.Fatalf("%s: %s: the vector is not canonical, so the rule under test would not be reached: %v", prefix, b.name, err)
+		}
+		list = append(list, actVector{Name: b.name, Response: body, Refused: true})
+	}
+	for i := range list {
+		list[i].Name, list[i].ActionType, list[i].ChainID = prefix+": "+list[i].Name, action, chain
+	}
+	return append(list, actVector{prefix + ": in another chain", action, OperatorPrefix + "keys", good[0][1], true})
+}
+
+func retentionVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "retention", RetentionEvent, OperatorPrefix+"retention", [][2]string{{"kept", keptBody}, {"a chain held", chainBody}, {"a record held", recordBody},
+		{"everything held", allBody}, {"released", freeBody}, {"expired", expiredBody}}, []badAct{
 		{"an event that is none", keptBody, `"kept"`, `"forgotten"`},
 		{"without an event", allBody, `"event":"held",`, ``},
 		{"by nobody", keptBody, `"A. Person"`, `""`},
@@ -72,18 +101,146 @@ func retentionVectors(t *testing.T) []actVector {
 		{"expired without an end", expiredBody, `,"to":512`, ``},
 		{"expired with a member more", expiredBody, `,"to":512`, `,"to":512,"why":1`},
 		{"expired, of a record", expiredBody, `their time is over"`, `their time is over","record":"` + aDigest + `"`},
-	} {
-		body := strings.Replace(bad.of, bad.old, bad.new, 1)
-		if body == bad.of {
-			t.Fatalf("%s: the vector changes nothing", bad.name)
-		}
-		if form, err := Canonical([]byte(body)); err != nil || string(form) != body {
-			t.Fatalf("%s: the vector is not canonical, and would be refused for that: %v", bad.name, err)
-		}
-		list = append(list, actVector{Name: bad.name, Response: body, Refused: true})
-	}
-	for i := range list {
-		list[i].Name, list[i].ActionType, list[i].ChainID = "retention: "+list[i].Name, RetentionEvent, OperatorPrefix+"retention"
-	}
-	return append(list, actVector{"retention: in another chain", RetentionEvent, OperatorPrefix + "keys", keptBody, true})
+	})
+}
+
+const (
+	issuedBody  = `{"by":"A. Person","ca":"` + aDigest + `","certificate":"MAA=","event":"issued","reason":"a request"}`
+	revokedBody = `{"by":"A. Person","ca":"` + aDigest + `","cause":"keyCompromise","event":"revoked","from":"2026-01-31T16:15:00Z","invalid_from":"2026-01-30T00:00:00Z",` +
+		`"reason":"a theft","serial":"a1b2c3"}`
+	unspecifiedBody = `{"by":"A. Person","ca":"` + aDigest + `","cause":"unspecified","event":"revoked","from":"2026-01-31T16:15:00Z","reason":"a change","serial":"1"}`
+
+	crlBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","kind":"crl","next_update":"2026-02-07T16:15:00Z","number":"12","reason":"daily",` +
+		`"this_update":"2026-01-31T16:15:00Z"}`
+	ocspBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","kind":"ocsp","next_update":"2026-02-07T16:15:00Z","reason":"asked for","serial":"a1b2c3",` +
+		`"this_update":"2026-01-31T16:15:00Z"}`
+)
+
+func certificateVectors(t *testing.T) []actVector {
+	t.Helper()
+	longest := strings.Replace(revokedBody, "a1b2c3", "f"+strings.Repeat("0", 39), 1)
+	return makeActs(t, "certificate", CertificateEvent, OperatorPrefix+"certificates",
+		[][2]string{{"issued", issuedBody}, {"revoked", revokedBody}, {"revoked without a cause", unspecifiedBody}, {"revoked, with the longest serial number", longest}}, []badAct{
+			{"an event that is none", issuedBody, `"issued"`, `"renewed"`},
+			{"without an event", issuedBody, `"event":"issued",`, ``},
+			{"by nobody", issuedBody, `"A. Person"`, `""`},
+			{"without a reason", issuedBody, `,"reason":"a request"`, ``},
+			{"of a CA without a key", issuedBody, `"ca":"` + aDigest + `",`, ``},
+			{"of a CA of zeros", issuedBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
+			{"with a member more", issuedBody, `{`, `{"at":1,`},
+			{"issued without a certificate", issuedBody, `"certificate":"MAA=",`, ``},
+			{"issued, an empty certificate", issuedBody, `MAA=`, ``},
+			{"issued, not base64", issuedBody, `MAA=`, `M`},
+			{"issued, base64 without its end", issuedBody, `MAA=`, `MAA`},
+			{"issued, too large", issuedBody, `MAA=`, base64.StdEncoding.EncodeToString(make([]byte, 65537))},
+			{"issued, with a serial number", issuedBody, `}`, `,"serial":"1"}`},
+			{"issued, with a cause", issuedBody, `"certificate"`, `"cause":"unspecified","certificate"`},
+			{"issued, from a time on", issuedBody, `,"reason"`, `,"from":"2026-01-31T16:15:00Z","reason"`},
+			{"revoked, with a certificate", unspecifiedBody, `"event"`, `"certificate":"MAA=","event"`},
+			{"revoked without a serial number", revokedBody, `,"serial":"a1b2c3"`, ``},
+			{"revoked, the serial number 0", unspecifiedBody, `"serial":"1"`, `"serial":"0"`},
+			{"revoked, a zero before the serial number", unspecifiedBody, `"serial":"1"`, `"serial":"01"`},
+			{"revoked, a serial number in capitals", revokedBody, `a1b2c3`, `A1B2C3`},
+			{"revoked, a serial number with colons", revokedBody, `a1b2c3`, `a1:b2:c3`},
+			{"revoked, a serial number of 41 digits", revokedBody, `a1b2c3`, strings.Repeat("1", 41)},
+			{"revoked, a number for a serial number", unspecifiedBody, `"serial":"1"`, `"serial":1`},
+			{"revoked without a cause", revokedBody, `"cause":"keyCompromise",`, ``},
+			{"revoked, for what is no cause", revokedBody, `keyCompromise`, `removeFromCRL`},
+			{"revoked, a cause in other letters", revokedBody, `keyCompromise`, `keycompromise`},
+			{"revoked without a time", revokedBody, `"from":"2026-01-31T16:15:00Z",`, ``},
+			{"revoked, from no time on", revokedBody, `2026-01-31T16:15:00Z`, `2026-01-32T16:15:00Z`},
+			{"revoked, invalid from no time on", revokedBody, `2026-01-30T00:00:00Z`, `yesterday`},
+			{"revoked, invalid from later on", revokedBody, `2026-01-30T00:00:00Z`, `2026-01-31T16:15:00.001Z`},
+		})
+}
+
+func revocationVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "revocation", RevocationEvidence, OperatorPrefix+"certificates",
+		[][2]string{{"a list", crlBody}, {"a response", ocspBody}, {"the list 0", strings.Replace(crlBody, `"12"`, `"0"`, 1)},
+			{"for a moment", strings.Replace(crlBody, `2026-02-07`, `2026-01-31`, 1)}}, []badAct{
+			{"a kind that is none", crlBody, `"crl"`, `"delta"`},
+			{"without a kind", crlBody, `"kind":"crl",`, ``},
+			{"by nobody", crlBody, `"A. Person"`, `""`},
+			{"without a reason", crlBody, `"reason":"daily",`, ``},
+			{"without a CA", crlBody, `"ca":"` + aDigest + `",`, ``},
+			{"without a digest", crlBody, `"digest":"` + bDigest + `",`, ``},
+			{"a digest of zeros", crlBody, bDigest, "sha256:" + strings.Repeat("0", 64)},
+			{"with a member more", crlBody, `{`, `{"at":1,`},
+			{"a list without a number", crlBody, `"number":"12",`, ``},
+			{"a list with a number that is none", crlBody, `"12"`, `"0x12"`},
+			{"a list with a zero before its number", crlBody, `"12"`, `"012"`},
+			{"a list with a number of 50 digits", crlBody, `"12"`, `"` + strings.Repeat("1", 50) + `"`},
+			{"a list with a number below zero", crlBody, `"12"`, `"-1"`},
+			{"a list with a number that is not a text", crlBody, `"12"`, `12`},
+			{"a list of a serial number", crlBody, `"reason":"daily",`, `"reason":"daily","serial":"1",`},
+			{"a response with a number", ocspBody, `"reason"`, `"number":"1","reason"`},
+			{"a response without a serial number", ocspBody, `"serial":"a1b2c3",`, ``},
+			{"a response with a serial number that is none", ocspBody, `a1b2c3`, `xyz`},
+			{"without this_update", crlBody, `,"this_update":"2026-01-31T16:15:00Z"`, ``},
+			{"this_update is no time", crlBody, `2026-01-31T16:15:00Z`, `2026-01-31`},
+			{"without next_update", crlBody, `"next_update":"2026-02-07T16:15:00Z",`, ``},
+			{"next_update is before this_update", crlBody, `2026-02-07T16:15:00Z`, `2026-01-31T16:14:59Z`},
+		})
+}
+
+const mandateBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","from":"2026-01-31T16:15:00Z","names":["a","b"],"organisation":"Acme GmbH","reason":"the board's decision",` +
+	`"roles":["agent","reviewer"],"to":"2027-01-31T16:15:00Z"}`
+
+func mandateVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "mandate", Mandate, OperatorPrefix+"mandates",
+		[][2]string{{"of two names", mandateBody}, {"of every name", strings.Replace(mandateBody, `"names":["a","b"],`, ``, 1)}}, []badAct{
+			{"by nobody", mandateBody, `"A. Person"`, `""`},
+			{"without a reason", mandateBody, `"reason":"the board's decision",`, ``},
+			{"of no organisation", mandateBody, `Acme GmbH`, ``},
+			{"of no CA", mandateBody, `"ca":"` + aDigest + `",`, ``},
+			{"of a CA of zeros", mandateBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
+			{"of no file", mandateBody, `"digest":"` + bDigest + `",`, ``},
+			{"with a member more", mandateBody, `{`, `{"at":1,`},
+			{"from no time on", mandateBody, `2026-01-31T16:15:00Z`, `2026-01-32T16:15:00Z`},
+			{"until no time", mandateBody, `2027-01-31T16:15:00Z`, `for ever`},
+			{"that ends when it begins", mandateBody, `2027-01-31`, `2026-01-31`},
+			{"for no role", mandateBody, `["agent","reviewer"]`, `[]`},
+			{"for a role that is none", mandateBody, `"reviewer"`, `"robot"`},
+			{"with roles out of order", mandateBody, `["agent","reviewer"]`, `["reviewer","agent"]`},
+			{"for a role twice", mandateBody, `"reviewer"`, `"agent"`},
+			{"for an empty list of names", mandateBody, `["a","b"]`, `[]`},
+			{"with names out of order", mandateBody, `["a","b"]`, `["b","a"]`},
+			{"for a name twice", mandateBody, `["a","b"]`, `["a","a"]`},
+			{"for a name of white space", mandateBody, `["a","b"]`, `[" "]`},
+			{"for a name that is a number", mandateBody, `["a","b"]`, `["a",1]`},
+		})
+}
+
+const (
+	listBody     = `{"by":"A. Person","digest":"` + aDigest + `","issued":"2026-01-31T16:15:00Z","next_update":"2026-07-31T16:15:00Z","reason":"monthly","sequence":7,"territory":"BE"}`
+	lastListBody = `{"by":"A. Person","digest":"` + aDigest + `","issued":"2026-01-31T16:15:00Z","reason":"the last one","sequence":2147483647,"territory":"UK"}`
+)
+
+func listVectors(t *testing.T) []actVector {
+	t.Helper()
+	return makeActs(t, "trusted list", TrustedList, OperatorPrefix+"lists",
+		[][2]string{{"a list", listBody}, {"the last list", lastListBody}, {"for a moment", strings.Replace(listBody, `2026-07-31`, `2026-01-31`, 1)}}, []badAct{
+			{"by nobody", listBody, `"A. Person"`, `""`},
+			{"without a reason", listBody, `"reason":"monthly",`, ``},
+			{"without a digest", listBody, `"digest":"` + aDigest + `",`, ``},
+			{"a digest of zeros", listBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
+			{"with a member more", listBody, `{`, `{"at":1,`},
+			{"without a territory", listBody, `,"territory":"BE"`, ``},
+			{"a territory in small letters", listBody, `"BE"`, `"be"`},
+			{"a territory of three letters", listBody, `"BE"`, `"BEL"`},
+			{"a territory that is no text", listBody, `"BE"`, `12`},
+			{"without a number", listBody, `"sequence":7,`, ``},
+			{"the number 0", listBody, `:7,`, `:0,`},
+			{"a number below zero", listBody, `:7,`, `:-7,`},
+			{"a number that is too large", lastListBody, `2147483647`, `2147483648`},
+			{"a number that is a text", listBody, `:7,`, `:"7",`},
+			{"a number with a fraction", listBody, `:7,`, `:7.5,`},
+			{"without a date of issue", listBody, `"issued":"2026-01-31T16:15:00Z",`, ``},
+			{"a date of issue that is none", listBody, `2026-01-31T16:15:00Z`, `2026-01-31`},
+			{"next_update is no time", listBody, `2026-07-31T16:15:00Z`, `never`},
+			{"next_update is empty", listBody, `2026-07-31T16:15:00Z`, ``},
+			{"next_update is before issued", listBody, `2026-07-31T16:15:00Z`, `2026-01-31T16:14:59Z`},
+		})
 }

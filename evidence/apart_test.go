@@ -26,18 +26,18 @@ func TestSealedApart(t *testing.T) {
 	}
 	for _, secret := range []string{`"p\n"`, `"deep"`, `["t"]`} {
 		if strings.Contains(string(r.Canonical()), secret) {
-			t.Errorf("the payload still tells %s", secret)
+			t.Errorf("the payload still contains %s", secret)
 		}
 	}
 	if !strings.Contains(string(r.Canonical()), `"plain":"x","é":"y"`) {
-		t.Error("other metadata were lost")
+		t.Error("the payload has lost other metadata")
 	}
 	if err := r.CheckDisclosures(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestDisclosures discloses rightly, wrongly, in part and not at all.
+// TestDisclosures opens records with correct, wrong, missing and no disclosures.
 func TestDisclosures(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Record)
@@ -49,7 +49,7 @@ func TestDisclosures(t *testing.T) {
 		"value":        {func(r *Record) { r.Disclosures[2].Value = jsontext.Value(`"q"`) }, false},
 		"kind":         {func(r *Record) { r.Disclosures[0].Value = jsontext.Value(`"1"`) }, false},
 		"salt":         {func(r *Record) { r.Disclosures[2].Salt[31] ^= 1 }, false},
-		"another's salt and value": {func(r *Record) {
+		"salt and value of another member": {func(r *Record) {
 			r.Disclosures[2].Salt, r.Disclosures[2].Value = r.Disclosures[3].Salt, r.Disclosures[3].Value
 		}, false},
 	} {
@@ -71,7 +71,8 @@ func TestDisclosures(t *testing.T) {
 	}
 }
 
-// TestDisclosedInAnotherRecord checks that salt and value of one record open nothing in another.
+// TestDisclosedInAnotherRecord checks that the salt and value of one record do not open the commitment of another
+// record.
 func TestDisclosedInAnotherRecord(t *testing.T) {
 	a := seal(t, testPayload, []string{"/prompt"})
 	b := seal(t, testPayload, []string{"/response", "/prompt"}) // the same salts in another order
@@ -82,7 +83,7 @@ func TestDisclosedInAnotherRecord(t *testing.T) {
 	}
 }
 
-// TestPointers tries every pointer that must not be sealed apart, or says in a second way what can be.
+// TestPointers tries pointers that may be sealed apart, pointers that may not, and second spellings of the same pointer.
 func TestPointers(t *testing.T) {
 	draft, err := ParseDraft([]byte(strings.Replace(richPayload, `"plain":"x"`, `"plain":"x","":1,"a~b":2,"~1":3`, 1)))
 	if err != nil {
@@ -107,7 +108,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// TestSealedApartBefore gives drafts in which the actor has sealed something apart already.
+// TestSealedApartBefore seals drafts in which the actor has already replaced a member by a commitment.
 func TestSealedApartBefore(t *testing.T) {
 	own := Disclosure{Pointer: "/prompt", Salt: make([]byte, saltSize), Value: jsontext.Value(`"p"`)}
 	doc := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"`+own.commitment()+`","sealed_apart":["/prompt"]`, 1)
@@ -127,17 +128,17 @@ func TestSealedApartBefore(t *testing.T) {
 	wantField(t, err, "/prompt")
 }
 
-// TestNoDataPassesForACommitment puts texts that look like commitments into payloads, and lists members that are not
-// commitments.
+// TestNoDataPassesForACommitment checks that a text counts as a commitment only if sealed_apart lists it, and that
+// sealed_apart lists only commitments.
 func TestNoDataPassesForACommitment(t *testing.T) {
 	own := Disclosure{Pointer: "/prompt", Salt: make([]byte, saltSize), Value: jsontext.Value(`"p"`)}
 	r := seal(t, strings.Replace(testPayload, `"prompt":"p"`, `"prompt":"`+own.commitment()+`"`, 1), nil)
 	if r.Payload.SealedApart != nil {
-		t.Error("a text became a commitment by looking like one")
+		t.Error("a text that sealed_apart does not list is taken for a commitment")
 	}
 	r.Disclosures = []Disclosure{own}
 	if _, err := r.Marshal(); err == nil || r.CheckDisclosures() == nil {
-		t.Error("a text that is not listed was opened like a commitment")
+		t.Error("a disclosure was accepted for a text that sealed_apart does not list")
 	}
 	digits := strings.Repeat("0", 64)
 	for _, text := range []string{`"p"`, `"sha256:` + digits + `"`, `"hmac-sha256:"`, `"hmac-sha256:` + digits + `0"`, `"hmac-sha256:` + digits[1:] + `"`,

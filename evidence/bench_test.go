@@ -47,7 +47,7 @@ func BenchmarkHash(b *testing.B) {
 	}
 }
 
-// BenchmarkSign is the signature alone, to hold BenchmarkSeal against.
+// BenchmarkSign measures the signature alone. Compare BenchmarkSeal with it.
 func BenchmarkSign(b *testing.B) {
 	for _, algorithm := range Algorithms() {
 		b.Run(string(algorithm), func(b *testing.B) {
@@ -62,7 +62,7 @@ func BenchmarkSign(b *testing.B) {
 	}
 }
 
-// BenchmarkSeal takes a payload as it comes in to a signed record: ParseDraft and Seal.
+// BenchmarkSeal measures ParseDraft and Seal: from a payload as it arrives to a signed record.
 func BenchmarkSeal(b *testing.B) {
 	for _, algorithm := range Algorithms() {
 		b.Run(string(algorithm), func(b *testing.B) {
@@ -103,7 +103,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkVerify is the check of the signature alone, to hold BenchmarkOpen against.
+// BenchmarkVerify measures the check of the signature alone. Compare BenchmarkOpen with it.
 func BenchmarkVerify(b *testing.B) {
 	for _, algorithm := range Algorithms() {
 		b.Run(string(algorithm), func(b *testing.B) {
@@ -117,7 +117,7 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// BenchmarkBareMLDSA is the library alone, to hold BenchmarkSign and BenchmarkVerify against.
+// BenchmarkBareMLDSA measures the library alone. Compare BenchmarkSign and BenchmarkVerify with it.
 func BenchmarkBareMLDSA(b *testing.B) {
 	private := testKey(b, MLDSA65).(*mldsa65.PrivateKey)
 	public := private.Public().(*mldsa65.PublicKey)

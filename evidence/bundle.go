@@ -41,9 +41,11 @@ func (e *RecordError) Error() string {
 	return fmt.Sprintf("record %d of the bundle (%s): %v", e.Index, name, e.Err)
 }
 
+// Unwrap returns why the record cannot be opened.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Marshal returns the bundle as a file: canonical JSON and a line feed. Each content has exactly one such file.
+// Marshal returns the bundle as a file: canonical JSON and a line feed. Each content has exactly one such file. For a
+// wrong record its error is a *RecordError.
 func (b *Bundle) Marshal() ([]byte, error) {
 	form, err := b.marshal()
 	if err != nil {
@@ -79,6 +81,9 @@ func (f *recordForm) checkSize() error {
 	}
 	rough += MaxToken * len(f.Timestamps)
 	rough += maxCertificate * len(f.Certificates)
+	for _, s := range f.Revocations {
+		rough += 2 * len(s.Value)
+	}
 	if rough < MaxRecord/4 {
 		return nil
 	}
@@ -134,7 +139,7 @@ func ParseBundle(file []byte) (*Bundle, error) {
 }
 
 // ReadWholeBundle reads a bundle file as BundleReader does, and keeps all of it. mended reports that it was not in
-// canonical form.
+// canonical form. Its errors are those of the BundleReader.
 func ReadWholeBundle(file []byte) (b *Bundle, mended bool, err error) {
 	reader, err := ReadBundle(bytes.NewReader(file))
 	if err != nil {

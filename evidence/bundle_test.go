@@ -62,7 +62,8 @@ func TestBundleFile(t *testing.T) {
 	}
 }
 
-// TestFlippedBundle changes every byte of a bundle file. Damage to a record is answered with its place and its name.
+// TestFlippedBundle changes every byte of a bundle file. The error gives the index and the record_id of the damaged
+// record.
 func TestFlippedBundle(t *testing.T) {
 	b := testBundle(t)
 	file := marshalBundle(t, b)
@@ -78,7 +79,7 @@ func TestFlippedBundle(t *testing.T) {
 				continue
 			}
 			if parsed != nil {
-				t.Fatalf("byte %d: a bundle came with the error", i)
+				t.Fatalf("byte %d: ParseBundle returned a bundle with the error", i)
 			}
 			outcomes["refused"]++
 			outcomes[wantNamed(t, b, file, err, owner[i], i)]++
@@ -86,11 +87,11 @@ func TestFlippedBundle(t *testing.T) {
 	}
 	t.Log(outcomes)
 	if outcomes["without its name"] > outcomes["with its name"]/100 {
-		t.Error("too many damaged records were not named")
+		t.Error("more than 1 % of the errors do not name the damaged record")
 	}
 }
 
-// owners says for each byte of the file which record it is part of, -1 for none.
+// owners returns for each byte of the file the index of the record that it belongs to, or -1.
 func owners(t *testing.T, b *Bundle, file []byte) []int {
 	t.Helper()
 	owner := bytes.Repeat([]byte{0xff}, len(file))
@@ -98,7 +99,7 @@ func owners(t *testing.T, b *Bundle, file []byte) []int {
 		doc := bytes.TrimSuffix(marshalRecord(t, r), []byte("\n"))
 		at := bytes.Index(file, doc)
 		if at < 0 {
-			t.Fatalf("record %d does not stand in the bundle as it is", i)
+			t.Fatalf("the bundle does not contain record %d byte for byte", i)
 		}
 		copy(owner[at:], bytes.Repeat([]byte{byte(i)}, len(doc)))
 	}
@@ -142,12 +143,13 @@ func wantNamed(t *testing.T, b *Bundle, file []byte, err error, owner, at int) s
 	return ""
 }
 
-// wantOneRefuted is wantRefuted for the one record of a bundle in which a byte was changed.
+// wantOneRefuted requires that a bundle with one changed byte differs in one record only, and passes that record to
+// wantRefuted.
 func wantOneRefuted(t *testing.T, b, parsed *Bundle, owner, at int) string {
 	t.Helper()
 	if owner < 0 {
 		if parsed.Checkpoint == b.Checkpoint {
-			t.Fatalf("byte %d: the bundle parses and is the same", at)
+			t.Fatalf("byte %d: the bundle parses, and nothing in it has changed", at)
 		}
 		return "checkpoint"
 	}
@@ -241,7 +243,8 @@ func TestIsBundle(t *testing.T) {
 	}
 }
 
-// TestNameOfADamagedRecord checks that metadata cannot give a damaged record another's name while the true one can be read.
+// TestNameOfADamagedRecord checks that the error names the payload's own record_id, not one inside its metadata, while
+// the own one is readable.
 func TestNameOfADamagedRecord(t *testing.T) {
 	const other = "019c14d6-13a0-7000-8000-999999999999"
 	r := seal(t, strings.Replace(testPayload, `"model":`, `"metadata":{"record_id":"`+other+`"},"model":`, 1), nil)
@@ -249,7 +252,7 @@ func TestNameOfADamagedRecord(t *testing.T) {
 	file := `{"format":"` + BundleFormat + `","records":[` + one + "," + one + "]}\n"
 	for index, damage := range map[int]func(string) string{
 		0: func(file string) string { return strings.Replace(file, `"signatures":`, `"signature":`, 1) },
-		1: func(file string) string { return replaceSecond(file, `"signatures":[`, `"signatures":{`) }, // no JSON any more
+		1: func(file string) string { return replaceSecond(file, `"signatures":[`, `"signatures":{`) }, // not JSON any more
 	} {
 		_, err := ParseBundle([]byte(damage(file)))
 		var named *RecordError

@@ -67,7 +67,7 @@ func (b *BundleWriter) place(r *Record) error {
 	return nil
 }
 
-// Close writes the part after the records. It does not close the writer below.
+// Close writes the part after the records. It does not close the writer below. Its errors are those of w.
 func (b *BundleWriter) Close() error {
 	_, err := b.w.Write(append(bytes.Clone(endOfBundle), '\n'))
 	return err

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestBundleWriterWritesWhatMarshalDoes: a bundle that is written record by record is the same file.
+// TestBundleWriterWritesWhatMarshalDoes: a bundle written record by record has the same bytes as one that Marshal
+// writes.
 func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
 	for n := range 4 {
 		bundle := testBundle(t)
@@ -32,7 +33,7 @@ func TestBundleWriterWritesWhatMarshalDoes(t *testing.T) {
 		}
 		if n > 0 {
 			if err := w.Add(bundle.Records[0]); err == nil {
-				t.Error("a record was written twice")
+				t.Error("the writer accepted the same record twice")
 			}
 		}
 	}

@@ -81,8 +81,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestCanonicalOfRFC holds the example of RFC 8785, section 3.2.2 to 3.2.4, against the bytes that the RFC prints.
-// Its first number cannot be held by a double, so it is refused here; with the number that a double holds, the
+// TestCanonicalOfRFC compares the example of RFC 8785, sections 3.2.2 to 3.2.4, with the bytes that the RFC prints. A
+// double cannot hold the example's first number, so Canonical refuses it. With the nearest double in its place, the
 // bytes are the RFC's.
 func TestCanonicalOfRFC(t *testing.T) {
 	const doc = `{
@@ -104,7 +104,7 @@ func TestCanonicalOfRFC(t *testing.T) {
 	wantSyntax(t, err, "/numbers/0", 16, "cannot hold exactly: 333333333.33333329 would become 333333333.3333333")
 }
 
-// refused are documents with where they go wrong and why.
+// refused are documents, each with the place of the error and the reason.
 var refused = []struct {
 	name, doc, pointer string
 	offset             int64
@@ -182,7 +182,7 @@ func wantSyntax(t testing.TB, err error, pointer string, offset int64, reason st
 	}
 }
 
-// TestCanonicalHuge gives what would make a careless parser work for minutes, or end the process.
+// TestCanonicalHuge gives documents on which a careless parser works for minutes or runs out of stack or memory.
 func TestCanonicalHuge(t *testing.T) {
 	const million = 1_000_000
 	zeros := strings.Repeat("0", million)
@@ -216,7 +216,7 @@ func TestCanonicalHuge(t *testing.T) {
 	}
 }
 
-// TestCanonicalAgrees holds the form against another implementation of RFC 8785 on random documents.
+// TestCanonicalAgrees compares Canonical with another implementation of RFC 8785 on random documents.
 func TestCanonicalAgrees(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -225,7 +225,7 @@ func TestCanonicalAgrees(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
-		want, err := jcs.Transform([]byte("[" + doc + "]")) // it takes no scalar
+		want, err := jcs.Transform([]byte("[" + doc + "]")) // Transform accepts no scalar
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
@@ -235,7 +235,7 @@ func TestCanonicalAgrees(t *testing.T) {
 	}
 }
 
-// randomValue writes a JSON value with random white space, escapes and order of members.
+// randomValue writes a JSON value with random white space, escapes and member order.
 func randomValue(random *rand.Rand, depth int) string {
 	space := []string{"", "", " ", "\n", "\t "}[random.IntN(5)]
 	kind := random.IntN(7)

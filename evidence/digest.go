@@ -40,10 +40,10 @@ func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
 // IsZero reports whether d is "none".
 func (d Digest) IsZero() bool { return d == Digest{} }
 
-// MarshalText implements encoding.TextMarshaler.
+// MarshalText implements encoding.TextMarshaler. Its error is nil.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler. Its errors are those of ParseDigest.
 func (d *Digest) UnmarshalText(text []byte) (err error) {
 	*d, err = ParseDigest(string(text))
 	return err

@@ -46,6 +46,6 @@ func TestRecordID(t *testing.T) {
 		}
 	}
 	if _, err := NewRecordID(testTime, strings.NewReader("short")); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("with too little randomness: %v", err)
+		t.Errorf("with a source that ends too early: %v", err)
 	}
 }

@@ -81,6 +81,7 @@
 //	    required   agent_id request_id timestamp model model_version parameters response
 //	               chain_id chain_position previous_record saw case request_digest
 //	late_stamp checkpoint_stamp key_event erasure access_event refusal trial_event retention_event
+//	certificate_event revocation_evidence trusted_list mandate
 //	    role operator
 //	    required   agent_id timestamp response
 //
@@ -113,7 +114,7 @@
 //
 // # Files
 //
-// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, signatures and timestamps,
+// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, revocations, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
 // feed. The entry of a record in a log is the canonical JSON object of case, case_seq, chain, chain_seq, payload and
 // signatures, where payload is a digest, case and chain are hashes that reveal nothing to a reader who does not know the names, and

@@ -31,7 +31,7 @@ func TestSealRefuses(t *testing.T) {
 		}
 		r, err := draft.Seal(test.s)
 		if r != nil {
-			t.Errorf("%s: a record came with the error", name)
+			t.Errorf("%s: Seal returned a record with the error", name)
 		}
 		t.Run(name, func(t *testing.T) { wantField(t, err, test.field) })
 	}
@@ -41,7 +41,7 @@ func TestSealRefuses(t *testing.T) {
 	}
 }
 
-// TestSealKeepsTheDraft seals one draft twice: the first sealing leaves nothing behind in it.
+// TestSealKeepsTheDraft seals one draft twice. The first sealing must not change the draft.
 func TestSealKeepsTheDraft(t *testing.T) {
 	draft, err := ParseDraft([]byte(testPayload))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestActorAndRole(t *testing.T) {
 	}
 }
 
-// TestSealTooLong seals a draft that is as long as a document may be: with what the sealer fills in it is too long.
+// TestSealTooLong seals a draft of the maximum length. The members that Seal fills in make it too long.
 func TestSealTooLong(t *testing.T) {
 	longest := strings.Replace(testPayload, `"p"`, `"`+strings.Repeat("p", MaxDocument-len(testPayload)+1)+`"`, 1)
 	draft, err := ParseDraft([]byte(longest))
@@ -100,7 +100,7 @@ func TestSealTooLong(t *testing.T) {
 	}
 }
 
-// TestTooManySigners bounds how much a record can make its verifier do.
+// TestTooManySigners checks the limit on signatures. It bounds the work of a verifier.
 func TestTooManySigners(t *testing.T) {
 	r := seal(t, testPayload, nil)
 	m, err := membersOf(r.Canonical())
@@ -141,17 +141,17 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("prepared %s, sealed %s", prepared, r.Canonical())
 	}
 	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, how); err == nil {
-		t.Error("prepared for who signs here")
+		t.Error("Prepare accepted signers that sign in this process")
 	}
 	if _, err := draft.Prepare(nil, Sealing{RecordID: how.RecordID}); err == nil {
-		t.Error("prepared for nobody")
+		t.Error("Prepare accepted a payload without signers")
 	}
 	if _, err := draft.Prepare([]SignerInfo{signer.Info()}, Sealing{RecordID: how.RecordID, Apart: []string{"/prompt"}}); err == nil {
-		t.Error("sealed apart what nobody can open")
+		t.Error("Prepare accepted Apart, although it returns no disclosures")
 	}
 }
 
-// TestNormalSignature: of ECDSA's two forms one, and of others what was given.
+// TestNormalSignature: an ECDSA signature gets its low S, and the signatures of other algorithms stay as they are.
 func TestNormalSignature(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

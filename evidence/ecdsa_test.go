@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// TestDeterministic checks that without randomness ECDSA is that of RFC 6979, and the others do not vary either.
+// TestDeterministic: without randomness, ECDSA signs by RFC 6979. The other algorithms are deterministic, too.
 func TestDeterministic(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		first, _ := testSigner(t, algorithm).Sign([]byte("payload"))
@@ -21,7 +21,7 @@ func TestDeterministic(t *testing.T) {
 			t.Errorf("%s: two signatures over one payload differ", algorithm)
 		}
 	}
-	// RFC 6979, appendix A.2.5, P-256 with SHA-256 over "sample". Its S is high, so the one here is n minus it.
+	// RFC 6979, appendix A.2.5, P-256 with SHA-256 over "sample". Its S is high, so the S expected here is n minus it.
 	d, _ := new(big.Int).SetString("C9AFA9D845BA75166B5C215767B1D6934E50C3DB36E89B127B8A622B120F6721", 16)
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32)))
 	if err != nil {
@@ -50,7 +50,7 @@ func TestRandomECDSA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 64 { // half of them come out with a high S, which must be turned
+	for range 64 { // about half of them have a high S, which Sign must replace
 		signature, err := signer.Sign([]byte("payload"))
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +61,8 @@ func TestRandomECDSA(t *testing.T) {
 	}
 }
 
-// TestOtherEncodings takes a right ECDSA signature and writes it in every other way: a second signature over the same
-// payload would be a second imprint, and a second record.
+// TestOtherEncodings writes a valid ECDSA signature in other encodings. Each must be refused: a second signature over
+// the same payload would have a second imprint, and so make a second record.
 func TestOtherEncodings(t *testing.T) {
 	public, signer := testKey(t, ES256).Public(), testSigner(t, ES256)
 	right, err := signer.Sign([]byte("payload"))

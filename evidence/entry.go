@@ -70,7 +70,8 @@ func (e *Entry) append(doc []byte) []byte {
 	return append(doc, "]}"...)
 }
 
-// ParseEntry reads an entry. It is strict: it accepts only bytes that a log can have hashed for a record.
+// ParseEntry reads an entry. It is strict: it accepts only bytes that a log can have hashed for a record. Its errors
+// include *SyntaxError.
 func ParseEntry(doc []byte) (*Entry, error) {
 	if len(doc) > MaxEntry {
 		return nil, fmt.Errorf("parsing log entry: longer than %d bytes", MaxEntry)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestLogEntry checks that an entry binds payload and signatures, and nothing that is added or taken away later.
+// TestLogEntry checks that an entry covers the payload and the signatures, but no part that can be added or removed
+// later.
 func TestLogEntry(t *testing.T) {
 	r := richRecord(t)
 	entry := r.LogEntry(LogCounts{ChainSeq: 3})
@@ -16,7 +17,7 @@ func TestLogEntry(t *testing.T) {
 	}
 	for _, counts := range []LogCounts{{}, {ChainSeq: 4}, {ChainSeq: 3, CaseSeq: 1}} {
 		if bytes.Equal(r.LogEntry(counts), entry) {
-			t.Errorf("the entry does not bind the counts %+v", counts)
+			t.Errorf("the entry does not cover the counts %+v", counts)
 		}
 	}
 	bare, err := OpenParts(r.Canonical(), r.Signatures, nil)
@@ -34,12 +35,13 @@ func TestLogEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Equal(changed.LogEntry(LogCounts{ChainSeq: 3}), entry) {
-			t.Errorf("the entry does not bind signature %d", i)
+			t.Errorf("the entry does not cover signature %d", i)
 		}
 	}
 }
 
-// TestLogEntryTags checks that chain and case can be recognised in an entry, but not read from it.
+// TestLogEntryTags checks that a reader who knows a chain or case recognises it in an entry, but cannot read it from the
+// entry.
 func TestLogEntryTags(t *testing.T) {
 	entry := func(doc string) string { return string(seal(t, doc, nil).LogEntry(LogCounts{ChainSeq: 3})) }
 	plain := entry(testPayload)
@@ -56,15 +58,15 @@ func TestLogEntryTags(t *testing.T) {
 			t.Errorf("entry %s lacks %s or %s", text, chain, evidenceTag)
 		}
 		if strings.Contains(text, someDigest) {
-			t.Error("the entry tells the case")
+			t.Error("the entry contains the case")
 		}
 	}
 	if first == again {
-		t.Error("two acts have one entry")
+		t.Error("two acts have the same entry")
 	}
 }
 
-// TestLogCounts checks that the entry binds what the log counted, and that counts must fit the record.
+// TestLogCounts checks that the entry covers the log's counts, and that the counts must fit the record.
 func TestLogCounts(t *testing.T) {
 	r := richRecord(t)
 	seen := map[string]bool{}
@@ -76,7 +78,7 @@ func TestLogCounts(t *testing.T) {
 		seen[string(entry)] = true
 	}
 	if len(seen) != 5 {
-		t.Error("two counts have one entry")
+		t.Error("two counts have the same entry")
 	}
 	alone, step, submission := &Payload{ActionType: Message}, &Payload{ActionType: Message, ChainID: "c"}, &Payload{ActionType: Submission, ChainID: "c"}
 	for _, test := range []struct {
@@ -137,7 +139,7 @@ func TestEntryRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseEntry: what parses is written in the same bytes.
+// FuzzParseEntry: an entry that parses marshals back to the same bytes.
 func FuzzParseEntry(f *testing.F) {
 	f.Add(richRecord(f).LogEntry(LogCounts{ChainSeq: 3}))
 	f.Add([]byte(`{"payload":"` + DigestOf(nil).String() + `","signatures":["AA=="]}`))

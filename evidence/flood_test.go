@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFloods: what a hostile record has many of takes time that grows with its length, and not with the square of that.
-// These sizes took minutes when it did.
+// TestFloods checks records with very many time stamps or commitments. The time must grow linearly with their number.
+// With quadratic time, these sizes took minutes.
 func TestFloods(t *testing.T) {
 	t.Run("time stamps", func(t *testing.T) {
 		stamps := make([]Timestamp, 500_000)
@@ -43,7 +43,7 @@ func TestFloods(t *testing.T) {
 		}
 		r.Disclosures[19_999].Value = []byte("2")
 		if err := r.CheckDisclosures(); err == nil {
-			t.Error("a false value among many is not found")
+			t.Error("the one false value was not detected")
 		}
 	})
 }

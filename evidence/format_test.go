@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFormatDocument holds the table of action types in docs/format.md against the rules, and its members against the
-// payload's.
+// TestFormatDocument compares the table of action types in docs/format.md with the rules, and its members with those of
+// the payload.
 func TestFormatDocument(t *testing.T) {
 	page := string(readFile(t, filepath.Join("..", "docs", "format.md")))
 	var actions []ActionType
@@ -34,7 +34,7 @@ func TestFormatDocument(t *testing.T) {
 	}
 	for name := range sample {
 		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("the page does not speak of %s", name)
+			t.Errorf("docs/format.md does not mention %s", name)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func words(cell string) []string {
 	return names
 }
 
-// TestPackageDocNamesEveryActionType: the package's documentation is the format in brief, so it leaves out no type.
+// TestPackageDocNamesEveryActionType: the package documentation is the format in brief, so it must name every type.
 func TestPackageDocNamesEveryActionType(t *testing.T) {
 	words := strings.Fields(string(readFile(t, "doc.go")))
 	for _, action := range ActionTypes() {

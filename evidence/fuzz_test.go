@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// addFiles seeds a fuzz target with the committed files that match.
+// addFiles adds the committed files that match as seeds of a fuzz target.
 func addFiles(f *testing.F, pattern string) {
 	f.Helper()
 	names, err := filepath.Glob(pattern)
@@ -20,7 +20,7 @@ func addFiles(f *testing.F, pattern string) {
 	}
 }
 
-// FuzzCanonical: a form is its own form, and means what the document means.
+// FuzzCanonical: the canonical form of a canonical form is itself, and it has the same values as the document.
 func FuzzCanonical(f *testing.F) {
 	for _, test := range accepted {
 		f.Add([]byte(test.doc))
@@ -32,7 +32,7 @@ func FuzzCanonical(f *testing.F) {
 		before := bytes.Clone(doc)
 		form, err := Canonical(doc)
 		if !bytes.Equal(doc, before) {
-			t.Fatal("the document was changed")
+			t.Fatal("Canonical changed its input")
 		}
 		if err != nil {
 			return
@@ -44,7 +44,8 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// FuzzParseDraft: an accepted draft can be sealed, loses nothing, opens again, and marshals to the same bytes.
+// FuzzParseDraft: Seal accepts every accepted draft, the record keeps all of its members, opens, and marshals to the
+// same bytes.
 func FuzzParseDraft(f *testing.F) {
 	addFiles(f, "testdata/source/*.json")
 	addFiles(f, filepath.Join(vectorsDir, "*.canonical.json"))
@@ -62,7 +63,7 @@ func FuzzParseDraft(f *testing.F) {
 			if draft.Signers != nil {
 				return // it asks for other keys
 			}
-			t.Fatalf("a draft that cannot be sealed: %v", err)
+			t.Fatalf("Seal refuses an accepted draft: %v", err)
 		}
 		if form, err := Canonical(r.Canonical()); err != nil || !bytes.Equal(form, r.Canonical()) {
 			t.Fatalf("sealed is %s\nits form %s, %v", r.Canonical(), form, err)
@@ -86,7 +87,7 @@ func FuzzParseDraft(f *testing.F) {
 	})
 }
 
-// FuzzOpen: what opens marshals back to the same bytes.
+// FuzzOpen: a record that opens marshals back to the same bytes.
 func FuzzOpen(f *testing.F) {
 	addFiles(f, filepath.Join(vectorsDir, "*.record.json"))
 	f.Add(marshalRecord(f, richRecord(f)))
@@ -99,14 +100,14 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("%q opens and marshals to %q", file, again)
 		}
 		if form, err := canonicalOf(file); err == nil && form != string(file) {
-			t.Fatalf("%q opens and is not canonical", file)
+			t.Fatalf("%q opens, but is not canonical", file)
 		}
-		r.CheckDisclosures() // must not panic, whatever it says
+		r.CheckDisclosures() // must not panic on any signature
 		r.LogEntry(LogCounts{})
 	})
 }
 
-// FuzzParseBundle: what parses marshals back to the same bytes.
+// FuzzParseBundle: a bundle that parses marshals back to the same bytes.
 func FuzzParseBundle(f *testing.F) {
 	addFiles(f, filepath.Join(vectorsDir, "*.bundle.json"))
 	f.Add(marshalBundle(f, testBundle(f)))
@@ -122,8 +123,8 @@ func FuzzParseBundle(f *testing.F) {
 	})
 }
 
-// FuzzCheckSignature: of every ECDSA signature there is one encoding. What is accepted is what the signer gave, and
-// what is DER with a low S marshals back to the same bytes.
+// FuzzCheckSignature: each ECDSA signature has exactly one accepted encoding. An accepted signature equals the signer's.
+// One that is DER with a low S stays the same under lowS.
 func FuzzCheckSignature(f *testing.F) {
 	key, signer, payload := testKey(f, ES256), testSigner(f, ES256), []byte("payload")
 	right, err := signer.Sign(payload)
@@ -144,7 +145,7 @@ func FuzzCheckSignature(f *testing.F) {
 			return
 		}
 		if (err == nil) != ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature) {
-			t.Fatalf("%x: strict, and the library disagrees: %v", signature, err)
+			t.Fatalf("%x: the encoding is strict, but the library disagrees: %v", signature, err)
 		}
 		if again, err := lowS(signature); err != nil || !bytes.Equal(again, signature) {
 			t.Fatalf("%x: in other words %x, %v", signature, again, err)

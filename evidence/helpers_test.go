@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The time, the record id and the salts of everything that these tests seal.
+// All records of these tests have this time, this record id and these salts.
 var testTime = time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
 
 const (
@@ -19,7 +19,7 @@ const (
 		`"response":"s","timestamp":"2026-01-31T16:15:00Z"}`
 )
 
-// keyFiles are published private keys: they prove nothing.
+// keyFiles are private keys that are published with the source. A signature by them proves nothing.
 var keyFiles = map[Algorithm]string{
 	ES256:   "worthless-test-key-es256.pem",
 	RS256:   "worthless-test-key-rs256.pem",
@@ -59,7 +59,7 @@ func readFile(t testing.TB, path string) []byte {
 	return file
 }
 
-// counter is a source of salts that can be told in advance: 0, 1, 2, …
+// counter is a predictable source of salts: 0, 1, 2, …
 type counter byte
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -70,7 +70,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// seal makes a record of a payload, signed with the Ed25519 key unless others are given.
+// seal makes a record of a payload, signed with the Ed25519 key unless the caller gives other signers.
 func seal(t testing.TB, doc string, apart []string, signers ...Signer) *Record {
 	t.Helper()
 	if signers == nil {
@@ -96,7 +96,7 @@ func marshalRecord(t testing.TB, r *Record) []byte {
 	return file
 }
 
-// wantField checks that an error names a member.
+// wantField checks that err is a FieldError about this member.
 func wantField(t testing.TB, err error, field string) {
 	t.Helper()
 	var wrong *FieldError

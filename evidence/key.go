@@ -52,7 +52,8 @@ func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
 	return DigestOf(der), nil
 }
 
-// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes.
+// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
+// key of a type that x509 does not write.
 func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) {
 	der, err := marshalPublic(public)
 	if err != nil {
@@ -69,7 +70,7 @@ func marshalPublic(public crypto.PublicKey) ([]byte, error) {
 }
 
 // ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
-// has the key's id.
+// has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
 func ParsePublicKey(der []byte) (crypto.PublicKey, error) {
 	public, err := parsePublic(der)
 	if err != nil {
@@ -93,7 +94,7 @@ func parsePublic(der []byte) (crypto.PublicKey, error) {
 }
 
 // MarshalPrivateKey returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
-// seed.
+// seed. It refuses such a key without its seed, and types that x509 does not write.
 func MarshalPrivateKey(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
 		return marshalMLDSAPrivate(key)
@@ -101,7 +102,7 @@ func MarshalPrivateKey(private crypto.Signer) ([]byte, error) {
 	return x509.MarshalPKCS8PrivateKey(private)
 }
 
-// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it.
+// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it. It refuses keys that cannot sign.
 func ParsePrivateKey(der []byte) (crypto.Signer, error) {
 	if isMLDSAPrivate(der) {
 		return parseMLDSAPrivate(der)

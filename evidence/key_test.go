@@ -44,15 +44,15 @@ func TestKeysRefused(t *testing.T) {
 	}
 }
 
-// TestSmallOrder makes, without any private key, a signature that holds under a key of small order for any payload,
-// and sees it refused.
+// TestSmallOrder makes signatures without a private key. A key of small order accepts them for any payload;
+// CheckSignature must refuse the key.
 func TestSmallOrder(t *testing.T) {
 	identity := ed25519.PublicKey(append([]byte{1}, make([]byte, 31)...))
 	signature := make([]byte, ed25519.SignatureSize)
 	signature[0] = 1 // R is the identity too, S is 0
 	for _, payload := range []string{"I recommend it", "I advise against it"} {
 		if !ed25519.Verify(identity, []byte(payload), signature) {
-			t.Fatal("the forgery does not hold even without the check: the test is wrong")
+			t.Fatal("the library refuses the forgery by itself, so this test tests nothing")
 		}
 		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
 		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
@@ -87,7 +87,7 @@ func TestParsePublicKey(t *testing.T) {
 		if id, err := KeyIDOf(public); err != nil || id != DigestOf(der) || id != testSigner(t, algorithm).Info().KeyID {
 			t.Errorf("%s: key id is %s, %v", algorithm, id, err)
 		}
-		for i := range der { // whatever else parses has another id, and none has the same
+		for i := range der { // a changed key that still parses must have another id
 			if other, err := ParsePublicKey(flipped(der, i)); err == nil {
 				if id, _ := KeyIDOf(other); id == DigestOf(der) {
 					t.Errorf("%s: with byte %d flipped it has the same id", algorithm, i)
@@ -107,7 +107,7 @@ func TestParsePublicKey(t *testing.T) {
 		})
 		longer := b.BytesOrPanic()
 		if _, err := x509.ParsePKIXPublicKey(longer); err != nil && algorithm != MLDSA65 {
-			t.Errorf("%s: the library refuses the longer key by itself: %v", algorithm, err)
+			t.Errorf("%s: the library refuses the longer key, so this test tests nothing: %v", algorithm, err)
 		}
 		if _, err := ParsePublicKey(longer); err == nil {
 			t.Errorf("%s: accepted with an element more", algorithm)
@@ -115,7 +115,7 @@ func TestParsePublicKey(t *testing.T) {
 	}
 }
 
-// TestEd25519IsPure checks that Ed25519 signs the payload itself, neither its hash nor prehashed.
+// TestEd25519IsPure checks that Ed25519 signs the payload itself, not a hash of it.
 func TestEd25519IsPure(t *testing.T) {
 	key := testKey(t, Ed25519).(ed25519.PrivateKey)
 	sum256, sum512 := sha256.Sum256([]byte("payload")), sha512.Sum512([]byte("payload"))

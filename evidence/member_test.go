@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMemberValues gives members values that are not of their kind.
+// TestMemberValues gives members values of the wrong kind.
 func TestMemberValues(t *testing.T) {
 	for name, values := range map[string][]string{
 		"schema":      {`null`, `""`, `"jurat/evidence/v2"`, `1`},
@@ -48,7 +48,7 @@ func TestMemberValues(t *testing.T) {
 				_, err = ParseDraft(doc)
 				if name == "sealed_apart" && strings.HasPrefix(value, `["/prompt"`) {
 					if err == nil {
-						t.Error("accepted a prompt that is no commitment")
+						t.Error("accepted a prompt that is not a commitment")
 					}
 					return
 				}

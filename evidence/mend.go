@@ -52,7 +52,7 @@ func Read(file []byte) (r *Record, mended bool, err error) {
 }
 
 // Mend returns a JSON file in its canonical form, with a line feed at the end. mended reports that the file had
-// another form.
+// another form. Its errors are those of Canonical.
 func Mend(file []byte) (form []byte, mended bool, err error) {
 	doc := CutMark(file)
 	form, err = ofFile.canonical(doc)
@@ -140,7 +140,7 @@ func firstMember(start []byte) string {
 // A payload has none of these members, and a bundle has none.
 func BeginsAsRecord(start []byte) bool {
 	switch firstMember(start) {
-	case "certificates", "digest", "disclosures", "log", "payload", "signatures", "timestamps":
+	case "certificates", "digest", "disclosures", "log", "payload", "revocations", "signatures", "timestamps":
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// respelled are other spellings of a file in canonical form, as programs and mail make them.
+// respelled returns a canonical file in other spellings, as programs and mail systems write them.
 func respelled(t testing.TB, file []byte) map[string][]byte {
 	t.Helper()
 	doc := bytes.TrimSuffix(file, []byte("\n"))
@@ -52,7 +52,7 @@ func shuffled(names []string) {
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 }
 
-// spelled writes a decoded document with its members in another order.
+// spelled writes a decoded document with its members in the given order.
 func spelled(value any, order func([]string), colon, space string) []byte {
 	colon = strings.Trim(colon, `"`)
 	switch value := value.(type) {
@@ -83,7 +83,7 @@ func sortedNames(m map[string]any) []string {
 		list = append(list, name)
 	}
 	shuffled(list)
-	for i := range list { // a small sort is enough
+	for i := range list { // insertion sort
 		for j := i; j > 0 && list[j] < list[j-1]; j-- {
 			list[j], list[j-1] = list[j-1], list[j]
 		}
@@ -91,7 +91,8 @@ func sortedNames(m map[string]any) []string {
 	return list
 }
 
-// TestRespelledRecord: another spelling of a record opens, is said to be one, and is the same record with the same digest.
+// TestRespelledRecord: Read accepts a record in another spelling, reports that it was mended, and returns the same
+// record with the same digest.
 func TestRespelledRecord(t *testing.T) {
 	r := richRecord(t)
 	file := marshalRecord(t, r)
@@ -101,7 +102,7 @@ func TestRespelledRecord(t *testing.T) {
 	for name, spelling := range respelled(t, file) {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Open(spelling); err == nil {
-				t.Error("Open takes it, which is strict")
+				t.Error("Open accepts it, but Open must be strict")
 			}
 			got, mended, err := Read(spelling)
 			if err != nil || !mended {
@@ -111,7 +112,7 @@ func TestRespelledRecord(t *testing.T) {
 				t.Errorf("it is written as\n%s\nwant\n%s", again, file)
 			}
 			if !BeginsAsRecord(spelling[:min(len(spelling), 64)]) || BeginsAsBundle(spelling) {
-				t.Error("it does not begin as a record")
+				t.Error("it is not recognised as a record by its first bytes")
 			}
 			form, mended, err := Mend(spelling)
 			if err != nil || !mended || !bytes.Equal(form, file) {
@@ -121,7 +122,7 @@ func TestRespelledRecord(t *testing.T) {
 	}
 }
 
-// TestRespelledBundle: so it is with bundles, which are read as they come in, whole or a byte at a time.
+// TestRespelledBundle checks the same for bundles, read whole and one byte at a time.
 func TestRespelledBundle(t *testing.T) {
 	b := testBundle(t)
 	for name, bundle := range map[string]*Bundle{"": b, "empty, ": {}, "without checkpoint, ": unlogged(t, b)} {
@@ -132,10 +133,10 @@ func TestRespelledBundle(t *testing.T) {
 		for spelling, doc := range respelled(t, file) {
 			t.Run(name+spelling, func(t *testing.T) {
 				if _, err := ParseBundle(doc); err == nil {
-					t.Error("ParseBundle takes it, which is strict")
+					t.Error("ParseBundle accepts it, but ParseBundle must be strict")
 				}
 				if !BeginsAsBundle(doc) || BeginsAsRecord(doc) {
-					t.Error("it does not begin as a bundle")
+					t.Error("it is not recognised as a bundle by its first bytes")
 				}
 				got, mended, err := ReadWholeBundle(doc)
 				if err != nil || !mended {
@@ -187,8 +188,7 @@ func drain(b *BundleReader) error {
 	}
 }
 
-// TestNoOtherDocument: Read refuses, with the place, documents without exactly one content, and documents that are
-// not records.
+// TestNoOtherDocument: Read refuses ambiguous documents and documents that are not records. The error gives the place.
 func TestNoOtherDocument(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
 	indented := new(strings.Builder)
@@ -230,7 +230,7 @@ func TestNoOtherDocument(t *testing.T) {
 	}
 	_, _, err = Read([]byte(replace(`"timestamp": "`, `"timestamp": "x`)))
 	if err == nil {
-		t.Error("a record with a time that is none opens")
+		t.Error("a record with an invalid time opens")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestFuzzySpelling(t *testing.T) {
 	}
 }
 
-// TestBundleChangedMeanwhile: the part that was read ahead must be there unchanged later.
+// TestBundleChangedMeanwhile: the reader must find the part that it read ahead unchanged when it gets there.
 func TestBundleChangedMeanwhile(t *testing.T) {
 	file := marshalBundle(t, testBundle(t))
 	b, err := ReadBundle(bytes.NewReader(file))
@@ -283,7 +283,7 @@ func TestBundleChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSpaceIsNotKept: white space of any length is skipped, and the parts before and after the records are bounded.
+// TestSpaceIsNotKept: the reader skips white space of any length. Other text before and after the records is limited.
 func TestSpaceIsNotKept(t *testing.T) {
 	file := string(marshalBundle(t, testBundle(t)))
 	many := func(text string) io.Reader { return io.LimitReader(repeated(text), 64<<20) }
@@ -303,7 +303,7 @@ func TestSpaceIsNotKept(t *testing.T) {
 	}
 }
 
-// repeated is a text without an end.
+// repeated returns an endless reader of text.
 func repeated(text string) io.Reader {
 	read, write := io.Pipe()
 	go func() {
@@ -317,7 +317,7 @@ func repeated(text string) io.Reader {
 	return read
 }
 
-// TestCheckEncoding: a text in UTF-16 is named as such, and nothing else is.
+// TestCheckEncoding: the error names UTF-16 for a text in UTF-16, and for nothing else.
 func TestCheckEncoding(t *testing.T) {
 	for _, wide := range []string{"\xff\xfe{\x00", "\xfe\xff\x00{", "{\x00\"\x00", "\x00{\x00\"", "\r\x00\n\x00", "\xff\xfe"} {
 		_, err := ParseDraft([]byte(wide))

@@ -20,9 +20,9 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// TestMLDSAKnownAnswer derives keys from a stream of seeds, signs nothing with each without randomness, and holds the
-// hash of all keys and signatures against the one that independent implementations of FIPS 204 give for this procedure,
-// Go's own among them.
+// TestMLDSAKnownAnswer derives keys from a stream of seeds and signs an empty message with each, without randomness. It
+// compares the hash of all keys and signatures with the value that independent implementations of FIPS 204 give for this
+// procedure. Go's own is one of them.
 func TestMLDSAKnownAnswer(t *testing.T) {
 	n, want := 100, "8358a1843220194417cadbc2651295cd8fc65125b5a5c1a239a16dc8b57ca199"
 	if os.Getenv("JURAT_TEST_LONG") != "" {
@@ -67,7 +67,7 @@ func TestMLDSASizes(t *testing.T) {
 	}
 }
 
-// TestMLDSAContext checks that the context is empty and the payload not hashed before.
+// TestMLDSAContext checks that signatures use an empty context and that the payload is not hashed first.
 func TestMLDSAContext(t *testing.T) {
 	key, info := testKey(t, MLDSA65).(*mldsa65.PrivateKey), testSigner(t, MLDSA65).Info()
 	signature := make([]byte, mldsa65.SignatureSize)
@@ -82,7 +82,7 @@ func TestMLDSAContext(t *testing.T) {
 	wantBadSignature(t, CheckSignature(key.Public(), info, []byte("payload"), signature))
 }
 
-// TestMLDSAHedged checks that with randomness no two signatures are the same, and that all hold.
+// TestMLDSAHedged checks that with randomness two signatures over one payload differ, and that both are valid.
 func TestMLDSAHedged(t *testing.T) {
 	key := testKey(t, MLDSA65)
 	signer, err := NewSigner(key, rand.Reader)
@@ -105,7 +105,7 @@ func TestMLDSAHedged(t *testing.T) {
 	}
 }
 
-// TestMLDSAZeroKey makes, without any private key, signatures that hold under a key with t1 = 0, and sees the key refused.
+// TestMLDSAZeroKey makes signatures without a private key. A key with t1 = 0 accepts them; jurat must refuse the key.
 func TestMLDSAZeroKey(t *testing.T) {
 	raw := make([]byte, mldsa65.PublicKeySize)
 	copy(raw, "any seed")
@@ -117,7 +117,7 @@ func TestMLDSAZeroKey(t *testing.T) {
 	for _, payload := range []string{"I recommend it", "I advise against it"} {
 		signature := withoutKey(raw, payload)
 		if !mldsa65.Verify(&public, []byte(payload), nil, signature) {
-			t.Fatal("the forgery does not hold even without the check: the test is wrong")
+			t.Fatal("the library refuses the forgery by itself, so this test tests nothing")
 		}
 		wantBadSignature(t, CheckSignature(&public, info, []byte(payload), signature))
 	}
@@ -126,7 +126,7 @@ func TestMLDSAZeroKey(t *testing.T) {
 	}
 }
 
-// withoutKey is the signature with z = 0 and no hints (FIPS 204, algorithms 8, 26 and 28): then w1 is zero, too.
+// withoutKey returns the signature with z = 0 and no hints (FIPS 204, algorithms 8, 26 and 28). Then w1 is zero, too.
 func withoutKey(public []byte, payload string) []byte {
 	hash := func(size int, parts ...[]byte) []byte {
 		h, sum := sha3.NewSHAKE256(), make([]byte, size)
@@ -136,11 +136,11 @@ func withoutKey(public []byte, payload string) []byte {
 	}
 	mu := hash(64, hash(64, public), []byte{0, 0}, []byte(payload))
 	challenge := hash(48, mu, make([]byte, 6*128))
-	z := bytes.Repeat([]byte{0, 0, 8, 0, 0x80}, 5*128) // two coefficients in 40 bits, each 2^19 less its value
+	z := bytes.Repeat([]byte{0, 0, 8, 0, 0x80}, 5*128) // two coefficients in 40 bits, each encoded as 2^19 minus its value
 	return bytes.Join([][]byte{challenge, z, make([]byte, 55+6)}, nil)
 }
 
-// TestMLDSAPublicEncodings writes a public key in every other way.
+// TestMLDSAPublicEncodings writes a public key in other encodings. Each must be refused.
 func TestMLDSAPublicEncodings(t *testing.T) {
 	der := spki(t, testKey(t, MLDSA65).Public())
 	key := der[22:]
@@ -149,7 +149,7 @@ func TestMLDSAPublicEncodings(t *testing.T) {
 	}
 	oid, bits := der[8:17], append([]byte{0}, key...)
 	if !bytes.Equal(form(oid, nil, bits), der) {
-		t.Fatal("the test writes the right form wrongly")
+		t.Fatal("the test's own encoder does not write the correct form")
 	}
 	other := bytes.Clone(oid)
 	other[8]++ // ML-DSA-87
@@ -173,8 +173,8 @@ func TestMLDSAPublicEncodings(t *testing.T) {
 	}
 }
 
-// TestMLDSAPrivateEncodings writes a private key in every other way: of 1 byte changed, cut off, longer, and in the forms
-// of RFC 9881 that are not used here.
+// TestMLDSAPrivateEncodings writes a private key with one bit changed, cut off, longer, and in the forms of RFC 9881
+// that jurat does not use. Each must be refused.
 func TestMLDSAPrivateEncodings(t *testing.T) {
 	private := testKey(t, MLDSA65).(*mldsa65.PrivateKey)
 	der, err := MarshalPrivateKey(private)
@@ -205,7 +205,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	}
 	seed := element(seedTag, private.Seed())
 	if !bytes.Equal(form(seed), der) {
-		t.Fatal("the test writes the right form wrongly")
+		t.Fatal("the test's own encoder does not write the correct form")
 	}
 	expanded := element(asn1.OCTET_STRING, private.Bytes())
 	for name, form := range map[string][]byte{
@@ -228,11 +228,11 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := MarshalPrivateKey(&expandedKey); err == nil {
-		t.Error("a key without its seed is written")
+		t.Error("MarshalPrivateKey accepted a key without its seed")
 	}
 }
 
-// TestPrivateKeysAreReadBack checks that the other algorithms are still written as they always were.
+// TestPrivateKeysAreReadBack checks that the keys of all algorithms marshal to the committed bytes.
 func TestPrivateKeysAreReadBack(t *testing.T) {
 	for _, algorithm := range Algorithms() {
 		block, _ := pem.Decode(readFile(t, filepath.Join("testdata", "keys", keyFiles[algorithm])))
@@ -248,7 +248,7 @@ func TestPrivateKeysAreReadBack(t *testing.T) {
 	}
 }
 
-// x25519 is a private key that cannot sign.
+// x25519 returns a private key that cannot sign.
 func x25519(t *testing.T) []byte {
 	t.Helper()
 	der, err := hex.DecodeString("302e020100300506032b656e04220420" + strings.Repeat("42", 32))
@@ -269,7 +269,7 @@ func element(of asn1.Tag, content []byte) []byte {
 
 func sequence(parts ...[]byte) []byte { return element(asn1.SEQUENCE, bytes.Join(parts, nil)) }
 
-// TestSecondSignature seals with two keys, and takes the second away, damages it, or swaps it.
+// TestSecondSignature seals with two keys, and then removes, damages or swaps the second signature.
 func TestSecondSignature(t *testing.T) {
 	r := seal(t, testPayload, nil, testSigner(t, ES256), testSigner(t, MLDSA65))
 	keys := []crypto.PublicKey{testKey(t, ES256).Public(), testKey(t, MLDSA65).Public()}
@@ -285,14 +285,15 @@ func TestSecondSignature(t *testing.T) {
 		wantBadSignature(t, opened.CheckSignature(1-i, key))
 	}
 	if imprint := DigestOf(bytes.Join(r.Signatures, nil)); opened.Imprint() != imprint {
-		t.Error("the imprint is not over both signatures")
+		t.Error("the imprint does not cover both signatures")
 	}
 	swapped := *opened
 	swapped.Signatures = [][]byte{r.Signatures[1], r.Signatures[0]}
 	for i, key := range keys {
 		wantBadSignature(t, swapped.CheckSignature(i, key))
 	}
-	// Without the second signature there is no such record; and the first is not over a payload that does not name it.
+	// Without the second signature the record does not open. And the first signature is not valid for a payload that
+	// names only one signer.
 	text := base64.StdEncoding.EncodeToString(r.Signatures[1])
 	stripped := strings.Replace(string(file), `,"`+text+`"`, "", 1)
 	if _, err := Open([]byte(stripped)); err == nil || !strings.Contains(err.Error(), "2 signers, the record has 1") {
@@ -303,7 +304,7 @@ func TestSecondSignature(t *testing.T) {
 	wantBadSignature(t, alone.CheckSignature(0, keys[0]))
 }
 
-// TestOpaqueMLDSAIsGivenThePayload checks that a key in an HSM is asked to sign the payload itself, as it is pure ML-DSA.
+// TestOpaqueMLDSAIsGivenThePayload checks that a key in an HSM gets the payload itself, because jurat uses pure ML-DSA.
 func TestOpaqueMLDSAIsGivenThePayload(t *testing.T) {
 	var asked []byte
 	key := recording{testKey(t, MLDSA65), &asked}

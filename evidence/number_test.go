@@ -13,8 +13,7 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// manyDoubles is how many random doubles are compared with the other canonicaliser; the long form of the test uses
-// more.
+// manyDoubles is how many random doubles TestDoublesAgree compares. The long form of the test uses more.
 func manyDoubles() int {
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10_000_000
@@ -22,7 +21,7 @@ func manyDoubles() int {
 	return 200_000
 }
 
-// TestDoublesAgree writes random doubles of every magnitude and holds their form against another implementation.
+// TestDoublesAgree writes random doubles of every magnitude and compares their form with another implementation's.
 func TestDoublesAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range manyDoubles() {
@@ -41,8 +40,8 @@ func TestDoublesAgree(t *testing.T) {
 	}
 }
 
-// TestNumbersExact lets math/big judge: a number is accepted if and only if the number that its form writes down is
-// the very same.
+// TestNumbersExact compares with math/big: Canonical accepts a number if and only if its canonical form has exactly the
+// same value.
 func TestNumbersExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	var kept, lost int
@@ -68,7 +67,7 @@ func TestNumbersExact(t *testing.T) {
 		}
 	}
 	if kept < 10_000 || lost < 10_000 {
-		t.Errorf("%d numbers were accepted and %d refused: the test is lopsided", kept, lost)
+		t.Errorf("%d numbers were accepted and %d refused: each should be at least 10,000", kept, lost)
 	}
 }
 
@@ -81,7 +80,7 @@ func rational(t *testing.T, literal string) *big.Rat {
 	return r
 }
 
-// randomNumber writes numbers about the borders: 15 to 18 digits, neighbours of doubles, tails of zeros.
+// randomNumber writes numbers near the limits of doubles: 15 to 18 digits, neighbours of doubles, long tails of zeros.
 func randomNumber(random *rand.Rand) string {
 	sign := []string{"", "-"}[random.IntN(2)]
 	switch random.IntN(5) {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// openssl runs the command in a folder, and reports whether it went well.
+// openssl runs the command in a folder, and reports whether it succeeded.
 func openssl(t *testing.T, dir string, args ...string) bool {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl, the outside judge of signatures, is not there")
+			t.Fatal("openssl is not installed; this test compares signatures with it")
 		}
-		t.Skip("openssl, the outside judge of signatures, is not there")
+		t.Skip("openssl is not installed; this test compares signatures with it")
 	}
 	cmd := exec.CommandContext(t.Context(), "openssl", args...)
 	cmd.Dir = dir
@@ -25,11 +25,11 @@ func openssl(t *testing.T, dir string, args ...string) bool {
 	return err == nil
 }
 
-// judged are the algorithms that OpenSSL is asked about. It knows ML-DSA since version 3.5.
+// judged returns the algorithms that this OpenSSL supports. It supports ML-DSA since version 3.5.
 func judged(t *testing.T) []Algorithm {
 	t.Helper()
 	if !openssl(t, t.TempDir(), "pkey", "-in", absolute(t, keyFiles[MLDSA65]), "-noout") {
-		t.Log("this OpenSSL does not know ML-DSA-65: it is asked about the others")
+		t.Log("this OpenSSL does not know ML-DSA-65: only the other algorithms are tested")
 		return slices.DeleteFunc(Algorithms(), Algorithm.PostQuantum)
 	}
 	return Algorithms()
@@ -44,10 +44,10 @@ func absolute(t *testing.T, keyFile string) string {
 	return path
 }
 
-// hashes reports whether an algorithm signs a hash of the payload that OpenSSL makes before it signs.
+// hashes reports whether OpenSSL hashes the payload before it signs with this algorithm.
 func hashes(algorithm Algorithm) bool { return algorithm == ES256 || algorithm == RS256 }
 
-// TestOpenSSLVerifies has OpenSSL check signatures that were made here, with a right and with a changed payload.
+// TestOpenSSLVerifies gives OpenSSL signatures made by this package, with the right payload and with a changed one.
 func TestOpenSSLVerifies(t *testing.T) {
 	for _, algorithm := range judged(t) {
 		t.Run(string(algorithm), func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestOpenSSLVerifies(t *testing.T) {
 	}
 }
 
-// TestOpenSSLSigns checks here signatures that OpenSSL made. Its ECDSA signatures have a high S every other time.
+// TestOpenSSLSigns gives this package signatures made by OpenSSL. About half of OpenSSL's ECDSA signatures have a high
+// S.
 func TestOpenSSLSigns(t *testing.T) {
 	payload := seal(t, testPayload, nil).Canonical()
 	for _, algorithm := range judged(t) {
@@ -99,7 +100,7 @@ func TestOpenSSLSigns(t *testing.T) {
 	}
 }
 
-// keyFolder has a test key as private.pem and, from OpenSSL, as public.pem.
+// keyFolder returns a folder with a test key as private.pem, and its public key, written by OpenSSL, as public.pem.
 func keyFolder(t *testing.T, algorithm Algorithm) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -100,7 +100,7 @@ func (p *Payload) Time() time.Time {
 // maxTime is the length of a time with nanoseconds. Times are compared to the nanosecond.
 const maxTime = len("2026-01-31T16:15:00.123456789Z")
 
-// ParseTime reads a time in the form of payloads: RFC 3339 in UTC, written with Z.
+// ParseTime reads a time in the form of payloads: RFC 3339 in UTC, written with Z. It refuses every other spelling.
 func ParseTime(text string) (time.Time, error) { return parseTime(text) }
 
 // parseTime reads an RFC 3339 time in UTC, written with Z.
@@ -150,7 +150,7 @@ func (m members) readNext(dec *jsontext.Decoder, object jsontext.Value) error {
 	return err
 }
 
-// names returns the names sorted, so that of several errors the same one is always returned.
+// names returns the names sorted.
 func (m members) names() []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -179,13 +179,18 @@ func (m members) canonical() []byte {
 	return append(form, '}')
 }
 
-// payload reads the members into a Payload. Each must be of the kind that the format demands.
+// payload reads the members into a Payload. Each must be of the kind that the format demands. Of several errors it
+// always returns the same one: that of the first name.
 func (m members) payload() (*Payload, error) {
 	p := new(Payload)
-	for _, name := range m.names() {
-		if err := p.read(name, m[name]); err != nil {
-			return nil, &FieldError{Field: name, Reason: err.Error()}
+	var first *FieldError
+	for name, value := range m {
+		if err := p.read(name, value); err != nil && (first == nil || name < first.Field) {
+			first = &FieldError{Field: name, Reason: err.Error()}
 		}
+	}
+	if first != nil {
+		return nil, first
 	}
 	return p, nil
 }

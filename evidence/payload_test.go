@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSourceExamples seals the examples of the audit model as they stand in it.
+// TestSourceExamples seals the examples of the audit model without changes.
 func TestSourceExamples(t *testing.T) {
 	for name, action := range map[string]ActionType{
 		"action": ModelOutput, "human-review": HumanReview, "chain-step-1": ChainStep, "chain-step-2": ChainStep,
@@ -36,7 +36,7 @@ func TestSourceExamples(t *testing.T) {
 	}
 }
 
-// wantKept checks that a record has every member of the document it was made from, and what the sealer adds.
+// wantKept checks that a record has every member of its source document, and the members that the sealer adds.
 func wantKept(t *testing.T, doc string, r *Record) {
 	t.Helper()
 	given, sealed := object(t, []byte(doc)), object(t, r.Canonical())
@@ -64,7 +64,7 @@ func object(t *testing.T, doc []byte) map[string]any {
 
 const someDigest = "sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// sample has a right value for every member of the format.
+// sample has a valid value for every member of the format.
 var sample = map[string]string{
 	"schema": `"jurat/evidence/v1"`, "record_id": `"` + testID + `"`,
 	"agent_id": `"agent"`, "reviewer_id": `"user@example.com"`, "request_id": `"request"`,
@@ -76,8 +76,8 @@ var sample = map[string]string{
 	"original_response_id": `"o"`, "modified_response": `"n"`, "changes": `"d"`, "approval_status": `"approved"`,
 }
 
-// table repeats by hand what each action type must have, may have, and has filled in. The test compares rules with
-// it.
+// table repeats by hand which members each action type must have, may have, and has filled in. The test compares the
+// rules with it.
 var table = map[ActionType]struct {
 	role                                Role
 	required, filled, optional, asApart string
@@ -110,6 +110,11 @@ var table = map[ActionType]struct {
 	"refusal":          {"operator", operatorMust, "", "", ""},
 	"trial_event":      {"operator", operatorMust, "", "", ""},
 	"retention_event":  {"operator", operatorMust, "", "", ""},
+
+	"mandate":             {"operator", operatorMust, "", "", ""},
+	"certificate_event":   {"operator", operatorMust, "", "", ""},
+	"revocation_evidence": {"operator", operatorMust, "", "", ""},
+	"trusted_list":        {"operator", operatorMust, "", "", ""},
 }
 
 const (
@@ -146,7 +151,7 @@ func TestRulesAreTheTable(t *testing.T) {
 	}
 }
 
-// document writes a payload with these members of sample.
+// document writes a payload with these members, taken from sample.
 func document(action ActionType, names ...string) string {
 	parts := []string{fmt.Sprintf(`"action_type":%q`, action)}
 	for _, name := range names {
@@ -157,7 +162,7 @@ func document(action ActionType, names ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestMembers tries every member with every action type: what must be there, what may be there, what must not.
+// TestMembers tries every member with every action type: required, optional or forbidden.
 func TestMembers(t *testing.T) {
 	for action, row := range table {
 		t.Run(string(action), func(t *testing.T) {
@@ -186,7 +191,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestSealedMembers drops each member of a sealed payload, those that the sealer fills in among them.
+// TestSealedMembers removes each member of a sealed payload, including those that the sealer fills in.
 func TestSealedMembers(t *testing.T) {
 	for action, row := range table {
 		r := seal(t, document(action, strings.Fields(row.required)...), nil)
@@ -210,7 +215,8 @@ func without(names []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 }
 
-// TestPayloadStruct holds the struct against the members: every one has a field, and none is lost in it.
+// TestPayloadStruct compares the struct with the members: every member has a field, and the struct marshals without
+// loss.
 func TestPayloadStruct(t *testing.T) {
 	for action, row := range table {
 		names := strings.Fields(row.required + " " + row.filled + " " + row.optional + " " + anywhere)
@@ -252,7 +258,7 @@ func TestResponsesThatAreObjects(t *testing.T) {
 	}
 }
 
-// TestDraftNumbers checks that a draft's errors say where in the document they are.
+// TestDraftNumbers checks that the errors of a draft give the place in the document.
 func TestDraftNumbers(t *testing.T) {
 	doc := strings.Replace(testPayload, `"parameters":{}`, `"parameters":{"seed":9007199254740993}`, 1)
 	_, err := ParseDraft([]byte(doc))
@@ -278,7 +284,7 @@ func TestParsePayloadIsStrict(t *testing.T) {
 	}
 }
 
-// TestTrialChainIsReserved: the accused cannot put an act of its own into the chain of its trial.
+// TestTrialChainIsReserved: an agent under trial cannot put an act of its own into the chain of its trial.
 func TestTrialChainIsReserved(t *testing.T) {
 	for _, action := range ActionTypes() {
 		required := strings.Fields(table[action].required)

@@ -12,7 +12,7 @@ import (
 )
 
 // A Record is a sealed payload with its proofs. Payload, digest and signatures never change. Time stamps and log
-// proofs are added later. Disclosures can be removed.
+// proofs are added later. Disclosures can be removed, and certificates and statements on their revocation added and removed.
 //
 // An opened Record is well-formed: its payload is complete, canonical and has this digest, and there is one signature
 // for each signer that the payload names. Package verify checks whether it is true.
@@ -23,7 +23,8 @@ type Record struct {
 	Timestamps   []Timestamp
 	Log          *LogProof // nil: no log is known to hold it
 	Disclosures  []Disclosure
-	Certificates [][]byte // DER, of the signers; unverified until a reader's trust confirms them
+	Certificates [][]byte     // DER, of the signers; unverified until a reader's trust confirms them
+	Revocations  []Revocation // what CAs said of these certificates; unverified, too
 
 	canonical []byte
 }
@@ -64,6 +65,7 @@ type recordForm struct {
 	Disclosures  []Disclosure   `json:"disclosures,omitempty"`
 	Log          *LogProof      `json:"log,omitzero"`
 	Payload      jsontext.Value `json:"payload"`
+	Revocations  []Revocation   `json:"revocations,omitempty"`
 	Signatures   [][]byte       `json:"signatures"`
 	Timestamps   []Timestamp    `json:"timestamps"`
 }
@@ -86,7 +88,7 @@ func (r *Record) CheckSignature(i int, public crypto.PublicKey) error {
 	return CheckSignature(public, r.Payload.Signers[i], r.canonical, r.Signatures[i])
 }
 
-// CheckSignatureOf is CheckSignature for a caller that already knows the key's id.
+// CheckSignatureOf is CheckSignature for a caller that already knows the key's id. Its errors are the same.
 func (r *Record) CheckSignatureOf(i int, id KeyID, public crypto.PublicKey) error {
 	if id != r.Payload.Signers[i].KeyID {
 		return fmt.Errorf("%w: the payload names another key", ErrSignature)
@@ -118,7 +120,7 @@ func (r *Record) form() (*recordForm, error) {
 		return nil, err
 	}
 	form := &recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps,
-		Log: r.Log, Certificates: r.Certificates}
+		Log: r.Log, Certificates: r.Certificates, Revocations: r.Revocations}
 	for _, d := range r.Disclosures {
 		value, err := Canonical(d.Value)
 		if err != nil {
@@ -164,7 +166,8 @@ func openForm(doc []byte) (*Record, error) {
 	return r, nil
 }
 
-// OpenParts makes a record from the parts that a database stores. The record keeps the given slices.
+// OpenParts makes a record from the parts that a database stores. The record keeps the given slices. Its errors are
+// those of Open.
 func OpenParts(canonical []byte, signatures [][]byte, timestamps []Timestamp) (*Record, error) {
 	form := recordForm{Payload: canonical, Digest: DigestOf(canonical), Signatures: signatures, Timestamps: timestamps}
 	return form.open()
@@ -177,7 +180,7 @@ func (f *recordForm) open() (*Record, error) {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log,
-		Disclosures: f.Disclosures, Certificates: f.Certificates, canonical: f.Payload}
+		Disclosures: f.Disclosures, Certificates: f.Certificates, Revocations: f.Revocations, canonical: f.Payload}
 	if err := r.checkParts(); err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates())
+	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations())
 }
 
 func (r *Record) checkSignatures() error {

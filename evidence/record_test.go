@@ -15,7 +15,7 @@ const richPayload = `{"agent_id":"a","context":["c",{"d":1.5}],"metadata":{"a/b"
 	"model_version":"m-1","parameters":{"temperature":0.2},"prompt":"p\n","request_id":"r","response":{"text":"s"},
 	"timestamp":"2026-01-31T16:15:00Z","tools_used":["t"],"chain_id":"chain","chain_position":2,"saw":["` + someDigest + `"]}`
 
-// richRecord has everything that a record can have.
+// richRecord has every part that a record can have.
 func richRecord(t testing.TB) *Record {
 	t.Helper()
 	r := seal(t, richPayload, []string{"/prompt", "/metadata/a~1b", "/metadata/m~0n", "/tools_used"},
@@ -24,6 +24,7 @@ func richRecord(t testing.TB) *Record {
 	r.Log = &LogProof{LogCounts: LogCounts{ChainSeq: 2}, Index: 7, Proof: [][]byte{bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)},
 		Checkpoint: "log.example\n8\nAAAA\n\n— log.example é\"\\/\n"}
 	r.Certificates = [][]byte{[]byte("a certificate")}
+	r.Revocations = []Revocation{{Kind: CRL, Value: []byte("a list")}, {Kind: OCSP, Value: []byte("answer")}}
 	return r
 }
 
@@ -54,13 +55,13 @@ func TestRecordFile(t *testing.T) {
 	}
 }
 
-// canonicalOf is the canonical form by this package's other way, which encoding a file does not take.
+// canonicalOf makes the canonical form with Canonical. Marshal uses other code.
 func canonicalOf(file []byte) (string, error) {
 	form, err := Canonical(file)
 	return string(form) + "\n", err
 }
 
-// check verifies what a record alone can show: its signatures and its disclosures.
+// check verifies what a record shows without a trust file: its signatures and its disclosures.
 func check(t testing.TB, r *Record) error {
 	var errs []error
 	for i, signer := range r.Payload.Signers {
@@ -80,6 +81,7 @@ func differences(a, b *Record) []string {
 		"log":          cmp.Equal(a.Log, b.Log),
 		"disclosures":  slices.EqualFunc(a.Disclosures, b.Disclosures, func(a, b Disclosure) bool { return cmp.Equal(a, b) }),
 		"certificates": slices.EqualFunc(a.Certificates, b.Certificates, bytes.Equal),
+		"revocations":  slices.EqualFunc(a.Revocations, b.Revocations, func(a, b Revocation) bool { return cmp.Equal(a, b) }),
 	} {
 		if !same {
 			names = append(names, name)
@@ -88,9 +90,9 @@ func differences(a, b *Record) []string {
 	return names
 }
 
-// TestFlippedRecord changes every byte of a record file in four ways. What opens all the same differs from the record
-// in one part, and that part is refuted by the record itself, or is one that others prove: time stamps by their
-// authorities, the log proof by the log, certificates by whom the reader trusts.
+// TestFlippedRecord changes every byte of a record file in four ways. A changed file that still opens differs from the
+// record in one part. Either the record itself refutes that part, or others prove it: authorities prove time stamps, the
+// log proves the log proof, and CAs prove certificates.
 func TestFlippedRecord(t *testing.T) {
 	r := richRecord(t)
 	file := marshalRecord(t, r)
@@ -103,7 +105,7 @@ func TestFlippedRecord(t *testing.T) {
 			if err != nil {
 				outcomes["refused"]++
 				if opened != nil {
-					t.Fatalf("byte %d: a record came with the error", i)
+					t.Fatalf("byte %d: Open returned a record with the error", i)
 				}
 				continue
 			}
@@ -111,14 +113,14 @@ func TestFlippedRecord(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	for _, part := range []string{"refused", "signatures", "disclosures", "timestamps", "log", "certificates"} {
+	for _, part := range []string{"refused", "signatures", "disclosures", "timestamps", "log", "certificates", "revocations"} {
 		if outcomes[part] == 0 {
 			t.Errorf("no flipped byte ended as %s: the test does not reach it", part)
 		}
 	}
 }
 
-// wantRefuted checks that a damaged record that opens is refuted, and returns the part that was damaged.
+// wantRefuted checks that a damaged record that opens is refuted. It returns the part that was damaged.
 func wantRefuted(t *testing.T, r, opened *Record, at int) string {
 	t.Helper()
 	diff := differences(r, opened)
@@ -137,14 +139,14 @@ func wantRefuted(t *testing.T, r, opened *Record, at int) string {
 		if err := check(t, opened); !errors.Is(err, ErrDisclosure) {
 			t.Fatalf("byte %d: another disclosure, and the check says %v", at, err)
 		}
-	case "timestamps", "log", "certificates":
+	case "timestamps", "log", "certificates", "revocations":
 	default:
 		t.Fatalf("byte %d: the record opens and has another %s", at, part)
 	}
 	return diff[0]
 }
 
-// TestErrorsPointIntoTheFile checks that an error in the payload is placed in the file, not in the payload.
+// TestErrorsPointIntoTheFile checks that an error in the payload gives its place in the file, not in the payload.
 func TestErrorsPointIntoTheFile(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
 	damaged := strings.Replace(file, `"temperature":0.2`, `"temperature":-0`, 1)
@@ -172,10 +174,10 @@ func TestOpenParts(t *testing.T) {
 	}
 	diff := differences(r, parts)
 	slices.Sort(diff)
-	if want := []string{"certificates", "disclosures", "log"}; !slices.Equal(diff, want) {
+	if want := []string{"certificates", "disclosures", "log", "revocations"}; !slices.Equal(diff, want) {
 		t.Errorf("differs in %v, want %v", diff, want)
 	}
-	for i := range r.Canonical() { // whatever still is a payload has another digest, and other signatures are due
+	for i := range r.Canonical() { // a changed payload that parses has another digest, so its signatures must not hold
 		damaged, err := OpenParts(flipped(r.Canonical(), i), r.Signatures, nil)
 		if err == nil && (damaged.Digest == r.Digest || check(t, damaged) == nil) {
 			t.Fatalf("byte %d: accepted", i)
@@ -186,11 +188,11 @@ func TestOpenParts(t *testing.T) {
 func TestImprint(t *testing.T) {
 	r := richRecord(t)
 	if r.Imprint() != sha256.Sum256(slices.Concat(r.Signatures[0], r.Signatures[1], r.Signatures[2])) {
-		t.Error("the imprint is not the hash of the signatures one after the other")
+		t.Error("the imprint is not the hash of the joined signatures")
 	}
 }
 
-// TestSignersAreSigned checks that a signature cannot be stripped together with its name.
+// TestSignersAreSigned checks that removing a signature together with its signer's name is detected.
 func TestSignersAreSigned(t *testing.T) {
 	r := seal(t, testPayload, nil, testSigner(t, Ed25519), testSigner(t, ES256))
 	m, err := membersOf(r.Canonical())
@@ -205,7 +207,8 @@ func TestSignersAreSigned(t *testing.T) {
 	wantBadSignature(t, stripped.CheckSignature(0, testKey(t, Ed25519).Public()))
 }
 
-// TestDeepest seals a payload with the deepest allowed nesting, apart and not: files must be able to hold it.
+// TestDeepest seals a payload with the maximum nesting, apart and not. The record file around it is nested deeper, and
+// must open.
 func TestDeepest(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth-1) + strings.Repeat("]", MaxDepth-1)
 	doc := strings.Replace(testPayload, `"prompt":"p"`, `"prompt":`+deep, 1)

@@ -8,7 +8,8 @@ import (
 )
 
 // Reveal returns the members of a payload in canonical form. It replaces commitments by disclosed values that match
-// them. withheld lists the pointers of the commitments that stay. It does not check signatures.
+// them. withheld lists the pointers of the commitments that stay. It does not check signatures. Its errors are those
+// of ParsePayload, Canonical and CheckDisclosures.
 func Reveal(canonical []byte, disclosures []Disclosure) (revealed map[string]jsontext.Value, withheld []string, err error) {
 	payload, err := ParsePayload(canonical)
 	if err != nil {

@@ -157,10 +157,11 @@ func lowS(signature []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := elliptic.P256().Params().N; s.Cmp(halfOrder) > 0 && s.Cmp(n) < 0 { // above n it is not a signature
-		s.Sub(n, s)
+	n := elliptic.P256().Params().N
+	if s.Cmp(halfOrder) <= 0 || s.Cmp(n) >= 0 { // from n on it is not a signature
+		return signature, nil // strict DER has no other form
 	}
-	return marshalECDSA(r, s)
+	return marshalECDSA(r, s.Sub(n, s))
 }
 
 // parseECDSA reads strict DER: cryptobyte accepts only the shortest lengths and numbers.

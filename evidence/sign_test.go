@@ -57,7 +57,7 @@ func wantBadSignature(t testing.TB, err error) {
 	}
 }
 
-// TestAnotherSigner checks a right signature against what the payload says of another key or algorithm.
+// TestAnotherSigner checks a valid signature against a signer entry with another key or algorithm.
 func TestAnotherSigner(t *testing.T) {
 	payload := []byte("payload")
 	for _, algorithm := range Algorithms() {
@@ -79,7 +79,7 @@ func TestAnotherSigner(t *testing.T) {
 	}
 }
 
-// opaque is a private key that says nothing of itself, like one in an HSM.
+// opaque is a private key whose bytes are not accessible, like one in an HSM.
 type opaque struct{ inner crypto.Signer }
 
 func (o opaque) Public() crypto.PublicKey { return o.inner.Public() }
@@ -104,7 +104,7 @@ func TestOpaqueSigner(t *testing.T) {
 	}
 }
 
-// broken is an HSM that fails, or answers with nonsense.
+// broken is an HSM that fails or returns an invalid signature.
 type broken struct {
 	crypto.Signer
 	answer []byte

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDroppedMembers drops every member of the record's own form. Only what may be withheld may be missing.
+// TestDroppedMembers removes every member of the record's own form. Only parts that may be withheld may be missing.
 func TestDroppedMembers(t *testing.T) {
 	r := richRecord(t)
 	var whole any
@@ -33,7 +33,7 @@ func TestDroppedMembers(t *testing.T) {
 		}
 	}
 	slices.Sort(opens)
-	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint"}
+	want := []string{"/certificates", "/disclosures", "/log", "/log/checkpoint", "/revocations"}
 	if diff := cmp.Diff(want, opens); diff != "" {
 		t.Errorf("what may be missing (-want +got):\n%s", diff)
 	}
@@ -92,9 +92,10 @@ func dropAt(value any, at, drop string) any {
 	return value
 }
 
-// TestSecondForms writes the same record in other words. Only one file opens.
+// TestSecondForms writes the same record in other forms. Open must refuse each of them.
 func TestSecondForms(t *testing.T) {
 	file := string(marshalRecord(t, richRecord(t)))
+	const revocations = `"revocations":[{"kind":"crl","value":"YSBsaXN0"},{"kind":"ocsp","value":"YW5zd2Vy"}]`
 	for name, other := range map[string]string{
 		"no line feed":           strings.TrimSuffix(file, "\n"),
 		"two line feeds":         file + "\n",
@@ -105,6 +106,9 @@ func TestSecondForms(t *testing.T) {
 		"null certificates":      strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":null`, 1),
 		"empty certificates":     strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":[]`, 1),
 		"empty certificate":      strings.Replace(file, `"certificates":["YSBjZXJ0aWZpY2F0ZQ=="]`, `"certificates":[""]`, 1),
+		"null revocations":       strings.Replace(file, `"revocations":[`, `"revocations":null,"x":[`, 1),
+		"empty revocations":      strings.Replace(file, revocations, `"revocations":[]`, 1),
+		"kind after the value":   strings.Replace(file, `{"kind":"crl","value":"YSBsaXN0"}`, `{"value":"YSBsaXN0","kind":"crl"}`, 1),
 		"loose bits in base64":   strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", "YSBjZXJ0aWZpY2F0ZR==", 1),
 		"base64 without padding": strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", "YSBjZXJ0aWZpY2F0ZQ", 1),
 		"line feed in base64":    strings.Replace(file, "YSBjZXJ0aWZpY2F0ZQ==", `YSBj\nZXJ0aWZpY2F0ZQ==`, 1),
@@ -124,7 +128,7 @@ func TestSecondForms(t *testing.T) {
 		"payload as a string":    strings.Replace(file, `"payload":{`, `"payload":"x","payloa":{`, 1),
 	} {
 		if other == file {
-			t.Errorf("%s: the test changes nothing", name)
+			t.Errorf("%s: the change does not apply to the file", name)
 		}
 		if _, err := Open([]byte(other)); err == nil {
 			t.Errorf("%s: it opens", name)
@@ -132,7 +136,8 @@ func TestSecondForms(t *testing.T) {
 	}
 }
 
-// TestParts breaks each rule about the parts around the payload. What cannot be opened cannot be written either.
+// TestParts breaks each rule about the parts around the payload. Open must refuse the file, and Marshal must refuse the
+// record.
 func TestParts(t *testing.T) {
 	for name, test := range map[string]struct {
 		damage func(*Record)
@@ -162,12 +167,19 @@ func TestParts(t *testing.T) {
 		"disclosure of nothing":     {func(r *Record) { r.Disclosures[3].Pointer = "/zzz" }, `"/zzz" is not sealed apart`},
 		"certificate empty":         {func(r *Record) { r.Certificates[0] = nil }, "certificate 0 has 0 bytes"},
 		"certificate too long":      {func(r *Record) { r.Certificates[0] = make([]byte, maxCertificate+1) }, "certificate 0 has 65537 bytes"},
+		"kind of a revocation":      {func(r *Record) { r.Revocations[0].Kind = "scvp" }, `revocations: 0: kind "scvp" is neither "crl" nor "ocsp"`},
+		"revocation without a kind": {func(r *Record) { r.Revocations[1].Kind = "" }, `revocations: 1: kind "" is neither`},
+		"revocation empty":          {func(r *Record) { r.Revocations[1].Value = nil }, "revocations: 1 has 0 bytes"},
+		"revocation too long":       {func(r *Record) { r.Revocations[0].Value = make([]byte, MaxRevocation+1) }, "revocations: 0 has 1048577 bytes"},
+		"revocation twice":          {func(r *Record) { r.Revocations[1].Value = r.Revocations[0].Value }, "revocations: 1 is there twice"},
+		"revocations too many":      {func(r *Record) { r.Revocations = manyRevocations(MaxRevocations+1, 2) }, "revocations: 65 of them"},
+		"revocations too long":      {func(r *Record) { r.Revocations = manyRevocations(5, MaxRevocation-1) }, "revocations: together they have 5242875 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := richRecord(t)
 			test.damage(r)
 			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log,
-				Disclosures: r.Disclosures, Certificates: r.Certificates}
+				Disclosures: r.Disclosures, Certificates: r.Certificates, Revocations: r.Revocations}
 			file, err := encode(&form)
 			if err != nil {
 				t.Fatal(err)
@@ -181,6 +193,34 @@ func TestParts(t *testing.T) {
 		})
 	}
 	if _, err := new(Record).Marshal(); err == nil {
-		t.Error("a record of nothing was written")
+		t.Error("Marshal wrote an empty record")
+	}
+}
+
+// manyRevocations are n statements of the given length.
+func manyRevocations(n, length int) (list []Revocation) {
+	for i := range n {
+		list = append(list, Revocation{Kind: CRL, Value: append(make([]byte, length-1), byte(i))})
+	}
+	return list
+}
+
+// TestMostRevocations: what a record may carry at most is written and read.
+func TestMostRevocations(t *testing.T) {
+	for _, list := range [][]Revocation{manyRevocations(MaxRevocations, 2), manyRevocations(4, MaxRevocation)} {
+		r := richRecord(t)
+		r.Revocations = list
+		opened, err := Open(marshalRecord(t, r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := differences(r, opened); diff != nil {
+			t.Errorf("the record has other %s", diff)
+		}
+		bundle := &Bundle{Records: []*Record{seal(t, testPayload, nil)}}
+		bundle.Records[0].Revocations = list
+		if parsed, err := ParseBundle(marshalBundle(t, bundle)); err != nil || differences(bundle.Records[0], parsed.Records[0]) != nil {
+			t.Errorf("in a bundle: %v", err)
+		}
 	}
 }

@@ -21,8 +21,8 @@ var vectorsDir = filepath.Join("..", "testdata", "vectors", "sealing")
 
 const vectorsFormat = "jurat/vectors/v1"
 
-// manifest is manifest.json of vectorsDir, from which a program in any language can test itself. Bytes that are
-// text stand in files of their own, all others in base64 or hexadecimal. The keys are worthless: they are public.
+// manifest is manifest.json of vectorsDir. A program in any language can test itself with it. Texts are in files of
+// their own, all other bytes in base64 or hexadecimal. The private keys are published, so they protect nothing.
 type manifest struct {
 	Format      string             `json:"format"`
 	Keys        []keyVector        `json:"keys"`
@@ -82,7 +82,7 @@ type bundleVector struct {
 	File    string   `json:"file"`
 }
 
-// vectorPlan is what the vectors are made of.
+// vectorPlan lists what the vectors are made of.
 var vectorPlan = []recordVector{
 	{Name: "action-es256", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256}},
 	{Name: "action-rs256", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{RS256}},
@@ -102,7 +102,7 @@ var vectorPlan = []recordVector{
 // makeVectors makes every file of vectorsDir.
 func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
-	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: retentionVectors(t)}
+	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: actVectors(t)}
 	files["retention-event.draft.json"] = []byte(`{"action_type":"retention_event","agent_id":"operator","chain_id":"operator-retention","chain_position":1,"response":` +
 		expiredBody + `,"timestamp":"2026-01-31T16:15:00Z"}`)
 	files["canonical.json"] = indented(t, canonicalVectors(t))
@@ -189,7 +189,7 @@ func indented(t *testing.T, v any) []byte {
 	return append(doc, '\n')
 }
 
-// TestVectorsStand makes the vectors anew and holds them against the committed ones, byte for byte.
+// TestVectorsStand makes the vectors again and compares them with the committed ones, byte for byte.
 func TestVectorsStand(t *testing.T) {
 	files, dir := makeVectors(t), vectorsDir
 	if *update {
@@ -218,12 +218,13 @@ func TestVectorsStand(t *testing.T) {
 	}
 	for name, file := range files {
 		if committed, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(committed) != string(file) {
-			t.Errorf("%s: another than what was committed (%v)", name, err)
+			t.Errorf("%s: differs from the committed file (%v)", name, err)
 		}
 	}
 }
 
-// TestVectors reads the committed vectors as a stranger would, from the manifest on, and checks what it says.
+// TestVectors reads the committed vectors as another program would: it starts with the manifest and checks each
+// statement of it.
 func TestVectors(t *testing.T) {
 	m := readManifest(t)
 	for _, v := range m.Records {
@@ -274,7 +275,7 @@ func checkRecordVector(t *testing.T, m manifest, v recordVector) {
 	}
 }
 
-// readManifest fails if there are no vectors: a test that checks nothing would pass.
+// readManifest fails if there are no vectors: otherwise a test would pass without checking anything.
 func readManifest(t *testing.T) manifest {
 	t.Helper()
 	var m manifest

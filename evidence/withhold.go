@@ -115,5 +115,5 @@ func (r *Record) disclosure(pointer string) int {
 }
 
 // Members returns the members of the payload as they were signed. Members that are sealed apart have their
-// commitments.
+// commitments. It returns an error only for a Record that this package did not make.
 func (r *Record) Members() (map[string]jsontext.Value, error) { return membersOf(r.canonical) }

@@ -23,7 +23,7 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// FuzzPointer: an accepted pointer names one member, is its only spelling, and is accepted again.
+// FuzzPointer: an accepted pointer names one member, no other spelling of it is accepted, and it is accepted again.
 func FuzzPointer(f *testing.F) {
 	for _, text := range []string{"prompt", "/metadata/user_id", "/metadata/a~1b~0", "", "//", "~"} {
 		f.Add(text)
@@ -80,7 +80,7 @@ func TestWithhold(t *testing.T) {
 		t.Errorf("left: %v, %v", first.Disclosures, second.Disclosures)
 	}
 	if len(disclosures) != 2 || disclosures[1].Pointer != "/prompt" {
-		t.Error("what somebody else holds was changed")
+		t.Error("Withhold changed the caller's slice")
 	}
 	if got, err = Withhold([]*Record{first}, []string{"/prompt"}); err != nil || !got[0].Already {
 		t.Errorf("%v, %v", got, err)
@@ -111,7 +111,7 @@ func TestWithholdRefuses(t *testing.T) {
 		}
 	}
 	if len(first.Disclosures) != 2 || len(second.Disclosures) != 2 {
-		t.Error("something was taken away")
+		t.Error("Withhold removed disclosures although it returned an error")
 	}
 }
 

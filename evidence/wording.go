@@ -3,15 +3,12 @@ package evidence
 import (
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonwords"
 )
 
 // Steady rewords an error of the JSON library for people: the place in the document, what is expected there, and what
@@ -44,14 +41,14 @@ func wording(e *json.SemanticError) string {
 	if e.JSONPointer != "" {
 		at = string(e.JSONPointer)
 	}
-	found := kindOf(e.JSONKind)
+	found := jsonwords.Kind(e.JSONKind)
 	switch {
 	case errors.Is(e.Err, json.ErrUnknownName):
 		return at + ": unknown member"
 	case e.Err != nil && !errors.Is(e.Err, json.ErrUnknownName):
 		return fmt.Sprintf("%s: %v", at, Steady(e.Err))
 	case e.GoType != nil && found != "":
-		return fmt.Sprintf("%s: want %s, found %s", at, wanted(e.GoType), found)
+		return fmt.Sprintf("%s: want %s, found %s", at, jsonwords.Wanted(e.GoType), found)
 	case found != "":
 		return fmt.Sprintf("%s: %s does not belong there", at, found)
 	}
@@ -60,132 +57,7 @@ func wording(e *json.SemanticError) string {
 
 // worded says in plain words where a text is not JSON, and why.
 func worded(e *jsontext.SyntacticError) *SyntaxError {
-	return &SyntaxError{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: syntaxWording(e.Err)}
-}
-
-func syntaxWording(err error) string {
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return "the object has this member twice"
-	case errors.Is(err, jsontext.ErrNonStringName):
-		return "want the name of a member, in double quotes"
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the document ends too early"
-	}
-	// The library's other errors can be told apart only by their texts.
-	said := strings.TrimPrefix(err.Error(), "jsontext: ")
-	if rest, is := strings.CutPrefix(said, "invalid character "); is {
-		if quoted, where, is := cutQuoted(rest); is {
-			return "invalid character " + quoted + ": " + expected(quoted, where)
-		}
-	}
-	if escape, is := strings.CutPrefix(said, "invalid escape sequence "); is {
-		return "the string has " + strings.TrimSuffix(escape, " in string") + ", which is not an escape sequence of JSON"
-	}
-	if strings.HasPrefix(said, "invalid surrogate pair ") {
-		return "the string has a lone surrogate, which is not a character"
-	}
-	if other, known := otherWordings[said]; known {
-		return other
-	}
-	return said
-}
-
-// otherWordings translates those texts of the library that name no character.
-var otherWordings = map[string]string{
-	"missing value after object name":                  "want a value after the name",
-	"exceeded max depth":                               "nested too deep",
-	"mismatching structural token for object or array": "want the bracket that closes the last one opened",
-}
-
-// cutQuoted splits a quoted character from the beginning of the library's text.
-func cutQuoted(text string) (quoted, rest string, is bool) {
-	prefix, err := strconv.QuotedPrefix(text)
-	if err != nil { // a byte that is not UTF-8, which the library writes as '\xff'
-		var found bool
-		if prefix, rest, found = strings.Cut(text, "' "); !found {
-			return "", "", false
-		}
-		return prefix + "'", rest, true
-	}
-	return prefix, strings.TrimPrefix(text[len(prefix):], " "), true
-}
-
-// expected says what belongs where the library found a character. where is the library's name for the place.
-func expected(quoted, where string) string {
-	c, _, _, err := strconv.UnquoteChar(strings.Trim(quoted, "'"), '\'')
-	letter := err == nil && (unicode.IsLetter(c) && c < utf8.RuneSelf || c == '\'')
-	literal, inLiteral := strings.CutPrefix(where, "in literal ")
-	switch {
-	case where == "at start of value" && quoted == "','":
-		return "a value is missing beside a comma"
-	case where == "at start of value" && letter:
-		return "want a value; names and texts must be in double quotes, not single ones"
-	case where == "at start of value":
-		return "want a value"
-	case strings.HasPrefix(where, "at start of string"):
-		return "want a text in double quotes"
-	case strings.HasPrefix(where, "after object name"):
-		return "want a colon after the name"
-	case strings.HasPrefix(where, "after object value"):
-		return "want a comma or '}' after the member"
-	case strings.HasPrefix(where, "after array"):
-		return "want a comma or ']' after the element"
-	case where == "after top-level value":
-		return "want nothing after the end of the JSON value"
-	case inLiteral:
-		word, _, _ := strings.Cut(literal, " ")
-		return "want " + word
-	case strings.HasPrefix(where, "in string"):
-		return "in a string, write a control character as an escape sequence"
-	case strings.HasPrefix(where, "in number"):
-		return "want a digit of the number"
-	}
-	return where
-}
-
-func kindOf(kind jsontext.Kind) string {
-	switch kind {
-	case jsontext.KindNull:
-		return "null"
-	case jsontext.KindTrue, jsontext.KindFalse:
-		return "a boolean"
-	case jsontext.KindString:
-		return "a string"
-	case jsontext.KindNumber:
-		return "a number"
-	case jsontext.KindBeginObject, jsontext.KindEndObject:
-		return "an object"
-	case jsontext.KindBeginArray, jsontext.KindEndArray:
-		return "an array"
-	}
-	return ""
-}
-
-// wanted is the kind of JSON value for a Go type.
-func wanted(t reflect.Type) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return "a string"
-		}
-		return "an array"
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number in range"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.String:
-		return "a string"
-	}
-	return "another value"
+	return &SyntaxError{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: jsonwords.Syntax(e.Err)}
 }
 
 // reason is wording without the place, for an error that names the place itself.

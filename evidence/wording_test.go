@@ -11,7 +11,8 @@ import (
 	"jurat/evidence"
 )
 
-// TestSteady: what the JSON library refuses is said in the words of JSON, the same in every process, and the error stays what it is.
+// TestSteady: an error of the JSON library is worded without Go types, has the same text in every process, and still
+// wraps the library's error.
 func TestSteady(t *testing.T) {
 	type inner struct {
 		N int8 `json:"n"`
@@ -74,7 +75,7 @@ func TestSteady(t *testing.T) {
 	}
 	other := errors.New("json: unable to think")
 	if got := evidence.Steady(other); got != other {
-		t.Errorf("an error of somebody else is %v", got)
+		t.Errorf("an error that is not of the JSON library became %v", got)
 	}
 	_, err := evidence.Open([]byte(`{"unknown":1}`))
 	if err == nil || strings.Contains(err.Error(), "json:") {

@@ -33,7 +33,7 @@ func TestExamplesAreCases(t *testing.T) {
 		}
 		onDisk, err := subject.Load(name)
 		if err != nil || onDisk.Digest() != c.Digest() {
-			t.Errorf("%s in the program is not %s in the folder: %v", name, name, err)
+			t.Errorf("%s in the program differs from %s in the folder: %v", name, name, err)
 		}
 	}
 	for _, name := range []string{"", "..", "../examples/kitchen-return", "nothing"} {

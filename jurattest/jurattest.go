@@ -116,7 +116,7 @@ type Keys struct {
 	made  map[evidence.KeyID]trust.Key
 }
 
-// Signers returns the signers of an actor, for a trial.
+// Signers returns the signers of an actor, for a trial. Its errors are those of evidence.NewSigner.
 func (k *Keys) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
 	seed := sha256.Sum256([]byte(k.whose + "jurattest: a worthless key\x00" + string(role) + "\x00" + name))
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
@@ -183,7 +183,7 @@ func (h *House) Options(t testing.TB) verify.Options {
 }
 
 // SignCheckpoint signs any checkpoint with the log's key. The key is the same in every House, so two Houses are two
-// histories under one key.
+// histories under one key. Its errors are those of operator.SignCheckpoint.
 func (h *House) SignCheckpoint(c operator.Checkpoint) (string, error) {
 	return operator.SignCheckpoint(c, h.log)
 }

@@ -28,25 +28,17 @@ func (j *Juror) wait(ctx context.Context) error {
 	return j.Err
 }
 
-// Evaluate implements jury.Juror.
-func (j *Juror) Evaluate(ctx context.Context, _ jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return j.Opinion, scripted, j.wait(ctx)
-}
-
-// Discuss implements jury.Juror.
-func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	if err := j.wait(ctx); err != nil {
-		return jury.Speech{}, scripted, err
+// Answer implements jury.Juror. It returns Err, and the context's error if the context ends during Delay.
+func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a := jury.Answer{Opinion: j.Opinion, Origin: scripted}
+	switch {
+	case b.Phase != jury.Discussion:
+	case len(j.Speeches) == 0:
+		a.Speech = jury.Speech{Statement: "I stay with what I said.", Position: j.Opinion.Position, Reasoning: "Nothing new was said."}
+	default:
+		a.Speech = j.Speeches[min(b.RoundNumber, len(j.Speeches))-1]
 	}
-	if len(j.Speeches) == 0 {
-		return jury.Speech{Statement: "I stay with what I said.", Position: j.Opinion.Position, Reasoning: "Nothing new was said."}, scripted, nil
-	}
-	return j.Speeches[min(b.RoundNumber, len(j.Speeches))-1], scripted, nil
-}
-
-// Judge implements jury.Judge.
-func (j *Juror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return j.Evaluate(ctx, b)
+	return a, j.wait(ctx)
 }
 
 // Opine makes an opinion on the default rubric. Each axis has the same percentage of its maximum.

@@ -29,7 +29,7 @@ func Case(t testing.TB) *subject.Case {
 
 // Panel returns three scripted jurors who disagree, and a scripted judge. The discussion changes one juror's
 // position. They answer one after the other, so that the order of the log is always the same.
-func Panel() (jurors []jury.Juror, judge jury.Judge) {
+func Panel() (jurors []jury.Juror, judge jury.Juror) {
 	moved := Opine(jury.SafePass, 80)
 	jurors = []jury.Juror{
 		&Juror{Opinion: Opine(jury.SafePass, 90)},
@@ -62,7 +62,7 @@ func (h *House) Try(t testing.TB, method jury.Method) *trial.Trial {
 }
 
 // TryBefore conducts a trial of Case before any panel. The judge is asked if the settings have one.
-func (h *House) TryBefore(t testing.TB, settings jury.Settings, jurors []jury.Juror, judge jury.Judge) *trial.Trial {
+func (h *House) TryBefore(t testing.TB, settings jury.Settings, jurors []jury.Juror, judge jury.Juror) *trial.Trial {
 	t.Helper()
 	if settings.Judge == nil {
 		judge = nil

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ type TSA struct {
 	URL  string
 	Root *x509.Certificate
 
+	Certificate *x509.Certificate // issued under Root
+
+	operator      pkix.Name
 	server        *httptest.Server
 	good, expired *timestamp.Authority
 
@@ -54,9 +58,13 @@ type TSA struct {
 }
 
 // StartTSA starts an authority that gives good tokens, with new keys. Its certificate is valid for some hours around
-// now.
-func StartTSA() (*TSA, error) {
-	a := &TSA{mood: Good}
+// now. It passes on the errors of making keys and certificates.
+func StartTSA() (*TSA, error) { return StartTSAOf(pkix.Name{}) }
+
+// StartTSAOf is StartTSA for an authority whose certificate names its operator. The zero Name stands for the usual
+// name. Its errors are those of StartTSA.
+func StartTSAOf(operator pkix.Name) (*TSA, error) {
+	a := &TSA{mood: Good, operator: operator}
 	rootKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -75,6 +83,7 @@ func StartTSA() (*TSA, error) {
 	if a.expired, err = a.authority(rootKey, past, func() time.Time { return past }); err != nil {
 		return nil, err
 	}
+	a.Certificate = a.good.Certificates()[0]
 	a.server = httptest.NewServer(http.HandlerFunc(a.serve))
 	a.URL = a.server.URL
 	return a, nil
@@ -90,7 +99,28 @@ func (a *TSA) authority(rootKey *ecdsa.PrivateKey, until time.Time, now func() t
 	if err != nil {
 		return nil, err
 	}
+	if len(a.operator.ToRDNSequence()) > 0 {
+		if leaf, err = renamed(leaf, a.operator, a.Root, rootKey); err != nil {
+			return nil, err
+		}
+	}
 	return timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{a.Root}, Now: now})
+}
+
+// renamed is a certificate with another subject.
+func renamed(c *x509.Certificate, subject pkix.Name, by *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	template := *c
+	template.Subject, template.RawSubject, template.ExtKeyUsage = subject, nil, nil
+	for _, extension := range c.Extensions {
+		if extension.Critical && extension.Id.String() == "2.5.29.37" {
+			template.ExtraExtensions = []pkix.Extension{extension}
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, by, c.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
 }
 
 // Close ends the server. It ends waiting requests, too.

@@ -59,7 +59,7 @@ func TestSilentJurorKeepsItsLastEvaluation(t *testing.T) {
 		&script{initial: holding(NeedsReview, 50), rounds: []move{staying(NeedsReview), turning(SafePass, 90), turning(SafePass, 90)}})
 	r = run(t, d)
 	if len(r.Absences) != 2 || r.Absences[0].Reason != Blocked || r.Absences[1].Reason != Invalid {
-		t.Errorf("absences %+v", r.Absences) // in round 3 it stays where it has not been for two rounds, without an update
+		t.Errorf("absences %+v", r.Absences) // in round 3 it repeats its position of two rounds before, without an update
 	}
 	if last := r.DiscussionRounds[2].Statements[0]; last.JurorID != "juror-1" || last.UpdatedEvaluation != nil || last.StatementOrder != 1 {
 		t.Errorf("an update that changes nothing is kept: %+v", last)
@@ -86,7 +86,7 @@ func TestBlockedJuror(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if b := d.Jurors[0].(*script).briefs[1]; b.Last != nil || len(b.Evaluations) != 3 {
-			t.Errorf("a stand-in is given to a juror as its own: %+v", b)
+			t.Errorf("a juror's brief has a stand-in as its own evaluation: %+v", b)
 		}
 	})
 	t.Run("first in a round, then back", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestBlockedJuror(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		if len(r.Absences) != 2 || r.Absences[1].RoundNumber != 2 || r.Absences[1].Reason != Invalid {
-			t.Errorf("a juror with a stand-in needs an opinion of its own: %+v", r.Absences)
+			t.Errorf("a juror with a stand-in must give an evaluation of its own: %+v", r.Absences)
 		}
 		back := r.DiscussionRounds[2].Statements[0]
 		if !back.PositionChanged || r.Phase3Judgment.Votes[0].Fallback || !r.Degraded {
@@ -193,8 +193,8 @@ func TestNoQuorumEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestTrialsGoOnByTheirOwnRules: a trial that was opened by the first rules goes on, and is replayed, by these: with all its rounds,
-// though nobody can come to a verdict in them.
+// TestTrialsGoOnByTheirOwnRules: a trial that was opened under the first rules is resumed and replayed under those: with
+// all its rounds, even if no verdict is possible any more.
 func TestTrialsGoOnByTheirOwnRules(t *testing.T) {
 	seats := func() *Deliberation {
 		down := &script{initial: move{err: errors.New("no key")}, rounds: []move{{err: errors.New("no key")}}}
@@ -232,7 +232,7 @@ func TestTrialsGoOnByTheirOwnRules(t *testing.T) {
 		changed = d.book().read(t)
 		changed[1].Body.(*Opening).Rules = rules
 		if _, err := Replay(changed); err == nil {
-			t.Errorf("rules %q from the beginning, with rounds that they do not have", rules)
+			t.Errorf("rules %q accepted a trial with rounds that they do not allow", rules)
 		}
 	}
 }

@@ -23,22 +23,20 @@ const (
 	blockedConfidence = 0.5 // the juror stated none
 )
 
-// An answer is what a seat returned, in the form that the phase asks for.
+// An answer is what a seat returned.
 type answer struct {
-	seat    int
-	opinion Opinion
-	speech  Speech
-	origin  Origin
-	err     error
+	seat int
+	Answer
+	err error
 }
 
 // answerAct turns a seat's answer into an act. Every answer gives an act, valid or not.
 func (t *Tally) answerAct(s *session, a answer) *Act {
-	if a.origin.Parameters == nil {
-		a.origin.Parameters = s.seats[a.seat].Parameters
+	if a.Origin.Parameters == nil {
+		a.Origin.Parameters = s.seats[a.seat].Parameters
 	}
 	if errors.Is(a.err, ErrBlocked) && s.Phase != Judging && t.standing[a.seat] == nil {
-		origin, err := a.origin.normal()
+		origin, err := a.Origin.normal()
 		if err != nil {
 			origin = unreportedOrigin()
 		}
@@ -47,7 +45,7 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 	if a.err != nil {
 		return t.absence(s, a, a.err)
 	}
-	origin, err := a.origin.normal()
+	origin, err := a.Origin.normal()
 	if err != nil {
 		return t.absence(s, a, err)
 	}
@@ -79,14 +77,14 @@ func (s *session) answerType() evidence.ActionType {
 func (t *Tally) body(s *session, a answer) (any, error) {
 	switch s.Phase {
 	case Initial:
-		return t.evaluation(s, a.seat, &a.opinion)
+		return t.evaluation(s, a.seat, &a.Opinion)
 	case Discussion:
-		return t.statement(s, a.seat, a.speech)
+		return t.statement(s, a.seat, a.Speech)
 	}
-	if err := ValidateOpinion(&a.opinion, t.settings.Rubric); err != nil {
+	if err := ValidateOpinion(&a.Opinion, t.settings.Rubric); err != nil {
 		return nil, err
 	}
-	return new(a.opinion.clone()), nil
+	return new(a.Opinion.clone()), nil
 }
 
 func (t *Tally) evaluation(s *session, seat int, o *Opinion) (*Evaluation, error) {
@@ -146,7 +144,7 @@ func (t *Tally) fallback(s *session, seat int) any {
 func (t *Tally) absence(s *session, a answer, why error) *Act {
 	act := t.clerkAct(evidence.Absence, s.digest, nil, &Absent{JurorID: s.seats[a.seat].JurorID, Phase: s.Phase,
 		RoundNumber: s.RoundNumber, Reason: reasonOf(why), Detail: detail(why.Error())})
-	act.Origin.Metadata = a.origin.metadata()
+	act.Origin.Metadata = a.Origin.metadata()
 	return act
 }
 

@@ -16,7 +16,8 @@ type asked struct {
 	round int
 }
 
-// TestBriefsAreRebuilt: from the records alone comes, for each answer and absence, exactly what its seat was given.
+// TestBriefsAreRebuilt: for each answer and absence, BriefOf rebuilds from the records alone exactly what its seat was
+// given.
 func TestBriefsAreRebuilt(t *testing.T) {
 	rebuilt := 0
 	for seed := range uint64(100) {
@@ -67,9 +68,9 @@ func TestBriefsAreRebuilt(t *testing.T) {
 func TestBriefOfWhatIsNotThere(t *testing.T) {
 	acts := sealedTrial(t)
 	if _, err := BriefOf(material, acts, evidence.DigestOf([]byte("nothing"))); err == nil {
-		t.Error("there is a brief for an act that is not there")
+		t.Error("BriefOf returned a brief for an unknown act")
 	}
 	if _, err := BriefOf([]byte(`{"other":"evidence"}`), acts, acts[3].Digest); err == nil {
-		t.Error("there is a brief from other evidence")
+		t.Error("BriefOf returned a brief for other evidence")
 	}
 }

@@ -48,7 +48,7 @@ func TestConsensus(t *testing.T) {
 	}
 }
 
-// TestConsensusOfAll holds every jury of 2 to 7 against the rules as one would check them by hand.
+// TestConsensusOfAll compares every jury of 2 to 7 with the result of simple rules.
 func TestConsensusOfAll(t *testing.T) {
 	cast := []Position{SafePass, NeedsReview, UnsafeFail, ""}
 	for n := 2; n <= 7; n++ {
@@ -77,7 +77,7 @@ func told(c ConsensusResult) string {
 	return fmt.Sprintf("%s %.2f %t %s", c.ConsensusStatus, c.AgreementLevel, c.ConsensusReached, p)
 }
 
-// byHand follows one juror after the other: does more than half of the jury stand with this one?
+// byHand checks one juror after the other: does more than half of the jury have this one's position?
 func byHand(positions []Position, threshold float64, after bool) string {
 	n, most := len(positions), 0
 	status, majority := "split", "null"

@@ -13,7 +13,7 @@ import (
 type Deliberation struct {
 	Settings   Settings
 	Jurors     []Juror         // one per seat, in the order of the seats
-	Judge      Judge           // required exactly when the method is FinalJudge
+	Judge      Juror           // required exactly when the method is FinalJudge
 	Material   []byte          // the evidence, as canonical JSON
 	Submission evidence.Digest // the act that submitted it: already recorded, at position 1
 	Recorder   Recorder        // makes each act durable before the trial goes on
@@ -161,14 +161,10 @@ func (d *Deliberation) call(ctx context.Context, seat int, b Brief, answers chan
 		}
 		answers <- a
 	}()
-	got := answer{seat: seat}
-	switch b.Phase {
-	case Initial:
-		got.opinion, got.origin, got.err = d.Jurors[seat].Evaluate(ctx, b)
-	case Discussion:
-		got.speech, got.origin, got.err = d.Jurors[seat].Discuss(ctx, b)
-	case Judging:
-		got.opinion, got.origin, got.err = d.Judge.Judge(ctx, b)
+	juror := d.Judge
+	if b.Phase != Judging {
+		juror = d.Jurors[seat]
 	}
-	a = got
+	given, err := juror.Answer(ctx, b)
+	a = answer{seat, given, err}
 }

@@ -14,7 +14,7 @@ import (
 	"jurat/evidence"
 )
 
-// shape is the trial as one line per act.
+// shape returns the trial with one line for each act.
 func (b *book) shape() []string {
 	var lines []string
 	for _, a := range b.acts {
@@ -61,7 +61,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestLinks holds every act's links against the rules, found from the acts themselves.
+// TestLinks checks every act's links against the rules. It finds the expected links from the acts themselves.
 func TestLinks(t *testing.T) {
 	d := seated(FinalJudge,
 		&script{initial: holding(SafePass, 80), rounds: []move{staying(SafePass), {err: errors.New("down")}, staying(SafePass)}},
@@ -83,7 +83,7 @@ func TestLinks(t *testing.T) {
 					t.Fatal(err)
 				}
 				if digest, err := request.Digest(); err != nil || digest != asked.RequestDigest {
-					t.Errorf("request of %s in %s %d does not rebuild", asked.JurorID, body.Phase, body.RoundNumber)
+					t.Errorf("the request to %s in %s %d cannot be rebuilt", asked.JurorID, body.Phase, body.RoundNumber)
 				}
 			}
 		case *Check, *Judgment:
@@ -146,8 +146,8 @@ func TestRoundTakesAsLongAsItsSlowest(t *testing.T) {
 	})
 }
 
-// TestNoStatementSeesItsOwnRound lets the jurors finish in every order, slowly enough for the last to be able to see the
-// first, were it shown.
+// TestNoStatementSeesItsOwnRound lets the jurors finish in every order. They are slow enough that the last one could see
+// the first statement if it were shown.
 func TestNoStatementSeesItsOwnRound(t *testing.T) {
 	orders := [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 	for _, order := range orders {
@@ -175,14 +175,14 @@ func checkBrief(t *testing.T, d *Deliberation, b Brief, seat int) {
 	t.Helper()
 	if b.Phase == Initial {
 		if b.Evaluations != nil || b.Rounds != nil || b.Last != nil || !slices.Equal(b.Saw, []evidence.Digest{submission}) {
-			t.Errorf("in phase 1 a juror is shown more than the evidence: %+v", b)
+			t.Errorf("in phase 1, a brief contains more than the evidence: %+v", b)
 		}
 		return
 	}
 	statements := 0
 	for i, r := range b.Rounds {
 		if r.RoundNumber != i+1 || r.RoundNumber >= b.RoundNumber || r.ConsensusCheck.ConsensusStatus != "" {
-			t.Errorf("in round %d a juror is shown round %+v", b.RoundNumber, r)
+			t.Errorf("in round %d, a brief contains round %+v", b.RoundNumber, r)
 		}
 		for order, s := range r.Statements {
 			if s.StatementOrder != order {
@@ -192,7 +192,7 @@ func checkBrief(t *testing.T, d *Deliberation, b Brief, seat int) {
 		statements += len(r.Statements)
 	}
 	if statements != 3*(b.RoundNumber-1) || len(b.Evaluations) != 3 || len(b.Saw) != 1+3+statements {
-		t.Errorf("in round %d a juror is shown %d statements, %d evaluations, and saw %d", b.RoundNumber, statements, len(b.Evaluations), len(b.Saw))
+		t.Errorf("in round %d, a brief has %d statements and %d evaluations, and names %d acts as seen", b.RoundNumber, statements, len(b.Evaluations), len(b.Saw))
 	}
 	if b.Last == nil || b.Last.JurorID != d.Settings.Seats[seat].JurorID {
 		t.Errorf("its own last evaluation is %+v", b.Last)
@@ -275,11 +275,11 @@ func TestScribblingChangesNothing(t *testing.T) {
 	}
 	for i, j := range clean.Jurors {
 		if diff := cmp.Diff(j.(*script).briefs, scribbled.Jurors[i].(*script).briefs); diff != "" {
-			t.Errorf("juror %d was shown other things:\n%s", i, diff)
+			t.Errorf("juror %d got another brief:\n%s", i, diff)
 		}
 	}
 	if string(scribbled.Material) != string(material) {
-		t.Error("the evidence was changed")
+		t.Error("a juror changed the evidence for others")
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package jury lets a panel of jurors judge an AI agent, and computes the result from their answers.
 //
-// It is pure: no file, no network, no clock, no vendor. It asks a [Juror] and a [Judge] through interfaces. Every act
-// of a trial goes to a [Recorder], and has happened when the recorder returns. [Deliberation.Run] conducts a trial.
-// [Replay] takes the recorded acts of a trial and computes everything again. So it detects a clerk who recorded
+// It is pure: no file, no network, no clock, no vendor. It asks each [Juror] through one method, the judge too. Every
+// act of a trial goes to a [Recorder], and has happened when the recorder returns. [Deliberation.Run] conducts a
+// trial. [Replay] takes the recorded acts of a trial and computes everything again. So it detects a clerk who recorded
 // another result than the votes give. The same state machine, [Tally], drives both.
 //
 // # A trial

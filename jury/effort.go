@@ -30,7 +30,7 @@ type Attempt struct {
 	Latency      int64  `json:"latencyMillis"`         // milliseconds from the question to the answer, including waits for the provider's limits
 }
 
-// Encode returns the effort as the metadata of an act.
+// Encode returns the effort as the metadata of an act. It refuses text that is not valid UTF-8.
 func (e Effort) Encode() (jsontext.Value, error) {
 	if e.Attempts == nil {
 		e.Attempts = []Attempt{}
@@ -43,7 +43,7 @@ func (e Effort) Encode() (jsontext.Value, error) {
 }
 
 // ReadEffort reads the metadata of an act. It returns an empty Effort for acts without metadata, such as those of
-// rules.
+// rules. It refuses metadata that does not decode into an Effort.
 func ReadEffort(metadata jsontext.Value) (Effort, error) {
 	var e Effort
 	if metadata == nil {

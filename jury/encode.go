@@ -15,7 +15,8 @@ import (
 	"jurat/evidence"
 )
 
-// EncodeBody returns the body of an act, or any other value of this package, as canonical JSON.
+// EncodeBody returns the body of an act, or any other value of this package, as canonical JSON. It refuses text that
+// is not valid UTF-8, and returns the *evidence.SyntaxError of a value without a canonical form.
 func EncodeBody(body any) ([]byte, error) {
 	doc, err := json.Marshal(body)
 	if err != nil {

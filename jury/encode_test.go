@@ -9,7 +9,7 @@ import (
 	"jurat/evidence"
 )
 
-// TestBodiesStandAsTheyAreWritten encodes and decodes every body of trials that have every type of act.
+// TestBodiesStandAsTheyAreWritten encodes and decodes every body of trials that contain every type of act.
 func TestBodiesStandAsTheyAreWritten(t *testing.T) {
 	seen := map[evidence.ActionType]bool{}
 	for _, d := range []*Deliberation{longTrial(), seated(MajorityVote, new(script), new(script))} {

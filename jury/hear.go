@@ -60,13 +60,13 @@ func said(body any, seat int) answer {
 	a := answer{seat: seat}
 	switch body := body.(type) {
 	case *Evaluation:
-		a.opinion = body.Opinion
+		a.Opinion = body.Opinion
 	case *Opinion:
-		a.opinion = *body
+		a.Opinion = *body
 	case *Statement:
-		a.speech = Speech{Statement: body.Statement, Position: body.Position, Reasoning: body.Reasoning}
+		a.Speech = Speech{Statement: body.Statement, Position: body.Position, Reasoning: body.Reasoning}
 		if body.UpdatedEvaluation != nil {
-			a.speech.Updated = &body.UpdatedEvaluation.Opinion
+			a.Speech.Updated = &body.UpdatedEvaluation.Opinion
 		}
 	}
 	return a

@@ -39,7 +39,7 @@ func TestCancellationAtEachAct(t *testing.T) {
 				t.Errorf("cancelled at act %d: %v", n, err)
 			}
 			if got := len(d.book().acts); got != n+1 {
-				t.Errorf("cancelled at act %d, and there are %d", n, got)
+				t.Errorf("cancelled at act %d, but there are %d acts", n, got)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestRecorderErrorBecauseOfCancellation(t *testing.T) {
 	}
 }
 
-// TestDeafJuror does not heed its context: cancellation still ends the trial at once.
+// TestDeafJuror: a juror ignores its context. A cancellation still ends the trial at once.
 func TestDeafJuror(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ear := make(chan struct{})
@@ -127,7 +127,7 @@ func TestDeafJuror(t *testing.T) {
 	})
 }
 
-// TestInterruptedJurorsAreNotAbsent has the trial's own deadline come while jurors are thinking.
+// TestInterruptedJurorsAreNotAbsent: the trial's own deadline passes while jurors are still answering.
 func TestInterruptedJurorsAreNotAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := seated(MajorityVote, &script{initial: move{patient: true}}, &script{initial: move{patient: true}})

@@ -62,7 +62,8 @@ func TestByWeight(t *testing.T) {
 		"just below":            {[]*Evaluation{vote(SafePass, 69, 1), vote(SafePass, 69, 1), vote(SafePass, 70, 1)}, NeedsReview, 69},
 		"40 is review":          {[]*Evaluation{vote(UnsafeFail, 40, 1)}, NeedsReview, 40},
 		"39 fails":              {[]*Evaluation{vote(NeedsReview, 39, 1)}, UnsafeFail, 39},
-		// 0.1, 0.2 and 0.3 as doubles give 66.49999999999999 or 66.5 by the order of addition; as decimals it is 66.5.
+		// As doubles, 0.1, 0.2 and 0.3 give 66.49999999999999 or 66.5, depending on the order of addition. As decimals
+		// they give 66.5.
 		"exact decimals": {[]*Evaluation{vote(SafePass, 67, 0.3), vote(SafePass, 66, 0.2), vote(SafePass, 66, 0.1)}, NeedsReview, 67},
 		"tiny weights":   {[]*Evaluation{vote(SafePass, 90, 5e-324), vote(SafePass, 80, 5e-324)}, SafePass, 85},
 		"fallback":       {[]*Evaluation{standIn(), vote(SafePass, 90, 0.5), nil}, SafePass, 70},

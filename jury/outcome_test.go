@@ -12,14 +12,14 @@ import (
 	"jurat/jury"
 )
 
-// judged begins a reckoning with a judgment.
+// judged returns a reckoning that has read a judgment.
 func judged(p jury.Position) *jury.Reckoning {
 	k := new(jury.Reckoning)
 	k.Judge("judgment", evidence.DigestOf([]byte("judgment")), &jury.Judgment{Method: jury.FinalJudge, Model: "gemini-2.5-pro", Position: p, Score: 64})
 	return k
 }
 
-// review is one of a record, bound to it by its digest, which is that of its id.
+// review returns a review of a record, bound to it by its digest. The digest is derived from the id.
 func review(id, of string, status evidence.ApprovalStatus, modified string) *evidence.Record {
 	return &evidence.Record{Digest: evidence.DigestOf([]byte(id)), Payload: evidence.Payload{ActionType: evidence.HumanReview, RecordID: id, ReviewerID: "hana",
 		OriginalResponseID: of, Saw: []evidence.Digest{evidence.DigestOf([]byte(of))}, ApprovalStatus: status, ModifiedResponse: jsontext.Value(modified),
@@ -34,7 +34,7 @@ const (
 	passing  = `{"position":"safe_pass"}`
 )
 
-// TestOutcome: the last decision on the verdict counts, whichever way the verdict was reached.
+// TestOutcome: the last decision on the verdict counts, however the verdict was reached.
 func TestOutcome(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -77,13 +77,13 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: the jury's verdict is %+v", c.name, o.Verdict)
 		}
 		if before.Decision != nil {
-			t.Errorf("%s: an outcome that was returned has changed", c.name)
+			t.Errorf("%s: a returned outcome has changed later", c.name)
 		}
 	}
 }
 
-// TestOutcomeBinds: what a review names by its id alone, or a verdict of another trial, decides nothing; what is doubted, and what is withheld,
-// leaves the verdict open.
+// TestOutcomeBinds: a review that names its record by id only, or that reviews a verdict of another trial, decides
+// nothing. A doubtful or withheld decision leaves the verdict open.
 func TestOutcomeBinds(t *testing.T) {
 	k := judged(jury.SafePass)
 	for name, r := range map[string]*evidence.Record{
@@ -110,7 +110,7 @@ func TestOutcomeBinds(t *testing.T) {
 	}
 }
 
-// TestRefusedDecisions: a decision leaves no verdict open, and holds nothing of the judge's.
+// TestRefusedDecisions: a decision must not leave a verdict open, and must not contain the judge's text.
 func TestRefusedDecisions(t *testing.T) {
 	apart := review("a", "judgment", modified, failing)
 	apart.Payload.SealedApart = []string{"/modified_response"}
@@ -140,7 +140,7 @@ func TestRefusedDecisions(t *testing.T) {
 	}
 }
 
-// TestManyDecisions: the sender of a file controls how many decisions it has. Each is read once.
+// TestManyDecisions: the sender of a file controls how many decisions it has. Each must be read only once.
 func TestManyDecisions(t *testing.T) {
 	k := judged(jury.NeedsReview)
 	const n = 200_000

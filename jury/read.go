@@ -3,6 +3,7 @@ package jury
 import "jurat/evidence"
 
 // ReadAct reads the act from a record of a trial. It does not check the act's place: Replay and package verify do.
+// Its errors are those of DecodeBody.
 func ReadAct(r *evidence.Record) (Act, error) {
 	p := &r.Payload
 	a := Act{Digest: r.Digest, Type: p.ActionType, Position: p.ChainPosition, Previous: p.PreviousRecord, Saw: p.Saw,

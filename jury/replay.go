@@ -26,6 +26,7 @@ type Replayed struct {
 func Replay(acts []Act) (*Replayed, error) { return ReplayOn(evidence.Digest{}, acts) }
 
 // ReplayOn is Replay for a reader who has the digest of the evidence. It also rebuilds the digest of every request.
+// Its errors are those of Replay.
 func ReplayOn(material evidence.Digest, acts []Act) (*Replayed, error) {
 	t := NewTally(material)
 	for _, a := range acts {
@@ -66,7 +67,8 @@ func (t *Tally) Waiting() []string {
 
 // BriefOf returns what a seat was given before an answer or absence, from the evidence and the acts of the trial.
 // acts must contain all acts before that answer, and they must be valid. With the brief and the seat's template, a
-// caller can rebuild the prompt.
+// caller can rebuild the prompt. It returns a *Discrepancy if an act breaks a rule or its juror was not asked, and an
+// error if there is no such act.
 func BriefOf(material []byte, acts []Act, answer evidence.Digest) (Brief, error) {
 	t := NewTally(evidence.DigestOf(material))
 	for _, a := range acts {

@@ -16,7 +16,7 @@ import (
 	"jurat/evidence"
 )
 
-// randomTrial is a panel of any size whose jurors do anything, at any time.
+// randomTrial is a panel of any size whose jurors act at random.
 func randomTrial(r *rand.Rand) *Deliberation {
 	methods := []Method{MajorityVote, WeightedAverage, FinalJudge}
 	var scripts []*script
@@ -87,7 +87,7 @@ func TestReplayGivesWhatRunGave(t *testing.T) {
 	}
 }
 
-// resumes stops the trial after each act and goes on with it: the result is the same, and nobody with a recorded act is
+// resumes stops the trial after each act and resumes it: the result is the same, and no juror with a recorded act is
 // asked again.
 func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 	t.Helper()
@@ -108,7 +108,7 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 			t.Fatalf("going on after %d: %v", n, err)
 		}
 		if diff := cmp.Diff(result, got); diff != "" {
-			t.Fatalf("going on after %d (-want +got):\n%s", n, diff)
+			t.Fatalf("resumed after %d acts (-want +got):\n%s", n, diff)
 		}
 		left := 0
 		for _, a := range acts[n:] {
@@ -118,7 +118,7 @@ func resumes(t *testing.T, d *Deliberation, result *Result, acts []Act) {
 			}
 		}
 		if made := calls(d) - asked; made != left {
-			t.Errorf("going on after %d: %d calls, want %d", n, made, left)
+			t.Errorf("resumed after %d acts: %d calls, want %d", n, made, left)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func calls(d *Deliberation) int {
 	return n
 }
 
-// TestPrefixes reads a trial as a live page does: after each act.
+// TestPrefixes replays a trial after each act, as a live page does.
 func TestPrefixes(t *testing.T) {
 	d := longTrial()
 	run(t, d)
@@ -174,7 +174,7 @@ func TestPrefixes(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d waiting %d, evaluations %d, rounds %d, open %s, %t %t", r.Phase, r.RoundNumber, len(r.Waiting),
 			len(r.Result.Phase1Evaluations), r.Result.TotalRounds, open, r.Judged, r.Finished))
 	}
-	for i := range 2 { // one of three answers is an absence, and it may have come first or last
+	for i := range 2 { // one of the three answers is an absence, and may come at any place
 		got[3+i], got[13+i] = "phase 1", "round 2"
 	}
 	want := []string{

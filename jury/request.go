@@ -23,7 +23,8 @@ func (r Request) Digest() (evidence.Digest, error) {
 }
 
 // Request rebuilds what an opening says that a seat was asked, from the digest of the evidence and of the acts that
-// the seat was given. Its digest must equal the announced one: see Announced.
+// the seat was given. Its digest must equal the announced one: see Announced. It returns an error if the juror has no
+// seat in the phase of the opening.
 func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {

@@ -21,12 +21,12 @@ type move struct {
 	origin  Origin
 	err     error
 	panics  bool
-	scrawl  bool            // ruin the brief
-	deaf    <-chan struct{} // do not answer, and do not heed the context, until it is closed
+	scrawl  bool            // change the brief that it got
+	deaf    <-chan struct{} // do not answer, and ignore the context, until it is closed
 	patient bool            // answer only when the context has ended, with its error
 }
 
-// A script is a juror and a judge whose moves are known beforehand. It keeps what it was shown.
+// A script is a juror with prepared answers. It keeps what it was shown.
 type script struct {
 	mu      sync.Mutex
 	initial move
@@ -96,23 +96,23 @@ func scrawl(b *Brief) {
 	}
 }
 
-func (s *script) Evaluate(ctx context.Context, b Brief) (Opinion, Origin, error) {
-	err := s.play(ctx, b, s.initial)
-	return s.initial.opinion, s.initial.from(), err
-}
-
-func (s *script) Discuss(ctx context.Context, b Brief) (Speech, Origin, error) {
-	m := move{err: errors.New("nothing to say")}
-	if n := len(s.rounds); n > 0 {
-		m = s.rounds[min(b.RoundNumber, n)-1]
-	}
+func (s *script) Answer(ctx context.Context, b Brief) (Answer, error) {
+	m := s.move(b)
 	err := s.play(ctx, b, m)
-	return m.speech, m.from(), err
+	return Answer{Opinion: m.opinion, Speech: m.speech, Origin: m.from()}, err
 }
 
-func (s *script) Judge(ctx context.Context, b Brief) (Opinion, Origin, error) {
-	err := s.play(ctx, b, s.judge)
-	return s.judge.opinion, s.judge.from(), err
+func (s *script) move(b Brief) move {
+	switch b.Phase {
+	case Initial:
+		return s.initial
+	case Judging:
+		return s.judge
+	}
+	if n := len(s.rounds); n > 0 {
+		return s.rounds[min(b.RoundNumber, n)-1]
+	}
+	return move{err: errors.New("nothing to say")}
 }
 
 func (m move) from() Origin {
@@ -122,7 +122,7 @@ func (m move) from() Origin {
 	return m.origin
 }
 
-// think is a valid opinion with that total.
+// think returns a valid opinion with this total.
 func think(p Position, total int) Opinion {
 	o := Opinion{Position: p, AxisScores: Scores{}, TotalScore: total, Confidence: 0.8, Rationale: "because", Findings: []Finding{}}
 	for _, axis := range DefaultRubric() {
@@ -171,7 +171,7 @@ func (b *book) Record(_ context.Context, a Act) (evidence.Digest, error) {
 	return a.Digest, nil
 }
 
-// read returns the acts as a reader of records has them.
+// read returns the acts as they are read from records.
 func (b *book) read(t *testing.T) []Act {
 	t.Helper()
 	b.mu.Lock()
@@ -200,7 +200,7 @@ var (
 	submission = evidence.DigestOf([]byte("submission"))
 )
 
-// seated is a trial of these scripts; with FinalJudge the judge is a script of its own.
+// seated returns a trial of these scripts. With FinalJudge, the judge is a script of its own.
 func seated(method Method, jurors ...*script) *Deliberation {
 	d := &Deliberation{Material: material, Submission: submission, Recorder: &book{}}
 	d.Settings = Settings{Rubric: DefaultRubric(), Collaborative: true, MaxRounds: 3, Threshold: 2, Method: method}

@@ -249,7 +249,7 @@ func (s *Settings) normal() Settings {
 }
 
 // Against says how these settings differ from those that a trial was opened with; "" if they are equal. Both must be
-// valid.
+// valid. Its errors are those of EncodeBody.
 func (s *Settings) Against(opened *Settings) (string, error) {
 	then, err := EncodeBody(opened.normal())
 	if err != nil {

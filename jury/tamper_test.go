@@ -13,7 +13,7 @@ import (
 	"jurat/evidence"
 )
 
-// expectDiscrepancy replays acts of which one is not what was sealed.
+// expectDiscrepancy replays acts, one of which is changed.
 func expectDiscrepancy(t *testing.T, what string, acts []Act, at evidence.Digest, rules ...string) {
 	t.Helper()
 	replayed, err := ReplayOn(evidence.DigestOf(material), acts)
@@ -43,7 +43,7 @@ func with(acts []Act, i int, change func(*Act)) []Act {
 	return acts
 }
 
-// TestEverySealedValueOfTheClerk changes each value in each act of the clerk's, one at a time.
+// TestEverySealedValueOfTheClerk changes each value in each act of the clerk, one at a time.
 func TestEverySealedValueOfTheClerk(t *testing.T) {
 	for _, method := range []Method{FinalJudge, MajorityVote, WeightedAverage} {
 		d := longTrial()
@@ -104,7 +104,7 @@ func TestEverySealedValueOfTheClerk(t *testing.T) {
 	}
 }
 
-// forgeries returns documents each of which differs from doc in one value, by the path of that value.
+// forgeries returns documents that each differ from doc in one value, by the path of that value.
 func forgeries(doc jsontext.Value) map[string]jsontext.Value {
 	out := map[string]jsontext.Value{}
 	forge(doc, "", func(path string, forged jsontext.Value) { out[path] = forged })
@@ -161,8 +161,8 @@ func encoded(v any) jsontext.Value {
 	return doc
 }
 
-// TestFirstSettings changes the settings that all later ones are held against: no forgery passes, though the first act
-// that does not fit them may be a later one.
+// TestFirstSettings changes the settings to which all later settings are compared. No forgery may pass, but the act that
+// contradicts it may be a later one.
 func TestFirstSettings(t *testing.T) {
 	acts := sealedTrial(t)
 	doc, err := EncodeBody(acts[1].Body)
@@ -187,7 +187,7 @@ func TestFirstSettings(t *testing.T) {
 	}
 }
 
-// TestWhatSeatsSayOfThemselves changes what a juror's act says beside the opinion itself.
+// TestWhatSeatsSayOfThemselves changes the values of a juror's act beside the opinion itself.
 func TestWhatSeatsSayOfThemselves(t *testing.T) {
 	acts := sealedTrial(t)
 	tried := 0
@@ -291,7 +291,7 @@ func newNil(body any) any {
 	return (*Closing)(nil)
 }
 
-// TestStatementThatSawItsOwnRound is the case for which simultaneity is recorded.
+// TestStatementThatSawItsOwnRound: a juror saw a statement of its own round. Simultaneity must be refuted.
 func TestStatementThatSawItsOwnRound(t *testing.T) {
 	acts := sealedTrial(t)
 	var before *Act
@@ -345,8 +345,8 @@ func isAnswer(a Act) bool {
 	return false
 }
 
-// TestRoundsStopAndGoOn seals trials with a round too many and one too few, each consistent in itself: a clerk held
-// other settings than were announced.
+// TestRoundsStopAndGoOn seals trials with one round too many and one too few. Each is consistent in itself, but
+// contradicts the announced settings.
 func TestRoundsStopAndGoOn(t *testing.T) {
 	positions := [][]Position{{SafePass, SafePass, UnsafeFail}, {SafePass, SafePass, UnsafeFail}, {SafePass, SafePass, SafePass}}
 	for _, tt := range []struct{ announced, applied float64 }{{0.67, 1}, {1, 0.67}} {
@@ -370,7 +370,7 @@ func TestRoundsStopAndGoOn(t *testing.T) {
 	}
 }
 
-// third is the position that the third juror of that trial holds at this check.
+// third returns the position of that trial's third juror at this check.
 func (c *Check) third() Position {
 	if c.RoundNumber == 2 {
 		return SafePass
@@ -378,7 +378,7 @@ func (c *Check) third() Position {
 	return UnsafeFail
 }
 
-// TestHiddenFallback has a clerk seal an absence where a stand-in belongs, and the reverse.
+// TestHiddenFallback: a clerk seals an absence in the place of a stand-in, and the reverse.
 func TestHiddenFallback(t *testing.T) {
 	acts := sealedTrial(t)
 	i := slices.IndexFunc(acts, func(a Act) bool { return a.Type == evidence.Absence && a.Body.(*Absent).Phase == Initial })
@@ -412,7 +412,7 @@ func TestRejectedActChangesNothing(t *testing.T) {
 		forged := a
 		forged.Position += 3
 		if tally.Apply(forged) == nil {
-			t.Fatal("a forged act was taken")
+			t.Fatal("a forged act was accepted")
 		}
 		if err := tally.Apply(a); err != nil {
 			t.Fatal(err)

@@ -314,17 +314,20 @@ type Origin struct {
 	Metadata     jsontext.Value // an object: how the answer came about, such as attempts and cost; nil: nothing. No rule depends on it
 }
 
-// A Juror sits on the panel. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a deadline's, or anything else.
-// All of them make it absent, with one exception: a neutral stand-in replaces a juror that was blocked before it had
-// an evaluation. Of the Origin that comes with an error, only the Metadata is recorded; with a stand-in, all of it.
-type Juror interface {
-	Evaluate(context.Context, Brief) (Opinion, Origin, error)
-	Discuss(context.Context, Brief) (Speech, Origin, error)
+// An Answer is what a seat says, and what made it. The phase of the brief decides which member counts: Speech in a
+// discussion, Opinion in phase 1 and for the final judgment. The other member is ignored.
+type Answer struct {
+	Opinion Opinion
+	Speech  Speech
+	Origin  Origin
 }
 
-// A Judge gives the final judgment.
-type Judge interface {
-	Judge(context.Context, Brief) (Opinion, Origin, error)
+// A Juror fills a seat of the panel, or the judge's. Its errors may be ErrBlocked, ErrInvalid, ErrCeiling, a
+// deadline's, or anything else. All of them make it absent, with one exception: a neutral stand-in replaces a juror
+// that was blocked before it had an evaluation. Of the Origin that comes with an error, only the Metadata is
+// recorded; with a stand-in, all of it.
+type Juror interface {
+	Answer(context.Context, Brief) (Answer, error)
 }
 
 // An Act is one act of a trial, before it is sealed or after it was read.

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lies are opinions that do not count, by the field that is wrong.
+// lies are invalid opinions, by the field that is wrong.
 var lies = []struct {
 	field string
 	tell  func(*Opinion)
@@ -96,7 +96,7 @@ func TestValidateSpeech(t *testing.T) {
 	}
 }
 
-// TestLiarIsAbsent tells each lie in phase 1, in a round, and as the judge.
+// TestLiarIsAbsent gives each invalid opinion in phase 1, in a round, and as the judge.
 func TestLiarIsAbsent(t *testing.T) {
 	for i, lie := range lies {
 		o := truth()

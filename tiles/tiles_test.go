@@ -52,12 +52,12 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestLastTile: no tile is beyond what a log can have, and none is in a tree by overflow.
+// TestLastTile: Parse refuses tiles beyond the largest possible log, and integer overflow must not make one acceptable.
 func TestLastTile(t *testing.T) {
 	for path, parses := range map[string]bool{
-		"x035/x184/x372/x088/831":      true, // with the last entry that there can be
+		"x035/x184/x372/x088/831":      true, // contains the last possible entry
 		"x035/x184/x372/x088/832":      false,
-		"x036/x028/x797/x018/x963/967": false, // the 2^55th: the index after its last entry is 2^63
+		"x036/x028/x797/x018/x963/967": false, // the 2^55th tile: the index after its last entry is 2^63
 	} {
 		tile, err := tiles.Parse("0", path)
 		if (err == nil) != parses {
@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestWhichTilesATreeHas: the example of C2SP tlog-tiles, a tree of 70,000.
+// TestWhichTilesATreeHas checks the example of C2SP tlog-tiles, a tree of size 70,000.
 func TestWhichTilesATreeHas(t *testing.T) {
 	for _, want := range []struct {
 		level int
@@ -133,7 +133,7 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// A shelf is a log in memory that serves its files.
+// A shelf is a log in memory that serves its files over HTTP.
 type shelf struct {
 	mu     sync.Mutex // while it is held, nobody else reads or changes what follows
 	files  map[string][]byte
@@ -160,7 +160,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func entry(i int64) []byte { return fmt.Appendf(nil, "entry %d", i) }
 
-// newShelf makes a log of n entries and writes all its files, by C2SP tlog-tiles and not by package tiles.
+// newShelf makes a log of n entries and writes all its files by C2SP tlog-tiles, without package tiles.
 func newShelf(t testing.TB, n int64) (*shelf, *tiles.Client) {
 	t.Helper()
 	var stored []tlog.Hash
@@ -208,7 +208,7 @@ func newShelf(t testing.TB, n int64) (*shelf, *tiles.Client) {
 	return s, client
 }
 
-// TestTree proves everything that can be proved, of trees of all shapes.
+// TestTree makes every kind of proof, from trees of many sizes.
 func TestTree(t *testing.T) {
 	for _, n := range []int64{1, 2, 255, 256, 257, 511, 512, 700, 65_536 + 300} {
 		s, client := newShelf(t, n)
@@ -243,7 +243,7 @@ func TestTree(t *testing.T) {
 			}
 			old.head.Root[0] ^= 1 // of another history
 			if err := fork.Check(old.head, s.head); !errors.Is(err, operator.ErrFork) {
-				t.Errorf("that %d and %d entries are of two histories: %v", small, n, err)
+				t.Errorf("the proof that %d and %d entries are a fork: %v", small, n, err)
 			}
 		}
 		var next int64
@@ -260,7 +260,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestNothingFalseIsGivenOut changes each file of a log, and reads the log: a false file is named, or was not needed.
+// TestNothingFalseIsGivenOut damages each file of a log in turn. The reader must report the file, or must not need it.
 func TestNothingFalseIsGivenOut(t *testing.T) {
 	const n = 256 + 256 + 30
 	s, client := newShelf(t, n)
@@ -300,7 +300,7 @@ func (s *shelf) set(path string, doc []byte) {
 	s.files[path] = doc
 }
 
-// TestSizesThatNoLogHas: one who has the key can sign any size, and must not keep a reader busy for ever.
+// TestSizesThatNoLogHas: a log's key can sign any size. An impossible size must give an error quickly.
 func TestSizesThatNoLogHas(t *testing.T) {
 	_, client := newShelf(t, 3)
 	for _, size := range []int64{operator.MaxEntries + 1, 1<<60 + 1, 1<<62 - 1, 1 << 62, math.MaxInt64} {
@@ -319,16 +319,16 @@ func TestSizesThatNoLogHas(t *testing.T) {
 		}
 	}
 	largest := client.Tree(t.Context(), operator.Checkpoint{Size: operator.MaxEntries})
-	if _, err := largest.Leaves(0, 1); !errors.Is(err, tiles.ErrUnavailable) { // of which there are no tiles
+	if _, err := largest.Leaves(0, 1); !errors.Is(err, tiles.ErrUnavailable) { // there are no tiles of this size
 		t.Error(err)
 	}
 }
 
-// TestPartialTilesThatAreGone: once the whole tile is there, the log may drop those that led to it.
+// TestPartialTilesThatAreGone: once the full tile exists, the log may delete its partial tiles.
 func TestPartialTilesThatAreGone(t *testing.T) {
 	small, _ := newShelf(t, 300)
 	large, client := newShelf(t, 600)
-	large.files["tile/1/000.p/1"] = small.files["tile/1/000.p/1"] // the whole one is not there yet; of 001 the whole one is
+	large.files["tile/1/000.p/1"] = small.files["tile/1/000.p/1"] // this tile is not full yet in the larger log; tile 001 of level 0 is
 	count := 0
 	err := client.Tree(t.Context(), small.head).Entries(0, 300, func(int64, []byte) error { count++; return nil })
 	if err != nil || count != 300 {
@@ -336,7 +336,8 @@ func TestPartialTilesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestAnswersOfLogs: one that is busy is asked again, one that refuses is not, and one that is away is no liar.
+// TestAnswersOfLogs: the client retries if a log is busy, does not retry if the log refuses, and does not report a log
+// that is unreachable as inconsistent.
 func TestAnswersOfLogs(t *testing.T) {
 	s, client := newShelf(t, 3)
 	busy := 2
@@ -390,9 +391,9 @@ func TestAnswersOfLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := trusting.Checkpoint(t.Context()); !errors.Is(err, tiles.ErrUnavailable) {
-		t.Errorf("sent elsewhere with a token: %v", err)
+		t.Errorf("redirected with a token: %v", err)
 	}
 	if _, err := tiles.New(tiles.Config{URL: "http://jurat.example/log", Token: "secret"}); err == nil {
-		t.Error("a token would be sent for all to read")
+		t.Error("New accepted a token for an unencrypted connection")
 	}
 }

@@ -242,7 +242,8 @@ func (t *Tree) ProveInclusion(index int64) ([]tlog.Hash, error) {
 }
 
 // ProveConsistency returns the proof from the first size entries of the tree to all of it. Its Check compares it with
-// a smaller checkpoint.
+// a smaller checkpoint. It refuses a size that the checkpoint does not cover. Its other errors are those of
+// ReadHashes.
 func (t *Tree) ProveConsistency(size int64) (*operator.Consistency, error) {
 	if size < 0 || size > t.head.Size {
 		return nil, fmt.Errorf("the checkpoint covers %d entries, not the first %d", t.head.Size, size)
@@ -260,7 +261,8 @@ func (t *Tree) ProveConsistency(size int64) (*operator.Consistency, error) {
 }
 
 // ProveFork is ProveConsistency without trust in any smaller root. If a smaller checkpoint under the same key is not
-// of the beginning of this tree, the proof shows this to any reader. See operator.ErrFork.
+// of the beginning of this tree, the proof shows this to any reader. See operator.ErrFork. Its errors are those of
+// ProveConsistency.
 func (t *Tree) ProveFork(size int64) (*operator.Consistency, error) {
 	proof, err := t.ProveConsistency(size)
 	if err != nil || len(proof.Proof) == 0 || size&(size-1) != 0 {

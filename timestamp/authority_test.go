@@ -28,14 +28,14 @@ func TestIssue(t *testing.T) {
 		t.Errorf("token %+v", got)
 	}
 	if !got.Signer.Equal(authority.Certificates()[0]) || !got.Chain[len(got.Chain)-1].Equal(root) {
-		t.Error("signer or chain are not the authority's")
+		t.Error("the token's signer or chain is not the authority's")
 	}
 	if got.Serial.Sign() <= 0 || got.Serial.BitLen() > 8*serialBytes || got.Serial.BitLen() < 64 {
 		t.Errorf("serial %x", got.Serial)
 	}
 	again := must[*Token](t)(verifyToken(must[[]byte](t)(authority.Issue(request)), Options{Roots: []*x509.Certificate{root}}))
 	if again.Serial.Cmp(got.Serial) == 0 {
-		t.Error("serial number given twice")
+		t.Error("two tokens have the same serial number")
 	}
 }
 
@@ -57,7 +57,7 @@ func TestCertificateOnlyOnRequest(t *testing.T) {
 func TestGenTimeIsWrittenInMilliseconds(t *testing.T) {
 	for nanoseconds, want := range map[int]string{
 		0:         "20260601123015Z",
-		999_999:   "20260601123015Z", // cut
+		999_999:   "20260601123015Z", // fractions are cut, not rounded
 		1_000_000: "20260601123015.001Z",
 		120000000: "20260601123015.12Z", // no trailing zero
 		999999999: "20260601123015.999Z",
@@ -133,15 +133,15 @@ func TestNewAuthorityRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, config := range map[string]AuthorityConfig{
-		"no key":              {Certificate: good},
-		"no certificate":      {Key: key},
-		"another key":         {Key: testKey("other"), Certificate: good},
-		"P-384":               {Key: p384, Certificate: made(p384, func(*x509.Certificate) {})},
-		"RSA":                 {Key: rsaKey(2048), Certificate: made(rsaKey(2048), func(*x509.Certificate) {})},
-		"no usage":            {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions = nil })},
-		"usage not critical":  {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0].Critical = false })},
-		"usage not alone":     {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0] = usage(true, timeStamping, codeSigning) })},
-		"chain of another CA": {Key: key, Certificate: good, Chain: []*x509.Certificate{testRoot(t)}},
+		"no key":             {Certificate: good},
+		"no certificate":     {Key: key},
+		"another key":        {Key: testKey("other"), Certificate: good},
+		"P-384":              {Key: p384, Certificate: made(p384, func(*x509.Certificate) {})},
+		"RSA":                {Key: rsaKey(2048), Certificate: made(rsaKey(2048), func(*x509.Certificate) {})},
+		"no usage":           {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions = nil })},
+		"usage not critical": {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0].Critical = false })},
+		"extended key usage with a second purpose": {Key: key, Certificate: made(key, func(c *x509.Certificate) { c.ExtraExtensions[0] = usage(true, timeStamping, codeSigning) })},
+		"chain of another CA":                      {Key: key, Certificate: good, Chain: []*x509.Certificate{testRoot(t)}},
 	} {
 		if _, err := NewAuthority(config); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -152,7 +152,7 @@ func TestNewAuthorityRefuses(t *testing.T) {
 func TestBuiltInCertificates(t *testing.T) {
 	root, certificate := testRoot(t), testCertificate(t)
 	if !bytes.Equal(certificate.Raw, testCertificate(t).Raw) {
-		t.Error("same inputs, other bytes")
+		t.Error("the same inputs gave other bytes")
 	}
 	for _, c := range []*x509.Certificate{root, certificate} {
 		name := c.Subject.CommonName
@@ -161,19 +161,19 @@ func TestBuiltInCertificates(t *testing.T) {
 		}
 	}
 	if err := certificate.CheckSignatureFrom(root); err != nil || certificate.IsCA || !root.IsCA {
-		t.Errorf("root and certificate do not fit: %v", err)
+		t.Errorf("the root did not issue the certificate: %v", err)
 	}
 	good := CertificateConfig{Key: testKey("x"), Serial: big.NewInt(9), NotBefore: testNotBefore, NotAfter: testNotAfter}
 	for name, change := range map[string]func(c *CertificateConfig){
-		"no key":          func(c *CertificateConfig) { c.Key = nil },
-		"RSA":             func(c *CertificateConfig) { c.Key = rsaKey(2048) },
-		"no serial":       func(c *CertificateConfig) { c.Serial = nil },
-		"serial zero":     func(c *CertificateConfig) { c.Serial = new(big.Int) },
-		"serial too long": func(c *CertificateConfig) { c.Serial = new(big.Int).Lsh(big.NewInt(1), 160) },
-		"no dates":        func(c *CertificateConfig) { c.NotBefore, c.NotAfter = time.Time{}, time.Time{} },
-		"dates swapped":   func(c *CertificateConfig) { c.NotBefore, c.NotAfter = c.NotAfter, c.NotBefore },
-		"beyond its root": func(c *CertificateConfig) { c.NotAfter = testNotAfter.Add(time.Second) },
-		"before its root": func(c *CertificateConfig) { c.NotBefore = testNotBefore.Add(-time.Second) },
+		"no key":                         func(c *CertificateConfig) { c.Key = nil },
+		"RSA":                            func(c *CertificateConfig) { c.Key = rsaKey(2048) },
+		"no serial":                      func(c *CertificateConfig) { c.Serial = nil },
+		"serial zero":                    func(c *CertificateConfig) { c.Serial = new(big.Int) },
+		"serial too long":                func(c *CertificateConfig) { c.Serial = new(big.Int).Lsh(big.NewInt(1), 160) },
+		"no dates":                       func(c *CertificateConfig) { c.NotBefore, c.NotAfter = time.Time{}, time.Time{} },
+		"dates swapped":                  func(c *CertificateConfig) { c.NotBefore, c.NotAfter = c.NotAfter, c.NotBefore },
+		"valid for longer than its root": func(c *CertificateConfig) { c.NotAfter = testNotAfter.Add(time.Second) },
+		"valid from before its root":     func(c *CertificateConfig) { c.NotBefore = testNotBefore.Add(-time.Second) },
 	} {
 		config := good
 		change(&config)
@@ -195,8 +195,8 @@ func TestBuiltInCertificates(t *testing.T) {
 	}
 }
 
-// TestAuthorityConcurrently is for the race detector: many callers, one Rand that
-// would not stand it without the authority's lock.
+// TestAuthorityConcurrently is for the race detector: many callers share one Rand that is not safe for concurrent use.
+// The authority's lock must protect it.
 func TestAuthorityConcurrently(t *testing.T) {
 	var counter byte
 	authority := must[*Authority](t)(NewAuthority(AuthorityConfig{

@@ -1,6 +1,11 @@
 package timestamp
 
-import "golang.org/x/crypto/cryptobyte/asn1"
+import (
+	"math/big"
+
+	"golang.org/x/crypto/cryptobyte"
+	"golang.org/x/crypto/cryptobyte/asn1"
+)
 
 // backward writes DER from its end to its beginning. An element's length is known when its header is written, so no
 // bytes move, and one buffer is enough. Of several elements the caller adds the last one first.
@@ -68,4 +73,19 @@ func (w *backward) addAlgorithm(tag asn1.Tag, oid string) {
 	end := w.end()
 	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oid))
 	w.wrap(tag, end)
+}
+
+// addInteger writes an INTEGER.
+func (w *backward) addInteger(n *big.Int) {
+	var b cryptobyte.Builder
+	b.AddASN1BigInt(n)
+	w.add(b.BytesOrPanic()) // no integer is too long for a length of four bytes
+}
+
+// addImprint writes the MessageImprint of an imprint that was checked.
+func (w *backward) addImprint(m Imprint) {
+	end := w.end()
+	w.addElement(asn1.OCTET_STRING, m.Sum)
+	w.addAlgorithm(asn1.SEQUENCE, digestOIDs[m.Hash])
+	w.wrap(asn1.SEQUENCE, end)
 }

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// TestBackward writes elements of every length of header, in too little room and in enough, as another writer does from the front.
+// TestBackward writes elements with every size of header, with too little reserved space and with enough. It compares
+// them with the bytes of cryptobyte, which writes from front to back.
 func TestBackward(t *testing.T) {
 	for _, size := range []int{0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 0x1000000} {
 		for _, room := range []int{0, 1, size, size + 64} {

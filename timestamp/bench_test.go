@@ -24,7 +24,7 @@ func benchAuthority(b *testing.B) (*Authority, *ecdsa.PrivateKey) {
 	})), key
 }
 
-// BenchmarkIssue is beside the bare signature that it contains.
+// BenchmarkIssue compares Issue with the bare signature in it.
 func BenchmarkIssue(b *testing.B) {
 	authority, key := benchAuthority(b)
 	request := &Request{Imprint: testImprint, Nonce: big.NewInt(1 << 60), CertReq: true}
@@ -46,8 +46,7 @@ func BenchmarkIssue(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify is beside the two bare signature checks that it contains: the
-// token's and its certificate's.
+// BenchmarkVerify compares Verify with the two bare signature checks in it: the token's and the certificate's.
 func BenchmarkVerify(b *testing.B) {
 	authority, key := benchAuthority(b)
 	token := must[[]byte](b)(authority.Issue(&Request{Imprint: testImprint, CertReq: true}))
@@ -81,8 +80,8 @@ func BenchmarkVerify(b *testing.B) {
 	})
 }
 
-// BenchmarkBatch makes the evidence records of 10,000 records with one token; the times are for one record, beside one
-// token of its own. Each evidence record carries the token.
+// BenchmarkBatch makes the evidence records of 10,000 records with one token, and compares the time for each record with
+// that of a token of its own. Each evidence record contains the token.
 func BenchmarkBatch(b *testing.B) {
 	authority, _ := benchAuthority(b)
 	const n = 10_000

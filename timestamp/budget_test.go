@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// namedAlike are certificates of CAs that have all the same name and name it as their issuer. Nobody's signature on them is good.
+// namedAlike makes CA certificates that all have the same subject and issuer name, and signatures by keys that no
+// verifier knows.
 func namedAlike(t testing.TB, root *x509.Certificate, tag string, n int) (list []*x509.Certificate) {
 	t.Helper()
 	for i := range n {
@@ -21,7 +22,8 @@ func namedAlike(t testing.TB, root *x509.Certificate, tag string, n int) (list [
 	return list
 }
 
-// TestSteps: the steps of a search are counted by names, and its certificates tried as long as they are few.
+// TestSteps checks the number of steps that a search may take by the names in it. Find tries the certificates only if
+// that number is small enough.
 func TestSteps(t *testing.T) {
 	root, rootKey := authorityCA(t, "ca", nil, nil)
 	elsewhere, _ := authorityCA(t, "elsewhere", nil, nil)
@@ -64,16 +66,16 @@ func TestSteps(t *testing.T) {
 				t.Errorf("%d steps, want %d", got, tt.steps)
 			}
 			if tt.steps == 0 && share.spent > 0 {
-				t.Errorf("%d steps for what names rule out", share.spent)
+				t.Errorf("%d steps although the names rule out every path", share.spent)
 			}
 		})
 	}
 }
 
-// A request costs some steps, and is known by a number.
+// A request is a search with a number, and the steps that it takes.
 type request struct{ key, steps int }
 
-// run asks for a record's searches, and returns which of them were made or known.
+// run makes the searches of a record, and returns for each whether it has an answer.
 func run(s *Share, requests []request) (answers string) {
 	for _, r := range requests {
 		a := s.once(spending{[32]byte{byte(r.key), byte(r.key >> 8)}, r.steps, true}, func() answer { return answer{} })
@@ -82,7 +84,7 @@ func run(s *Share, requests []request) (answers string) {
 	return answers
 }
 
-// TestBudget: what a record may cost, what all of them may, and that what was done is free.
+// TestBudget checks the limit for one record and the limit for all records, and that a repeated search costs nothing.
 func TestBudget(t *testing.T) {
 	b := NewBudget()
 	next := func(want string, requests ...request) {
@@ -92,9 +94,9 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%v: %s, want %s", requests, got, want)
 		}
 	}
-	next("true true false true ", request{1, 400}, request{2, 100}, request{3, 13}, request{4, 12}) // 512, and the fund has 544 left
-	next("true true false ", request{1, 400}, request{5, 500}, request{6, 13})                      // 76
-	next("false true false ", request{6, 109}, request{7, 108}, request{8, 1})                      // 0
+	next("true true false true ", request{1, 400}, request{2, 100}, request{3, 13}, request{4, 12}) // 512 are spent, and the common fund has 544 left
+	next("true true false ", request{1, 400}, request{5, 500}, request{6, 13})                      // 76 are left
+	next("false true false ", request{6, 109}, request{7, 108}, request{8, 1})                      // 0 are left
 	next("true true true false ", request{2, 100}, request{8, 16}, request{9, 16}, request{10, 1})
 	next("false true true ", request{10, 33}, request{8, 16}, request{11, 32})
 	for key := range 2 * maxKnown {
@@ -107,7 +109,7 @@ func TestBudget(t *testing.T) {
 	next("true false ", request{1000 + maxKnown + 1, 32}, request{1000 + maxKnown + 2, 1})
 }
 
-// TestBudgetInAnyOrder: records that were looked at ahead of their turn get the answers that they would have got one after the other.
+// TestBudgetInAnyOrder: records that are examined before their turn get the same answers as in sequence.
 func TestBudgetInAnyOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
@@ -141,7 +143,7 @@ func TestBudgetInAnyOrder(t *testing.T) {
 				got.share = many.Turn()
 				got.answers = run(got.share, records[i])
 				if !many.Settle(got.share) {
-					t.Fatal("a share of its turn is not settled")
+					t.Fatal("Settle refused a share that was taken in its turn")
 				}
 			}
 			if got.answers != want || one.fund != many.fund || len(one.known) != len(many.known) {
@@ -151,7 +153,8 @@ func TestBudgetInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestHostileCertificates: who puts more certificates into a token than can be tried is told so, and what is not proved is not refuted.
+// TestHostileCertificates: if a token has more certificates than Verify may try, the error says so, and the token is not
+// refuted.
 func TestHostileCertificates(t *testing.T) {
 	root, rootKey := authorityCA(t, "ca", nil, nil)
 	c := issueTest(t, leaf(), testKey("leaf").Public(), root, rootKey)

@@ -33,7 +33,9 @@ type CertificateConfig struct {
 }
 
 // NewRoot makes the self-signed certificate that readers use as a trust anchor. It signs only the authority's
-// certificate, so that the authority's key can be replaced without a change at the readers.
+// certificate, so that the authority's key can be replaced without a change at the readers. It returns ErrAlgorithm
+// for a key that is not ECDSA P-256. It refuses an empty validity and a serial number outside the bounds, and passes
+// on the errors of the key.
 func NewRoot(c CertificateConfig) (*x509.Certificate, error) {
 	template, err := c.template(rootName)
 	if err != nil {
@@ -47,7 +49,8 @@ func NewRoot(c CertificateConfig) (*x509.Certificate, error) {
 }
 
 // NewCertificate makes the authority's certificate, issued by root: for time stamping alone, as RFC 3161, 2.3
-// demands. Its validity must lie within the root's.
+// demands. Its validity must lie within the root's. Its errors are those of NewRoot. It also refuses a root without a
+// key, one that is not a CA, and a validity beyond the root's.
 func NewCertificate(c CertificateConfig, root *x509.Certificate, rootKey crypto.Signer) (*x509.Certificate, error) {
 	template, err := c.template(authorityName)
 	if err != nil {

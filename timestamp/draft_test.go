@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// draft is a token in the making, of which a test can get any element wrong: each
-// []byte is a whole element, and nil leaves it out.
+// draft is a token under construction, in which a test can replace any element. Each []byte is a whole element; nil
+// leaves it out.
 type draft struct {
 	// TSTInfo
 	tstVersion, policy, imprint, serial, genTime, accuracy, ordering, nonce, tsa, extensions, tstTail []byte
@@ -61,10 +61,10 @@ func issuerSerial(c *x509.Certificate, serial int64) []byte {
 	return seq(seq(tlv(context4Constructed, c.RawIssuer)), integer(serial))
 }
 
-// ess writes SigningCertificate or V2 around one identifier's members.
+// ess writes SigningCertificate or SigningCertificateV2 with one identifier of these members.
 func ess(kind string, members ...[]byte) []byte { return attribute(kind, seq(seq(seq(members...)))) }
 
-// newDraft is a correct token of the tests' authority, with a nonce of 42.
+// newDraft returns a correct token of the tests' authority, with a nonce of 42.
 func newDraft(t testing.TB) *draft { return draftBy(testCertificate(t), testKey("tsa")) }
 
 func draftBy(c *x509.Certificate, key crypto.Signer) *draft {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// seed adds the golden vectors of one kind; testdata/fuzz holds further seeds.
+// seed adds the golden vectors of one kind as seeds. testdata/fuzz has further seeds.
 func seed(f *testing.F, kind string) {
 	for _, v := range loadVectors(f) {
 		data, err := os.ReadFile(v.path(kind))
@@ -22,15 +22,15 @@ func seed(f *testing.F, kind string) {
 	f.Add(bytes.Repeat([]byte{0x30, 0x80}, 100))
 }
 
-// FuzzParseRequest: what parses marshals back to the same bytes, or, when the
-// imprint's algorithm had NULL parameters, to those that parse to the same.
+// FuzzParseRequest: a request that parses marshals back to the same bytes. If its imprint algorithm had NULL parameters,
+// it marshals to bytes that parse to the same request.
 func FuzzParseRequest(f *testing.F) {
 	seed(f, ".tsq")
 	authority := NewMock()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := ParseRequest(data)
 		if _, refused := ParseResponse(authority.Respond(data)); err != nil && refused == nil {
-			t.Error("granted what does not parse")
+			t.Error("the authority granted a request that does not parse")
 		}
 		if err != nil {
 			return
@@ -45,7 +45,7 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseResponse: a token taken out and wrapped again is the same token.
+// FuzzParseResponse: a token that is taken out of a response and wrapped again is the same token.
 func FuzzParseResponse(f *testing.F) {
 	seed(f, ".tsr")
 	f.Add(marshalRejection(badAlg, "no"))
@@ -61,8 +61,8 @@ func FuzzParseResponse(f *testing.F) {
 	})
 }
 
-// FuzzParse: whatever parses parses the same way again, and what verifies says
-// nothing that the mock did not sign.
+// FuzzParse: a token that parses gives the same result when parsed again, and a token that verifies was signed by the
+// mock.
 func FuzzParse(f *testing.F) {
 	seed(f, ".tst")
 	mock := NewMock()
@@ -83,7 +83,7 @@ func FuzzParse(f *testing.F) {
 			t.Error(diff)
 		}
 		if !bytes.Contains(data, genTime(formatGenTime(info.GenTime))) {
-			t.Errorf("genTime %v is not spelt so in the token", info.GenTime)
+			t.Errorf("genTime %v does not occur in the token in this form", info.GenTime)
 		}
 		token, err := u.Verify(info.Imprint, opts)
 		if err == nil && !signed[hex.EncodeToString(info.Imprint[:])+token.Serial.Text(16)] {

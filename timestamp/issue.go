@@ -15,7 +15,7 @@ import (
 
 // tokenParts are the parts that all tokens of an authority share.
 type tokenParts struct {
-	policy       x509.OID
+	policy       []byte // the contents of its object identifier
 	certificates []byte // the [0] certificates element
 	signer       []byte // the IssuerAndSerialNumber element
 	contentType  []byte // the attribute elements, contentType
@@ -23,7 +23,9 @@ type tokenParts struct {
 }
 
 func newTokenParts(c *x509.Certificate, policy x509.OID) (p tokenParts, err error) {
-	p.policy = policy
+	if p.policy, err = policy.MarshalBinary(); err != nil {
+		return p, fmt.Errorf("encoding policy: %w", err)
+	}
 	write := func(add func(b *cryptobyte.Builder)) (part []byte) {
 		if err != nil {
 			return nil
@@ -78,16 +80,13 @@ func addSigningCertificate(b *cryptobyte.Builder, c *x509.Certificate) {
 	})
 }
 
-// sign writes and signs a token. It has no signingTime attribute, because genTime says the same more exactly.
+// sign writes and signs a token. Each record has one, so its parts are written from their ends, without moving bytes. It has no signingTime attribute, because genTime says the same more exactly.
 func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
 	content, err := p.tstInfo(r, serial, genTime)
 	if err != nil {
 		return nil, err
 	}
-	attributes, err := p.attributes(content)
-	if err != nil {
-		return nil, err
-	}
+	attributes := p.attributes(content)
 	// Signed as SET OF, sent as [0] (RFC 5652, 5.4).
 	digest := sha256.Sum256(attributes)
 	signature, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
@@ -95,10 +94,7 @@ func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTim
 		return nil, fmt.Errorf("signing: %w", err)
 	}
 	attributes[0] = byte(context0Constructed)
-	token, err := p.token(content, attributes, signature, r.CertReq)
-	if err != nil {
-		return nil, err
-	}
+	token := p.token(content, attributes, signature, r.CertReq)
 	if len(token) > MaxTokenSize {
 		return nil, &SyntaxError{MaxTokenSize, "token would be larger than accepted"}
 	}
@@ -107,64 +103,71 @@ func (p *tokenParts) sign(key crypto.Signer, r *Request, serial *big.Int, genTim
 
 // tstInfo writes TSTInfo (RFC 3161, 2.4.2).
 func (p *tokenParts) tstInfo(r *Request, serial *big.Int, genTime time.Time) ([]byte, error) {
-	b := cryptobyte.NewBuilder(make([]byte, 0, 256))
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(tstInfoVersion)
-		addPolicy(b, p.policy)
-		addImprint(b, r.stamped())
-		b.AddASN1BigInt(serial)
-		b.AddASN1(asn1.GeneralizedTime, func(b *cryptobyte.Builder) { b.AddBytes([]byte(formatGenTime(genTime))) })
-		if r.Nonce != nil {
-			b.AddASN1BigInt(r.Nonce)
-		}
-	})
-	return b.Bytes()
+	imprint := r.stamped()
+	if err := imprint.check(); err != nil {
+		return nil, err
+	}
+	w := newBackward(256)
+	if r.Nonce != nil {
+		w.addInteger(r.Nonce)
+	}
+	w.addElement(asn1.GeneralizedTime, []byte(formatGenTime(genTime)))
+	w.addInteger(serial)
+	w.addImprint(imprint)
+	w.addElement(asn1.OBJECT_IDENTIFIER, p.policy)
+	w.addElement(asn1.INTEGER, []byte{tstInfoVersion})
+	w.wrap(asn1.SEQUENCE, 0)
+	return w.bytes(), nil
 }
 
 // attributes writes the signed attributes as a SET OF, in DER order: each begins 30 LENGTH, contentType and
 // messageDigest have fixed lengths 1a and 2f, and the hash and name in SigningCertificateV2 make it longer than both.
-func (p *tokenParts) attributes(content []byte) ([]byte, error) {
+func (p *tokenParts) attributes(content []byte) []byte {
 	digest := sha256.Sum256(content)
-	b := cryptobyte.NewBuilder(make([]byte, 0, 512))
-	b.AddASN1(asn1.SET, func(b *cryptobyte.Builder) {
-		b.AddBytes(p.contentType)
-		addAttribute(b, oidMessageDigest, func(b *cryptobyte.Builder) { b.AddASN1OctetString(digest[:]) })
-		b.AddBytes(p.certificate)
-	})
-	return b.Bytes()
+	w := newBackward(len(p.certificate) + 128)
+	w.add(p.certificate)
+	end := w.end()
+	w.addElement(asn1.OCTET_STRING, digest[:])
+	w.wrap(asn1.SET, end)
+	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidMessageDigest))
+	w.wrap(asn1.SEQUENCE, end)
+	w.add(p.contentType)
+	w.wrap(asn1.SET, 0)
+	return w.bytes()
 }
 
 // token writes ContentInfo around SignedData (RFC 5652, 3 and 5.1).
-func (p *tokenParts) token(content, attributes, signature []byte, withCertificate bool) ([]byte, error) {
-	b := cryptobyte.NewBuilder(make([]byte, 0, 1536))
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		addOID(b, oidSignedData)
-		b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) {
-			b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-				b.AddASN1Int64(signedDataVersion)
-				b.AddASN1(asn1.SET, func(b *cryptobyte.Builder) { addAlgorithm(b, oidSHA256) })
-				b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-					addOID(b, oidTSTInfo)
-					b.AddASN1(context0Constructed, func(b *cryptobyte.Builder) { b.AddASN1OctetString(content) })
-				})
-				if withCertificate {
-					b.AddBytes(p.certificates)
-				}
-				b.AddASN1(asn1.SET, func(b *cryptobyte.Builder) { p.addSignerInfo(b, attributes, signature) })
-			})
-		})
-	})
-	return b.Bytes()
+func (p *tokenParts) token(content, attributes, signature []byte, withCertificate bool) []byte {
+	w := newBackward(len(content) + len(attributes) + len(signature) + len(p.certificates) + len(p.signer) + 192)
+	w.addSignerInfo(p.signer, attributes, signature)
+	w.wrap(asn1.SET, 0)
+	if withCertificate {
+		w.add(p.certificates)
+	}
+	encapsulated := w.end()
+	w.addElement(asn1.OCTET_STRING, content)
+	w.wrap(context0Constructed, encapsulated)
+	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidTSTInfo))
+	w.wrap(asn1.SEQUENCE, encapsulated)
+	algorithms := w.end()
+	w.addAlgorithm(asn1.SEQUENCE, oidSHA256)
+	w.wrap(asn1.SET, algorithms)
+	w.addElement(asn1.INTEGER, []byte{signedDataVersion})
+	w.wrap(asn1.SEQUENCE, 0)
+	w.wrap(context0Constructed, 0)
+	w.addElement(asn1.OBJECT_IDENTIFIER, []byte(oidSignedData))
+	w.wrap(asn1.SEQUENCE, 0)
+	return w.bytes()
 }
 
 // addSignerInfo writes SignerInfo (RFC 5652, 5.3).
-func (p *tokenParts) addSignerInfo(b *cryptobyte.Builder, attributes, signature []byte) {
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1Int64(signerInfoVersionIssuer)
-		b.AddBytes(p.signer)
-		addAlgorithm(b, oidSHA256)
-		b.AddBytes(attributes)
-		addAlgorithm(b, oidECDSAWithSHA256)
-		b.AddASN1OctetString(signature)
-	})
+func (w *backward) addSignerInfo(signer, attributes, signature []byte) {
+	end := w.end()
+	w.addElement(asn1.OCTET_STRING, signature)
+	w.addAlgorithm(asn1.SEQUENCE, oidECDSAWithSHA256)
+	w.add(attributes)
+	w.addAlgorithm(asn1.SEQUENCE, oidSHA256)
+	w.add(signer)
+	w.addElement(asn1.INTEGER, []byte{signerInfoVersionIssuer})
+	w.wrap(asn1.SEQUENCE, end)
 }

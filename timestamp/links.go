@@ -207,7 +207,8 @@ func VerifyLinks(links []Link, verify func(l Link, until time.Time) (*Token, err
 }
 
 // Verify checks an evidence record over a group with one set of trust: every token fully, and each at the time when
-// the next one renewed it. The first token's time proves that the group existed by then.
+// the next one renewed it. The first token's time proves that the group existed by then. Its errors are those of
+// Links, VerifyLinks and Unverified.VerifyImprint.
 func (e *EvidenceRecord) Verify(g Group, opts Options) ([]*Token, error) {
 	links, _, err := e.Links(g)
 	if err != nil {

@@ -24,7 +24,7 @@ func NewMemory() *Memory {
 	return &Memory{certificates: map[[sha256.Size]byte]*x509.Certificate{}, paths: map[[sha256.Size]byte]Paths{}}
 }
 
-// Parse is like the function Parse, with remembered certificates.
+// Parse is like the function Parse, with remembered certificates. All errors are ErrMalformed.
 func (m *Memory) Parse(der []byte) (*Unverified, error) { return parse(der, m.certificate) }
 
 func (m *Memory) certificate(der []byte) (*x509.Certificate, error) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
-// TestMemory: what is remembered answers no other question than the one that was asked.
+// TestMemory: with a memory, each question gets the same answer as without.
 func TestMemory(t *testing.T) {
 	key, root := testKey("tsa"), testRoot(t)
 	certificate := must[*x509.Certificate](t)(NewCertificate(CertificateConfig{
@@ -35,7 +35,7 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("with a memory %v, without %v", err, wantErr)
 		}
 		if err == nil && !slices.EqualFunc(got.Chain, want.Chain, (*x509.Certificate).Equal) {
-			t.Fatal("another path with a memory")
+			t.Fatal("with a memory, Verify returned another path")
 		}
 		return err
 	}
@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 	if err := verify(early, Options{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("without roots: %v", err)
 	}
-	// The same token, renewed while the certificate was valid, and after that.
+	// The same token, renewed while the certificate was valid, and renewed later.
 	renewed := Options{Roots: []*x509.Certificate{root}, Until: testTime.Add(time.Minute)}
 	if err := verify(early, renewed); err != nil {
 		t.Errorf("renewed in time: %v", err)
@@ -60,7 +60,7 @@ func TestMemory(t *testing.T) {
 	if err := verify(early, renewed); !errors.Is(err, ErrExpired) {
 		t.Errorf("renewed too late: %v", err)
 	}
-	// The same certificate, when it had expired.
+	// A token of the same certificate from after its end.
 	f := draftBy(certificate, key)
 	f.genTime = tlv(asn1.GeneralizedTime, []byte(formatGenTime(testTime.Add(2*time.Hour))))
 	late := f.build(t)
@@ -72,7 +72,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: whoever puts new certificates into each token fills no memory.
+// TestMemoryIsBounded: new certificates in each token must not fill the memory.
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory()
 	for i := range 2 * memorable {

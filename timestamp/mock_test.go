@@ -24,13 +24,13 @@ var update = flag.Bool("update", false, "write the golden vectors of the mock au
 
 const vectorsFile = "testdata/vectors.json"
 
-// vector is a request and what the mock answers; the files lie beside the manifest.
+// vector is a request and the mock's answer. The files are beside the manifest.
 type vector struct {
 	Name     string `json:"name"`
 	Data     string `json:"data"`       // what is stamped, as text
-	Nonce    string `json:"nonce_hex"`  // its magnitude; empty: none
+	Nonce    string `json:"nonce_hex"`  // its magnitude; empty for no nonce
 	Negative bool   `json:"negative"`   // of the nonce
-	Policy   string `json:"policy"`     // requested; empty: none
+	Policy   string `json:"policy"`     // requested; empty for none
 	CertReq  bool   `json:"cert_req"`   //
 	Imprint  string `json:"imprint"`    // SHA-256 of data
 	Serial   string `json:"serial_hex"` // of the token
@@ -56,7 +56,7 @@ func (v *vector) request(t testing.TB) *Request {
 	return r
 }
 
-// loadVectors fails when there are none: a test over nothing passes.
+// loadVectors fails if there are no vectors: otherwise a test would pass without checking anything.
 func loadVectors(t testing.TB) []*vector {
 	t.Helper()
 	data := must[[]byte](t)(os.ReadFile(vectorsFile))
@@ -118,7 +118,7 @@ func TestGoldenVectors(t *testing.T) {
 	}
 }
 
-// checkVectorByHand computes what is documented once more, without the mock's code.
+// checkVectorByHand computes the documented values again, without the mock's code.
 func checkVectorByHand(t *testing.T, v *vector, r *Request) {
 	t.Helper()
 	imprint := sha256.Sum256([]byte(v.Data))
@@ -179,10 +179,10 @@ func TestMockConstants(t *testing.T) {
 		raw := must[[]byte](t)(hex.DecodeString(want.scalar))
 		key := must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(elliptic.P256(), raw))
 		if !key.PublicKey.Equal(certificates[i].PublicKey) {
-			t.Errorf("certificate %d is not of its key", i)
+			t.Errorf("certificate %d does not have its public key", i)
 		}
 		if digest(certificates[i].RawSubjectPublicKeyInfo) != want.keyDigest {
-			t.Errorf("certificate %d would not be recognised", i)
+			t.Errorf("verifiers would not recognise certificate %d as the mock's", i)
 		}
 	}
 }
@@ -191,10 +191,10 @@ func TestSameRequestSameBytes(t *testing.T) {
 	r := &Request{Imprint: testImprint, Nonce: big.NewInt(7), CertReq: true}
 	first := must[[]byte](t)(NewMock().Issue(r))
 	if !bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
-		t.Error("same request, other bytes")
+		t.Error("the same request gave other bytes")
 	}
 	r.Nonce = big.NewInt(8)
 	if bytes.Equal(first, must[[]byte](t)(NewMock().Issue(r))) {
-		t.Error("other nonce, same bytes")
+		t.Error("another nonce gave the same bytes")
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"testing"
 )
 
-// region is a stretch of a token.
+// region is a range of bytes of a token.
 type region struct{ start, end int }
 
 func find(t *testing.T, der, part []byte) region {
 	t.Helper()
 	i := bytes.Index(der, part)
 	if i < 0 || bytes.Count(der, part) != 1 {
-		t.Fatalf("part is not in the token exactly once")
+		t.Fatalf("the token does not contain the part exactly once")
 	}
 	return region{i, i + len(part)}
 }
 
-// survivors flips every bit of der, and every byte whole, and returns the
-// positions at which some change still verifies.
+// survivors flips every single bit of der, and all bits of every byte, and returns the positions at which a changed
+// token still verifies.
 func survivors(der []byte, opts Options) (positions []int) {
 	mutant := bytes.Clone(der)
 	for i := range der {
@@ -38,8 +38,8 @@ func survivors(der []byte, opts Options) (positions []int) {
 	return positions
 }
 
-// TestEveryByteCounts: no change of a single bit or byte gets past Verify, except
-// in the stretches that the package documentation says are not covered.
+// TestEveryByteCounts: a token with a changed bit or byte does not verify, except in the parts that the package
+// documentation lists as not covered.
 func TestEveryByteCounts(t *testing.T) {
 	root, certificate := testRoot(t), testCertificate(t)
 	opts := Options{Roots: []*x509.Certificate{root}}
@@ -69,7 +69,8 @@ func TestEveryByteCounts(t *testing.T) {
 		{"certificate embedded", issue(true), opts, nil},
 		{"certificate given", issue(false), given, nil},
 		{"NULL parameters", draftWith(func(f *draft) {}), opts, nil},
-		// Its set is then as good as absent, and may even be called revocation lists.
+		// With the certificate given by the caller, Verify does not need the embedded one. Even its tag may change to
+		// that of revocation lists.
 		{"certificate embedded and given", issue(true), given, tlv(context0Constructed, certificate.Raw)},
 		{"further certificate embedded", draftWith(func(f *draft) {
 			f.certificates = tlv(context0Constructed, certificate.Raw, other.Raw)
@@ -81,7 +82,7 @@ func TestEveryByteCounts(t *testing.T) {
 			if _, err := verifyToken(test.token, test.opts); err != nil {
 				t.Fatal(err)
 			}
-			// Version 3 and 1 are read alike, and nothing covers it.
+			// Nothing covers the version, and versions 1 and 3 are read in the same way.
 			version := find(t, test.token, slices.Concat(integer(3), set(digestAlgorithm(test.token)))).start + 2
 			got := slices.DeleteFunc(survivors(test.token, test.opts), func(i int) bool { return i == version })
 			if test.uncovered == nil {
@@ -91,7 +92,7 @@ func TestEveryByteCounts(t *testing.T) {
 				return
 			}
 			if len(got) == 0 {
-				t.Error("no change survives: the stretch is covered after all, and the documentation wrong")
+				t.Error("no change survives: the part is covered, and the package documentation is wrong")
 			}
 			free := find(t, test.token, test.uncovered)
 			for _, i := range got {
@@ -103,7 +104,7 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// digestAlgorithm is the one of SignedData.
+// digestAlgorithm returns the digest algorithm of SignedData.
 func digestAlgorithm(token []byte) []byte {
 	if bytes.Contains(token, set(seq(oid(oidSHA256), null()))) {
 		return seq(oid(oidSHA256), null())
@@ -125,7 +126,7 @@ func TestTruncatedAndExtended(t *testing.T) {
 	}
 }
 
-// TestDroppedAndDoubledStretches takes pieces out of a token and puts them in twice.
+// TestDroppedAndDoubledStretches removes parts of a token, and puts parts in twice.
 func TestDroppedAndDoubledStretches(t *testing.T) {
 	token := newDraft(t).build(t)
 	opts := Options{Roots: []*x509.Certificate{testRoot(t)}}
@@ -168,7 +169,7 @@ func TestSizeCaps(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestNesting gives the parsers what kills those that recurse.
+// TestNesting gives the parsers deeply nested data, on which a recursive parser runs out of stack.
 func TestNesting(t *testing.T) {
 	indefinite, _ := hex.DecodeString("3080")
 	var definite []byte
@@ -189,7 +190,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestIndefiniteLengthsRefused: BER with the same content is another file.
+// TestIndefiniteLengthsRefused: the same content in BER with indefinite lengths is refused.
 func TestIndefiniteLengthsRefused(t *testing.T) {
 	token := newDraft(t).build(t)
 	header := len(token) - len(contentsOf(token))

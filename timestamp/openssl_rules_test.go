@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestOpenSSLOnTokenRules asks OpenSSL about each token that the rules accept: it takes it as a time stamp or, where its time stamps know
-// PKCS #7 alone, as CMS. A certificate that cannot be read it refuses, and so do the rules if it is needed.
+// TestOpenSSLOnTokenRules asks OpenSSL about each token that the rules accept. OpenSSL must accept it as a time stamp
+// or, because its time stamps know only PKCS #7, as CMS. One token is left out: OpenSSL refuses any embedded certificate
+// that it cannot read. The rules refuse it only if it is the signer's.
 func TestOpenSSLOnTokenRules(t *testing.T) {
 	s := newSSL(t)
 	s.certificates("root.pem", testRoot(t))

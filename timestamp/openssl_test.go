@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sslDir is a directory in which openssl is run: the outside judge.
+// sslDir is a directory in which a test runs openssl.
 type sslDir struct {
 	t   *testing.T
 	dir string
@@ -29,9 +29,9 @@ type sslDir struct {
 func newSSL(t *testing.T) sslDir {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl is not installed, and in CI nothing may go unjudged")
+			t.Fatal("openssl is not installed, and CI must run this test")
 		}
-		t.Skip("openssl is not installed: no outside judge")
+		t.Skip("openssl is not installed; this test compares tokens with it")
 	}
 	return sslDir{t, t.TempDir()}
 }
@@ -50,7 +50,7 @@ func (s sslDir) must(args ...string) {
 	}
 }
 
-// mustFail wants openssl to refuse, and for the reason given.
+// mustFail requires that openssl fails with this reason.
 func (s sslDir) mustFail(reason string, args ...string) {
 	s.t.Helper()
 	out, err := s.run(args...)
@@ -94,7 +94,7 @@ func (s sslDir) key(name string, key crypto.Signer) {
 
 const sslData = "what an agent said\n"
 
-// TestOpenSSLVerifiesOurs: its judgement of tokens made here.
+// TestOpenSSLVerifiesOurs has OpenSSL verify tokens made by this package.
 func TestOpenSSLVerifiesOurs(t *testing.T) {
 	authorities := map[string]*Authority{"built-in": testAuthority(t), "mock": NewMock()}
 	for name, authority := range authorities {
@@ -141,7 +141,7 @@ func flipped(der []byte, i int) []byte {
 	return mutant
 }
 
-// TestOpenSSLAsks: its requests, answered here, verified by both.
+// TestOpenSSLAsks answers requests of OpenSSL. Both verify the tokens.
 func TestOpenSSLAsks(t *testing.T) {
 	authority := testAuthority(t)
 	at := strconv.FormatInt(testTime.Unix(), 10)
@@ -185,7 +185,7 @@ func TestOpenSSLAsks(t *testing.T) {
 			}
 			_, err := u.VerifyImprint(request.stamped(), options)
 			checkError(t, err, nil)
-			if request.Wide.Hash != 0 { // the plain rule knows no other algorithm
+			if request.Wide.Hash != 0 { // Verify accepts SHA-256 alone
 				_, err := u.Verify(request.Imprint, options)
 				checkError(t, err, ErrImprint)
 			}
@@ -193,7 +193,7 @@ func TestOpenSSLAsks(t *testing.T) {
 	}
 }
 
-// TestOpenSSLReplies: its tokens, judged here.
+// TestOpenSSLReplies verifies tokens that OpenSSL issued.
 func TestOpenSSLReplies(t *testing.T) {
 	root, rootKey := authorityCA(t, "ca", nil, nil)
 	middle, middleKey := authorityCA(t, "middle", root, rootKey)
@@ -255,8 +255,8 @@ func TestOpenSSLReplies(t *testing.T) {
 	}
 }
 
-// checkOpenSSLMutants flips every byte of a foreign token. None is free: of each
-// certificate that is needed there is one copy.
+// checkOpenSSLMutants flips every byte of a token of OpenSSL. Every byte is covered, because the token contains each
+// needed certificate once.
 func checkOpenSSLMutants(t *testing.T, token []byte, opts Options) {
 	t.Helper()
 	for i := range token {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// scalarKey is the same key on curve in every run.
+// scalarKey returns a key on a curve that is the same in every run.
 func scalarKey(t *testing.T, curve elliptic.Curve, size int) crypto.Signer {
 	scalar := slices.Repeat([]byte{1}, size)
 	return must[*ecdsa.PrivateKey](t)(ecdsa.ParseRawPrivateKey(curve, scalar))
@@ -174,14 +174,14 @@ func TestPaths(t *testing.T) {
 		_, err := verifyToken(token, Options{Roots: roots, Intermediates: []*x509.Certificate{web}})
 		checkError(t, err, ErrUntrusted)
 	})
-	t.Run("a decoy with the signer's issuer and serial number first", func(t *testing.T) {
+	t.Run("another certificate with the signer's issuer and serial number first", func(t *testing.T) {
 		decoy := issueTest(t, leaf(), testKey("decoy").Public(), middle, middleKey)
 		f := draftBy(c, testKey("leaf"))
 		f.certificates = tlv(context0Constructed, decoy.Raw, c.Raw, middle.Raw)
 		got, err := verifyToken(f.build(t), Options{Roots: roots})
 		checkError(t, err, nil)
 		if !got.Signer.Equal(c) {
-			t.Error("the decoy passes for the signer")
+			t.Error("Verify took the other certificate for the signer's")
 		}
 	})
 	t.Run("a forger's own certificate with the same names", func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestPaths(t *testing.T) {
 		_, err := verifyToken(f.build(t), Options{Roots: roots})
 		checkError(t, err, ErrUntrusted)
 	})
-	t.Run("a time that crypto/x509 takes for now", func(t *testing.T) {
+	t.Run("the zero time, which crypto/x509 takes for now", func(t *testing.T) {
 		template := leaf()
 		template.NotBefore, template.NotAfter = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 		valid := issueTest(t, template, testKey("leaf").Public(), middle, middleKey)
@@ -201,8 +201,8 @@ func TestPaths(t *testing.T) {
 	})
 }
 
-// TestBetween: of the certificates that somebody hands over, those that make a verifier compute for long are passed over, and of those
-// that take long there are few.
+// TestBetween: of the certificates that a stranger supplies, Between leaves out those whose check takes too long, and
+// keeps only a few of the slow ones.
 func TestBetween(t *testing.T) {
 	ca := func(name string, bits uint, exponent int) *x509.Certificate {
 		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: exponent}
@@ -220,7 +220,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfATokenAreCounted: a token can hold a thousand, and the first ones are looked at.
+// TestCertificatesOfATokenAreCounted: a token can contain a thousand certificates; Verify reads only the first ones.
 func TestCertificatesOfATokenAreCounted(t *testing.T) {
 	other, _ := authorityCA(t, "not needed", nil, nil)
 	for before, want := range map[int]error{0: nil, 15: nil, 16: ErrNoCertificate} {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The dates of the tests' certificates, and a moment within them.
+// The dates of the tests' certificates, and a time between them.
 var (
 	testNotBefore = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	testNotAfter  = time.Date(2060, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -24,7 +24,7 @@ var (
 	testImprint   = sha256.Sum256([]byte("what was said"))
 )
 
-// testKey is the same P-256 key for the same name, in every run.
+// testKey returns the same P-256 key for the same name in every run.
 func testKey(name string) crypto.Signer {
 	scalar := sha256.Sum256([]byte(name))
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar[:])
@@ -34,7 +34,7 @@ func testKey(name string) crypto.Signer {
 	return deterministic{key}
 }
 
-// rsaKey is slow to make and therefore made once for each size.
+// rsaKey makes one key for each size, because making one is slow.
 func rsaKey(bits int) *rsa.PrivateKey {
 	key, err := rsaKeys[bits]()
 	if err != nil {

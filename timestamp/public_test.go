@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// publicTokens are what public authorities have sent. Their roots are known here by the hash that the authorities
-// publish, and not because a token brings them along.
+// publicTokens are tokens of public authorities. Their roots are identified by the hashes that the authorities publish,
+// not by what the tokens contain.
 var publicTokens = []struct {
 	file, imprint string
 	genTime       string
@@ -26,11 +26,11 @@ var publicTokens = []struct {
 	{"globalsign-without-certificate.token", "8326f4709d401dfabfa78302fb1cdea0f18048a44040c212bd8e28da6bc651c7", "2021-09-17T14:09:10Z", "1.3.6.1.4.1.4146.2.3",
 		"cbb522d7b7f127ad6a0113865bdf1cd4102e7d0759af635a7cf4720dc963c53b", 0},
 	{"microsoft.token", "24b787b4819f46f90027e72c1e944e59ebbb4d4c758e056aa309f0527475a4a2", "2024-06-21T07:12:05.884Z", "1.3.6.1.4.1.601.10.3.1",
-		"36e731cfa9bfd69dafb643809f6dec500902f7197daeaad86ea0159a2268a2b8", 2}, // that of the CA: its root is not in the token
+		"36e731cfa9bfd69dafb643809f6dec500902f7197daeaad86ea0159a2268a2b8", 2}, // the hash of the CA's certificate: the token does not contain its root
 }
 
-// TestPublicAuthorities verifies tokens of public authorities: with their certificates in them, without, and with a root
-// that is not in them. One whose signer's certificate is nowhere cannot be checked, which is not the same as forged.
+// TestPublicAuthorities verifies tokens of public authorities: some contain their certificates, some do not, and of some
+// the root is missing. A token whose signer's certificate is missing cannot be checked, but is not refuted.
 func TestPublicAuthorities(t *testing.T) {
 	pool := publicCertificates(t)
 	for _, test := range publicTokens {
@@ -45,7 +45,7 @@ func TestPublicAuthorities(t *testing.T) {
 			}
 			anchor := pool[test.anchor]
 			if anchor == nil {
-				t.Fatal("no token brings the anchor along")
+				t.Fatal("no token contains the anchor")
 			}
 			var others []*x509.Certificate
 			for _, c := range pool {
@@ -63,13 +63,13 @@ func TestPublicAuthorities(t *testing.T) {
 			}
 			_, err = u.Verify(info.Imprint, Options{Roots: []*x509.Certificate{anchor}})
 			if (err == nil) != (test.embedded > 0) || err != nil && !errors.Is(err, ErrNoCertificate) {
-				t.Errorf("with what is embedded alone: %v", err)
+				t.Errorf("with the embedded certificates alone: %v", err)
 			}
 		})
 	}
 }
 
-// publicCertificates are those of all tokens, by their SHA-256.
+// publicCertificates returns the certificates of all tokens, by their SHA-256.
 func publicCertificates(t *testing.T) map[string]*x509.Certificate {
 	t.Helper()
 	pool := map[string]*x509.Certificate{}
@@ -83,8 +83,8 @@ func publicCertificates(t *testing.T) map[string]*x509.Certificate {
 	return pool
 }
 
-// TestPublicAuthorityWithAnotherHash reads a response whose token stamps a SHA-512 imprint and names its signer by SHA-1.
-// It is understood, and is no token over a record.
+// TestPublicAuthorityWithAnotherHash reads a response whose token stamps a SHA-512 imprint and names its signer by
+// SHA-1. The token verifies over that imprint, and is refused as a token over a record.
 func TestPublicAuthorityWithAnotherHash(t *testing.T) {
 	token := must[[]byte](t)(ParseResponse(publicFile(t, "freetsa.response")))
 	u := must[*Unverified](t)(Parse(token))

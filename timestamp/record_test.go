@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// group is a record's data objects: signatures, payload, and as many older tokens.
+// group returns the data objects of a record: signatures, payload, and some older tokens.
 func group(n, tokens int) Group {
 	g := Group{Required: [][]byte{fmt.Appendf(nil, "signatures of %d", n), fmt.Appendf(nil, "payload of %d", n)}}
 	for i := range tokens {
@@ -26,7 +26,7 @@ func group(n, tokens int) Group {
 
 func (g Group) all() [][]byte { return slices.Concat(g.Required, g.Optional) }
 
-// authorityOf is the tests' authority at another time.
+// authorityOf returns the tests' authority with its clock at another time.
 func authorityOf(t testing.TB, at time.Time) *Authority {
 	return must[*Authority](t)(NewAuthority(AuthorityConfig{Key: testKey("tsa"), Certificate: testCertificate(t),
 		Chain: []*x509.Certificate{testRoot(t)}, Now: func() time.Time { return at }}))
@@ -95,7 +95,7 @@ func TestEvidenceRecordsOfOneTree(t *testing.T) {
 	}
 }
 
-// TestCovered: which of the tokens an evidence record renews is read from it.
+// TestCovered: Links reports which of a record's tokens an evidence record renews.
 func TestCovered(t *testing.T) {
 	tree := must[*Tree](t)(NewTree(crypto.SHA256))
 	g := group(0, 3)
@@ -110,7 +110,7 @@ func TestCovered(t *testing.T) {
 	checkError(t, err, ErrGroup)
 	_, _, err = e.Links(Group{Required: g.Required[:1], Optional: g.Required[1:]})
 	if err == nil {
-		t.Error("a group of one data object")
+		t.Error("Links accepted a group of one data object")
 	}
 }
 
@@ -127,7 +127,7 @@ func TestRenewals(t *testing.T) {
 	first := parseRecord(t, recordsOf(t, crypto.SHA256, 3, 1, testAuthority(t))[0])
 	again := parseRecord(t, renewed(t, der, crypto.SHA384, later()))
 	if !again.Extends(e) || e.Extends(again) || e.Extends(e) || again.Extends(first) {
-		t.Error("which record goes on from which")
+		t.Error("Extends is wrong about which record continues which")
 	}
 	tokens := must[[]*Token](t)(e.Verify(g, rootsOf(t)))
 	if len(tokens) != 6 || len(e.Tokens()) != 6 || len(e.chains) != 3 || e.Hash() != crypto.SHA384 {
@@ -148,7 +148,7 @@ func TestRenewals(t *testing.T) {
 	})
 }
 
-// TestRenewedTogether: what shares its last token is one leaf of the tree that renews it.
+// TestRenewedTogether: evidence records with the same last token share one leaf of the tree that renews them.
 func TestRenewedTogether(t *testing.T) {
 	records := recordsOf(t, crypto.SHA256, 7, 0, testAuthority(t))
 	other := recordsOf(t, crypto.SHA256, 1, 0, authorityOf(t, testTime.Add(time.Second)))[0]
@@ -169,7 +169,7 @@ func TestRenewedTogether(t *testing.T) {
 	}
 }
 
-// TestAddHashes: who brings hashes has the tree of who brings the data, and may use his bytes for something else.
+// TestAddHashes: a tree of given hashes equals the tree of their data, and keeps no reference to the caller's slices.
 func TestAddHashes(t *testing.T) {
 	g := group(0, 0).all()
 	data, hashes := must[*Tree](t)(NewTree(crypto.SHA256)), must[*Tree](t)(NewTree(crypto.SHA256))
@@ -254,7 +254,7 @@ func TestTreeRefuses(t *testing.T) {
 	}
 }
 
-// ersDraft is an evidence record in the making, of which a test can get any element wrong.
+// ersDraft is an evidence record under construction, in which a test can replace any element.
 type ersDraft struct {
 	version, algorithms, crypto, encryption, sequence, tail []byte
 	stamps                                                  []atsDraft // of one chain
@@ -285,7 +285,7 @@ func hashSeq(hashes ...[]byte) []byte {
 	return seq(list...)
 }
 
-// newERSDraft is a correct record over group 0, in a tree with one other leaf, renewed once.
+// newERSDraft returns a correct record over group 0, in a tree with one other leaf, renewed once.
 func newERSDraft(t testing.TB) *ersDraft {
 	h := func(parts ...[]byte) []byte { return sum(crypto.SHA256, bytes.Join(parts, nil)) }
 	a, b := h([]byte("signatures of 0")), h([]byte("payload of 0"))
@@ -303,7 +303,7 @@ func newERSDraft(t testing.TB) *ersDraft {
 	}}
 }
 
-// TestEvidenceRecordRules breaks one rule at a time. Rules without an error are what must be accepted beside it.
+// TestEvidenceRecordRules breaks one rule at a time. Cases without an error are close to a rule and must be accepted.
 func TestEvidenceRecordRules(t *testing.T) {
 	hash := func(text string) []byte { return sum(crypto.SHA256, []byte(text)) }
 	sig, payload := hash("signatures of 0"), hash("payload of 0")
@@ -405,19 +405,19 @@ func TestEvidenceRecordRules(t *testing.T) {
 	}
 }
 
-// tokenOverSHA1 is a sound token whose imprint is of an algorithm that has no size here.
+// tokenOverSHA1 returns a valid token whose imprint algorithm this package does not know.
 func tokenOverSHA1(t testing.TB) []byte {
 	f := newDraft(t)
 	f.imprint = imprintElement(seq(oid("\x2b\x0e\x03\x02\x1a")), make([]byte, 20))
 	return f.build(t)
 }
 
-// testBare is a token without a certificate, of which many fit into one record.
+// testBare returns a token without a certificate. Many of them fit into one record.
 func testBare(t testing.TB) []byte {
 	return must[[]byte](t)(testAuthority(t).Issue(&Request{Imprint: testImprint}))
 }
 
-// TestRenewedInTime: each token must have been good when the next one was made.
+// TestRenewedInTime: each token must still have been valid when the next one was made.
 func TestRenewedInTime(t *testing.T) {
 	template := leaf()
 	template.NotAfter = testTime.AddDate(1, 0, 0).Truncate(time.Second)
@@ -434,11 +434,11 @@ func TestRenewedInTime(t *testing.T) {
 		_, err := e.Verify(group(0, 0), opts)
 		checkError(t, err, test.want)
 	}
-	// The last one needs no more than to have been good when it was made.
+	// The last token needs only to have been valid when it was made.
 	must[[]*Token](t)(parseRecord(t, der).Verify(group(0, 0), opts))
 }
 
-// TestForgedBehindUnknown: a token that cannot be checked does not hide a forged one before it.
+// TestForgedBehindUnknown: a forged token is reported even if a later token cannot be checked.
 func TestForgedBehindUnknown(t *testing.T) {
 	d := newERSDraft(t)
 	d.stamps[0].token[len(d.stamps[0].token)-1] ^= 1
@@ -486,7 +486,8 @@ func TestEveryByteOfAnEvidenceRecord(t *testing.T) {
 	}
 }
 
-// TestOpenSSLReadsEvidenceRecords: asn1parse reads the form, and ts -verify each token over the root computed here.
+// TestOpenSSLReadsEvidenceRecords: asn1parse reads the structure, and ts -verify accepts each token over the root that
+// this test computes.
 func TestOpenSSLReadsEvidenceRecords(t *testing.T) {
 	s, g := newSSL(t), group(0, 1)
 	der := recordsOf(t, crypto.SHA256, 5, 1, testAuthority(t))[0]
@@ -516,7 +517,7 @@ func TestOpenSSLReadsEvidenceRecords(t *testing.T) {
 	}
 }
 
-// TestEvidenceRecordVectors: the mock's records, byte for byte.
+// TestEvidenceRecordVectors compares the mock's records with the committed ones, byte for byte.
 func TestEvidenceRecordVectors(t *testing.T) {
 	mock, g := NewMock(), group(0, 1)
 	one := recordsOf(t, crypto.SHA256, 1, 1, mock)[0]
@@ -563,8 +564,8 @@ func stampsOf(e *EvidenceRecord) (joined string) {
 	return joined
 }
 
-// FuzzParseEvidenceRecord: whatever parses can be renewed, and what verifies has the tokens of one of the vectors. (The
-// order within a list is free.)
+// FuzzParseEvidenceRecord: a record that parses can be renewed, and a record that verifies has the tokens of one of the
+// vectors. (The order within a list may differ.)
 func FuzzParseEvidenceRecord(f *testing.F) {
 	files, err := filepath.Glob("testdata/evidence-record-*.der")
 	if err != nil || len(files) < 6 {

@@ -41,7 +41,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRequestsRefused also looks at what the authority answers to each.
+// TestRequestsRefused checks the parser's error, and the authority's answer to each request.
 func TestRequestsRefused(t *testing.T) {
 	version, imprint := integer(1), imprintElement(seq(oid(oidSHA256)), testImprint[:])
 	flag := func(b byte) []byte { return tlv(asn1.BOOLEAN, []byte{b}) }
@@ -123,7 +123,7 @@ func TestParseResponse(t *testing.T) {
 		{"rejected for a reason without a name", seq(seq(integer(2), bits(6, 0x40))), &StatusError{2, []string{"bit 1"}, nil}},
 		{"waiting", seq(seq(integer(3))), &StatusError{3, nil, nil}},
 		{"unknown status", seq(seq(integer(77))), &StatusError{77, nil, nil}},
-		{"status beyond measure", seq(seq(integer(1 << 40))), ErrMalformed},
+		{"status beyond 32 bits", seq(seq(integer(1 << 40))), ErrMalformed},
 		{"text empty", seq(seq(integer(2), seq())), ErrMalformed},
 		{"text not UTF-8", seq(seq(integer(2), text("\xff"))), ErrMalformed},
 		{"failure with trailing zeros", seq(seq(integer(2), bits(0, 0x80))), ErrMalformed},
@@ -153,7 +153,7 @@ func TestParseResponse(t *testing.T) {
 	}
 }
 
-// TestIdentifiers spells the object identifiers a second time.
+// TestIdentifiers compares the object identifiers with their dotted form.
 func TestIdentifiers(t *testing.T) {
 	for contents, dotted := range map[string]string{
 		oidSignedData: "1.2.840.113549.1.7.2", oidTSTInfo: "1.2.840.113549.1.9.16.1.4",

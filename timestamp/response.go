@@ -161,7 +161,8 @@ func (d *decoder) failures(s *cryptobyte.String) (names []string) {
 }
 
 // MarshalResponse wraps a token as the TimeStampResp that granted it, which "openssl ts -verify -in" reads without
-// -token_in. It does not check the token's contents.
+// -token_in. It does not check the token's contents. It returns ErrMalformed for a token that is not one SEQUENCE in
+// DER, or is longer than MaxTokenSize.
 func MarshalResponse(token []byte) ([]byte, error) {
 	d, s := decode(token, MaxTokenSize, "token")
 	d.element(&s, asn1.SEQUENCE, "token")

@@ -19,7 +19,7 @@ var sentinels = []error{
 	ErrExpired, ErrOrder, ErrUnsupported, ErrGroup,
 }
 
-// checkError wants err to match want, and no other sentinel.
+// checkError requires that err wraps want and no other sentinel.
 func checkError(t *testing.T, err, want error) {
 	t.Helper()
 	if want == nil {
@@ -35,7 +35,7 @@ func checkError(t *testing.T, err, want error) {
 	}
 }
 
-// revocationList is one of the tests' root.
+// revocationList returns a revocation list of the tests' root.
 func revocationList(t *testing.T) []byte {
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: testNotBefore, NextUpdate: testNotAfter}
 	return must[[]byte](t)(x509.CreateRevocationList(nil, list, testRoot(t), testKey("root")))
@@ -51,14 +51,15 @@ func extension(critical bool) []byte {
 	return tlv(context1Constructed, seq(oid("\x2a\x03"), flag, octets(nil)))
 }
 
-// embedded puts something into the certificates of a token, under a version.
+// embedded sets the certificates and the version of a token.
 func embedded(version int64, certificates ...[]byte) func(f *draft) {
 	return func(f *draft) {
 		f.sdVersion, f.certificates = integer(version), tlv(context0Constructed, certificates...)
 	}
 }
 
-// A tokenRule breaks one rule about what a token is and says. Without an error it is what must be accepted beside them.
+// A tokenRule breaks one rule about a token's form or content. Tokens of rules without an error are close to a rule and
+// must be accepted.
 type tokenRule struct {
 	name   string
 	change func(f *draft)
@@ -236,7 +237,7 @@ func tokenRules(t *testing.T) []tokenRule {
 		{"genTime with an empty fraction", func(f *draft) { f.genTime = genTime("20260601123015.Z") }, ErrMalformed},
 		{"genTime with a comma", func(f *draft) { f.genTime = genTime("20260601123015,5Z") }, ErrMalformed},
 		{"genTime below nanoseconds", func(f *draft) { f.genTime = genTime("20260601123015.1234567891Z") }, ErrMalformed},
-		{"genTime that is no date", func(f *draft) { f.genTime = genTime("20260230123015Z") }, ErrMalformed},
+		{"genTime that is not a date", func(f *draft) { f.genTime = genTime("20260230123015Z") }, ErrMalformed},
 		{"genTime as UTCTime", func(f *draft) { f.genTime = tlv(asn1.UTCTime, []byte("260601123015Z")) }, ErrMalformed},
 		{"genTime before the certificate", func(f *draft) { f.genTime = genTime("20191231235959.999Z") }, ErrUntrusted},
 		{"genTime after the certificate", func(f *draft) { f.genTime = genTime("20600101000000.001Z") }, ErrUntrusted},
@@ -246,7 +247,7 @@ func tokenRules(t *testing.T) []tokenRule {
 		}, nil},
 		{"accuracy of no seconds", func(f *draft) { f.accuracy = seq(tlv(context1, []byte{7})) }, nil},
 		{"accuracy below zero", func(f *draft) { f.accuracy = seq(integer(-1)) }, ErrMalformed},
-		{"accuracy beyond measure", func(f *draft) { f.accuracy = seq(integer(1 << 40)) }, ErrMalformed},
+		{"accuracy beyond 32 bits", func(f *draft) { f.accuracy = seq(integer(1 << 40)) }, ErrMalformed},
 		{"accuracy of 0 milliseconds", func(f *draft) { f.accuracy = seq(tlv(context0, []byte{0})) }, ErrMalformed},
 		{"accuracy of 1000 microseconds", func(f *draft) { f.accuracy = seq(tlv(context1, []byte{3, 0xe8})) }, ErrMalformed},
 		{"ordering", func(f *draft) { f.ordering = tlv(asn1.BOOLEAN, []byte{0xff}) }, nil},
@@ -279,7 +280,7 @@ func TestTokenRules(t *testing.T) {
 	}
 }
 
-// TestOptionRules holds one correct token against what readers may expect.
+// TestOptionRules verifies one correct token with different options.
 func TestOptionRules(t *testing.T) {
 	policy := func(text string) x509.OID { return must[x509.OID](t)(x509.ParseOID(text)) }
 	root, certificate := testRoot(t), testCertificate(t)

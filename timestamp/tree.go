@@ -52,7 +52,8 @@ func (t *Tree) Add(objects ...[]byte) (int, error) {
 	return t.addGroup(t.hashesOf(objects, nil), treeEntry{})
 }
 
-// AddHashes is Add for a caller that already has the objects' hashes, made with the tree's algorithm.
+// AddHashes is Add for a caller that already has the objects' hashes, made with the tree's algorithm. It also refuses
+// a hash of another length.
 func (t *Tree) AddHashes(hashes ...[]byte) (int, error) {
 	kept := make([][]byte, len(hashes))
 	for i, hash := range hashes {
@@ -76,7 +77,8 @@ func (t *Tree) Renew(e *EvidenceRecord) (int, error) {
 }
 
 // Rehash adds an evidence record that gets a further chain with the tree's hash algorithm, over its data objects and
-// all its chains. The data objects must be those that it covers.
+// all its chains. The data objects must be those that it covers. Its errors are those of EvidenceRecord.Links and of
+// Add.
 func (t *Tree) Rehash(e *EvidenceRecord, objects ...[]byte) (int, error) {
 	if _, _, err := e.Links(Group{Required: objects}); err != nil {
 		return 0, err

@@ -24,6 +24,7 @@ type Options struct {
 	Until           time.Time           // when the token was renewed: the path must have been valid until then; zero: not checked
 	Memory          *Memory             // saves work over many tokens; nil: every path is searched
 	Share           *Share              // budget of the search for the path; nil: that of a single record in a file
+	Direct          bool                // no certificate may stand between the authority's and the root
 	UnsafeAllowMock bool                // false: tokens of the mock authority are refused, whatever Roots holds
 }
 
@@ -33,7 +34,7 @@ func (u *Unverified) Verify(imprint [sha256.Size]byte, opts Options) (*Token, er
 	return u.VerifyImprint(sha256Imprint(imprint), opts)
 }
 
-// VerifyImprint is Verify for an imprint that may be of another algorithm.
+// VerifyImprint is Verify for an imprint that may be of another algorithm. Its errors are those of Verify.
 func (u *Unverified) VerifyImprint(imprint Imprint, opts Options) (*Token, error) {
 	token, err := u.verify(imprint, opts)
 	if err != nil {
@@ -69,6 +70,14 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 		Signer:   signer,
 		Chain:    chain,
 	}, nil
+}
+
+// Concerns reports whether a certificate path of the token can end at root. If not, Verify with this root fails as it does with every other
+// such root.
+func (u *Unverified) Concerns(root *x509.Certificate) bool {
+	signer := &u.data.signer
+	return signer.names(root) || signer.issuer != nil && bytes.Equal(signer.issuer, root.RawSubject) ||
+		slices.ContainsFunc(u.certificates, func(c *x509.Certificate) bool { return names(c, root) || c.Equal(root) })
 }
 
 // checkInfo compares what the token says with what the reader expects.
@@ -179,7 +188,11 @@ func (u *Unverified) findPath(signer *x509.Certificate, opts Options) ([]*x509.C
 	if share == nil {
 		share = NewBudget().Turn()
 	}
-	paths, err := share.Find(Search{From: signer, Between: slices.Concat(Between(u.certificates), opts.Intermediates), Roots: opts.Roots,
+	between := slices.Concat(Between(u.certificates), opts.Intermediates)
+	if opts.Direct {
+		between = nil
+	}
+	paths, err := share.Find(Search{From: signer, Between: between, Roots: opts.Roots,
 		At: at, Usage: x509.ExtKeyUsageTimeStamping, Memory: opts.Memory})
 	if errors.Is(err, ErrEffort) {
 		return nil, err

@@ -3,9 +3,9 @@ package trustlist
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ErrChain says that pivots are missing between the Official Journal and the list of the lists.
@@ -37,8 +37,6 @@ func Chain(journal Signers, pivots []*Unverified, list *Unverified) (*List, erro
 	}
 	return nil, fmt.Errorf("verifying the list of the lists: %w", first)
 }
-
-var pivotName = regexp.MustCompile(`-pivot-([0-9]{1,9})\.xml$`)
 
 // segments returns, for each publication that the list's URIs name, the pivots between it and the list, oldest first.
 func segments(uris []string) (list [][]int) {
@@ -100,11 +98,14 @@ func (u *Unverified) Pivots() map[int]string {
 	return pivots
 }
 
+// pivotNumber reads the number, of at most nine digits, from a name that ends in -pivot-NUMBER.xml.
 func pivotNumber(uri string) (number int, is bool) {
-	match := pivotName.FindStringSubmatch(uri)
-	if match == nil {
+	name, isXML := strings.CutSuffix(uri, ".xml")
+	before := strings.TrimRight(name, "0123456789")
+	digits := name[len(before):]
+	if !isXML || len(digits) > 9 || !strings.HasSuffix(before, "-pivot-") {
 		return 0, false
 	}
-	number, err := strconv.Atoi(match[1])
+	number, err := strconv.Atoi(digits)
 	return number, err == nil
 }

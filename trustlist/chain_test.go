@@ -8,7 +8,8 @@ import (
 	"jurat/internal/listtest"
 )
 
-// TestChainRules breaks a chain of two pivots: the Journal's signer hands over to the second, and that one to the third.
+// TestChainRules breaks a chain of two pivots. In the correct chain, the Journal's signer names the second signer, and
+// the second names the third.
 func TestChainRules(t *testing.T) {
 	one, two, three := listtest.NewSigner(t, "one"), listtest.NewSigner(t, "two"), listtest.NewSigner(t, "three")
 	list := func(sequence int, by, next *listtest.Signer, uris ...string) *Unverified {
@@ -39,14 +40,14 @@ func TestChainRules(t *testing.T) {
 		{"from the older publication, past the newer one", one, both, list(30, three, three, newer, at(20), at(10), journal), nil},
 		{"without the first pivot", one, both[:1], list(30, three, three, named...), ErrChain},
 		{"without the second pivot", one, both[1:], list(30, three, three, named...), ErrChain},
-		{"the pivots are named and not there, and the signer is the Journal's", one, nil, list(30, one, three, named...), ErrChain},
-		{"by who signed before the last pivot", one, both, list(30, two, three, named...), ErrSigner},
+		{"without the named pivots, under the Journal's own signer", one, nil, list(30, one, three, named...), ErrChain},
+		{"signed by the signer before the last pivot", one, both, list(30, two, three, named...), ErrSigner},
 		{"a forged pivot alone", one, []*Unverified{list(10, three, two, journal), second}, list(30, three, three, named...), ErrSigner},
 		{"pivots that the list does not name", one, both, list(30, three, three, journal), ErrSigner},
 		{"pivots in another order", one, both, list(30, three, three, at(10), at(20), journal), ErrSigner},
 		{"no publication named", one, both, list(30, three, three, at(20), at(10)), ErrChain},
 		{"nothing named", one, both, list(30, three, three), ErrChain},
-		{"from somebody else", three, both, list(30, three, three, named...), ErrSigner},
+		{"signed by a stranger", three, both, list(30, three, three, named...), ErrSigner},
 		{"a national list", one, nil, func() *Unverified { u, _ := Parse(national); return u }(), ErrMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A draft is a list in the making, of which a test can get anything wrong.
+// A draft is a list under construction, in which a test can change anything.
 type draft struct {
 	declaration, root, kind, territory, issued, uris, pointers, providers, tail string
 
@@ -65,10 +65,10 @@ func digestValue(hash crypto.Hash, content []byte) string {
 	return fmt.Sprintf(`<ds:DigestMethod Algorithm="%s"></ds:DigestMethod><ds:DigestValue>%s</ds:DigestValue>`, uri, base64.StdEncoding.EncodeToString(sum(hash, content)))
 }
 
-// signers are those whom a reader of the draft would believe.
+// signers returns the signers that a reader of the draft trusts.
 func (d *draft) signers() Signers { return Signers{sha256.Sum256(d.certificate)} }
 
-// template is the list with places for the values that signing finds out.
+// template returns the list with placeholders for the values that signing computes.
 func (d *draft) template() string {
 	return d.declaration + `<TrustServiceStatusList xmlns="` + tsl + `" ` + d.root + `>
 <SchemeInformation><TSLVersionIdentifier>6</TSLVersionIdentifier><TSLSequenceNumber>7</TSLSequenceNumber><TSLType>` + d.kind + `</TSLType>
@@ -172,7 +172,7 @@ func (d *draft) by(t testing.TB, scheme, digest string, key crypto.Signer) *draf
 	return d
 }
 
-// testKey is the same P-256 key for the same name.
+// testKey returns the same P-256 key for the same name.
 func testKey(t testing.TB, name string) crypto.Signer {
 	t.Helper()
 	scalar := sha256.Sum256([]byte(name))

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// realList is one of those that the EU and its member states have published, if they are here.
+// realFile reads one of the lists that the EU and its member states have published. It skips the test if the lists are
+// not here.
 func realFile(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "lists", name))
@@ -33,7 +34,7 @@ func realList(t testing.TB, name string) *Unverified {
 	return u
 }
 
-// journal are the certificates of a publication in the Official Journal.
+// journal returns the certificates of a publication in the Official Journal.
 func journal(t testing.TB, name string) (signers Signers) {
 	t.Helper()
 	for rest := realFile(t, name); ; {
@@ -52,7 +53,7 @@ func realPivots(t testing.TB) (pivots []*Unverified) {
 	return pivots
 }
 
-// TestChain proves the list of the lists from the Official Journal, as the EU has published it.
+// TestChain proves a published list of the lists, starting from the Official Journal.
 func TestChain(t *testing.T) {
 	old, recent := journal(t, "oj-0.cert.pem"), journal(t, "oj-1.cert.pem")
 	list369, list388 := realList(t, "eu-lotl-old.xml"), realList(t, "eu-lotl.xml")
@@ -71,13 +72,13 @@ func TestChain(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	if _, err := Chain(recent, nil, list369); !errors.Is(err, ErrChain) {
-		t.Errorf("369, which names pivots, without them: %v", err)
+		t.Errorf("list 369 was accepted without the pivots that it names: %v", err)
 	}
 	if _, err := Chain(old, pivots, list388); err == nil {
-		t.Error("388 under the publication of 2019 without pivot 378")
+		t.Error("list 388 was accepted under the publication of 2019 without pivot 378")
 	}
 	if _, err := Chain(nil, pivots, list369); !errors.Is(err, ErrSigner) {
-		t.Errorf("under nobody: %v", err)
+		t.Errorf("without trusted signers: %v", err)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestNationalLists(t *testing.T) {
 	checkHistory(t, services)
 }
 
-// checkHistory holds the first service of Estonia's list against what the list says of it.
+// checkHistory checks the answers about the first service of Estonia's list at several times.
 func checkHistory(t *testing.T, services []Service) {
 	t.Helper()
 	for _, tt := range []struct {
@@ -132,7 +133,7 @@ func checkHistory(t *testing.T, services []Service) {
 	}
 }
 
-// BenchmarkList reads and verifies a list of two megabytes: Belgium's, with its services three times.
+// BenchmarkList reads and verifies a list of 2 MB: Belgium's list with its services three times.
 func BenchmarkList(b *testing.B) {
 	raw := realFile(b, "tsl-be-v6.xml")
 	begin, end := bytes.Index(raw, []byte("<TrustServiceProvider>")), bytes.LastIndex(raw, []byte("</TrustServiceProviderList>"))

@@ -16,7 +16,7 @@ import (
 
 var sentinels = []error{ErrMalformed, ErrAlgorithm, ErrSigner, ErrExpired, ErrSignature, ErrChain, ErrHistory, ErrBefore}
 
-// checkError wants err to match want, and no other sentinel.
+// checkError requires that err wraps want and no other sentinel.
 func checkError(t *testing.T, err, want error) {
 	t.Helper()
 	for _, sentinel := range sentinels {
@@ -34,7 +34,8 @@ func verify(raw []byte, signers Signers) (*List, error) {
 	return u.Verify(signers)
 }
 
-// TestSignatureRules breaks one rule at a time, and signs what comes out. Rules without an error are what must be accepted beside it.
+// TestSignatureRules breaks one rule at a time and signs the result. Cases without an error are close to a rule and must
+// be accepted.
 func TestSignatureRules(t *testing.T) {
 	other := testKey(t, "other")
 	short, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -70,7 +71,7 @@ func TestSignatureRules(t *testing.T) {
 		{"an RSA key of 1024 bits", func(d *draft) { d.by(t, "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", d.digest, short) }, ErrSignature},
 		{"the scheme of another key", func(d *draft) { d.scheme = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256" }, ErrSignature},
 
-		{"over nothing that is known", func(d *draft) { d.uri = "#elsewhere" }, ErrMalformed},
+		{"over an unknown reference", func(d *draft) { d.uri = "#elsewhere" }, ErrMalformed},
 		{"over the signed properties alone", func(d *draft) { d.uri = "#properties" }, ErrMalformed},
 		{"over another list", func(d *draft) { d.uri = "https://example.com/list.xml" }, ErrMalformed},
 		{"over the root by XPointer", func(d *draft) { d.uri = "#xpointer(/)" }, ErrMalformed},
@@ -82,7 +83,7 @@ func TestSignatureRules(t *testing.T) {
 		{"an XPath transform", func(d *draft) {
 			d.transforms = `<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><ds:XPath>not(//TSPService)</ds:XPath></ds:Transform>` + d.transforms
 		}, ErrMalformed},
-		{"something that is no transform", func(d *draft) { d.transforms = strings.ReplaceAll(d.transforms, "ds:Transform", "ds:Transformer") }, ErrMalformed},
+		{"an element that is not a transform", func(d *draft) { d.transforms = strings.ReplaceAll(d.transforms, "ds:Transform", "ds:Transformer") }, ErrMalformed},
 		{"the properties by another transform", func(d *draft) {
 			d.propertiesTransforms = strings.Replace(d.propertiesTransforms, exclusiveMethod, enveloped, 1)
 		}, ErrMalformed},
@@ -215,7 +216,7 @@ func TestWrapping(t *testing.T) {
 	}
 }
 
-// TestHarmlessSpelling: what canonical forms do not tell apart is the same list.
+// TestHarmlessSpelling: spellings with the same canonical form give the same list.
 func TestHarmlessSpelling(t *testing.T) {
 	d := newDraft(t)
 	genuine := string(d.build(t))
@@ -234,7 +235,8 @@ func TestHarmlessSpelling(t *testing.T) {
 	}
 }
 
-// TestFlippedBytes changes bytes of a list, one at a time: it is refused, or all that it says is the same.
+// TestFlippedBytes changes bytes of a list, one at a time. The list is refused, or everything read from it stays the
+// same.
 func TestFlippedBytes(t *testing.T) {
 	d := newDraft(t)
 	checkFlipped(t, d.build(t), d.signers(), 2)
@@ -267,7 +269,7 @@ func checkFlipped(t *testing.T, genuine []byte, signers Signers, step int) {
 		}
 	}
 	if refused < changes*3/4 {
-		t.Errorf("of %d changes only %d were refused", changes, refused)
+		t.Errorf("of %d changes, only %d were refused", changes, refused)
 	}
 }
 
@@ -300,7 +302,7 @@ func numbered(format string, n int) (text string) {
 	return text
 }
 
-// TestListRules breaks what a list must say.
+// TestListRules breaks each rule about the content of a list.
 func TestListRules(t *testing.T) {
 	tsu := selfSigned(t, "tsu", testKey(t, "tsu"))
 	good := service(QualifiedTimeStamps, tsu, state{Granted, "2017-01-01T00:00:00Z"})
@@ -311,7 +313,7 @@ func TestListRules(t *testing.T) {
 			return strings.Replace(s, "<SchemeTerritory>", "<SchemeTerritory>XX</SchemeTerritory><SchemeTerritory>", 1)
 		},
 		"a sequence below zero":     func(s string) string { return strings.Replace(s, "Number>7<", "Number>-7<", 1) },
-		"a sequence beyond measure": func(s string) string { return strings.Replace(s, "Number>7<", "Number>4294967296<", 1) },
+		"a sequence beyond 32 bits": func(s string) string { return strings.Replace(s, "Number>7<", "Number>4294967296<", 1) },
 		"a time without a zone":     func(s string) string { return strings.Replace(s, "2017-01-01T00:00:00Z", "2017-01-01T00:00:00", 1) },
 		"a status with an element":  func(s string) string { return strings.Replace(s, Granted, Granted+"<a/>", 1) },
 		"a text between elements":   func(s string) string { return strings.Replace(s, "<TSPServices>", "<TSPServices>text", 1) },
@@ -321,7 +323,7 @@ func TestListRules(t *testing.T) {
 		"two histories": func(s string) string {
 			return strings.Replace(s, "<ServiceHistory>", "<ServiceHistory></ServiceHistory><ServiceHistory>", 1)
 		},
-		"an extension that is critical or not": func(s string) string {
+		"an extension whose critical flag is not a boolean": func(s string) string {
 			return strings.Replace(s, "</ServiceInformation>", "<ServiceInformationExtensions><Extension><a/></Extension></ServiceInformationExtensions></ServiceInformation>", 1)
 		},
 		"a status in no namespace": func(s string) string { return strings.Replace(s, "<ServiceStatus>", "<ServiceStatus xmlns=''>", 1) },
@@ -341,7 +343,8 @@ func TestListRules(t *testing.T) {
 	}
 }
 
-// TestStates: a service is qualified if its list says so of the moment that is asked about, and of a type that is.
+// TestStates: a service is qualified if its list gives a granted status at the time in question, and if its type is a
+// qualified one.
 func TestStates(t *testing.T) {
 	const withdrawn = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn"
 	const accredited = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/accredited"
@@ -365,8 +368,8 @@ func TestStates(t *testing.T) {
 		{"a second before", QualifiedTimeStamps, past, "2016-12-31T23:59:59Z", false, nil},
 		{"withdrawn on the second", QualifiedTimeStamps, past, "2024-05-01T00:00:00Z", false, nil},
 		{"before the list says anything", QualifiedTimeStamps, past, "2011-12-31T23:59:59Z", false, nil},
-		{"granted before the Regulation", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T21:59:59Z", false, nil},
-		{"from the Regulation on", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T22:00:00Z", true, nil},
+		{"granted before the Regulation applied", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T21:59:59Z", false, nil},
+		{"granted since the Regulation applies", QualifiedTimeStamps, []state{{Granted, "2010-01-01T00:00:00Z"}}, "2016-06-30T22:00:00Z", true, nil},
 		{"accredited is not granted", QualifiedTimeStamps, []state{{accredited, "2010-01-01T00:00:00Z"}}, "2020-01-01T00:00:00Z", false, nil},
 		{"the service type TSA", strings.TrimSuffix(QualifiedTimeStamps, "/QTST"), past, "2020-01-01T00:00:00Z", false, nil},
 		{"the service type TSS-QC", strings.Replace(QualifiedTimeStamps, "QTST", "TSS-QC", 1), past, "2020-01-01T00:00:00Z", false, nil},
@@ -417,7 +420,7 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// FuzzParse: what parses has one canonical form, from which the same list is read.
+// FuzzParse: a list that parses has one canonical form, and the canonical form parses to the same list.
 func FuzzParse(f *testing.F) {
 	f.Add(newDraft(f).build(f))
 	for _, text := range canonicalSamples {
@@ -440,7 +443,7 @@ func FuzzParse(f *testing.F) {
 			u, err := Parse(raw)
 			v, errAgain := Parse(form)
 			if (err == nil) != (errAgain == nil) {
-				t.Fatalf("%v, and of the canonical form %v", err, errAgain)
+				t.Fatalf("%v, but the canonical form gives %v", err, errAgain)
 			}
 			if err == nil {
 				u.list.Digest = v.list.Digest

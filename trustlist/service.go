@@ -22,7 +22,7 @@ var QualifiedFrom = time.Date(2016, 6, 30, 22, 0, 0, 0, time.UTC)
 // A Service of a provider, with its history in the list.
 type Service struct {
 	Territory    string   // of the list
-	Providers    []string // the provider's name, in several languages
+	Providers    []string // the provider's name in several languages, and then its trade names (ETSI TS 119 612, 5.4.1 and 5.4.2)
 	Certificates [][]byte // DER: of the service, or of the CA that issues its certificates
 	Unreadable   int      // how many more certificates are not base64
 	States       []State  // in the order of the list: the present one, then the past, newest first
@@ -36,6 +36,8 @@ type State struct {
 	From        time.Time
 	Information []string // what kinds of certificates or signatures it is for, as URIs
 	Critical    string   // a critical extension that this package does not know; empty: none
+
+	Qualifications []Qualification // of certificates that the service issues
 }
 
 var (
@@ -81,7 +83,13 @@ func (s *Service) QualifiedAt(kind string, moment time.Time) (bool, error) {
 }
 
 func (r *reader) provider(e *element, territory string) (services []Service) {
-	names := r.values(r.only(e, tsl, "TSPInformation", "TSPName"), tsl, "Name")
+	information := r.only(e, tsl, "TSPInformation")
+	names := r.values(r.only(information, tsl, "TSPName"), tsl, "Name")
+	for _, name := range r.values(r.maybe(information, tsl, "TSPTradeName"), tsl, "Name") {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	for _, service := range r.all(r.only(e, tsl, "TSPServices"), tsl, "TSPService") {
 		s := r.service(service)
 		s.Territory, s.Providers = territory, names
@@ -111,8 +119,7 @@ func (r *reader) state(e *element) (s State) {
 	return s
 }
 
-// The extensions that ETSI TS 119 612, 5.5.9 defines. This package uses only one of them: the others say nothing of a
-// time stamp.
+// The extensions that ETSI TS 119 612, 5.5.9 defines.
 const (
 	qualifications = "http://uri.etsi.org/TrstSvc/SvcInfoExt/eSigDir-1999-93-EC-TrustedList/#"
 	additional     = "AdditionalServiceInformation"
@@ -125,7 +132,9 @@ func (r *reader) extension(e *element, s *State) {
 		case c == nil:
 		case c.is(tsl, additional):
 			s.Information = append(s.Information, r.value(r.only(c, tsl, "URI")))
-		case c.is(qualifications, "Qualifications"), c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
+		case c.is(qualifications, "Qualifications"):
+			s.Qualifications = append(s.Qualifications, readQualifications(c)...)
+		case c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
 		case critical != "false" && critical != "0" && s.Critical == "":
 			s.Critical = c.local
 		}

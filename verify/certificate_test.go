@@ -8,6 +8,7 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net/url"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// A certificateCase changes one thing of a world.
+// A certificateCase changes one thing in a world.
 type certificateCase struct {
 	name   string
 	change func(w *world)
@@ -31,6 +32,17 @@ type certificateCase struct {
 	rule   string
 	says   string
 	judged bool // it is about path and revocation at the proved time, so that OpenSSL must find the same
+}
+
+// mandated is a mandate that lets a CA certify the key of agent "a".
+func mandated(change func(*trust.Mandate)) *trust.Mandate {
+	version := trust.ListVersion{Sequence: 62, Digest: evidence.DigestOf([]byte("a list"))}
+	m := &trust.Mandate{Organisation: "Acme GmbH", Country: "DE", Identifier: "VATDE-123456789", Digest: evidence.DigestOf([]byte("a mandate")), At: stamped.Add(-time.Hour),
+		Roles: []evidence.Role{evidence.RoleAgent}, Names: []string{"a"}, From: stamped.AddDate(0, 0, -1), To: stamped.AddDate(0, 0, 1),
+		Service: trust.MandateService{Territory: "BE", TSP: "A provider", Name: "seals", List: trust.ServiceList{ListVersion: version, Issued: stamped.AddDate(0, -1, 0)},
+			LOTL: version, Journal: []evidence.Digest{evidence.DigestOf([]byte("oj"))}}}
+	change(m)
+	return m
 }
 
 func certificateCases(t *testing.T) []certificateCase {
@@ -41,7 +53,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"of the issuing CA itself", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) {
 				o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = w.made.issuing.Raw })
-				o.CRLs = o.CRLs[1:] // its own revocation is not asked
+				o.CRLs = o.CRLs[1:] // revocation of the issuing CA is not checked when it is the trusted one
 			}
 		}, proved, "", "", false},
 
@@ -77,7 +89,7 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"no CA allowed below the root", func(w *world) { w.root.MaxPathLen, w.root.MaxPathLenZero = 0, true }, not, "certificate", "no certificate path", true},
 		{"expired", func(w *world) { w.signer.NotAfter = stamped.Add(-time.Second) }, not, "certificate", "that was valid at 2026", true},
 		{"not yet valid", func(w *world) { w.signer.NotBefore = stamped.Add(time.Second) }, not, "certificate", "that was valid at 2026", true},
-		{"in its last second", func(w *world) { w.signer.NotAfter = stamped; w.at = stamped }, proved, "", "", false}, // which OpenSSL counts as too late
+		{"in its last second", func(w *world) { w.signer.NotAfter = stamped; w.at = stamped }, proved, "", "", false}, // OpenSSL already counts this second as too late
 		{"an issuing CA that had expired", func(w *world) { w.issuing.NotAfter = stamped.Add(-time.Second) }, not, "certificate", "no certificate path", true},
 		{"an unknown critical extension", func(w *world) { w.signer.ExtraExtensions = []pkix.Extension{extension(true)} }, not, "certificate", "critical", true},
 		{"an unknown extension", func(w *world) { w.signer.ExtraExtensions = []pkix.Extension{extension(false)} }, proved, "", "", true},
@@ -85,6 +97,12 @@ func certificateCases(t *testing.T) []certificateCase {
 		{"names that the issuing CA may not certify", func(w *world) {
 			w.issuing.PermittedURIDomains, w.issuing.PermittedDNSDomainsCritical = []string{"example.com"}, true
 		}, not, "certificate", "", true},
+		{"host names that the issuing CA may not certify", func(w *world) {
+			w.issuing.PermittedDNSDomains, w.issuing.PermittedDNSDomainsCritical = []string{"example.com"}, true
+		}, proved, "", "", true},
+		{"URIs that the root may not certify", func(w *world) {
+			w.root.ExcludedURIDomains, w.root.PermittedDNSDomainsCritical = []string{"example.com"}, true
+		}, not, "certificate", "name constraints", true},
 		{"no proved time", func(w *world) {
 			w.finish = func(w *world, r *evidence.Record, o *verify.Options) { r.Timestamps = nil }
 		}, not, "certificate", "time is not proved", false},
@@ -101,6 +119,26 @@ func certificateCases(t *testing.T) []certificateCase {
 
 		{"more ways to the root than are tried", func(w *world) { w.finish = mazeOfCAs(t, 4) }, not, "effort", "more than 100 steps", false},
 		{"many ways to the root", func(w *world) { w.finish = mazeOfCAs(t, 3) }, proved, "", "", false},
+
+		// The mandate.
+		{"mandated", func(w *world) { w.trusted.Mandate = mandated(func(*trust.Mandate) {}) }, proved, "", "", false},
+		{"mandated for every name", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Names = nil }) }, proved, "", "", false},
+		{"mandated from then on", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.From = stamped }) }, proved, "", "", false},
+		{"mandated until then", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.To = stamped }) }, proved, "", "", false},
+		{"mandated for another role", func(w *world) {
+			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Roles = []evidence.Role{evidence.RoleReviewer} })
+		}, not, "mandate", "for other roles", false},
+		{"mandated for another name", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Names = []string{"b"} }) }, not, "mandate", "for other names", false},
+		{"mandated later", func(w *world) {
+			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.From = stamped.Add(time.Nanosecond) })
+		}, not, "mandate", "and the record's time is", false},
+		{"mandated before", func(w *world) {
+			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.To = stamped.Add(-time.Nanosecond) })
+		}, not, "mandate", "and the record's time is", false},
+		{"mandated for another role, and the certificate names another actor", func(w *world) {
+			w.actor = trust.Identity(evidence.RoleAgent, "b")
+			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Roles = []evidence.Role{evidence.RoleReviewer} })
+		}, not, "mandate", "for other roles", false},
 
 		// The purpose.
 		{"for encryption", func(w *world) { w.signer.KeyUsage = x509.KeyUsageKeyEncipherment }, not, "certificate", "key usage", false},
@@ -253,7 +291,7 @@ func newerList(t *testing.T, w *world, change func(*x509.RevocationList)) *x509.
 
 // TestEveryRuleOfACertificate changes one thing at a time about a record that a CA vouches for.
 func TestEveryRuleOfACertificate(t *testing.T) {
-	for _, tt := range certificateCases(t) {
+	for _, tt := range slices.Concat(certificateCases(t), carriedCases(t)) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, o, public := certifiedRecord(t, output("a"))
 			w := newWorld()
@@ -265,7 +303,7 @@ func TestEveryRuleOfACertificate(t *testing.T) {
 				t.Errorf("%+v\nwant %s by rule %q, saying %q", got, tt.status, tt.rule, tt.says)
 			}
 			if n := report.Of(verify.NonRepudiation); n.Status != tt.status || n.Rule != tt.rule {
-				t.Errorf("non-repudiation, with the owner keeping the key: %+v", n)
+				t.Errorf("non-repudiation, with a key that its owner keeps: %+v", n)
 			}
 			if (report.Outcome == verify.Proved) != (tt.status == verify.Proved) || (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) {
 				t.Errorf("outcome %s", report.Outcome)
@@ -279,7 +317,7 @@ func TestEveryRuleOfACertificate(t *testing.T) {
 	}
 }
 
-// opensslVerifies lets OpenSSL search the path at the time of the record, with the same lists.
+// opensslVerifies has OpenSSL build the path at the time of the record, with the same lists.
 func opensslVerifies(t *testing.T, w *world) bool {
 	t.Helper()
 	dir := t.TempDir()
@@ -309,9 +347,9 @@ func openssl(t *testing.T, dir string, args ...string) bool {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("openssl, the outside judge of certificate paths, is not there")
+			t.Fatal("openssl is not installed; this test compares certificate paths with it")
 		}
-		t.Skip("openssl, the outside judge of certificate paths, is not there")
+		t.Skip("openssl is not installed; this test compares certificate paths with it")
 	}
 	cmd := exec.CommandContext(t.Context(), "openssl", args...)
 	cmd.Dir = dir
@@ -522,6 +560,49 @@ func TestWeakCASignatures(t *testing.T) {
 		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.CAs[0].Certificate = root.Raw })
 		if got := verify.Record(r, o).Of(verify.Authentication); (got.Status == verify.Proved) != tt.proved {
 			t.Errorf("%s: %+v", tt.algorithm, got)
+		}
+	}
+}
+
+// TestStrict: what passes by default passes by Strict only if all that applies is proved, by an independent clock, and revocation was asked.
+func TestStrict(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*trust.Trust)
+		rule   map[verify.Guarantee]string
+	}{
+		"as it should be": {func(*trust.Trust) {}, nil},
+		"the authority is not asked": {func(f *trust.Trust) { f.Authorities[0].Revocation = trust.NotAsked },
+			map[verify.Guarantee]string{verify.Time: "policy"}},
+		"the operator's clock": {func(f *trust.Trust) { f.Authorities[0].Clock = trust.OperatorClock },
+			map[verify.Guarantee]string{verify.Time: "policy"}},
+		"the CA is not asked": {func(f *trust.Trust) { f.CAs[0].Revocation = trust.NotAsked },
+			map[verify.Guarantee]string{verify.Authentication: "policy"}},
+		"the operator keeps the keys": {func(f *trust.Trust) { f.CAs[0].Custody = trust.ByOperator },
+			map[verify.Guarantee]string{verify.NonRepudiation: "custody"}},
+	} {
+		r, o, root, rootKey := stampedElsewhere(t)
+		public, err := evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o = newWorld().build(t, r, o, public)
+		o.CRLs = append(o.CRLs, signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: o.At.Add(-time.Second), NextUpdate: o.At.Add(time.Hour)}, root, rootKey))
+		o.Trust = changedTrust(t, o.Trust, func(f *trust.Trust) {
+			f.Authorities[0].Clock, f.Authorities[0].Revocation = trust.Independent, trust.ByCRL
+			test.change(f)
+		})
+		if report := verify.Record(r, o); report.Outcome != verify.Proved || report.Policy != verify.Default || len(report.Identities) != 1 {
+			t.Errorf("%s, by default: %+v", name, report)
+		}
+		o.Policy = verify.Strict
+		report := verify.Record(r, o)
+		if want := map[bool]verify.Status{true: verify.Proved, false: verify.NotProved}[test.rule == nil]; report.Outcome != want || report.Policy != verify.Strict || len(report.Uncounted) > 0 {
+			t.Errorf("%s: %+v", name, report)
+		}
+		for g, rule := range test.rule {
+			if f := report.Of(g); f.Rule != rule {
+				t.Errorf("%s: %+v", name, f)
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s *story) reportOn(records ...*evidence.Record) *verify.Report {
 	return verify.Bundle(s.house.Bundle(s.t, records...), s.house.Options(s.t))
 }
 
-// after makes a payload follow records: the first is its previous record, and it saw all of them.
+// after links a payload to records: the first is its previous record, and it saw all of them.
 func after(p evidence.Payload, records ...*evidence.Record) evidence.Payload {
 	p.PreviousRecord, p.PreviousAgent = records[0].Digest, records[0].Payload.Actor()
 	for _, r := range records[1:] {
@@ -81,7 +81,7 @@ func expect(t *testing.T, report *verify.Report, g verify.Guarantee, status veri
 		// The chains of these tests consist of steps without a model.
 		besides := f.Guarantee == verify.NonRepudiation || f.Guarantee == verify.Configuration && f.Rule == "unstated"
 		if !besides && (f.Guarantee != g || f.Rule != rule) {
-			t.Errorf("it breaks more than the test is about: %+v", f)
+			t.Errorf("the report has a finding that the test did not cause: %+v", f)
 		}
 	}
 	if report.Outcome != status {
@@ -132,7 +132,7 @@ func honestChains() []honestStory {
 			seen := s.add(child)
 			parent.Timestamp = "2026-01-01T00:00:09Z"
 			parent.Saw = []evidence.Digest{seen.Digest}
-			s.add(after(parent, first)) // its answer is recorded after that of its child
+			s.add(after(parent, first)) // the parent's answer is recorded after the child's
 		}},
 		{"a beginning after another chain's end", func(s *story) {
 			s.add(after(step("b", "c2", 1, "2"), s.add(step("a", "c1", 1, "1"))))
@@ -364,7 +364,7 @@ func TestChainRestsOnItsRecords(t *testing.T) {
 	o := s.house.Options(t)
 	o.Trust.Logs = nil
 	if got := verify.Bundle(s.house.Bundle(t, s.records...), o).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
-		t.Errorf("a log that nobody knows: %+v", got)
+		t.Errorf("a log that the trust file does not name: %+v", got)
 	}
 	if got := verify.Bundle(s.house.Bundle(t, s.records...), verify.Options{}).Of(verify.Chain); got.Status != verify.NotProved || got.Rule != "rests" {
 		t.Errorf("no trust: %+v", got)

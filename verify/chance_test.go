@@ -33,10 +33,10 @@ func newChanceOf(t *testing.T, seed uint64, house *jurattest.House) *chance {
 	return &chance{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, house: house}
 }
 
-// of chooses one of several.
+// of returns a random element of the list.
 func of[T any](c *chance, list ...T) T { return list[c.IntN(len(list))] }
 
-// once in n times.
+// once is true once in n times on average.
 func (c *chance) once(n int) bool { return c.IntN(n) == 0 }
 
 // telling is a chain under construction.
@@ -46,7 +46,7 @@ type telling struct {
 	apart   []*evidence.Record // sealed, and left out of the file
 }
 
-// said is a payload as it is sent.
+// said is a payload as a caller sends it.
 type said map[string]any
 
 var (
@@ -189,7 +189,7 @@ func (s *telling) honestDelivery(of *evidence.Record) said {
 	return m
 }
 
-// wild is a record with random links.
+// wild returns a record with random links.
 func (s *telling) wild() said {
 	action := of(s.chance, "chain_step", "chain_step", "model_output", "human_review", "delivery", "message")
 	m := s.base(action)
@@ -209,7 +209,7 @@ func (s *telling) wild() said {
 	return m
 }
 
-// id is a record's id, or an unknown one.
+// id returns the id of a record, or an unknown one.
 func (s *telling) id() string {
 	if r := s.known(); r != nil && !s.once(10) {
 		return r.Payload.RecordID
@@ -345,7 +345,7 @@ func (c *chance) signed(ctx context.Context, p evidence.Payload) *evidence.Recor
 	return r
 }
 
-// twins are two records with one id in one log.
+// twins returns two records with the same id in one log.
 func (c *chance) twins(ctx context.Context) (checkpoint string, first, second *evidence.Record) {
 	c.t.Helper()
 	p := answer()

@@ -12,7 +12,8 @@ import (
 	"jurat/evidence"
 )
 
-// trial is a trial with a few changes by a clerk who has every key. The links and requests are recomputed, or not.
+// trial returns a trial that a clerk with every key has changed in a few places. Links and requests are recomputed, or
+// not.
 func (c *chance) trial(ctx context.Context, honest [][]*evidence.Record) *evidence.Bundle {
 	c.t.Helper()
 	c.count = 0

@@ -17,7 +17,7 @@ import (
 type stampedCheckpoint struct {
 	tree   *operator.Checkpoint // nil: there is no checkpoint by a log that the reader trusts
 	err    error                // why tree is nil
-	times  []trust.ProvedTime
+	times  []trust.Stamped
 	doubts several
 	forged bool
 }

@@ -2,9 +2,7 @@ package verify
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
-	"strings"
 
 	"jurat/evidence"
 	"jurat/jury"
@@ -75,7 +73,7 @@ func (c *check) stated(r *evidence.Record) {
 // skips a stand-in: the clerk makes it without a model.
 func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	p, seat := &r.Payload, seats.of(r)
-	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && IsModel(p.Model, seat.Model)
+	fits := seat != nil && sameObject(p.Parameters, seat.Parameters) && jury.IsModel(p.Model, seat.Model)
 	switch {
 	case fits || stoodIn(r):
 	case seat == nil:
@@ -85,22 +83,6 @@ func (c *check) asSeated(r *evidence.Record, seats *seats) {
 	default:
 		c.doubt(Configuration, "model", r, "%q answers with the model %q, and its seat has %q", p.AgentID, p.Model, seat.Model)
 	}
-}
-
-// snapshot matches what providers append to a model's name to say which version answered: a date (gpt-4o-2024-11-20,
-// claude-haiku-4-5-20251001, command-r-08-2024, gpt-4-0613, mistral-large-2407), a revision (gemini-2.0-flash-001) or
-// latest. Any other suffix names another model: gpt-4o-mini is not a version of gpt-4o. A suffix after @ is always a
-// version.
-var snapshot = regexp.MustCompile(`^(?:@[0-9A-Za-z._-]+|[-:](?:latest|20[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|20[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[1-9]|1[0-2])-20[0-9]{2}|(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])|[2-9][0-9](?:0[1-9]|1[0-2])|0[0-9]{2}))?$`)
-
-// IsModel reports whether the model that a provider reported is the configured one: the same name, or a snapshot of it.
-func IsModel(model, configured string) bool {
-	alias := configured
-	for _, ending := range []string{"-latest", ":latest"} {
-		alias = strings.TrimSuffix(alias, ending)
-	}
-	rest, named := strings.CutPrefix(model, alias)
-	return alias != "" && (model == configured || named && snapshot.MatchString(rest))
 }
 
 // sameObject compares JSON objects by value. An absent object equals an empty one.

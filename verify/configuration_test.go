@@ -48,7 +48,7 @@ func TestConfigurationOfARecord(t *testing.T) {
 				t.Errorf("%+v; want %s by %q", got, tt.status, tt.rule)
 			}
 			if tt.status == verify.Proved && !strings.Contains(got.Reason, "the actor's word") {
-				t.Errorf("it does not say whose word it is: %s", got.Reason)
+				t.Errorf("the reason does not say who states the configuration: %s", got.Reason)
 			}
 			if tt.rule == "unstated" && report.Outcome != verify.Proved {
 				t.Errorf("outcome %s: it is not required", report.Outcome)
@@ -151,7 +151,7 @@ func TestConfigurationOfHonestTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !done.Result.Degraded {
-		t.Fatal("nobody was blocked")
+		t.Fatal("no juror was blocked")
 	}
 	report := verify.Bundle(h.Bundle(t, done.Records...), h.Options(t))
 	if got := report.Of(verify.Configuration); report.Outcome != verify.Proved || got.Status != verify.Proved {

@@ -67,7 +67,7 @@ func FuzzParseCRL(f *testing.F) {
 		verify.Record(new(evidence.Record), verify.Options{At: stamped, CRLs: []*x509.RevocationList{list}})
 		again, err := trust.ParseCRL(list.Raw)
 		if err != nil || !bytes.Equal(again.Raw, list.Raw) {
-			t.Fatalf("what was parsed is refused: %v", err)
+			t.Fatalf("Parse accepted the list, but the verifier refuses it: %v", err)
 		}
 	})
 }
@@ -114,10 +114,10 @@ func stampedElsewhere(t *testing.T) (r *evidence.Record, o verify.Options, root 
 	return r, o, root, rootKey
 }
 
-// TestRevokedAuthority: a token stays valid if the revocation left the key with the authority, and the token is
-// older.
+// TestRevokedAuthority: a token stays valid if it is older than the revocation and the revocation reason does not mean
+// that the key was stolen.
 func TestRevokedAuthority(t *testing.T) {
-	before, after := stamped.Add(30*time.Minute), stamped.Add(2*time.Hour) // the token's time is between
+	before, after := stamped.Add(30*time.Minute), stamped.Add(2*time.Hour) // the token's time is between both
 	entry := func(when time.Time, reason int) []x509.RevocationListEntry {
 		return []x509.RevocationListEntry{revocationOf(6, when, reason)}
 	}
@@ -190,7 +190,7 @@ func TestAuthorityKnownTwice(t *testing.T) {
 	itself := trust.Authority{Name: "itself", Certificate: token.UnverifiedInfo().Certificates[0].Raw, Clock: trust.Independent}
 	for _, reverse := range []bool{false, true} {
 		o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
-			trusted.Authorities = append(trusted.Authorities[:1:1], itself) // the first has no list that says that it is not revoked
+			trusted.Authorities = append(trusted.Authorities[:1:1], itself) // the first has no list that shows that it is not revoked
 			if reverse {
 				slices.Reverse(trusted.Authorities)
 			}
@@ -251,7 +251,7 @@ func TestKeyRevoked(t *testing.T) {
 				}
 			}
 			if got := report.Of(verify.Content); got.Status != verify.Proved {
-				t.Errorf("the text is the same, whoever signed it: %+v", got)
+				t.Errorf("a revoked key must not change the answer on the content: %+v", got)
 			}
 		})
 	}

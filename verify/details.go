@@ -25,7 +25,7 @@ func newDetails() *details {
 }
 
 // A tally holds the worst status of one record under each guarantee, two bits per guarantee.
-type tally uint32
+type tally uint64
 
 func (t tally) of(g Guarantee) int { return int(t >> (2 * placeOf[g]) & 3) }
 

@@ -31,8 +31,8 @@ func newMaze(t testing.TB, o verify.Options) *maze {
 	return &maze{t: t, root: must[*x509.Certificate](t)(x509.ParseCertificate(o.Trust.Authorities[0].Certificate))}
 }
 
-// certificates have the root's name: some name it as their issuer, too, and others one that is not there. Beside the root itself, 3 and 0
-// are tried in 31 steps, 3 and 4 in 95, 4 and 0 in 129.
+// certificates returns CA certificates with the root's name. The first ones also name it as their issuer, the others
+// name an unknown issuer. With the root itself, 3 and 0 of them take 31 steps, 3 and 4 take 95, 4 and 0 take 129.
 func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 	m.t.Helper()
 	for i := range alike + others {
@@ -50,7 +50,7 @@ func (m *maze) certificates(alike, others int) (list []*dertest.Node) {
 	return list
 }
 
-// stuffed is a token with further certificates, which are not signed.
+// stuffed adds certificates to a token. No signature covers them.
 func (m *maze) stuffed(token []byte, alike, others int) []byte {
 	m.t.Helper()
 	return signedAnew(m.t, token, func(k *dertest.Token) {
@@ -58,7 +58,7 @@ func (m *maze) stuffed(token []byte, alike, others int) []byte {
 	})
 }
 
-// stranger is a token by another authority with the same name as the reader's.
+// stranger returns a token by another authority whose root has the same name as the reader's.
 func (m *maze) stranger(r *evidence.Record, alike, others int) []byte {
 	m.t.Helper()
 	rootKey, key := jurattest.AuthorityKey(m.t, "stranger root"), jurattest.AuthorityKey(m.t, "stranger")
@@ -113,7 +113,7 @@ func efforts() []effort {
 	}
 }
 
-// effortVectors are records, and a bundle in which some records use the steps that others need.
+// effortVectors are single records, and a bundle in which some records use up the steps that others need.
 func effortVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
@@ -126,8 +126,8 @@ func effortVectors(t *testing.T) []given {
 	return append(list, givenBundle(t, "effort-of-all-records", b, o))
 }
 
-// effortBundle has five records. Two use up all common steps but 138. The third needs 190 and has 170. The fourth
-// needs 95 and the fifth 31, which they have.
+// effortBundle has five records. Two of them leave 138 of the common steps. The third needs 190 and may use 170. The
+// fourth needs 95 and the fifth 31; they get them.
 func effortBundle(t testing.TB) (*evidence.Bundle, verify.Options) {
 	t.Helper()
 	house := jurattest.NewForStrangers(t)
@@ -169,8 +169,8 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-// TestEffortOfAFile: steps that some records use are gone for later ones. The result does not depend on parallel work
-// or earlier files.
+// TestEffortOfAFile: steps that some records use are not available to later ones. Parallel work and earlier files do not
+// change the result.
 func TestEffortOfAFile(t *testing.T) {
 	b, o := effortBundle(t)
 	file := must[[]byte](t)(b.Marshal())

@@ -1,12 +1,8 @@
 package verify
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -16,104 +12,31 @@ import (
 	"jurat/internal/plural"
 )
 
-// errEntries says that the entries are wrong. Errors of reading them are other errors.
-var errEntries = errors.New("these are not the entries that the log signed")
-
-// spelling is how many bytes a line can have in addition to its entry: a byte order mark, a carriage return, a line
-// feed.
-const spelling = 5
-
-// readEntries reads the entries of a log: one canonical JSON object and a line feed each. It holds one entry at a
-// time. It ignores a byte order mark before the first entry and carriage returns before line feeds: other programs
-// add them, and no entry contains them. It returns errEntries if a line is not an entry, the error of take, or the
-// error of reading.
-func readEntries(from io.Reader, take func(index int64, line []byte, entry *evidence.Entry) error) error {
-	lines := bufio.NewReaderSize(from, evidence.MaxEntry+spelling)
-	for index := int64(0); ; index++ {
-		line, err := lines.ReadSlice('\n')
-		switch {
-		case errors.Is(err, io.EOF) && len(line) == 0:
-			return nil
-		case errors.Is(err, io.EOF) && len(line) <= evidence.MaxEntry:
-			return fmt.Errorf("%w: entry %d does not end with a line feed", errEntries, index)
-		case errors.Is(err, io.EOF), errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%w: entry %d is longer than %d bytes", errEntries, index, evidence.MaxEntry)
-		case err != nil:
-			return fmt.Errorf("reading the log's entries: %w", err)
-		}
-		if index == 0 {
-			if err := evidence.CheckEncoding(line); err != nil {
-				return fmt.Errorf("%w: %w", errEntries, err)
-			}
-			line = evidence.CutMark(line)
-		}
-		line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
-		if len(line) > evidence.MaxEntry {
-			return fmt.Errorf("%w: entry %d is longer than %d bytes", errEntries, index, evidence.MaxEntry)
-		}
-		entry, err := evidence.ParseEntry(line)
-		if err != nil {
-			return fmt.Errorf("%w: entry %d: %w", errEntries, index, err)
-		}
-		if err := take(index, line, entry); err != nil {
-			return err
-		}
-	}
-}
-
-// A frontier is the right edge of a tree that grows by leaves: one hash for each bit of its size, the largest subtree
-// first. The root can be computed from it alone (RFC 9162, section 2.1.1).
-type frontier struct {
-	size  int64
-	nodes []tlog.Hash
-}
-
-func (f *frontier) add(leaf tlog.Hash) {
-	f.nodes = append(f.nodes, leaf)
-	for full := f.size; full&1 == 1; full >>= 1 {
-		last := len(f.nodes) - 1
-		f.nodes[last-1] = tlog.NodeHash(f.nodes[last-1], f.nodes[last])
-		f.nodes = f.nodes[:last]
-	}
-	f.size++
-}
-
-func (f *frontier) root() tlog.Hash {
-	if f.size == 0 {
-		return operator.EmptyRoot()
-	}
-	root := f.nodes[len(f.nodes)-1]
-	for _, left := range slices.Backward(f.nodes[:len(f.nodes)-1]) {
-		root = tlog.NodeHash(left, root)
-	}
-	return root
-}
-
 // wholeLog reads all entries that a checkpoint covers. They must have its root and the root of the file's checkpoint,
 // and hold no more records of the file's chains than the file does. Entries with another root prove nothing about the
 // log. wholeLog reports whether it found nothing wrong.
 func (c *check) wholeLog(known operator.Checkpoint) bool {
-	tree, count := new(frontier), c.newCensus()
-	fileRoot := tree.root() // at the size of the file's checkpoint
-	err := readEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
+	tree, count := new(operator.Frontier), c.newCensus()
+	fileRoot := tree.Root() // at the size of the file's checkpoint
+	err := operator.ReadEntries(entriesOf(c.options.Entries), func(index int64, line []byte, entry *evidence.Entry) error {
 		if index == known.Size {
-			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", errEntries, known.Size)
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
 		}
-		tree.add(tlog.RecordHash(line))
-		if tree.size == c.log.Size {
-			fileRoot = tree.root()
+		tree.Add(tlog.RecordHash(line))
+		if tree.Size() == c.log.Size {
+			fileRoot = tree.Root()
 		}
 		count.take(index, entry)
 		return nil
 	})
 	switch {
-	case err == nil && tree.size < known.Size:
-		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", errEntries, tree.size, known.Size)
-	case err == nil && tree.root() != known.Root:
-		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", errEntries, known.Size)
+	case err == nil && tree.Size() < known.Size:
+		err = fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), known.Size)
+	case err == nil && tree.Root() != known.Root:
+		err = fmt.Errorf("%w: their root is not that of the checkpoint of %d", operator.ErrEntries, known.Size)
 	}
 	switch {
-	case errors.Is(err, errEntries):
+	case errors.Is(err, operator.ErrEntries):
 		c.doubt(c.ofLog(), "entries", nil, "%v; they may have been changed on the way, so this says nothing against the log: get them again ('jurat log entries')", err)
 	case err != nil:
 		c.doubt(c.ofLog(), "entries", nil, "%v", err)

@@ -121,7 +121,7 @@ func TestSecondSignatureOfAnEnvelope(t *testing.T) {
 	}
 }
 
-// TestEnvelopeVouchesForNothingInside: an exporter cannot make a record true or false.
+// TestEnvelopeVouchesForNothingInside: the signature of an envelope neither proves nor refutes the record in it.
 func TestEnvelopeVouchesForNothingInside(t *testing.T) {
 	h := jurattest.New(t)
 	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, output("a")))

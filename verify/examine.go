@@ -2,7 +2,6 @@ package verify
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,8 +25,13 @@ type examined struct {
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
 
-	unasked bool            // as in check
-	vouched map[string]bool // as in check
+	identified []trust.Identified // as in check
+
+	unasked bool               // as in check
+	vouched map[string]vouched // as in check
+
+	carried   *trust.Carried // what was known of revocation from the file
+	consulted bool           // whether an answer rests on that
 }
 
 // examine checks everything that concerns one record alone. It changes only the budget of the check, so that many
@@ -37,7 +41,7 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.bu
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
-		unasked: alone.Unasked, vouched: alone.vouched}
+		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
 	alone.findings = nil
 	alone.place(r)
 	e.placed = alone.findings
@@ -46,11 +50,20 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 
 // alone checks a record's time, its signatures and what it discloses.
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
-	alone := &check{Checker: c.Checker.Alone(share), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]bool{}}
+	alone := &check{Checker: c.Checker.Alone(share, c.carried.Load()), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]vouched{}}
 	at := alone.time(r)
+	if c.options.Policy == Strict && !at.Checked {
+		alone.doubt(Time, "policy", r, "no authority proves its time whose clock is independent and whose certificates were checked for revocation")
+	}
 	alone.before(r, at)
+	alone.qualified(r, at)
 	for i := range r.Payload.Signers {
-		alone.signature(r, i, at)
+		n := len(alone.findings)
+		by := alone.signature(r, i, at)
+		unsure := func(f Finding) bool { return f.Guarantee == Content || f.Guarantee == Authentication }
+		if by != nil && !slices.ContainsFunc(alone.findings[n:], unsure) {
+			alone.identified = trust.AddIdentified(alone.identified, *by)
+		}
 	}
 	if err := r.CheckDisclosures(); err != nil {
 		alone.refute(Content, "disclosure", r, "%v", err)
@@ -78,6 +91,7 @@ func Sealed(r *evidence.Record, o Options) (worst Finding) {
 func sealed(r *evidence.Record, o Options) Finding {
 	c := &check{Checker: newChecker(o), options: o, budget: timestamp.NewBudget()}
 	c.openStamped("", nil)
+	c.carry(r)
 	worst := Finding{Status: Proved}
 	for _, f := range c.alone(r, c.budget.Turn()).findings {
 		if f.Guarantee != Content && f.Guarantee != Authentication && f.Guarantee != Time {
@@ -93,10 +107,14 @@ func sealed(r *evidence.Record, o Options) Finding {
 	return worst
 }
 
+// carry takes in what a record carries about the revocation of certificates. It counts for this record and for all later ones.
+func (c *check) carry(r *evidence.Record) { c.carried.Store(c.carried.Load().With(r.Revocations)) }
+
 // take keeps the findings about the next record. If the record was examined ahead of time with another share of the
-// budget than it would have had in order, take examines it again.
+// budget than it would have had in order, or without what it or a record before it carries, take examines it again.
 func (c *check) take(e examined) {
-	if !c.budget.Settle(e.share) {
+	c.carry(e.whole)
+	if e.consulted && e.carried != c.carried.Load() || !c.budget.Settle(e.share) {
 		e = c.examineWith(c.budget.Turn(), e.whole)
 		c.budget.Settle(e.share)
 	}
@@ -111,8 +129,11 @@ func (c *check) take(e examined) {
 	c.findings = c.keep(c.findings, e.found...)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
+	c.identified = trust.AddIdentified(c.identified, e.identified...)
 	c.Unasked = c.Unasked || e.unasked
-	maps.Copy(c.vouched, e.vouched)
+	for name, by := range e.vouched {
+		c.vouched[name] = by.and(c.vouched[name])
+	}
 }
 
 // count counts what the check keeps of a record, and keeps less once a bound is exceeded.
@@ -196,8 +217,10 @@ func (c *check) end() {
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
 	if len(c.all) == 0 {
-		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Order} {
-			c.doubt(g, "empty", nil, "the file has no record")
+		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Order} {
+			if c.applies(g) {
+				c.doubt(g, "empty", nil, "the file has no record")
+			}
 		}
 	}
 	c.noteVouched()

@@ -8,23 +8,24 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 )
 
-// RootOf is the root over the entries of a file.
+// RootOf returns the root over the entries of a file.
 func RootOf(t testing.TB, doc []byte) tlog.Hash {
 	t.Helper()
-	tree := new(frontier)
-	err := readEntries(bytes.NewReader(doc), func(_ int64, line []byte, _ *evidence.Entry) error {
-		tree.add(tlog.RecordHash(line))
+	tree := new(operator.Frontier)
+	err := operator.ReadEntries(bytes.NewReader(doc), func(_ int64, line []byte, _ *evidence.Entry) error {
+		tree.Add(tlog.RecordHash(line))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree.root()
+	return tree.Root()
 }
 
-// KeptOf is how many bytes a check keeps of a bundle's records when each was examined.
+// KeptOf returns how many bytes a check keeps of a bundle's records once each is examined.
 func KeptOf(b *evidence.Bundle, o Options) uint64 {
 	file, err := b.Marshal()
 	if err != nil {

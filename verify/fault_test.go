@@ -20,7 +20,7 @@ func TestFaultIsAnAnswer(t *testing.T) {
 	asFile := func(marshal func() ([]byte, error)) []byte { return must[[]byte](t)(marshal()) }
 	files := map[string][]byte{"record": asFile(record.Marshal), "bundle": asFile(bundle.Marshal)}
 	for name, fail := range map[string]func(o *verify.Options){
-		"where a record is examined": func(o *verify.Options) { o.Memory = new(timestamp.Memory) }, // its maps were never made
+		"where a record is examined": func(o *verify.Options) { o.Memory = new(timestamp.Memory) }, // its maps are nil
 		"before":                     func(o *verify.Options) { o.CRLs = []*x509.RevocationList{nil} },
 		"where a record is shown":    func(o *verify.Options) { o.Each = func(*evidence.Record) { panic("no") } },
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFormatDocument holds the rules of reviews and chains in docs/format.md against those in the code.
+// TestFormatDocument compares the rules of reviews and chains in docs/format.md with those in the code.
 func TestFormatDocument(t *testing.T) {
 	page := read(t, filepath.Join("..", "docs", "format.md"))
 	_, section, found := strings.Cut(page, "\n## Reviews and chains\n")
@@ -22,7 +22,7 @@ func TestFormatDocument(t *testing.T) {
 	code := read(t, "chain.go") + read(t, "review.go") + read(t, "delivery.go")
 	want := matches(regexp.MustCompile(`(?:c\.(?:refute|doubt|unsure|add)|contradicts)\([^"]*"([a-z-]+)"`), code)
 	got := []string{"rests"}
-	for _, table := range strings.Split(section, "\n| rule | ")[1:] { // there are tables of other things, too
+	for _, table := range strings.Split(section, "\n| rule | ")[1:] { // the page has tables of other things, too
 		table, _, _ = strings.Cut(table, "\n\n")
 		got = append(got, matches(regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|"), table)...)
 	}
@@ -36,7 +36,7 @@ func TestFormatDocument(t *testing.T) {
 	}
 }
 
-// TestFormatDocumentOfKnownLog does so for what a reader knows of the log.
+// TestFormatDocumentOfKnownLog does the same for the rules on the reader's knowledge of the log.
 func TestFormatDocumentOfKnownLog(t *testing.T) {
 	page := read(t, filepath.Join("..", "docs", "format.md"))
 	_, section, found := strings.Cut(page, "\n### The reader's knowledge of the log\n")
@@ -51,7 +51,7 @@ func TestFormatDocumentOfKnownLog(t *testing.T) {
 	}
 }
 
-// TestFormatOfNeighbours: every rule by which a package or an envelope is judged stands in its section.
+// TestFormatOfNeighbours: the sections on evidence packages and envelopes name every rule of their code.
 func TestFormatOfNeighbours(t *testing.T) {
 	page := read(t, filepath.Join("..", "docs", "format.md"))
 	for heading, file := range map[string]string{"\n## The older evidence package\n": "package.go", "\n## DSSE export\n": "envelope.go"} {
@@ -63,7 +63,7 @@ func TestFormatOfNeighbours(t *testing.T) {
 		}
 		for _, rule := range rules {
 			if !strings.Contains(section, "`"+rule+"`") {
-				t.Errorf("%s has the rule %s, and the page has not", file, rule)
+				t.Errorf("%s has the rule %s, but its section in docs/format.md does not name it", file, rule)
 			}
 		}
 	}

@@ -19,6 +19,9 @@ type Inputs struct {
 	Before *time.Time  // also ask whether everything existed before it; nil: do not ask
 	At     *time.Time  // the moment of checking; nil: now, by Now
 	CRLs   []InputFile // revocation lists
+	OCSPs  []InputFile // OCSP responses
+
+	Grace *time.Duration // see Options.Grace; nil: trust.DefaultGrace
 
 	// What the reader knows of the log from elsewhere; nil: nothing.
 	Checkpoint  *InputFile
@@ -50,10 +53,23 @@ func (q *Inputs) Options() (Options, error) {
 		}
 		o.CRLs = append(o.CRLs, list)
 	}
+	for _, file := range q.OCSPs {
+		response, err := parsed(&file, evidence.MaxRevocation, trust.ParseOCSP)
+		if err != nil {
+			return o, err
+		}
+		o.OCSPs = append(o.OCSPs, response)
+	}
+	if q.Grace != nil {
+		if o.Grace = *q.Grace; o.Grace <= 0 {
+			return o, fmt.Errorf("grace: %s: want a duration above zero, such as 24h", o.Grace)
+		}
+	}
 	var err error
 	if o.Trust, err = ReadTrust(q.Trust); err != nil {
 		return o, err
 	}
+	o.known.fingerprint, o.known.trust = o.fingerprint(), o.Trust
 	if q.Consistency != nil && q.Checkpoint == nil {
 		return o, errors.New("consistency: the proof is between two checkpoints; bring the other checkpoint, too")
 	}
@@ -100,7 +116,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

@@ -64,20 +64,20 @@ func FuzzInside(f *testing.F) {
 			t.Fatalf("%v\n%s", err, changed)
 		}
 		if content := report.Of(verify.Content); content.Status == verify.Refuted {
-			t.Errorf("nobody has changed what is signed: %+v", content)
+			t.Errorf("the signed bytes are unchanged, but content is refuted: %+v", content)
 		}
 	})
 }
 
-// insides are what can be changed.
+// insides are the parts that FuzzInside changes.
 var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice []byte, number int64){
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a token, signed by nobody
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // a token, not signed again
 		r.Timestamps[0].Token = mutated(t, r.Timestamps[0].Token, choice)
 	},
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // TSTInfo, by the authority
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // TSTInfo, signed again by the authority
 		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Info.Mutate(choice) })
 	},
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its attributes
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its signed attributes
 		r.Timestamps[0].Token = signedAnew(t, r.Timestamps[0].Token, func(k *dertest.Token) { k.Signer.At(3).Mutate(choice) })
 	},
 	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, _ int64) { // its certificates
@@ -98,7 +98,7 @@ var insides = []func(t testing.TB, r *evidence.Record, o *verify.Options, choice
 		stamp.Members[last] = must[*dertest.Node](t)(dertest.Parse(token.Sign(t, jurattest.AuthorityKey(t, ""))))
 		r.Timestamps[1].Token = ers.Bytes()
 	},
-	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, number int64) { // certificates of the signer
+	func(t testing.TB, r *evidence.Record, _ *verify.Options, choice []byte, number int64) { // the signer's certificates
 		i := int(uint64(number) % uint64(len(r.Certificates)))
 		r.Certificates[i] = mutated(t, r.Certificates[i], choice)
 	},

@@ -109,7 +109,7 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 	k.speakTimes(2)
 	late := k.checkpoint()
 	grown := k.bundle()
-	impostor := newKeeper(t) // under the same key, another history
+	impostor := newKeeper(t) // another history under the same key
 	impostor.speak("The A7.")
 	impostor.speakTimes(1)
 	forkedEarly := impostor.checkpoint()
@@ -265,7 +265,7 @@ func TestEveryRuleOfAKnownLog(t *testing.T) {
 			}
 			lost := slices.ContainsFunc(report.Details, func(f verify.Finding) bool { return strings.Contains(f.Reason, "has lost nothing") })
 			if lost != strings.Contains(tt.says, "lost nothing") && tt.rule != "tail" {
-				t.Errorf("what was not shown is said: %+v", report.Details)
+				t.Errorf("the report states something that was not shown: %+v", report.Details)
 			}
 			if report.Outcome != tt.status && report.Outcome != verify.Refuted {
 				t.Errorf("outcome %s", report.Outcome)
@@ -312,7 +312,7 @@ func checkpointOfAnother(t *testing.T, checkpoint string) string {
 	return string(signed)
 }
 
-// TestKnownLogOfAnotherName: two logs that the reader trusts say nothing of each other.
+// TestKnownLogOfAnotherName: a checkpoint of one trusted log proves nothing about another trusted log.
 func TestKnownLogOfAnotherName(t *testing.T) {
 	k := newKeeper(t)
 	k.speakTimes(1)
@@ -381,7 +381,7 @@ func TestTrialByAKnownLog(t *testing.T) {
 	b.Records = b.Records[:n-1]
 	r = verify.Bundle(b, k.Options(t))
 	if !slices.Contains(r.NotShown, "that nothing came after the last record of a chain") {
-		t.Errorf("an open trial does not prove: %v", r.NotShown)
+		t.Errorf("the report on an open trial does not prove: %v", r.NotShown)
 	}
 }
 

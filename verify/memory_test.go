@@ -25,7 +25,7 @@ type hostileShape struct {
 	stamps  int
 	records int
 	most    uint64 // bytes that a bundle of them may take beside what each record may
-	beyond  bool   // of more than is kept
+	beyond  bool   // of more than a check keeps
 }
 
 const (

@@ -16,7 +16,7 @@ import (
 	"jurat/verify"
 )
 
-// caseFile is the case file of an honest trial and what verifies it.
+// caseFile is the case file of an honest trial with the options that prove it.
 func caseFile(t *testing.T) ([]byte, verify.Options) {
 	t.Helper()
 	h := jurattest.New(t)
@@ -55,7 +55,7 @@ func TestEveryByteCounts(t *testing.T) {
 			mutant[i] ^= change
 			r, err := verify.File(mutant, o)
 			if err != nil {
-				t.Fatalf("byte %d: the file is not recognised any more: %v", i, err)
+				t.Fatalf("byte %d: File returned an error, not a report: %v", i, err)
 			}
 			named := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool {
 				return f.Status != verify.Proved && f.Guarantee != verify.NonRepudiation && f.Reason != ""
@@ -71,13 +71,13 @@ func TestEveryTruncationCounts(t *testing.T) {
 	file, o := caseFile(t)
 	for n := len(file) - 1; n > 0; n -= 997 {
 		r, err := verify.File(file[:n], o)
-		if err == nil && r.Outcome == verify.Proved && !(n == len(file)-1 && r.Mended) { // which is whole but for its line feed
+		if err == nil && r.Outcome == verify.Proved && !(n == len(file)-1 && r.Mended) { // all but its line feed
 			t.Fatalf("cut to %d of %d bytes: proved", n, len(file))
 		}
 	}
 }
 
-// bundleForm is a loose form of a bundle file, in which tests can write what no honest program writes.
+// bundleForm is a loose form of a bundle file, with which tests write files that no honest program writes.
 type bundleForm struct {
 	Checkpoint string           `json:"checkpoint,omitzero"`
 	Format     string           `json:"format"`
@@ -212,6 +212,6 @@ func TestKeyReplaced(t *testing.T) {
 		}
 	}
 	if got := r.Of(verify.Authentication); !strings.Contains(got.Reason, "other keys for submitter") || got.Record == "" {
-		t.Errorf("the report does not say that the actor has other keys: %+v", got)
+		t.Errorf("the report does not say that the actor has other keys in the trust file: %+v", got)
 	}
 }

@@ -38,6 +38,7 @@ func (c *check) pack(p *aep.Package) {
 	c.Share = c.budget.Turn()
 	at := c.packageTime(p, r)
 	c.before(r, at)
+	c.qualified(r, at)
 	c.packageSignature(p, r, at)
 	c.packageText(p)
 	c.doubt(Order, "no-log", nil, "such a package is in no log, so nothing shows what came before and after it, or what was left out")

@@ -120,7 +120,7 @@ func TestEveryRuleOfAPackage(t *testing.T) {
 			m["signature.sig"] = kept
 		}, verify.Authentication, verify.Refuted, "signature", "not this key's over canonical.bin", verify.Refuted},
 		{"no signature", func(m members, o *verify.Options) { m["signature.sig"] = nil },
-			verify.Content, verify.NotProved, "unsigned", "it is not signed", verify.Refuted}, // as the token then stamps something else
+			verify.Content, verify.NotProved, "unsigned", "it is not signed", verify.Refuted}, // because the token then stamps something else
 		{"no signature and no token", func(m members, o *verify.Options) { m["signature.sig"], m["timestamp.tsr"] = nil, nil },
 			verify.Authentication, verify.NotProved, "unsigned", "it is not signed", verify.NotProved},
 		{"a text that was not signed", func(m members, o *verify.Options) { m["response.txt"] = []byte("Take the A3.") },
@@ -248,7 +248,7 @@ func TestEveryByteOfAPackageCounts(t *testing.T) {
 	m, o := packaged(t)
 	for name := range m {
 		if strings.Contains(name, "pqc") {
-			delete(m, name) // whose base64 is most of the archive
+			delete(m, name) // where most bytes of the archive are base64
 		}
 	}
 	file := m.Zip(t)

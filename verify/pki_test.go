@@ -19,12 +19,12 @@ import (
 	"jurat/verify/trust"
 )
 
-// stamped is when the records of a House existed: its authority is the mock.
+// stamped is the time of a House's records: its authority is the mock.
 var stamped = jurattest.Start
 
 var oidDocumentSigning = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 36}
 
-// certify signs a certificate, or with the same key and template for both a root's own.
+// certify signs a certificate. If parent and key are the certificate's own, it is a root.
 func certify(t testing.TB, template *x509.Certificate, public crypto.PublicKey, by *x509.Certificate, key crypto.Signer) *x509.Certificate {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, by, public, key)
@@ -65,7 +65,7 @@ type world struct {
 // made holds what build made from the templates.
 type made struct {
 	root, issuing, signer *x509.Certificate
-	rootKey               *ecdsa.PrivateKey
+	rootKey, issuingKey   *ecdsa.PrivateKey
 	lists                 []*x509.RevocationList
 }
 
@@ -112,7 +112,7 @@ func (w *world) build(t testing.TB, r *evidence.Record, o verify.Options, public
 	issuing := certify(t, w.issuing, issuingKey.Public(), parent, certifier)
 	signer := certify(t, w.signer, public, issuing, issuingKey)
 
-	w.made = made{root: root, issuing: issuing, signer: signer, rootKey: rootKey}
+	w.made = made{root: root, issuing: issuing, signer: signer, rootKey: rootKey, issuingKey: issuingKey}
 	for i, key := range []*ecdsa.PrivateKey{rootKey, issuingKey} {
 		if i >= len(w.lists) || w.lists[i] == nil {
 			continue
@@ -150,7 +150,7 @@ func signList(t testing.TB, template *x509.RevocationList, by *x509.Certificate,
 	return list
 }
 
-// changedTrust is another trust file, read as one.
+// changedTrust returns a changed copy of a trust file, parsed again.
 func changedTrust(t testing.TB, trusted *trust.Trust, change func(*trust.Trust)) *trust.Trust {
 	t.Helper()
 	doc, err := trusted.Marshal()

@@ -10,6 +10,7 @@ import (
 	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/fault"
+	"jurat/internal/inorder"
 )
 
 // Read checks a file while it reads it: a record, a bundle, an envelope around them, a checkpoint or an evidence
@@ -170,7 +171,7 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 		c.take(r.examined)
 		return nil
 	}
-	if err := inOrder(bundle.Next, io.EOF, (*evidence.RawRecord).Size, work, take); err != nil {
+	if err := inorder.Do(bundle.Next, io.EOF, (*evidence.RawRecord).Size, work, take); err != nil {
 		return nil, err
 	}
 	c.mended = c.mended || bundle.Mended()

@@ -86,7 +86,7 @@ func TestAllWaysAgree(t *testing.T) {
 	}
 }
 
-// TestReadFails: a file with a read error gets no report: it is neither verified nor refuted.
+// TestReadFails: a file with a read error gets no report, so it is neither proved nor refuted.
 func TestReadFails(t *testing.T) {
 	h := jurattest.New(t)
 	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
@@ -139,6 +139,6 @@ func TestSlimness(t *testing.T) {
 	}
 	small, large := heap(1<<10), heap(64<<10)
 	if most := small + 200*512; large > most { // a text has 64 KiB
-		t.Errorf("of 200 records with texts of 1 KiB %d bytes are kept, with texts of 64 KiB %d", small, large)
+		t.Errorf("a check of 200 records keeps %d bytes with texts of 1 KiB, and %d bytes with texts of 64 KiB", small, large)
 	}
 }

@@ -15,17 +15,16 @@ import (
 	"jurat/verify/trust"
 )
 
-// signature checks who signed, and whether the signature is over the payload.
-func (c *check) signature(r *evidence.Record, i int, at trust.Proof) {
+// signature checks who signed, and whether the signature is over the payload. It returns who the trust file says that was; nil: it does not say.
+func (c *check) signature(r *evidence.Record, i int, at trust.Proof) *trust.Identified {
 	p, signer := &r.Payload, r.Payload.Signers[i]
 	key := c.Trust.Key(signer.KeyID)
 	if key == nil {
-		c.certified(r, i, at)
-		return
+		return c.certified(r, i, at)
 	}
 	if err := r.CheckSignatureOf(i, key.KeyID, key.Public()); err != nil {
 		c.falseSignature(r, i, err)
-		return
+		return nil
 	}
 	if key.Role != p.Role() || key.Name != p.Actor() {
 		c.refute(Authentication, "actor", r, "it names %s %q as its actor and is signed with the key of %s %q",
@@ -36,6 +35,7 @@ func (c *check) signature(r *evidence.Record, i int, at trust.Proof) {
 	c.notRevoked(r, key, at)
 	c.together(r, key, at)
 	c.custody(r, key)
+	return key.Identified()
 }
 
 // valid checks whether the key signed within its validity period.

@@ -33,7 +33,7 @@ func standalone(t *testing.T, p evidence.Payload, apart ...string) (*evidence.Re
 	return standaloneIn(t, jurattest.New(t), p, apart...)
 }
 
-func standaloneIn(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
+func standaloneIn(t testing.TB, h *jurattest.House, p evidence.Payload, apart ...string) (*evidence.Record, verify.Options) {
 	t.Helper()
 	r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, p, apart...))
 	if err != nil {

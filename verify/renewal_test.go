@@ -138,7 +138,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 		status verify.Status
 		rule   string
 		says   string
-		time   time.Time   // of a proved one
+		time   time.Time   // of a proved record
 		clock  trust.Clock // "": independent
 	}{
 		{name: "renewed in time", status: verify.Proved, time: on(1)},
@@ -264,7 +264,7 @@ func TestEveryRuleOfRenewal(t *testing.T) {
 	}
 }
 
-// ersForm is an evidence record of which a test can exchange parts that a tree would not.
+// ersForm is an evidence record in parts. A test can replace parts, which a tree cannot do.
 type ersForm struct {
 	Version    int
 	Algorithms asn1.RawValue
@@ -279,7 +279,8 @@ func readERS(t *testing.T, ers evidence.Timestamp) (form ersForm) {
 	return form
 }
 
-// earlierRenewal is an evidence record of day 100 by one authority that another renewed on day 7, by its clock.
+// earlierRenewal returns an evidence record of day 100 by one authority, which another renewed on day 7 by its own
+// clock.
 func earlierRenewal(t *testing.T, a, b *tsa, r *evidence.Record) evidence.Timestamp {
 	t.Helper()
 	form := readERS(t, b.renew(t, a.cover(t, r, on(100)), on(100)))
@@ -321,7 +322,8 @@ func TestRenewedTooLate(t *testing.T) {
 	}
 }
 
-// TestRevokedAndRenewed: a revoked authority's token counts if it is proved to be older than the theft of the key.
+// TestRevokedAndRenewed: a token of a revoked authority counts if a renewal proves that it is older than the theft of
+// the key.
 func TestRevokedAndRenewed(t *testing.T) {
 	first, second := newTSA(t, "first", on(1000)), newTSA(t, "second", on(1000))
 	list := signList(t, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: on(290), NextUpdate: on(310),

@@ -39,6 +39,7 @@ const (
 	Configuration  Guarantee = "configuration"   // for model output: it states model and settings, as signed
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
+	Qualified      Guarantee = "qualified"       // that authority was a qualified trust service by the EU's trusted lists
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
 	Chain          Guarantee = "chain"           // records of a chain follow each other as they say, and none is left out
 	HumanReview    Guarantee = "human_review"    // for reviews and deliveries: a person decided on this text, and this text was delivered
@@ -66,6 +67,7 @@ type Report struct {
 	Records    int            `json:"records"`
 	Trust      string         `json:"trust,omitzero"`      // fingerprint of the trust file; "": none was given
 	Log        *LogState      `json:"log,omitzero"`        // the log that the file was cut from; nil: no valid checkpoint
+	Policy     Policy         `json:"policy,omitzero"`     // how much had to be proved; "": Default
 	Mended     bool           `json:"mended,omitzero"`     // the file was not in canonical form, and was read in it
 	Outcome    Status         `json:"outcome"`             // the worst answer among the required guarantees
 	Guarantees []Finding      `json:"guarantees"`          // one for each guarantee that applies
@@ -74,6 +76,10 @@ type Report struct {
 	Uncounted  []Guarantee    `json:"uncounted,omitempty"` // guarantees that are not proved and do not count for Outcome
 	Times      []trust.TimeOf `json:"times"`               // the proved time of each record
 	NotShown   []string       `json:"does_not_prove"`
+
+	// Identities says who stands behind the signatures whose content and authentication are proved, each key once, at most
+	// trust.MaxIdentified of them.
+	Identities []trust.Identified `json:"identities,omitempty"`
 
 	// TrialOutcome is the outcome of a trial: the jury's judgment and people's decisions on it. It is nil if the file
 	// is no trial or its verdict is not proved. A decision that is not proved under human_review leaves the outcome
@@ -112,7 +118,7 @@ const noTail = "that nothing came after the last record of a chain"
 
 // required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
 // operator keeps the keys, it is impossible, and the report says so. Configuration does not count: it is only the
-// actor's statement about a model. For a single record, HumanReview does not count: its file cannot hold the reviewed
+// actor's statement about a model. Qualified does not count: only some readers need it. For a single record, HumanReview does not count: its file cannot hold the reviewed
 // record.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
@@ -125,6 +131,25 @@ var required = map[Kind][]Guarantee{
 	Package:       {Content, Authentication, Time, Before}, // it is in no log, and most of it was never signed: the report says so
 }
 
+// Policy says how much must be proved.
+type Policy string
+
+const (
+	Default Policy = ""       // what required lists, where it applies
+	Strict  Policy = "strict" // all that applies; each record's time by an independent clock; revocation asked about all that counts
+)
+
+// Policies returns every policy but Default.
+func Policies() []Policy { return []Policy{Strict} }
+
+// counts reports whether a guarantee counts for the outcome, if it is asked. By Strict all count but those that such a file cannot have.
+func (c *check) counts(g Guarantee) bool {
+	if slices.Contains(required[c.kind], g) {
+		return true
+	}
+	return c.options.Policy == Strict && c.kind != Package && c.kind != SeveralFiles && (g != HumanReview || c.kind != OneRecord)
+}
+
 // Guarantees returns every guarantee, in the order of the report.
 func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
 
@@ -135,6 +160,8 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "it is impossible where the operator keeps the keys"
 	case g == Configuration:
 		return "what a record says of its model is only its actor's word"
+	case g == Qualified:
+		return "a time stamp is good evidence without being a qualified one"
 	case g == HumanReview:
 		return "the reviewed record is another record, which is not in this file"
 	case kind == Package:
@@ -144,7 +171,7 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 }
 
 // allGuarantees is in the order of the report.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
 
 // Of returns the answer for a guarantee. A guarantee that was not checked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {
@@ -207,20 +234,20 @@ func worstOf(details []Finding, g Guarantee, recordID string) Finding {
 	return answer
 }
 
-// Marshal returns the report as JSON.
+// Marshal returns the report as JSON. It refuses text that is not valid UTF-8.
 func (r *Report) Marshal() ([]byte, error) {
 	return json.Marshal(r, jsontext.Multiline(true), jsontext.WithIndent("  "))
 }
 
 // Write writes the report as JSON, as Marshal does, but without holding all of it: the report on a large file is
-// large, too.
+// large, too. It passes on the errors of w.
 func (r *Report) Write(w io.Writer) error {
 	return json.MarshalWrite(w, r, jsontext.Multiline(true), jsontext.WithIndent("  "))
 }
 
 // damaged is the report on a file that claims to be jurat's and cannot be opened.
 func damaged(kind Kind, record string, o Options, err error) *Report {
-	r := &Report{Format: ReportFormat, Kind: kind, Trust: fingerprint(o.Trust), NotShown: notShown, Details: []Finding{}, Times: []trust.TimeOf{}}
+	r := &Report{Format: ReportFormat, Kind: kind, Trust: o.fingerprint(), NotShown: notShown, Details: []Finding{}, Times: []trust.TimeOf{}}
 	for _, g := range required[kind] {
 		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // the guarantees that apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
@@ -241,11 +268,14 @@ func unread(kind Kind, o Options, err error) *Report {
 	return r
 }
 
-func fingerprint(t *trust.Trust) string {
-	if t == nil {
+func (o *Options) fingerprint() string {
+	if o.Trust == nil {
 		return ""
 	}
-	digest, err := t.Fingerprint()
+	if o.known.trust == o.Trust {
+		return o.known.fingerprint
+	}
+	digest, err := o.Trust.Fingerprint()
 	if err != nil {
 		return ""
 	}

@@ -23,7 +23,7 @@ func answer() evidence.Payload {
 	return p
 }
 
-// reviewOf is a decision that is bound to what it reviews.
+// reviewOf returns a decision that is bound to the reviewed record.
 func reviewOf(original *evidence.Record, status evidence.ApprovalStatus, modified string) evidence.Payload {
 	p := evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "user@example.com", Timestamp: "2026-01-01T00:00:05Z",
 		OriginalResponseID: original.Payload.RecordID, ApprovalStatus: status, Saw: []evidence.Digest{original.Digest}}
@@ -307,7 +307,7 @@ func TestWithheldValues(t *testing.T) {
 	if f := got.Of(verify.HumanReview); f.Status != verify.NotProved || f.Rule != "withheld" || got.Outcome != verify.NotProved {
 		t.Errorf("withheld: %+v", f)
 	}
-	for i, r := range bundle.Records { // a false disclosure shows nothing, and is refuted as such
+	for i, r := range bundle.Records { // a false disclosure shows nothing, and is itself refuted
 		r.Disclosures = slices.Clone(kept[i])
 		r.Disclosures[0].Value = quoted("something else")
 		if f := verify.Bundle(bundle, s.house.Options(t)).Of(verify.HumanReview); f.Status != verify.NotProved {

@@ -51,7 +51,7 @@ func TestSealedSaysWhatRecordSays(t *testing.T) {
 			want := verify.Proved
 			for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 				f := report.Of(g)
-				if f.Rule == verify.Skew { // which says nothing against its having been sealed
+				if f.Rule == verify.Skew { // the record was sealed all the same
 					continue
 				}
 				if s := f.Status; s == verify.Refuted || want == verify.Proved {

@@ -100,7 +100,7 @@ func compareOver(t *testing.T, files []given) {
 			v.Trust = g.name + ".trust"
 			write(t, folder, v.Trust, g.trust)
 			var err error
-			if g.o.Trust, err = trust.Parse(g.trust); err != nil { // with its keys in the order in which they are written
+			if g.o.Trust, err = trust.Parse(g.trust); err != nil { // with its keys in the order in the file
 				t.Fatal(err)
 			}
 		}
@@ -147,7 +147,7 @@ func compareOver(t *testing.T, files []given) {
 		t.Errorf("it judged %d files of %d", found, len(files))
 	}
 	if bytes.Contains(out, []byte(`"unsupported"`)) {
-		t.Error("it does not know what is asked")
+		t.Error("the second verifier does not support this input")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// signedTwice is a house whose actors sign a second time, with ML-DSA-65.
+// signedTwice returns a house whose actors also sign with ML-DSA-65.
 func signedTwice(t *testing.T) *jurattest.House {
 	t.Helper()
 	h := jurattest.New(t)
@@ -169,12 +169,12 @@ func TestSecondSignatureStripped(t *testing.T) {
 	name := `,{"alg":"ML-DSA-65","key_id":"` + r.Payload.Signers[1].KeyID.String() + `"}`
 	unnamed := strings.Replace(stripped, name, "", 1)
 	if unnamed == stripped {
-		t.Fatal("the payload does not name its second signer so")
+		t.Fatal("the payload does not contain the second signer in this form")
 	}
 	if got := check(t, []byte(unnamed), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "form" || !strings.Contains(got.Reason, "digest") {
-		t.Errorf("without its name, too: %+v", got)
+		t.Errorf("without the signer's name in the payload: %+v", got)
 	}
-	// With a matching digest, the file opens, but the first signature is over another payload.
+	// With a recomputed digest the file opens, but the first signature is over another payload.
 	payload := strings.Replace(string(r.Canonical()), name, "", 1)
 	fitting := strings.Replace(unnamed, r.Digest.String(), evidence.DigestOf([]byte(payload)).String(), 1)
 	if got := check(t, []byte(fitting), o).Of(verify.Content); got.Status != verify.Refuted || got.Rule != "signature" {
@@ -213,7 +213,7 @@ func TestSecondSignatureFrom(t *testing.T) {
 	}
 }
 
-// TestTrustFileDemandsOnlyWhatCanBe reads trust files whose demands no record could fulfil.
+// TestTrustFileDemandsOnlyWhatCanBe reads trust files with demands that no record can fulfil.
 func TestTrustFileDemandsOnlyWhatCanBe(t *testing.T) {
 	h := signedTwice(t)
 	a, b := signersOf(t, h, "a"), signersOf(t, h, "b")

@@ -3,6 +3,9 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"jurat/evidence"
@@ -11,9 +14,10 @@ import (
 
 // timeOf returns a proof in the form of the report.
 func timeOf(r *evidence.Record, p trust.Proof) trust.TimeOf {
-	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest}
-	if p.Earliest.Clock != trust.Independent {
-		t.Independent = p.Independent
+	t := trust.TimeOf{Record: recordName(r), ProvedTime: *p.Earliest, Qualified: p.Qualified}
+	if t.Asked = false; p.Earliest.Clock != trust.Independent && p.Independent != nil { // Asked is not for reports
+		t.Independent = new(*p.Independent)
+		t.Independent.Asked = false
 	}
 	return t
 }
@@ -101,6 +105,34 @@ func (c *check) before(r *evidence.Record, at trust.Proof) {
 	}
 }
 
+// qualified checks whether a qualified service has stamped the record.
+func (c *check) qualified(r *evidence.Record, at trust.Proof) {
+	switch {
+	case !c.applies(Qualified) || at.Qualified != nil:
+	case at.Unqualified != nil:
+		c.doubt(Qualified, at.Unqualified.Rule, r, "%s", at.Unqualified.Reason)
+	default:
+		c.doubt(Qualified, "service", r, "no authority has stamped it that the trust file took from trusted lists")
+	}
+}
+
+// noteQualified names the lists that make the times qualified.
+func (c *check) noteQualified() {
+	lists := map[string]bool{}
+	var last *trust.Qualified
+	for _, t := range c.times {
+		if q := t.Qualified; q != nil {
+			lists[fmt.Sprintf("%s number %d, issued %s", q.Territory, q.List.Sequence, utc(q.List.Issued))] = true
+			last = q
+		}
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(lists)), "; ")
+	c.notes[Qualified] = "stamped by services that were qualified then, by the trusted lists of " + names
+	if len(c.times) == 1 && last != nil {
+		c.notes[Qualified] = fmt.Sprintf("stamped at %s by %s of %q, a service that was qualified then, by the trusted list of %s", utc(last.Time), last.Authority, last.TSP, names)
+	}
+}
+
 // noteTimes reports whose clock the proof of time rests on.
 func (c *check) noteTimes() {
 	own, witnessed, independent := 0, 0, (*trust.ProvedTime)(nil)
@@ -118,7 +150,8 @@ func (c *check) noteTimes() {
 	}
 	switch {
 	case own == 1 && witnessed == 1:
-		note += fmt.Sprintf("; by %s, whose clock is independent, it existed by %s", independent.Authority, utc(independent.Time))
+		note = fmt.Sprintf("it existed by %s, as stamped by %s, whose clock is independent; the operator's own authority stamped an earlier time, which is "+
+			"proved only as far as the operator's clock and word", utc(independent.Time), independent.Authority)
 	case witnessed > 0:
 		note += fmt.Sprintf("; for %d of these %d records independent authorities prove a later time, too", witnessed, own)
 	}
@@ -126,4 +159,5 @@ func (c *check) noteTimes() {
 		note += "; the revocation status of their certificates was not checked"
 	}
 	c.notes[Time] = note
+	c.noteQualified()
 }

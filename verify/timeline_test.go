@@ -33,7 +33,7 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	if steps := graph.Timeline(s.records, nil); steps[0].Proved != nil {
-		t.Errorf("a proved time without a report: %+v", steps[0])
+		t.Errorf("the timeline shows a proved time although there is no report: %+v", steps[0])
 	}
 }
 
@@ -111,17 +111,17 @@ func TestIntroduced(t *testing.T) {
 		{text: "Plan", by: rec(planner)},
 		{text: "A9", by: rec(tool), repeated: rec(execution, driver, review)},
 		{text: "сбой", by: rec(tool)},
-		{text: "jam near", by: rec(jam, execution)}, // execution did not see what the radio said
+		{text: "jam near", by: rec(jam, execution)}, // execution did not see the radio's record
 		{text: "20", by: rec(execution), repeated: rec(driver)},
 		{text: "Munich", by: rec(driver), repeated: rec(planner, review), given: rec(planner)},
 		{text: "leave by noon", by: rec(review)},
 		{text: "on the phone", given: rec(review)},
 		{text: "Hamburg"},
-		{text: "route"},      // a member's name
-		{text: `\u0441`},     // as JSON writes it
-		{text: `"A9"`},       // with its quotation marks
-		{text: ""},           // nothing
-		{text: "munich"},     // as it is
+		{text: "route"},  // a member's name
+		{text: `\u0441`}, // as JSON writes it
+		{text: `"A9"`},   // with its quotation marks
+		{text: ""},
+		{text: "munich"},     // upper and lower case differ
 		{text: "A9 avoid"},   // across two strings
 		{text: "chain-uuid"}, // neither input nor output
 	}

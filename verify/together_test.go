@@ -8,7 +8,7 @@ import (
 	"jurat/verify"
 )
 
-// together verifies each of several bundles alone, and all of them together.
+// together verifies several bundles, each alone and all together.
 func together(t *testing.T, o verify.Options, files ...*evidence.Bundle) (alone, joint []*verify.Report) {
 	t.Helper()
 	o.Together = verify.NewTogether(o)
@@ -97,11 +97,11 @@ func TestMissingTogether(t *testing.T) {
 			t.Errorf("without %s: %+v", name, joint)
 		}
 	}
-	_, joint := together(t, f.house.Options(t), f.apart(a, b, no, late)...) // it can have been approved again
+	_, joint := together(t, f.house.Options(t), f.apart(a, b, no, late)...) // a file that is not here may contain a later approval
 	expect(t, joint[0], verify.HumanReview, verify.NotProved, "delivery-rejected", late)
 }
 
-// TestContradictionTogether: what is signed and contradicted is refuted together, too.
+// TestContradictionTogether: a signed statement that another file contradicts is refuted.
 func TestContradictionTogether(t *testing.T) {
 	s := newStory(t)
 	a := s.add(answer())

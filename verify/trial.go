@@ -212,7 +212,7 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 	}
 	for _, r := range c.all {
 		if r.Log != nil && r.Log.CaseSeq > 0 {
-			c.notes[Completeness] += fmt.Sprintf("; by the log it is submission %d of this evidence", r.Log.CaseSeq)
+			c.notes[Completeness] += fmt.Sprintf("; the log counts it as submission %d of this evidence", r.Log.CaseSeq)
 		}
 	}
 	c.notes[Simultaneity] += "; only the clerk's and the actors' records state what was sent to each seat"

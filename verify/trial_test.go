@@ -14,7 +14,7 @@ import (
 	"jurat/verify"
 )
 
-// forger is the worst possible clerk: it holds every key of a house and its log.
+// forger is a dishonest clerk who holds every key of a house and of its log.
 type forger struct {
 	t     *testing.T
 	house *jurattest.House
@@ -30,8 +30,8 @@ func newForger(t *testing.T, method jury.Method) *forger {
 func newForgerOf(t *testing.T, house *jurattest.House, honest []*evidence.Record) *forger {
 	f := &forger{t: t, house: house}
 	for _, r := range honest {
-		p := r.Payload  // with its record id: an act that is not touched keeps its digest
-		p.Signers = nil // whoever is its actor then
+		p := r.Payload  // with its record id, so that an act that is not changed keeps its digest
+		p.Signers = nil // the forged act may have another actor
 		f.acts = append(f.acts, p)
 		f.was = append(f.was, r.Digest)
 	}
@@ -69,7 +69,7 @@ func (f *forger) sealBy(seal func(evidence.Payload) *evidence.Record) []*evidenc
 func (f *forger) announce(p evidence.Payload, was evidence.Digest, links map[evidence.Digest]evidence.Digest) jsontext.Value {
 	f.t.Helper()
 	body, err := jury.DecodeBody(p.ActionType, p.Response)
-	if err != nil { // forged so that it announces nothing
+	if err != nil { // the forged opening announces nothing
 		return p.Response
 	}
 	opening := body.(*jury.Opening)
@@ -85,7 +85,7 @@ func (f *forger) announce(p evidence.Payload, was evidence.Digest, links map[evi
 				}
 			}
 			request, err := opening.Request(asked.JurorID, p.Case, saw)
-			if err != nil { // a seat that it does not have
+			if err != nil { // an act by a seat that the opening does not have
 				continue
 			}
 			if opening.Requests[i].RequestDigest, err = request.Digest(); err != nil {
@@ -186,7 +186,7 @@ func forgeries() []forgery {
 		}, verify.Verdict, jury.RuleAnswer, evidence.Evaluation},
 		{"an evaluation by another juror's name", func(f *forger) {
 			f.edit(evidence.Evaluation, func(b map[string]any) {
-				if b["jurorId"] == "juror-c" { // under load, juror-c can be the first to answer
+				if b["jurorId"] == "juror-c" { // under load, juror-c can answer first
 					b["jurorId"] = "juror-a"
 				} else {
 					b["jurorId"] = "juror-c"
@@ -273,8 +273,8 @@ func forgeries() []forgery {
 	}
 }
 
-// TestForgedTrials: a clerk with every key seals trials that did not happen so. Signatures, stamps and places in the
-// log are all genuine. Only the rules of the trial detect it.
+// TestForgedTrials: a clerk with every key seals trials that did not happen in this way. Signatures, time stamps and
+// places in the log are all genuine. Only the rules of the trial detect the forgery.
 func TestForgedTrials(t *testing.T) {
 	for _, tt := range forgeries() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestForgedTrials(t *testing.T) {
 					continue
 				}
 				if got := r.Of(g); got.Status != verify.Proved {
-					t.Errorf("the forgery is not perfect: %+v", got)
+					t.Errorf("signatures, time stamps or places of the forgery are not valid, so the test tests something else: %+v", got)
 				}
 			}
 			want := verify.Refuted
@@ -312,7 +312,7 @@ func TestHiddenBranch(t *testing.T) {
 	hidden.RecordID = "019b76da-a826-72cf-a88c-da576ae5e204"
 	var shown []*evidence.Record
 	for i, p := range f.acts {
-		if i == 2 { // the branch that is shown goes on after another was begun
+		if i == 2 { // the other branch began while the shown one continued
 			f.house.Seal(t, hidden)
 		}
 		shown = append(shown, f.house.Seal(t, p))

@@ -53,7 +53,7 @@ func TestFingerprintIgnoresLayout(t *testing.T) {
 		prints[digest.String()] = true
 	}
 	if len(prints) != 1 {
-		t.Errorf("%d fingerprints of one trust file", len(prints))
+		t.Errorf("one trust file has %d fingerprints", len(prints))
 	}
 }
 
@@ -93,7 +93,7 @@ func TestTrustFileIsReadStrictly(t *testing.T) {
 			changed = doc[:i] + "0000" + doc[i+4:]
 		}
 		if changed == doc {
-			t.Errorf("%s: the test changes nothing", tt.name)
+			t.Errorf("%s: the change does not apply to the file", tt.name)
 			continue
 		}
 		_, err := trust.Parse([]byte(changed))
@@ -117,7 +117,7 @@ func TestFingerprintOfOldFiles(t *testing.T) {
 	doc := trustFile(t)
 	for _, later := range []string{"cas", "revoked", "revocation"} {
 		if strings.Contains(doc, later) {
-			t.Errorf("%q stands in a file that has nothing of it", later)
+			t.Errorf("a file without this member was written with %q", later)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func TestCAsAreReadStrictly(t *testing.T) {
 		{"an authority's revocation that is none", strings.Replace(trustFile(t), `"clock":`, `"revocation": "ocsp", "clock":`, 1), `authorities/0: revocation "ocsp"`},
 	} {
 		if tt.changed == doc {
-			t.Errorf("%s: the test changes nothing", tt.name)
+			t.Errorf("%s: the change does not apply to the file", tt.name)
 		}
 		if _, err := trust.Parse([]byte(tt.changed)); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: error %v; want one about %q", tt.name, err, tt.says)
@@ -186,12 +186,12 @@ func FuzzParseTrust(f *testing.F) {
 		}
 		read, err := trust.Parse(again)
 		if err != nil {
-			t.Fatalf("what was written is refused: %v\n%s", err, again)
+			t.Fatalf("the written file is refused: %v\n%s", err, again)
 		}
 		was, err := trusted.Fingerprint()
 		is, err2 := read.Fingerprint()
 		if err != nil || err2 != nil || was != is {
-			t.Fatalf("what was written has another fingerprint: %v, %v", err, err2)
+			t.Fatalf("the written file has another fingerprint: %v, %v", err, err2)
 		}
 	})
 }
@@ -254,10 +254,11 @@ var listChanges = []struct{ name, old, new, says string }{
 	{"no status", `"status": "urn:granted"`, `"status": ""`, "status/0"},
 	{"no beginning", `"from": "2019-01-02T03:04:05Z",`, ``, "status/0"},
 	{"a history out of order", `"from": "2018-`, `"from": "2020-`, "status/1"},
+	{"two statuses of one time", `"from": "2018-`, `"from": "2019-`, "status/1"},
 	{"a list that was never issued", `"issued": "2026-01-02T03:04:05Z",`, ``, "issued"},
 }
 
-// TestServicesNeedLists: a trust file that names services says from which lists they are.
+// TestServicesNeedLists: a trust file that names services must say from which lists they come.
 func TestServicesNeedLists(t *testing.T) {
 	file, err := trust.Parse([]byte(trustFileWithLists(t)))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,8 +25,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// A keptVector cannot be made again, because its keys or signatures are random. Its files stay as they are and are
-// only verified. Delete a file to make it again.
+// A keptVector cannot be made again, because its keys or signatures are random. Its committed files are only verified.
+// To make one again, delete its file.
 type keptVector struct {
 	name    string
 	produce func(t *testing.T) given
@@ -35,7 +36,7 @@ type keptVector struct {
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
-	for _, plan := range [][]keptVector{certificateVectors(t), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors(),
+	for _, plan := range [][]keptVector{certificateVectors(t), carriedBundleVectors(), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors(),
 		packageVectors(), envelopeVectors()} {
 		for _, kept := range plan {
 			g, found := committedVector(t, kept.name)
@@ -71,7 +72,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 			continue
 		}
 		files := map[string][]byte{}
-		for _, file := range append([]string{v.File, v.Trust}, v.CRLs...) {
+		for _, file := range slices.Concat([]string{v.File, v.Trust}, v.CRLs, v.OCSPs) {
 			if files[file], err = os.ReadFile(filepath.Join(vectorsDir, file)); err != nil && file != "" {
 				return given{}, false
 			}
@@ -84,7 +85,7 @@ func committedVector(t *testing.T, name string) (g given, found bool) {
 func certificateVectors(t *testing.T) []keptVector {
 	t.Helper()
 	var list []keptVector
-	for _, tt := range certificateCases(t) {
+	for _, tt := range slices.Concat(certificateCases(t), carriedCases(t)) {
 		list = append(list, keptVector{slug("certificate", tt.name), func(t *testing.T) given {
 			r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
 			public, err := evidence.ParsePublicKey(o.Trust.Keys[0].PublicKey)
@@ -99,6 +100,16 @@ func certificateVectors(t *testing.T) []keptVector {
 	return list
 }
 
+// carriedBundleVectors are a bundle of three records, the second of which carries lists.
+func carriedBundleVectors() []keptVector {
+	return []keptVector{{slug("certificate", "carried lists in a bundle"), func(t *testing.T) given {
+		b, o, _ := certifiedBundleIn(t, jurattest.NewForStrangers(t), 3)
+		carry(b.Records[1], &o)
+		g := givenBundle(t, "", b, o)
+		return g
+	}}}
+}
+
 // revokedAuthorityVectors are tokens of an authority whose certificate is on its CA's list from half an hour before the
 // token's time, or from an hour after it.
 func revokedAuthorityVectors() []keptVector {
@@ -109,7 +120,7 @@ func revokedAuthorityVectors() []keptVector {
 			r, o := standaloneIn(t, house, output("a"))
 			elsewhere, elsewheres, root, rootKey := stampedElsewhere(t)
 			if r.Imprint() != elsewhere.Imprint() {
-				t.Fatal("the two houses seal other records")
+				t.Fatal("the two houses do not seal the same records")
 			}
 			r.Timestamps, o.At, o.CRLs = elsewhere.Timestamps, elsewheres.At, nil
 			o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) { trusted.Authorities = elsewheres.Trust.Authorities })

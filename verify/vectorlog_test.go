@@ -27,7 +27,7 @@ func logVectors(t *testing.T) []given {
 	k.speakTimes(2)
 	late := k.checkpoint()
 	grown := k.bundle()
-	other := &keeper{House: jurattest.NewForStrangers(t), t: t} // under the same key, another history
+	other := &keeper{House: jurattest.NewForStrangers(t), t: t} // another history under the same key
 	other.speak("The A7.")
 	other.speakTimes(1)
 	forkedEarly := other.checkpoint()

@@ -93,7 +93,7 @@ func recordVectors(t *testing.T) []given {
 	add("a claim within the tolerance", nil, late)
 	ahead, found := committedVector(t, "record-a-claim-after-the-proved-time")
 	if !found {
-		t.Error("the vector of a claim after the proved time is gone, and no log seals such a record any more: bring its file back")
+		t.Error("the vector of a claim after the proved time is missing, and no log seals such a record any more: restore its file")
 	}
 	list = append(list, ahead)
 	add("a step that does not say its model", nil, step("a", "c1", 1, "Plan."))
@@ -253,6 +253,11 @@ func tokenVectors(t *testing.T) []given {
 		return evidence.Timestamp{Kind: evidence.RFC3161, Token: token}
 	}
 	root := later.Certificates()[1]
+	add("under the policy strict, of an independent authority", func(r *evidence.Record, o *verify.Options) {
+		o.Trust = changedTrust(t, o.Trust, func(file *trust.Trust) { file.Authorities[0].Clock = trust.Independent })
+		o.Policy = verify.Strict
+	})
+	add("under the policy strict, of the operator's authority", func(r *evidence.Record, o *verify.Options) { o.Policy = verify.Strict })
 	add("of a second authority that is not trusted", func(r *evidence.Record, _ *verify.Options) {
 		r.Timestamps = append(r.Timestamps, stamp(later, r, true))
 	})
@@ -314,7 +319,7 @@ func fileVectors(t *testing.T) []given {
 	add := func(name string, of given, change func(text string) string) {
 		text := change(string(of.file))
 		if text == string(of.file) {
-			t.Fatalf("%s: the vector changes nothing", name)
+			t.Fatalf("%s: the change does not apply to the file", name)
 		}
 		list = append(list, given{slug("file", name), []byte(text), of.trust, of.o, nil})
 	}
@@ -376,7 +381,7 @@ func fileVectors(t *testing.T) []given {
 	return append(list, payloadVectors(t, record)...)
 }
 
-// indented is a file as people read it.
+// indented returns a file as people format it.
 func indented(t *testing.T, text string) string {
 	t.Helper()
 	value := jsontext.Value(text)
@@ -398,7 +403,7 @@ func payloadVectors(t *testing.T, record given) []given {
 		payload := string(r.Canonical())
 		changed := strings.Replace(payload, old, new, 1)
 		if changed == payload {
-			t.Fatalf("%s: the vector changes nothing", name)
+			t.Fatalf("%s: the change does not apply to the payload", name)
 		}
 		text := strings.Replace(string(record.file), payload, changed, 1)
 		text = strings.Replace(text, r.Digest.String(), evidence.DigestOf([]byte(changed)).String(), 1)
@@ -591,9 +596,9 @@ func (f *forger) given(name string) given {
 }
 
 // trialPlans are honest trials that come to a judgment in different ways.
-func trialPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Judge) {
-	plan := func(method jury.Method, change func(s *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror)) func() (jury.Settings, []jury.Juror, jury.Judge) {
-		return func() (jury.Settings, []jury.Juror, jury.Judge) {
+func trialPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Juror) {
+	plan := func(method jury.Method, change func(s *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror)) func() (jury.Settings, []jury.Juror, jury.Juror) {
+		return func() (jury.Settings, []jury.Juror, jury.Juror) {
 			settings := jurattest.Settings(method)
 			jurors, _ := jurattest.Panel()
 			judge := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 85)}
@@ -605,7 +610,7 @@ func trialPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Judge) {
 	}
 	blocked := &jurattest.Juror{Err: jury.ErrBlocked}
 	absent := &jurattest.Juror{Err: errors.New("no connection")}
-	return map[string]func() (jury.Settings, []jury.Juror, jury.Judge){
+	return map[string]func() (jury.Settings, []jury.Juror, jury.Juror){
 		"final-judge": plan(jury.FinalJudge, nil),
 		"positions-apart-from-totals": plan(jury.FinalJudge, func(_ *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror) {
 			for _, juror := range jurors {
@@ -877,19 +882,58 @@ func refusedTrust(t *testing.T) []given {
 		{"with a second key that is not there", `"custody":`, `"with":["sha256:` + strings.Repeat("1", 64) + `"],"custody":`},
 		{"with a log twice", `"logs": [`, `"logs": ["jurattest.example/log+x", "jurattest.example/log+x",`},
 		{"with a revocation that is none", `"clock":`, `"revocation":"ocsp","clock":`},
+		{"with a revocation of CAs alone", `"clock":`, `"revocation":"short","clock":`},
 		{"with a number that is none", `"format":`, `"logs2": 9007199254740993, "format":`},
 	}...) {
 		changed := strings.Replace(doc, change[1], change[2], 1)
 		if changed == doc {
-			t.Fatalf("%s: the vector changes nothing", change[0])
+			t.Fatalf("%s: the change does not apply to the trust file", change[0])
 		}
 		list = append(list, given{name: slug(change[0]), file: []byte(changed)})
+	}
+	for _, change := range [][3]string{
+		{"of no organisation", `"organisation":"Acme GmbH"`, `"organisation":""`},
+		{"of a country in small letters", `"country":"DE"`, `"country":"de"`},
+		{"of no file", `"digest":"sha256:2`, `"digest":"sha256:x`},
+		{"without a time", `"at":"2026-01-31T15:15:00Z",`, ``},
+		{"without roles", `"roles":["agent"],"service"`, `"roles":[],"service"`},
+		{"for a role that is none", `"roles":["agent"],"service"`, `"roles":["king"],"service"`},
+		{"for a role twice", `"roles":["agent"],"service"`, `"roles":["agent","agent"],"service"`},
+		{"with names out of order", `"names":["a","b"]`, `"names":["b","a"]`},
+		{"for a name of white space", `"names":["a","b"]`, `"names":[" "]`},
+		{"that ends when it begins", `"to":"2026-02-01T00:00:00Z"`, `"to":"2026-01-01T00:00:00Z"`},
+		{"without an end", `"to":"2026-02-01T00:00:00Z"`, `"to":null`},
+		{"by a service without a name", `"name":"seals"`, `"name":""`},
+		{"by a list that was never issued", `"issued":"2026-01-01T00:00:00Z",`, ``},
+		{"by no certificates of the journal", `"oj":["sha256:4444444444444444444444444444444444444444444444444444444444444444"]`, `"oj":[]`},
+		{"with a member more", `"country"`, `"county":1,"country"`},
+	} {
+		with := mandatedTrust(t, h)
+		changed := strings.Replace(with, change[1], change[2], 1)
+		if changed == with {
+			t.Fatalf("mandate %s: the change does not apply to the trust file", change[0])
+		}
+		list = append(list, given{name: slug("mandate", change[0]), file: []byte(changed)})
 	}
 	lists := compactLists(t)
 	for _, change := range listChanges {
 		list = append(list, given{name: slug("lists with", change.name), file: []byte(strings.Replace(lists, change.old, change.new, 1))})
 	}
 	return list
+}
+
+// mandatedTrust is a trust file whose CA, the root of an authority, has a mandate.
+func mandatedTrust(t *testing.T, h *jurattest.House) string {
+	t.Helper()
+	doc := string(trustOf(t, h.Options(t)))
+	certificate := doc[strings.Index(doc, `"certificate": "MII`)+len(`"certificate": "`):]
+	certificate = certificate[:strings.IndexByte(certificate, '"')]
+	digest := func(n string) string { return `"sha256:` + strings.Repeat(n, 64) + `"` }
+	version := `{"digest":` + digest("3") + `,"sequence":62`
+	mandate := `{"at":"2026-01-31T15:15:00Z","country":"DE","digest":` + digest("2") + `,"from":"2026-01-01T00:00:00Z","identifier":"VATDE-123456789","names":["a","b"],"organisation":"Acme GmbH",` +
+		`"roles":["agent"],"service":{"list":` + version + `,"issued":"2026-01-01T00:00:00Z","next_update":"2026-07-01T00:00:00Z"},"lotl":` + version + `},"name":"seals","oj":[` + digest("4") + `],` +
+		`"territory":"BE","tsp":"A provider"},"to":"2026-02-01T00:00:00Z"}`
+	return strings.Replace(doc, `"format":`, `"cas":[{"certificate":"`+certificate+`","custody":"owner","mandate":`+mandate+`,"name":"CA","roles":["agent"]}],"format":`, 1)
 }
 
 // oddTrust are valid trust files in an unusual form.
@@ -923,12 +967,13 @@ func oddTrust(t *testing.T) []given {
 	}
 	lists := compactLists(t)
 	for name, changed := range map[string]string{
+		"with a mandate":          mandatedTrust(t, h),
 		"with lists":              lists,
 		"with lists in few words": strings.NewReplacer(`"granted_since": "2020-01-02T03:04:05Z",`, `"granted_since": null,`, `"BE","EE"`, ``, `"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05.000+00:00"`, `"type": "urn:other"`, `"type": null`).Replace(lists),
 	} {
 		list = append(list, given{name: slug(name), file: []byte(changed)})
 	}
-	slices.SortStableFunc(list[len(list)-2:], func(a, b given) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(list[len(list)-3:], func(a, b given) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 

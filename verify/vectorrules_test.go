@@ -27,11 +27,11 @@ func TestEveryRuleHasAVector(t *testing.T) {
 	}
 	rules := rulesInCode(t)
 	if len(rules) < 40 {
-		t.Fatalf("the code has only %d rules, or this test does not find them", len(rules))
+		t.Fatalf("this test found only %d rules in the code; it searches wrongly, or the rules are gone", len(rules))
 	}
 	for _, rule := range rules {
 		if _, excepted := noVector[rule]; excepted == shown[rule] {
-			t.Errorf("rule %q: a vector %v, an exception %v; it needs one of the two", rule, shown[rule], excepted)
+			t.Errorf("rule %q: has a vector: %v, has an exception: %v; it needs exactly one of them", rule, shown[rule], excepted)
 		}
 	}
 	for rule := range noVector {

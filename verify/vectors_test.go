@@ -53,7 +53,12 @@ type verificationVector struct {
 	Consistency string `json:"consistency,omitzero"`
 	Entries     string `json:"entries,omitzero"`
 
-	CRLs []string `json:"crls,omitempty"` // files: revocation lists, in DER
+	CRLs  []string `json:"crls,omitempty"`  // files: revocation lists, in DER
+	OCSPs []string `json:"ocsps,omitempty"` // files: OCSP responses, in DER
+	Grace int      `json:"grace,omitzero"`  // in seconds; 0: that of the format
+
+	Policy verify.Policy `json:"policy,omitzero"`
+
 	With []string `json:"with,omitempty"` // files that are given together with the file: the report is of what they say together
 
 	Refused bool            `json:"refused,omitzero"` // it is no file of the format
@@ -89,7 +94,7 @@ func expected(r *verify.Report) *expectedReport {
 		e.Times = []trust.TimeOf{}
 	}
 	for _, f := range r.Guarantees {
-		if f.Rule == "form" { // which of its records does not open, is for people
+		if f.Rule == "form" { // why a record of it does not open is written for people
 			f.Record = ""
 		}
 		e.Guarantees = append(e.Guarantees, expectedFinding{f.Guarantee, f.Status, f.Rule, f.Record})
@@ -112,10 +117,10 @@ func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
-	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), witnessVectors(t), keptVectors(t)) {
+	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), witnessVectors(t), qualifiedVectors(t), keptVectors(t)) {
 		v := verificationVector{Name: g.name, File: g.name + suffix(g.file)}
 		if files[v.File] != nil {
-			t.Fatalf("two vectors are called %s", g.name)
+			t.Fatalf("two vectors have the name %s", g.name)
 		}
 		files[v.File] = g.file
 		if g.trust != nil {
@@ -131,7 +136,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 			name := g.name + ".with-" + strconv.Itoa(i+1) + ".json"
 			v.With, files[name] = append(v.With, name), file
 		}
-		v.Before, v.At = rfc3339(g.o.Before), rfc3339(g.o.At)
+		v.Before, v.At, v.Policy = rfc3339(g.o.Before), rfc3339(g.o.At), g.o.Policy
 		v.Report, v.Refused = reportOnVector(t, files, v)
 		m.Verifications = append(m.Verifications, v)
 	}
@@ -191,6 +196,11 @@ func addKnownLog(t *testing.T, files map[string][]byte, g given, v *verification
 		name := g.name + "." + strconv.Itoa(i+1) + ".crl"
 		v.CRLs, files[name] = append(v.CRLs, name), list.Raw
 	}
+	for i, response := range g.o.OCSPs {
+		name := g.name + "." + strconv.Itoa(i+1) + ".ocsp"
+		v.OCSPs, files[name] = append(v.OCSPs, name), response.Raw()
+	}
+	v.Grace = int(g.o.Grace / time.Second)
 }
 
 func fingerprint(t *testing.T, doc []byte) string {
@@ -237,7 +247,7 @@ func reportOnVector(t *testing.T, files map[string][]byte, v verificationVector)
 	return expected(r), false
 }
 
-// jointReport is the report on files of one log together; nil if they have nothing in common.
+// jointReport returns the report on files of one log together, or nil if they have nothing in common.
 func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report {
 	t.Helper()
 	o.Together = verify.NewTogether(o)
@@ -253,7 +263,7 @@ func jointReport(t *testing.T, files [][]byte, o verify.Options) *verify.Report 
 	return reports[0]
 }
 
-// readerOf is what a reader gives beside the file.
+// readerOf returns what a reader gives beside the file.
 func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verify.Options {
 	t.Helper()
 	var o verify.Options
@@ -287,6 +297,10 @@ func readerOf(t *testing.T, files map[string][]byte, v verificationVector) verif
 		check(err)
 		o.CRLs = append(o.CRLs, list)
 	}
+	for _, name := range v.OCSPs {
+		o.OCSPs = append(o.OCSPs, parsedOCSP(t, files[name]))
+	}
+	o.Grace, o.Policy = time.Duration(v.Grace)*time.Second, v.Policy
 	return o
 }
 
@@ -302,7 +316,7 @@ func TestVectorsStand(t *testing.T) {
 	}
 	for name, file := range files {
 		if !bytes.Equal(file, committed[name]) {
-			t.Errorf("%s: another than what was committed", name)
+			t.Errorf("%s: differs from the committed file", name)
 		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/fault"
+	"jurat/internal/inorder"
 	"jurat/timestamp"
 	"jurat/verify/graph"
 	"jurat/verify/trust"
@@ -21,10 +23,13 @@ import (
 // Options is what a reader brings to a verification.
 type Options struct {
 	Trust   *trust.Trust           // nil: nothing can be proved
+	Policy  Policy                 // how much must be proved; "": Default
 	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
+	OCSPs   []*trust.Response      // the reader's OCSP responses, unchecked; see ParseOCSP
+	Grace   time.Duration          // how long after a record's proved time what the file carries about revocation must have been made; zero: trust.DefaultGrace
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost records or has two
 	// histories.
@@ -45,6 +50,11 @@ type Options struct {
 
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
 	UnsafeAllowMock bool
+
+	known struct { // by Inputs: a trust file with the lists of the whole EU takes 10 ms for a fingerprint
+		trust       *trust.Trust
+		fingerprint string
+	}
 
 	envelope *dsse.Envelope // the envelope around the records; nil: none
 	mended   bool           // the file was not in canonical form
@@ -114,7 +124,7 @@ func bundle(b *evidence.Bundle, o Options) *Report {
 		c.take(e)
 		return nil
 	}
-	if err := inOrder(next, io.EOF, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
+	if err := inorder.Do(next, io.EOF, func(*evidence.Record) int { return 0 }, c.examine, take); err != nil {
 		panic(err) // neither reads a file, so this is no other error
 	}
 	return c.bundle()
@@ -173,18 +183,21 @@ type check struct {
 	givenOn   bool                 // the file has a delivery that passes an answer on unchanged
 
 	checkpoint stampedCheckpoint
+	carried    atomic.Pointer[trust.Carried] // what the records up to the last one taken carry about revocation
 
-	details  *details // nil: for a single record, which needs no bound
-	findings []Finding
-	placed   []Finding // findings about order, from the examination of single records
-	times    []trust.TimeOf
-	vouched  map[string]bool      // the CAs that vouched for signers, and whether their revocation was checked
-	notes    map[Guarantee]string // what to say about a guarantee that is proved
+	details    *details // nil: for a single record, which needs no bound
+	findings   []Finding
+	placed     []Finding // findings about order, from the examination of single records
+	times      []trust.TimeOf
+	identified []trust.Identified // the signers, see Report
+
+	vouched map[string]vouched   // the CAs that vouched for signers, by name
+	notes   map[Guarantee]string // what to say about a guarantee that is proved
 }
 
 func newCheck(o Options, kind Kind) *check {
 	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]graph.Spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]bool{}}
+		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
@@ -197,7 +210,7 @@ func newCheck(o Options, kind Kind) *check {
 
 // newChecker makes a Checker from Options.
 func newChecker(o Options) trust.Checker {
-	c := trust.Checker{Trust: o.Trust, At: o.At, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
+	c := trust.Checker{Trust: o.Trust, At: o.At, Responses: o.OCSPs, Grace: o.Grace, Memory: o.Memory, UnsafeAllowMock: o.UnsafeAllowMock}
 	if c.Trust == nil {
 		c.Trust = new(trust.Trust)
 	}
@@ -244,8 +257,8 @@ func (c *check) worst(g Guarantee) *Finding {
 // report sums up: a guarantee is proved if there is no finding against it.
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
-	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: fingerprint(c.options.Trust),
-		Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown()}
+	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
+		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown()}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -259,7 +272,7 @@ func (c *check) report() *Report {
 		}
 		r.Guarantees = append(r.Guarantees, f)
 		// A refuted guarantee counts, even if it is not required.
-		if (slices.Contains(required[c.kind], g) || f.Status == Refuted) && f.Status.worse(r.Outcome) {
+		if (c.counts(g) || f.Status == Refuted) && f.Status.worse(r.Outcome) {
 			r.Outcome = f.Status
 		}
 	}
@@ -269,7 +282,7 @@ func (c *check) report() *Report {
 		}
 	}
 	for _, f := range r.Guarantees {
-		if f.Status == NotProved && !slices.Contains(required[c.kind], f.Guarantee) && !slices.Contains(c.options.Require, f.Guarantee) {
+		if f.Status == NotProved && !c.counts(f.Guarantee) && !slices.Contains(c.options.Require, f.Guarantee) {
 			r.Uncounted = append(r.Uncounted, f.Guarantee)
 		}
 	}
@@ -299,6 +312,8 @@ func (c *check) applies(g Guarantee) bool {
 	switch g {
 	case Before:
 		return !c.options.Before.IsZero()
+	case Qualified:
+		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified)
 	case Configuration:
 		return slices.ContainsFunc(c.all, configured)
 	case Completeness:

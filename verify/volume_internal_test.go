@@ -14,17 +14,17 @@ func TestVolume(t *testing.T) {
 	v := new(volume)
 	for range 3 * linksOfFile / linksOfRecord {
 		if v.take(naming(linksOfRecord)) {
-			t.Fatal("what each record may name has used up what all may")
+			t.Fatal("links within each record's allowance used up the common allowance")
 		}
 	}
 	if v.take(naming(linksOfRecord+linksOfFile)) || v.take(naming(linksOfRecord)) {
-		t.Error("as many as all may name are too many")
+		t.Error("the largest allowed number was refused")
 	}
 	if !v.take(naming(linksOfRecord + 1)) {
-		t.Error("one more is not too many")
+		t.Error("one more than the largest allowed number was accepted")
 	}
 	if v.take(naming(linksOfRecord+1)) || v.exceeded == "" {
-		t.Error("the first beyond the bound is not the only one that is told")
+		t.Error("links beyond the bound were reported other than once")
 	}
 }
 
@@ -40,7 +40,7 @@ func TestDetails(t *testing.T) {
 		}
 	}
 	admit(Finding{Content, NotProved, "", "r", "a long reason"}, "a long reason")
-	admit(Finding{Content, NotProved, "", "s", "a long reason"}, "a long reason") // which costs nothing more
+	admit(Finding{Content, NotProved, "", "s", "a long reason"}, "a long reason") // a known reason takes no room
 	admit(Finding{Content, NotProved, "", "r", "b"}, "b")
 	admit(Finding{Content, NotProved, "", "r", "c"}, "")
 	admit(Finding{Content, Refuted, "", "r", "d"}, notTold)

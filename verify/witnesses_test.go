@@ -154,7 +154,7 @@ func TestEveryRuleOfWitnesses(t *testing.T) {
 			t.Errorf("%s, one record: %+v", test.name, f)
 		}
 		if f := verify.Bundle(&b, k.Options(t)).Of(verify.Order); f.Status != verify.Proved {
-			t.Errorf("%s: who knows no witnesses is disturbed: %+v", test.name, f)
+			t.Errorf("%s: a reader who knows no witnesses gets another answer: %+v", test.name, f)
 		}
 		if report.Log == nil {
 			t.Errorf("%s: the log is not named", test.name)
@@ -195,7 +195,7 @@ func TestWitnessed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err = new(trust.Trust).OpenCheckpoint(signed); err == nil {
-		t.Error("a log that nobody trusts")
+		t.Error("a log that the trust file does not name")
 	}
 }
 

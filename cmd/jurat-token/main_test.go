@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -49,7 +48,7 @@ func generate(t testing.TB, c *token.Client, uri string) token.Key {
 
 var digest = func() []byte { d := sha256.Sum256([]byte("text")); return d[:] }()
 
-// TestChild has jurat's client start the program, and the program end with it.
+// TestChild: jurat's client starts the program, and the program ends with the client.
 func TestChild(t *testing.T) {
 	soft := tokentest.New(t)
 	c, err := token.New(token.Helper{Program: soft.Helper(t)})
@@ -65,14 +64,15 @@ func TestChild(t *testing.T) {
 		t.Errorf("the key is %+v, %v", again, err)
 	}
 	if err := c.Close(); err != nil {
-		t.Errorf("the program does not end well: %v", err)
+		t.Errorf("the program ended with an error: %v", err)
 	}
 	if _, err := c.Sign(t.Context(), key.URI, key.Public, digest); err == nil {
-		t.Error("a client that is closed signs")
+		t.Error("a closed client still signs")
 	}
 }
 
-// TestChildKilled kills the program again and again while many sign. Each signature is right or an error, and signing goes on.
+// TestChildKilled kills the program again and again while many callers sign. Each call gives a valid signature or an
+// error, and later calls work.
 func TestChildKilled(t *testing.T) {
 	soft := tokentest.New(t)
 	args := soft.Helper(t)
@@ -120,7 +120,7 @@ func TestChildKilled(t *testing.T) {
 	close(stop)
 	callers.Wait()
 	if failed.Load() == 0 {
-		t.Error("nothing failed: the test killed nobody")
+		t.Error("no call failed, so the test has killed no program")
 	}
 }
 
@@ -135,12 +135,12 @@ func kill(t *testing.T, pids string) {
 	tokentest.Run(t, "kill", "-9", all[len(all)-1])
 }
 
-// TestWrongPIN has a client ask again and again. The token is told the PIN once.
+// TestWrongPIN: a client asks again and again with a wrong PIN. The token gets the PIN once.
 func TestWrongPIN(t *testing.T) {
 	soft := tokentest.New(t)
 	spy, log := soft.Spy(t)
 	args := []string{tokentest.Program(t), "--module", spy, "--token", soft.Label, "--pin-file", soft.PINFile(t, "wrong-4711")}
-	for range 2 { // the second time, the token says that a wrong PIN was tried
+	for range 2 { // at the second attempt, the token reports that a wrong PIN was tried
 		c := client(t, token.Helper{Program: args})
 		for range 5 {
 			if _, err := c.Keys(t.Context()); !errors.Is(err, token.ErrPIN) {
@@ -150,11 +150,11 @@ func TestWrongPIN(t *testing.T) {
 	}
 	text, err := os.ReadFile(log)
 	if n := strings.Count(string(text), "C_Login\n"); err != nil || n != 1 {
-		t.Errorf("the PIN was tried %d times: %v", n, err)
+		t.Errorf("the token got the PIN %d times: %v", n, err)
 	}
 }
 
-// TestTwoPrograms has two of them sign with one token, and one sees the key that the other has made.
+// TestTwoPrograms: two programs sign with one token, and each sees a key that the other has made.
 func TestTwoPrograms(t *testing.T) {
 	soft := tokentest.New(t)
 	one, two := client(t, token.Helper{Program: soft.Helper(t)}), client(t, token.Helper{Program: soft.Helper(t)})
@@ -177,10 +177,10 @@ func TestTwoPrograms(t *testing.T) {
 	callers.Wait()
 }
 
-// TestListen reaches the program over a socket that nobody else reaches.
+// TestListen reaches the program over a socket that other users cannot reach.
 func TestListen(t *testing.T) {
 	soft := tokentest.New(t)
-	dir, err := os.MkdirTemp("", "token") // t.TempDir is too long a path for a socket
+	dir, err := os.MkdirTemp("", "token") // t.TempDir is too long for the path of a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale.SetUnlinkOnClose(false)
-	stale.Close() // what a program that was killed leaves
+	stale.Close() // as a killed program leaves it
 	args := append(soft.Helper(t)[1:], "--listen", path)
 	ended := start(t, args)
 	waitFor(t, path)
@@ -215,7 +215,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// start starts the program. What it returns ends the program by a signal, which must end it well.
+// start starts the program. The returned function ends it with a signal, and checks that it ends without an error.
 func start(t *testing.T, args []string) func(os.Signal) {
 	t.Helper()
 	command := exec.Command(tokentest.Program(t), args...)
@@ -224,7 +224,7 @@ func start(t *testing.T, args []string) func(os.Signal) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { command.Process.Kill() }) // fails if it has ended
+	t.Cleanup(func() { command.Process.Kill() }) // fails if the program has ended
 	return func(s os.Signal) {
 		t.Helper()
 		if err := command.Process.Signal(s); err != nil {
@@ -257,7 +257,7 @@ func result(t *testing.T, args ...string) (int, string) {
 	return code, said.String()
 }
 
-// TestRefused says what is wrong before a token is told any PIN.
+// TestRefused: mistakes are reported before a token gets a PIN.
 func TestRefused(t *testing.T) {
 	soft := tokentest.New(t)
 	spy, log := soft.Spy(t)
@@ -270,18 +270,18 @@ func TestRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no library":         {[]string{"--pin-file", good, "keys"}, "--module"},
-		"a wrong library":    {[]string{"--module", good, "--pin-file", good, "keys"}, "loading PKCS #11 library"},
-		"an open PIN file":   {[]string{"--module", spy, "--pin-file", open, "keys"}, "everybody on this machine can read"},
-		"an empty PIN file":  {[]string{"--module", spy, "--pin-file", soft.PINFile(t, ""), "keys"}, "want one line"},
-		"two lines":          {[]string{"--module", spy, "--pin-file", soft.PINFile(t, "a\nb"), "keys"}, "want one line"},
-		"two sources":        {[]string{"--module", spy, "--pin-file", good, "--pin-credential", "pin", "keys"}, "only one"},
-		"no credential":      {[]string{"--module", spy, "--pin-credential", "../pin", "keys"}, "no credential"},
-		"another token":      {[]string{"--module", spy, "--token", "other", "--pin-file", good, "keys"}, "no token"},
-		"a PIN in the URI":   {[]string{"--module", spy, "--token", "pkcs11:token=house?pin-value=1", "--pin-file", good, "keys"}, "a PIN"},
-		"group, no socket":   {[]string{"--module", spy, "--pin-file", good, "--group", "root"}, "--listen"},
-		"sessions":           {[]string{"--module", spy, "--pin-file", good, "--sessions", "0", "keys"}, "--sessions"},
-		"an unknown command": {[]string{"--module", spy, "export"}, "export"},
+		"no library":               {[]string{"--pin-file", good, "keys"}, "--module"},
+		"a wrong library":          {[]string{"--module", good, "--pin-file", good, "keys"}, "loading PKCS #11 library"},
+		"an open PIN file":         {[]string{"--module", spy, "--pin-file", open, "keys"}, "everybody on this machine can read"},
+		"an empty PIN file":        {[]string{"--module", spy, "--pin-file", soft.PINFile(t, ""), "keys"}, "want one line"},
+		"two lines":                {[]string{"--module", spy, "--pin-file", soft.PINFile(t, "a\nb"), "keys"}, "want one line"},
+		"two sources":              {[]string{"--module", spy, "--pin-file", good, "--pin-credential", "pin", "keys"}, "only one"},
+		"no credential":            {[]string{"--module", spy, "--pin-credential", "../pin", "keys"}, "no credential"},
+		"another token":            {[]string{"--module", spy, "--token", "other", "--pin-file", good, "keys"}, "no token"},
+		"a PIN in the URI":         {[]string{"--module", spy, "--token", "pkcs11:token=house?pin-value=1", "--pin-file", good, "keys"}, "a PIN"},
+		"a group without a socket": {[]string{"--module", spy, "--pin-file", good, "--group", "root"}, "--listen"},
+		"sessions":                 {[]string{"--module", spy, "--pin-file", good, "--sessions", "0", "keys"}, "--sessions"},
+		"an unknown command":       {[]string{"--module", spy, "export"}, "export"},
 	} {
 		if code, said := result(t, tt.args...); code != exitCannot || !strings.Contains(said, tt.want) {
 			t.Errorf("%s: exit code %d, want %q in:\n%s", name, code, tt.want, said)
@@ -289,7 +289,7 @@ func TestRefused(t *testing.T) {
 	}
 	text, err := os.ReadFile(log)
 	if err != nil || strings.Contains(string(text), "C_Login\n") {
-		t.Errorf("the token was told a PIN: %v", err)
+		t.Errorf("a token got a PIN: %v", err)
 	}
 }
 
@@ -318,20 +318,4 @@ func TestCommands(t *testing.T) {
 	if help := tokentest.Run(t, tokentest.Program(t), "--help"); !strings.Contains(help, "JURAT_TOKEN_HELPER") || !strings.Contains(help, "tried once") {
 		t.Errorf("the help is\n%s", help)
 	}
-}
-
-// BenchmarkSign64 is what 64 callers get through a child. pkcs11.BenchmarkSign is the library's own rate.
-func BenchmarkSign64(b *testing.B) {
-	soft := tokentest.New(b)
-	c := client(b, token.Helper{Program: soft.Helper(b)})
-	key := generate(b, c, mia)
-	b.SetParallelism(32)
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := c.Sign(context.Background(), key.URI, key.Public, digest); err != nil {
-				b.Error(err)
-			}
-		}
-	})
 }

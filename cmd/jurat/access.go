@@ -17,7 +17,7 @@ import (
 )
 
 type accessCmd struct {
-	List      accessListCmd      `cmd:"" default:"withargs" help:"List who may do what, and who could."`
+	List      accessListCmd      `cmd:"" default:"withargs" help:"List who may do what; with --all also who could once."`
 	Grant     accessGrantCmd     `cmd:"" help:"Make a token for an agent or a person."`
 	Link      accessLinkCmd      `cmd:"" help:"Print a link that signs one person in, once, in a browser."`
 	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
@@ -75,7 +75,7 @@ func (c *accessGrantCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type accessLinkCmd struct {
-	Name newName       `arg:"" optional:"" help:"The name that the link signs in." default:"operator"`
+	Name newName       `arg:"" optional:"" help:"The name of the person whom the link signs in. Default: operator." default:"operator"`
 	Role []access.Role `help:"One or more of submitter, reviewer, auditor, operator. Default: all of them, so name one for anybody but yourself." placeholder:"ROLE"`
 	At   string        `placeholder:"URL" help:"Where browsers reach the server." default:"http://127.0.0.1:8417"`
 }
@@ -118,6 +118,12 @@ type accessListCmd struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
 }
 
+// Help is shown by 'jurat access list --help'.
+func (*accessListCmd) Help() string {
+	return `Each grant has two lines. The first: the token's id (its SHA-256), the roles, the end, the state (good, expired or revoked) and the
+name. The second: who made the grant, and why. Then come the public chains and records.`
+}
+
 // grantLine is a grant as it is listed.
 type grantLine struct {
 	Token    evidence.Digest `json:"token"`
@@ -146,7 +152,7 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(lines)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, g := range lines.Grants {
 			session := ""
 			if g.Session {

@@ -12,8 +12,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// TestDatabaseAdvice: whatever keeps a machine from its database, the error says which database where, and what to do next, and not
-// the password.
+// TestDatabaseAdvice: if a machine cannot use its database, the error names the database and its server, says what to do
+// next, and does not contain the password.
 func TestDatabaseAdvice(t *testing.T) {
 	good, err := url.Parse(pgtest.Database(t))
 	if err != nil {
@@ -57,10 +57,10 @@ func TestDatabaseAdvice(t *testing.T) {
 				t.Errorf("%s, %s: exit code %d\n%s", command, what, code, &errs)
 			}
 			if host := at.Hostname(); !strings.Contains(said, test.path) || !strings.Contains(said, host) {
-				t.Errorf("%s, %s: it does not say which database\n%s", command, what, said)
+				t.Errorf("%s, %s: the error does not name the database\n%s", command, what, said)
 			}
 			if strings.Contains(said, "\uFFFD") {
-				t.Errorf("%s, %s: it has line feeds of its own\n%s", command, what, said)
+				t.Errorf("%s, %s: the error has line feeds\n%s", command, what, said)
 			}
 			if strings.Contains(errs.String(), "geheim") || strings.Contains(errs.String(), password) {
 				t.Errorf("%s, %s: it says the password", command, what)

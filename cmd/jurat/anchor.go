@@ -34,7 +34,7 @@ few witnesses did; the next run asks them again. 2: it could not be done.`
 func (c *logAnchorCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.withStampers(ctx, c.TSA, func(i *installation.Installation) error {
 		anchored, err := i.Timekeeper.Anchor(ctx)
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		missing := false
 		for _, a := range anchored {
 			switch {

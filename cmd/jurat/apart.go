@@ -30,9 +30,7 @@ type withholdFlag struct {
 }
 
 const withholdHelp = `The output includes texts that were sealed apart, unless they were erased. --withhold POINTER leaves one text out, and --withhold all
-leaves out every text: the proofs stand without them.
-
-    jurat log prove RECORD --withhold prompt > for-the-auditor.json`
+leaves out every text: the proofs stand without them.`
 
 // disclose adds to records the texts that are sealed apart, except the withheld ones.
 func (f *withholdFlag) disclose(ctx context.Context, i *installation.Installation, records ...*evidence.Record) ([]*evidence.Record, error) {
@@ -94,13 +92,13 @@ func (a *apartTexts) see(r *evidence.Record) {
 
 // apart says which texts are not part of what was signed, and which of them the file does not have. Whether those that it
 // has are right, the report says under content.
-func (p *page) apart(indent string, a *apartTexts, ofMany bool) {
+func (p *printer) apart(indent string, a *apartTexts, ofMany bool) {
 	p.few(indent, "Sealed apart and disclosed in the file: ", a.disclosed, ofMany)
 	p.few(indent, "Sealed apart and withheld (what is signed commits to the text, which is not in the file): ", a.withheld, ofMany)
 }
 
 // few prints the first of a list, and how many more there are.
-func (p *page) few(indent, what string, f fewTexts, ofMany bool) {
+func (p *printer) few(indent, what string, f fewTexts, ofMany bool) {
 	var names []string
 	for _, text := range f.first {
 		name := text[1]
@@ -163,7 +161,7 @@ func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(list)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, s := range list {
 			p.line("%s  %s", s.Actor, strings.Join(s.Pointers, " "))
 		}

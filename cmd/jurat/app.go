@@ -46,8 +46,11 @@ type app struct {
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
+	Card    cardCmd    `cmd:"" help:"A2A agent cards: sign them, and check their signatures."`
+	Mandate mandateCmd `cmd:"" help:"Mandates: an organisation lets a CA certify keys of agents."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
+	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
 	Serve   serveCmd   `cmd:"" help:"Run the server: pages for people, an HTTP API for programs."`
@@ -57,7 +60,7 @@ type app struct {
 	Archive archiveCmd `cmd:"" help:"Move old records into compressed files, where each can still be read and proved."`
 	Hold    holdCmd    `cmd:"" help:"Legal hold: what must not be deleted or erased."`
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
-	Restore restoreCmd `cmd:"" help:"Make a data folder of a backup, held against what the log has published since."`
+	Restore restoreCmd `cmd:"" help:"Make a data folder from a backup, and compare it with what the log has published since."`
 
 	Bench benchCmd `cmd:"" help:"Measure this machine: sealing, verifying, trials, each beside what it cannot do without."`
 
@@ -101,10 +104,10 @@ func run(ctx context.Context, args []string, io stdio) int {
 	}
 	a := app{io: io}
 	code := -1
-	parser, err := kong.New(&a, kong.Name("jurat"), kong.Description(about),
+	parser, err := kong.New(&a, append(timeFlags(), kong.Name("jurat"), kong.Description(about),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))...)
 	if err != nil {
 		return report(io, fmt.Errorf("building the command line: %w", err))
 	}

@@ -18,7 +18,7 @@ type archiveCmd struct {
 	Verify archiveVerifyCmd `cmd:"" help:"Verify archive files from end to end: every record, signature, time stamp and place in the log."`
 	Read   archiveReadCmd   `cmd:"" help:"Print a record from an archive file, without unpacking the rest."`
 
-	Tidy archiveTidyCmd `cmd:"" help:"Remove archive files that a run left when it was broken off, and that are no part of the log."`
+	Tidy archiveTidyCmd `cmd:"" help:"Set aside archive files that an interrupted run left, and that are no part of the log."`
 
 	Retention archiveRetentionCmd `cmd:"" help:"Say or change for how long records are kept at least."`
 	Expire    archiveExpireCmd    `cmd:"" help:"Delete archived records whose retention time is over; every other proof stands."`
@@ -58,7 +58,7 @@ func (c *archiveCreateCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(done)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		switch {
 		case c.DryRun && done.To > done.From:
 			p.line("would archive %s: %d to %d", plural.Of(done.To-done.From, "record"), done.From, done.To-1)
@@ -109,7 +109,7 @@ func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(list)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		bad := false
 		for _, f := range list {
 			state := fmt.Sprintf("%d bytes", f.Bytes)
@@ -168,7 +168,7 @@ func (c *archiveTidyCmd) tell(io stdio, done *archive.Tidied) error {
 	if c.JSON {
 		return io.json(done)
 	}
-	p, moved := newPage(io.out), "moved to "+done.Folder
+	p, moved := newPrinter(io.out), "moved to "+done.Folder
 	if c.DryRun {
 		moved = "would be " + moved
 	}

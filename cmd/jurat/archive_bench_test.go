@@ -39,8 +39,8 @@ func archiveSize(b *testing.B) int {
 	return n
 }
 
-// BenchmarkArchive seals records with payloads of 2 KiB, archives them, reads some of them in any order, and verifies all files, each in
-// turn with checking nothing but the signature and the token of records, on all cores.
+// BenchmarkArchive seals records with payloads of 2 KiB, archives them, reads some of them in random order, and verifies
+// all files. It compares the verification with checking only the signature and the token of each record, on all cores.
 func BenchmarkArchive(b *testing.B) {
 	i, plain := archivedHouse(b, archiveSize(b))
 	files, err := i.Ledger.Archives(b.Context())
@@ -100,7 +100,7 @@ func BenchmarkArchive(b *testing.B) {
 	b.ReportMetric(float64(readAnywhere(b, i, files).Microseconds()), "µs/cold_read")
 }
 
-// archivedHouse seals records and archives them, and returns how many bytes payloads, signatures and tokens had.
+// archivedHouse seals records and archives them. It returns the total size of payloads, signatures and tokens.
 func archivedHouse(b *testing.B, n int) (i *installation.Installation, plain int64) {
 	c := installation.Config{Dir: filepath.Join(b.TempDir(), "data")}
 	if err := installation.Create(b.Context(), c); err != nil {
@@ -143,7 +143,7 @@ func archivedHouse(b *testing.B, n int) (i *installation.Installation, plain int
 	return i, bytes.Load() * done.To / int64(n)
 }
 
-// said is a payload of about 2 KiB, of words that nobody has said in this order before.
+// said returns a payload of about 2 KiB with words in random order.
 func said(random *rand.Rand) []byte {
 	words := strings.Fields(`a about account after agent agreed airline all allowed already amount and any asked at available back baggage because before
 		booking but by call cancel card change charged check city confirmed could customer date day delayed departure did do economy economy fare fee flight for
@@ -162,7 +162,7 @@ func said(random *rand.Rand) []byte {
 		"parameters":{"temperature":0.5},"prompt":%q,"response":%q}`, random.Uint64(), text(900), text(700))
 }
 
-// bareVerifier checks a record's signature and its token's, and nothing else.
+// bareVerifier checks only a record's signature and the signature of its token.
 type bareVerifier struct {
 	b       *testing.B
 	records []*evidence.Record
@@ -224,7 +224,7 @@ func (v *bareVerifier) during(d time.Duration) int64 {
 	return n.Load()
 }
 
-// readAnywhere is how long it takes to open a file and to read one record of it, on average.
+// readAnywhere measures the average time to open a file and read one of its records.
 func readAnywhere(b *testing.B, i *installation.Installation, files []storage.Archived) time.Duration {
 	random := rand.New(rand.NewPCG(1, 1))
 	const n = 500

@@ -64,7 +64,8 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(i.Close())
 }
 
-// TestArchiveWithoutQuorum: who demands witnesses of a log is not told that an order is proved which too few have seen.
+// TestArchiveWithoutQuorum: if witnesses are demanded and too few have cosigned, 'archive verify' does not report the
+// order as proved.
 func TestArchiveWithoutQuorum(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 256, "as it was")
@@ -81,7 +82,8 @@ func TestArchiveWithoutQuorum(t *testing.T) {
 	}
 }
 
-// TestArchiveVerifyExpired: what is not in a file is explained by the acts of its log, and by nothing that the file says itself.
+// TestArchiveVerifyExpired: a record may be missing from a file only if an act in the log states its deletion, whatever
+// the file itself says.
 func TestArchiveVerifyExpired(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	past, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: string(l), Now: func() time.Time { return time.Now().AddDate(-1, 0, 0) }})

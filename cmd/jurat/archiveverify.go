@@ -164,7 +164,7 @@ func (c *archiveVerifyCmd) tell(io stdio, r *archiveReport) (exitCode, error) {
 	if c.JSON {
 		return code, io.json(r)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("%s: %s", r.File, r.Outcome)
 	p.line("  records %d to %d of the log %s: %d are there, %d have expired", r.From, r.To-1, r.Origin, r.Records, r.Expired)
 	if r.Damages+r.Refuted+r.NotProved > 0 {

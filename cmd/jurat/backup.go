@@ -95,7 +95,7 @@ func (c *restoreCmd) tell(r *backup.Restored, a *app, io stdio) error {
 			lost++
 		}
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("%s: %s of the log %s, made %s", a.config().Where(), plural.Of(r.Manifest.Size, "record"), r.Manifest.Log, r.Manifest.Made)
 	if !r.Manifest.ApartKeys && lost > 0 {
 		fmt.Fprintln(io.err, "jurat: texts that are sealed apart cannot be read until apart-keys is put back, from where it is kept")

@@ -76,6 +76,14 @@ func (at *attempt) title() string {
 	return at.name
 }
 
+// named is the error with the name of the case before it.
+func (at *attempt) named() error {
+	if at.err == nil || at.title() == "" {
+		return at.err
+	}
+	return fmt.Errorf("%s: %w", at.title(), at.err)
+}
+
 // result is nil unless the trial was held and its case file is there.
 func (at *attempt) result() *jury.Result {
 	if at.err != nil || at.trial == nil {
@@ -217,7 +225,7 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
 	}
 	if len(attempts) == 1 {
-		if err := closing(attempts[0].err, written); err != nil {
+		if err := closing(attempts[0].named(), written); err != nil {
 			return err
 		}
 		return coded(c.code(attempts[0]))
@@ -225,7 +233,7 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 	worst := exitCode(0)
 	for _, at := range attempts {
 		if at.err != nil {
-			report(io, fmt.Errorf("%s: %w", at.title(), at.err))
+			report(io, at.named())
 			if c.JSON {
 				written = errors.Join(written, c.line(io, at))
 			}
@@ -337,7 +345,7 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 
 // summary is a line for each of several cases.
 func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("\n%s", p.bold("Summary"))
 	for _, at := range attempts {
 		r := at.result()

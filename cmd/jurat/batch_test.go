@@ -34,7 +34,7 @@ func readJUnit(t *testing.T, file string) junitSuites {
 	return suites
 }
 
-// outcomes is how each test case ended, in order.
+// outcomes returns how each test case ended, in order.
 func outcomes(s junitSuites) (list []string) {
 	for _, c := range s.Suites[0].Cases {
 		switch {
@@ -51,7 +51,8 @@ func outcomes(s junitSuites) (list []string) {
 	return list
 }
 
-// TestSeveralCases: each is tried, the worst counts, and what cannot be read keeps no other from being tried.
+// TestSeveralCases: every case is tried, the worst result gives the exit code, and an unreadable case does not keep the
+// others from being tried.
 func TestSeveralCases(t *testing.T) {
 	dir := t.TempDir()
 	data, report, folder := "--data="+filepath.Join(dir, "data"), filepath.Join(dir, "report.xml"), filepath.Join(dir, "out")
@@ -82,7 +83,7 @@ func TestSeveralCases(t *testing.T) {
 		t.Errorf("%v, %v", files, err)
 	}
 
-	// Worse than undecided is what could not be tried, and worse than that what failed.
+	// A case that could not be tried counts as worse than an undecided one, and a failed one as worse still.
 	ran(t, 2, data, "trial", pharmacy, filepath.Join(dir, "nowhere"))
 	ran(t, 3, data, "trial", kitchen, pharmacy)
 	ran(t, 2, data, "trial", kitchen, pharmacy, "--out", trust)
@@ -132,7 +133,7 @@ func TestFailOn(t *testing.T) {
 	}
 }
 
-// TestSeveralAtATime: the same verdicts, and an object in one line for each case.
+// TestSeveralAtATime: parallel trials give the same verdicts, and with --json one line for each case.
 func TestSeveralAtATime(t *testing.T) {
 	t.Setenv("JURAT_JURORS", "offline")
 	data := "--data=" + filepath.Join(t.TempDir(), "data")
@@ -156,14 +157,15 @@ func TestSeveralAtATime(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	out, _ = ran(t, 1, data, "trial", kitchen, invoice, pharmacy, "--parallel", "2", "--method", "majority_vote", "--rounds", "0")
-	for _, part := range strings.Split(out, "The case of ")[1:] { // each is told as a whole
+	for _, part := range strings.Split(out, "The case of ")[1:] { // the output on one case is not mixed with that on others
 		if strings.Count(part, "Each juror alone") != 1 || strings.Count(part, "Verdict ") != 1 {
 			t.Errorf("%s", part)
 		}
 	}
 }
 
-// TestInterruptedReports: what was done is reported, and what was not is said not to have been.
+// TestInterruptedReports: after an interruption, the reports contain the finished cases and name the others as not
+// tried.
 func TestInterruptedReports(t *testing.T) {
 	dir := t.TempDir()
 	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
@@ -194,7 +196,7 @@ func readSARIF(t *testing.T, file string) sarifLog {
 	return log
 }
 
-// TestSARIF: each finding points at the lines of its message, and its quotation stands in them.
+// TestSARIF: each finding points to the lines of its message, and those lines contain its quotation.
 func TestSARIF(t *testing.T) {
 	t.Setenv("JURAT_JURORS", "offline")
 	dir := t.TempDir()
@@ -231,8 +233,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestNoModelIsNotGreen: where no model sits because no key is there, nothing exits with 0, in no way of running trials, unless
-// somebody said that rules are to sit.
+// TestNoModelIsNotGreen: if no model sits because no key is there, no way of running trials exits with 0, unless the
+// user asked for rules.
 func TestNoModelIsNotGreen(t *testing.T) {
 	examples := make(map[string]string)
 	for _, name := range []string{kitchen, pharmacy, invoice} {
@@ -243,7 +245,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 		examples[name] = whole
 	}
 	dir := t.TempDir()
-	t.Chdir(dir) // where there is no configuration
+	t.Chdir(dir) // a folder without a configuration
 	withoutKeys(t)
 	t.Setenv("JURAT_JURORS", "")
 	junit, sarif := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.sarif")
@@ -268,7 +270,7 @@ func TestNoModelIsNotGreen(t *testing.T) {
 	for _, kind := range []string{"unsafe_fail", "needs_review", "degraded", "inconclusive"} {
 		try(exitUndecided, pass, "--fail-on", kind)
 	}
-	ran(t, exitUndecided, "--data="+filepath.Join(dir, "data"), "trial", review, "--fail-on", "unsafe_fail") // needs_review, which is not named
+	ran(t, exitUndecided, "--data="+filepath.Join(dir, "data"), "trial", review, "--fail-on", "unsafe_fail") // needs_review, which --fail-on does not name
 	try(exitBad, fail, pass, "--fail-on", "needs_review")
 	out, _ = try(exitUndecided, pass, pass, "--json")
 	has(t, out, `"exitCode":3`)

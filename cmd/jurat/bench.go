@@ -205,7 +205,7 @@ func benchTeller(io stdio, what string) func(done, total int64) {
 
 // showBench prints a table: each figure, its limit, and the ratio.
 func showBench(io stdio, r *bench.Report) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	m, s := r.Machine, r.Settings
 	p.line("jurat bench %s: %s", r.Benchmark, benchSettings(s))
 	p.line("%s, %d cores, %s, %s, %s, load average %.1f before and %.1f after", m.CPU, m.Cores, m.Go, m.OS, m.Disk, m.LoadBefore, m.LoadAfter)

@@ -19,7 +19,7 @@ func jurat(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// TestRecordedConversations tries every conversation in ../shared/cases and proves every case file.
+// TestRecordedConversations tries every conversation in ../shared/cases, and verifies every case file.
 func TestRecordedConversations(t *testing.T) {
 	cards, err := filepath.Glob("../../../shared/cases/*/agent-card.json")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestRecordedConversations(t *testing.T) {
 	if code, out, _ := jurat(t, "--data", data, "log", "fsck"); code != 0 {
 		t.Errorf("fsck: exit code %d\n%s", code, out)
 	}
-	if err := os.RemoveAll(data); err != nil { // what proves a case is the file and the trust, not the installation
+	if err := os.RemoveAll(data); err != nil { // only the case file and the trust file prove a case, not the installation
 		t.Fatal(err)
 	}
 	for _, file := range files {

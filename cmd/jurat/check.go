@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,12 +52,12 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 	case c.JSON:
 		return io.json(look)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	showOutlook(p, at.title(), at.on, look)
 	return p.err
 }
 
-func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
+func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 	p.line("%s", p.bold("The case of "+on.Card.Name))
 	p.line("  %s: %s, evidence %s", name, plural.Of(o.Messages, "message"), o.Case)
 	p.line("  no model is asked, and nothing is recorded")
@@ -71,7 +72,10 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	if o.Judge != nil {
 		showSeat(p, *o.Judge)
 	}
-	rounds := fmt.Sprintf("up to %s of discussion, which agreement of %.2f ends", plural.Of(o.Rounds, "round"), o.Threshold)
+	rounds := fmt.Sprintf("up to %s of discussion, at least one, until all agree", plural.Of(o.Rounds, "round"))
+	if o.Threshold <= 1 {
+		rounds = fmt.Sprintf("up to %s of discussion, until the agreement is %.2f", plural.Of(o.Rounds, "round"), o.Threshold)
+	}
 	if !o.Collaborative || o.Rounds == 0 {
 		rounds = "no discussion"
 	}
@@ -105,8 +109,8 @@ func showOutlook(p *page, name string, on *subject.Case, o *panel.Outlook) {
 	p.text("  ", fmt.Sprintf("Built-in prices of %s (%s). The configuration can say others.", o.Prices.Date, o.Prices.Note))
 }
 
-func showSeat(p *page, s panel.SeatOutlook) {
-	p.line("  %-24s %s %s", s.Role, s.Provider, s.Model)
+func showSeat(p *printer, s panel.SeatOutlook) {
+	p.line("  %-24s %s %s", cmp.Or(s.Role, s.ID), s.Provider, s.Model)
 	if s.Missing != "" {
 		p.line("      %s", p.paint(yellow, "stays empty: "+s.Missing))
 	}

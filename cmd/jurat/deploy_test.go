@@ -20,7 +20,7 @@ import (
 
 const deploy = "../../deploy"
 
-// unit reads a unit of systemd: every value of each key.
+// unit reads a systemd unit: the values of each key.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(deploy, name))
@@ -36,10 +36,11 @@ func unit(t *testing.T, name string) map[string][]string {
 	return values
 }
 
-// ordinary is the user that tests run a program as where they run as root.
+// ordinary is the user id under which tests that run as root start a program.
 const ordinary = 65534
 
-// asOrdinary makes a copy of this program that an ordinary user runs in a folder of its own, below one in which it may not write.
+// asOrdinary makes a copy of this program for an ordinary user, in a folder of its own under one in which that user may
+// not write.
 func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes *syscall.SysProcAttr) {
 	t.Helper()
 	found, err := exec.LookPath("jurat")
@@ -76,7 +77,7 @@ func asOrdinary(t *testing.T, mode os.FileMode) (program, dir string, attributes
 	return program, dir, attributes
 }
 
-// freeAddr is an address at which nobody listens.
+// freeAddr returns an address at which no process listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,7 +88,8 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestUnit starts what the unit says, as systemd does: as its user, in the empty folder that systemd has made. What it logs is JSON.
+// TestUnit starts the server as the systemd unit says: as its user, in the empty folder that systemd makes. Its log must
+// be JSON.
 func TestUnit(t *testing.T) {
 	u := unit(t, "jurat.service")
 	mode, err := strconv.ParseUint(u["StateDirectoryMode"][0], 8, 32)
@@ -133,7 +135,7 @@ func TestUnit(t *testing.T) {
 		}
 	}
 	if strings.Contains(errs.String(), "sign-in?link=") {
-		t.Errorf("the journal has a link by which its reader signs in:\n%s", &errs)
+		t.Errorf("the journal contains a sign-in link:\n%s", &errs)
 	}
 	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
 		if said, err := exec.Command(analyze, "verify", "--man=no", filepath.Join(deploy, "jurat.service")).CombinedOutput(); err != nil && !strings.Contains(string(said), "not executable") {
@@ -142,7 +144,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestAnotherUser: root does not act in a data folder of another user, and a server that cannot read its keys is not ready.
+// TestAnotherUser: root does not change a data folder of another user, and a server that cannot read its keys is not
+// ready.
 func TestAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -175,7 +178,7 @@ func TestAnotherUser(t *testing.T) {
 	wait(http.StatusOK)
 	_, said := ran(t, exitCannot, "--data", dir, "keys", "new", "agent", "a")
 	has(t, said, "it belongs to another user", "sudo -u '")
-	foreign := filepath.Join(dir, "keys", "root.key") // as one would leave that a command made as root
+	foreign := filepath.Join(dir, "keys", "root.key") // as a command that ran as root would leave it
 	if err := os.WriteFile(foreign, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +189,7 @@ func TestAnotherUser(t *testing.T) {
 	wait(http.StatusOK)
 }
 
-// TestPublishNothing: what is not there is not published.
+// TestPublishNothing: a chain or record that does not exist cannot be published.
 func TestPublishNothing(t *testing.T) {
 	data := t.TempDir() + "/data"
 	doing(t, 0, "--data", data, "init")
@@ -196,7 +199,7 @@ func TestPublishNothing(t *testing.T) {
 		t.Error(list)
 	}
 
-	// A record in a chain is read with its chain, and one in none by itself.
+	// A record in a chain is published with its chain, and a record without one by itself.
 	id := func(chain string) string {
 		t.Helper()
 		file := t.TempDir() + "/payload"
@@ -215,7 +218,7 @@ func TestPublishNothing(t *testing.T) {
 	has(t, said, `is in the chain "c"`)
 }
 
-// TestNginx has nginx read the file that operators copy.
+// TestNginx has nginx check the configuration that operators copy.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	nginx, err := exec.LookPath("nginx")

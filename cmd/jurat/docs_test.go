@@ -11,10 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// commandLine is a command that a document shows: on an indented line, in backquotes, or as the README runs them.
+// commandLine matches a command in a document: on an indented line, in backquotes, or in a block of the README.
 var commandLine = regexp.MustCompile("(?m)(?:^ {4}jurat|`jurat|go run \\./cmd/jurat) +([^`#\n]*)")
 
-// TestDocumentsNameCommandsThatExist: whatever command and flag a document shows is there.
+// TestDocumentsNameCommandsThatExist: every command and flag in a document exists.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	parser, err := kong.New(&app{}, kong.Name("jurat"))
 	if err != nil {
@@ -54,6 +54,9 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 			return // of the shell
 		}
 		if name, isFlag := strings.CutPrefix(word, "--"); isFlag {
+			if node.DefaultCmd != nil { // a flag before any command is the default command's, too
+				flags, node = append(flags, node.DefaultCmd.Flags...), node.DefaultCmd
+			}
 			name, _, _ = strings.Cut(strings.TrimRight(name, ",.;:)]'"), "=")
 			if name != "help" && !slices.ContainsFunc(flags, func(f *kong.Flag) bool { return f.Name == name || f.Tag.Negatable != "" && "no-"+f.Name == name }) {
 				t.Errorf("%s: jurat %s: there is no flag --%s", document, strings.Join(words, " "), name)
@@ -64,6 +67,9 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 		if child >= 0 {
 			node = node.Children[child]
 			flags = append(flags, node.Flags...)
+			if node.DefaultCmd != nil { // such as that of 'jurat trust', which has its flags without its name
+				flags = append(flags, node.DefaultCmd.Flags...)
+			}
 		} else if len(node.Children) > 0 && lower.MatchString(word) {
 			t.Errorf("%s: jurat %s: there is no such command", document, strings.Join(words, " "))
 			return

@@ -10,7 +10,7 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// TestEarlierDatabase: a database that an earlier program made opens, is whole, and goes on.
+// TestEarlierDatabase: a database of an earlier program opens, is whole, and accepts records.
 func TestEarlierDatabase(t *testing.T) {
 	database := pgtest.Database(t)
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestEarlierDatabase(t *testing.T) {
 	}
 }
 
-// earlier is the folder of what an earlier program made.
+// earlier returns the folder with data of an earlier program.
 func earlier(t *testing.T) string {
 	t.Helper()
 	folder, err := filepath.Abs("../../testdata/earlier")

@@ -83,7 +83,7 @@ func (c *eraseCmd) told(io stdio, done *erasure.Erased) {
 
 // say prints what is gone.
 func (c *eraseCmd) say(io stdio, done *erasure.Erased) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	for _, pointer := range done.Now {
 		p.line("erased %s of record %s: act %s", pointer, c.Record, done.Act)
 	}

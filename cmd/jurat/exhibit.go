@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -22,14 +23,17 @@ type recordFlags struct {
 // load reads a case: a folder, or a file with sealed records.
 func (f *recordFlags) load(ctx context.Context, io stdio, name string) (*subject.Case, error) {
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("no such file or folder")
+	}
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
 		return f.records(ctx, io, name)
 	}
-	if f.Trust != "" || f.Card != "" || f.CRL != nil || f.At != nil {
-		return nil, fmt.Errorf("--trust, --at, --crl and --card go with sealed records as CASE, and %s is a folder", name)
+	if f.Trust != "" || f.Card != "" || f.CRL != nil || f.OCSP != nil || f.At != nil {
+		return nil, fmt.Errorf("--trust, --at, --crl, --ocsp and --card go with sealed records as CASE, and %s is a folder", name)
 	}
 	return subject.Load(name)
 }

@@ -59,7 +59,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if o.Trust == nil {
 		defer fmt.Fprintln(io.err, "jurat: hint: nothing can be stated as proved without --trust FILE")
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}

@@ -33,12 +33,12 @@ An evidence record (RFC 4998) is written, too, and each token in it with the imp
 checks that the authority stamped this imprint, and not how it follows from the record: 'jurat verify' does.
 
 The public keys and the authorities' roots come from the trust file, not from the records: a key that comes with what it
-vouches for vouches for nothing.
+vouches for vouches for nothing. Without --trust they come from the installation in the data folder.
 
 OpenSSL knows ML-DSA-65 since version 3.5. Such a signature is written, too (as public-2.pem and signature-2.bin, if it is
 the second), and the command that checks it is there as a comment.
 
-    jurat export case.jurat --openssl check && sh check/verify.sh
+    jurat export case.jurat --openssl check --trust trust.json && sh check/verify.sh
 
 With --dsse it writes the whole file into a DSSE envelope around an in-toto statement, for tools that read those. The
 envelope is signed by the operator (or with --key FILE), which says who handed the records over; who said what is still
@@ -86,7 +86,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // tell prints the commands that check what was written.
 func (c *exportCmd) tell(io stdio, commands string) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("cd %s", quote(c.OpenSSL))
 	p.lines(commands)
 	return p.err
@@ -110,7 +110,7 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, er
 		trusted, err = i.Trust(ctx)
 		return err
 	})
-	return trusted, hint(err, "or give the trust file with --trust FILE")
+	return trusted, hint(err, "give the trust file with --trust FILE; without it, the keys come from the installation in the data folder")
 }
 
 // openRecords opens a record file or a bundle file, also in an envelope.

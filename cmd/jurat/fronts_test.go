@@ -12,8 +12,8 @@ import (
 	"jurat/evidence"
 )
 
-// TestFrontsAgree: the command and the server answer the same act alike. Each has an installation of its own, in which the same acts
-// come in the same order.
+// TestFrontsAgree: the command and the server give the same answer to the same act. Each has an installation of its own,
+// which gets the same acts in the same order.
 func TestFrontsAgree(t *testing.T) {
 	said := func(id, more string) string {
 		return `{"record_id":"` + id + `","agent_id":"courier","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1",
@@ -55,7 +55,7 @@ func TestFrontsAgree(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), []string{"--data", alone, "seal"}, stdio{in: strings.NewReader(act.payload), out: &out, err: &errs})
 		if (status == http.StatusCreated) != act.taken || (code == 0) != act.taken {
-			t.Errorf("%s: the server says %d, the command %d\n%s\n%s", act.what, status, code, answer, &errs)
+			t.Errorf("%s: the server answers %d, the command %d\n%s\n%s", act.what, status, code, answer, &errs)
 			continue
 		}
 		if act.taken {
@@ -66,14 +66,14 @@ func TestFrontsAgree(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &problem); err != nil {
 			t.Fatal(err)
 		}
-		_, reason, _ := strings.Cut(problem.Detail, ": ") // the kind of problem stands before it, which the command tells by its exit code
+		_, reason, _ := strings.Cut(problem.Detail, ": ") // the server's answer begins with the kind of problem, for which the command has exit codes
 		if !strings.Contains(errs.String(), reason) {
-			t.Errorf("%s: the server says\n%s\nand the command\n%s", act.what, problem.Detail, &errs)
+			t.Errorf("%s: the server answers\n%s\nand the command\n%s", act.what, problem.Detail, &errs)
 		}
 	}
 }
 
-// sameRecord compares what two installations have made of one draft: keys and commitments are their own.
+// sameRecord compares the records that two installations made of one draft. Keys and commitments differ.
 func sameRecord(t *testing.T, what, one, other string) {
 	t.Helper()
 	a, err := evidence.Open([]byte(one))

@@ -17,7 +17,7 @@ import (
 	"jurat/internal/disktest"
 )
 
-// onDisk is a server as a process of its own, whose data folder is on a small disk.
+// onDisk is a server in a process of its own, with a data folder on a small disk.
 type onDisk struct {
 	*machine
 	disk         *disktest.Disk
@@ -27,8 +27,9 @@ type onDisk struct {
 	acknowledged []string // ids of records
 }
 
-// TestServeOnFullDisk fills the disk under 'jurat serve', once by somebody else's file and once by records. What is in the log is read, what
-// does not fit is refused, tokens can be revoked, and the server stops and starts. With room everything goes on, and nothing was lost.
+// TestServeOnFullDisk fills the disk under 'jurat serve', once with a file of another program and once with records.
+// Records can be read, records that do not fit are refused, tokens can be revoked, and the server can be stopped and
+// started. With free space everything works again, and nothing is lost.
 func TestServeOnFullDisk(t *testing.T) {
 	disktest.Run(t, 16, func(disk *disktest.Disk) {
 		s := &onDisk{disk: disk, machine: &machine{t: t, env: os.Environ(), args: []string{"--data", filepath.Join(disk.Path, "data")}}}
@@ -75,7 +76,7 @@ func (s *onDisk) begin() {
 	}
 }
 
-// isFull holds what is to be so on a full disk, before the server is started again and after it. A token is revoked meanwhile.
+// isFull checks the server on a full disk, before and after a restart. It revokes a token in between.
 func (s *onDisk) isFull(stolen string) {
 	s.t.Helper()
 	s.refuses()
@@ -102,10 +103,10 @@ func (s *onDisk) isFull(stolen string) {
 	}
 }
 
-// refuses holds that the server reads, takes nothing, and says why.
+// refuses checks that the server can be read, refuses every write, and says why.
 func (s *onDisk) refuses() {
 	s.t.Helper()
-	s.disk.Fill(s.t, s.filler()) // also what a start has freed
+	s.disk.Fill(s.t, s.filler()) // also the space that a start has freed
 	s.wantUnready()
 	for _, ask := range []struct{ token, path, body string }{
 		{s.agent, "/v1/records", s.payload(200_000)},
@@ -130,7 +131,7 @@ func (s *onDisk) makeRoom() {
 
 func (s *onDisk) wantUnready() {
 	s.t.Helper()
-	time.Sleep(1100 * time.Millisecond) // it looks once a second
+	time.Sleep(1100 * time.Millisecond) // the server checks once a second
 	answer, err := http.Get(s.address() + "/readyz")
 	if err != nil {
 		s.t.Fatal(err)
@@ -158,10 +159,10 @@ func (s *onDisk) reads() {
 	}
 }
 
-// isWell holds that everything goes on where there is room.
+// isWell checks that everything works when there is free space.
 func (s *onDisk) isWell() {
 	s.t.Helper()
-	time.Sleep(1100 * time.Millisecond) // it looks once a second
+	time.Sleep(1100 * time.Millisecond) // the server checks once a second
 	if status, body := s.get("", "/readyz"); status != http.StatusOK {
 		s.t.Errorf("/readyz with room: %d %s", status, body)
 	}
@@ -173,7 +174,7 @@ func (s *onDisk) isWell() {
 	s.reads()
 }
 
-// trial is a case that the rules try.
+// trial returns a case that rules can try.
 func (s *onDisk) trial() string {
 	s.t.Helper()
 	card, conversation, err := examples.Read("kitchen-return")
@@ -195,7 +196,7 @@ func (s *onDisk) wantSealed(size int) {
 	}
 }
 
-// post sends a document. What is sealed by it is noted.
+// post sends a document, and records the id of an acknowledged record.
 func (s *onDisk) post(token, path, body string) (int, http.Header, string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), "POST", s.address()+path, strings.NewReader(body))
@@ -223,7 +224,7 @@ func (s *onDisk) post(token, path, body string) (int, http.Header, string) {
 	return answer.StatusCode, answer.Header, string(doc)
 }
 
-// cannot runs a command that fails, and returns what it says.
+// cannot runs a command that must fail, and returns its error.
 func (s *onDisk) cannot(args ...string) error {
 	s.t.Helper()
 	var errs bytes.Buffer

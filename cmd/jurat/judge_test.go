@@ -17,8 +17,8 @@ import (
 	"jurat/tiles"
 )
 
-// judge builds the program that knows the C2SP specifications from Tessera. Where its module is not to be had, it is skipped, unless
-// nothing may be.
+// judge builds the program that checks a log with Tessera's implementation of the C2SP specifications. If its module is
+// not available, the test is skipped, except in CI.
 func judge(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "judge")
@@ -28,12 +28,13 @@ func judge(t *testing.T) string {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		t.Skipf("the outside judge cannot be built: %v\n%s", err, out)
+		t.Skipf("the program with Tessera cannot be built: %v\n%s", err, out)
 	}
 	return file
 }
 
-// TestTesseraReadsTheLog: another implementation of C2SP tlog-tiles finds every tile, entry, proof and cosignature of a log as it must be.
+// TestTesseraReadsTheLog: another implementation of C2SP tlog-tiles accepts every tile, entry, proof and cosignature of
+// a log.
 func TestTesseraReadsTheLog(t *testing.T) {
 	t.Parallel()
 	program := judge(t)
@@ -51,7 +52,7 @@ func TestTesseraReadsTheLog(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "300 entries, 1 witnesses") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// A judge that has never refused anything is none.
+	// A check by Tessera is worth something only if Tessera refuses a wrong log.
 	good := w.served
 	for _, path := range []string{"/log/checkpoint", "/log/tile/0/000", "/log/tile/1/", "/log/tile/entries/001"} {
 		w.served = between(good, path, func(doc []byte) []byte { doc[len(doc)/2] ^= 1; return doc })
@@ -70,7 +71,7 @@ func logKeyOf(t *testing.T, file string) string {
 	return trust.Logs[0]
 }
 
-// TestTesseraIsWitnessed: a log of Tessera's grows under jurat's witness, and package tiles reads it.
+// TestTesseraIsWitnessed: jurat's witness cosigns a growing log of Tessera, and package tiles reads that log.
 func TestTesseraIsWitnessed(t *testing.T) {
 	t.Parallel()
 	program, folder, log := judge(t), t.TempDir(), t.TempDir()

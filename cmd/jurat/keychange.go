@@ -18,8 +18,8 @@ import (
 
 // whyFlags are the flags of every command that changes a key: the reason, for the log.
 type whyFlags struct {
-	Reason string  `required:"" help:"Why. It goes into the log."`
-	By     newName `help:"Who decided it. It goes into the log. Default: the name of the account."`
+	Reason string  `required:"" placeholder:"TEXT" help:"Why. It goes into the log."`
+	By     newName `placeholder:"NAME" help:"Who decided it. It goes into the log. Default: the name of the account."`
 }
 
 func (f *whyFlags) why() (keys.Why, error) {
@@ -88,9 +88,10 @@ type keysRegisterCmd struct {
 	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
 	Name string        `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
 	publicFlags
+	Card  string   `placeholder:"FILE" help:"The actor's A2A agent card in JSON: its digest goes into the log, beside the key."`
 	Token []string `placeholder:"URI" help:"In place of --public: the owner's key on a token that can be reached from here."`
 	helperFlag
-	NotAfter *time.Time `help:"The key signs nothing from this time on (RFC 3339)."`
+	NotAfter *time.Time `placeholder:"TIME" help:"The key signs nothing from this time on (RFC 3339)."`
 	whyFlags
 }
 
@@ -104,7 +105,7 @@ trust file proves non-repudiation. The private key never comes here.
     jurat keys register agent logistics-agent-v1 --public public.pem --reason "the owner's own key"
 
 If the installation made and holds the actor's key, 'jurat keys rotate --public' replaces it with the owner's. Registering a key
-again replaces its certificates.`
+again replaces its certificates, its card, or both. 'jurat keys card' logs the card of a key that is registered already.`
 }
 
 // Run registers a key.
@@ -118,6 +119,9 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	owned, err := c.read(tokens...)
 	if err != nil {
+		return err
+	}
+	if err := addCard(io, c.Card, c.Role, c.Name, owned); err != nil {
 		return err
 	}
 	why, err := c.why()
@@ -254,7 +258,7 @@ func (c *keysRetireCmd) Run(ctx context.Context, a *app) error {
 
 type keysRevokeCmd struct {
 	Key  evidence.KeyID `arg:"" name:"key-id" help:"The key's id, as 'jurat keys list' prints it."`
-	From *time.Time     `help:"When others may first have had it (RFC 3339). Default: now."`
+	From *time.Time     `placeholder:"TIME" help:"When others may first have had it (RFC 3339). Default: now."`
 	whyFlags
 }
 

@@ -17,8 +17,10 @@ import (
 
 type keysCmd struct {
 	List        keysListCmd        `cmd:"" default:"withargs" help:"List every key of this installation, with who holds it and what became of it."`
-	New         keysNewCmd         `cmd:"" help:"Make the key of an actor who has none yet, or its second."`
+	New         keysNewCmd         `cmd:"" help:"Make a key for an actor who has none, or a second one."`
 	Register    keysRegisterCmd    `cmd:"" help:"Take in the public key of an agent or reviewer who holds the private one."`
+	Card        keysCardCmd        `cmd:"" help:"Log which A2A agent card belongs to an actor's key."`
+	Request     keysRequestCmd     `cmd:"" help:"Make a certificate request for your own key."`
 	Rotate      keysRotateCmd      `cmd:"" help:"Put a new key in the place of an actor's present one."`
 	Retire      keysRetireCmd      `cmd:"" help:"End a key: it signs no more, and what it signed stands."`
 	Revoke      keysRevokeCmd      `cmd:"" help:"End a key that others may have signed with."`
@@ -29,6 +31,12 @@ type keysCmd struct {
 
 type keysListCmd struct {
 	JSON bool `name:"json" help:"Print the list as JSON."`
+}
+
+// Help is shown by 'jurat keys list --help'.
+func (*keysListCmd) Help() string {
+	return `Each line has, in this order: the actor's role, the algorithm, the key's id, the time from which the key signs, who keeps the
+private key (operator or owner), whether the key is active or how it ended, and the actor's name.`
 }
 
 // keyLine is a key as it is listed: everything but the private half.
@@ -88,7 +96,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(lines)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, k := range lines {
 			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
 			if k.Token != "" {
@@ -157,12 +165,15 @@ func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(lines)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, l := range lines {
 			e := l.Event
 			p.line("%s  %s %s %s %s %s", l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
 			if !e.Replaces.IsZero() {
 				p.line("    in the place of %s", e.Replaces)
+			}
+			if !e.Card.IsZero() {
+				p.line("    with the agent card %s", e.Card)
 			}
 			if e.Protection != nil {
 				p.text("    ", protectionLine(*e.Protection))

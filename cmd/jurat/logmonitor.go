@@ -190,7 +190,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 		}
 		return io.json(doc)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	what := "entries"
 	if l.Hidden {
 		what = "leaf hashes (the log does not show entries to everyone)"
@@ -201,7 +201,7 @@ func (c *logMonitorCmd) print(io stdio, l *witness.Look, quorum int) error {
 	}
 	p.line("consistent: the log %s has %s%s; %d %s are what it signed", l.Head.Origin, plural.Of(l.Head.Size, "entry"), grown, l.Read, what)
 	if l.First {
-		p.line("FIRST LOOK: there was no %s, so this was held against nothing that the log was before", c.State)
+		p.line("FIRST LOOK: there was no %s, so there was nothing earlier to compare with", c.State)
 	}
 	for _, s := range l.Cosigned {
 		p.line("cosigned by %s at %s", s.Witness.Name(), s.At.Format(time.RFC3339))
@@ -222,7 +222,7 @@ func (c *logMonitorCmd) shout(io stdio, a *witness.Alarm) error {
 		doc := lookJSON{Outcome: string(a.Kind), Reason: a.Reason, Evidence: folder, ToOthers: a.ToOthers(), Alone: a.SeenAlone(), Cosigned: []cosignedJSON{}}
 		return errors.Join(io.json(doc), exitCode(exitBad))
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("ALARM: %s: %s", strings.ToUpper(string(a.Kind)), a.Reason)
 	p.line("%s", a.Kind.Meaning())
 	for _, one := range []struct{ when, signed string }{{"before", a.Old}, {"now", a.New}} {

@@ -26,7 +26,7 @@ one of theirs:
     jurat log consistency old.checkpoint > proof.json
     jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
 
-The proof is between two sizes: make it for the size that the case file was cut at, which 'jurat verify' shows.
+The proof is between two sizes of the log. For a case file, give as <new> the number of entries that 'jurat verify' shows for it.
 
 With --log it computes the proof from the tiles of another operator's log. Your trust file must have the log's key:
 

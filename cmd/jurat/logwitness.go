@@ -82,7 +82,7 @@ func (*logWitnessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // printCosigning prints which witnesses cosigned which checkpoint.
 func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	met := "which counts"
 	if !c.Met() {
 		met = "which is too few"

@@ -26,7 +26,7 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// A machine runs 'jurat serve' on a database that it shares with others, as a process of its own.
+// A machine runs 'jurat serve' in a process of its own, on a database that it shares with others.
 type machine struct {
 	t    *testing.T
 	env  []string
@@ -34,12 +34,12 @@ type machine struct {
 	with []string // which 'jurat serve' has besides
 
 	mu      sync.Mutex // while it is held, nobody else starts or ends it
-	at      string     // where it answers
+	at      string     // the address of the server
 	said    *lines
 	process *exec.Cmd
 }
 
-// machines makes a database, and so many machines on it, none of which runs yet.
+// machines makes a database and this many machines on it. None of them runs yet.
 func machines(t *testing.T, count int) []*machine {
 	t.Helper()
 	return machinesOn(t, pgtest.Database(t), count)
@@ -50,7 +50,7 @@ func machinesOn(t *testing.T, database string, count int) []*machine {
 	dir := t.TempDir()
 	key := filepath.Join(dir, "wrapping.key")
 	doing(t, 0, "keys", "wrapping-key", key)
-	// On a machine that does much else, a database that is slow is not out of reach.
+	// On a busy machine, a slow database is not unreachable.
 	env := append(os.Environ(), "JURAT_DB="+database+"?connect_timeout=60", "JURAT_WRAPPING_KEY="+key)
 	var list []*machine
 	for n := range count {
@@ -61,7 +61,7 @@ func machinesOn(t *testing.T, database string, count int) []*machine {
 	return list
 }
 
-// command is the built command on this machine.
+// command returns the built command, to be run on this machine.
 func (m *machine) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("jurat", append(append([]string{}, m.args...), args...)...)
 	cmd.Env = m.env
@@ -104,7 +104,7 @@ func (m *machine) start() error {
 	return nil
 }
 
-// kill ends the server so that it can do nothing more.
+// kill ends the server at once.
 func (m *machine) kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,11 +112,11 @@ func (m *machine) kill() {
 		return
 	}
 	_ = m.process.Process.Kill()
-	_ = m.process.Wait() // it was killed
+	_ = m.process.Wait() // Wait returns an error, as the server was killed
 	m.process = nil
 }
 
-// stop ends the server as its operator does.
+// stop ends the server as an operator does.
 func (m *machine) stop() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *machine) address() string {
 
 const machinesAgent = "logistics-agent-v1"
 
-// seal asks the machine to seal, and returns what came of it: no record and no error where it is worth trying again elsewhere.
+// seal sends a payload to the machine. It returns no record and no error if another machine should be tried.
 func (m *machine) seal(ctx context.Context, token, key, request string) (*evidence.Record, error) {
 	body := fmt.Sprintf(`{"agent_id": %q, "request_id": %q, "timestamp": "2026-01-31T16:15:00Z", "model": "m", "model_version": "m-1",
 		"prompt": "p", "response": "r", "parameters": {}}`, machinesAgent, request)
@@ -190,7 +190,7 @@ func (m *machine) grant(name, role string) string {
 	return m.do("access", "grant", name, role, "--reason", "a test", "--by", "tester")
 }
 
-// startAll starts machines at the same moment.
+// startAll starts machines at the same time.
 func startAll(t *testing.T, list []*machine) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -207,8 +207,8 @@ func startAll(t *testing.T, list []*machine) {
 	}
 }
 
-// TestMachines: three servers that are started at the same moment on an empty database are one installation. An agent that all of
-// them meet at once has one key, each reads what the others have sealed, and a browser is served by any of them.
+// TestMachines: three servers that start at the same time on an empty database are one installation. An agent that is
+// new to all of them gets one key, each server reads what the others have sealed, and a browser session works on all.
 func TestMachines(t *testing.T) {
 	t.Parallel()
 	list := machines(t, 3)
@@ -237,16 +237,16 @@ func TestMachines(t *testing.T) {
 				t.Errorf("%s: %d", r.Payload.RequestID, status)
 			}
 			if r.Payload.Signers[0] != records[0].Payload.Signers[0] {
-				t.Errorf("%s was signed with another key", r.Payload.RequestID)
+				t.Errorf("%s is signed with another key", r.Payload.RequestID)
 			}
 		}
 		_, trust := m.get(auditor, "/v1/trust")
 		trusts = append(trusts, trust)
 	}
 	if trusts[0] != trusts[1] || trusts[0] != trusts[2] {
-		t.Error("they give out different trust files")
+		t.Error("the machines return different trust files")
 	}
-	// What is asked a second time, of another machine, is done once.
+	// A request that is repeated on another machine has no second effect.
 	again, err := list[1].seal(t.Context(), token, "order 0", "order 0")
 	if err != nil || again == nil || again.Digest != records[0].Digest {
 		t.Error(again, err)
@@ -260,7 +260,7 @@ func TestMachines(t *testing.T) {
 	list[2].do("log", "fsck")
 }
 
-// browse goes with one browser from machine to machine.
+// browse uses one browser on every machine.
 func browse(t *testing.T, list []*machine) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -269,7 +269,7 @@ func browse(t *testing.T, list []*machine) {
 	}
 	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	_, link, _ := strings.Cut(list[0].do("access", "link", "mia"), "link=")
-	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // good once, wherever
+	for n, want := range []int{http.StatusSeeOther, http.StatusUnauthorized, http.StatusUnauthorized} { // a link works once, on any machine
 		who := browser
 		if n > 0 {
 			who = http.DefaultClient // somebody else
@@ -296,8 +296,9 @@ func browse(t *testing.T, list []*machine) {
 	}
 }
 
-// TestMachinesAreKilled kills machines at random moments while agents have them seal: what was acknowledged is there once, whichever
-// machine acknowledged it, and the log is whole. Meanwhile it is backed up, and restored to a folder and to another database.
+// TestMachinesAreKilled kills machines at random moments while agents seal. Every acknowledged record is in the log
+// once, whichever machine acknowledged it, and the log is whole. Meanwhile it is backed up, and restored to a folder and
+// to another database.
 func TestMachinesAreKilled(t *testing.T) {
 	t.Parallel()
 	list := machines(t, 3)
@@ -312,7 +313,7 @@ func TestMachinesAreKilled(t *testing.T) {
 		agents.Go(func() {
 			for k := 0; ctx.Err() == nil; k++ {
 				request := fmt.Sprint("agent ", n, ", request ", k)
-				for tried := 0; ctx.Err() == nil; tried++ { // with one key, on one machine after the other
+				for tried := 0; ctx.Err() == nil; tried++ { // with the same idempotency key, on one machine after the other
 					r, err := list[(n+k+tried)%len(list)].seal(ctx, token, request, request)
 					if err != nil {
 						t.Error(err)
@@ -329,7 +330,7 @@ func TestMachinesAreKilled(t *testing.T) {
 		})
 	}
 	copies := make(chan string, 1)
-	go func() { // with the first machine, of which only the server is killed
+	go func() { // on the first machine, where only the server is killed
 		copied := filepath.Join(t.TempDir(), "copy")
 		cmd := list[0].command("backup", copied)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -385,7 +386,8 @@ func TestMachinesAreKilled(t *testing.T) {
 	other.do("log", "fsck")
 }
 
-// TestMachinesWithoutDatabase: while the database is away a server says so and seals nothing, and when it is back it goes on.
+// TestMachinesWithoutDatabase: while the database is away, a server says so and seals nothing. When it is back, the
+// server works again.
 func TestMachinesWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -409,15 +411,15 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 		t.Errorf("it is ready without a database: %d", status)
 	}
 	if status, _ := m.get("", "/healthz"); status != http.StatusOK {
-		t.Errorf("it does not live without a database: %d", status)
+		t.Errorf("/healthz fails without a database: %d", status)
 	}
 	server.Restart(t)
 	var again *evidence.Record
-	for again == nil { // until the connections are new
+	for again == nil { // until there are new connections
 		again = seal("lost")
 	}
 	if again.Payload.Signers[0] != first.Payload.Signers[0] {
-		t.Error("it has signed with another key")
+		t.Error("the record is signed with another key")
 	}
 	if err := m.stop(); err != nil {
 		t.Error(err)
@@ -425,8 +427,8 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	m.do("log", "fsck")
 }
 
-// TestWrappingKeyOnTheCommandLine: what is missing or wrong is said with what to do, a key is never overwritten, and a password is
-// never printed.
+// TestWrappingKeyOnTheCommandLine: errors about wrapping keys say what to do, a key file is never overwritten, and a
+// password is never printed.
 func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 	m := machines(t, 1)[0]
 	m.do("init")
@@ -459,7 +461,7 @@ func TestWrappingKeyOnTheCommandLine(t *testing.T) {
 		"it is there already":  {[]string{"keys", "wrapping-key", other}, "never overwritten"},
 		"nothing to rewrap":    {[]string{"--data", t.TempDir(), "keys", "rewrap"}, "--db"},
 		"no such database":     {[]string{"--data", t.TempDir(), "--db", gone.String(), "--wrapping-key", key, "keys", "list"}, "testx"},
-		"a URL that is none":   {[]string{"--data", t.TempDir(), "--db", withQuery.String(), "--wrapping-key", key, "keys", "list"}, "sslmode"},
+		"an invalid URL":       {[]string{"--data", t.TempDir(), "--db", withQuery.String(), "--wrapping-key", key, "keys", "list"}, "sslmode"},
 	} {
 		_, said := ran(t, exitCannot, c.args...)
 		if strings.Contains(said, password) {
@@ -486,7 +488,7 @@ func mustRead(t *testing.T, file string) []byte {
 	return content
 }
 
-// wantOnceEach wants each request that was acknowledged in the log once, and those that were not at most once.
+// wantOnceEach requires each acknowledged request in the log exactly once, and any other at most once.
 func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 	t.Helper()
 	if err := m.start(); err != nil {
@@ -514,7 +516,7 @@ func wantOnceEach(t *testing.T, m *machine, acknowledged map[string]bool) {
 	}
 	for request := range acknowledged {
 		if count[request] != 1 {
-			t.Errorf("%s was acknowledged, and is there %d times", request, count[request])
+			t.Errorf("%s was acknowledged, and is in the log %d times", request, count[request])
 		}
 	}
 	for request, n := range count {

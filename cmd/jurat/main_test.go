@@ -13,22 +13,22 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// withInput, when it is set, has the command end when its input does.
+// withInput, if set in the environment, makes the command exit when its standard input ends.
 const withInput = "JURAT_TEST_ENDS_WITH_INPUT"
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"jurat": func() {
 		if os.Getenv(withInput) != "" {
 			go func() {
-				_, _ = io.Copy(io.Discard, os.Stdin) // however that ends
+				_, _ = io.Copy(io.Discard, os.Stdin) // in any way
 				os.Exit(1)
 			}()
 		}
 		main()
-	}})
+	}, "jurat-token-lying": lying})
 }
 
-// endsWithTest has a command that is about to be started end with this process, however that ends, if nobody ends it before.
+// endsWithTest makes a command that is about to be started exit when this process ends, in any way.
 func endsWithTest(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if cmd.Env == nil {
@@ -40,7 +40,7 @@ func endsWithTest(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// TestEndsWithTest: a server whose test process has died does not outlive it.
+// TestEndsWithTest: a server ends when its test process has died.
 func TestEndsWithTest(t *testing.T) {
 	server := exec.Command("jurat", "--data", filepath.Join(t.TempDir(), "data"), "serve", "--addr", "127.0.0.1:0")
 	server.Env = append(os.Environ(), withInput+"=1")
@@ -51,7 +51,7 @@ func TestEndsWithTest(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := input.Close(); err != nil { // as the system does for a process that is no more
+	if err := input.Close(); err != nil { // as the system does when a process ends
 		t.Fatal(err)
 	}
 	if err := server.Wait(); err == nil {
@@ -59,7 +59,7 @@ func TestEndsWithTest(t *testing.T) {
 	}
 }
 
-// TestScripts runs the real command as people run it.
+// TestScripts runs the real command as users run it.
 func TestScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestScripts(t *testing.T) {
 		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
-			env.Setenv("JURAT_JURORS", "offline") // scripts try their cases before rules, and say so
+			env.Setenv("JURAT_JURORS", "offline") // scripts use rules as jurors
 			env.Values[authoritiesKey{}] = authorities{}
 			env.Setenv("AEP", packages)
 			env.Setenv("EARLIER", earlier(t))
@@ -85,7 +85,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition answers [has:PROGRAM]. Under CI=true nothing may be skipped, so everything is there or fails.
+// condition answers [has:PROGRAM]. Under CI=true it fails if the program is missing, so that CI runs every script whole.
 func condition(name string) (bool, error) {
 	const has = "has:"
 	if len(name) <= len(has) || name[:len(has)] != has {
@@ -98,7 +98,7 @@ func condition(name string) (bool, error) {
 	return err == nil, nil
 }
 
-// exit CODE PROGRAM ARG... runs a program that must end with that exit code.
+// exit CODE PROGRAM ARG... runs a program and requires this exit code.
 func exit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exit CODE PROGRAM ARG...")

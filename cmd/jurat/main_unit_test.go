@@ -31,12 +31,12 @@ func TestVerdictCode(t *testing.T) {
 	}
 }
 
-// TestSeverity: of several files the worst decides, and a forgery is worse than a file that cannot be read.
+// TestSeverity: of several files, the worst one decides. A forgery is worse than a file that cannot be read.
 func TestSeverity(t *testing.T) {
 	order := []exitCode{0, exitUndecided, exitCannot, exitBad}
 	for i := range order[1:] {
 		if severity(order[i]) >= severity(order[i+1]) {
-			t.Errorf("%d is not less severe than %d", order[i], order[i+1])
+			t.Errorf("exit code %d does not count as less severe than %d", order[i], order[i+1])
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestClosing: an exit code must not hide that what was done could not be closed.
+// TestClosing: an error on closing must not hide the exit code of the work.
 func TestClosing(t *testing.T) {
 	failed := errors.New("disk full")
 	if got := closing(exitCode(exitUndecided), failed); !errors.Is(got, failed) || errors.As(got, new(exitCode)) {
@@ -78,7 +78,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// TestExplainHasEveryLanguage: a tag is a constant, so this holds it to the languages that there are.
+// TestExplainHasEveryLanguage compares --lang, whose values are constants, with the languages that there are.
 func TestExplainHasEveryLanguage(t *testing.T) {
 	lang, ok := reflect.TypeFor[explainCmd]().FieldByName("Lang")
 	var want []string
@@ -86,6 +86,6 @@ func TestExplainHasEveryLanguage(t *testing.T) {
 		want = append(want, string(l))
 	}
 	if got := lang.Tag.Get("enum"); !ok || got != strings.Join(want, ",") {
-		t.Errorf("--lang takes %q, and there are %q", got, want)
+		t.Errorf("--lang accepts %q, but the languages are %q", got, want)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"jurat/jury"
 )
 
-// A scene is a panel of three vendors' servers, a judge's, and a configuration that seats them.
+// A scene has servers of three vendors and one for the judge, and a configuration that seats them.
 type scene struct {
 	t       *testing.T
 	dir     string
@@ -27,7 +27,7 @@ type scene struct {
 	servers []*llmtest.Server // by seat, the judge's last
 	accused string            // the folder with the evidence
 	extra   []string          // members of configuration for each seat
-	rest    string            // more configuration
+	rest    string            // further configuration
 }
 
 var (
@@ -38,7 +38,7 @@ var (
 	providers   = []string{"openai", "anthropic", "gemini", "gemini"}
 )
 
-// newScene starts a server for each seat. Without scripts all of them find nothing wrong.
+// newScene starts a server for each seat. Without a script, a server answers that it found nothing wrong.
 func newScene(t *testing.T, scripts map[int]llmtest.Script) *scene {
 	t.Helper()
 	s := &scene{t: t, dir: t.TempDir(), accused: "../../examples/kitchen-return", extra: slices.Repeat([]string{", attempts: 1"}, len(seatIDs))}
@@ -56,7 +56,7 @@ func newScene(t *testing.T, scripts map[int]llmtest.Script) *scene {
 	return s
 }
 
-// withoutKeys makes sure that no test asks a vendor.
+// withoutKeys removes all keys from the environment, so that no test asks a vendor.
 func withoutKeys(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
@@ -64,7 +64,7 @@ func withoutKeys(t *testing.T) {
 	}
 }
 
-// config writes the configuration.
+// config writes the configuration file.
 func (s *scene) config() string {
 	seat := func(i int) string {
 		return fmt.Sprintf("{id: %s, role: %s, provider: %s, model: %s, base_url: '%s', key: {env: %s}%s}",
@@ -82,7 +82,7 @@ func (s *scene) config() string {
 	return file
 }
 
-// hold runs a trial, and checks that its case file verifies with that exit code.
+// hold runs a trial, and checks that its case file verifies with this exit code.
 func (s *scene) hold(want, verified int, args ...string) (out, said string) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, "case.jurat")
@@ -98,7 +98,7 @@ func (s *scene) hold(want, verified int, args ...string) (out, said string) {
 	return out, said
 }
 
-// result is what a trial with --json printed.
+// result returns what a trial with --json printed.
 func (s *scene) result(want, verified int, args ...string) jury.Result {
 	s.t.Helper()
 	out, _ := s.hold(want, verified, append(args, "--json")...)
@@ -124,12 +124,12 @@ func (s *scene) records() []*evidence.Record {
 
 type object = map[string]any
 
-// answer is what a model says that gives each axis the same part of its maximum.
+// answer returns a model's answer that gives each axis the same percentage of its maximum.
 func answer(c llmtest.Call, position jury.Position, percent int, change func(object)) string {
 	return jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, position, percent, change)
 }
 
-// finds answers every call so.
+// finds answers every call in this way.
 func finds(position jury.Position, percent int) llmtest.Script {
 	return findsBut(position, percent, nil)
 }
@@ -140,7 +140,7 @@ func findsBut(position jury.Position, percent int, change func(object)) llmtest.
 	}
 }
 
-// TestModelsByEachMethod: three vendors' models judge, by each method, and a stranger proves it.
+// TestModelsByEachMethod: models of three vendors judge by each method, and the case file verifies.
 func TestModelsByEachMethod(t *testing.T) {
 	for _, method := range []jury.Method{jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge} {
 		s := newScene(t, map[int]llmtest.Script{2: finds(jury.SafePass, 80)})
@@ -165,7 +165,7 @@ func TestModelsByEachMethod(t *testing.T) {
 	}
 }
 
-// TestChangedMindsAreTold: a model that lets itself be talked round is shown, with what it cites.
+// TestChangedMindsAreTold: if another juror persuades a model, the output shows it, with what the model cites.
 func TestChangedMindsAreTold(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{1: func(c llmtest.Call) llmtest.Reply {
 		position, percent := jury.SafePass, 90
@@ -180,10 +180,11 @@ func TestChangedMindsAreTold(t *testing.T) {
 	}})
 	out, _ := s.hold(0, 0)
 	has(t, strings.Join(strings.Fields(out), " "), "position changed", "votes: alone safe_pass, after the discussion safe_pass",
-		"The juror-claude moved from needs_review to safe_pass in round 1, citing nothing new that stands in the evidence")
+		"The juror-claude moved from needs_review to safe_pass in round 1, without citing anything new from the evidence")
 }
 
-// TestFailingJurors: whatever goes wrong with one of three, in whosever seat, the trial ends as it must, and its case file verifies.
+// TestFailingJurors: with each kind of failure of one juror, in each seat, the trial ends with the right result, and its
+// case file verifies.
 func TestFailingJurors(t *testing.T) {
 	always := func(r llmtest.Reply) llmtest.Script { return llmtest.Always(r) }
 	score := func(change func(jury.Scores)) llmtest.Script {
@@ -191,7 +192,7 @@ func TestFailingJurors(t *testing.T) {
 			change(o["axisScores"].(jury.Scores))
 		})
 	}
-	data := filepath.Join(t.TempDir(), "data") // of all of them: keys are made once
+	data := filepath.Join(t.TempDir(), "data") // one folder for all of them, because keys are slow to make
 	for _, tt := range []struct {
 		name   string
 		script llmtest.Script
@@ -203,7 +204,7 @@ func TestFailingJurors(t *testing.T) {
 		{"body cut off", always(llmtest.Reply{Failure: llmtest.BodyCut, Text: "{}"}), jury.Failed},
 		{"malformed answer", llmtest.Say(`{"findings": [`), jury.Invalid},
 		{"malformed protocol", always(llmtest.Reply{Failure: llmtest.Malformed, Text: "{}"}), jury.Invalid},
-		{"a page for people", always(llmtest.Reply{Failure: llmtest.NotJSON}), jury.Invalid},
+		{"an HTML page", always(llmtest.Reply{Failure: llmtest.NotJSON}), jury.Invalid},
 		{"out of range", score(func(s jury.Scores) { s["safety"] = 51 }), jury.Invalid},
 		{"wrong sum", findsBut(jury.SafePass, 90, func(o object) { o["totalScore"] = 91 }), jury.Invalid},
 		{"unauthorised", always(llmtest.Reply{Failure: llmtest.Unauthorised}), jury.Failed},
@@ -222,7 +223,7 @@ func TestFailingJurors(t *testing.T) {
 					t.Errorf("%+v", r)
 				}
 				if len(r.Absences) == 0 {
-					t.Fatal("nobody was absent")
+					t.Fatal("no juror was absent")
 				}
 				for _, a := range r.Absences {
 					if a.JurorID != seatIDs[seat] || a.Reason != tt.reason || a.Detail == "" || strings.Contains(a.Detail, s.servers[seat].Key) {
@@ -241,7 +242,7 @@ func TestFailingJurors(t *testing.T) {
 	}
 }
 
-// TestBlockedJuror: a vendor's filter gives the neutral stand-in, marked, and no vote.
+// TestBlockedJuror: an answer that a vendor's filter blocked gives a neutral stand-in, marked as such, and no vote.
 func TestBlockedJuror(t *testing.T) {
 	for seat := range 3 {
 		s := newScene(t, map[int]llmtest.Script{seat: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked})})
@@ -257,12 +258,12 @@ func TestBlockedJuror(t *testing.T) {
 	}
 	s = newScene(t, map[int]llmtest.Script{0: llmtest.Always(llmtest.Reply{Failure: llmtest.Blocked}), 1: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
 	if r := s.result(exitUndecided, 0, "--rounds", "1"); !r.Inconclusive || r.FinalVerdict != jury.NeedsReview {
-		t.Errorf("one valid vote of three: %+v", r)
+		t.Errorf("with one valid vote of three: %+v", r)
 	}
 }
 
-// TestAnotherModelAnswers: what is recorded is what the provider reports, and it is shown. (Verification says that the configuration is
-// not proved.)
+// TestAnotherModelAnswers: the model that the provider reports is recorded and shown. Verification then does not prove
+// the configuration.
 func TestAnotherModelAnswers(t *testing.T) {
 	for seat := range 4 {
 		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
@@ -275,13 +276,13 @@ func TestAnotherModelAnswers(t *testing.T) {
 			found = found || r.Payload.ActionType != evidence.Absence && r.Payload.AgentID == seatIDs[seat] && r.Payload.Model == "cheap-model-1"
 		}
 		if !found {
-			t.Errorf("%s: the model that answered is not in its act", seatIDs[seat])
+			t.Errorf("%s: the act does not name the model that answered", seatIDs[seat])
 		}
 	}
 }
 
-// TestSnapshotsAreVersions: the snapshot that a provider reports is the version of the model of that name, also of an answer that its
-// filter blocked; and a model whose name only begins like the seat's is another one.
+// TestSnapshotsAreVersions: the snapshot that a provider reports is recorded as the model's version, also if its filter
+// blocked the answer. A model whose name only begins like the seat's model counts as another one.
 func TestSnapshotsAreVersions(t *testing.T) {
 	says := func(model string, failure llmtest.Failure) llmtest.Script {
 		return func(c llmtest.Call) llmtest.Reply {
@@ -308,7 +309,8 @@ func TestSnapshotsAreVersions(t *testing.T) {
 	}
 }
 
-// TestRateLimitedOnce: a provider that limits rates is asked again when it says so, which is no absence, and is recorded.
+// TestRateLimitedOnce: a rate-limited call is repeated after the time that the provider gives. It causes no absence, and
+// is recorded.
 func TestRateLimitedOnce(t *testing.T) {
 	good := finds(jury.SafePass, 90)
 	for seat := range 4 {
@@ -333,16 +335,16 @@ func TestRateLimitedOnce(t *testing.T) {
 			}
 		}
 		if n := len(s.servers[seat].Requests()); n != 2 || retries != 1 {
-			t.Errorf("%s was asked %d times, and %d retries are recorded", seatIDs[seat], n, retries)
+			t.Errorf("%s was asked %d times, but %d retries are recorded", seatIDs[seat], n, retries)
 		}
 	}
 }
 
-// dataLine is a line of evidence in a prompt, or one between; headings are of words that the program chooses.
+// dataLine matches a line of evidence in a prompt, or an empty one. Headings have only words of the program.
 var dataLine = regexp.MustCompile(`^(\| .*|\||)$`)
 
-// TestAccusedSpeaksToTheJury: what reaches the vendors' servers has everything that the accused tries as data in one frame whose
-// boundary it cannot know; a juror that obeys all the same does not count, and says so.
+// TestAccusedSpeaksToTheJury: every hostile text of the accused reaches the vendors' servers as data, in one frame with
+// an unpredictable boundary. An answer that obeys the text does not count, and the record says so.
 func TestAccusedSpeaksToTheJury(t *testing.T) {
 	words := jurattest.HostileWords()
 	obeys := func(c llmtest.Call) llmtest.Reply {
@@ -375,12 +377,12 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 			}
 			frame, _, ended := strings.Cut(prompt[len(begin[0]):], "\n=== END EVIDENCE "+begin[1]+" ===\n")
 			if !ended || strings.Count(prompt, begin[1]) != 2 {
-				t.Fatalf("%s: the frame's boundary is elsewhere, too", seatIDs[i])
+				t.Fatalf("%s: the frame's boundary also occurs elsewhere", seatIDs[i])
 			}
 			for _, name := range names {
 				first, _, _ := strings.Cut(words[name], "\n")
 				if strings.IndexFunc(first, func(r rune) bool { return r > unicode.MaxASCII || r < ' ' }) < 0 && !strings.Contains(frame, "\n| "+first+"\n") {
-					t.Errorf("%s: %s is not shown as it is", seatIDs[i], name)
+					t.Errorf("%s: %s is not shown unchanged", seatIDs[i], name)
 				}
 			}
 			for line := range strings.Lines(frame) {
@@ -396,7 +398,7 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 	}
 	for text := range system {
 		if strings.Contains(text, "MARKER") {
-			t.Error("what the accused says is among the instructions")
+			t.Error("text of the accused is in the system text")
 		}
 	}
 	found := slices.ContainsFunc(r.Phase1Evaluations[1].Findings, func(f jury.Finding) bool { return f.Rule == "instructions-in-evidence" })
@@ -405,7 +407,7 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 	}
 }
 
-// writeCase makes a folder that can be tried.
+// writeCase writes a folder with a case.
 func writeCase(t *testing.T, dir string, card, conversation any) {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -422,7 +424,7 @@ func writeCase(t *testing.T, dir string, card, conversation any) {
 	}
 }
 
-// TestMissingKeys: a seat whose key is missing stays empty; it is said at once, and nobody else is put there.
+// TestMissingKeys: a seat without its key stays empty. The command says so at once, and puts no other juror there.
 func TestMissingKeys(t *testing.T) {
 	s := newScene(t, nil)
 	t.Setenv(seatKeys[1], "")
@@ -440,7 +442,7 @@ func TestMissingKeys(t *testing.T) {
 	has(t, out, "(in place of anthropic claude-haiku-4-5)")
 }
 
-// TestNoQuorumCostsNothingMore: where one juror alone can be asked, it is asked once, and the judge never.
+// TestNoQuorumCostsNothingMore: if only one juror can be asked, it is asked once, and the judge never.
 func TestNoQuorumCostsNothingMore(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{2: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
 	t.Setenv(seatKeys[1], "")
@@ -455,7 +457,7 @@ func TestNoQuorumCostsNothingMore(t *testing.T) {
 	}
 }
 
-// TestCostCeiling: where the money is spent nobody is asked any more, and the trial is inconclusive.
+// TestCostCeiling: when the money is spent, no model is asked any more, and the trial is inconclusive.
 func TestCostCeiling(t *testing.T) {
 	s := newScene(t, nil)
 	r := s.result(exitUndecided, 0, "--cost-ceiling", "0.0001")
@@ -464,7 +466,7 @@ func TestCostCeiling(t *testing.T) {
 	}
 	for _, server := range s.servers {
 		if n := len(server.Requests()); n > 0 {
-			t.Errorf("somebody was asked %d times", n)
+			t.Errorf("a model was asked %d times", n)
 		}
 	}
 	s.rest = "cost_ceiling: 0.5\nprices: []\n"
@@ -474,7 +476,7 @@ func TestCostCeiling(t *testing.T) {
 	}
 }
 
-// TestTrialDeadline: when the time of the trial is up whoever is left is absent, and the trial ends recorded.
+// TestTrialDeadline: when the time for the trial is up, the remaining jurors are recorded as absent, and the trial ends.
 func TestTrialDeadline(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{1: llmtest.Always(llmtest.Reply{Delay: time.Hour})})
 	s.rest = "deadlines: {trial: 2s}\n"
@@ -489,7 +491,7 @@ func TestTrialDeadline(t *testing.T) {
 	}
 }
 
-// TestCheck says before a trial what it would be: with no key, with one, with all.
+// TestCheck: --check describes a trial before it runs: without keys, with one, and with all.
 func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	withoutKeys(t)
@@ -533,7 +535,8 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%v is left, %v", left, err)
 	}
 
-	// A file in the working directory is taken, and told of; a named one must be there; a wrong one is refused with its place.
+	// A jurat.yaml in the working directory is used, and the output says so. A named file must exist. The error on a
+	// wrong file gives the place.
 	if err := os.WriteFile("jurat.yaml", []byte("jurors: offline\nrounds: 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -543,9 +546,14 @@ func TestCheck(t *testing.T) {
 	}
 	has(t, check(exitCannot, "--config", "wrong.yaml"), "wrong.yaml: line 2, column 1: rouds: unknown key")
 	has(t, check(exitCannot, "--config", "none.yaml"), "--config: ", "none.yaml")
+	// A seat without a role is shown by its id.
+	if err := os.WriteFile("plain.yaml", []byte("panel: [{id: juror-local, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	has(t, check(0, "--config", "plain.yaml"), "juror-local compatible m")
 }
 
-// TestNoConfigurationFromTheCase: what the accused sends does not say who judges.
+// TestNoConfigurationFromTheCase: a configuration file in the folder of the case is not used.
 func TestNoConfigurationFromTheCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"agent-card.json", "conversation.json"} {
@@ -565,7 +573,8 @@ func TestNoConfigurationFromTheCase(t *testing.T) {
 	has(t, out, "up to 3 rounds")
 }
 
-// TestResumeOfModels: after an interruption nobody whose answer is sealed is paid for again, and what was spent counts.
+// TestResumeOfModels: after an interruption, no juror with a sealed answer is asked and paid for again, and the money
+// spent counts.
 func TestResumeOfModels(t *testing.T) {
 	s := newScene(t, nil)
 	data, file := "--data="+s.data, filepath.Join(s.dir, "case.jurat")
@@ -592,8 +601,8 @@ func TestResumeOfModels(t *testing.T) {
 	has(t, said, "seats[0].parameters.temperature was missing, and is now 0.5")
 }
 
-// TestInventedQuotationsAreMarked: a quotation that does not stand in the evidence is not shown like one that does, and a change of
-// mind that rests on it is said to rest on nothing.
+// TestInventedQuotationsAreMarked: a quotation that is not in the evidence is marked. A change of position that rests on
+// it is shown as unsupported.
 func TestInventedQuotationsAreMarked(t *testing.T) {
 	point := func(message int, quote string, more object) object {
 		f := object{"message": message, "quote": quote, "rule": "a-rule", "axis": "safety", "severity": "critical", "explanation": "It matters."}
@@ -620,5 +629,5 @@ func TestInventedQuotationsAreMarked(t *testing.T) {
 	out, _ := s.hold(0, 0, "--rounds", "1")
 	text := strings.Join(strings.Fields(out), " ")
 	has(t, text, "- message 8, a-rule, critical: “stoneware casserole”",
-		"- message 1, a-rule, critical, but these words do not stand there, and count for nothing: “words that nobody said”", "moved from safe_pass to unsafe_fail in round 1, citing nothing new that stands in the evidence")
+		"- message 1, a-rule, critical, but these words do not stand there, and count for nothing: “words that nobody said”", "moved from safe_pass to unsafe_fail in round 1, without citing anything new from the evidence")
 }

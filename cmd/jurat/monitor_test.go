@@ -29,7 +29,7 @@ import (
 	"jurat/internal/witness"
 )
 
-// A watchedLog is an installation's folder, as its operator has it.
+// A watchedLog is the data folder of an installation.
 type watchedLog string
 
 func (l watchedLog) open(t *testing.T) *installation.Installation {
@@ -41,7 +41,7 @@ func (l watchedLog) open(t *testing.T) *installation.Installation {
 	return i
 }
 
-// grow seals n things, each of which says what.
+// grow seals n records with this text.
 func (l watchedLog) grow(t *testing.T, n int, what string) {
 	t.Helper()
 	i := l.open(t)
@@ -70,7 +70,7 @@ func growIn(t *testing.T, i *installation.Installation, n int, what string) {
 	}
 }
 
-// copied is the folder as it is now, elsewhere: a backup, or what somebody does behind everybody's back.
+// copied copies the folder in its present state, as a backup or as a dishonest operator would.
 func (l watchedLog) copied(t *testing.T) watchedLog {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "data")
@@ -89,7 +89,7 @@ func (l watchedLog) copied(t *testing.T) watchedLog {
 	return watchedLog(to)
 }
 
-// rewrite changes the database as somebody does who has the file and knows SQL.
+// rewrite changes the database as an attacker does who has the file and knows SQL.
 func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
@@ -107,7 +107,7 @@ func (l watchedLog) rewrite(t *testing.T, statements ...string) {
 	}
 }
 
-// hashes reads all stored hashes, and size the head.
+// hashes reads all stored hashes, and the size.
 func (l watchedLog) hashes(t *testing.T) (hashes []tlog.Hash, size int64) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(string(l), "jurat.db"))
@@ -133,7 +133,7 @@ func (l watchedLog) hashes(t *testing.T) (hashes []tlog.Hash, size int64) {
 	return hashes, size
 }
 
-// reader reads stored hashes.
+// reader returns the stored hashes as a tlog.HashReader.
 func reader(hashes []tlog.Hash) tlog.HashReader {
 	return tlog.HashReaderFunc(func(indexes []int64) (list []tlog.Hash, err error) {
 		for _, i := range indexes {
@@ -143,7 +143,7 @@ func reader(hashes []tlog.Hash) tlog.HashReader {
 	})
 }
 
-// forgeRecord puts another record in the place of one, with every hash that follows from it, and signs that with the log's own key.
+// forgeRecord replaces a record and all hashes that depend on it, and signs the result with the log's own key.
 func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 	t.Helper()
 	hashes, size := l.hashes(t)
@@ -170,7 +170,7 @@ func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 	}
 }
 
-// forged is a record with another word in it, under the same signatures.
+// forged returns a record with a changed word and the old signatures.
 func (l watchedLog) forged(t *testing.T, index int64) *evidence.Record {
 	t.Helper()
 	i := l.open(t)
@@ -211,7 +211,7 @@ func (l watchedLog) sign(t *testing.T, size int64, root tlog.Hash) string {
 
 func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
 
-// A watcher looks at a log that is served at one URL, whoever serves it.
+// A watcher monitors a log at one URL. The log that is served there can change.
 type watcher struct {
 	t      *testing.T
 	folder string
@@ -243,7 +243,7 @@ func newWatcher(t *testing.T, l watchedLog) *watcher {
 
 func (w *watcher) file(name string) string { return filepath.Join(w.folder, name) }
 
-// serve has a log served from now on, as jurat serves it.
+// serve serves a log at the URL from now on, with jurat's server.
 func (w *watcher) serve(ctx context.Context, l watchedLog) {
 	w.t.Helper()
 	i := l.open(w.t)
@@ -258,13 +258,13 @@ func (w *watcher) serve(ctx context.Context, l watchedLog) {
 func (w *watcher) run(args ...string) (code int, out, complaints string) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
-	ctx, end := context.WithTimeout(w.t.Context(), time.Minute) // for a watch that does not end where it must
+	ctx, end := context.WithTimeout(w.t.Context(), time.Minute) // for a watch that does not end although it must
 	defer end()
 	code = run(ctx, args, stdio{in: strings.NewReader(""), out: &stdout, err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 
-// look looks, and expects an exit code and a word.
+// look runs one look, and expects an exit code and a text.
 func (w *watcher) look(name string, code int, says string, more ...string) {
 	w.t.Helper()
 	got, out, complaints := w.run(append([]string{"log", "monitor", w.url, "--trust", w.file("trust.json"), "--state", w.file("state"), "--patient", "1ms"}, more...)...)
@@ -273,7 +273,7 @@ func (w *watcher) look(name string, code int, says string, more ...string) {
 	}
 }
 
-// evidence is the folder that an alarm has left, and what is in its how.txt. The folder is gone after the test or the next call.
+// evidence returns the folder that an alarm has left, and the text of its how.txt. It moves the folder away.
 func (w *watcher) evidence(name string) (folder, how string) {
 	w.t.Helper()
 	folders, err := filepath.Glob(w.file("state.*-*"))
@@ -287,13 +287,14 @@ func (w *watcher) evidence(name string) (folder, how string) {
 	return folder, read(w.t, filepath.Join(folder, "how.txt"))
 }
 
-// others takes what an alarm has left, as somebody else would: how.txt says what that proves, and 'jurat verify' says the same.
+// others uses what an alarm has left as another person would: how.txt says what it proves, and 'jurat verify' must say
+// the same.
 func (w *watcher) others(name, proves string, code int, says string) {
 	w.t.Helper()
 	folder, how := w.evidence(name)
 	_, command, found := strings.Cut(how, "\n    jurat ")
 	if !found || !strings.Contains(how, proves) || !strings.Contains(how, w.url) {
-		w.t.Errorf("%s: how.txt says %q, and not %q", name, how, proves)
+		w.t.Errorf("%s: how.txt is %q, and does not contain %q", name, how, proves)
 	}
 	args := strings.Fields(strings.Replace(command, "TRUST", w.file("trust.json"), 1))
 	for i, arg := range args {
@@ -308,7 +309,7 @@ func (w *watcher) others(name, proves string, code int, says string) {
 	}
 }
 
-// between changes answers on their way.
+// between changes the answers of a handler.
 func between(h http.Handler, path string, change func([]byte) []byte) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
@@ -322,7 +323,7 @@ func between(h http.Handler, path string, change func([]byte) []byte) http.Handl
 	})
 }
 
-// TestTwoMonitorsOfOneState: what one has seen is not forgotten because another, which has seen less, was slower.
+// TestTwoMonitorsOfOneState: a slower monitor that has seen less does not overwrite what another one has stored.
 func TestTwoMonitorsOfOneState(t *testing.T) {
 	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
@@ -343,8 +344,8 @@ func TestTwoMonitorsOfOneState(t *testing.T) {
 	}
 }
 
-// TestMonitorCatches has a log watched whose operator tampers with its database, with the real key in his hands: everything that he
-// does is caught, what shows it convinces others, and no witness who knew the log cosigns it.
+// TestMonitorCatches: an operator with the real key tampers with the database of a monitored log. Every change raises an
+// alarm, the evidence of a fork convinces others, and no witness that knows the log cosigns it.
 func TestMonitorCatches(t *testing.T) {
 	t.Parallel()
 	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
@@ -373,27 +374,27 @@ func TestMonitorCatches(t *testing.T) {
 	oneHash.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(0, 4)))
 	oneNode.rewrite(t, fmt.Sprintf("UPDATE hashes SET hash = zeroblob(32) WHERE idx = %d", tlog.StoredHashIndex(8, 0)))
 
-	const convicts = "They convict the log"
+	const proof = "Together they prove that the log is false"
 	for _, test := range []struct {
 		name    string
 		log     watchedLog
 		change  func(http.Handler) http.Handler
 		says    string
 		proves  string // to others, as how.txt says
-		code    int    // of 'jurat verify' on what is left
+		code    int    // exit code of 'jurat verify' on the evidence
 		others  string
 		witness func(error) bool // what a witness who knows the log says; nil: it is not asked
 	}{
-		{"an older copy that went on otherwise, to the same size", forkedSame, nil, "ALARM: FORK", convicts, 1, "different roots", isFork},
-		{"an older copy that went on otherwise, and is larger", forkedLarger, nil, "ALARM: FORK", convicts, 1, "the first 300 of the 320 entries have another root", isFork},
+		{"a fork from an older copy, of the same size", forkedSame, nil, "ALARM: FORK", proof, 1, "different roots", isFork},
+		{"a fork from an older copy, larger", forkedLarger, nil, "ALARM: FORK", proof, 1, "the first 300 of the 320 entries have another root", isFork},
 		{"an older copy", backup, nil, "ALARM: SHRINK", "and no more: every log has signed smaller ones before larger ones", 3, "covers 300 entries and the file's 280", isBehind},
-		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", convicts, 1, "different roots", isFork},
-		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", convicts, 1, "the first 300 of the 305 entries have another root", isFork},
+		{"a record rewritten with all its hashes, and signed", forgedRecord, nil, "ALARM: FORK", proof, 1, "different roots", isFork},
+		{"a record rewritten with all its hashes, and grown", forgedAndGrown, nil, "ALARM: FORK", proof, 1, "the first 300 of the 305 entries have another root", isFork},
 		{"one hash in the database", oneHash, nil, "ALARM: REWRITTEN", "nothing against the log", 0, "", nil},
-		{"a tile, by who serves it", honest, func(h http.Handler) http.Handler {
+		{"a tile, changed by the server", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/tile/0/000", func(doc []byte) []byte { doc[40] ^= 1; return doc })
 		}, "tile/0/000", "nothing against the log", 0, "", nil},
-		{"entries, by who serves them", honest, func(h http.Handler) http.Handler {
+		{"entries, changed by the server", honest, func(h http.Handler) http.Handler {
 			return between(h, "/log/tile/entries/000", func(doc []byte) []byte {
 				return bytes.Replace(doc, []byte(`"payload":"sha256:`), []byte(`"payload":"sha512:`), 1)
 			})
@@ -413,14 +414,14 @@ func TestMonitorCatches(t *testing.T) {
 		}
 		if test.witness != nil {
 			if line, err := seen.cosign(t, test.log); err == nil || !test.witness(err) {
-				t.Errorf("%s: a witness who knew the log says %q, %v", test.name, line, err)
+				t.Errorf("%s: a witness that knows the log answers %q, %v", test.name, line, err)
 			}
 		}
 	}
 
-	// A hash further up breaks what the server computes itself, which says that it cannot, and nothing false.
+	// A damaged hash further up is found by the server itself. It refuses to open the log, and serves nothing false.
 	if i, err := installation.Open(t.Context(), installation.Config{Dir: string(oneNode)}); err == nil {
-		t.Error("a log with a broken node on its edge opens", i.Close())
+		t.Error("a log with a damaged node on its edge opens", i.Close())
 	}
 	w.served = http.NotFoundHandler()
 	w.look("nobody there", 2, "status 404")
@@ -434,8 +435,8 @@ func TestMonitorCatches(t *testing.T) {
 	}
 }
 
-// TestForkOfAPowerOfTwo: the proof that RFC 9162 has from a size that is a power of two says nothing of the root there, and would
-// convince nobody.
+// TestForkOfAPowerOfTwo: an RFC 9162 proof from a size that is a power of two does not contain the smaller root. The
+// evidence of a fork must contain it all the same.
 func TestForkOfAPowerOfTwo(t *testing.T) {
 	t.Parallel()
 	honest := watchedLog(filepath.Join(t.TempDir(), "data"))
@@ -448,10 +449,11 @@ func TestForkOfAPowerOfTwo(t *testing.T) {
 	w.look("first", 0, "has 4 entries")
 	w.serve(t.Context(), forked)
 	w.look("forked", 1, "ALARM: FORK")
-	w.others("forked", "They convict the log", 1, "the first 4 of the 9 entries have another root")
+	w.others("forked", "Together they prove that the log is false", 1, "the first 4 of the 9 entries have another root")
 }
 
-// TestMemoryOfAMonitor: only where there is no file is it the first look. A monitor whose memory is taken from it says so, and looks at nothing.
+// TestMemoryOfAMonitor: without a state file, a look counts as the first one. If the state file is damaged, the monitor
+// says so, and does not look.
 func TestMemoryOfAMonitor(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
@@ -488,7 +490,7 @@ func TestMemoryOfAMonitor(t *testing.T) {
 	w.look("the next time", 0, "0 more than the last time")
 }
 
-// TestMemoryOfAMonitorThatRuns: what it left there itself, it finds there.
+// TestMemoryOfAMonitorThatRuns: a running monitor checks that the state file is as it left it.
 func TestMemoryOfAMonitorThatRuns(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
@@ -515,7 +517,7 @@ func TestMemoryOfAMonitorThatRuns(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAMonitorThatHasSeenNothing: what it found in the state when it began, it finds there also after a look that failed.
+// TestMemoryOfAMonitorThatHasSeenNothing: a running monitor also checks this if its first look failed.
 func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
 	l.grow(t, 2, "as it was")
@@ -561,8 +563,8 @@ func TestMemoryOfAMonitorThatHasSeenNothing(t *testing.T) {
 	}
 }
 
-// afterALook serves a log that does not answer from the time on when a monitor has left something new in its state, at which something is
-// done once, and again after that.
+// afterALook serves a log until a monitor has stored a new state. Then it calls do, refuses one request, and serves the
+// log again.
 func afterALook(t *testing.T, w *watcher, log http.Handler, do func() error) http.Handler {
 	t.Helper()
 	before, done := read(t, w.file("state")), false
@@ -579,7 +581,7 @@ func afterALook(t *testing.T, w *watcher, log http.Handler, do func() error) htt
 	})
 }
 
-// TestMonitorGoesOn: an answer that says nothing of the log ends no watch. What it must not do does.
+// TestMonitorGoesOn: failed requests do not end a watch. A checkpoint without the log's signature does.
 func TestMonitorGoesOn(t *testing.T) {
 	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
@@ -596,7 +598,7 @@ func TestMonitorGoesOn(t *testing.T) {
 		asked := 0
 		w.served = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			asked++
-			switch { // as often as something is asked for in one look
+			switch { // as many requests as one look makes
 			case asked <= 8 && status == silent: // each time twice, as the HTTP client does by itself
 				panic(http.ErrAbortHandler)
 			case asked <= 4 && status != silent:
@@ -658,7 +660,7 @@ func knownWitness(t *testing.T, l watchedLog) *seeing {
 	return &seeing{remote}
 }
 
-// cosign asks the witness to cosign a log's last checkpoint.
+// cosign asks the witness to cosign the last checkpoint of a log.
 func (s *seeing) cosign(t *testing.T, l watchedLog) (string, error) {
 	t.Helper()
 	i := l.open(t)

@@ -77,7 +77,7 @@ func (*logStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 			report[authority](done, total)
 		}})
 		still := false
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, o := range outcomes {
 			p.line("%s: %d stamped, %d still waiting%s", o.Authority, o.Stamped, o.Records, because(o.Reason))
 			still = still || o.Records > 0
@@ -125,14 +125,14 @@ func (c *logPendingCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(lines)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, l := range lines {
 			p.line("%-20s %s  record %s at %d, which has %s", l.Authority, l.Since, l.Record, l.Index, plural.Of(l.Stamps, "time stamp"))
 		}
 		if len(lines) == 0 {
 			p.line("nothing waits for a time stamp")
 		}
-		return p.err
+		return errors.Join(p.err, tellDue(ctx, io, i))
 	})
 }
 

@@ -81,7 +81,7 @@ func (c *trialCmd) printOutcome(io stdio, o *jury.TrialOutcome) error {
 	if c.JSON {
 		return io.json(o)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.text("", incident.Outcome(o, words.English))
 	return p.err
 }

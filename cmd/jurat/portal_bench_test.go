@@ -11,9 +11,8 @@ import (
 	"jurat/internal/browsertest"
 )
 
-// BenchmarkPortal opens the saved page in a browser that has never seen it, has one record checked, and says how many
-// milliseconds after the navigation the verdict was on the page, of which how many went where. Files are put into the page at
-// once, as nobody's hand is that fast.
+// BenchmarkPortal opens the saved page in a new browser and has one record checked. It reports the milliseconds from
+// navigation to the verdict, and their parts. It puts the files into the page directly.
 func BenchmarkPortal(b *testing.B) {
 	browsertest.Find(b)
 	dir := b.TempDir()

@@ -21,13 +21,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A vector is what a reader gives, of testdata/vectors/verification/manifest.json.
+// A vector is the input of a reader, from testdata/vectors/verification/manifest.json.
 type vector struct {
 	Name, File, Trust, Before, At, Checkpoint, Consistency, Entries string
 	CRLs                                                            []string
 }
 
-// fixedMoment is when vectors are checked that name no moment, so that both sides check at the same one.
+// fixedMoment is the time of checking for vectors without one, so that both sides use the same.
 const fixedMoment = "2026-06-01T00:00:00Z"
 
 func vectors(t *testing.T) (folder string, all []vector) {
@@ -49,7 +49,7 @@ func vectors(t *testing.T) (folder string, all []vector) {
 	return folder, manifest.Verifications
 }
 
-// byCommand is what 'jurat verify --json' answers: the report, or the error.
+// byCommand returns the answer of 'jurat verify --json': the report, or the error.
 func byCommand(t *testing.T, folder string, v vector) (report, refused string) {
 	t.Helper()
 	args := []string{"verify", "--json", "--at", v.At}
@@ -72,7 +72,7 @@ func byCommand(t *testing.T, folder string, v vector) (report, refused string) {
 	return out, ""
 }
 
-// A question is one to the portal's worker, by testdata/worker.js.
+// A question is a request to the portal's worker, sent by testdata/worker.js.
 type question struct {
 	ID       int            `json:"id"`
 	What     string         `json:"what"`
@@ -105,14 +105,14 @@ func questionOf(id int, folder string, v vector) question {
 	return q
 }
 
-// node runs the committed verifier in the page's worker under Node, and returns what it answers to each question.
+// node runs the committed verifier in the page's worker under Node, and returns its answers to the questions.
 func node(t *testing.T, questions []question) map[int]json.RawMessage {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("there is no node, and under CI=true nothing is skipped")
+			t.Fatal("node is not installed, and CI must run this test")
 		}
-		t.Skip("there is no node, in which the portal's verifier answers all vectors")
+		t.Skip("node is not installed; the portal's verifier runs in it")
 	}
 	portal := filepath.Join("..", "..", "internal", "portal")
 	var in, out, errs bytes.Buffer
@@ -145,7 +145,7 @@ func node(t *testing.T, questions []question) map[int]json.RawMessage {
 	return answers
 }
 
-// TestPortalAnswersAsTheCommand asks the portal's program and the command about every vector.
+// TestPortalAnswersAsTheCommand gives every vector to the portal's program and to the command.
 func TestPortalAnswersAsTheCommand(t *testing.T) {
 	t.Parallel()
 	folder, all := vectors(t)
@@ -171,7 +171,7 @@ func TestPortalAnswersAsTheCommand(t *testing.T) {
 			t.Errorf("%s: %s", v.Name, answers[i+1])
 		case refused != "":
 			if file := got.Answer.Files[0]; file.Error == "" || !strings.HasSuffix(refused, file.Error) {
-				t.Errorf("%s: the portal says %q, the command %q", v.Name, file.Error, refused)
+				t.Errorf("%s: the portal answers %q, the command %q", v.Name, file.Error, refused)
 			}
 		default:
 			if diff := cmp.Diff(want, got.Answer.Files[0].Report+"\n"); diff != "" {
@@ -181,7 +181,7 @@ func TestPortalAnswersAsTheCommand(t *testing.T) {
 	}
 }
 
-// A portalled browser has the saved page open, from the disk, and can reach nothing.
+// A portalled browser has the saved page open from disk, without a network.
 type portalled struct {
 	*browsertest.Browser
 	t     *testing.T
@@ -190,7 +190,7 @@ type portalled struct {
 	trust string // what proves it
 }
 
-// openPortal writes the page and a case file as people do, and opens the page.
+// openPortal writes the page and a case file with the command, and opens the page.
 func openPortal(t *testing.T, o browsertest.Options) *portalled {
 	t.Helper()
 	browsertest.Find(t)
@@ -221,7 +221,7 @@ func (p *portalled) open(o browsertest.Options) {
 	p.Visit("file://" + p.page)
 }
 
-// check has files checked and waits for what is found.
+// check has files checked, and waits for the results.
 func (p *portalled) check(files ...string) {
 	p.t.Helper()
 	p.Choose("#files", files...)
@@ -240,13 +240,13 @@ func (p *portalled) choose(trust string) {
 	p.Wait("document.querySelector('#fingerprint')")
 }
 
-// outcome is that of the first file.
+// outcome returns the outcome of the first file.
 func (p *portalled) outcome() string {
 	p.t.Helper()
 	return browsertest.Eval[string](p.Browser, "document.querySelector('#answers article').dataset.outcome ?? ''")
 }
 
-// quiet fails if the page asked for anything but itself, or if something went wrong in it.
+// quiet fails if the page requested anything but itself, or if it had an error.
 func (p *portalled) quiet() {
 	p.t.Helper()
 	for _, url := range p.Requests() {
@@ -324,7 +324,7 @@ func TestPortalRefutesAChangedCaseFile(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if text := p.Text("#results"); !strings.Contains(text, "digest") || strings.Contains(text, "What was said") {
-		t.Errorf("what is refuted is shown as if it had been said, or it is not said why:\n%s", text)
+		t.Errorf("a refuted text is shown like a sealed one, or without the reason:\n%s", text)
 	}
 	p.Screenshot("portal-refuted")
 	p.quiet()
@@ -348,7 +348,7 @@ func TestPortalInThreeLanguages(t *testing.T) {
 		p.Wait("document.querySelectorAll('.record').length > 20")
 		p.Click(".record:nth-child(8) > summary")
 		p.Screenshot("portal-" + lang)
-		p.Select("#language", "en") // and the choice counts, for what is there already, too
+		p.Select("#language", "en") // the choice also changes results that are already shown
 		p.Wait("document.querySelector('.outcome')?.textContent === 'Proved'")
 		if text := p.Text("body"); strings.Contains(text, want[0]) || !strings.Contains(text, "What does this record prove?") {
 			t.Errorf("%s: after the choice of English:\n%s", lang, text)
@@ -379,7 +379,7 @@ func TestPortalOnASmallScreen(t *testing.T) {
 	p.quiet()
 }
 
-// hostileText is what an agent may have said to whoever reads it later.
+// hostileText is a text with which an agent could try to attack a later reader's browser.
 const hostileText = "<img src=x onerror=\"document.title='owned'\"><svg onload=\"document.title='owned'\"><script>document.title='owned'</script>" +
 	"</pre></script>\u202Eevil\u202C\u2066\u200Bzero\u0007bell\u001b[31mred \U000E0041tag ⟦U+0041⟧ \u0435nd"
 
@@ -387,7 +387,7 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
 	h := jurattest.NewForStrangers(t)
-	said := hostileText + "\n" + strings.Repeat("0123456789\n", 100_000) // in lines, since browsers need minutes to lay out one of this length
+	said := hostileText + "\n" + strings.Repeat("0123456789\n", 100_000) // as lines, because browsers need minutes to lay out one line of this length
 	quoted, err := jsontext.AppendQuote(nil, said)
 	if err != nil {
 		t.Fatal(err)
@@ -408,12 +408,12 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 		t.Errorf("the title is %q", got)
 	}
 	if n := browsertest.Eval[int](p.Browser, "document.querySelectorAll('#results img, #results svg, #results script').length"); n != 0 {
-		t.Errorf("%d elements are the agent's", n)
+		t.Errorf("%d elements come from the agent's text", n)
 	}
 	if text := p.Text("#results"); strings.ContainsAny(text, "\u202E\u2066\u001b") {
-		t.Error("a character that turns the writing round is on the page")
+		t.Error("the page has a character that changes the direction of text")
 	}
-	// A copy has it to the letter.
+	// The copy button copies the unchanged text.
 	copied := "(() => { let text; navigator.clipboard.writeText = async (t) => { text = t }; " +
 		"[...document.querySelectorAll('.record .member')].find(m => m.textContent.startsWith('Output')).querySelector('button').click(); return text })()"
 	if got := browsertest.Eval[string](p.Browser, copied); got != said {
@@ -422,7 +422,7 @@ func TestPortalShowsHostileTextInert(t *testing.T) {
 	p.quiet()
 }
 
-// write writes what can be written as a file beside the case file.
+// write writes a file beside the case file.
 func (p *portalled) write(name string, content interface{ Marshal() ([]byte, error) }) string {
 	p.t.Helper()
 	doc, err := content.Marshal()
@@ -447,7 +447,7 @@ func TestPortalWithThousandsOfRecords(t *testing.T) {
 			Model: "m", ModelVersion: "1", Prompt: jsontext.Value(`"Plan."`), Response: jsontext.Value(`"` + strings.Repeat("Take the A9. ", 50) + `"`), Parameters: jsontext.Value(`{}`)}))
 	}
 	bundle, trust := p.write("bundle.jurat", h.Bundle(t, records...)), p.write("h.json", h.Trust(t))
-	// What the page says while it works, and that it is alive meanwhile.
+	// Record the messages of the page while it works, and count timer ticks, which shows that it still responds.
 	browsertest.Eval[bool](p.Browser, `(() => { globalThis.heard = []; globalThis.beats = 0; setInterval(() => { if (document.querySelector('#check').disabled) beats++ }, 5);
 		new MutationObserver(() => heard.push(document.querySelector('#state').textContent)).observe(document.querySelector('#state'), {childList: true, characterData: true, subtree: true}); return true })()`)
 	p.choose(trust)
@@ -457,7 +457,7 @@ func TestPortalWithThousandsOfRecords(t *testing.T) {
 	p.Click("#cancel")
 	p.Wait("document.querySelector('#state').textContent.startsWith('Cancelled')")
 	if browsertest.Eval[int](p.Browser, "document.querySelectorAll('#answers article').length") != 0 {
-		t.Error("there is an answer although it was cancelled")
+		t.Error("there is an answer although the check was cancelled")
 	}
 	p.checked()
 	if got := p.outcome(); got != "proved" {
@@ -468,7 +468,7 @@ func TestPortalWithThousandsOfRecords(t *testing.T) {
 		t.Errorf("it said %q", heard)
 	}
 	if beats := browsertest.Eval[int](p.Browser, "beats"); beats < 10 {
-		t.Errorf("the page was not alive: %d beats", beats)
+		t.Errorf("the page did not respond: %d timer ticks", beats)
 	}
 	p.Wait("document.querySelectorAll('.record').length === 50")
 	browsertest.Eval[bool](p.Browser, "(document.querySelector('.records + button').click(), true)")
@@ -479,7 +479,8 @@ func TestPortalWithThousandsOfRecords(t *testing.T) {
 	p.quiet()
 }
 
-// TestPortalInTheBrowserAnswersAsTheCommand does for some vectors what is done for all of them without a browser.
+// TestPortalInTheBrowserAnswersAsTheCommand does in a browser, for some vectors, what TestPortalAnswersAsTheCommand does
+// for all.
 func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 	t.Parallel()
 	p := openPortal(t, browsertest.Options{})
@@ -495,7 +496,7 @@ func TestPortalInTheBrowserAnswersAsTheCommand(t *testing.T) {
 			continue
 		}
 		p.Visit("file://" + p.page)
-		// What the page saves as a report is kept instead.
+		// This keeps the report that the page saves.
 		browsertest.Eval[bool](p.Browser, "(globalThis.make = URL.createObjectURL, URL.createObjectURL = (blob) => blob.type === 'application/json' ? (globalThis.saved = blob.text(), 'about:blank') : make(blob), HTMLAnchorElement.prototype.click = () => {}, true)")
 		browsertest.Eval[bool](p.Browser, fmt.Sprintf("(document.querySelector('details.more').open = true, document.querySelector('#at').value = %q, document.querySelector('#before').value = %q, true)", v.At, v.Before))
 		for field, name := range map[string]string{"#checkpoint": v.Checkpoint, "#consistency": v.Consistency, "#entries": v.Entries} {
@@ -527,7 +528,7 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 		t.Fatal(err)
 	}
 	browsertest.Eval[bool](p.Browser, "(document.querySelector('#pasted').value = "+string(pasted)+", document.querySelector('#files').focus(), true)")
-	// By the Tab key alone, everything can be reached, in the order in which it stands.
+	// With the Tab key, every control can be reached, in the order of the page.
 	var order []string
 	for range 40 {
 		p.Press("\t")
@@ -544,7 +545,7 @@ func TestPortalByKeyboardAndPaste(t *testing.T) {
 	if got := p.outcome(); got != "proved" {
 		t.Errorf("pasted: %q\n%s", got, p.Text("#results"))
 	}
-	// What somebody hears who does not see: every control has a name, there are landmarks, one h1, no level left out.
+	// For screen readers: every control has a name, there are landmarks and one h1, and no heading level is skipped.
 	nameless := browsertest.Eval[[]string](p.Browser, `[...document.querySelectorAll('input, select, textarea, button, progress, pre[tabindex]')].filter(e =>
 		!(e.labels?.length || e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).map(e => e.outerHTML)`)
 	if len(nameless) > 0 {

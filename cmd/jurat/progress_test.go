@@ -26,7 +26,7 @@ func TestHowFar(t *testing.T) {
 	}
 }
 
-// TestNameDamages: what is named in JSON is what is named in words.
+// TestNameDamages: JSON output and text output have the same names for damages.
 func TestNameDamages(t *testing.T) {
 	orphan := fsck.Damage{Kind: fsck.DamageOrphan, Index: -1, Detail: "a file"}
 	row := fsck.Damage{Kind: fsck.DamageRow, Index: 0, RecordID: "id", Detail: "why"}

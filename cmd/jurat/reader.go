@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -10,9 +11,11 @@ import (
 
 // readerFlags are the reader's own inputs to verification. None of them may come from the file under verification.
 type readerFlags struct {
-	Trust string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
-	At    *time.Time `help:"The moment of checking (RFC 3339), by which it is judged what is still to come and what is out of date. Left out: now." placeholder:"TIME"`
-	CRL   []string   `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
+	Trust string         `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
+	At    *time.Time     `help:"The time of checking (RFC 3339), with which expiry dates and future times are compared. Left out: now." placeholder:"TIME"`
+	CRL   []string       `name:"crl" help:"A certificate revocation list, PEM or DER, of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
+	OCSP  []string       `name:"ocsp" help:"An OCSP response in DER about a certificate of a CA in your trust file or below one. May be given several times." placeholder:"FILE" sep:"none"`
+	Grace *time.Duration `help:"How long after a record's proved time a revocation list or OCSP response that comes in the file must have been made to count. Left out: 24h." placeholder:"DURATION"`
 }
 
 // knownLogFlags name what a reader knows of a log from elsewhere.
@@ -30,31 +33,36 @@ type brought struct {
 }
 
 func (f *readerFlags) bring() *brought {
-	b := &brought{Inputs: verify.Inputs{At: f.At, Now: time.Now}}
+	b := &brought{Inputs: verify.Inputs{At: f.At, Grace: f.Grace, Now: time.Now}}
 	for _, name := range f.CRL {
-		if file := b.open(name); file != nil {
+		if file := b.open("--crl", name); file != nil {
 			b.CRLs = append(b.CRLs, *file)
 		}
 	}
-	b.Trust = b.open(f.Trust)
+	for _, name := range f.OCSP {
+		if file := b.open("--ocsp", name); file != nil {
+			b.OCSPs = append(b.OCSPs, *file)
+		}
+	}
+	b.Trust = b.open("--trust", f.Trust)
 	return b
 }
 
 func (b *brought) bringKnownLog(f *knownLogFlags) {
-	b.Checkpoint, b.Consistency = b.open(f.Checkpoint), b.open(f.Consistency)
-	if b.open(f.Entries) != nil {
+	b.Checkpoint, b.Consistency = b.open("--checkpoint", f.Checkpoint), b.open("--consistency", f.Consistency)
+	if b.open("--entries", f.Entries) != nil {
 		b.Entries = b.files[len(b.files)-1]
 	}
 }
 
 // open opens a file that a flag names, if it names one.
-func (b *brought) open(name string) *verify.InputFile {
+func (b *brought) open(flag, name string) *verify.InputFile {
 	if name == "" || b.err != nil {
 		return nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		b.err = err
+		b.err = fmt.Errorf("%s: %w", flag, err)
 		return nil
 	}
 	b.files = append(b.files, file)
@@ -84,7 +92,7 @@ func (f *readerFlags) options() (verify.Options, error) {
 func readTrust(name string) (*trust.Trust, error) {
 	b := new(brought)
 	defer b.close()
-	file := b.open(name)
+	file := b.open("--trust", name)
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -21,18 +21,18 @@ type logRenewCmd struct {
 
 // Help is shown by 'jurat log renew --help'.
 func (*logRenewCmd) Help() string {
-	return `A time stamp is worth something as long as its authority's key, certificates and hash are. Renewed before that ends, it
-outlives them: a fresh token covers it, and proves that it existed while it could be relied on. One token renews thousands of
-records; each gets an evidence record (RFC 4998), which verifies alone. What there was stays.
+	return `A time stamp proves something only while its authority's key, certificates and hash algorithm can be relied on. If it is renewed
+before that ends, it stays valid: a new token covers the old one, and proves that the old one existed in time. One token renews
+thousands of records; each gets an evidence record (RFC 4998), which verifies alone. The old time stamps stay.
 
-Plain time stamps get an evidence record that covers them, evidence records a further time stamp; with --hash a further chain,
-over the record itself and all that was stamped so far. What is renewed is not renewed again: run it from time to time, and
-again if it was broken off. Who verifies must trust all authorities that have stamped: keep their roots in your trust files.
+Plain time stamps get an evidence record that covers them, evidence records get a further time stamp; with --hash they get a further
+chain, over the record itself and all its time stamps. Run the command from time to time, and again if it was interrupted: it renews
+nothing twice. Readers must trust all authorities that stamped, so keep their roots in your trust files.
 
     jurat log renew --tsa freetsa
     jurat log renew --hash sha512
 
-Exit code 0: nothing that ends before that is left. 3: some of it cannot be judged here, or waits. 2: it could not be done.`
+Exit code 0: nothing is left to renew. 3: some time stamps could not be judged here, or wait for an authority. 2: it could not be done.`
 }
 
 // Run renews.
@@ -52,7 +52,7 @@ func (c *logRenewCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		switch {
 		case r.Records == 0:
 			p.line("nothing is due: nothing that can be renewed rests on certificates that end before %s", before.UTC().Format(time.DateOnly))

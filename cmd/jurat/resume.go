@@ -135,11 +135,11 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		}
 		lines := []unfinishedLine{}
 		for _, u := range unfinished {
-			claimed, err := i.Claimed(ctx, u.ID)
+			locked, err := i.Locks().Locked(ctx, u.ID)
 			if err != nil {
 				return err
 			}
-			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: claimed}
+			line := unfinishedLine{ID: u.ID, Case: u.Case, Acts: u.Acts, From: u.Submitted, Last: u.Last, UnderWay: locked}
 			if u.Cancelled != nil {
 				line.Cancelled = u.Cancelled.Reason
 			}
@@ -148,7 +148,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(lines)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, l := range lines {
 			state := "broken off"
 			switch {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// stopping is a place to write to that stops the program when it reads a word.
+// stopping is a writer that interrupts the program when it gets a certain word.
 type stopping struct {
 	bytes.Buffer
 	word string
@@ -23,7 +23,7 @@ func (s *stopping) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// ran runs the command in this process, and returns what it wrote.
+// ran runs the command in this process, and returns its output.
 func ran(t *testing.T, want int, args ...string) (out, err string) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -33,7 +33,7 @@ func ran(t *testing.T, want int, args ...string) (out, err string) {
 	return o.String(), e.String()
 }
 
-// stopped runs the command, and interrupts it at a word.
+// stopped runs the command, and interrupts it at a word of its output.
 func stopped(t *testing.T, word string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,13 +54,14 @@ func has(t *testing.T, text string, words ...string) {
 	}
 }
 
-// TestResumeCommand: what Ctrl-C leaves is listed, goes on to the verdict by the same settings alone, and is proved then.
+// TestResumeCommand: a trial that Ctrl-C interrupted is listed, can be resumed with the same settings only, and verifies
+// afterwards.
 func TestResumeCommand(t *testing.T) {
 	t.Setenv("JURAT_JURORS", "offline")
 	withoutKeys(t)
 	dir := t.TempDir()
 	data := "--data=" + filepath.Join(dir, "data")
-	out, _ := ran(t, 0, data, "trial", "../../examples/kitchen-return") // makes the installation, and is over
+	out, _ := ran(t, 0, data, "trial", "../../examples/kitchen-return") // this trial makes the installation, and finishes
 	has(t, out, "safe_pass")
 	out, _ = ran(t, 0, data, "trial", "--list")
 	has(t, out, "every trial in the log has its verdict")
@@ -96,7 +97,7 @@ func TestResumeCommand(t *testing.T) {
 	}
 	ran(t, 0, "verify", "--trust", trustFile, file)
 
-	// Once more: it has its verdict, which is told again, and the case file can be had again.
+	// Resumed again after its end: the verdict is printed again, and the case file can be written again.
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +116,14 @@ func TestResumeCommand(t *testing.T) {
 func TestTrialModes(t *testing.T) {
 	data := "--data=" + t.TempDir()
 	_, said := ran(t, 2, data, "trial")
-	has(t, said, "expected CASE, --resume or --list")
+	has(t, said, "expected CASE, --resume, --outcome or --list")
 	_, said = ran(t, 2, data, "trial", "--list", "case")
 	has(t, said, "--list takes no CASE")
 	_, said = ran(t, 2, data, "trial", "--list", "--resume", "last")
 	has(t, said, "--list")
 }
 
-// TestResumeOfRecords: a trial about sealed records goes on, too.
+// TestResumeOfRecords: a trial about sealed records can be resumed, too.
 func TestResumeOfRecords(t *testing.T) {
 	t.Setenv("JURAT_JURORS", "offline")
 	withoutKeys(t)

@@ -54,7 +54,7 @@ func (c *archiveExpireCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(done)
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		verb := "deleted"
 		if c.DryRun {
 			verb = "would delete"
@@ -207,7 +207,7 @@ func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if c.JSON {
 			return io.json(append([]archive.Hold{}, book.Holds...))
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		for _, h := range book.Holds {
 			p.line("%s: %s, since %s: %s, by %s", h.ID, h.What(), h.Since.UTC().Format(time.RFC3339), h.Reason, h.By)
 		}

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"jurat/internal/access"
+	"jurat/internal/ca"
+	"jurat/internal/certlog"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
-	"jurat/internal/provider"
+	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/tracing"
@@ -34,15 +36,42 @@ type serveCmd struct {
 	RateBurst     int      `placeholder:"N" help:"How many of them at once. 0: 200, or what --rate-limit allows in four seconds where that is more." default:"0"`
 	PublicEntries bool     `help:"Show everyone what the log hashed for each record: digests, signatures and counts, without any text."`
 	LogJSON       bool     `name:"log-json" help:"Write the server's log as JSON lines."`
-	Parallel      int      `help:"How many trials are held at a time; the others wait." default:"4"`
+	Parallel      int      `help:"How many trials run at a time; the others wait." default:"4"`
 	Waiting       int      `help:"How many trials may wait." default:"1000"`
 	oidcFlags
 	panelFlags
+	serveCAFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
 
 	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
 	keyFlags
 	stampFlags
+}
+
+// serveCAFlags name a CA that issues certificates to agents which ask with their tokens.
+type serveCAFlags struct {
+	CA      string `name:"ca" placeholder:"DIR" help:"A CA ('jurat ca init') from which agents get certificates for their own keys with their tokens. Its key belongs on a token."`
+	CADays  int    `name:"ca-days" placeholder:"N" help:"How long these certificates are valid. Default: 30 days; with --ca-short 7."`
+	CAShort bool   `name:"ca-short" help:"Issue certificates that are never revoked (RFC 9608), for at most 7 days."`
+}
+
+// issuer opens the CA that the flags name, if they name one, and seals what it did so far.
+func (f *serveCAFlags) issuer(ctx context.Context, i *installation.Installation) (*certlog.Issuer, error) {
+	if f.CA == "" {
+		return nil, nil
+	}
+	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helpers: &i.Helpers})
+	if err != nil {
+		return nil, caHint(fmt.Errorf("--ca: %w", err))
+	}
+	order := ca.Order{Life: time.Duration(f.CADays) * ca.Day, Short: f.CAShort}
+	if err := order.Check(); err != nil {
+		return nil, fmt.Errorf("--ca-days: %w", err)
+	}
+	if _, err := i.Certificates.Publish(ctx, authority); err != nil {
+		return nil, caHint(fmt.Errorf("--ca: %w", err))
+	}
+	return &certlog.Issuer{Log: i.Certificates, CA: authority, Life: order.Life, Short: f.CAShort}, nil
 }
 
 // oidcFlags name a provider of OpenID Connect.
@@ -56,7 +85,7 @@ type oidcFlags struct {
 }
 
 // provider asks the provider that the flags name, if they name one.
-func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) (*provider.Provider, error) {
+func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) (*openid.Provider, error) {
 	if f.Issuer == "" {
 		return nil, nil
 	}
@@ -64,7 +93,7 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 	if err != nil {
 		return nil, err
 	}
-	c := provider.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim,
+	c := openid.Config{Issuer: f.Issuer, ClientID: f.ClientID, NameClaim: f.NameClaim, RolesClaim: f.RolesClaim,
 		Roles: map[string][]access.Role{}, Shared: shared}
 	for _, rule := range f.RoleOf {
 		at := strings.LastIndex(rule, "=")
@@ -77,7 +106,7 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 		}
 		c.ClientSecret = strings.TrimSpace(string(secret))
 	}
-	return provider.New(ctx, c)
+	return openid.New(ctx, c)
 }
 
 // checkRules refuses rules that name no group or no role.
@@ -143,6 +172,10 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
+		issuer, err := c.issuer(ctx, i)
+		if err != nil {
+			return err
+		}
 		traces, err := c.tracing()
 		if err != nil {
 			return err
@@ -153,13 +186,13 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer queue.Close()
-		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Claim: i.Claim, Claimed: i.Claimed,
+		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Locks: i.Locks(),
 			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
 		}
 		at := c.address(l)
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 	"jurat/evidence"
 )
 
-// lines is a writer that tests read while it is written to.
+// lines is a writer that tests can read while it is written to.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -71,7 +71,8 @@ func doing(t *testing.T, want int, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// TestServe: first start, a token, an agent's record, the end of the token while the server runs, a second start.
+// TestServe: first start, a token, a record of an agent, the token's revocation while the server runs, and a second
+// start.
 func TestServe(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
@@ -90,7 +91,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 
-	// What was asked before is remembered by the log alone.
+	// After the restart, only the log remembers earlier requests.
 	at, _, stop = serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
 	status, body = postTo(t, at+"/v1/records", token, "order 17", payload)
 	again, err := evidence.Open([]byte(body))
@@ -142,7 +143,7 @@ func postTo(t *testing.T, at, token, key, body string) (int, string) {
 	return answer.StatusCode, string(doc)
 }
 
-// TestServeSignsInOnce goes the way of the person who has started it.
+// TestServeSignsInOnce signs in with a link, which works once.
 func TestServeSignsInOnce(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
@@ -160,7 +161,8 @@ func TestServeSignsInOnce(t *testing.T) {
 	}
 }
 
-// TestServeStaysAtHome: it listens for others only if somebody but strangers can come.
+// TestServeStaysAtHome: the server listens on other addresses only if there is a token, or another way to sign in, for
+// somebody.
 func TestServeStaysAtHome(t *testing.T) {
 	data := t.TempDir() + "/data"
 	for name, args := range map[string][]string{
@@ -175,7 +177,7 @@ func TestServeStaysAtHome(t *testing.T) {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}
 	if _, err := os.Stat(data); err == nil {
-		t.Error("what was refused has made an installation")
+		t.Error("a refused command has made an installation")
 	}
 	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
 	has(t, said, "--addr nonsense: want HOST:PORT")
@@ -192,7 +194,7 @@ func TestServeStaysAtHome(t *testing.T) {
 	}
 }
 
-// TestNothingIsBegun: no typing error, and no command whose purpose is another, makes an installation.
+// TestNothingIsBegun: a command with a mistake, or one that needs an installation, does not create one.
 func TestNothingIsBegun(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -218,11 +220,11 @@ func TestNothingIsBegun(t *testing.T) {
 	_, said = ran(t, exitCannot, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
 	has(t, said, "'jurat init' makes one")
 	doing(t, 0, "init")
-	doing(t, 0, "init") // and finds it
+	doing(t, 0, "init") // a command that needs the installation, and finds it
 	doing(t, 0, append([]string{"access", "grant", "noa", "reviewer"}, why...)...)
 }
 
-// TestSessionsAreListed: a session that nothing else in the list stands for is in it.
+// TestSessionsAreListed: 'access list' shows a session even if its token or link is not in the list.
 func TestSessionsAreListed(t *testing.T) {
 	data := t.TempDir() + "/data"
 	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")

@@ -27,7 +27,7 @@ import (
 	"jurat/internal/installation"
 )
 
-// A soak puts a server under full load for a while and looks at what it holds: memory, goroutines, open files.
+// A soak puts a server under full load for some time, and watches its memory, goroutines and open files.
 type soak struct {
 	t      *testing.T
 	at     string // its address
@@ -40,7 +40,7 @@ type soak struct {
 	watching                        sync.WaitGroup // those who watch a trial to its end
 }
 
-// soakTime is how long it takes.
+// soakTime is the duration of the load.
 func soakTime() time.Duration {
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		return 10 * time.Minute
@@ -48,7 +48,7 @@ func soakTime() time.Duration {
 	return 5 * time.Second
 }
 
-// A sample is what the server held at a moment.
+// A sample is the server's use of resources at one time.
 type sample struct {
 	at         time.Duration
 	rss, live  float64 // MiB: of the system; of the heap, after the last collection
@@ -58,9 +58,9 @@ type sample struct {
 	trials     int64
 }
 
-// TestSoak: many agents seal over HTTP, some come back with what they have sealed, trials are held and watched, others read, and strangers
-// are refused. In the long form (scripts/test long: 10 minutes) memory is a flat line after the first quarter. In each form, what the load
-// took is given back when it ends.
+// TestSoak: many agents seal over HTTP and some read back, trials are conducted and watched, others read, and strangers
+// are refused. In the long form (scripts/test long: 10 minutes), memory must not grow after the first quarter. In each
+// form, the resources of the load are released when it ends.
 func TestSoak(t *testing.T) {
 	s := &soak{t: t, tokens: map[string]string{}, client: &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 500}}}
 	data := filepath.Join(t.TempDir(), "data")
@@ -92,10 +92,10 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakAgents is how many agents there are. One may ask 50 times a second.
+// soakAgents is the number of agents. Each may send 50 requests a second.
 func soakAgents() int { return int(min(160, 8*soakTime().Seconds())) }
 
-// furnish makes an installation, and tokens for those who come.
+// furnish makes an installation, and tokens for the callers.
 func (s *soak) furnish(data string) {
 	i, _, err := installation.OpenOrCreate(s.t.Context(), installation.Config{Dir: data})
 	if err != nil {
@@ -119,9 +119,9 @@ func (s *soak) furnish(data string) {
 	}
 }
 
-// serve starts the server as a process of its own.
+// serve starts the server in a process of its own.
 func (s *soak) serve(data string) {
-	program := filepath.Join(s.t.TempDir(), "jurat") // under this name the tests' binary is the command
+	program := filepath.Join(s.t.TempDir(), "jurat") // under this name, the test binary is the command
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
@@ -154,7 +154,7 @@ func (s *soak) serve(data string) {
 	s.at = strings.TrimSpace(s.at)
 }
 
-// again does something until the time is up.
+// again repeats a function until the time is up.
 func (s *soak) again(ctx context.Context, do func(context.Context) error) {
 	for ctx.Err() == nil {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
@@ -185,7 +185,7 @@ func (s *soak) ask(ctx context.Context, method, path, name string, body []byte, 
 	return answer.StatusCode, doc, err
 }
 
-// seal has an agent seal 2 KiB, sometimes with an idempotency key, and sometimes read it again.
+// seal has an agent seal 2 KiB, sometimes with an idempotency key, and sometimes reads it back.
 func (s *soak) seal(ctx context.Context, worker int) error {
 	name := s.names[rand.IntN(len(s.names))]
 	var header []string
@@ -214,7 +214,7 @@ func (s *soak) seal(ctx context.Context, worker int) error {
 	return err
 }
 
-// try submits a case, and has it watched to its end.
+// try submits a case, and watches it to its end.
 func (s *soak) try(ctx context.Context) error {
 	card, conversation, err := examples.Read(examples.Names()[rand.IntN(3)])
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *soak) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable { // as many wait as may
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable { // the queue is full
 		time.Sleep(100 * time.Millisecond)
 		return nil
 	}
@@ -241,7 +241,7 @@ func (s *soak) try(ctx context.Context) error {
 	return nil
 }
 
-// follow watches a trial until the server has told its end, which is soon, also when the load has ended.
+// follow watches a trial until the server has sent its end.
 func (s *soak) follow(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -269,7 +269,7 @@ func (s *soak) follow(id string) {
 	}
 }
 
-// read looks at lists and checkpoints.
+// read reads lists and checkpoints.
 func (s *soak) read(ctx context.Context) error {
 	for _, path := range []string{"/log/checkpoint", "/v1/submissions", "/v1/records", "/v1/trust"} {
 		if status, doc, err := s.ask(ctx, "GET", path, "ada", nil); err != nil || status != http.StatusOK && status != http.StatusTooManyRequests {
@@ -280,7 +280,7 @@ func (s *soak) read(ctx context.Context) error {
 	return nil
 }
 
-// stranger comes with a token that opens nothing.
+// stranger sends requests with an invalid token.
 func (s *soak) stranger(ctx context.Context) error {
 	status, doc, err := s.ask(ctx, "GET", "/v1/records", "", nil, "Authorization", fmt.Sprintf("Bearer jurat-%d", rand.Int64()))
 	if err == nil && status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
@@ -291,7 +291,7 @@ func (s *soak) stranger(ctx context.Context) error {
 	return err
 }
 
-// sample asks the server what it holds.
+// sample asks the server for its use of resources.
 func (s *soak) sample(at time.Duration) sample {
 	status, doc, err := s.ask(s.t.Context(), "GET", "/metrics", "ada", nil)
 	if err != nil || status != http.StatusOK {
@@ -314,7 +314,7 @@ func (s *soak) sample(at time.Duration) sample {
 		goroutines: value("go_goroutines"), files: value("process_open_fds"), records: int64(value("jurat_ledger_records")), trials: s.tried.Load()}
 }
 
-// watch takes samples until the time is up, and as much was done of everything as there has to be, however slow the machine is.
+// watch takes samples until the time is up and enough of each kind of request was done, however slow the machine is.
 func (s *soak) watch() (samples []sample) {
 	tick := time.NewTicker(max(soakTime()/300, 200*time.Millisecond))
 	defer tick.Stop()
@@ -329,11 +329,12 @@ func (s *soak) enough() bool {
 	return s.sealed.Load() >= 100 && s.tried.Load() >= 2 && s.watched.Load() >= 1 && s.refused.Load() >= 1
 }
 
-// givesBack waits until the server holds no more goroutines and files than before the load, but for a few that it keeps.
+// givesBack waits until the server has no more goroutines and files than before the load, except for a few.
 func (s *soak) givesBack(idle sample) {
 	s.client.CloseIdleConnections()
-	// The queue's services, two dozen, of which most begin some time after the server answers; connections to the database, and what answers
-	// this question. The load is several hundred of each, and what it left behind would be one for each record or trial at least.
+	// The queue starts about two dozen services, most of them some time after the server answers. There are also
+	// connections to the database, and the one of this request. The load has several hundred of each, and a leak would
+	// be at least one for each record or trial.
 	const kept = 40
 	var now sample
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -351,8 +352,8 @@ const (
 	ofATrial      = 1 << 10 // bytes that the calendar keeps of each trial, at most
 )
 
-// flat holds what the server held after the first quarter against a straight line by least squares: over the whole time it does
-// not rise by more than is allowed.
+// flat fits a straight line, by least squares, to what the server used after the first quarter. Over the whole time, the
+// line may rise only by the allowed amount.
 func flat(t *testing.T, samples []sample) {
 	t.Helper()
 	warm := samples[len(samples)/4:]
@@ -392,7 +393,7 @@ func line(samples []sample, get func(sample) float64) (slope, mean float64) {
 	return above / below, mean
 }
 
-// picture is a table of some twenty of the samples.
+// picture returns a table of about twenty samples.
 func picture(samples []sample) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8s %9s %9s %11s %6s %9s %7s\n", "seconds", "RSS MiB", "live MiB", "goroutines", "files", "records", "trials")
@@ -403,7 +404,7 @@ func picture(samples []sample) string {
 	return b.String()
 }
 
-// TestLine: a line that rises is seen to, and one that only trembles is not.
+// TestLine: line detects a rising series, and reports no rise for one that only varies.
 func TestLine(t *testing.T) {
 	var rising, trembling []sample
 	for i := range 300 {

@@ -8,6 +8,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 	"jurat/internal/stats"
 	"jurat/jury"
 )
@@ -44,7 +45,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.JSON {
 		return io.json(s)
 	}
-	return printStats(newPage(io.out), s)
+	return printStats(newPrinter(io.out), s)
 }
 
 func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tally) error {
@@ -93,17 +94,17 @@ func fromLog(ctx context.Context, i *installation.Installation, io stdio, tally 
 	return nil
 }
 
-func printStats(p *page, s *stats.Stats) error {
-	p.line("juries judged %d trials: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", s.Trials,
+func printStats(p *printer, s *stats.Stats) error {
+	p.line("juries judged %s: %d safe_pass, %d needs_review, %d unsafe_fail; %d degraded, %d inconclusive", plural.Of(s.Trials, "trial"),
 		s.Verdicts[jury.SafePass], s.Verdicts[jury.NeedsReview], s.Verdicts[jury.UnsafeFail], s.Degraded, s.Inconclusive)
 	p.line("outcomes: %d safe_pass, %d needs_review, %d unsafe_fail; people decided on %s, and differed from the jury in %d; %d wait for a person",
 		s.Outcomes[jury.SafePass], s.Outcomes[jury.NeedsReview], s.Outcomes[jury.UnsafeFail], share(s.Decided, s.Trials), s.Changed, s.Open)
 	p.agreement("after phase 1", s.AfterPhase1)
 	p.agreement("after the discussion", s.AfterDiscussion)
-	p.line("the discussion changed the majority's verdict in %s of %d trials that had one", share(s.ChangedByTalk, s.Discussed), s.Discussed)
-	p.line("the final judgment is another than the majority's in %s of %d trials that came to one", share(s.ChangedByVerdict, s.Judged), s.Judged)
-	p.line("%d statements, %s with a change of position; of %d changes %s went to the majority, %s cite nothing new", s.Statements,
-		share(s.Changes, s.Statements), s.Changes, share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
+	p.line("the discussion changed the majority's verdict in %s of %s that had one", share(s.ChangedByTalk, s.Discussed), plural.Of(s.Discussed, "trial"))
+	p.line("the final judgment is another than the majority's in %s of %s that came to one", share(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial"))
+	p.line("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
+		share(s.Changes, s.Statements), plural.Of(s.Changes, "change"), share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
 	p.line("%-16s %7s %9s %8s %9s %8s %9s %12s %10s %9s", "juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms")
 	for _, j := range s.Jurors {
 		p.line("%-16s %7d %9d %8d %9d %8d %9d %12d %10.4f %9d", j.JurorID, j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes,
@@ -112,7 +113,7 @@ func printStats(p *page, s *stats.Stats) error {
 	return p.err
 }
 
-func (p *page) agreement(when string, a stats.Agreement) {
+func (p *printer) agreement(when string, a stats.Agreement) {
 	p.line("agreement %s: level %.2f, Fleiss' kappa %s, Krippendorff's alpha %s", when, a.Level, coefficient(a.Kappa), coefficient(a.Alpha))
 }
 

@@ -24,7 +24,7 @@ import (
 //
 //	io.err       one Write is one message, and one line
 //	io.out       text for people; control characters are shown, and not obeyed
-//	newPage      the same with colours, and each value stays in its line
+//	newPrinter   the same with colours, and each value stays in its line
 //	io.line      one line of that
 //	io.json      a value for machines, in which such characters are escaped
 //	io.document  a file: byte for byte, unless a terminal shows it
@@ -116,7 +116,7 @@ type messages struct {
 	to  io.Writer
 	log *slog.Logger // where it is set, messages are lines of this log
 
-	patient *patient // set once a server logs; nil: writes block
+	lossy *lossyWriter // set once a server logs; nil: writes block
 }
 
 func (m *messages) Write(text []byte) (int, error) {
@@ -154,9 +154,9 @@ func (io stdio) logger(asJSON bool) *slog.Logger {
 	if !ok {
 		return slog.New(slog.NewTextHandler(io.err, nil))
 	}
-	if m.patient == nil {
-		m.patient = newPatient(m.to, leftOut(asJSON))
-		m.to = m.patient
+	if m.lossy == nil {
+		m.lossy = newLossyWriter(m.to, leftOut(asJSON))
+		m.to = m.lossy
 	}
 	if !asJSON {
 		return slog.New(slog.NewTextHandler(m, nil))
@@ -180,8 +180,8 @@ func leftOut(asJSON bool) func(to io.Writer, lost int64) {
 
 // flush waits for a while until what is to come out on stderr is out.
 func (io stdio) flush() {
-	if m, ok := io.err.(*messages); ok && m.patient != nil {
-		m.patient.flush()
+	if m, ok := io.err.(*messages); ok && m.lossy != nil {
+		m.lossy.flush()
 	}
 }
 
@@ -229,7 +229,7 @@ func bare(out io.Writer) io.Writer {
 
 // line prints one line for people.
 func (io stdio) line(format string, args ...any) error {
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line(format, args...)
 	return p.err
 }
@@ -347,8 +347,8 @@ func terminalOf(out io.Writer) *os.File {
 		out = o.to
 	}
 	if m, ok := out.(*messages); ok {
-		if out = m.to; m.patient != nil {
-			out = m.patient.to
+		if out = m.to; m.lossy != nil {
+			out = m.lossy.to
 		}
 	}
 	if file, ok := out.(*os.File); ok && isTerminal(file) {

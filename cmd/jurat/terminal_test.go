@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestInert: an accused cannot move the cursor, colour its verdict, or turn a line round.
+// TestInert: text of an accused agent cannot move the cursor, colour the verdict, or change the direction of a line.
 func TestInert(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain, 日本語, é":           "plain, 日本語, é",
@@ -33,15 +33,17 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// hostile has what makes a terminal do something: C0, C1 as a character and as a byte, DEL, a change of direction, and line feeds.
+// hostile has every kind of character that controls a terminal: C0, C1 as a character and as a byte, DEL, a change of
+// direction, and line feeds.
 const hostile = "x\x1b[2J\x1b]0;owned\x07\u009b31m\x9b\x7f\u202e\u2066\u061c\u2028\r\njurat: forged: PROVED\n"
 
-// tame says what of a text a terminal would obey, or which line on stderr is not the program's.
+// tame returns an error for a character that a terminal would obey, and for a line on stderr that is not the program's
+// own.
 func tame(out, errs string) error {
 	for _, text := range []string{out, errs} {
 		for at, c := range text {
 			if c != '\n' && obeyed(c) || c == '\uFFFD' && text[at] != 0xef {
-				return fmt.Errorf("byte %d is printed as it is: %q", at, text[max(0, at-40):min(len(text), at+40)])
+				return fmt.Errorf("byte %d is printed unchanged: %q", at, text[max(0, at-40):min(len(text), at+40)])
 			}
 		}
 	}
@@ -53,7 +55,7 @@ func tame(out, errs string) error {
 	return nil
 }
 
-// trying runs a command on hostile input, for a moment.
+// trying runs a command on hostile input, for a short time.
 func trying(t *testing.T, input string, args ...string) (out, errs string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -63,7 +65,7 @@ func trying(t *testing.T, input string, args ...string) (out, errs string) {
 	return o.String(), e.String()
 }
 
-// TestHostileArguments: whatever is given to any command, nothing of it moves the cursor or makes a line of its own.
+// TestHostileArguments: no argument of any command can move the cursor or make a line of its own in the output.
 func TestHostileArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
 	parser, err := kong.New(&app{}, kong.Name("jurat"))
@@ -104,7 +106,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// valueOf is a value that a command takes, hostile where it may be text.
+// valueOf returns a value that a flag accepts, hostile if it may be any text.
 func valueOf(v *kong.Value) string {
 	switch {
 	case v.Enum != "":
@@ -115,7 +117,7 @@ func valueOf(v *kong.Value) string {
 	return hostile
 }
 
-// TestHostileFiles: neither the names of files nor of members in them, nor their values, are obeyed.
+// TestHostileFiles: names of files, names of members in them, and their values cannot control the terminal.
 func TestHostileFiles(t *testing.T) {
 	accused, err := filepath.Abs(kitchen)
 	if err != nil {
@@ -171,7 +173,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestHostileRecords: what was sealed is shown inert to people, is the same value for machines, and is a file byte for byte.
+// TestHostileRecords: a sealed text is shown inert to people, has the same value for machines, and is unchanged in the
+// file.
 func TestHostileRecords(t *testing.T) {
 	t.Chdir(t.TempDir())
 	said := strings.ToValidUTF8(hostile, "")
@@ -179,7 +182,7 @@ func TestHostileRecords(t *testing.T) {
 	payload := fmt.Sprintf(`{"agent_id":"a","request_id":"1","timestamp":"2026-01-01T00:00:00Z","model":"m","model_version":"1","prompt":%[1]s,"response":%[1]s,"parameters":{%[1]s:%[1]s}}`, quoted)
 	sealed, errs := trying(t, payload, "seal", "-")
 	if !strings.Contains(sealed, "\u202e") {
-		t.Fatalf("the record is not the file that it is: %q\n%s", sealed, errs)
+		t.Fatalf("the record's file has changed: %q\n%s", sealed, errs)
 	}
 	if err := os.WriteFile("record.json", []byte(sealed), 0o600); err != nil {
 		t.Fatal(err)
@@ -204,12 +207,12 @@ func TestHostileRecords(t *testing.T) {
 			t.Errorf("%q is no JSON: %v\n%s", args, err, out)
 		}
 		if args[0] == "access" && !strings.Contains(unescaped(t, out), "why\u202e\u009b") {
-			t.Errorf("%q: the reason is not what it was: %s", args, out)
+			t.Errorf("%q: the reason has changed: %s", args, out)
 		}
 	}
 }
 
-// unescaped is a JSON document as Go writes it.
+// unescaped returns a JSON document with the escapes that Go writes.
 func unescaped(t *testing.T, doc string) string {
 	t.Helper()
 	var value any
@@ -223,7 +226,7 @@ func unescaped(t *testing.T, doc string) string {
 	return string(again)
 }
 
-// TestOneLine: an error is one line, in which errors that were joined stand apart and foreign line feeds are none.
+// TestOneLine: an error is one line. Joined errors are separated in it, and foreign line feeds are replaced.
 func TestOneLine(t *testing.T) {
 	a, b := errors.New("a\nb"), errors.New("c")
 	for want, err := range map[string]error{
@@ -247,7 +250,7 @@ type hiding struct{ error }
 func (hiding) Error() string   { return "it hides what it is made of" }
 func (h hiding) Unwrap() error { return h.error }
 
-// TestGuardedAlone: no command reaches the bare writers.
+// TestGuardedAlone: no command uses os.Stdout or os.Stderr directly.
 func TestGuardedAlone(t *testing.T) {
 	bypass := regexp.MustCompile(`os\.Std(out|err)|fmt\.Print|\bprintln\(|Fprint(f|ln)?\(io\.out|io\.out\.Write|New(JSON|Text)Handler|\blog\.(Print|Fatal)`)
 	files, err := filepath.Glob("*.go")
@@ -263,12 +266,12 @@ func TestGuardedAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := bypass.Find(text); found != nil {
-			t.Errorf("%s passes the doors of terminal.go by: %s", file, found)
+			t.Errorf("%s writes without the guards of terminal.go: %s", file, found)
 		}
 	}
 }
 
-// TestHead: a reader who has seen enough is not told that the pipe is broken.
+// TestHead: if a reader such as head closes the pipe, the command reports no error.
 func TestHead(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "case.jurat")
@@ -293,7 +296,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestInertJSONInPieces: a document comes out the same in whatever pieces it is written.
+// TestInertJSONInPieces: a document comes out the same, however it is divided into writes.
 func TestInertJSONInPieces(t *testing.T) {
 	doc := []byte("{\"a\":\"\u202e \u0085 \u00e9 \u65e5 \U000e0041 z\"}\n")
 	want := string(inertJSON(doc))

@@ -15,7 +15,7 @@ import (
 )
 
 // timeline prints records that follow each other, if the report has an answer about that.
-func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
+func (p *printer) timeline(records []*evidence.Record, report *verify.Report) {
 	asked := false
 	for _, f := range report.Guarantees {
 		asked = asked || f.Guarantee == verify.Chain || f.Guarantee == verify.HumanReview || f.Guarantee == verify.GivenOn
@@ -36,7 +36,7 @@ func (p *page) timeline(records []*evidence.Record, report *verify.Report) {
 	}
 }
 
-func (p *page) step(number int, s graph.Step, numbers map[string]int) {
+func (p *printer) step(number int, s graph.Step, numbers map[string]int) {
 	p.line("%3d. %s", number, fmt.Sprintf("%s of %s %q%s", plain(s.Action), s.Role, s.Actor, placeOf(s)))
 	proved := "no proved time"
 	if s.Proved != nil {
@@ -99,7 +99,7 @@ func followed(s graph.Step, numbers map[string]int) string {
 func plain(a evidence.ActionType) string { return strings.ReplaceAll(string(a), "_", " ") }
 
 // whoSaid prints which record introduced a text.
-func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text string) error {
+func (p *printer) whoSaid(records []*evidence.Record, report *verify.Answers, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New("--who-said: the text is empty")
 	}
@@ -122,7 +122,7 @@ func (p *page) whoSaid(records []*evidence.Record, report *verify.Answers, text 
 }
 
 // each prints a sentence for each record.
-func (p *page) each(what string, records []*evidence.Record, report *verify.Answers) {
+func (p *printer) each(what string, records []*evidence.Record, report *verify.Answers) {
 	for _, r := range records {
 		p.text("", fmt.Sprintf("%s %s.", what, called(r, report)))
 	}

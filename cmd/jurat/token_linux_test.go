@@ -6,18 +6,22 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"jurat/internal/tokentest"
 )
 
-// TestJuratIsStatic: the program is this one without its tests, and depends on no library of the system.
+// TestJuratIsStatic: the built program needs no library of the system.
 func TestJuratIsStatic(t *testing.T) {
 	self, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -37,13 +41,20 @@ func TestJuratIsStatic(t *testing.T) {
 	}
 	defer helper.Close()
 	if needed, err := helper.ImportedLibraries(); err != nil || len(needed) == 0 {
-		t.Errorf("jurat-token needs %v, %v: the test sees nothing", needed, err)
+		t.Errorf("jurat-token needs %v, %v: so this test detects nothing", needed, err)
 	}
 }
 
-// TestServerWithToken: a server has no PIN in its memory, is not ready while the token is away, and is again when it is back.
-func TestServerWithToken(t *testing.T) {
-	soft, data := tokenHouse(t)
+// A tokenServer is a server in a process of its own, whose helpers are its children.
+type tokenServer struct {
+	t         *testing.T
+	at, token string // token: of agent mia
+	process   *os.Process
+}
+
+func serveTokens(t *testing.T, data string) *tokenServer {
+	t.Helper()
+	token := doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester")
 	server := exec.Command("jurat", "--data", data, "serve", "--addr", "127.0.0.1:0")
 	endsWithTest(t, server)
 	out, err := server.StdoutPipe()
@@ -55,44 +66,131 @@ func TestServerWithToken(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		server.Process.Signal(os.Interrupt)
-		server.Wait() // however it ends
+		server.Wait() // at the end of the test, however it ends
 	})
 	at, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, out)
-	wait := func(want int) {
-		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-			answer, err := http.Get(strings.TrimSpace(at) + "/readyz")
-			if err != nil {
-				t.Fatal(err)
+	return &tokenServer{t, strings.TrimSpace(at), token, server.Process}
+}
+
+// wait waits until the server says that it is ready, or that it is not.
+func (s *tokenServer) wait(want int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(s.at + "/readyz")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("/readyz says %s, want %d", answer.Status, want)
+		}
+	}
+}
+
+func (s *tokenServer) seal(request string) (status int, body string) {
+	s.t.Helper()
+	return postTo(s.t, s.at+"/v1/records", s.token, request, strings.NewReplacer("AGENT", "mia", "r-1", request).Replace(action))
+}
+
+// TestServerWithToken: a server has no PIN in its memory. While the token is away, it is not ready and seals nothing. When the token is back,
+// it is ready and seals.
+func TestServerWithToken(t *testing.T) {
+	soft, data := tokenHouse(t)
+	server := serveTokens(t, data)
+	server.wait(http.StatusOK)
+	if status, body := server.seal("before"); status != http.StatusCreated {
+		t.Errorf("with the token: %d, %s", status, body)
+	}
+	helpers := helpersOf(t, server.process.Pid)
+	if len(helpers) == 0 || !inMemory(t, helpers[0], soft.PIN) {
+		t.Fatalf("the PIN is not in the memory of the helpers %v: so this test detects nothing", helpers)
+	}
+	if inMemory(t, server.process.Pid, soft.PIN) {
+		t.Error("the PIN is in jurat's memory")
+	}
+	size := recordsOf(t, data)
+	putBack := soft.Remove(t)
+	server.wait(http.StatusServiceUnavailable)
+	if status, body := server.seal("meanwhile"); status != http.StatusServiceUnavailable {
+		t.Errorf("without the token: %d, %s", status, body)
+	}
+	putBack()
+	server.wait(http.StatusOK)
+	if now := recordsOf(t, data); now != size {
+		t.Errorf("%d records were sealed without the token", now-size)
+	}
+	if status, body := server.seal("after"); status != http.StatusCreated {
+		t.Errorf("with the token again: %d, %s", status, body)
+	}
+}
+
+// TestHelperKilled kills the helper again and again while agents have records sealed, and repeat what failed. In the end, each record is in the
+// log once, and all are whole.
+func TestHelperKilled(t *testing.T) {
+	const agents, each = 4, 12
+	_, data := tokenHouse(t)
+	server := serveTokens(t, data)
+	server.wait(http.StatusOK)
+	size := recordsOf(t, data)
+	var failed atomic.Int64
+	var mu sync.Mutex
+	var records []string
+	var all sync.WaitGroup
+	for agent := range agents {
+		all.Go(func() {
+			for n := range each {
+				for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+					status, body := server.seal(fmt.Sprintf("agent %d, record %d", agent, n))
+					if status == http.StatusCreated {
+						mu.Lock()
+						records = append(records, body)
+						mu.Unlock()
+						break
+					}
+					if failed.Add(1); status < 500 || time.Now().After(deadline) {
+						t.Errorf("status %d, %s", status, body)
+						return
+					}
+				}
 			}
-			answer.Body.Close()
-			if answer.StatusCode == want {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("/readyz says %s, want %d", answer.Status, want)
+		})
+	}
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	killed := map[int]bool{}
+	for under := true; under; {
+		select {
+		case <-ended:
+			under = false
+		case <-time.After(time.Duration(rand.IntN(60)) * time.Millisecond):
+			for _, helper := range helpersOf(t, server.process.Pid) {
+				if len(killed) < 8 && !killed[helper] && syscall.Kill(helper, syscall.SIGKILL) == nil {
+					killed[helper] = true
+				}
 			}
 		}
 	}
-	wait(http.StatusOK)
-	helpers := helpersOf(t, server.Process.Pid)
-	if len(helpers) == 0 || !inMemory(t, helpers[0], soft.PIN) {
-		t.Fatalf("the PIN is not in the memory of the helpers %v: the test sees nothing", helpers)
+	if len(killed) < 3 || failed.Load() == 0 {
+		t.Errorf("%d helpers were killed, and %d requests failed: the test sees nothing", len(killed), failed.Load())
 	}
-	if inMemory(t, server.Process.Pid, soft.PIN) {
-		t.Error("the PIN is in jurat's memory")
+	if now := recordsOf(t, data); now != size+agents*each {
+		t.Errorf("%d records in the log, want %d", now-size, agents*each)
 	}
-	putBack := soft.Remove(t)
-	wait(http.StatusServiceUnavailable)
-	putBack()
-	wait(http.StatusOK)
+	verify := []string{"verify", "--trust", written(t, doing(t, 0, "--data", data, "trust"))}
+	for _, record := range records {
+		verify = append(verify, written(t, record))
+	}
+	doing(t, 0, verify...)
 }
 
-// helpersOf lists the children of a process, whichever thread has started them.
+// helpersOf lists the children of a process, started by any of its threads.
 func helpersOf(t *testing.T, parent int) []int {
 	t.Helper()
 	all, err := os.ReadDir("/proc")
@@ -117,7 +215,7 @@ func helpersOf(t *testing.T, parent int) []int {
 	return slices.Sorted(slices.Values(found))
 }
 
-// inMemory looks for a text in all memory of a process that can be written to.
+// inMemory searches all writable memory of a process for a text.
 func inMemory(t *testing.T, pid int, text string) bool {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -138,11 +236,69 @@ func inMemory(t *testing.T, pid int, text string) bool {
 		const chunk, overlap = 4 << 20, 256
 		for at := from; at < to; at += chunk {
 			part := make([]byte, min(chunk+overlap, to-at))
-			n, _ := memory.ReadAt(part, at) // a page that is not there is not read
+			n, _ := memory.ReadAt(part, at) // a page that is not mapped cannot be read
 			if bytes.Contains(part[:n], []byte(text)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// TestMachinesOnOneToken: two machines share a database and a token. Both seal at the same time, each through a helper of its own, and one helper
+// is killed meanwhile.
+func TestMachinesOnOneToken(t *testing.T) {
+	const callers, each = 3, 8
+	soft := tokentest.New(t)
+	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	list := machines(t, 2)
+	list[0].do("init", "--token", "pkcs11:token=house")
+	list[0].do("keys", "new", "agent", machinesAgent, "--token", "pkcs11:token=house;object=agent")
+	startAll(t, list)
+	token := list[0].grant(machinesAgent, "agent")
+	var mu sync.Mutex
+	var records []string
+	var all sync.WaitGroup
+	for at, m := range list {
+		for caller := range callers {
+			all.Go(func() {
+				for n := range each {
+					request := fmt.Sprintf("machine %d, caller %d, record %d", at, caller, n)
+					for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+						record, err := m.seal(t.Context(), token, request, request)
+						if err != nil || time.Now().After(deadline) {
+							t.Errorf("%s: %v", request, err)
+							return
+						}
+						if record == nil { // its helper was killed
+							continue
+						}
+						text, err := record.Marshal()
+						if err != nil {
+							t.Error(err)
+						}
+						mu.Lock()
+						records = append(records, string(text))
+						mu.Unlock()
+						break
+					}
+				}
+			})
+		}
+	}
+	for killed := false; !killed; time.Sleep(10 * time.Millisecond) {
+		for _, helper := range helpersOf(t, list[1].process.Process.Pid) {
+			killed = syscall.Kill(helper, syscall.SIGKILL) == nil
+		}
+	}
+	all.Wait()
+	if want := len(list) * callers * each; len(records) != want {
+		t.Fatalf("%d records, want %d", len(records), want)
+	}
+	verify := []string{"verify", "--trust", written(t, list[1].do("trust"))}
+	for _, record := range records {
+		verify = append(verify, written(t, record))
+	}
+	list[0].do(verify...)
+	list[0].do("log", "fsck")
 }

@@ -10,11 +10,11 @@ import (
 	"jurat/internal/tokentest"
 )
 
-// tokenHouse makes an installation whose log, authority, operator and agent have their keys on a token.
-func tokenHouse(t *testing.T) (soft *tokentest.Token, data string) {
+// tokenHouse makes an installation whose log, authority, operator and agent have their keys on a token. before is put before the helper.
+func tokenHouse(t *testing.T, before ...string) (soft *tokentest.Token, data string) {
 	t.Helper()
 	soft = tokentest.New(t)
-	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(append(before, soft.Helper(t)...), " "))
 	data = filepath.Join(t.TempDir(), "data")
 	doing(t, 0, "--data", data, "init", "--token", "pkcs11:token=house")
 	doing(t, 0, "--data", data, "keys", "new", "operator", "operator", "--token", "pkcs11:token=house;object=operator")
@@ -54,7 +54,7 @@ func TestTokenCommands(t *testing.T) {
 	doing(t, 0, "--data", data, "keys", "rotate", "agent", "mia", "--reason", "back to a file")
 	history := doing(t, 0, "--data", data, "keys", "history", "--json")
 	if n := strings.Count(history, `"kind":"pkcs11"`) + strings.Count(history, `"kind": "pkcs11"`); n != 2 {
-		t.Errorf("%d events say how a key is kept, want 2:\n%s", n, history)
+		t.Errorf("%d events state how a key is protected, want 2:\n%s", n, history)
 	}
 	if text := doing(t, 0, "--data", data, "keys", "history"); !strings.Contains(text, "as the operator says, kept by pkcs11, SoftHSM project") {
 		t.Errorf("the history is\n%s", text)
@@ -63,7 +63,7 @@ func TestTokenCommands(t *testing.T) {
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record, again)
 }
 
-// TestOwnersToken has an owner sign with a token of its own.
+// TestOwnersToken: an owner signs with their own token.
 func TestOwnersToken(t *testing.T) {
 	soft := tokentest.New(t)
 	mine := "pkcs11:token=house;object=mine"
@@ -76,7 +76,7 @@ func TestOwnersToken(t *testing.T) {
 		t.Errorf("registered as %s", id)
 	}
 	payload := written(t, strings.ReplaceAll(action, "AGENT", "ann"))
-	doing(t, 2, "--data", data, "seal", payload) // nobody signs for the agent here
+	doing(t, 2, "--data", data, "seal", payload) // this installation cannot sign for the agent
 	signed := written(t, doing(t, 0, append([]string{"sign", payload}, helper...)...))
 	record := written(t, doing(t, 0, "--data", data, "seal", signed))
 	doing(t, 0, "verify", "--trust", written(t, doing(t, 0, "--data", data, "trust")), record)

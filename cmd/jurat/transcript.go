@@ -16,7 +16,7 @@ import (
 
 // transcript shows a trial as it happens. It hears nothing but events, which are projected from sealed records.
 type transcript struct {
-	*page
+	*printer
 	on     *subject.Case
 	names  map[string]string // of seats, as people read them
 	models map[string]string // of seats in which models sit, as configured
@@ -26,7 +26,7 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 	if silent {
 		out = io.Discard
 	}
-	return &transcript{page: newPage(out), names: map[string]string{}, models: map[string]string{}}
+	return &transcript{printer: newPrinter(out), names: map[string]string{}, models: map[string]string{}}
 }
 
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
@@ -198,7 +198,7 @@ func (t *transcript) course(r *jury.Result) {
 	}
 	t.line("  votes: %s, finally %s", votes, r.FinalVerdict)
 	for _, c := range r.Changes {
-		what := "citing nothing new that stands in the evidence"
+		what := "without citing anything new from the evidence"
 		if !c.Unsupported {
 			what = fmt.Sprintf("citing message %d: “%s”", c.Cites[0].Message, c.Cites[0].Quote)
 		}

@@ -16,7 +16,7 @@ import (
 type trialCmd struct {
 	Cases []string `arg:"" optional:"" name:"case" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
 	panelFlags
-	Out         string `help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
+	Out         string `placeholder:"FILE" help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
 	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
 	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
@@ -33,8 +33,8 @@ type trialCmd struct {
 
 // Help is shown by 'jurat trial --help'.
 func (*trialCmd) Help() string {
-	return `CASE is a folder with agent-card.json (A2A v1.0 or v0.3) and conversation.json (chat messages with tool calls, or an A2A
-task history). Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
+	return `CASE is a folder with agent-card.json (A2A v1.0 or v0.3; {"name": "..."} is enough) and conversation.json: an array of chat
+messages as OpenAI's chat completions have them (role, content, tool_calls, tool_call_id), or an A2A task with its history. Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
 follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
 
 CASE can also be a file of records that an agent sealed. They are verified first, with your trust file: refuted records are not
@@ -79,7 +79,7 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	case c.Resume != "":
 		return c.resume(ctx, a, io)
 	case len(c.Cases) == 0:
-		return hint(errors.New("expected CASE, --resume or --list"), "'jurat trial --help' says what a case is")
+		return hint(errors.New("expected CASE, --resume, --outcome or --list"), "'jurat trial --help' says what a case is")
 	}
 	attempts := c.loadAll(ctx, io)
 	if c.Check {
@@ -111,7 +111,7 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 // try holds a trial, shows it, and leaves its case file.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
 	hold func(trial.Config) (*trial.Trial, error)) {
-	config.Ledger, config.Keys, config.Claim = i.Ledger, i.Keys, i.Claim
+	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
 	show := newTranscript(io.out, c.JSON)
 	config.OnEvent = show.event
 	show.opening(at.title(), at.on, &config.Settings)

@@ -19,7 +19,7 @@ import (
 	"jurat/jury"
 )
 
-// processes are several servers on one folder of one machine, none of which runs yet.
+// processes returns several servers on one folder of one machine. None of them runs yet.
 func processes(t *testing.T, count int) []*machine {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "data")
@@ -32,8 +32,8 @@ func processes(t *testing.T, count int) []*machine {
 	return list
 }
 
-// A move is a trial that one of several servers conducts when something happens to that server. The third juror's answer in the round of discussion
-// is on its way until let go.
+// A move is a trial on one of several servers, to which the test then does something. The third juror's answer in the
+// round of discussion is delayed until letGo.
 type move struct {
 	*scene
 	list      []*machine
@@ -46,7 +46,8 @@ type move struct {
 
 const discussion = 2 // the number of a juror's call in the round of discussion, where nobody is asked twice
 
-// begin starts the servers, submits a trial, and returns in the middle of its round: two have answered, and their acts are sealed.
+// begin starts the servers, submits a trial, and returns in the middle of its round: two jurors have answered, and their
+// acts are sealed.
 func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *move {
 	t.Helper()
 	gate := make(chan struct{})
@@ -64,20 +65,20 @@ func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *mo
 	for _, m := range v.list {
 		m.with = []string{"--config", s.config()}
 	}
-	if err := v.list[0].start(); err != nil { // makes the installation
+	if err := v.list[0].start(); err != nil { // the first start makes the installation
 		t.Fatal(err)
 	}
 	startAll(t, v.list[1:])
 	v.submitter, v.auditor = v.list[0].grant("sam", "submitter"), v.list[0].grant("ada", "auditor")
 	v.id = v.submit()
-	v.await("nine acts", func(s *api.Submission) bool { return s.Acts == 9 }) // submission, opening, three, check, opening, two
+	v.await("nine acts", func(s *api.Submission) bool { return s.Acts == 9 }) // submission, opening, three evaluations, check, opening, two statements
 	for _, m := range v.list {
 		if _, metrics := m.get(v.auditor, "/metrics"); strings.Contains(metrics, "jurat_trials_under_way 1\n") {
 			v.conductor = m
 		}
 	}
 	if v.conductor == nil {
-		t.Fatal("nobody conducts the trial")
+		t.Fatal("no server conducts the trial")
 	}
 	return v
 }
@@ -110,7 +111,7 @@ func (v *move) submit() string {
 	return made.ID
 }
 
-// others are the servers to which nothing happens.
+// others returns the servers other than the conductor.
 func (v *move) others() (list []*machine) {
 	for _, m := range v.list {
 		if m != v.conductor {
@@ -120,7 +121,7 @@ func (v *move) others() (list []*machine) {
 	return list
 }
 
-// await waits until the trial is as it should be, as any server but the conductor sees it.
+// await waits until another server than the conductor shows the trial in this state.
 func (v *move) await(what string, is func(*api.Submission) bool) api.Submission {
 	v.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -140,7 +141,8 @@ func (v *move) await(what string, is func(*api.Submission) bool) api.Submission 
 
 func isOver(s *api.Submission) bool { return s.State == api.Over }
 
-// wantOnce wants the trial proved, every call that had been answered and sealed made once, and the third juror's lost one so often again.
+// wantOnce requires that the trial verifies, that each sealed answer was asked for once, and that the third juror's lost
+// answer was asked for this many times again.
 func (v *move) wantOnce(again int) {
 	v.t.Helper()
 	for i, server := range v.servers {
@@ -167,8 +169,8 @@ func (v *move) wantOnce(again int) {
 	}
 }
 
-// TestTrialGoesOnElsewhere: the server that conducts a trial is killed in the middle of a round. The trial ends on another one, which asks nobody
-// again whose answer was sealed, and the case file is proved.
+// TestTrialGoesOnElsewhere: the server that conducts a trial is killed in the middle of a round. Another server ends the
+// trial, asks no juror with a sealed answer again, and the case file verifies.
 func TestTrialGoesOnElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		places func(*testing.T, int) []*machine
@@ -187,8 +189,9 @@ func TestTrialGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestTrialOfOneWhoStandsStill: the server that conducts a trial stands still for longer than others wait, and goes on then. The trial ends once.
-// Where sessions of a database say who is there, another one has ended it meanwhile; on one machine the operating system knows that it lives.
+// TestTrialOfOneWhoStandsStill: the server that conducts a trial is stopped for longer than others wait, and then
+// continues. The trial ends once. With a database, whose sessions show who is alive, another server has ended it
+// meanwhile. On one machine, the operating system shows that the stopped process is alive.
 func TestTrialOfOneWhoStandsStill(t *testing.T) {
 	if os.Getenv("JURAT_TEST_LONG") == "" {
 		t.Skip("takes a minute: set JURAT_TEST_LONG=1")
@@ -203,12 +206,12 @@ func TestTrialOfOneWhoStandsStill(t *testing.T) {
 		v := begin(t, machines, 3)
 		signal(t, v.conductor, syscall.SIGSTOP)
 		v.await("the end", isOver)
-		v.letGo() // its answer comes to who stands still
+		v.letGo() // the answer goes to the stopped server
 		signal(t, v.conductor, syscall.SIGCONT)
 		time.Sleep(3 * time.Second)
 		v.wantOnce(1)
 		if _, metrics := v.conductor.get(v.auditor, "/metrics"); !strings.Contains(metrics, "jurat_trials_under_way 0\n") {
-			t.Error("it still conducts a trial that is over")
+			t.Error("the server still conducts a trial that is over")
 		}
 	})
 	t.Run("two processes", func(t *testing.T) {

@@ -1,30 +1,66 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/verify/trust"
 )
 
 type trustCmd struct {
-	Own trustOwnCmd `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
-	EU  trustEUCmd  `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
+	Own     trustOwnCmd     `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
+	EU      trustEUCmd      `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
+	Explain trustExplainCmd `cmd:"" help:"Say in words what a trust file means, and on what a pass under it rests."`
 }
 
-type trustOwnCmd struct{}
+type trustOwnCmd struct {
+	CA         string          `name:"ca" placeholder:"FILE" help:"Instead, write this CA into a trust file: its certificate, PEM or DER."`
+	Name       string          `placeholder:"TEXT" help:"With --ca: the CA's name, for people. Default: the common name in its certificate."`
+	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Custody    trust.Custody   `help:"With --ca: who keeps the keys that the CA certifies, owner or operator." default:"" enum:",owner,operator"`
+	Revocation string          `help:"With --ca: how to find out whether a certificate was revoked: crl, none, or short, which asks nothing of certificates of at most a week." default:"crl" enum:"crl,none,short"`
+	Mandate    string          `placeholder:"FILE" help:"With --ca: a signed mandate by which an organisation lets the CA certify keys. The CA then vouches within it alone."`
+	With       string          `placeholder:"FILE" help:"With --ca: print this trust file with the CA, in the place of what it says of the CA."`
+	mandateFlags
+	At  *time.Time `help:"With --mandate: the moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
+	CRL []string   `name:"crl" help:"With --mandate: a certificate revocation list, PEM or DER, of a CA of the seal. May be given several times." placeholder:"FILE" sep:"none"`
+}
 
 // Help is shown by 'jurat trust --help'.
 func (*trustCmd) Help() string {
 	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
 Give the file to the people who verify, and the fingerprint over another channel.
 
-    jurat trust > trust.json`
+    jurat trust > trust.json
+
+As a reader, you can write a CA into your trust file. It then vouches for the keys that it certifies:
+
+    jurat trust --ca ca.pem --role agent --custody owner --with trust.json > with-ca.json
+
+--mandate limits the CA to what an organisation lets it certify. The mandate is checked by trusted lists, and by the authorities of the trust file
+that --with names ('jurat mandate check'):
+
+    jurat trust --ca ca.pem --role agent --custody owner --mandate mandate.json --oj oj.pem --lists lists --crl seal-ca.crl --with trust.json
+
+'jurat trust explain FILE' says in words what a trust file means.`
 }
 
 // Run prints the trust file.
-func (*trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
+func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.CA != "" {
+		return c.withCA(io)
+	}
+	if len(c.Role) > 0 || c.Custody != "" || c.Mandate != "" || c.With != "" || c.Name != "" {
+		return errors.New("--name, --role, --custody, --mandate and --with go with --ca FILE")
+	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		file, err := i.Trust(ctx)
 		if err != nil {
@@ -32,6 +68,67 @@ func (*trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return printTrust(file, io)
 	})
+}
+
+// withCA prints a trust file with a CA in it.
+func (c *trustOwnCmd) withCA(io stdio) error {
+	if len(c.Role) == 0 || c.Custody == "" {
+		return errors.New("--ca: want --role, for whose keys the CA vouches, and --custody owner or operator, for who keeps them")
+	}
+	certificate, err := readOneCertificate(c.CA)
+	if err != nil {
+		return err
+	}
+	ca := trust.CA{Name: cmp.Or(c.Name, certificate.Subject.CommonName, certificate.Subject.String()), Certificate: certificate.Raw, Roles: c.Role, Custody: c.Custody,
+		Revocation: trust.Revocation(c.Revocation)}
+	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
+	if c.With != "" {
+		if file, err = readTrust(c.With); err != nil {
+			return err
+		}
+	}
+	if c.Mandate != "" {
+		if ca.Mandate, err = c.mandated(io, certificate); err != nil {
+			return err
+		}
+	}
+	file.CAs = append(slices.DeleteFunc(slices.Clone(file.CAs), func(known trust.CA) bool { return bytes.Equal(known.Certificate, ca.Certificate) }), ca)
+	if file, err = file.Prepared(); err != nil {
+		return err
+	}
+	return printTrust(file, io)
+}
+
+// mandated checks the mandate for a CA, and returns what the trust file says of it.
+func (c *trustOwnCmd) mandated(io stdio, ca *x509.Certificate) (*trust.Mandate, error) {
+	f, err := readMandate(io, c.Mandate)
+	if err != nil {
+		return nil, err
+	}
+	if id := evidence.DigestOf(ca.RawSubjectPublicKeyInfo); f.Mandate.CA != id {
+		return nil, fmt.Errorf("%s: it is for the CA with the key %s, and the key of %s is %s", c.Mandate, f.Mandate.CA, c.CA, id)
+	}
+	if role := slices.IndexFunc(c.Role, func(r evidence.Role) bool { return !slices.Contains(f.Mandate.Roles, r) }); role >= 0 {
+		return nil, fmt.Errorf("%s: it does not let the CA certify keys of the role %s", c.Mandate, c.Role[role])
+	}
+	reader := readerFlags{Trust: c.With, At: c.At, CRL: c.CRL}
+	o, err := reader.options()
+	if err != nil {
+		return nil, err
+	}
+	if f.Mandate.Log != "" && (o.Trust == nil || !slices.Equal(o.Trust.Logs, []string{f.Mandate.Log})) {
+		return nil, hint(fmt.Errorf("%s: it counts for records in one log alone, and the trust file has not this log alone: %s", c.Mandate, f.Mandate.Log),
+			"write the CA into a trust file whose logs are that one")
+	}
+	grounds, err := c.grounds(io, o)
+	if err != nil {
+		return nil, err
+	}
+	made, err := f.Check(grounds)
+	if err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", c.Mandate, err), "'jurat mandate check' says more of it")
+	}
+	return made, nil
 }
 
 // printTrust prints a trust file, and its fingerprint on stderr.

@@ -23,7 +23,7 @@ type trustEUCmd struct {
 	Territory    []string   `placeholder:"XX" help:"Take services of this territory alone, such as BE. May be given several times."`
 	GrantedSince *time.Time `placeholder:"TIME" help:"Take only services that were qualified then or later (RFC 3339). Left out: all that ever were."`
 	With         string     `placeholder:"FILE" help:"Print this trust file with what the lists say. What was taken from lists before is replaced."`
-	Check        string     `placeholder:"FILE" help:"Print nothing: hold this trust file against the lists."`
+	Check        string     `placeholder:"FILE" help:"Print nothing: compare this trust file with the lists."`
 }
 
 // Help is shown by 'jurat trust eu --help'.
@@ -153,10 +153,6 @@ func readJournal(name string) (trustlist.Signers, error) {
 	return journal, nil
 }
 
-type listsCmd struct {
-	Fetch listsFetchCmd `cmd:"" help:"Fetch the European Union's trusted lists into a folder."`
-}
-
 type listsFetchCmd struct {
 	Folder string `arg:"" help:"The folder, which keeps each version of a list."`
 
@@ -167,8 +163,8 @@ type listsFetchCmd struct {
 
 // Help is shown by 'jurat lists fetch --help'.
 func (*listsFetchCmd) Help() string {
-	return `Asks for the list of the lists and its pivots, verifies them, and asks for the lists that it names. Only https is used. A list that
-does not hold is not kept. Other ways to fill the folder are as good: 'jurat trust eu' verifies all of it again.
+	return `Asks for the list of the lists and its pivots, verifies them, and asks for the lists that it names. Only https is used. A list
+whose signature is not valid is not stored. Other ways to fill the folder are as good: 'jurat trust eu' verifies all of it again.
 
     jurat lists fetch --oj oj.pem lists`
 }

@@ -10,7 +10,7 @@ import (
 	"jurat/trustlist"
 )
 
-// TestTrustEU derives a trust file from lists, checks it, and finds that a list has changed.
+// TestTrustEU derives a trust file from lists, checks it, and detects that a list has changed.
 func TestTrustEU(t *testing.T) {
 	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
 	folder := t.TempDir()

@@ -24,8 +24,11 @@ type tsaCmd struct {
 type tsaAddCmd struct {
 	Name   string `arg:"" help:"A name of your choice."`
 	URL    string `arg:"" help:"Where it answers RFC 3161 queries."`
-	Root   string `required:"" aliases:"roots" placeholder:"FILE" help:"Its root certificates in PEM, from a source that you trust."`
+	Root   string `aliases:"roots" placeholder:"FILE" help:"Its root certificates in PEM, from a source that you trust. Required, unless --qualified is given."`
 	Policy string `placeholder:"OID" help:"The policy to ask for and to insist on."`
+
+	Qualified bool   `help:"It must be a qualified trust service by the European Union's trusted lists, now and at each time stamp."`
+	Trust     string `placeholder:"FILE" help:"With --qualified: a trust file that 'jurat trust eu' wrote from the lists."`
 
 	Untried bool `help:"Do not ask it for a time stamp now."`
 	Batch   bool `help:"Never ask it for one record: each waits until 'jurat log stamp' has it stamp all that waits, with one request."`
@@ -44,11 +47,24 @@ With --batch it is not asked when something is sealed: everything waits for 'jur
 with one request. That is for authorities that charge for each time stamp, or are slow. What a record then proves is the time
 of the batch.
 
-    jurat tsa add freetsa https://freetsa.example/tsr --root freetsa-ca.pem`
+    jurat tsa add freetsa https://freetsa.example/tsr --root freetsa-ca.pem
+
+With --qualified, the authority is looked up in the trusted lists that the trust file was made of. Its tokens are refused, now and later, unless
+they are qualified time stamps. Lists end: 'jurat tsa list' says when. The authority is not asked after that, and records wait, until the same
+command is given again with a trust file from newer lists. A running server reads it when it starts.
+
+    jurat lists fetch --oj oj.pem lists && jurat trust eu --oj oj.pem --lists lists > eu.json
+    jurat tsa add notary https://tsa.example/tsr --qualified --trust eu.json`
 }
 
 // Run adds an authority.
 func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Qualified {
+		return c.qualified(ctx, a, io)
+	}
+	if c.Trust != "" || c.Root == "" {
+		return errors.New("want either --root FILE, or --qualified with --trust FILE")
+	}
 	roots, err := os.ReadFile(c.Root)
 	if err != nil {
 		return err
@@ -60,6 +76,30 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return hint(err, "--untried adds it without asking; records then wait for its time stamps")
 		}
 		return err
+	})
+}
+
+// qualified adds an authority that the trusted lists know.
+func (c *tsaAddCmd) qualified(ctx context.Context, a *app, io stdio) error {
+	if c.Trust == "" {
+		return hint(errors.New("--qualified needs --trust FILE: the trust file with what the trusted lists say"), "'jurat trust eu' writes one")
+	}
+	if c.Root != "" || c.Untried {
+		return errors.New("--qualified takes the certificates from --trust FILE, so it goes with neither --root nor --untried")
+	}
+	file, err := readTrust(c.Trust)
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		q, err := i.Timekeeper.AddQualified(ctx, stamping.Outside{Name: c.Name, URL: c.URL, Policy: c.Policy, Batch: c.Batch}, file)
+		if errors.Is(err, stamping.ErrListOutOfDate) {
+			return hint(err, "'jurat lists fetch' brings newer lists, and 'jurat trust eu' writes a trust file from them")
+		}
+		if err != nil {
+			return err
+		}
+		return io.line("%s is the qualified service %q of %q, by the trusted list of %s number %d, issued %s", c.Name, q.Service, q.TSP, q.Territory, q.List.Sequence, evidence.FormatTime(q.List.Issued))
 	})
 }
 
@@ -80,17 +120,37 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		for _, o := range owing {
 			waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
 		}
-		p := newPage(io.out)
+		p := newPrinter(io.out)
 		p.line("%-20s %s", "(built in)", "the operator's own clock")
 		for _, o := range list {
-			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+waiting[o.Name]), " "))
+			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
 			delete(waiting, o.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
 			p.line("%-20s removed; %s", name, waiting[name])
 		}
-		return p.err
+		return errors.Join(p.err, tellDue(ctx, io, i))
 	})
+}
+
+func qualifiedUntil(o *stamping.Outside) string {
+	switch until := o.Until(); {
+	case o.Qualified == nil:
+		return ""
+	case until.IsZero():
+		return "qualified"
+	default:
+		return "qualified, by lists until " + evidence.FormatTime(until)
+	}
+}
+
+// tellDue prints which authorities need newer trusted lists.
+func tellDue(ctx context.Context, io stdio, i *installation.Installation) error {
+	notes, err := i.Timekeeper.Due(ctx)
+	for _, note := range notes {
+		fmt.Fprintf(io.err, "jurat: time: %s\n", oneLine(errors.New(note)))
+	}
+	return err
 }
 
 func inBatches(batch bool) string {

@@ -9,8 +9,8 @@ import (
 	"jurat/jurattest"
 )
 
-// authority NAME starts somebody else's time-stamping authority: its URL is in the variable NAME, its root in NAME.pem.
-// authority NAME MOOD has it answer like that from now on.
+// authority NAME starts an outside time-stamping authority. Its URL is in the variable NAME, its root in NAME.pem.
+// authority NAME MOOD makes it answer in that way from now on.
 func authority(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: authority NAME [MOOD]")
@@ -31,8 +31,8 @@ func authority(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pem"), a.PEM(), 0o644))
 }
 
-// authorities are those of one script, by name.
+// authorities are the authorities of one script, by name.
 type authorities map[string]*jurattest.TSA
 
-// authoritiesKey finds them.
+// authoritiesKey is their key in the script's values.
 type authoritiesKey struct{}

@@ -21,10 +21,11 @@ import (
 type verifyCmd struct {
 	Files []string `arg:"" name:"file" help:"Record files, case files, envelopes around them (DSSE), checkpoints, evidence packages (.aep), and archive files (.jurat-archive)."`
 	readerFlags
-	Before *time.Time `help:"Also ask: did it exist before this time (RFC 3339)?"`
+	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 
-	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Count this guarantee, too: configuration, non-repudiation, human-review. May be given several times."`
+	Policy  string             `help:"How much must be proved: default, or strict." default:"default" enum:"default,strict"`
+	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Count this guarantee, too: configuration, non-repudiation, human-review, qualified. May be given several times."`
 
 	knownLogFlags
 }
@@ -38,7 +39,13 @@ over another channel). It never trusts anything because the file under verificat
 Exit code 0: every guarantee that counts is proved, and nothing is refuted. 1: something is refuted. 3: something that counts is not
 proved. 2: a file could not be read. The exit code ignores these guarantees, and the report says so: non-repudiation, which cannot be proved while the
 operator keeps the keys; configuration, because what a record says of its model is the actor's word; human-review of a single record,
-because the reviewed record is another one; order and enclosures of an evidence package. To make one count: --require configuration.
+because the reviewed record is another one; qualified, because a time stamp is good evidence without being a qualified one; order and
+enclosures of an evidence package. To make one count: --require configuration.
+
+Whether a time stamp is a qualified one by EU law is asked if the trust file has what the EU's trusted lists say ('jurat trust eu').
+
+--policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
+revocation asked about each certificate on which the answer rests. The report says under which policy it is.
 
 An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
 time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'
@@ -46,7 +53,7 @@ wrote is checked with the records in it.
 
     jurat verify --trust trust.json case.jurat
 
-Each file is answered for by itself. Where several files are of one log and their records say something of each other (an answer, its
+Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
 leaves only the chain, the review or the delivery open is then proved by all of them together.
 
@@ -57,6 +64,10 @@ their revocation lists have to be given, and be fresh at the moment of checking.
 keep the lists and give that moment:
 
     jurat verify --trust trust.json --crl root.crl --crl issuing.crl --at 2026-02-01T00:00:00Z case.jurat
+
+A record can also carry lists and OCSP responses of the CAs that certified its signers' keys. One that a CA signed counts if it was made
+later than the record's independently proved time and the --grace: 24 hours, unless you say otherwise. The report then says "not revoked
+as of" its time. What was revoked after that, as of an earlier time, only a fresh --crl or --ocsp can show.
 
 A file cannot show what was cut off its end, nor whether the log shows other readers another history. A checkpoint of the log
 from an earlier or later time can ('jurat log checkpoint'): --checkpoint compares the file's log with it, by the proof in
@@ -82,6 +93,9 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 			return fmt.Errorf("--require: unknown guarantee %q: want one of %v", g, verify.Guarantees())
 		}
 		o.Require = append(o.Require, g)
+	}
+	if c.Policy == string(verify.Strict) {
+		o.Policy = verify.Strict
 	}
 	worst := exitCode(0)
 	o.Together = verify.NewTogether(o)
@@ -133,8 +147,10 @@ func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, 
 	return worst, nil
 }
 
-func codeOf(r *verify.Report) exitCode {
-	switch r.Outcome {
+func codeOf(r *verify.Report) exitCode { return codeOfStatus(r.Outcome) }
+
+func codeOfStatus(s verify.Status) exitCode {
+	switch s {
 	case verify.Proved:
 		return 0
 	case verify.Refuted:
@@ -176,8 +192,8 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 
 // archive verifies an archive file. It refuses if flags ask about other kinds of files, because it could not answer them.
 func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
-	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{})) {
-		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency and --entries ask about records, and this is an archive file of many", name),
+	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default) {
+		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries and --policy strict ask about records, and this is an archive file of many", name),
 			"'jurat archive read INDEX FILE' prints one of its records, about which they can ask")
 	}
 	if err != nil {
@@ -196,10 +212,13 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	if c.JSON {
 		return io.machineOf(r)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
-		p.text("  ", fmt.Sprintf("cut from the log %s at %s", r.Log.Origin, plural.Of(r.Log.Size, "entry")))
+		p.text("  ", fmt.Sprintf("taken from the log %s when it had %s", r.Log.Origin, plural.Of(r.Log.Size, "entry")))
+	}
+	if r.Policy == verify.Strict {
+		p.text("  ", "under the policy strict: all that such a file can have must be proved")
 	}
 	if r.Mended {
 		p.text("  ", verify.MendedMeans)
@@ -221,6 +240,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
 	}
 	p.times(r)
+	p.identities(r)
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	if r.Trust != "" {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
@@ -229,8 +249,20 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	return p.err
 }
 
+// identities prints who stands behind the signatures of agents and reviewers.
+func (p *printer) identities(r *verify.Report) {
+	const most = 10
+	said := words.Identities(words.English, r.Identities)
+	for _, one := range said[:min(len(said), most)] {
+		p.text("  ", inert(one))
+	}
+	if more := len(said) - most; more > 0 {
+		p.text("  ", fmt.Sprintf("%d more agents and reviewers signed (--json lists them).", more))
+	}
+}
+
 // times prints by when the records existed, as far as that is proved: the earliest and the latest of the proved times.
-func (p *page) times(r *verify.Report) {
+func (p *printer) times(r *verify.Report) {
 	var proved []time.Time
 	for _, t := range r.Times {
 		if !t.Time.IsZero() {
@@ -249,7 +281,7 @@ func (p *page) times(r *verify.Report) {
 }
 
 // finding prints one answer, and how many more records it is the answer for.
-func (p *page) finding(indent string, f verify.Finding, more int) {
+func (p *printer) finding(indent string, f verify.Finding, more int) {
 	text := f.Reason
 	if f.Record != "" {
 		text = fmt.Sprintf("record %s: %s", f.Record, f.Reason)
@@ -269,7 +301,7 @@ func (p *page) finding(indent string, f verify.Finding, more int) {
 }
 
 // others prints what else was found about a guarantee: the first of each kind.
-func (p *page) others(r *verify.Report, main verify.Finding) {
+func (p *printer) others(r *verify.Report, main verify.Finding) {
 	seen := map[string]bool{kindOf(main): true}
 	for _, f := range r.Details {
 		if f.Guarantee != main.Guarantee || seen[kindOf(f)] {

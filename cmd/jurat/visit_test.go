@@ -20,10 +20,10 @@ import (
 	"jurat/jury"
 )
 
-// pictures names the environment variable with the folder that TestVisit writes the README's pictures to.
+// pictures is the environment variable with the folder into which TestVisit writes the README's pictures.
 const pictures = "JURAT_TEST_PICTURES"
 
-// A visit is what people do with an installation that did not exist before, in one browser, while the command runs as a process of its own.
+// A visit uses a new installation in one browser, while the command runs in a process of its own.
 type visit struct {
 	*browsertest.Browser
 	t    *testing.T
@@ -32,13 +32,13 @@ type visit struct {
 	at   string // where the server answers
 	link string // by which one signs in once
 	stop func()
-	goOn func() // lets the jurors speak in the second round
+	goOn func() // lets the jurors answer in the second round
 }
 
-// TestVisit goes from the first start of the command to a page on disk that proves without any server what happened.
+// TestVisit goes from the first start of the command to a saved page that proves, without a server, what happened.
 func TestVisit(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it goes a long way in a browser")
+		t.Skip("this test takes long in a browser")
 	}
 	browsertest.Find(t)
 	waiting := make(chan struct{})
@@ -59,13 +59,13 @@ func TestVisit(t *testing.T) {
 	v.fromDisk(court)
 
 	for _, problem := range v.Problems() {
-		if !strings.Contains(problem, "ERR_INTERNET_DISCONNECTED") { // which fromDisk asks for
+		if !strings.Contains(problem, "ERR_INTERNET_DISCONNECTED") { // fromDisk cuts the network
 			t.Errorf("in the console: %s", problem)
 		}
 	}
 }
 
-// speaking scripts jurors that wait for somebody before the second round. In it, one of them is talked round.
+// speaking returns scripts of jurors that wait before the second round. In it, another juror persuades one of them.
 func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 	scripts := map[int]llmtest.Script{}
 	for seat := range seatIDs {
@@ -76,7 +76,7 @@ func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 			}
 			finding := object{"message": 2, "quote": "I have a new phone", "rule": "unconfirmed", "axis": "safety", "severity": "major",
 				"explanation": "Nobody asked whether the old number is still in use."}
-			if strings.Contains(string(c.Schema.JSON), `"from"`) { // of which of the others it is
+			if strings.Contains(string(c.Schema.JSON), `"from"`) { // the other juror from whom the finding is
 				finding["from"] = "none"
 			}
 			position, percent, found := jury.NeedsReview, 60, []object{finding}
@@ -89,7 +89,7 @@ func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 	return scripts
 }
 
-// serve starts the command, as people start it.
+// serve starts the command as users start it.
 func (v *visit) serve(args ...string) {
 	v.t.Helper()
 	cmd := exec.Command("jurat", append([]string{"--data", v.data, "serve", "--addr", "127.0.0.1:0", "--name", "mia"}, args...)...)
@@ -127,14 +127,14 @@ func (v *visit) serve(args ...string) {
 	}
 	v.at = strings.TrimSpace(line)
 	for end := time.Now().Add(time.Minute); !strings.Contains(stderr.String(), "Ctrl-C"); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) { // it was written before the address, but by another pipe
+		if time.Now().After(end) { // the link was written before the address, but to another pipe
 			v.t.Fatalf("no link is printed:\n%s", stderr)
 		}
 	}
 	v.link = doing(v.t, 0, "--data", v.data, "access", "link", "mia", "--at", v.at)
 }
 
-// command runs the command beside the server, and returns what it prints.
+// command runs a command beside the server, and returns its output.
 func (v *visit) command(args ...string) (stdout, stderr string) {
 	v.t.Helper()
 	cmd := exec.Command("jurat", append([]string{"--data", v.data}, args...)...)
@@ -162,7 +162,7 @@ func (v *visit) loaded(path string) {
 	v.Wait(`location.pathname.startsWith("` + path + `") && document.readyState === "complete"`)
 }
 
-// signInByKeyboard goes the way of a link, without a mouse.
+// signInByKeyboard signs in with a link, without a mouse.
 func (v *visit) signInByKeyboard() {
 	v.t.Helper()
 	v.Visit(v.link)
@@ -175,7 +175,7 @@ func (v *visit) signInByKeyboard() {
 	v.Screenshot("visit-home")
 }
 
-// tryByKeyboard has an example tried, waits for the verdict, and keeps the case file, which the command proves.
+// tryByKeyboard has an example tried, waits for the verdict, and saves the case file, which the command verifies.
 func (v *visit) tryByKeyboard(example string) (file string) {
 	v.t.Helper()
 	v.Enter(`.examples form:has([value="` + example + `"]) button`)
@@ -193,14 +193,15 @@ func (v *visit) tryByKeyboard(example string) (file string) {
 	return file
 }
 
-// watchAndReload watches a trial to its end. What is read in mid-discussion is read again after a reload, and at the end.
+// watchAndReload watches a trial to its end. It compares the page in mid-discussion with the page after a reload, and
+// again at the end.
 func (v *visit) watchAndReload(example string) (court string) {
 	v.t.Helper()
 	const (
 		live       = `document.getElementById("main").dataset.events !== undefined`
 		statements = `[...document.querySelectorAll("#discussion > li")].map(s => s.outerHTML)`
 	)
-	v.Visit(v.at + "/") // the session that began before the server ended still is one
+	v.Visit(v.at + "/") // the session from before the server's restart is still valid
 	v.Click(`.examples form:has([value="` + example + `"]) button`)
 	v.loaded("/submissions/")
 	court = browsertest.Eval[string](v.Browser, "location.href")
@@ -209,7 +210,7 @@ func (v *visit) watchAndReload(example string) (court string) {
 	v.Screenshot("visit-live")
 	v.Visit(court)
 	if !browsertest.Eval[bool](v.Browser, live) {
-		v.t.Error("the page does not say that the trial goes on")
+		v.t.Error("the page does not say that the trial was resumed")
 	}
 	if diff := cmp.Diff(before, browsertest.Eval[[]string](v.Browser, statements)); diff != "" {
 		v.t.Errorf("after a reload (-before +after):\n%s", diff)
@@ -230,19 +231,19 @@ func (v *visit) watchAndReload(example string) (court string) {
 	return court
 }
 
-// notOwn shows that who submitted cannot decide.
+// notOwn checks that the submitter cannot decide.
 func (v *visit) notOwn(court string) {
 	v.t.Helper()
 	v.Visit(v.at + "/reviews")
 	v.Click(".docket a")
 	v.loaded("/reviews/")
 	if text := v.Text("main"); !strings.Contains(text, "another reviewer has to decide") || browsertest.Eval[bool](v.Browser, `document.querySelector("main form") !== null`) {
-		v.t.Errorf("who submitted may decide on it:\n%s", text)
+		v.t.Errorf("the submitter may decide on the trial:\n%s", text)
 	}
 	v.Screenshot("visit-own")
 }
 
-// reviewAsAnother signs in as somebody else, with a token, who fails the agent.
+// reviewAsAnother signs in as another person, with a token. This person fails the agent.
 func (v *visit) reviewAsAnother(court string) {
 	v.t.Helper()
 	token, _ := v.command("access", "grant", "noa", "reviewer", "--reason", "she reviews", "--by", "mia")
@@ -256,7 +257,7 @@ func (v *visit) reviewAsAnother(court string) {
 	v.Click(".docket a")
 	v.loaded("/reviews/")
 	if !browsertest.Eval[bool](v.Browser, `document.querySelector("#message-1") !== null && document.querySelector('button[value="approved"]') === null`) {
-		v.t.Error("the decision is not beside its evidence, or can be none")
+		v.t.Error("the form is not beside the evidence, or accepts a decision without a choice")
 	}
 	v.Type("#reason", "A person has to speak with the patient.")
 	v.Screenshot("visit-deciding")
@@ -266,7 +267,7 @@ func (v *visit) reviewAsAnother(court string) {
 	v.record()
 	v.Visit(court)
 	if text := v.Text("main"); !strings.Contains(text, "noa") || !strings.Contains(text, "A person has to speak with the patient.") {
-		v.t.Errorf("the courtroom does not tell of the decision:\n%s", text)
+		v.t.Errorf("the courtroom does not show the decision:\n%s", text)
 	}
 	if text := v.Text("#verdict"); !strings.HasPrefix(strings.TrimSpace(text), "unsafe, fails") || !strings.Contains(text, "decided by a person") || !strings.Contains(text, "needs review") {
 		v.t.Errorf("the outcome is %q", text)
@@ -276,7 +277,7 @@ func (v *visit) reviewAsAnother(court string) {
 	v.Screenshot("visit-chain")
 }
 
-// record opens the decision's record, and verifies what can be downloaded there.
+// record opens the record of the decision, and verifies its downloads.
 func (v *visit) record() {
 	v.t.Helper()
 	v.Click(`.discussion a[href^="/records/"]`)
@@ -291,7 +292,7 @@ func (v *visit) record() {
 	v.checkedByOpenSSL(v.Download(`.actions [href$="/openssl"]`))
 }
 
-// checkedByOpenSSL runs what is in an archive beside the files to check.
+// checkedByOpenSSL runs the script in an archive beside the files to check.
 func (v *visit) checkedByOpenSSL(archive string) {
 	v.t.Helper()
 	files, err := zip.OpenReader(archive)
@@ -313,7 +314,7 @@ func (v *visit) checkedByOpenSSL(archive string) {
 	}
 }
 
-// provedInPortal asks the served portal about a case file.
+// provedInPortal has the served portal check a case file.
 func (v *visit) provedInPortal(file string) {
 	v.t.Helper()
 	v.Click(`nav a[href="/verify"]`)
@@ -344,7 +345,7 @@ func (v *visit) answers(want, file string) {
 	}
 }
 
-// changed writes a file that says another verdict.
+// changed writes a file with another verdict.
 func (v *visit) changed(file string) string {
 	v.t.Helper()
 	doc, err := os.ReadFile(file)
@@ -360,11 +361,11 @@ func (v *visit) changed(file string) string {
 			return other
 		}
 	}
-	v.t.Fatalf("%s has no verdict that can be made another", file)
+	v.t.Fatalf("%s has no verdict that the test can change", file)
 	return ""
 }
 
-// inEveryLanguage reads the courtroom on a phone.
+// inEveryLanguage reads the courtroom page on a phone.
 func (v *visit) inEveryLanguage(court string) {
 	v.t.Helper()
 	v.Resize(360, 740)
@@ -383,7 +384,7 @@ func (v *visit) inEveryLanguage(court string) {
 	v.Resize(1280, 1000)
 }
 
-// fromDisk keeps the case file and the page, ends the server and the network, and asks the page.
+// fromDisk saves the case file and the portal page, ends the server, cuts the network, and uses the page.
 func (v *visit) fromDisk(court string) {
 	v.t.Helper()
 	v.Visit(court)
@@ -411,7 +412,7 @@ func (v *visit) fromDisk(court string) {
 	}
 }
 
-// picture writes what a window of some size shows as a picture of the README, if pictures are wanted.
+// picture saves a screenshot of some size as a picture of the README, if pictures are wanted.
 func (v *visit) picture(name string, width, height int) {
 	v.t.Helper()
 	folder := os.Getenv(pictures)

@@ -16,8 +16,8 @@ abstention. The label, where the right answer is known, may stand on any line of
 line, for the method weighted.`
 
 type calibrateCmd struct {
-	Votes string `required:"" help:"Votes in JSON Lines; - is standard input."`
-	Out   string `required:"" help:"The calibration file to write."`
+	Votes string `required:"" placeholder:"FILE" help:"Votes in JSON Lines; - is standard input."`
+	Out   string `required:"" placeholder:"FILE" help:"The calibration file to write."`
 	JSON  bool   `name:"json" help:"Print the calibration as JSON, too."`
 }
 
@@ -51,7 +51,7 @@ func (c *calibrateCmd) Run(io stdio) error {
 	if c.JSON {
 		return io.machine(doc)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	p.line("%d items with a label, %d choices", measured.Items, measured.Choices)
 	for _, j := range measured.Jurors {
 		p.line("%-20s correct %d of %d (95 %% interval %.2f to %.2f), %d abstentions, weight %.3f",
@@ -76,8 +76,8 @@ func (*aggregateCmd) Help() string {
 	return aboutVotes + `
 
 Each item gets one verdict: the choice whose votes weigh most, or null on a tie or if no vote weighs anything. With
-labels the accuracy is told; an item without a verdict counts as wrong. The method calibrated judges each item by weights that have
-not seen that item's own label, wherever they come from.
+labels the accuracy is told; an item without a verdict counts as wrong. For each item, the method calibrated uses weights that were
+measured without that item's label, also if they come from a file.
 
     jurat aggregate --votes votes.jsonl --method calibrated --calibration calibration.json --json`
 }
@@ -103,7 +103,7 @@ func (c *aggregateCmd) Run(io stdio) error {
 		}
 		return io.machine(doc)
 	}
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	for _, item := range slices.Sorted(maps.Keys(verdicts.Verdicts)) {
 		p.line("%s\t%s", item, verdicts.Verdicts[item].String())
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestWatched: a file is read to its end, is left off when the program is to end, and tells how far it is.
+// TestWatched: a reader reads a file to its end, stops when the program is to end, and reports progress.
 func TestWatched(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {

@@ -121,7 +121,7 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	known, err := w.Logs(ctx)
-	p := newPage(io.out)
+	p := newPrinter(io.out)
 	for _, k := range known {
 		p.line("%-40s %s", k.Origin, plural.Of(k.Size, "entry"))
 	}
@@ -140,7 +140,7 @@ func (*witnessServeCmd) Help() string {
 	return `Answers POST /add-checkpoint by C2SP tlog-witness, for the logs whose keys are given. It prints its own key. Readers who trust the
 witness put this key into their trust files ('witnesses'), and operators give it to 'jurat log witness add'.
 
-If it refuses what a log has signed, it writes all that was sent to its own log. Two checkpoints of one size with different roots are
+If it refuses a checkpoint that a log has signed, it writes the whole request to stderr: keep it. Two checkpoints of one size with different roots are
 evidence against the log; a proof that does not hold may be the sender's fault.`
 }
 

@@ -12,8 +12,8 @@ import (
 	"jurat/evidence"
 )
 
-// TestWitnesses goes the way of people: two of them become witnesses, an operator asks them, and whoever verifies by the new trust file
-// believes an order only with both. A third person watches.
+// TestWitnesses: two people run witnesses, and an operator asks both for cosignatures. With the new trust file, the
+// order is proved only with both. A third person runs a monitor.
 func TestWitnesses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -65,9 +65,9 @@ func TestWitnesses(t *testing.T) {
 	if out := doing(t, 0, "verify", "--trust", trust, proved); !strings.Contains(out, "the reader's 2 witnesses have cosigned it: witness.example/w1") {
 		t.Error(out)
 	}
-	doing(t, 0, "verify", "--trust", plain, proved) // who knows no witnesses is not disturbed
+	doing(t, 0, "verify", "--trust", plain, proved) // a reader who knows no witnesses gets the same answer
 
-	// A server asks by itself, and a stranger watches it.
+	// A server asks its witnesses by itself, and a stranger monitors it.
 	url, _, stop := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--public-entries")
 	log := url + "/log"
 	look := func(want int, says string, more ...string) {
@@ -83,16 +83,16 @@ func TestWitnesses(t *testing.T) {
 		if signed := get(t, log+"/checkpoint"); strings.Contains(signed, "\n2\n") && strings.Count(signed, "— ") == 3 {
 			break
 		} else if time.Now().After(until) {
-			t.Fatalf("the server has not had the checkpoint cosigned: %s", signed)
+			t.Fatalf("the witnesses have not cosigned the checkpoint: %s", signed)
 		}
 	}
 	look(0, "1 more than the last time")
 	look(0, `"entries": true`, "--json")
 	look(0, `"quorum": 2`, "--json")
 
-	// Whoever has a record proves by the log itself that it is still there.
+	// The holder of a record proves with the log that it is still there.
 	again := write("again.json", doing(t, 0, "log", "prove", proved, "--log", log, "--trust", trust)+"\n")
-	if out := doing(t, 0, "verify", "--trust", trust, again); !strings.Contains(out, "at 2 entries") {
+	if out := doing(t, 0, "verify", "--trust", trust, again); !strings.Contains(out, "when it had 2 entries") {
 		t.Error(out)
 	}
 	proof := write("proof.json", doing(t, 0, "log", "consistency", early, "--log", log, "--trust", trust)+"\n")
@@ -105,11 +105,11 @@ func TestWitnesses(t *testing.T) {
 	doing(t, exitCannot, "log", "prove", write("forged.json", forged), "--log", log, "--trust", trust)
 	doing(t, exitCannot, "log", "prove", proved, "--log", log)
 	doing(t, exitCannot, "log", "prove", record, "--log", url+"/elsewhere", "--trust", trust)
-	doing(t, exitCannot, "log", "prove", record, "--log", log, "--trust", trust) // which strangers may not read
+	doing(t, exitCannot, "log", "prove", record, "--log", log, "--trust", trust) // strangers may not read this record
 	token := jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
 	doing(t, 0, "log", "prove", record, "--log", log, "--trust", trust, "--token-file", write("token", token))
 
-	// One witness goes away: the log goes on, and what is proved stays proved.
+	// One witness is removed: the log goes on, and what was proved stays proved.
 	jurat(0, "log", "witness", "remove", "witness.example/w2")
 	if code := stop(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -119,7 +119,8 @@ func TestWitnesses(t *testing.T) {
 	doing(t, exitCannot, "witness", "serve", "--dir", file("w1"), "--log", "nothing")
 	doing(t, exitCannot, "witness", "key", "--dir", file("nobody"))
 
-	// A witness whose key is there and whose memory is not would begin anew, and sign a second history.
+	// A witness that has its key but has lost its database would start from the beginning, and could sign a second
+	// history.
 	forgetful := file("forgetful")
 	doing(t, 0, "witness", "init", "witness.example/forgetful", "--dir", forgetful)
 	doing(t, 0, "witness", "list", "--dir", forgetful)
@@ -132,7 +133,8 @@ func TestWitnesses(t *testing.T) {
 	doing(t, exitCannot, "witness", "serve", "--dir", forgetful, "--addr", "127.0.0.1:0", "--log", plain)
 }
 
-// TestMonitorWithoutQuorum: a log that has only grown, and that too few have seen, is told apart from one that all have.
+// TestMonitorWithoutQuorum: the monitor distinguishes a log that too few witnesses have cosigned from one that enough
+// have cosigned.
 func TestMonitorWithoutQuorum(t *testing.T) {
 	t.Parallel()
 	l := watchedLog(filepath.Join(t.TempDir(), "data"))
@@ -178,7 +180,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// recordID is that of the record in a file.
+// recordID returns the id of the record in a file.
 func recordID(t *testing.T, file string) string {
 	t.Helper()
 	record, err := evidence.Open([]byte(read(t, file)))

@@ -17,8 +17,8 @@ type keysWrappingKeyCmd struct {
 // Help is shown by 'jurat keys wrapping-key --help'.
 func (*keysWrappingKeyCmd) Help() string {
 	return `In a database that several machines share, private keys are encrypted (AES-256-GCM) under a wrapping key that the database
-never has. Make it once, give every machine a copy of the file, and keep one where you keep what must not be lost: without it the
-private keys in the database are gone. No backup holds it.
+never has. Make it once, give every machine a copy of the file, and keep another copy in a safe place: without it the private keys
+in the database are lost. No backup contains it.
 
     jurat keys wrapping-key /etc/jurat/wrapping.key
     jurat --db postgres://jurat@db.example/jurat --wrapping-key /etc/jurat/wrapping.key serve

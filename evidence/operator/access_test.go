@@ -7,7 +7,7 @@ import (
 	"jurat/evidence"
 )
 
-// TestAccessEvents breaks each rule of an access_event by itself.
+// TestAccessEvents breaks one rule of an access_event at a time.
 func TestAccessEvents(t *testing.T) {
 	digest := evidence.DigestOf([]byte("a record"))
 	granted := AccessEventBody{By: "b", Event: AccessGranted, Name: "n", NotAfter: "2026-01-31T16:15:00Z", Reason: "r",

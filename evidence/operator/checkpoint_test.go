@@ -68,7 +68,7 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
-// TestLargestCheckpoint: a log can have as many entries as its records can have indexes, and nothing says more.
+// TestLargestCheckpoint: a checkpoint's size may be at most the number of entries that a log can index.
 func TestLargestCheckpoint(t *testing.T) {
 	largest := Checkpoint{Origin: "a", Size: MaxEntries}
 	text, err := FormatCheckpoint(largest)

@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 )
 
-// grownLog is a log of n entries, as tlog keeps it: its roots at each size, and its hashes.
+// grownLog is a log of n entries as tlog stores it: its roots at each size, and its hashes.
 func grownLog(t testing.TB, n int64) ([]Checkpoint, tlog.HashReader) {
 	t.Helper()
 	var hashes []tlog.Hash
@@ -52,7 +52,7 @@ func proofBetween(t testing.TB, from, to int64, hashes tlog.HashReader) *Consist
 	return c
 }
 
-// TestConsistency holds every pair of sizes of a log against every other pair's proof: only the right one fits.
+// TestConsistency checks every pair of sizes against the proof of every other pair. Only the right proof fits.
 func TestConsistency(t *testing.T) {
 	const n = 9
 	roots, hashes := grownLog(t, n)
@@ -93,8 +93,8 @@ func TestConsistency(t *testing.T) {
 	}
 }
 
-// TestConsistencyShowsForks has a log of every size go on otherwise: what is made of the larger tree's own nodes shows it, and nothing
-// that is changed in them does, nor anything about a log that has one history.
+// TestConsistencyShowsForks changes the smaller root at every size. A proof from the larger log's own nodes must show
+// the fork. A changed proof must not show one, and nor must a proof about a log with one history.
 func TestConsistencyShowsForks(t *testing.T) {
 	const n = 17
 	roots, hashes := grownLog(t, n)
@@ -129,7 +129,7 @@ func TestConsistencyShowsForks(t *testing.T) {
 				made := *c
 				made.Proof = nodes
 				if err := made.Check(other, roots[to]); err == nil || errors.Is(err, ErrFork) {
-					t.Errorf("%d to %d, with %d nodes in the place of %d: %v", from, to, len(nodes), len(c.Proof), err)
+					t.Errorf("%d to %d, with %d nodes instead of %d: %v", from, to, len(nodes), len(c.Proof), err)
 				}
 			}
 		}
@@ -142,7 +142,7 @@ func TestConsistencyShowsForks(t *testing.T) {
 	begun := roots[0]
 	begun.Root[0] ^= 1
 	if err := proofBetween(t, 0, 5, hashes).Check(begun, roots[5]); !errors.Is(err, ErrFork) {
-		t.Errorf("that begins with something: %v", err)
+		t.Errorf("of an empty log with another root: %v", err)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestConsistencyRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseConsistency: what parses marshals back to the same bytes, and can be checked without harm.
+// FuzzParseConsistency: a proof that parses marshals back to the same bytes, and Check does not panic on it.
 func FuzzParseConsistency(f *testing.F) {
 	roots, hashes := grownLog(f, 7)
 	file, err := proofBetween(f, 3, 7, hashes).Marshal()
@@ -196,6 +196,6 @@ func FuzzParseConsistency(f *testing.F) {
 		}
 		small, large := roots[3], roots[7]
 		small.Origin, small.Size, large.Origin, large.Size = c.Origin, c.From, c.Origin, c.To
-		c.Check(small, large) // must not panic, whatever it says
+		c.Check(small, large) // must not panic
 	})
 }

@@ -118,7 +118,8 @@ type Cosigner struct {
 
 const cosignerPrefix = "PRIVATE+KEY+"
 
-// GenerateCosigner makes a key for a witness. A nil random is crypto/rand.
+// GenerateCosigner makes a key for a witness. A nil random is crypto/rand. It refuses the names that NewWitness
+// refuses, and passes on the errors of random.
 func GenerateCosigner(random io.Reader, name string) (*Cosigner, error) {
 	if random == nil {
 		random = rand.Reader

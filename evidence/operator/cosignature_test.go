@@ -38,7 +38,7 @@ func TestSpecifiedCosignature(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(data), err)
 	}
 	if !ed25519.Verify(c.PublicKey(), []byte(want), data[12:]) {
-		t.Error("it is not the signature over that")
+		t.Error("the signature is not over the specified bytes")
 	}
 }
 
@@ -81,11 +81,11 @@ func TestCosignatures(t *testing.T) {
 		}
 	}
 	if _, err := OpenCheckpoint(both, testLogVerifier(t)); err != nil {
-		t.Errorf("who knows no witness is disturbed by them: %v", err)
+		t.Errorf("a reader who knows no witness refuses the checkpoint: %v", err)
 	}
 }
 
-// TestEveryByteOfACosignatureCounts flips each in turn.
+// TestEveryByteOfACosignatureCounts flips each byte in turn.
 func TestEveryByteOfACosignatureCounts(t *testing.T) {
 	one := testCosigners[0]
 	text := "log\n1\n" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
@@ -119,7 +119,7 @@ func TestWitnessKeysAreReadStrictly(t *testing.T) {
 	if err != nil || again.String() != c.String() {
 		t.Fatalf("%v, %v", again, err)
 	}
-	for n := range 64 { // among them keys with a plus sign in their base64
+	for n := range 64 { // some of them have a plus sign in their base64
 		some := testCosigner(byte(n), "w")
 		again, err := ParseCosigner(some.MarshalPrivate())
 		if err != nil || again.String() != some.String() {
@@ -166,7 +166,7 @@ func atAnotherTime(t *testing.T, line string) string {
 	return "— " + fields[1] + " " + base64.StdEncoding.EncodeToString(data) + "\n"
 }
 
-// signedAsLog signs the text alone with the witness's key, as logs sign, and adds an unsigned time.
+// signedAsLog signs only the text with the witness's key, as logs sign, and adds a time that is not signed.
 func signedAsLog(t *testing.T, c *Cosigner, text string) string {
 	t.Helper()
 	return "— " + c.Name() + " " + base64.StdEncoding.EncodeToString(hashAnd(c, append(make([]byte, 8), ed25519.Sign(c.private, []byte(text))...))) + "\n"

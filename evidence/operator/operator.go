@@ -2,8 +2,9 @@
 // beside it.
 //
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
-// [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody] and
-// [RetentionEventBody]. [Check] reads one by the rules of its action type.
+// [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody],
+// [RetentionEventBody], [CertificateEventBody], [RevocationEvidenceBody],
+// [TrustedListBody] and [MandateBody]. [Check] reads one by the rules of its action type.
 //
 // A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
 // the beginning of another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
@@ -78,6 +79,7 @@ const (
 type KeyEventBody struct {
 	Algorithm    evidence.Algorithm `json:"alg"`
 	By           string             `json:"by"`
+	Card         evidence.Digest    `json:"card,omitzero"`          // of the actor's A2A agent card without its signatures; zero: nothing is said
 	Certificates [][]byte           `json:"certificates,omitempty"` // DER: the key's, then those above it; of a new key
 	Custody      string             `json:"custody"`
 	Event        KeyChange          `json:"event"`
@@ -101,7 +103,8 @@ type ErasureBody struct {
 
 // A Body is the response of an act of the operator.
 type Body interface {
-	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | RetentionEventBody
+	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | RetentionEventBody |
+		CertificateEventBody | RevocationEvidenceBody | TrustedListBody | MandateBody
 }
 
 // Encode writes a body as the response of an act, in canonical form. It returns an error if the body holds text that is not UTF-8.
@@ -154,6 +157,14 @@ func Check(p *evidence.Payload) (err error) {
 		_, err = ReadTrialEvent(p)
 	case evidence.RetentionEvent:
 		_, err = ReadRetentionEvent(p)
+	case evidence.CertificateEvent:
+		_, err = ReadCertificateEvent(p)
+	case evidence.RevocationEvidence:
+		_, err = ReadRevocationEvidence(p)
+	case evidence.TrustedList:
+		_, err = ReadTrustedList(p)
+	case evidence.Mandate:
+		_, err = ReadMandate(p)
 	default:
 		err = fmt.Errorf("%s is not an act of the operator", p.ActionType)
 	}

@@ -40,6 +40,6 @@ func TestTrialEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadTrialEvent(&evidence.Payload{ActionType: evidence.TrialEvent, ChainID: AccessChain, Response: doc}); err == nil {
-		t.Error("an event of trials stands in another chain")
+		t.Error("a trial event was accepted in another chain")
 	}
 }

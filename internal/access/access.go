@@ -2,6 +2,9 @@
 // operator. So no second list can contradict the log, each process notices the changes of others, and a reader of the log sees who could do
 // what and when.
 //
+// Every method of a Register reads the log first. It returns the ledger's errors, and an error for an act that does not fit those before
+// it. A method that logs also returns the errors of sealing.
+//
 // A token is 32 random bytes. The log has its SHA-256, which does not reveal the token. A browser's session is a token, too. It ends with
 // the token by which its owner signed in.
 //

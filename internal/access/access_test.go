@@ -12,7 +12,7 @@ import (
 	"jurat/jurattest"
 )
 
-// a clock that tests set.
+// clock is a clock that a test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -46,7 +46,7 @@ func want(t *testing.T, r *access.Register, token string, want error) {
 
 func TestGrants(t *testing.T) {
 	_, clock, open := house(t)
-	r, other := open(), open() // as another process would have it
+	r, other := open(), open() // as in another process
 	token := grant(t, r, access.Order{Name: "mia", Roles: []access.Role{access.Reviewer, access.Auditor, access.Reviewer}})
 	g, err := other.Who(t.Context(), token)
 	if err != nil || g.Name != "mia" || len(g.Roles) != 2 || !g.Has(access.Auditor) || g.Has(access.Operator) {
@@ -62,7 +62,7 @@ func TestGrants(t *testing.T) {
 		t.Errorf("revoking a second time: %v", err)
 	}
 	if err := other.Revoke(t.Context(), access.IDOf("x"), "never", "tester"); !errors.Is(err, access.ErrUnknown) {
-		t.Errorf("revoking what was never granted: %v", err)
+		t.Errorf("revoking a token that was never granted: %v", err)
 	}
 	short := grant(t, r, access.Order{Name: "a", Roles: []access.Role{access.Agent}, For: time.Second})
 	want(t, r, short, nil)
@@ -142,11 +142,12 @@ func TestTokensAreNotInTheLog(t *testing.T) {
 		t.Error(body, err)
 	}
 	if access.FormKey(token) == access.FormKey(token+"x") {
-		t.Error("sessions share a form key")
+		t.Error("two sessions have the same form key")
 	}
 }
 
-// TestUnreadableEventsLetNobodyIn breaks the chain in the ways in which only the operator's key can.
+// TestUnreadableEventsLetNobodyIn: after an invalid access event in the log, no token is accepted. Only the operator's
+// key can make such an event.
 func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 	digest := evidence.DigestOf([]byte("x"))
 	for name, event := range map[string]operator.AccessEventBody{
@@ -178,7 +179,7 @@ func TestUnreadableEventsLetNobodyIn(t *testing.T) {
 	}
 }
 
-// TestConcurrently grants and asks from many sides at once.
+// TestConcurrently grants and checks tokens from many goroutines.
 func TestConcurrently(t *testing.T) {
 	h, _, open := house(t)
 	a, b := open(), open()

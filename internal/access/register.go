@@ -205,7 +205,8 @@ func (r *Register) Revoke(ctx context.Context, id evidence.Digest, reason, by st
 	return nil
 }
 
-// SetPublic makes a chain public, or ends that, so that only parties with a role for it read the chain.
+// SetPublic makes a chain public, or ends that, so that only parties with a role for it read the chain. It returns
+// ErrOrder, wrapped, for an act that its readers would refuse.
 func (r *Register) SetPublic(ctx context.Context, chain string, public bool, reason, by string) error {
 	already, err := r.Public(ctx, chain)
 	if err != nil || already == public {
@@ -217,7 +218,7 @@ func (r *Register) SetPublic(ctx context.Context, chain string, public bool, rea
 	return nil
 }
 
-// SetPublicRecord does the same for a record that is in no chain.
+// SetPublicRecord does the same for a record that is in no chain. Its errors are those of SetPublic.
 func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, reason, by string) error {
 	already, err := r.PublicRecord(ctx, id)
 	if err != nil || already == public {

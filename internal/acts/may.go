@@ -74,6 +74,24 @@ func maySay(by Party, draft *evidence.Draft) error {
 	return nil
 }
 
+// Manages reports whether a party may cancel and resume a trial with this submitter: the submitter may, and the operator.
+func Manages(by Party, submitter string) bool {
+	return by.Has(access.Operator) || IsSubmitter(by, submitter)
+}
+
+// MayManage returns api.ErrForbidden unless a party may cancel and resume an existing trial. A party that may not even read the trial gets
+// the error of MayReadTrial. At the keyboard, the party is Operator, who may.
+func (a *Acts) MayManage(ctx context.Context, by Party, id string) error {
+	if err := a.MayReadTrial(ctx, by, id); err != nil {
+		return err
+	}
+	submitter, err := a.SubmitterOf(ctx, id)
+	if err == nil && !Manages(by, submitter) {
+		err = fmt.Errorf("%w: %q did not submit this trial", api.ErrForbidden, by.Name())
+	}
+	return err
+}
+
 // NotOwnWork returns api.ErrOwnWork if a person decides on what the same person said or submitted. It cannot tell for a record that is not
 // in the log, and returns nil.
 func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
@@ -97,7 +115,8 @@ func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 	return nil
 }
 
-// SubmitterOf returns the name of the person who submitted a trial, or "" if the chain is not a trial's.
+// SubmitterOf returns the name of the person who submitted a trial, or "" if the chain is not a trial's. Its errors
+// are those of the ledger.
 func (a *Acts) SubmitterOf(ctx context.Context, chain string) (string, error) {
 	first, err := a.config.Ledger.Briefs().FirstOfChain(ctx, chain)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && first.Action != evidence.Submission {

@@ -90,11 +90,16 @@ func (a *Acts) reviewed(ctx context.Context, by Party, b *brief.Brief) (bool, er
 	return original.Role() == evidence.RoleAgent && original.Actor == by.Name(), nil
 }
 
-// Submitted reports whether a chain is a trial that the party has submitted.
+// Submitted reports whether a chain is a trial that the party has submitted. Its errors are those of SubmitterOf.
 func (a *Acts) Submitted(ctx context.Context, by Party, chain string) (bool, error) {
 	if !by.Has(access.Submitter) || !inTrial(chain) {
 		return false, nil
 	}
 	submitter, err := a.SubmitterOf(ctx, chain)
-	return submitter == by.Name(), err
+	return IsSubmitter(by, submitter), err
+}
+
+// IsSubmitter reports whether a party is the submitter with this name.
+func IsSubmitter(by Party, submitter string) bool {
+	return by.Has(access.Submitter) && by.Name() == submitter
 }

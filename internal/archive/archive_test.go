@@ -138,7 +138,7 @@ func write(t testing.TB, s Source) []byte {
 	}
 	f := openBytes(t, b.Bytes())
 	if f.Digest() != digest {
-		t.Errorf("the digest is %v, Write said %v", f.Digest(), digest)
+		t.Errorf("the digest is %v, Write returned %v", f.Digest(), digest)
 	}
 	return b.Bytes()
 }
@@ -159,7 +159,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, r := range [][2]int64{{0, tile}, {0, 5 * tile}, {tile, 4 * tile}, {3 * tile, 5 * tile}} {
 		doc := write(t, l.source(r[0], r[1]))
 		if again := write(t, l.source(r[0], r[1])); !bytes.Equal(doc, again) {
-			t.Errorf("%v: the same records make two files", r)
+			t.Errorf("%v: the same records gave two different files", r)
 		}
 		f := openBytes(t, doc)
 		if err := f.CheckProof(l.verifier); err != nil {
@@ -237,7 +237,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestEveryByteCounts changes each byte of a file, and truncates the file everywhere: no change goes unnoticed.
+// TestEveryByteCounts changes each byte of a file, and truncates the file at every length. Open or the reads must return
+// an error.
 func TestEveryByteCounts(t *testing.T) {
 	l := newLog(t, tile+1, 3)
 	doc := write(t, l.source(0, tile))
@@ -247,18 +248,18 @@ func TestEveryByteCounts(t *testing.T) {
 		bad := bytes.Clone(doc)
 		bad[at] ^= 1 << (at % 8)
 		if reason := refused(t, bad, whole); reason == nil {
-			t.Errorf("byte %d of %d was changed, and nobody noticed", at, len(doc))
+			t.Errorf("byte %d of %d was changed without an error", at, len(doc))
 		} else if !errors.Is(reason, ledger.ErrArchive) {
 			t.Errorf("byte %d: %v", at, reason)
 		}
 	}
 	for length := 0; length < len(doc); length += max(1, len(doc)/200) {
 		if refused(t, doc[:length], whole) == nil {
-			t.Errorf("it was cut off after %d bytes, and nobody noticed", length)
+			t.Errorf("it was cut off after %d bytes without an error", length)
 		}
 	}
 	if refused(t, append(bytes.Clone(doc), 0), whole) == nil {
-		t.Error("a byte was added, and nobody noticed")
+		t.Error("a byte was added without an error")
 	}
 }
 
@@ -279,7 +280,7 @@ func refused(t *testing.T, doc []byte, want evidence.Digest) error {
 	return first
 }
 
-// TestForgeries makes files that are consistent in themselves, but wrong.
+// TestForgeries makes files that are well-formed, but do not hold the records of this log.
 func TestForgeries(t *testing.T) {
 	l := newLog(t, 2*tile+9, 3)
 	other := newLog(t, 2*tile+9, 4)
@@ -316,18 +317,18 @@ func TestForgeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := openBytes(t, b.Bytes()).CheckProof(l.verifier); err == nil {
-		t.Error("another log's checkpoint proves it")
+		t.Error("it is accepted under another log's checkpoint")
 	}
 	if err := openBytes(t, b.Bytes()).CheckProof(other.verifier); err == nil {
-		t.Error("a checkpoint proves records that it does not cover")
+		t.Error("it is accepted under a checkpoint that does not cover its records")
 	}
 	whole := write(t, l.source(0, 2*tile))
 	if err := openBytes(t, whole).is(storage.Archived{From: tile, To: 2 * tile, Digest: openBytes(t, whole).Digest()}); err == nil {
-		t.Error("it passes for another range")
+		t.Error("it is accepted as another range")
 	}
 }
 
-// TestHostile opens files that were made to do harm.
+// TestHostile opens files that try to exhaust memory or time, or to cause a panic.
 func TestHostile(t *testing.T) {
 	l := newLog(t, tile, 3)
 	doc := write(t, l.source(0, tile))
@@ -461,7 +462,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens any bytes, and reads what opens.
+// FuzzOpen opens any bytes, and reads everything from a file that opens.
 func FuzzOpen(f *testing.F) {
 	l := newLog(f, tile, 1)
 	doc := write(f, l.source(0, tile))
@@ -505,11 +506,11 @@ func TestBlockCounts(t *testing.T) {
 	p := parser{rest: entry(maxSignatures, []byte{9}, 0, nil)[1:]} // the first signature ends after the block does
 	var r storage.Row
 	if p.whole(&r); p.err == nil || len(r.Signatures) > 2 {
-		t.Errorf("%d signatures are read after %v", len(r.Signatures), p.err)
+		t.Errorf("%d signatures were read before the error %v", len(r.Signatures), p.err)
 	}
 }
 
-// FuzzBlock parses any bytes: what parses must marshal back to the same bytes.
+// FuzzBlock: a block that parses marshals back to the same bytes.
 func FuzzBlock(f *testing.F) {
 	l := newLog(f, 2, 1)
 	b := appendRow(appendRow(nil, &l.rows[0]), &l.rows[1])

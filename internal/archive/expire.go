@@ -59,7 +59,7 @@ type ExpiredFile struct {
 // If Order.Before is too recent, the error wraps ErrTooYoung.
 func (a *Archivist) Expire(ctx context.Context, o ExpireOrder) (*Expired, error) {
 	e := &expiring{Archivist: a, order: o, done: &Expired{Files: []ExpiredFile{}}}
-	alone := func(ctx context.Context) error { return a.claiming(ctx, []string{"archive-expiry"}, e.all) }
+	alone := func(ctx context.Context) error { return a.locking(ctx, []string{"archive-expiry"}, e.all) }
 	if err := a.asRun(ctx, alone); err != nil {
 		return e.done, fmt.Errorf("deleting expired records: %w", err)
 	}

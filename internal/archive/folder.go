@@ -47,7 +47,8 @@ func Name(from, to int64, digest evidence.Digest) string {
 
 var named = regexp.MustCompile(`^[0-9]{12,19}-[0-9]{12,19}-[0-9a-f]{12}\` + Extension + `$`)
 
-// List returns the names of all files that have names of archives, in log order.
+// List returns the names of all files that have names of archives, in log order. It returns an error if the folder
+// cannot be read. A missing folder is an empty one.
 func (d *Folder) List() ([]string, error) {
 	entries, err := os.ReadDir(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +200,8 @@ func (f *File) is(in storage.Archived) error {
 	return nil
 }
 
-// Fill implements storage.Archive.
+// Fill implements storage.Archive. It returns ledger.ErrArchive, wrapped, if the file is missing, was changed or does
+// not hold the rows.
 func (d *Folder) Fill(ctx context.Context, in storage.Archived, rows []*storage.Row) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -238,7 +240,8 @@ func (f *File) fill(row *storage.Row) error {
 // ledger.ErrArchive.
 func (d *Folder) With(in storage.Archived, f func(*File) error) error { return d.use(in, f) }
 
-// OpenPath opens a file at any path, and calls f with it.
+// OpenPath opens a file at any path, and calls f with it. It returns ledger.ErrArchive, wrapped, if the file cannot
+// be opened, a *Damage if it is wrong, and the errors of f.
 func OpenPath(path string, f func(*File) error) (err error) {
 	disk, file, err := openFile(path)
 	if err != nil {
@@ -250,7 +253,7 @@ func OpenPath(path string, f func(*File) error) (err error) {
 }
 
 // Is reports whether a file claims to be an archive, by its name or by its first bytes. It does not read from pipes:
-// their bytes can be read only once, and an archive must be a regular file.
+// their bytes can be read only once, and an archive must be a regular file. Its errors are those of reading the file.
 func Is(path string) (bool, error) {
 	if filepath.Ext(path) == Extension {
 		return true, nil
@@ -273,7 +276,8 @@ func Is(path string) (bool, error) {
 }
 
 // Create writes a file into the folder, durably, and reads all of it back. When it returns, the file is complete and
-// holds what the log holds. It overwrites a file with the same content that a crash left.
+// holds what the log holds. It overwrites a file with the same content that a crash left. It returns an error if the
+// file cannot be written, if the source cannot be read, and if what was read back differs.
 func (d *Folder) Create(ctx context.Context, s Source) (storage.Archived, error) {
 	none := storage.Archived{}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -387,7 +391,7 @@ func (d *Folder) Adopt(ctx context.Context, s Source) (storage.Archived, bool, e
 	return storage.Archived{}, false, nil
 }
 
-// Remove removes a file, durably. If the file is missing, it returns nil.
+// Remove removes a file, durably. If the file is missing, it returns nil. Its errors are those of the file system.
 func (d *Folder) Remove(in storage.Archived) error {
 	return d.takeAway(in.File, os.Remove)
 }
@@ -399,13 +403,16 @@ const aside = "aside"
 func (d *Folder) Aside() string { return filepath.Join(d.dir, aside) }
 
 // SetAside moves a file into the folder Aside, durably. jurat does not read that folder. If the file is missing, it
-// returns nil.
+// returns nil. Its errors are those of the file system.
 func (d *Folder) SetAside(name string) error {
 	if err := os.MkdirAll(d.Aside(), 0o700); err != nil {
 		return err
 	}
 	return d.takeAway(name, func(path string) error {
-		return errors.Join(os.Rename(path, filepath.Join(d.Aside(), name)), syncFolders(d.Aside()))
+		if err := os.Rename(path, filepath.Join(d.Aside(), name)); err != nil {
+			return err
+		}
+		return syncFolders(d.Aside())
 	})
 }
 

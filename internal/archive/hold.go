@@ -12,7 +12,7 @@ import (
 	"jurat/internal/ledger"
 )
 
-// Book returns the state of retention, from the log's acts.
+// Book returns the state of retention, from the log's acts. Its errors are those of the ledger and of Read.
 func (a *Archivist) Book(ctx context.Context) (*Book, error) {
 	acts, err := a.Ledger.Chain(ctx, operator.RetentionChain)
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
@@ -67,7 +67,8 @@ type HoldOrder struct {
 }
 
 // Hold prevents records from being deleted, and their texts from being erased, until Release. It returns the act's
-// id.
+// id. It returns ledger.ErrNotFound, wrapped, for an unknown record, an error if the order names nothing, and the
+// errors of sealing.
 func (a *Archivist) Hold(ctx context.Context, o HoldOrder) (string, error) {
 	body := operator.RetentionEventBody{Event: operator.RetentionHeld, Chain: o.Chain, Reason: strings.TrimSpace(o.Reason), By: strings.TrimSpace(o.By)}
 	if o.RecordID != "" {

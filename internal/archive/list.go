@@ -17,7 +17,8 @@ type Listed struct {
 	Problem string `json:"problem,omitempty"` // why it cannot be read
 }
 
-// List lists archive files: first those that the log's database names, in log order, then strays.
+// List lists archive files: first those that the log's database names, in log order, then strays. What is wrong with
+// a file is in Listed.Problem. Its errors are those of the ledger and of reading the folder.
 func (a *Archivist) List(ctx context.Context) ([]Listed, error) {
 	files, err := a.Ledger.Archives(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ type Archivist struct {
 	Ledger   *ledger.Ledger
 	Operator ledger.Operator // for the same ledger
 	Folder   *Folder
-	Claims   lock.Claims
+	Locks    lock.Locks
 	Log      note.Verifier // the public key of the log's checkpoints
 	Now      func() time.Time
 
@@ -73,7 +73,8 @@ type Archiving struct {
 //
 // A crash before step 3 leaves a file that the next run adopts if it is complete. After a later crash, rows are both
 // in the file and in the database, and the next run continues with them. Several runs at once make the same files,
-// and one of them registers each. Archive delays no sealing and no reading.
+// and one of them registers each. Archive delays no sealing and no reading. It returns the errors of the locks, of
+// the ledger and of the file system. With an error it also returns what it has done.
 func (a *Archivist) Archive(ctx context.Context, o Order) (*Archiving, error) {
 	run := &archiving{Archivist: a, order: o, done: &Archiving{Files: []storage.Archived{}}}
 	if err := a.asRun(ctx, run.all); err != nil {
@@ -244,7 +245,7 @@ func (a *archiving) file(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// Source returns the range of the log from which a file is made.
+// Source returns the range of the log from which a file is made. Its errors are those of ledger.CheckpointOver.
 func (a *Archivist) Source(ctx context.Context, from, to int64) (Source, error) {
 	signed, head, err := a.Ledger.CheckpointOver(ctx, to)
 	if err != nil {

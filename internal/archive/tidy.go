@@ -27,14 +27,14 @@ func (a *Archivist) asRun(ctx context.Context, do func(context.Context) error) e
 	for n := range names {
 		names[n] = runName(n)
 	}
-	return a.claiming(ctx, names, do)
+	return a.locking(ctx, names, do)
 }
 
-// claiming calls do with the first of these locks that is free, and waits until one is.
-func (a *Archivist) claiming(ctx context.Context, names []string, do func(context.Context) error) error {
+// locking calls do with the first of these locks that is free, and waits until one is.
+func (a *Archivist) locking(ctx context.Context, names []string, do func(context.Context) error) error {
 	for {
 		for _, name := range names {
-			held, release, err := a.Claims.Claim(ctx, name)
+			held, release, err := a.Locks.Lock(ctx, name)
 			if errors.Is(err, lock.ErrTaken) {
 				continue
 			}
@@ -90,7 +90,7 @@ func (a *Archivist) Tidy(ctx context.Context, dryRun bool) (*Tidied, error) {
 // aloneAmongRuns calls do while no run makes archive files. It returns ErrArchiving if one does.
 func (a *Archivist) aloneAmongRuns(ctx context.Context, do func(context.Context) error) error {
 	for n := range mostRuns {
-		held, release, err := a.Claims.Claim(ctx, runName(n))
+		held, release, err := a.Locks.Lock(ctx, runName(n))
 		if errors.Is(err, lock.ErrTaken) {
 			return ErrArchiving
 		}

@@ -55,7 +55,8 @@ const (
 	maxSampleSize = 8 << 10 // bytes of each: later bytes rarely match those of other records
 )
 
-// Write writes a file, and returns the digest of its table of contents.
+// Write writes a file, and returns the digest of its table of contents. Its errors are those of the source and of the
+// writer.
 func Write(ctx context.Context, to io.Writer, s Source) (evidence.Digest, error) {
 	w := &writer{Source: s, to: to, table: table{Format: Format, Origin: s.Origin, From: s.From, To: s.To, Checkpoint: s.Checkpoint, Tiles: []tileParts{}}}
 	digest, err := w.all(ctx)

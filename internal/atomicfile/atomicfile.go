@@ -14,7 +14,7 @@ func Create(file string, text []byte, mode os.FileMode) error {
 	return write(file, text, mode, os.Link) // Link, unlike Rename, fails if the file exists
 }
 
-// Replace makes a file, or replaces the existing one.
+// Replace makes a file, or replaces the existing one. Its errors are those of the file system.
 func Replace(file string, text []byte, mode os.FileMode) error {
 	return write(file, text, mode, os.Rename)
 }
@@ -63,7 +63,7 @@ func syncFolder(folder string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Rename gives a file another name in the same folder, durably.
+// Rename gives a file another name in the same folder, durably. Its errors are those of the file system.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

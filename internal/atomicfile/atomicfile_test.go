@@ -26,7 +26,7 @@ func TestCreateNeverReplaces(t *testing.T) {
 	}
 	wg.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%d of 20 made the file, want 1", won.Load())
+		t.Errorf("%d of 20 callers created the file, want 1", won.Load())
 	}
 	check(t, file, "text", 0o600)
 }
@@ -67,10 +67,10 @@ func TestSyncFolders(t *testing.T) {
 		}
 	}
 	if err := SyncFolders(filepath.Join(top, "none"), top); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, want that it is not there", err)
+		t.Errorf("%v, want fs.ErrNotExist", err)
 	}
 	if err := SyncFolders(below, filepath.Join(top, "c")); err == nil {
-		t.Error("a folder that is not below")
+		t.Error("SyncFolders accepted a folder outside of the top folder")
 	}
 }
 

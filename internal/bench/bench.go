@@ -3,6 +3,7 @@
 // be compared, since a disturbance of the machine affects both.
 //
 // A benchmark makes a temporary installation in a folder that the caller names, and removes it. It never touches a log that is in use.
+// Every benchmark refuses a Config that is not valid. It passes on the errors of its installation and of the file system, and the context's.
 package bench
 
 import (

@@ -28,7 +28,8 @@ func quick(dir string) Config {
 	return Config{Dir: dir, Callers: 3, Time: 50 * time.Millisecond, Payload: 700, Records: 1100, Watchers: 5, Delay: 5 * time.Millisecond}
 }
 
-// TestBenchmarks runs each of them briefly: it measures what it says, says beside what, and leaves nothing.
+// TestBenchmarks runs each benchmark briefly. It must give every figure with its unit and limit, report progress, and
+// leave no files.
 func TestBenchmarks(t *testing.T) {
 	for name, b := range benchmarks {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestBenchmarks(t *testing.T) {
 				}
 			}
 			if !told {
-				t.Error("nobody was told how far it is")
+				t.Error("no progress was reported")
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("it left %v, %v", left, err)
@@ -100,7 +101,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestPayload: a payload has about as many bytes as was asked for.
+// TestPayload: a payload has about the requested number of bytes.
 func TestPayload(t *testing.T) {
 	for _, size := range []int{600, 2048, 100_000} {
 		h, err := furnish(t.Context(), Config{Payload: size, Algorithm: evidence.ES256}, t.TempDir(), "data")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// BenchmarkSeal and the others report what 'jurat bench' does, for whoever compares with 'go test -bench'.
+// BenchmarkSeal and the others run the benchmarks of 'jurat bench' under 'go test -bench'.
 func BenchmarkSeal(b *testing.B) {
 	for _, callers := range []int{16, 64, 256, 1024} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) { goBenchmark(b, Seal, Config{Callers: callers}) })

@@ -75,7 +75,7 @@ func trials(ctx context.Context, c Config, h *house, r *Report) error {
 // try holds a trial. It also returns how long its slowest answers took, one after the other.
 func (h *house) try(ctx context.Context, c Config, on *subject.Case) (*trial.Trial, time.Duration, error) {
 	config := deliberating(c.Delay)
-	config.Ledger, config.Keys, config.Claim = h.Ledger, h.Keys, h.Claim
+	config.Ledger, config.Keys, config.Locks = h.Ledger, h.Keys, h.Locks()
 	t, err := trial.Run(ctx, config, on)
 	if err != nil {
 		return nil, 0, err
@@ -143,17 +143,8 @@ func (t thinker) opinion() jury.Opinion {
 	return o
 }
 
-// Evaluate implements jury.Juror.
-func (t thinker) Evaluate(ctx context.Context, _ jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return t.opinion(), said, t.think(ctx)
-}
-
-// Discuss implements jury.Juror.
-func (t thinker) Discuss(ctx context.Context, _ jury.Brief) (jury.Speech, jury.Origin, error) {
-	return jury.Speech{Statement: "I stay with what I said.", Position: jury.SafePass, Reasoning: "Nothing new was said."}, said, t.think(ctx)
-}
-
-// Judge implements jury.Judge.
-func (t thinker) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return t.Evaluate(ctx, b)
+// Answer implements jury.Juror.
+func (t thinker) Answer(ctx context.Context, _ jury.Brief) (jury.Answer, error) {
+	return jury.Answer{Opinion: t.opinion(), Origin: said,
+		Speech: jury.Speech{Statement: "I stay with what I said.", Position: jury.SafePass, Reasoning: "Nothing new was said."}}, t.think(ctx)
 }

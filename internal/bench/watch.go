@@ -54,7 +54,7 @@ func watched(ctx context.Context, c Config, h *house, r *Report) error {
 func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d, err := schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Claim: h.Claim, Claimed: h.Claimed,
+	d, err := schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(),
 		Sit: func(int64) (trial.Config, error) { return deliberating(c.Delay), nil }})
 	if err != nil {
 		return 0, err

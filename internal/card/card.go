@@ -37,24 +37,26 @@ const (
 // Forms lists the forms in the order in which Check tries them.
 func Forms() []Form { return []Form{Defaults, Served, Emptied} }
 
-// maxCard is the largest card in bytes.
-const maxCard = 1 << 20
+// MaxSize is the size of the largest card in bytes.
+const MaxSize = 1 << 20
 
 // signatures is the member that no form contains.
 const signatures = "signatures"
 
-// A Card is an agent card as it was read.
+// A Card is an agent card as it was read. One goroutine may use it at a time.
 type Card struct {
 	Signatures []Signature
 
 	tree  map[string]any // without signatures
 	given []any          // signatures, as they stand in the card
+
+	forms map[Form][]byte // made so far
 }
 
 // Parse reads a card. It refuses what has no canonical form by RFC 8785, more than 1 MiB, and signatures that are not JWS signatures.
 func Parse(doc []byte) (*Card, error) {
-	if len(doc) > maxCard {
-		return nil, fmt.Errorf("parsing agent card: longer than %d bytes", maxCard)
+	if len(doc) > MaxSize {
+		return nil, fmt.Errorf("parsing agent card: longer than %d bytes", MaxSize)
 	}
 	canonical, err := evidence.Canonical(doc)
 	if err != nil {
@@ -104,6 +106,21 @@ func (c *Card) Digest() (evidence.Digest, error) {
 
 // Canonical returns the card without its signatures in one form. It fails if the card does not fit the schema of that form.
 func (c *Card) Canonical(form Form) ([]byte, error) {
+	if doc, made := c.forms[form]; made {
+		return doc, nil
+	}
+	doc, err := c.canonical(form)
+	if err != nil {
+		return nil, err
+	}
+	if c.forms == nil {
+		c.forms = map[Form][]byte{}
+	}
+	c.forms[form] = doc
+	return doc, nil
+}
+
+func (c *Card) canonical(form Form) ([]byte, error) {
 	tree, err := c.in(form)
 	if err != nil {
 		return nil, fmt.Errorf("agent card in the form %q: %w", form, err)

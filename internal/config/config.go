@@ -124,7 +124,7 @@ type Deadlines struct {
 // A Duration is written like 90s or 5m.
 type Duration time.Duration
 
-// UnmarshalText implements encoding.TextUnmarshaler.
+// UnmarshalText implements encoding.TextUnmarshaler. It refuses what time.ParseDuration refuses, zero and less.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed <= 0 {

@@ -80,7 +80,7 @@ func plan(t *testing.T, doc string, w Wishes, env Lookup) *Plan {
 	return p
 }
 
-// TestWholeFile: everything that a file can say arrives.
+// TestWholeFile: every setting of a file arrives in the plan.
 func TestWholeFile(t *testing.T) {
 	p := plan(t, whole, Wishes{}, env("FIRST_KEY", " k-1\n"))
 	if p.Offline || p.Method != jury.WeightedAverage || p.Collaborative || p.Rounds != 2 || p.Threshold != 0.67 || p.Judge != nil {
@@ -108,7 +108,7 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-// TestDefaults: an empty file is the panel that the source document has, and its settings.
+// TestDefaults: an empty file gives the panel and settings of the source document.
 func TestDefaults(t *testing.T) {
 	for _, doc := range []string{"", "# nothing\n", "{}", "---\n"} {
 		p := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "a", "ANTHROPIC_API_KEY", "b", "GOOGLE_API_KEY", "c"))
@@ -128,7 +128,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestRefusedFiles: what is wrong is named with its place.
+// TestRefusedFiles: an error about a file gives the place of the mistake.
 func TestRefusedFiles(t *testing.T) {
 	for doc, want := range map[string]string{
 		"rouds: 3":                          "line 1, column 1: rouds: unknown key",
@@ -171,7 +171,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// TestRefusedSeats: a panel of two whose second seat is wrong, in the third line.
+// TestRefusedSeats: in each panel the second of two seats, in line 3, is wrong.
 func TestRefusedSeats(t *testing.T) {
 	const ok = "panel:\n  - {id: a, provider: offline}\n  - "
 	for seat, want := range map[string]string{
@@ -212,7 +212,7 @@ func TestRefusedSeats(t *testing.T) {
 	}
 }
 
-// TestWishes: what a flag or the environment says counts more than the file.
+// TestWishes: a flag or an environment variable overrides the file.
 func TestWishes(t *testing.T) {
 	keys := env("FIRST_KEY", "k", "OPENAI_API_KEY", "o", "GEMINI_API_KEY", "g")
 	method, rounds, threshold, collaborative, ceiling := "final_judge", 0, 1.0, true, 2.5
@@ -231,7 +231,7 @@ func TestWishes(t *testing.T) {
 	}
 	own := "judge: {provider: compatible, model: x, base_url: 'http://127.0.0.1:1/v1'}"
 	if p = plan(t, own, Wishes{JudgeModel: "gpt-oss:20b"}, keys); p.Judge.Provider != Compatible || p.Judge.Model != "gpt-oss:20b" {
-		t.Errorf("a compatible server serves whatever it is called: %+v", p.Judge)
+		t.Errorf("the judge's provider must stay compatible: such a server may serve a model of any name: %+v", p.Judge)
 	}
 	for _, bad := range []float64{-1, 0, math.Copysign(0, -1), math.NaN(), math.Inf(1), 2e6} {
 		if _, err := NewPlan(&File{}, Wishes{CostCeiling: &bad}, keys); err == nil || !strings.Contains(err.Error(), "leave it out for no ceiling") {
@@ -240,7 +240,8 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// TestWhoSits: without a key the rules, with some the models, and nobody takes the place of another unless the file says so.
+// TestWhoSits: without any key, rules sit; with at least one key, models sit. A seat without a key gets a substitute
+// only if the file names one.
 func TestWhoSits(t *testing.T) {
 	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "  "))
 	if !p.Offline || !strings.Contains(p.Why, "no key") {
@@ -250,10 +251,10 @@ func TestWhoSits(t *testing.T) {
 		t.Errorf("models without keys: %v", err)
 	}
 	if p = plan(t, "", Wishes{Jurors: Offline}, env("OPENAI_API_KEY", "a")); !p.Offline {
-		t.Error("offline was asked for")
+		t.Error("the caller asked for offline jurors, and got models")
 	}
 	if p = plan(t, "jurors: offline", Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "a")); p.Offline {
-		t.Error("the flag counts more")
+		t.Error("the flag must override the file")
 	}
 	rulesOnly := "panel:\n - {id: a, provider: offline}\n - {id: b, provider: offline}"
 	substituted := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
@@ -274,7 +275,7 @@ func TestWhoSits(t *testing.T) {
 	}
 	for _, doc := range []string{rulesOnly, substituted, halfEmpty} {
 		if _, err := NewPlan(parse(t, doc), Wishes{Jurors: LLM}, env()); err == nil || !strings.Contains(err.Error(), "no language model") {
-			t.Errorf("%q: models were asked for, and there is none: %v", doc, err)
+			t.Errorf("%q: the caller asked for models and the panel has none: %v", doc, err)
 		}
 	}
 	p = plan(t, "", Wishes{}, env("ANTHROPIC_API_KEY", "b"))
@@ -301,7 +302,7 @@ func TestWhoSits(t *testing.T) {
 	}
 }
 
-// TestKeyFiles: a key's file is read if nobody else can read it; an empty one holds no key.
+// TestKeyFiles: a key file is read only if other users cannot read it. An empty file contains no key.
 func TestKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string, mode os.FileMode) string {
@@ -345,7 +346,7 @@ func TestKeyFiles(t *testing.T) {
 	}
 }
 
-// TestUnpriced: a model without a price is named, and a vendor's price is not taken for whatever a gateway serves.
+// TestUnpriced: Unpriced names the models without a price. A vendor's price does not apply to a compatible server.
 func TestUnpriced(t *testing.T) {
 	doc := "panel:\n - {id: a, provider: openai, model: new-model}\n - {id: b, provider: compatible, model: gpt-4o, base_url: 'http://x/v1'}\n" +
 		" - {id: c, provider: gemini, model: other}\n - {id: d, provider: offline}\nmethod: majority_vote"
@@ -374,14 +375,14 @@ func FuzzParse(f *testing.F) {
 		if len(file.Panel) == 1 || len(file.Panel) > maxSeats {
 			t.Errorf("a panel of %d", len(file.Panel))
 		}
-		// What is accepted makes a plan, or says why it does not.
+		// A file that is accepted gives a plan or an error that says why not.
 		if _, err := NewPlan(file, Wishes{}, func(name string) string { return "" }); err != nil && strings.Contains(err.Error(), "panic") {
 			t.Error(err)
 		}
 	})
 }
 
-// TestDocumentation: the example in the documentation is what a file may say, and it says everything there is to say.
+// TestDocumentation: the example in docs/configuration.md is accepted, and contains every setting.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {

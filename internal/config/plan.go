@@ -290,10 +290,17 @@ func (p *Plan) decide(told Kind) error {
 
 // noModel returns the reason why no language model can be asked.
 func (p *Plan) noModel() error {
+	var missing []string
 	for _, c := range p.Seats {
-		if c.Missing != nil {
-			return fmt.Errorf("no language model of the panel can be asked: %w", c.Missing)
+		if c.Missing == nil {
+			continue
 		}
+		if text := strings.TrimPrefix(c.Missing.Error(), ErrNoKey.Error()+": "); !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no language model of the panel can be asked: %w: %s", ErrNoKey, strings.Join(missing, "; "))
 	}
 	return errors.New("no language model of the panel can be asked: rules sit in every seat")
 }

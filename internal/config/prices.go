@@ -21,7 +21,7 @@ type PriceTable struct {
 var pricesFile []byte
 
 // BuiltInPrices returns the price table of this program. Its prices become outdated; a configuration file can give
-// others.
+// others. It returns an error only if the program's own table is wrong.
 func BuiltInPrices() (PriceTable, error) {
 	var t PriceTable
 	err := json.Unmarshal(pricesFile, &t, json.RejectUnknownMembers(true))

@@ -25,7 +25,7 @@ var errDER = errors.New("no DER")
 // maxDepth is deeper than anything that tests take apart.
 const maxDepth = 64
 
-// Parse reads one element, and all in it.
+// Parse reads one element, and all in it. It refuses what is not exactly one element in DER.
 func Parse(der []byte) (*Node, error) {
 	list, err := parseAll(der, 0)
 	if err != nil || len(list) != 1 {

@@ -9,7 +9,8 @@ import (
 	"jurat/timestamp"
 )
 
-// TestRoundTrip: what was taken apart is put together to the same, and what was changed has right lengths.
+// TestRoundTrip: DER that is taken apart and not changed encodes to the same bytes. After a change, all lengths are
+// correct.
 func TestRoundTrip(t *testing.T) {
 	token, err := timestamp.NewMock().Issue(&timestamp.Request{CertReq: true})
 	if err != nil {

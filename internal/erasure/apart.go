@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"sort"
 
@@ -62,7 +61,7 @@ func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	verdict := jury.IsModifiedVerdict(draft.ModifiedResponse)
+	verdict := len(draft.ModifiedResponse) > 0 && jury.IsModifiedVerdict(draft.ModifiedResponse)
 	if verdict && slices.Contains(pointers, "/modified_response") {
 		return nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
 	}
@@ -110,7 +109,7 @@ func (s *Setting) check() error {
 // settings that are made at once do not overwrite each other.
 func apartSettingFile(actor string) string {
 	sum := sha256.Sum256([]byte(actor))
-	return path.Join(SettingsFolder, hex.EncodeToString(sum[:16])+".json")
+	return SettingsFolder + "/" + hex.EncodeToString(sum[:16]) + ".json"
 }
 
 // Set replaces an actor's setting. It holds for records that are sealed from then on. It returns an error if the setting is not valid, or
@@ -178,7 +177,8 @@ func readSetting(ctx context.Context, files filestore.Store, file string) (s Set
 	return s, nil
 }
 
-// Settings returns every setting, sorted by actor.
+// Settings returns every setting, sorted by actor. It refuses a file that is not a setting. Its other errors are
+// those of the file store.
 func (k *Keeper) Settings(ctx context.Context) ([]Setting, error) {
 	var list []Setting
 	err := filestore.EachJSON(ctx, k.Files, SettingsFolder, func(file string) error {

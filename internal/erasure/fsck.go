@@ -38,13 +38,14 @@ type member struct {
 	kept    error // why the value cannot be disclosed; nil: it can
 }
 
-// NewFsck begins an examination of the values that texts keeps.
+// NewFsck begins an examination of the values that texts keeps. Its error is that of store.Head.
 func NewFsck(ctx context.Context, texts *Store, files filestore.Store, store storage.Store) (*Fsck, error) {
 	head, err := store.Head(ctx)
 	return &Fsck{texts: texts, files: files, store: store, from: head.Size, members: map[string]*member{}, acts: map[string]string{}}, err
 }
 
-// Record examines one record of the log. It is safe for concurrent use.
+// Record examines one record of the log. It is safe for concurrent use. It returns an error for an act of erasure
+// that cannot be read.
 func (f *Fsck) Record(ctx context.Context, r *evidence.Record) error {
 	if r.Payload.ActionType == evidence.Erasure {
 		body, err := operator.ReadErasure(&r.Payload)
@@ -87,7 +88,8 @@ func (f *Fsck) report(kind fsck.Kind, id, detail string) {
 	f.found = append(f.found, fsck.Damage{Kind: kind, Index: -1, RecordID: id, Detail: detail})
 }
 
-// Run returns the damage that it found. The caller has passed the whole log to Record first.
+// Run returns the damage that it found. The caller has passed the whole log to Record first. Its errors are those of
+// the log and of the file store.
 func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 	if err := f.meanwhile(ctx); err != nil {
 		return nil, err

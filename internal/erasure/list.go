@@ -11,8 +11,9 @@ import (
 // fileName matches the names of an entry's files, without their extension.
 var fileName = regexp.MustCompile(`^[0-9a-f]{64}-[0-9a-f]{16}$`)
 
-// List calls found for every file in the store, with its place and the Name of its entry. For a file that belongs to no entry, such as one
-// that a crash left half written, the name is "".
+// List calls found for every file in the store, with its place and the Name of its entry. For a file that belongs to
+// no entry, such as one that a crash left half written, the name is "". Its errors are those of the file store and of
+// found.
 func (v *Store) List(ctx context.Context, found func(file, name string) error) error {
 	return errors.Join(v.list(ctx, ValuesFolder, valueExtension, found), v.list(ctx, KeysFolder, keyExtension, found))
 }

@@ -105,7 +105,7 @@ func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error 
 	return v.files.Create(ctx, at.key, key)
 }
 
-// Forget destroys the values of a record that the log did not accept.
+// Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.
 func (v *Store) Forget(ctx context.Context, record *evidence.Record) error {
 	var errs []error
 	for _, pointer := range record.Payload.SealedApart {
@@ -170,8 +170,9 @@ func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
 	return key, nil
 }
 
-// Destroy makes a value unreadable for ever, here and in every copy that lacks the key. It can be repeated after a crash at any step: each
-// step leaves less than the one before.
+// Destroy makes a value unreadable for ever, here and in every copy that lacks the key. It can be repeated after a
+// crash at any step: each step leaves less than the one before. A missing file is not an error. Its errors are those
+// of the file store.
 func (v *Store) Destroy(ctx context.Context, record evidence.Digest, pointer string) error {
 	at := placeOf(record, pointer)
 	if err := v.files.Overwrite(ctx, at.key, destroyed); err != nil && !errors.Is(err, fs.ErrNotExist) {

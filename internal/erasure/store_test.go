@@ -18,12 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/filestore"
 )
 
 const secret = "the patient is in room 4"
 
-// said is a record that seals the given members apart and discloses them.
+// saying returns a record that seals the given members apart and discloses them.
 func saying(members map[string]string) *evidence.Record {
 	r := &evidence.Record{Digest: evidence.DigestOf([]byte(strings.Join(slices.Sorted(maps.Keys(members)), ",")))}
 	for _, pointer := range slices.Sorted(maps.Keys(members)) {
@@ -38,7 +39,7 @@ func newVault(dir string) *Store { return NewStore(filestore.NewFolder(dir)) }
 
 func (v *Store) dir() string { return v.files.Where(".") }
 
-// place is where a member is kept, with the paths of its files.
+// place is a stored member, with the paths of its files.
 func (v *Store) place(record evidence.Digest, pointer string) place {
 	at := placeOf(record, pointer)
 	at.value, at.key = v.files.Where(at.value), v.files.Where(at.key)
@@ -69,28 +70,6 @@ func wantOpen(t *testing.T, v *Store, r *evidence.Record, pointer string, want e
 	}
 }
 
-// files lists the files below a folder by their relative names, with modes.
-func files(t *testing.T, dir string) map[string]fs.FileMode {
-	t.Helper()
-	found := map[string]fs.FileMode{}
-	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, file)
-		found[filepath.ToSlash(name)] = info.Mode()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
 func TestKeepAndOpen(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/metadata/user_id": "u-1", "/context": ""})
 	for _, d := range r.Disclosures {
@@ -98,17 +77,18 @@ func TestKeepAndOpen(t *testing.T) {
 	}
 	wantOpen(t, v, r, "/response", ErrNone)
 	wantOpen(t, v, saying(map[string]string{"/prompt": secret}), "/prompt", ErrNone)
-	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // another process
+	wantOpen(t, newVault(v.dir()), r, "/prompt", nil) // as in another process
 }
 
-// TestNothingReadable: without keys a copy of the values is unreadable, and only their owner can read the files.
+// TestNothingReadable: a copy of the values without the keys is unreadable, and only the owner of the files can read
+// them.
 func TestNothingReadable(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret})
 	base := Name(r.Digest, "/prompt")
 	want := map[string]fs.FileMode{".": fs.ModeDir | 0o700, "apart": fs.ModeDir | 0o700, "apart/values": fs.ModeDir | 0o700,
 		"apart/values/" + base[:2]: fs.ModeDir | 0o700, "apart/values/" + base[:2] + "/" + base + ".json": 0o600,
 		"apart-keys": fs.ModeDir | 0o700, "apart-keys/" + base[:2]: fs.ModeDir | 0o700, "apart-keys/" + base[:2] + "/" + base + ".key": 0o600}
-	got := files(t, v.dir())
+	got := disktest.Tree(t, v.dir())
 	if runtime.GOOS != "windows" {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -125,7 +105,7 @@ func TestNothingReadable(t *testing.T) {
 	}
 }
 
-// TestOneKeyEach: no two values share a key, so destroying one key destroys one value.
+// TestOneKeyEach: every value has a key of its own, so destroying one key destroys one value.
 func TestOneKeyEach(t *testing.T) {
 	v, r := kept(t, map[string]string{"/prompt": secret, "/context": secret})
 	other := saying(map[string]string{"/prompt": secret})
@@ -148,14 +128,14 @@ func TestOneKeyEach(t *testing.T) {
 	wantOpen(t, v, other, "/prompt", nil)
 }
 
-// TestHostileNames: a member's files stay in their folders, whatever its name.
+// TestHostileNames: the files of a member stay in their folders, whatever the member's name is.
 func TestHostileNames(t *testing.T) {
 	members := map[string]string{}
 	for _, name := range []string{"..~1..~1..~1etc~1passwd", "..", "a\x00b", strings.Repeat("é", 5000), "CON", "a~0b", "\u202e"} {
 		members["/metadata/"+name] = "v"
 	}
 	v, r := kept(t, members)
-	for name, mode := range files(t, filepath.Dir(v.dir())) {
+	for name, mode := range disktest.Tree(t, filepath.Dir(v.dir())) {
 		if !mode.IsDir() && !fileName.MatchString(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), ".json"), ".key")) {
 			t.Errorf("a file is called %q", name)
 		}
@@ -185,7 +165,7 @@ func TestElsewhere(t *testing.T) {
 	wantOpen(t, v, r, "/context", ErrNone)
 }
 
-// TestDamage: a changed value is never taken for the stored one.
+// TestDamage: a changed value never opens as the stored value.
 func TestDamage(t *testing.T) {
 	swap := func(t *testing.T, a, b string) {
 		t.Helper()
@@ -241,7 +221,7 @@ func TestDamage(t *testing.T) {
 				t.Errorf("%v does not name the file", err)
 			}
 			wantOpen(t, v, r, "/context", nil)
-			if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil { // what is damaged can be erased, too
+			if err := v.Destroy(t.Context(), r.Digest, "/prompt"); err != nil { // a damaged value can be erased, too
 				t.Error(err)
 			}
 			wantOpen(t, v, r, "/prompt", ErrNone)
@@ -262,13 +242,14 @@ func TestKeyThatOthersCanRead(t *testing.T) {
 	}
 }
 
-// TestDestroyCrashes crashes after each step of a destruction: what is left opens nothing, and doing it again ends it.
+// TestDestroyCrashes stops a destruction after each step. The value must not be readable afterwards, and a second
+// destruction must complete.
 func TestDestroyCrashes(t *testing.T) {
 	for _, step := range []string{"key overwritten", "key removed", "value removed"} {
 		t.Run(step, func(t *testing.T) {
 			v, r := kept(t, map[string]string{"/prompt": secret})
 			at := v.place(r.Digest, "/prompt")
-			inode, err := os.Open(at.key) // as a second name of the file would
+			inode, err := os.Open(at.key) // as a second name of the file would do
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +265,7 @@ func TestDestroyCrashes(t *testing.T) {
 				v.Destroy(t.Context(), r.Digest, "/prompt")
 			}()
 			if !crashed {
-				t.Fatal("it did not come that far")
+				t.Fatal("the destruction ended before this step")
 			}
 			wantOpen(t, v, r, "/prompt", ErrNone)
 			left := make([]byte, keySize)
@@ -297,7 +278,7 @@ func TestDestroyCrashes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for name, mode := range files(t, v.dir()) {
+			for name, mode := range disktest.Tree(t, v.dir()) {
 				if !mode.IsDir() {
 					t.Errorf("%s is left", name)
 				}

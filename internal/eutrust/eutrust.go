@@ -37,7 +37,8 @@ type Derived struct {
 	Notes       []string
 }
 
-// Journal reads the certificates of a publication in the Official Journal: certificates in PEM, or their SHA-256 in hexadecimal, one a line.
+// Journal reads the certificates of a publication in the Official Journal: certificates in PEM, or their SHA-256 in
+// hexadecimal, one a line. It refuses another PEM block, another line, and a text without any certificate.
 func Journal(text []byte) (signers trustlist.Signers, err error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -67,10 +68,12 @@ const maxFiles = 2000
 // Files are the lists of a folder, none of them verified, newest first.
 type Files struct {
 	lists []*trustlist.Unverified
-	Notes []string // of files that are no lists
+	raw   map[[sha256.Size]byte][]byte // by digest
+	Notes []string                     // of files that are no lists
 }
 
-// Read reads all lists of a folder: its files whose names end in .xml.
+// Read reads all lists of a folder: its files whose names end in .xml. A list that cannot be parsed is a note. It
+// returns an error for too many lists, and for a file that cannot be read or is too large.
 func Read(folder fs.FS) (*Files, error) {
 	names, err := fs.Glob(folder, "*.xml")
 	if err != nil {
@@ -79,7 +82,7 @@ func Read(folder fs.FS) (*Files, error) {
 	if len(names) > maxFiles {
 		return nil, fmt.Errorf("the folder holds %d lists, more than %d", len(names), maxFiles)
 	}
-	f := &Files{}
+	f := &Files{raw: map[[sha256.Size]byte][]byte{}}
 	for _, name := range names {
 		raw, err := readFile(folder, name)
 		if err != nil {
@@ -90,7 +93,7 @@ func Read(folder fs.FS) (*Files, error) {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s: %v", path.Base(name), err))
 			continue
 		}
-		f.lists = append(f.lists, list)
+		f.lists, f.raw[sha256.Sum256(raw)] = append(f.lists, list), raw
 	}
 	f.sort()
 	return f, nil
@@ -122,45 +125,122 @@ func (f *Files) of(kind, territory string) (lists []*trustlist.Unverified) {
 	return lists
 }
 
-// Derive verifies the newest list of the lists, and under it the newest list of each territory, and takes the services of qualified time
-// stamps from them. A list that does not hold is passed over for an older one, and noted.
-func (f *Files) Derive(o Options) (*Derived, error) {
-	d := &Derived{Notes: slices.Clone(f.Notes), NextUpdate: map[string]time.Time{}}
-	lotl, err := f.listOfLists(o.Journal, d)
-	if err != nil {
+// Verified are the newest lists of a folder that hold.
+type Verified struct {
+	LOTL     *trustlist.List // the list of the lists
+	National []*trustlist.List
+	Notes    []string
+}
+
+// Verify verifies the newest list of the lists, and under it the newest list of each territory. A list that does not hold is passed over for an
+// older one, and noted.
+func (f *Files) Verify(o Options) (*Verified, error) {
+	v := &Verified{Notes: slices.Clone(f.Notes)}
+	var err error
+	if v.LOTL, err = f.listOfLists(o.Journal, v); err != nil {
 		return nil, err
 	}
-	d.Lists = &trust.Lists{LOTL: version(lotl), Issued: lotl.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
-	for _, certificate := range o.Journal {
-		d.Lists.Journal = append(d.Lists.Journal, evidence.Digest(certificate))
-	}
-	slices.SortFunc(d.Lists.Journal, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })
-	d.Lists.Journal = slices.Compact(d.Lists.Journal)
-	for _, territory := range d.Lists.Territories {
-		if len(lotl.Signers(territory)) == 0 {
+	for _, territory := range sorted(o.Territories) {
+		if len(v.LOTL.Signers(territory)) == 0 {
 			return nil, fmt.Errorf("the list of the lists names no list of %q", territory)
 		}
 	}
 	var missing []string
-	for _, territory := range lotl.Territories() {
+	for _, territory := range v.LOTL.Territories() {
 		if len(o.Territories) > 0 && !slices.Contains(o.Territories, territory) {
 			continue
 		}
-		list := f.national(territory, lotl, d)
+		list := f.national(territory, v.LOTL, v)
 		if list == nil && len(o.Territories) > 0 {
-			return nil, fmt.Errorf("the folder has no list of %s that holds%s", territory, because(d.Notes))
+			return nil, fmt.Errorf("the folder has no list of %s that holds%s", territory, because(v.Notes))
 		}
 		if list == nil {
 			missing = append(missing, territory)
 			continue
 		}
-		d.take(list, o.GrantedSince)
+		v.National = append(v.National, list)
 	}
 	if len(missing) > 0 {
-		d.note("the folder has no list that holds of %s", strings.Join(missing, ", "))
+		v.note("the folder has no list that holds of %s", strings.Join(missing, ", "))
+	}
+	return v, nil
+}
+
+// Derive takes the services of qualified time stamps from the newest lists that hold. Its errors are those of Verify.
+func (f *Files) Derive(o Options) (*Derived, error) {
+	v, err := f.Verify(o)
+	if err != nil {
+		return nil, err
+	}
+	d := &Derived{Notes: v.Notes, NextUpdate: map[string]time.Time{}}
+	d.Lists = &trust.Lists{Journal: JournalDigests(o.Journal), LOTL: Version(v.LOTL), Issued: v.LOTL.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
+	for _, list := range append([]*trustlist.List{v.LOTL}, v.National...) {
+		if !list.NextUpdate.IsZero() {
+			d.NextUpdate[list.Territory] = list.NextUpdate
+		}
+	}
+	for _, list := range v.National {
+		d.take(list, o.GrantedSince)
 	}
 	d.sort()
 	return d, nil
+}
+
+// JournalDigests returns the digests of the certificates in the Official Journal as a trust file has them: sorted, none twice.
+func JournalDigests(journal trustlist.Signers) (list []evidence.Digest) {
+	for _, certificate := range journal {
+		list = append(list, evidence.Digest(certificate))
+	}
+	slices.SortFunc(list, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(list)
+}
+
+// A Held is a list that holds, and its file.
+type Held struct {
+	*trustlist.List
+	Raw []byte
+}
+
+// Held returns every list of the folder that holds: lists of the lists, also older ones, and the lists of territories that any of these
+// names the signers of. Each stands there once. notes says what does not hold.
+func (f *Files) Held(journal trustlist.Signers) (all []Held, notes []string) {
+	notes = slices.Clone(f.Notes)
+	lists := f.of(trustlist.ListOfLists, "")
+	var unions []*trustlist.List
+	for _, l := range lists {
+		list, err := trustlist.Chain(journal, lists, l)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err))
+			continue
+		}
+		unions = append(unions, list)
+		all = append(all, Held{list, f.raw[list.Digest]})
+	}
+	for _, l := range f.of(trustlist.NationalList, "") {
+		list, err := underAny(unions, l)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("%s %d: %v", l.UnverifiedInfo().Territory, l.UnverifiedInfo().Sequence, err))
+			continue
+		}
+		all = append(all, Held{list, f.raw[list.Digest]})
+	}
+	slices.SortFunc(all, func(a, b Held) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
+	return slices.CompactFunc(all, func(a, b Held) bool { return a.Digest == b.Digest }), notes
+}
+
+// underAny verifies a territory's list by the signers that one of the lists of the lists names.
+func underAny(unions []*trustlist.List, l *trustlist.Unverified) (*trustlist.List, error) {
+	err := errors.New("no list of the lists holds")
+	for i, union := range unions {
+		list, failure := l.Verify(union.Signers(l.UnverifiedInfo().Territory))
+		if failure == nil {
+			return list, nil
+		}
+		if i == 0 {
+			err = failure
+		}
+	}
+	return nil, err
 }
 
 func because(notes []string) string {
@@ -176,7 +256,8 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-func version(l *trustlist.List) trust.ListVersion {
+// Version returns which issue of a list this is, as a trust file has it.
+func Version(l *trustlist.List) trust.ListVersion {
 	return trust.ListVersion{Sequence: l.Sequence, Digest: evidence.Digest(l.Digest)}
 }
 
@@ -184,36 +265,32 @@ func (d *Derived) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-func (f *Files) listOfLists(journal trustlist.Signers, d *Derived) (*trustlist.List, error) {
+func (v *Verified) note(format string, args ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
+}
+
+func (f *Files) listOfLists(journal trustlist.Signers, v *Verified) (*trustlist.List, error) {
 	all := f.of(trustlist.ListOfLists, "")
 	var newest error
 	for _, l := range all {
 		list, err := trustlist.Chain(journal, all, l)
 		if err == nil {
-			d.due(list)
 			return list, nil
 		}
-		d.note("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err)
+		v.note("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err)
 		newest = cmp.Or(newest, err)
 	}
 	return nil, cmp.Or(newest, errors.New("the folder holds no list of the lists"))
 }
 
-func (d *Derived) due(l *trustlist.List) {
-	if !l.NextUpdate.IsZero() {
-		d.NextUpdate[l.Territory] = l.NextUpdate
-	}
-}
-
 // national is the newest list of a territory that holds, or nil.
-func (f *Files) national(territory string, lotl *trustlist.List, d *Derived) *trustlist.List {
+func (f *Files) national(territory string, lotl *trustlist.List, v *Verified) *trustlist.List {
 	for _, l := range f.of(trustlist.NationalList, territory) {
 		list, err := l.Verify(lotl.Signers(territory))
 		if err == nil {
-			d.due(list)
 			return list
 		}
-		d.note("%v", err)
+		v.note("%v", err)
 	}
 	return nil
 }
@@ -276,7 +353,7 @@ func asService(s *trustlist.Service, l *trustlist.List) (service trust.Service, 
 		return service, errors.New("it has no name")
 	}
 	service = trust.Service{Territory: s.Territory, TSP: s.Providers, Name: s.States[0].Names[0], Type: trustlist.QualifiedTimeStamps,
-		List: trust.ServiceList{ListVersion: version(l), Issued: l.Issued, NextUpdate: l.NextUpdate}}
+		List: trust.ServiceList{ListVersion: Version(l), Issued: l.Issued, NextUpdate: l.NextUpdate}}
 	for _, state := range s.States {
 		if state.Critical != "" {
 			return service, fmt.Errorf("it has the critical extension %s, which is not known here", state.Critical)

@@ -2,8 +2,12 @@ package eutrust
 
 import (
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +37,8 @@ type union struct {
 	lotl, xa, xb      *listtest.List
 }
 
-// newUnion has one good service in XA, whose certificate is the root of the authority that stamps what jurattest seals, and one in XB.
+// newUnion makes one qualified service in XA, whose certificate is the root of the authority that stamps jurattest's
+// records, and one in XB.
 func newUnion(t testing.TB) *union {
 	u := &union{journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator")}
 	pointer := func(territory string) listtest.Pointer {
@@ -50,7 +55,7 @@ func newUnion(t testing.TB) *union {
 	return u
 }
 
-// stamper is the certificate of an authority that nobody here runs.
+// stamper returns the certificate of an authority that has no server.
 func stamper(t testing.TB) []byte {
 	certificates := jurattest.Authority(t, "stranger", jurattest.Start).Certificates()
 	return certificates[len(certificates)-1].Raw
@@ -98,7 +103,7 @@ func trustOf(t testing.TB, d *Derived) *trust.Trust {
 	return file
 }
 
-// TestDerive: what the lists say is in the trust file, and the same lists give the same file.
+// TestDerive: the trust file has the services of the lists, and the same lists give the same file in any order.
 func TestDerive(t *testing.T) {
 	u := newUnion(t)
 	files := u.files(t)
@@ -117,7 +122,7 @@ func TestDerive(t *testing.T) {
 	one, err := file.Fingerprint()
 	two, errTwo := trustOf(t, derive(t, others, u.options())).Fingerprint()
 	if err != nil || errTwo != nil || one != two {
-		t.Errorf("two fingerprints of the same lists: %v, %v", one, two)
+		t.Errorf("the same lists gave two fingerprints: %v, %v", one, two)
 	}
 	if differences := derive(t, others, u.options()).Check(file); len(differences) > 0 {
 		t.Error(differences)
@@ -135,7 +140,8 @@ func at(text string) time.Time {
 	return moment
 }
 
-// TestDeriveLeavesOut: what is not a qualified service of time stamps, or cannot be understood, is no authority, and says so where it might be missed.
+// TestDeriveLeavesOut: a service that is not a qualified time-stamping service, or that cannot be understood, gives no
+// authority. A note says why if a reader could miss it.
 func TestDeriveLeavesOut(t *testing.T) {
 	tsu := func(name string) []byte { return listtest.NewSigner(t, name).Certificate }
 	granted := []listtest.State{{Status: trustlist.Granted, From: "2020-01-01T00:00:00Z"}}
@@ -184,7 +190,7 @@ func TestDeriveLeavesOut(t *testing.T) {
 	}
 }
 
-// TestDeriveTakesTheNewestThatHolds: a forged list is passed over, and one that is missing is named.
+// TestDeriveTakesTheNewestThatHolds: a forged list is ignored, and a note names a missing one.
 func TestDeriveTakesTheNewestThatHolds(t *testing.T) {
 	u := newUnion(t)
 	forger := listtest.NewSigner(t, "forger")
@@ -213,14 +219,14 @@ func TestDeriveTakesTheNewestThatHolds(t *testing.T) {
 	}
 	u.lotl.Pointers[1].Signers = []*listtest.Signer{forger}
 	if d = derive(t, u.files(t), u.options()); len(d.Authorities) != 1 {
-		t.Errorf("a list by one whom the list of the lists does not name: %v", named(d))
+		t.Errorf("a list was accepted from a signer that the list of the lists does not name: %v", named(d))
 	}
 	if _, err := read.Derive(Options{}); err == nil {
 		t.Error("without certificates")
 	}
 }
 
-// TestInto: what the reader named stays the reader's, and what was derived before goes.
+// TestInto: Into keeps the authorities that the reader named, and removes those of an earlier derivation.
 func TestInto(t *testing.T) {
 	u := newUnion(t)
 	d := derive(t, u.files(t), u.options())
@@ -238,7 +244,7 @@ func TestInto(t *testing.T) {
 	}
 }
 
-// TestCheck finds each way in which a trust file says something else than the lists.
+// TestCheck: Check finds each kind of difference between a trust file and the lists.
 func TestCheck(t *testing.T) {
 	u := newUnion(t)
 	d := derive(t, u.files(t), u.options())
@@ -261,8 +267,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestDerivedTrustProvesTime: a record that an authority of the lists has stamped proves its time by it, whether the lists have the authority's
-// own certificate or that of its CA.
+// TestDerivedTrustProvesTime: the derived trust file proves the time of a record that a listed authority stamped. The
+// list may have the authority's own certificate or that of its CA.
 func TestDerivedTrustProvesTime(t *testing.T) {
 	for i, certificate := range jurattest.Authority(t, "", jurattest.Start).Certificates() {
 		u := newUnion(t)
@@ -273,7 +279,7 @@ func TestDerivedTrustProvesTime(t *testing.T) {
 		file := house.Trust(t)
 		file.Authorities = nil
 		if report := verify.Record(record, verify.Options{Trust: file}); report.Of(verify.Time).Status == verify.Proved {
-			t.Fatal("time is proved by nobody")
+			t.Fatal("time is proved without an authority")
 		}
 		derive(t, u.files(t), u.options()).Into(file)
 		report := verify.Record(record, verify.Options{Trust: file})
@@ -283,7 +289,7 @@ func TestDerivedTrustProvesTime(t *testing.T) {
 	}
 }
 
-// TestJournal reads certificates and digests, and nothing else.
+// TestJournal reads certificates and digests, and refuses everything else.
 func TestJournal(t *testing.T) {
 	signer := listtest.NewSigner(t, "journal")
 	digest := sha256.Sum256(signer.Certificate)
@@ -298,5 +304,80 @@ func TestJournal(t *testing.T) {
 		if signers, err := Journal([]byte(bad)); err == nil {
 			t.Errorf("%s: %x", bad, signers)
 		}
+	}
+}
+
+// TestRealProviders: published lists name the provider of a service as its certificates do, if the names that it trades under are counted; with
+// few exceptions, which are then not qualified.
+func TestRealProviders(t *testing.T) {
+	folder := filepath.Join("..", "..", "..", "shared", "lists")
+	oj, err := os.ReadFile(filepath.Join(folder, "oj-1.cert.pem"))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("there is no ../shared/lists: the tests on real lists are skipped")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers, err := Journal(oj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Read(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	derived, err := files.Derive(Options{Journal: signers, Territories: []string{"BE", "EE"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agree, others := 0, map[string]int{}
+	for _, a := range trustOf(t, derived).Authorities {
+		certificate, err := x509.ParseCertificate(a.Certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range a.Services {
+			name := certificate.Subject.Organization[0]
+			if slices.Contains(s.TSP, name) && slices.Equal(certificate.Subject.Country, []string{s.Territory}) {
+				agree++
+				continue
+			}
+			others[name]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"GlobalSign nv-sa": 5, "QTSP: FPS Policy and Support - BOSA": 2, "Guardtime AS": 1}, others); agree != 26 || diff != "" {
+		t.Errorf("%d agree, others: %s", agree, diff)
+	}
+}
+
+// TestHeld: an older list holds by the list of the lists of its time, though the newest one names other signers.
+func TestHeld(t *testing.T) {
+	u := newUnion(t)
+	files := u.files(t)
+	successor := listtest.NewSigner(t, "successor")
+	u.lotl.Sequence, u.lotl.Pointers[0].Signers = u.lotl.Sequence+1, []*listtest.Signer{successor}
+	files["newer.xml"] = &fstest.MapFile{Data: u.lotl.Sign(t, u.journal)}
+	u.xa.Sequence++
+	files["newer-xa.xml"] = &fstest.MapFile{Data: u.xa.Sign(t, successor)}
+	files["twice.xml"] = files["b.xml"]
+	files["forged.xml"] = &fstest.MapFile{Data: u.xb.Sign(t, listtest.NewSigner(t, "forger"))}
+	read, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, notes := read.Held(u.options().Journal)
+	var found []string
+	for _, h := range held {
+		found = append(found, fmt.Sprintf("%s %d", h.Territory, h.Sequence))
+		if sha256.Sum256(h.Raw) != h.Digest {
+			t.Errorf("%s %d: its bytes are another list's", h.Territory, h.Sequence)
+		}
+	}
+	slices.Sort(found)
+	if diff := cmp.Diff([]string{"EU 5", "EU 6", "XA 7", "XA 8", "XB 7"}, found); diff != "" || len(notes) != 1 {
+		t.Errorf("%s, %q", diff, notes)
+	}
+	if held, _ := read.Held(trustlist.Signers{sha256.Sum256(successor.Certificate)}); len(held) != 0 {
+		t.Errorf("%d lists hold by another Journal", len(held))
 	}
 }

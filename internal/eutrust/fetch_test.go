@@ -14,7 +14,7 @@ import (
 	"jurat/trustlist"
 )
 
-// publisher serves the lists of a union over https.
+// publisher serves the lists of a union over HTTPS.
 func publisher(t *testing.T, u *union) (pages map[string]string, server *httptest.Server) {
 	t.Helper()
 	pages = map[string]string{}
@@ -53,7 +53,8 @@ func fetched(t *testing.T, folder string) []string {
 	return names
 }
 
-// TestFetch fills a folder from which the same is derived as from the lists themselves, also through a pivot; a second time it changes nothing.
+// TestFetch: the files in a fetched folder give the same result as the lists, also with a pivot. A second fetch changes
+// nothing.
 func TestFetch(t *testing.T) {
 	u, next := newUnion(t), listtest.NewSigner(t, "next")
 	pages, server := publisher(t, u)
@@ -80,7 +81,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestFetchKeepsWhatHolds: a list that cannot be had, or does not hold, is an error, is not kept, and keeps no other from being fetched.
+// TestFetchKeepsWhatHolds: a list that cannot be fetched or verified gives an error and is not stored. The other lists
+// are still fetched.
 func TestFetchKeepsWhatHolds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -113,26 +115,27 @@ func TestFetchKeepsWhatHolds(t *testing.T) {
 			}
 			folder = t.TempDir()
 			if err := fetch(t, u, server, folder, "XB"); err != nil || len(fetched(t, folder)) != 2 {
-				t.Errorf("the other one alone: %v, %q", err, fetched(t, folder))
+				t.Errorf("fetching XB alone: %v, %q", err, fetched(t, folder))
 			}
 		})
 	}
 }
 
-// TestFetchBelievesNothing: of a list of the lists that does not hold nothing is kept, and nothing that it names is asked for.
+// TestFetchBelievesNothing: if the list of the lists does not verify, Fetch stores nothing and follows none of its
+// addresses.
 func TestFetchBelievesNothing(t *testing.T) {
 	u := newUnion(t)
 	pages, server := publisher(t, u)
 	asked := 0
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked++; inner.ServeHTTP(w, r) })
-	u.lotl.URIs = []string{"https://elsewhere.invalid/eu-pivot-4.xml", home + "journal"} // another host is not asked for pivots
+	u.lotl.URIs = []string{"https://elsewhere.invalid/eu-pivot-4.xml", home + "journal"} // no request goes to another host for pivots
 	pages["/eu.xml"] = string(u.lotl.Sign(t, listtest.NewSigner(t, "forger")))
 	folder := t.TempDir()
 	if err := fetch(t, u, server, folder); !errors.Is(err, trustlist.ErrChain) || asked != 1 || len(fetched(t, folder)) != 0 {
 		t.Errorf("%v, asked %d times", err, asked)
 	}
 	if err := fetch(t, u, server, filepath.Join(folder, "none")); errors.Is(err, fs.ErrNotExist) {
-		t.Error("a folder that is not there yet is made")
+		t.Error("Fetch did not create the missing folder")
 	}
 }

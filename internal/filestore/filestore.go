@@ -2,6 +2,9 @@
 // that are sealed apart. They are in a folder of one machine, or in a database that several machines share. Callers
 // need not know which.
 //
+// The methods of a Folder and of a Draft return the errors that Store names, an *fs.PathError around fs.ErrInvalid for
+// an invalid name, and the other errors of the file system.
+//
 // A file exists completely or not at all, also after a crash, and a change is durable when its call returns. A file
 // whose name ends in .key is a secret: in a folder, only the operator's account can read it. In a database all files
 // are encrypted.
@@ -79,7 +82,7 @@ func check(ctx context.Context, op, name string) error {
 }
 
 // EachJSON calls found for every JSON file below a folder. Unfinished files of a crash have other names, and are
-// skipped.
+// skipped. Its errors are those of List and of found.
 func EachJSON(ctx context.Context, files Store, folder string, found func(file string) error) error {
 	return files.List(ctx, folder, func(file string) error {
 		if path.Ext(file) != ".json" {

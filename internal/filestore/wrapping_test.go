@@ -56,7 +56,7 @@ func TestUnwrapRefuses(t *testing.T) {
 		t.Errorf("with another key: %q, %v", got, err)
 	}
 	if got, err := other.Unwrap("a", other.IDs()[0], wrapped); !errors.Is(err, ErrDamaged) {
-		t.Errorf("with another key under this one's name: %q, %v", got, err)
+		t.Errorf("with another key of the same id: %q, %v", got, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestChangeOfKeys(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if now, _ := both.Wrap("a", nil); now == id || now != both.IDs()[0] {
-		t.Errorf("wraps under %s, the first is %s", now, both.IDs()[0])
+		t.Errorf("wraps under %s, but the first key is %s", now, both.IDs()[0])
 	}
 }
 
@@ -86,7 +86,7 @@ func TestParseRefuses(t *testing.T) {
 		if keys, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%s: %v", name, keys)
 		} else if strings.Contains(err.Error(), secret[:16]) {
-			t.Errorf("%s: the error says the key: %v", name, err)
+			t.Errorf("%s: the error contains the key: %v", name, err)
 		}
 	}
 	var many strings.Builder

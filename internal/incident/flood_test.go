@@ -11,8 +11,8 @@ import (
 	"jurat/verify"
 )
 
-// TestFloodOfRecords: a statement on many records of which nothing is proved takes time that grows with their number. With the square of
-// that, this one took minutes.
+// TestFloodOfRecords: a statement on many unproved records takes time that grows linearly with their number. With
+// quadratic time, this test took minutes.
 func TestFloodOfRecords(t *testing.T) {
 	const many = 30_000
 	report := &verify.Report{Kind: verify.ManyRecords, Records: many}

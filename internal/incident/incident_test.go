@@ -22,7 +22,7 @@ import (
 	"jurat/verify"
 )
 
-// Sentences that state something as a fact. None may stand in a statement unless it is proved.
+// Sentences that state a fact. A statement may contain each of them only if the fact is proved.
 const (
 	signedByActor = "is signed with the key that is known to be that actor's"
 	existedAt     = "The signature existed at"
@@ -40,7 +40,7 @@ func output() evidence.Payload {
 		Context: jsontext.Value(`"Snow on the passes."`), Parameters: jsontext.Value(`{"temperature":0.2,"top_p":1}`)}
 }
 
-// sealedBy seals a payload, and a second one, whose parts tests can mix into the first.
+// sealedBy seals a payload and a second one. Tests put parts of the second into the first.
 func sealedBy(t *testing.T, h *jurattest.House, p evidence.Payload, apart ...string) (r, other *evidence.Record) {
 	t.Helper()
 	first, second := h.Seal(t, p, apart...), h.Seal(t, output())
@@ -66,8 +66,8 @@ func eachLang(t *testing.T, test func(t *testing.T, lang words.Lang)) {
 	}
 }
 
-// onlyStates fails for a fact that is stated and should not be, and for one that should be and is not.
-// Facts are given in English, and looked for in the text's language.
+// onlyStates fails if the text states a fact that is not in may, or lacks one that is. Facts are given in English, and
+// searched for in the text's language.
 func onlyStates(t *testing.T, lang words.Lang, text string, may ...string) {
 	t.Helper()
 	for _, fact := range facts {
@@ -77,7 +77,7 @@ func onlyStates(t *testing.T, lang words.Lang, text string, may ...string) {
 	}
 }
 
-// says fails for a sentence that is missing. Sentences are given in English, and looked for in the text's language.
+// says fails if a sentence is missing. Sentences are given in English, and searched for in the text's language.
 func says(t *testing.T, lang words.Lang, text string, sentences ...string) {
 	t.Helper()
 	for _, s := range sentences {
@@ -161,7 +161,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 		text := statementIn(lang, r, h.Options(t))
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		if strings.Contains(text, "hmac-sha256") || !strings.Contains(text, "Snow on the passes.") {
-			t.Errorf("does not show what is disclosed, as it is:\n%s", text)
+			t.Errorf("does not show the disclosed text unchanged:\n%s", text)
 		}
 	})
 
@@ -172,7 +172,7 @@ func TestStatementOnSealedApart(t *testing.T) {
 		onlyStates(t, lang, text, signedByActor, existedAt, unchanged, inLog)
 		says(t, lang, text, "the context was: sealed apart")
 		if strings.Contains(text, "hmac-sha256") || strings.Contains(text, "Snow") {
-			t.Errorf("shows the commitment or what it hides:\n%s", text)
+			t.Errorf("shows the commitment or the withheld text:\n%s", text)
 		}
 	})
 
@@ -180,10 +180,10 @@ func TestStatementOnSealedApart(t *testing.T) {
 	r.Disclosures[0].Value = jsontext.Value(`"Sunshine."`)
 	eachLang(t, func(t *testing.T, lang words.Lang) {
 		text := statementIn(lang, r, h.Options(t))
-		onlyStates(t, lang, text) // the signature is good, but what the file shows under it is not what was signed
+		onlyStates(t, lang, text) // the signature is valid, but the disclosed text is not the signed one
 		says(t, lang, text, "It is refuted that this model output", "It is refuted that the content is what was sealed.")
 		if strings.Contains(text, "Sunshine") {
-			t.Errorf("shows a text that nobody sealed:\n%s", text)
+			t.Errorf("shows a text that was not sealed:\n%s", text)
 		}
 	})
 }
@@ -225,7 +225,7 @@ func TestStatementMakesHostileTextInert(t *testing.T) {
 	}
 }
 
-// tried is the trial of jurors who are scripted so.
+// tried returns the trial of jurors with these scripted answers.
 func tried(t *testing.T, h *jurattest.House, jurors []jury.Juror) *trial.Trial {
 	t.Helper()
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Jurors: jurors, Now: h.Now, Random: h.Random,
@@ -303,7 +303,7 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 		onlyStates(t, lang, text, juryJudged, existedAt, actsUnchanged)
 		says(t, lang, text, "The trial was degraded")
 		if strings.Contains(text, "inconclusive") {
-			t.Errorf("two valid votes, and it says inconclusive:\n%s", text)
+			t.Errorf("says inconclusive although there are two valid votes:\n%s", text)
 		}
 	})
 
@@ -315,7 +315,7 @@ func TestStatementOfDegradedAndInconclusiveTrial(t *testing.T) {
 	})
 }
 
-// A false disclosure leaves every signature valid: the statement must not say that the acts are unchanged.
+// A false disclosure leaves every signature valid. The statement must not say that the acts are unchanged.
 func TestStatementOfTrialWithFalseDisclosure(t *testing.T) {
 	h := jurattest.New(t)
 	submission := h.Seal(t, evidence.Payload{ActionType: evidence.Submission, AgentID: "submitter", Timestamp: "2026-01-01T00:00:00Z",

@@ -2,13 +2,13 @@ package incident_test
 
 import "jurat/internal/words"
 
-// disclaimers are what every statement ends with, item by item.
+// disclaimers are the last sentences of every statement, one for each item.
 var disclaimers = []string{
 	"None of this says that what was said is correct", "that anybody is legally responsible for it",
 	"that it is safe or appropriate", "that the decision should be carried out",
 }
 
-// in is an English sentence, or a part of one, in a language. What has no translation is the same in all.
+// in translates an English sentence, or a part of one. A text without a translation is the same in all languages.
 func in(lang words.Lang, english string) string {
 	if said, ok := translations[english]; ok && lang != words.English {
 		return map[words.Lang]string{words.Japanese: said.ja, words.Russian: said.ru}[lang]
@@ -16,8 +16,8 @@ func in(lang words.Lang, english string) string {
 	return english
 }
 
-// translations are written here again, and not taken from the tables: a table that says "proved" where it means "not
-// proved" is what the tests are to find.
+// translations are written here a second time, not taken from the tables. The tests must find a table that says "proved"
+// in the place of "not proved".
 var translations = map[string]struct{ ja, ru string }{
 	signedByActor: {"その主体のものと確認されている鍵で署名されています", "подписано ключом, который известен как ключ этого участника"},
 	existedAt:     {"時点で存在していました", "Подпись существовала в момент"},

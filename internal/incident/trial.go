@@ -139,7 +139,7 @@ func (w *writer) seats(acts []*evidence.Record) string {
 
 func (w *writer) seat(s jury.Seat, answered []string) string {
 	said := w.says.SeatModel
-	others := slices.DeleteFunc(slices.Clone(answered), func(model string) bool { return verify.IsModel(model, s.Model) })
+	others := slices.DeleteFunc(slices.Clone(answered), func(model string) bool { return jury.IsModel(model, s.Model) })
 	switch {
 	case s.Provider == jury.Offline:
 		said = w.says.SeatRules

@@ -17,7 +17,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestIndependentTimeIsNamed: if an outside authority proves a time, the statement says that first, and names the clock of each time.
+// TestIndependentTimeIsNamed: a time of an outside authority stands first in the statement, and the statement names the
+// clock of each time.
 func TestIndependentTimeIsNamed(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
@@ -33,7 +34,7 @@ func TestIndependentTimeIsNamed(t *testing.T) {
 	}
 }
 
-// TestReasonsAreJoined: several reasons become one sentence, and no character stands for what could not be shown.
+// TestReasonsAreJoined: several reasons become one sentence, and no replacement character appears for missing text.
 func TestReasonsAreJoined(t *testing.T) {
 	h := jurattest.New(t)
 	r, _ := sealedBy(t, h, output())
@@ -75,16 +76,19 @@ func TestWhoKeepsTheKey(t *testing.T) {
 	}
 }
 
-// otherModel answers as a model that was not asked for.
+// otherModel evaluates as a model that was not asked for.
 type otherModel struct{ jury.Juror }
 
-func (o otherModel) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, _, err := o.Juror.Evaluate(ctx, b)
-	return opinion, jury.Origin{Model: "another-model", ModelVersion: "1"}, err
+func (o otherModel) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := o.Juror.Answer(ctx, b)
+	if b.Phase == jury.Initial {
+		a.Origin = jury.Origin{Model: "another-model", ModelVersion: "1"}
+	}
+	return a, err
 }
 
-// TestStatementOfADecidedTrial says what counts first, who sat and which model answered, what the person decided and why, how many
-// records there are, and where to check.
+// TestStatementOfADecidedTrial: the statement first gives the outcome that counts. It also says who sat, which model
+// answered, what the person decided and why, how many records there are, and where to check.
 func TestStatementOfADecidedTrial(t *testing.T) {
 	h := jurattest.New(t)
 	jurors, judge := jurattest.Panel()

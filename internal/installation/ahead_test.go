@@ -19,7 +19,7 @@ func begin(t *testing.T, c installation.Config) (*installation.Installation, err
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
 	if err == nil {
-		t.Cleanup(func() { _ = i.Close() }) // a test may have closed it
+		t.Cleanup(func() { _ = i.Close() }) // a test may already have closed it
 	}
 	return i, err
 }
@@ -54,7 +54,7 @@ func TestSealRefusesTheFuture(t *testing.T) {
 	if _, err := sealAt(t, i, time.Now().Add(6*time.Minute)); !errors.As(err, &field) || field.Field != "timestamp" {
 		t.Errorf("six minutes ahead: %v, want a refusal of the field timestamp", err)
 	}
-	if after, _ := i.Ledger.Size(t.Context()); after > size+1 { // a first key is an act by itself
+	if after, _ := i.Ledger.Size(t.Context()); after > size+1 { // a new key is logged as an act of its own
 		t.Errorf("the log has %d records, and had %d", after, size)
 	}
 	if _, err := sealAt(t, i, time.Now().Add(4*time.Minute)); err != nil {
@@ -62,8 +62,8 @@ func TestSealRefusesTheFuture(t *testing.T) {
 	}
 }
 
-// TestMostAheadIsProved: a payload with the latest accepted time is proved, even if the clock stands still between two milliseconds from
-// the check to the stamp.
+// TestMostAheadIsProved: a payload with the latest accepted time is proved, even if the clock stands still between the
+// check and the stamp.
 func TestMostAheadIsProved(t *testing.T) {
 	still := time.Now().Truncate(time.Second).Add(999_999_999)
 	i, err := begin(t, installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return still }})
@@ -90,8 +90,8 @@ func TestMostAheadIsProved(t *testing.T) {
 	}
 }
 
-// TestSkewIsNoDamage: a log has a record that claims a time in the future, as earlier programs sealed it. The log is whole: it is examined,
-// archived, backed up and restored.
+// TestSkewIsNoDamage: earlier programs sealed records that claim a time in the future. A log with such a record is not
+// damaged: it can be examined, archived, backed up and restored.
 func TestSkewIsNoDamage(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, err := begin(t, c)

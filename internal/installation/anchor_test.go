@@ -19,7 +19,7 @@ import (
 	"jurat/verify"
 )
 
-// anchored asks every outside authority to stamp the checkpoint, and returns how many did, and how many did not.
+// anchored has every outside authority stamp the checkpoint. It returns how many did and how many did not.
 func anchored(t *testing.T, i *installation.Installation) (stamped, missing int) {
 	t.Helper()
 	all, err := i.Timekeeper.Anchor(t.Context())
@@ -145,11 +145,11 @@ func TestAnchorOfACosignedCheckpoint(t *testing.T) {
 		t.Errorf("with a witness away: %d stamped and %d missing", stamped, missing)
 	}
 	if order := report(first).Of(verify.Order); order.Status != verify.Proved {
-		t.Errorf("what is stamped stays under its checkpoint: %+v", order)
+		t.Errorf("a stamped record has moved to another checkpoint: %+v", order)
 	}
 	all[0].down = false
 	if stamped, missing := anchored(t, i); stamped != 1 || missing != 0 {
-		t.Errorf("when it is back: %d stamped and %d missing", stamped, missing)
+		t.Errorf("when the witness is back: %d stamped and %d missing", stamped, missing)
 	}
 	if r := report(second); r.Of(verify.Order).Status != verify.Proved || r.Of(verify.Time).Status != verify.Proved {
 		t.Errorf("%+v, %+v", r.Of(verify.Order), r.Of(verify.Time))
@@ -198,7 +198,7 @@ func TestAnchorOfABusyLog(t *testing.T) {
 	anchors, err := i.Timekeeper.Anchor(t.Context())
 	if err != nil || len(anchors) != 2 || anchors[0].Act != nil || !errors.Is(anchors[0].Reason, witness.ErrNotCosigned) ||
 		anchors[1].Act == nil || anchors[1].Reason != nil {
-		t.Errorf("what was cosigned, when the witness is away: %+v, %v", anchors, err)
+		t.Errorf("the cosigned checkpoint, with the witness away: %+v, %v", anchors, err)
 	}
 	wantWhole(t, c)
 }

@@ -25,7 +25,7 @@ import (
 	"jurat/jurattest"
 )
 
-// sealMany seals records, of which every tenth is in a chain.
+// sealMany seals records. Every tenth is in a chain.
 func sealMany(t testing.TB, i *installation.Installation, n int) {
 	t.Helper()
 	signers, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier")
@@ -53,7 +53,7 @@ func sealMany(t testing.TB, i *installation.Installation, n int) {
 	wg.Wait()
 }
 
-// contents is every record of a log, as files.
+// contents returns every record of a log, as files.
 func contents(t testing.TB, i *installation.Installation) (all []string) {
 	t.Helper()
 	for r, err := range i.Ledger.Records(t.Context(), 0) {
@@ -88,7 +88,8 @@ func tomorrow() archive.Order {
 	return archive.Order{Before: time.Now().AddDate(0, 0, 1)}
 }
 
-// wantWholeButStrays accepts stray files that an interrupted run has left, or a run that was slower than another: they do no harm.
+// wantWholeButStrays checks a log, but accepts stray files of an interrupted run, or of a run that another overtook:
+// they do no harm.
 func wantWholeButStrays(t *testing.T, c installation.Config) {
 	t.Helper()
 	damages, _, err := installation.Fsck(t.Context(), c, nil)
@@ -102,7 +103,7 @@ func wantWholeButStrays(t *testing.T, c installation.Config) {
 	}
 }
 
-// TestArchive archives complete ranges, and finds everything as before.
+// TestArchive archives complete ranges. Every record must read as before.
 func TestArchive(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
@@ -151,7 +152,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveKeepsLaterStamps renews time stamps of records that are in archives: they are in the database, and come after the others.
+// TestArchiveKeepsLaterStamps renews time stamps of archived records. The new ones are in the database, and come after
+// the archived ones.
 func TestArchiveKeepsLaterStamps(t *testing.T) {
 	c, _ := withOutside(t)
 	i := open(t, c)
@@ -189,8 +191,8 @@ func TestArchiveStopsAtWaiting(t *testing.T) {
 	}
 }
 
-// TestArchiveMissing takes a file away: what is in it is an error that names the file, never "not found"; sealing goes on; a restart
-// too; fsck names the file, once; and with the file everything is as before.
+// TestArchiveMissing removes a file. Reading one of its records gives an error that names the file, never "not found".
+// Sealing and a restart still work, and fsck names the file once. When the file is back, everything is as before.
 func TestArchiveMissing(t *testing.T) {
 	c, first := made(t)
 	i := open(t, c)
@@ -254,7 +256,8 @@ func TestArchiveMissing(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestArchiveCrash crashes after each step, and goes on: everything can be read at every point, and the end is the same.
+// TestArchiveCrash crashes after each step, and continues. Every record can be read at every point, and the end is the
+// same.
 func TestArchiveCrash(t *testing.T) {
 	c, _ := made(t)
 	i := open(t, c)
@@ -328,7 +331,7 @@ func TestArchiveKilled(t *testing.T) {
 	i := open(t, c)
 	sealMany(t, i, 2*storage.TileWidth)
 	for _, step := range []string{"archive written", "archive noted", "tile shed", "archive done"} {
-		sealMany(t, i, storage.TileWidth) // whatever the last two left, there is something to do at every step
+		sealMany(t, i, storage.TileWidth) // the last two may have left work at every step
 		var children []*exec.Cmd
 		for range 2 {
 			child := exec.CommandContext(t.Context(), must(os.Executable()))
@@ -349,7 +352,7 @@ func TestArchiveKilled(t *testing.T) {
 			}
 		}
 		if killed == 0 {
-			t.Errorf("nobody was killed after %q", step)
+			t.Errorf("no process was killed after %q", step)
 		}
 		size, err := i.Ledger.Size(t.Context())
 		if err != nil {
@@ -369,7 +372,8 @@ func TestArchiveKilled(t *testing.T) {
 	wantWholeButStrays(t, c)
 }
 
-// TestArchiveTwice archives several times at once, in one process and with two openings of the folder, while records are sealed.
+// TestArchiveTwice archives several times at once, in one process and in two that opened the same folder, while records
+// are sealed.
 func TestArchiveTwice(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)
@@ -420,6 +424,6 @@ func TestArchiveBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := backup.Make(t.Context(), c, backup.Order{To: filepath.Join(t.TempDir(), "lacking")}); err == nil || !strings.Contains(err.Error(), files[0].File) {
-		t.Errorf("a backup without an archive file: %v", err)
+		t.Errorf("a backup that lacks an archive file: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// strays are the files that lie in the archive folder, and that the database does not name.
+// strays returns the files in the archive folder that the database does not name.
 func strays(t *testing.T, i *installation.Installation) (names []string) {
 	t.Helper()
 	list, err := i.Archivist.List(t.Context())
@@ -175,10 +175,10 @@ func TestTidyKeeps(t *testing.T) {
 	}
 }
 
-// TestTidyKeepsWhatAnActNames: a deletion that was broken off is finished, and its files are not removed before.
+// TestTidyKeepsWhatAnActNames: an interrupted deletion is finished. Its files are not removed before that.
 func TestTidyKeepsWhatAnActNames(t *testing.T) {
 	_, i, alone, _, _ := aYearAgo(t)
-	if !crash(i, 2, func() { i.Archivist.Expire(t.Context(), expireOrder()) }) { // written, sealed
+	if !crash(i, 2, func() { i.Archivist.Expire(t.Context(), expireOrder()) }) { // after the steps "written" and "sealed"
 		t.Fatal("nothing was deleted")
 	}
 	i.After(func(string) {})
@@ -193,7 +193,7 @@ func TestTidyKeepsWhatAnActNames(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	// As long as an archive is missing that the log needs, what is no part of it may be all that there is.
+	// While an archive that the log needs is missing, stray files may be the only copy.
 	if err := os.Rename(i.Archivist.Folder.Path(files[0].File), i.Archivist.Folder.Path(files[0].File)+".away"); err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 	"jurat/internal/ledger/fsck"
 )
 
-// TestBackupInUse: copies are made while actors sign for the first time, seal apart and change keys. Each copy is whole, has every record
-// that was acknowledged before, and works on its own.
+// TestBackupInUse: backups are made while actors sign for the first time, seal apart and change keys. Each backup is
+// whole, has every record acknowledged before it began, and works on its own.
 func TestBackupInUse(t *testing.T) {
 	ctx := t.Context()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -71,7 +71,7 @@ func TestBackupInUse(t *testing.T) {
 		m, err := backup.Make(ctx, c, backup.Order{To: copied, ApartKeys: true})
 		if err != nil {
 			if _, missing := os.Stat(copied); missing == nil {
-				t.Fatal("a backup that failed is there")
+				t.Fatal("a failed backup left a file")
 			}
 			continue // keys changed each time: it says so
 		}
@@ -85,7 +85,7 @@ func TestBackupInUse(t *testing.T) {
 		if errors.As(err, &damaged) {
 			t.Fatalf("backup %d: %v", n, damaged.Damages)
 		}
-		// A value that was being sealed apart may be there without its record, which does no harm.
+		// A value may be there without its record, which was still being sealed. This does no harm.
 		harm := func(d fsck.Damage) bool { return !d.Kind.Harmless() }
 		if err != nil || slices.ContainsFunc(r.Damages, harm) {
 			t.Fatalf("backup %d: %v, %v", n, r, err)
@@ -95,7 +95,7 @@ func TestBackupInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := again.Ledger.Record(ctx, id); err != nil {
-			t.Errorf("backup %d lacks what was acknowledged before: %v", n, err)
+			t.Errorf("backup %d lacks a record that was acknowledged before it: %v", n, err)
 		}
 		sealApart(t, again, note())
 		if err := again.Close(); err != nil {
@@ -103,7 +103,7 @@ func TestBackupInUse(t *testing.T) {
 		}
 	}
 	if made == 0 {
-		t.Error("there was never a backup")
+		t.Error("no backup was made")
 	}
 }
 
@@ -138,14 +138,14 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(back); err == nil {
-		t.Error("it was restored all the same")
+		t.Error("it was restored")
 	}
 	if _, err := backup.Restore(ctx, installation.Config{Dir: back}, backup.RestoreOrder{From: copied}); !errors.Is(err, backup.ErrLater) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestRestoreStaysInTheBackup: neither the manifest nor links make a restore take in files from outside the backup.
+// TestRestoreStaysInTheBackup: neither the manifest nor links make a restore read files outside the backup.
 func TestRestoreStaysInTheBackup(t *testing.T) {
 	ctx := t.Context()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -187,7 +187,7 @@ func TestRestoreStaysInTheBackup(t *testing.T) {
 	}
 }
 
-// manifest adds a file to a backup's manifest.
+// manifest adds a file to the manifest of a backup.
 func manifest(copied, name string) error {
 	file := filepath.Join(copied, "backup.json")
 	text, err := os.ReadFile(file)
@@ -201,7 +201,7 @@ func manifest(copied, name string) error {
 	return os.WriteFile(file, []byte(added), 0o600)
 }
 
-// TestBackupOfANewInstallation: an installation without any signed record is restored, too.
+// TestBackupOfANewInstallation: an installation without any signed record can be restored, too.
 func TestBackupOfANewInstallation(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	if err := installation.Create(t.Context(), c); err != nil {

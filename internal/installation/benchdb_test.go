@@ -14,8 +14,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// BenchmarkMachines has callers on one, two and three machines that share a database seal at once, each with the key of its agent, as a
-// server has them do: payloads of 2 KiB, a signature of P-256 and a token of the built-in authority.
+// BenchmarkMachines: callers on one, two and three machines with one database seal at once, each with its agent's key,
+// as in a server: payloads of 2 KiB, a P-256 signature and a token of the built-in authority.
 func BenchmarkMachines(b *testing.B) {
 	for _, count := range []int{1, 2, 3} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {

@@ -11,12 +11,12 @@ func TestVouch(t *testing.T) {
 		t.Error(err)
 	}
 	if err := i.Vouch(t.Context(), mine, theirs); err == nil {
-		t.Error("it vouches for a record of another installation")
+		t.Error("Vouch accepted a record of another installation")
 	}
 	changed := *mine
 	changed.Signatures = [][]byte{append([]byte{}, mine.Signatures[0]...)}
 	changed.Signatures[0][9] ^= 1
 	if err := i.Vouch(t.Context(), &changed); err == nil {
-		t.Error("it vouches for a record whose signature is none")
+		t.Error("Vouch accepted a record with an invalid signature")
 	}
 }

@@ -22,7 +22,7 @@ func (s *settable) now() time.Time { return time.Now().Add(time.Duration(s.ahead
 
 func (s *settable) set(ahead time.Duration) { s.ahead.Store(int64(ahead)) }
 
-// proved verifies records against the installation's own trust file, and expects that everything is proved.
+// proved verifies records with the installation's own trust file, and expects that everything is proved.
 func proved(t *testing.T, i *installation.Installation, records ...*evidence.Record) {
 	t.Helper()
 	trust, err := i.Trust(t.Context())
@@ -69,8 +69,9 @@ func stampedAt(t *testing.T, r *evidence.Record) time.Time {
 	return token.UnverifiedInfo().GenTime
 }
 
-// TestClockSetBack sets the clock back an hour in the middle of a trial. Nothing waits for it, no time stamp is earlier than one before
-// it, the ids are new, and everything verifies: what was sealed before, in between and after, and after a restart, too.
+// TestClockSetBack sets the clock back an hour in the middle of a trial. Nothing waits for the clock, no time stamp is
+// earlier than the one before it, the ids are new, and everything verifies: records from before, in between and after,
+// also after a restart.
 func TestClockSetBack(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}
@@ -132,7 +133,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockOfAnotherDay: a clock that was set back by more than a day is believed, so that time does not stand still that long.
+// TestClockOfAnotherDay: a clock that was set back by more than a day is used as it is. Otherwise the log's time would
+// stand still for that long.
 func TestClockOfAnotherDay(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}

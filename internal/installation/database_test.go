@@ -19,6 +19,7 @@ import (
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/pgtest"
 )
 
@@ -36,10 +37,10 @@ func wrappingKey(t *testing.T, more ...string) string {
 	return file
 }
 
-// patiently waits for a database on a machine that does much else meanwhile.
+// patiently waits for a database on a busy machine.
 const patiently = "?connect_timeout=60"
 
-// machines returns what configures one more machine that shares a new, empty database.
+// machines returns a function that configures one more machine on a new, empty database.
 func machines(t *testing.T) func() installation.Config {
 	t.Helper()
 	c := installation.Config{DB: pgtest.Database(t) + patiently, WrappingKey: wrappingKey(t)}
@@ -49,7 +50,7 @@ func machines(t *testing.T) func() installation.Config {
 	}
 }
 
-// begun is what machines returns, with an installation in the database that this one machine has open.
+// begun returns what machines returns, with an installation in the database that the first machine has open.
 func begun(t *testing.T) (installation.Config, *installation.Installation, func() installation.Config) {
 	t.Helper()
 	machine := machines(t)
@@ -62,7 +63,7 @@ func begun(t *testing.T) (installation.Config, *installation.Installation, func(
 
 func execute(t *testing.T, database string, statements ...string) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // also when the test is over
+	ctx := context.WithoutCancel(t.Context()) // also when the test has ended
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +124,7 @@ func TestMachinesBeginAtOnce(t *testing.T) {
 		t.Errorf("%d have made it", creators)
 	}
 	if opened[0].Database() == nil {
-		t.Error("nobody is told of the database")
+		t.Error("Create does not report the database")
 	}
 	c := machine()
 	wantKinds(t, c)
@@ -239,7 +240,7 @@ func TestRewrapWhileMachinesRun(t *testing.T) {
 	}
 	late.WrappingKey = newOnly
 	if r := must(sealRequest(t, open(t, late), "r")); r.Payload.Signers[0] != first.Payload.Signers[0] {
-		t.Error("it has another key now")
+		t.Error("the agent has another key now")
 	}
 	if _, err := installation.Open(t.Context(), c); !errors.Is(err, filestore.ErrOtherKey) {
 		t.Errorf("with the old key: %v", err)
@@ -266,7 +267,7 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	if again := open(t, other); again.Joined() {
 		t.Error("joined twice")
 	}
-	// A copy of the database as it is, to which all go back later.
+	// A copy of the database in its present state, to which all go back later.
 	u := must(url.Parse(c.DB))
 	copied := strings.TrimPrefix(u.Path, "/") + "_copy"
 	copyDatabase(t, pgtest.Admin(t, c.DB), strings.TrimPrefix(u.Path, "/"), copied)
@@ -277,20 +278,20 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 	must(i.Ledger.Checkpoint(t.Context()))
 	c.DB, other.DB = u.String(), u.String()
 	if err := open(t, c).Ledger.CanAppend(t.Context()); !errors.Is(err, ledger.ErrBehind) {
-		t.Errorf("the machine that knows better: %v", err)
+		t.Errorf("the machine that has seen the later checkpoint: %v", err)
 	}
 	if err := open(t, other).Ledger.CanAppend(t.Context()); err != nil {
-		t.Errorf("the machine that has seen no more: %v", err)
+		t.Errorf("the machine that has not seen it: %v", err)
 	}
 	elsewhere := machine()
 	elsewhere.DB = pgtest.Database(t) + patiently
 	elsewhere.Dir = c.Dir // a machine that was there before, and a database that is empty
 	if _, _, err := installation.OpenOrCreate(t.Context(), elsewhere); err == nil {
-		t.Error("a new log was begun beside the traces of another")
+		t.Error("Create began a new log although this machine remembers another")
 	}
 }
 
-// copyDatabase copies a database, of which nobody may have a connection meanwhile.
+// copyDatabase copies a database. No other connection may be open meanwhile.
 func copyDatabase(t *testing.T, admin, from, to string) {
 	t.Helper()
 	u := must(url.Parse(admin))
@@ -301,7 +302,8 @@ func copyDatabase(t *testing.T, admin, from, to string) {
 	t.Cleanup(func() { execute(t, u.String(), `DROP DATABASE `+to+` WITH (FORCE)`) })
 }
 
-// TestEraseOnAnyMachine: another machine discloses and erases what one machine has sealed apart. After that no machine can open it.
+// TestEraseOnAnyMachine: what one machine has sealed apart, another machine discloses and erases. After that, no machine
+// can open it.
 func TestEraseOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	c := machine()
@@ -323,7 +325,7 @@ func TestEraseOnAnyMachine(t *testing.T) {
 	wantKinds(t, c)
 }
 
-// TestEraseCrashesOnAMachine: whatever step of an erasure a machine dies after, another finishes it.
+// TestEraseCrashesOnAMachine: after a crash of one machine at any step of an erasure, another machine finishes it.
 func TestEraseCrashesOnAMachine(t *testing.T) {
 	c, i, machine := begun(t)
 	for step := 1; ; step++ {
@@ -356,7 +358,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	}
 	after := must(sealRequest(t, i, "r"))
 	if after.Payload.Signers[0] == before.Payload.Signers[0] {
-		t.Error("it has signed with the old key")
+		t.Error("a machine signed with the old key")
 	}
 	if r := must(sealRequest(t, other, "r")); r.Payload.Signers[0] != after.Payload.Signers[0] {
 		t.Error("two machines sign with two keys")
@@ -364,7 +366,7 @@ func TestRotateOnAnyMachine(t *testing.T) {
 	wantKinds(t, c)
 }
 
-// TestSettingsOnAnyMachine: what is set on one machine holds on all.
+// TestSettingsOnAnyMachine: a setting made on one machine applies on all.
 func TestSettingsOnAnyMachine(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
@@ -390,22 +392,22 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 func TestClaimsOnMachines(t *testing.T) {
 	_, i, machine := begun(t)
 	other := open(t, machine())
-	_, release, err := i.Claim(t.Context(), "trial-1")
+	_, release, err := i.Locks().Lock(t.Context(), "trial-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := other.Claim(t.Context(), "trial-1"); !errors.Is(err, installation.ErrClaimed) {
+	if _, _, err := other.Locks().Lock(t.Context(), "trial-1"); !errors.Is(err, lock.ErrTaken) {
 		t.Error(err)
 	}
 	release()
-	_, release, err = other.Claim(t.Context(), "trial-1")
+	_, release, err = other.Locks().Lock(t.Context(), "trial-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
 }
 
-// TestPlaces: a machine's own folder is no data folder of an installation, and nothing says a password.
+// TestPlaces: a machine's own folder is not taken for a data folder, and no description contains a password.
 func TestPlaces(t *testing.T) {
 	folder, _ := made(t)
 	c := machines(t)()

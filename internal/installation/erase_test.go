@@ -21,6 +21,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/archive"
+	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
@@ -30,7 +31,7 @@ import (
 
 const secret = "Hoang has a fracture of the left wrist"
 
-// note is what an agent says about somebody.
+// note returns a record in which an agent says something about a person.
 func note() evidence.Payload {
 	return evidence.Payload{AgentID: "nurse", RequestID: "r-1", Timestamp: "2026-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
 		Prompt: jsontext.Value(`"` + secret + `"`), Response: jsontext.Value(`"Call the ward."`), Parameters: jsontext.Value(`{}`),
@@ -54,7 +55,7 @@ func sealApart(t *testing.T, i *installation.Installation, p evidence.Payload, a
 	return r
 }
 
-// sealed is an installation with a record whose prompt and metadata are sealed apart.
+// sealed returns an installation with a record whose prompt and metadata are sealed apart.
 func sealed(t *testing.T) (installation.Config, *installation.Installation, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -197,7 +198,7 @@ func TestErase(t *testing.T) {
 	wantProved(t, i, r)
 	wantActs(t, i, body(r, "/prompt"))
 	wantKinds(t, c)
-	for range 2 { // again, with another field, and again
+	for range 2 { // with the same field, another field, and the same again
 		if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt", "/metadata/user")); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +231,7 @@ func TestEraseRefuses(t *testing.T) {
 		"one of two":                       {order(r, "/prompt", "/response"), evidence.ErrNotApart, "field /response"},
 		"a field that is not there":        {order(r, "/context"), nil, "there is no such member"},
 		"no field":                         {order(r), nil, "no field"},
-		"what is elsewhere":                {order(by, "/prompt"), erasure.ErrElsewhere, "field /prompt"},
+		"a value that is kept elsewhere":   {order(by, "/prompt"), erasure.ErrElsewhere, "field /prompt"},
 		"no such record":                   {erasure.Order{RecordID: "../../etc", Pointers: []string{"/prompt"}, Reason: "r", By: "b"}, ledger.ErrNotFound, "../../etc"},
 		"no reason":                        {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: " ", By: "b"}, nil, "a reason"},
 		"the text as the reason": {erasure.Order{RecordID: r.Payload.RecordID, Pointers: []string{"/prompt"}, Reason: "as " + secret + ".", By: "b"},
@@ -313,7 +314,7 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 	}
 }
 
-// TestEraseWhatIsDamaged: an unreadable value cannot be searched for, but can be erased.
+// TestEraseWhatIsDamaged: an unreadable value cannot be searched for in other texts, but it can be erased.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
 	flip(t, filepath.Join(c.Dir, "apart-keys", "*", erasure.Name(r.Digest, "/prompt")+".key"))
@@ -321,12 +322,12 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
 	if with, err := i.Apart.Disclose(t.Context(), r, []string{"/prompt"}); err != nil || len(with.Disclosures) != 1 {
-		t.Errorf("%v: what is withheld need not be whole", err)
+		t.Errorf("%v: a damaged value that is withheld must not be an error", err)
 	}
 	wantKinds(t, c, fsck.DamageApartChanged)
 	var quoted *erasure.QuotedError
 	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); !errors.As(err, &quoted) || quoted.Quotes[0].Reason == "" {
-		t.Errorf("%v, want that it cannot be looked for", err)
+		t.Errorf("%v, want an error that the value cannot be searched for", err)
 	}
 	o := order(r, "/prompt")
 	o.DespiteQuotes = true
@@ -353,7 +354,7 @@ func flip(t *testing.T, pattern string) {
 	}
 }
 
-// crash runs something that is to crash after a step, and reports whether it did.
+// crash runs an operation that should crash after a step, and reports whether it did.
 func crash(i *installation.Installation, n int, do func()) (crashed bool) {
 	i.After(func(string) {
 		if n--; n == 0 {
@@ -408,14 +409,14 @@ func TestEraseCrashes(t *testing.T) {
 	}
 }
 
-// TestEraseConcurrently: however many erase the same, there is one act.
+// TestEraseConcurrently: concurrent erasures of the same values seal one act.
 func TestEraseConcurrently(t *testing.T) {
 	c, i, r := sealed(t)
 	others := []*installation.Installation{i, i, open(t, c), open(t, c)}
 	var wg sync.WaitGroup
 	for _, other := range others {
 		wg.Go(func() {
-			for range 20 { // who comes second may be told to try again
+			for range 20 { // a later caller may be asked to try again
 				if _, err := other.Eraser.Erase(t.Context(), order(r, "/prompt")); err == nil {
 					return
 				} else if !strings.Contains(err.Error(), "try again") {
@@ -423,7 +424,7 @@ func TestEraseConcurrently(t *testing.T) {
 					return
 				}
 			}
-			t.Error("told to try again, again and again")
+			t.Error("still asked to try again after many attempts")
 		})
 	}
 	wg.Wait()
@@ -581,7 +582,7 @@ func TestApartSettings(t *testing.T) {
 		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// What should be sealed apart must not be sealed as it is because a setting cannot be read.
+		// If a setting cannot be read, a value that it may want sealed apart must not be sealed openly.
 		if _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -598,7 +599,7 @@ func TestModesOfWhatIsApart(t *testing.T) {
 	}
 	crash(i, 1, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) })
 	seen := 0
-	for name := range tree(t, c.Dir) {
+	for name := range disktest.Tree(t, c.Dir) {
 		info, err := os.Stat(filepath.Join(c.Dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -620,16 +621,16 @@ func TestModesOfWhatIsApart(t *testing.T) {
 	}
 }
 
-// TestEraseFinishedByAnother: a process that is late in finishing an erasure does not disturb a new erasure that another process has begun.
+// TestEraseFinishedByAnother: a process that finishes an erasure late does not disturb a new erasure by another process.
 func TestEraseFinishedByAnother(t *testing.T) {
 	c, i, r := sealed(t)
 	i.After(func(step string) {
 		if step != "values destroyed" {
 			return
 		}
-		other := open(t, c) // which finishes it
+		other := open(t, c) // which finishes the erasure
 		if !crash(other, 2, func() { other.Eraser.Erase(t.Context(), order(r, "/metadata/user")) }) {
-			t.Error("it has not crashed after its act was sealed")
+			t.Error("it did not crash after sealing its act")
 		}
 	})
 	if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
@@ -640,8 +641,8 @@ func TestEraseFinishedByAnother(t *testing.T) {
 	wantKinds(t, c)
 }
 
-// TestEraseCallerLeaves ends the caller's context after every step in turn. Without an act everything is as it was, and with one the values
-// are destroyed.
+// TestEraseCallerLeaves ends the caller's context after every step in turn. Without an act nothing has changed. With an
+// act the values are destroyed.
 func TestEraseCallerLeaves(t *testing.T) {
 	for n, left := 1, true; left; n++ {
 		c, i, r := sealed(t)
@@ -668,11 +669,11 @@ func TestEraseCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestHeldBeforeOrAfter puts a record on hold at each moment of its erasure. A hold before the act prevents it, and one after the act does
-// not.
+// TestHeldBeforeOrAfter puts a record on hold at each moment of its erasure. A hold before the act prevents the erasure,
+// and one after the act does not.
 func TestHeldBeforeOrAfter(t *testing.T) {
 	held, erased := 0, 0
-	for n := 1; ; n++ { // the n-th time that the clock is looked at from when the erasure was written down
+	for n := 1; ; n++ { // the n-th reading of the clock after the intent of the erasure was stored
 		c, i, r := sealed(t)
 		other := open(t, c)
 		if err := i.Close(); err != nil {
@@ -685,7 +686,7 @@ func TestHeldBeforeOrAfter(t *testing.T) {
 			}
 			if armed && looks == n {
 				armed = false
-				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // within a transaction nobody else gets in
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // within a transaction, no other caller gets in
 				defer cancel()
 				hold, _ = other.Archivist.Hold(ctx, archive.HoldOrder{All: true, Reason: "case 17", By: "legal"})
 			}
@@ -718,7 +719,7 @@ func TestHeldBeforeOrAfter(t *testing.T) {
 	}
 }
 
-// wantFirst expects that the act of a record's erasure is in the log before a hold, if there is one.
+// wantFirst requires that the act of a record's erasure comes before a hold in the log.
 func wantFirst(t *testing.T, i *installation.Installation, r *evidence.Record, hold string) {
 	t.Helper()
 	was := false
@@ -728,12 +729,13 @@ func wantFirst(t *testing.T, i *installation.Installation, r *evidence.Record, h
 		}
 		was = was || hold != "" && record.Payload.RecordID == hold
 		if record.Payload.ActionType == evidence.Erasure && was {
-			t.Error("what was held was erased")
+			t.Error("a record on hold was erased")
 		}
 	}
 }
 
-// TestHeldWhileBrokenOff: a hold does not stop finishing an erasure whose act came before it. It ends one whose act was not sealed yet.
+// TestHeldWhileBrokenOff: a hold does not stop an interrupted erasure whose act came before it. It ends one whose act
+// was not sealed yet.
 func TestHeldWhileBrokenOff(t *testing.T) {
 	for step, sealedBefore := range map[string]bool{"intent written": false, "act sealed": true} {
 		_, i, r := sealed(t)
@@ -773,7 +775,7 @@ func TestHeldWhileBrokenOff(t *testing.T) {
 	}
 }
 
-// endsAt is a context that ends when it is looked at for the n-th time.
+// endsAt is a context that ends when it is read for the n-th time.
 type endsAt struct {
 	context.Context
 	end func()
@@ -787,11 +789,12 @@ func (c *endsAt) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestHeldAndNobodyCanLook: if looking for an act that was sealed before a hold fails, the next attempt continues the erasure.
+// TestHeldAndNobodyCanLook: if the search for an act that was sealed before a hold fails, the next attempt continues the
+// erasure.
 func TestHeldAndNobodyCanLook(t *testing.T) {
 	c, i, r := sealed(t)
 	if !crash(i, 2, func() { i.Eraser.Erase(t.Context(), order(r, "/prompt")) }) {
-		t.Fatal("it has not crashed after its act was sealed")
+		t.Fatal("it did not crash after sealing its act")
 	}
 	i.After(func(string) {})
 	if _, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{RecordID: r.Payload.RecordID, Reason: "case 17", By: "legal"}); err != nil {

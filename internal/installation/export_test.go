@@ -12,7 +12,7 @@ import (
 	"jurat/internal/stamping"
 )
 
-// After makes a test hear each step of an erasure or of a key change.
+// After calls a function at each step of an erasure or of a key change.
 func (i *Installation) After(told func(step string)) {
 	i.after, i.texts.After = told, told
 }
@@ -22,7 +22,7 @@ func (i *Installation) Keep(ctx context.Context, r *evidence.Record) error {
 	return i.texts.Keep(ctx, r)
 }
 
-// BeginErasure leaves the intent of a process that was about to erase, and came second.
+// BeginErasure stores the intent of a process that was about to erase, but came second.
 func (i *Installation) BeginErasure(ctx context.Context, r *evidence.Record, act, pointer string) error {
 	text := fmt.Sprintf(`{"act":%q,"by":"Hana","pointers":[%q],"reason":"request","record":%q,"timestamp":%q}`,
 		act, pointer, r.Digest, evidence.FormatTime(i.now()))

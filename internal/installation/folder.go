@@ -22,7 +22,10 @@ import (
 // findInFolder finds an installation in a data folder. If there is none, the error has ErrNone in its chain.
 func findInFolder(ctx context.Context, c Config) (*place, error) {
 	if err := checkParts(ctx, c.Dir); errors.Is(err, ErrNone) {
-		looked, _ := filepath.Abs(c.Dir) // if that fails, the error shows no path
+		looked, failed := filepath.Abs(c.Dir)
+		if failed != nil {
+			return nil, fmt.Errorf("%w: none of %s is in %s, and where that is cannot be said: %w", err, strings.Join(folderParts, ", "), c.Dir, failed)
+		}
 		return nil, fmt.Errorf("%w: none of %s is in %s", err, strings.Join(folderParts, ", "), looked)
 	} else if err != nil {
 		return nil, err
@@ -36,7 +39,7 @@ func findInFolder(ctx context.Context, c Config) (*place, error) {
 			return nil, err
 		}
 	}
-	return &place{files: filestore.NewFolder(c.Dir), claims: lock.NewFolder(path(claimsFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
+	return &place{files: filestore.NewFolder(c.Dir), locks: lock.NewFolder(path(locksFolder)), published: ledger.CheckpointFile(path(CheckpointFile)),
 		store: func(ctx context.Context) (storage.Store, error) { return sqlite.Open(ctx, path(DatabaseFile)) },
 		parts: strings.Join([]string{path(DatabaseFile), path(LogKeyFile), path(CheckpointFile)}, ", ")}, nil
 }

@@ -10,8 +10,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// TestHole: the network loses every packet of a machine without an error. A caller that waits for the database without a deadline gets an
-// error. When the network is back, the machine works.
+// TestHole: the network loses every packet of a machine, without an error. A caller that waits for the database without
+// a deadline gets an error. When the network is back, the machine works.
 func TestHole(t *testing.T) {
 	t.Parallel()
 	proxy, through := pgtest.NewProxy(t, pgtest.Database(t))
@@ -21,10 +21,10 @@ func TestHole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	defer proxy.GoOn() // before it is closed
+	defer proxy.GoOn() // before the machine is closed
 	signers := must(i.Keys.Signers(t.Context(), evidence.RoleAgent, "courier"))
 	sealed := must(i.Ledger.Seal(t.Context(), must(evidence.NewDraft(note())), signers))
-	held, release, err := i.Claim(t.Context(), "trial-1")
+	held, release, err := i.Locks().Lock(t.Context(), "trial-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestHole(t *testing.T) {
 		},
 		"jobs": func() error { _, err := i.Jobs(ctx); return err },
 		"a claim": func() error {
-			_, release, err := i.Claim(ctx, "trial-2")
+			_, release, err := i.Locks().Lock(ctx, "trial-2")
 			if err == nil {
 				release()
 			}
@@ -65,7 +65,7 @@ func TestHole(t *testing.T) {
 			case o := <-outcomes:
 				all[o.name] = o.err
 			case <-timeout:
-				t.Fatalf("some wait for ever; of the others came %v", all)
+				t.Fatalf("some callers still wait; the others returned %v", all)
 			}
 		}
 		return all
@@ -76,11 +76,11 @@ func TestHole(t *testing.T) {
 			t.Errorf("%s: there was an answer", name)
 		}
 	}
-	<-held.Done() // others may hold the trial now
+	<-held.Done() // others may have claimed the trial meanwhile
 	proxy.GoOn()
 	for name, err := range do() {
 		if err != nil {
-			t.Errorf("%s, when the hole is gone: %v", name, err)
+			t.Errorf("%s, when the network is back: %v", name, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@
 //	apart/settings/ which values are always sealed apart, for each actor
 //	apart/erasing/  erasures in progress
 //	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
+//	revocation/     lists and OCSP responses of CAs, whose digests the log has
 //	tickets/        sign-in links, each for one use
 //	servers/        secrets that all servers of the installation share
 //
@@ -53,11 +54,13 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/archive"
+	"jurat/internal/certlog"
 	"jurat/internal/erasure"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/listlog"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
 	"jurat/timestamp"
@@ -94,6 +97,9 @@ type Installation struct {
 	Eraser     *erasure.Eraser
 	Timekeeper *stamping.Timekeeper
 	Witnesses  *witness.Asker
+
+	Certificates *certlog.Log
+	Lists        *listlog.Log
 
 	*place
 	authority *stamping.Own
@@ -177,7 +183,9 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 // assemble makes the parts that need the open ledger.
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
-	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Claims: i.claims, Log: i.log.verifier,
+	i.Certificates = &certlog.Log{Ledger: i.Ledger, Operator: i.operator(), Registrar: i.Registrar, Files: i.files, Now: i.now}
+	i.Lists = &listlog.Log{Ledger: i.Ledger, Operator: i.operator(), Files: i.files}
+	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Locks: i.locks, Log: i.log.verifier,
 		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now,
 		CheckHeld: i.Archivist.CheckHeld, After: i.step}
@@ -294,7 +302,8 @@ func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) erro
 	}
 }
 
-// OpenOrCreate opens an installation, and makes one first if there is none. created reports whether it made one.
+// OpenOrCreate opens an installation, and makes one first if there is none. created reports whether it made one. Its
+// errors are those of Create and of Open.
 func OpenOrCreate(ctx context.Context, c Config) (i *Installation, created bool, err error) {
 	i, err = Open(ctx, c)
 	if !errors.Is(err, ErrNone) {
@@ -318,7 +327,8 @@ func clock(c Config) func() time.Time {
 	return c.Now
 }
 
-// Close closes the ledger and releases all claims. Acknowledged records are on disk already.
+// Close closes the ledger and releases all locks. Acknowledged records are on disk already. It joins the errors of
+// closing them.
 func (i *Installation) Close() error {
 	i.archives.Close()
 	return errors.Join(i.Ledger.Close(), i.leave())

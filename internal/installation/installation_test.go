@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -22,7 +23,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// made returns an installation that holds a record, and is closed.
+// made returns a closed installation with one record.
 func made(t *testing.T) (installation.Config, *evidence.Record) {
 	t.Helper()
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
@@ -82,28 +83,6 @@ func open(t *testing.T, c installation.Config) *installation.Installation {
 	return i
 }
 
-// tree lists what is under a folder, with modes.
-func tree(t *testing.T, dir string) map[string]fs.FileMode {
-	t.Helper()
-	found := map[string]fs.FileMode{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		found[name] = info.Mode().Perm()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
 func TestCreateInPlaces(t *testing.T) {
 	places := map[string]func(t *testing.T, root string) string{
 		"a new folder":            func(_ *testing.T, root string) string { return filepath.Join(root, "data") },
@@ -144,14 +123,14 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	before := tree(t, root)
+	before := disktest.Tree(t, root)
 	for _, dir := range []string{full, file} {
 		err := installation.Create(t.Context(), installation.Config{Dir: dir})
 		if err == nil || !strings.Contains(err.Error(), dir) {
 			t.Errorf("error %v, want one that names %s", err, dir)
 		}
 	}
-	if diff := cmp.Diff(before, tree(t, root)); diff != "" {
+	if diff := cmp.Diff(before, disktest.Tree(t, root)); diff != "" {
 		t.Errorf("something was changed (-before +after):\n%s", diff)
 	}
 }
@@ -163,7 +142,7 @@ func TestCreateThatFailsLeavesNothing(t *testing.T) {
 	if err := installation.Create(ended, installation.Config{Dir: filepath.Join(root, "data")}); err == nil {
 		t.Fatal("no error")
 	}
-	if diff := cmp.Diff(map[string]fs.FileMode{".": 0o755}, tree(t, root)); diff != "" {
+	if diff := cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)); diff != "" {
 		t.Errorf("left over (-want +got):\n%s", diff)
 	}
 }
@@ -228,7 +207,7 @@ func TestOpenWhereNoneIs(t *testing.T) {
 			t.Errorf("fsck %s: %v, want ErrNone", dir, err)
 		}
 	}
-	if diff := cmp.Diff(map[string]fs.FileMode{".": 0o755}, tree(t, root)); diff != "" {
+	if diff := cmp.Diff(map[string]fs.FileMode{".": fs.ModeDir | 0o755}, disktest.Tree(t, root)); diff != "" {
 		t.Errorf("something was made:\n%s", diff)
 	}
 }
@@ -265,10 +244,10 @@ func TestOpenNamesWhatIsGarbled(t *testing.T) {
 	}
 }
 
-// staysShut expects an error that names the part and is not ErrNone. Nothing may be made or changed.
+// staysShut expects an error that names the part and is not ErrNone. Nothing may be created or changed.
 func staysShut(t *testing.T, c installation.Config, part string) {
 	t.Helper()
-	before := tree(t, c.Dir)
+	before := disktest.Tree(t, c.Dir)
 	for range 2 {
 		i, _, err := installation.OpenOrCreate(t.Context(), c)
 		if err == nil {
@@ -279,8 +258,8 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 			t.Errorf("error %q, want one that names %s", err, part)
 		}
 	}
-	after := tree(t, c.Dir)
-	for _, beside := range []string{"jurat.db-shm", "jurat.db-wal"} { // SQLite's own
+	after := disktest.Tree(t, c.Dir)
+	for _, beside := range []string{"jurat.db-shm", "jurat.db-wal"} { // SQLite's own files
 		delete(before, beside)
 		delete(after, beside)
 	}
@@ -289,7 +268,8 @@ func staysShut(t *testing.T, c installation.Config, part string) {
 	}
 }
 
-// Without the published checkpoint, it is unknown whether the database was set back: it can be read, and accepts no records.
+// Without the published checkpoint, it is unknown whether the database was set back. The log can be read, but accepts no
+// records.
 func TestOpenWithoutPublishedCheckpoint(t *testing.T) {
 	c, r := made(t)
 	if err := os.Remove(filepath.Join(c.Dir, "checkpoint")); err != nil {
@@ -327,20 +307,16 @@ func TestModes(t *testing.T) {
 		t.Skip("no modes there")
 	}
 	c, _ := made(t)
-	for name, mode := range tree(t, c.Dir) {
-		info, err := os.Stat(filepath.Join(c.Dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, mode := range disktest.Tree(t, c.Dir) {
 		want := fs.FileMode(0o600)
 		switch {
-		case info.IsDir():
-			want = 0o700
+		case mode.IsDir():
+			want = fs.ModeDir | 0o700
 		case name == "checkpoint":
 			want = 0o644 // in a folder that is its owner's alone
 		}
 		if mode != want {
-			t.Errorf("%s has mode %04o, want %04o", name, mode, want)
+			t.Errorf("%s has mode %v, want %v", name, mode, want)
 		}
 	}
 }
@@ -393,11 +369,11 @@ func TestTrust(t *testing.T) {
 		t.Errorf("the time is by the clock %q, want the operator's", clock)
 	}
 	if f := report.Of(verify.NonRepudiation); f.Status != verify.NotProved {
-		t.Errorf("non-repudiation is %s, with the operator keeping the key", f.Status)
+		t.Errorf("non-repudiation is %s, although the operator keeps the key", f.Status)
 	}
 }
 
-// The trust file of one installation proves nothing of another's records.
+// The trust file of one installation proves nothing about another's records.
 func TestTrustOfAnotherInstallation(t *testing.T) {
 	_, r := made(t)
 	other, _ := made(t)
@@ -436,7 +412,7 @@ func TestFsck(t *testing.T) {
 	}
 }
 
-// A checkpoint of another log is found by the log, and a time stamp of another authority by what is checked beyond it.
+// The log detects a checkpoint of another log. The further checks detect a time stamp of another authority.
 func TestFsckFindsDamage(t *testing.T) {
 	c, _ := made(t)
 	other, _ := made(t)
@@ -447,7 +423,7 @@ func TestFsckFindsDamage(t *testing.T) {
 	for _, part := range []string{"root.pem", "root.key", "authority.pem", "authority.key"} {
 		copyFile(t, filepath.Join(other.Dir, "authority", part), filepath.Join(c.Dir, "authority", part))
 	}
-	finds(t, c, fsck.DamageCheck) // the time stamp is of an authority that is not this installation's any more
+	finds(t, c, fsck.DamageCheck) // the time stamp is of an authority that this installation no longer has
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -30,7 +30,7 @@ func TestContradictoryKeyChain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 20 { // beyond what opening the log looks at
+	for range 20 { // beyond what opening the log reads
 		sealQuickly(t, i)
 	}
 	if err := i.Close(); err != nil {

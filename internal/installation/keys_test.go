@@ -34,7 +34,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// ownKey makes a key that the installation does not have: a first one, or a second one.
+// ownKey makes a key that the installation does not have: a first or a second key.
 func ownKey(t *testing.T, second bool) (evidence.Signer, keys.OwnerKey) {
 	t.Helper()
 	var private crypto.Signer
@@ -66,7 +66,7 @@ func fresh(t *testing.T) *installation.Installation {
 const payload = `{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p",
 	"response":"r","parameters":{}}`
 
-// accept has the installation take in what an owner signs.
+// accept gives the installation a record that an owner has signed.
 func accept(t *testing.T, i *installation.Installation, signers ...evidence.Signer) (*evidence.Record, error) {
 	t.Helper()
 	r, err := i.Ledger.Accept(t.Context(), must(client.Sign([]byte(payload), signers...)))
@@ -93,7 +93,7 @@ var (
 		verify.Time: verify.Proved, verify.Order: verify.Proved}
 )
 
-// TestOwnersKey: only the owner signs, and readers are told so.
+// TestOwnersKey: only the owner can sign, and the trust file says so.
 func TestOwnersKey(t *testing.T) {
 	i := fresh(t)
 	signer, key := ownKey(t, false)
@@ -109,7 +109,7 @@ func TestOwnersKey(t *testing.T) {
 		t.Errorf("signers: %v", err)
 	}
 	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "a", evidence.MLDSA65, nil); !errors.Is(err, keys.ErrOwner) {
-		t.Errorf("a second key of the operator's: %v", err)
+		t.Errorf("registering a second key of the operator: %v", err)
 	}
 	if err := i.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); !errors.Is(err, keys.ErrOwner) {
 		t.Errorf("rotated by the operator: %v", err)
@@ -119,7 +119,7 @@ func TestOwnersKey(t *testing.T) {
 		t.Errorf("another one registered: %v", err)
 	}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleReviewer, "p", []keys.OwnerKey{key}, time.Time{}, because); !errors.Is(err, keys.ErrEvent) {
-		t.Errorf("one key of two actors: %v", err)
+		t.Errorf("registering one key for two actors: %v", err)
 	}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleJuror, "j", []keys.OwnerKey{next}, time.Time{}, because); err == nil {
 		t.Error("a juror's key is registered")
@@ -143,7 +143,7 @@ func TestFromOperatorToOwner(t *testing.T) {
 			signer, key := ownKey(t, false)
 			given := []keys.OwnerKey{key}
 			if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", given, time.Time{}, because); !errors.Is(err, keys.ErrHeld) {
-				t.Errorf("registered beside the operator's: %v", err)
+				t.Errorf("registered beside the operator's key: %v", err)
 			}
 			if err := i.Registrar.RotateOwned(t.Context(), evidence.RoleAgent, "a", given, because); err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestFromOperatorToOwner(t *testing.T) {
 	}
 }
 
-// TestRotation: what was signed before and after stands, and the old key signs nothing more.
+// TestRotation: records from before and after a rotation verify, and the old key signs nothing more.
 func TestRotation(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestRotation(t *testing.T) {
 				wantStatus(t, i, what, must(i.Ledger.ProveOne(t.Context(), r)), byOperator)
 			}
 			if _, err := i.Ledger.Seal(t.Context(), must(evidence.ParseDraft([]byte(payload))), old); !errors.Is(err, keys.ErrEnded) {
-				t.Errorf("sealed with the old keys, which somebody has kept: %v", err)
+				t.Errorf("sealed with a copy of the old keys: %v", err)
 			}
 			trusted := must(i.Trust(t.Context()))
 			for _, s := range first.Payload.Signers {
@@ -212,8 +212,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestSecondKeyAfterRotation: a second key that the operator makes for an actor of whom the log speaks makes the same demand
-// as any other, until and after it is rotated.
+// TestSecondKeyAfterRotation: the operator makes a second key for an actor that is already in the log. Readers demand it
+// as any other second key, also before and after a rotation.
 func TestSecondKeyAfterRotation(t *testing.T) {
 	i := fresh(t)
 	must(sealRequest(t, i, "r"))
@@ -259,7 +259,7 @@ func TestPairOfAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{firstKey}, time.Time{}, because); !errors.Is(err, keys.ErrPair) {
-		t.Errorf("a first key to a second one that has signed alone: %v", err)
+		t.Errorf("adding a first key to a second one that has signed alone: %v", err)
 	}
 	if err := i.Registrar.Retire(t.Context(), second.Info().KeyID, because); err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func TestKnownEnd(t *testing.T) {
 	signer, key := ownKey(t, false)
 	end := now.Add(time.Hour).UTC().Truncate(time.Second)
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, now.Add(-time.Hour), because); err == nil {
-		t.Error("a key whose time is over is registered")
+		t.Error("a key whose end has passed was registered")
 	}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{key}, end, because); err != nil {
 		t.Fatal(err)
@@ -389,7 +389,7 @@ func TestKnownEnd(t *testing.T) {
 	}
 }
 
-// TestCertificates: registered certificates are handed out with records, and are not trusted for that reason.
+// TestCertificates: registered certificates come with records. That alone does not make them trusted.
 func TestCertificates(t *testing.T) {
 	i := fresh(t)
 	private := must(generate())
@@ -401,14 +401,14 @@ func TestCertificates(t *testing.T) {
 	root := must(x509.CreateCertificate(rand.Reader, template, template, other.Public(), other))
 	given := []keys.OwnerKey{{Public: must(evidence.MarshalPublicKey(private.Public()))}}
 	if err := keys.AddCertificates(given, [][]byte{root, own}); err == nil {
-		t.Error("a root before the key's own certificate")
+		t.Error("a root certificate was accepted before the key's own")
 	}
 	if err := keys.AddCertificates(given, [][]byte{own, root}); err != nil {
 		t.Fatal(err)
 	}
 	wrong := []keys.OwnerKey{{Public: given[0].Public, Certificates: [][]byte{root}}}
 	if err := i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", wrong, time.Time{}, because); err == nil {
-		t.Error("another key's certificate is registered")
+		t.Error("a certificate of another key was registered")
 	}
 	for _, other := range []struct {
 		role evidence.Role
@@ -430,7 +430,7 @@ func TestCertificates(t *testing.T) {
 	}
 	wantStatus(t, i, "with certificates", r, allProved)
 	if again := must(evidence.Open(must(r.Marshal()))); len(again.Certificates) != 2 {
-		t.Error("they are not in the file")
+		t.Error("the certificates are not in the record's file")
 	}
 }
 
@@ -448,14 +448,14 @@ func TestKeyEventsOfAnotherProcess(t *testing.T) {
 	if err := elsewhere.Registrar.Rotate(t.Context(), evidence.RoleAgent, "a", "", nil, because); err != nil {
 		t.Fatal(err)
 	}
-	second := must(sealRequest(t, i, "r")) // by the one that had the old key at hand
+	second := must(sealRequest(t, i, "r")) // by the process that had read the old key
 	if second.Payload.Signers[0] == first.Payload.Signers[0] {
 		t.Error("signed with a key that another process has replaced")
 	}
 }
 
-// TestRevoked: what was signed before a key was stolen stands where an independent clock shows that it was before. The
-// operator's own does not show it, and what came after never stands.
+// TestRevoked: a record from before the theft of a key verifies if an independent clock shows that it is from before.
+// The operator's own clock does not show that. A record from after the theft never verifies.
 func TestRevoked(t *testing.T) {
 	ahead := -time.Hour // of the operator's clock
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return time.Now().Add(ahead) }}
@@ -516,8 +516,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestAcceptApart takes in a record of which the owner has sealed two members apart, also after a crash between the notes
-// that their values were never here. Nothing of it passes for lost, and nobody can erase what is not here.
+// TestAcceptApart accepts a record of which the owner has sealed two members apart, also after a crash between the notes
+// that their values are not here. They do not count as lost, and cannot be erased here.
 func TestAcceptApart(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
@@ -534,7 +534,7 @@ func TestAcceptApart(t *testing.T) {
 		Apart: []string{"/prompt", "/response"}, Random: rand.Reader}))
 	r.Disclosures = nil
 	half := new(*r)
-	half.Payload.SealedApart = []string{"/prompt"} // as a crash leaves it
+	half.Payload.SealedApart = []string{"/prompt"} // as after a crash
 	if err := i.Keep(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
@@ -547,8 +547,8 @@ func TestAcceptApart(t *testing.T) {
 	wantStatus(t, i, "sealed apart by its owner", must(i.Ledger.ProveOne(t.Context(), r)), allProved)
 }
 
-// TestRotatedByTwo: another process logs a new key, and dies before it renames the file. A process that has the installation open replaces
-// that key, and does not take it for an unused one.
+// TestRotatedByTwo: another process logs a new key, and dies before it renames the file. A process that has the
+// installation open replaces that key. It does not take it for an unused one.
 func TestRotatedByTwo(t *testing.T) {
 	c, _ := made(t)
 	i, other := open(t, c), open(t, c)

@@ -48,7 +48,7 @@ func keyFiles(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestKilledBetweenLogAndFiles: if a process dies after one half of a rotation, the next one does the other half.
+// TestKilledBetweenLogAndFiles: if a process dies after one half of a rotation, the next process does the other half.
 func TestKilledBetweenLogAndFiles(t *testing.T) {
 	for name, pq := range map[string]bool{"one key": false, "two keys": true} {
 		t.Run(name, func(t *testing.T) {
@@ -59,14 +59,14 @@ func TestKilledBetweenLogAndFiles(t *testing.T) {
 			}
 			first := must(sealRequest(t, i, "r"))
 			before := keyFiles(t, c.Dir)
-			// Before the log has the event: a key in a file, which belongs to no actor yet.
+			// Before the log has the event, a key is in a file and belongs to no actor.
 			staged := must(i.Keys.Next(t.Context(), evidence.RoleAgent, "a", evidence.ES256, nil))
 			if err := i.Close(); err != nil {
 				t.Fatal(err)
 			}
 			i = must(installation.Open(t.Context(), c))
 			if r := must(sealRequest(t, i, "r")); !slices.Equal(r.Payload.Signers, first.Payload.Signers) {
-				t.Errorf("signed with %v, and the log has not been told of another key than %v", r.Payload.Signers, first.Payload.Signers)
+				t.Errorf("signed with %v, but the log knows only %v", r.Payload.Signers, first.Payload.Signers)
 			}
 			if err := i.Close(); err != nil {
 				t.Fatal(err)

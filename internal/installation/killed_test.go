@@ -13,8 +13,8 @@ import (
 	"jurat/internal/ledger/fsck"
 )
 
-// sealerFolder, when it is set, makes this test binary a process that seals apart into that folder until it is killed,
-// and prints the id of each record when it is acknowledged.
+// sealerFolder, if set, makes this test binary a process that seals apart into that folder until it is killed. It prints
+// the id of each acknowledged record.
 const sealerFolder = "JURAT_TEST_APART"
 
 func TestMain(m *testing.M) {
@@ -60,7 +60,7 @@ func sealOn(dir string) error {
 	}
 }
 
-// TestKilled kills two processes that seal apart, again and again: every record that is in the log discloses its text.
+// TestKilled kills two processes that seal apart, again and again. Every record in the log must disclose its text.
 func TestKilled(t *testing.T) {
 	c, i, _ := sealed(t)
 	var acknowledged []string

@@ -36,7 +36,7 @@ func wantNothingLeft(t *testing.T, c installation.Config, after, text string) {
 	}
 }
 
-// TestNoTextIsLeftInTheDatabase: a text that was archived, deleted or erased is in no other file of the data folder, whether the
+// TestNoTextIsLeftInTheDatabase: an archived, deleted or erased text is in no other file of the data folder, whether the
 // installation is open or closed.
 func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 	const text = "the parcel of Anna"
@@ -47,7 +47,7 @@ func TestNoTextIsLeftInTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	var first *evidence.Record
-	for n := range storage.TileWidth { // of every length, so that some fill pages and others leave room in them
+	for n := range storage.TileWidth { // of many lengths, so that some fill pages and others leave space in them
 		p := note()
 		p.Timestamp = then.UTC().Format(time.RFC3339)
 		p.Prompt = jsontext.Value(`"` + strings.Repeat(text, 1+n*n%700) + `"`)

@@ -102,7 +102,8 @@ func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Help
 	return noteSigner{k.verifier, key}, nil
 }
 
-// LogVerifier returns the verifier of the checkpoints of an installation's log.
+// LogVerifier returns the verifier of the checkpoints of an installation's log. It returns an error if the log's key
+// is missing or cannot be read.
 func LogVerifier(ctx context.Context, files filestore.Store) (note.Verifier, error) {
 	log, err := openLogKey(ctx, files, &token.Helpers{}) // this key is never asked to sign
 	return log.verifier, err

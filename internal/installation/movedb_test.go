@@ -15,13 +15,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/backup"
+	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 )
 
-// kept describes an installation that has everything: keys of several actors, one of them replaced, texts that are sealed apart, one of
-// them erased, a setting, an outside authority, and a checkpoint.
+// kept describes an installation with every part: keys of several actors, one of them replaced; texts sealed apart, one
+// of them erased; a setting; an outside authority; and a checkpoint.
 type kept struct {
 	log    string
 	apart  *evidence.Record
@@ -59,7 +60,7 @@ func wantKept(t *testing.T, c installation.Config, k kept) {
 		t.Errorf("it is another log: %s", i.Ledger.Origin())
 	}
 	if r := must(sealRequest(t, i, "r")); r.Payload.Signers[0].KeyID != k.signer {
-		t.Errorf("it signs with %s, and signed with %s", r.Payload.Signers[0].KeyID, k.signer)
+		t.Errorf("it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
 	}
 	wantDisclosed(t, i, k.apart, "/metadata/user")
 	if apart, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
@@ -110,7 +111,7 @@ func TestMove(t *testing.T) {
 					return
 				}
 				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); err == nil {
-					t.Error("restored over what this machine has seen")
+					t.Error("restored over a later checkpoint that this machine has seen")
 				}
 				target.Dir = filepath.Join(t.TempDir(), "other")
 				if _, err := backup.Restore(t.Context(), target, backup.RestoreOrder{From: copied, NoneLater: true}); !errors.Is(err, fs.ErrExist) {
@@ -129,13 +130,13 @@ func TestBackupHasNoWrappingKey(t *testing.T) {
 	must(backup.Make(t.Context(), c, backup.Order{To: copied}))
 	secret := bytes.TrimSpace(bytes.SplitN(must(os.ReadFile(c.WrappingKey)), []byte("\n"), 2)[1])
 	private := 0
-	for name, mode := range tree(t, copied) {
+	for name, mode := range disktest.Tree(t, copied) {
 		file := filepath.Join(copied, name)
 		if info := must(os.Stat(file)); info.IsDir() {
 			continue
 		}
 		if content := must(os.ReadFile(file)); bytes.Contains(content, secret) {
-			t.Errorf("%s has the wrapping key", name)
+			t.Errorf("%s contains the wrapping key", name)
 		}
 		if strings.HasSuffix(name, ".key") {
 			private++
@@ -149,7 +150,8 @@ func TestBackupHasNoWrappingKey(t *testing.T) {
 	}
 }
 
-// TestBackupOfADatabaseInUse: copies that are made while machines seal, meet actors for the first time and change keys are whole.
+// TestBackupOfADatabaseInUse: backups are whole that are made while machines seal, create keys for new actors and change
+// keys.
 func TestBackupOfADatabaseInUse(t *testing.T) {
 	t.Parallel()
 	c, i, machine := begun(t)
@@ -167,7 +169,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 				if k%50 == 0 {
 					must(i.Ledger.Checkpoint(t.Context()))
 				}
-				time.Sleep(10 * time.Millisecond) // or all that is sealed meanwhile is examined
+				time.Sleep(10 * time.Millisecond) // otherwise everything that is sealed meanwhile is examined
 			}
 		})
 	}
@@ -179,7 +181,7 @@ func TestBackupOfADatabaseInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Size < size {
-			t.Errorf("%d records, and %d were acknowledged before", m.Size, size)
+			t.Errorf("%d records, but %d were acknowledged before", m.Size, size)
 		}
 		restored := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 		if _, err := backup.Restore(t.Context(), restored, backup.RestoreOrder{From: copied, NoneLater: true}); err != nil {
@@ -223,7 +225,8 @@ func TestRestoreBrokenOff(t *testing.T) {
 	}
 }
 
-// TestRestoreOlderToDatabase: a log that lacks records which it published is restored, and accepts no records.
+// TestRestoreOlderToDatabase: a log that lacks records under its published checkpoint is restored, but accepts no
+// records.
 func TestRestoreOlderToDatabase(t *testing.T) {
 	c, i, machine := begun(t)
 	must(sealRequest(t, i, "r"))

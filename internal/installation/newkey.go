@@ -76,22 +76,10 @@ func readSigner(ctx context.Context, files filestore.Store, helpers *token.Helpe
 	if err != nil {
 		return nil, "", err
 	}
-	block, after := pem.Decode(text)
-	switch {
-	case block == nil:
-		err = fmt.Errorf("want a private key in PEM")
-	case block.Type == token.PEMType:
-		var reference token.Reference
-		if reference, err = token.ParseReference(block); err == nil {
-			key, err = helpers.Signer(reference)
-		}
-	default:
-		key, err = evidence.ParsePrivateKey(block.Bytes)
-	}
-	if err != nil {
+	if key, rest, err = helpers.ParseKey(text); err != nil {
 		return nil, "", fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
-	return key, string(after), nil
+	return key, rest, nil
 }
 
 func writePrivate(ctx context.Context, files filestore.Store, name string, key []byte) error {

@@ -81,8 +81,8 @@ func stampWaiting(t *testing.T, i *installation.Installation, config stamping.Or
 	return outcomes[0]
 }
 
-// TestOutbox seals while the authority gives each kind of bad answer. No record passes for stamped and none is lost. When the authority
-// answers well again, all are stamped.
+// TestOutbox seals while the authority gives each kind of bad answer. No record counts as stamped and none is lost. When
+// the authority works again, all are stamped.
 func TestOutbox(t *testing.T) {
 	for _, mood := range jurattest.Moods()[1:] {
 		t.Run(string(mood), func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestOutbox(t *testing.T) {
 				t.Fatalf("%d time stamps, want the operator's alone", len(held.Timestamps))
 			}
 			wantWhole(t, c)
-			if mood != jurattest.Hangs { // waiting for it would take long
+			if mood != jurattest.Hangs { // waiting for the authority would take long
 				o := stampWaiting(t, i, stamping.Order{})
 				if o.Stamped != 0 || o.Records != 1 || o.Reason == nil || o.Since.IsZero() {
 					t.Errorf("while the authority %s: %+v", mood, o)
@@ -120,7 +120,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutageIsWaitedForOnce: while an authority fails, it is asked at growing intervals only. When it answers, every record asks it again.
+// TestOutageIsWaitedForOnce: while an authority fails, it is asked at growing intervals only. When it answers, every
+// record asks it again.
 func TestOutageIsWaitedForOnce(t *testing.T) {
 	c, authority := withOutside(t)
 	now := time.Now()
@@ -141,7 +142,7 @@ func TestOutageIsWaitedForOnce(t *testing.T) {
 		}
 	}
 	be(t, authority, jurattest.Good)
-	now = now.Add(3 * time.Minute) // in all less ahead of the authority's clock than is refused
+	now = now.Add(3 * time.Minute) // together less ahead of the authority's clock than is refused
 	for range 3 {
 		seal(t, i)
 	}
@@ -252,7 +253,8 @@ func TestSelectedAuthorities(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileAwaited: records can still wait for an authority that was removed. The program reports this, and can repair it.
+// TestRemovedWhileAwaited: records can still wait for an authority that was removed. The program reports this, and can
+// repair it.
 func TestRemovedWhileAwaited(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)
@@ -270,7 +272,7 @@ func TestRemovedWhileAwaited(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// TestFsckOfWhatWaits: a record that still waits for its time stamp is not damaged. A record that no known key signed is.
+// TestFsckOfWhatWaits: a record that waits for its time stamp is not damaged. A record by an unknown key is.
 func TestFsckOfWhatWaits(t *testing.T) {
 	c, authority := withOutside(t)
 	be(t, authority, jurattest.Refuses)

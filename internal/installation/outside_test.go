@@ -47,7 +47,8 @@ func sealRequest(t *testing.T, i *installation.Installation, request string) (*e
 	return i.Ledger.Seal(t.Context(), draft, signers)
 }
 
-// TestOutsideAuthority: it stamps beside the operator's clock, a reader may trust it alone, and without it records wait.
+// TestOutsideAuthority: an outside authority stamps beside the operator's. A reader may trust it alone. If it does not
+// answer, records wait.
 func TestOutsideAuthority(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	if err := installation.Create(t.Context(), c); err != nil {
@@ -117,7 +118,7 @@ func TestRemoveLeavesNothingBare(t *testing.T) {
 	seal(t, open(t, c))
 	wantWhole(t, c)
 	if n, err := i.Timekeeper.Remove(t.Context(), "outside", true); n != 1 || err != nil {
-		t.Fatalf("gave up %d, %v; want the one that has the built-in authority's stamp", n, err)
+		t.Fatalf("gave up %d, %v; want the one record that has the built-in authority's stamp", n, err)
 	}
 	got, err := i.Ledger.Record(t.Context(), bare.Payload.RecordID)
 	if err != nil || len(got.Timestamps) != 1 {
@@ -156,8 +157,8 @@ func TestOutsideAuthorityIsTriedFirst(t *testing.T) {
 	}
 }
 
-// TestClockAheadOfAnAuthority: the operator's clock, which dates a new key, is a little ahead of an authority's. What the key signs is not
-// refuted for that.
+// TestClockAheadOfAnAuthority: the operator's clock, which gives a new key its beginning, is a little ahead of an
+// authority's clock. Records of the key are not refuted for that.
 func TestClockAheadOfAnAuthority(t *testing.T) {
 	c, _ := withOutside(t)
 	c.Now = func() time.Time { return time.Now().Add(4 * time.Minute) }

@@ -22,7 +22,7 @@ import (
 // A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
 	files     filestore.Store
-	claims    lock.Claims
+	locks     lock.Locks
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
 	joined    bool             // this machine had no checkpoint, and took the one in the database
@@ -44,9 +44,9 @@ func find(ctx context.Context, c Config) (*place, error) {
 	return findInFolder(ctx, c)
 }
 
-// leave releases the place's claims, helpers and connections. The caller has closed its store.
+// leave releases the place's locks, helpers and connections. The caller has closed its store.
 func (p *place) leave() error {
-	err := errors.Join(p.claims.Close(), p.Helpers.Close())
+	err := errors.Join(p.locks.Close(), p.Helpers.Close())
 	if p.pool != nil {
 		p.pool.Close()
 	}
@@ -116,7 +116,8 @@ func Find(ctx context.Context, c Config) (*Place, error) {
 	return &Place{Files: at.files, Pool: at.pool, at: at, config: c}, nil
 }
 
-// Reach connects to a database, whether it holds an installation or not.
+// Reach connects to a database, whether it holds an installation or not. It returns an error if the Config is not
+// valid, and the errors of postgres.Connect.
 func Reach(ctx context.Context, c Config) (*Place, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func Reach(ctx context.Context, c Config) (*Place, error) {
 	return &Place{Files: at.files, Pool: at.pool, at: at, secrets: files, config: c}, nil
 }
 
-// Leave releases the place's claims, helpers and connections.
+// Leave releases the place's locks, helpers and connections. It joins the errors of releasing them.
 func (p *Place) Leave() error { return p.at.leave() }
 
 // Fill makes an installation in a database that holds none, and keeps other machines from doing so meanwhile. It calls fill with the log,

@@ -121,8 +121,8 @@ func renew(t *testing.T, i *installation.Installation, config stamping.RenewConf
 	return r
 }
 
-// wantOutlived checks that records still prove their first time when nothing with the old authority's signature is believed any longer.
-// That authority's certificates end within a day.
+// wantOutlived checks that records still prove their first time when the old authority is no longer trusted. That
+// authority's certificates end within a day.
 func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) {
 	t.Helper()
 	trust, err := i.Trust(t.Context())
@@ -137,7 +137,7 @@ func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) 
 		if r.Payload.ActionType == evidence.LateStamp {
 			continue
 		}
-		// Only the stamps of the outside authority, and those that renew them.
+		// Only the stamps of the outside authority, and their renewals.
 		r.Timestamps = r.Timestamps[1:]
 		report := verify.Record(r.Record, verify.Options{Trust: trust, At: time.Now().Add(time.Hour)})
 		at, ok := report.TimeOf(r.Payload.RecordID)
@@ -151,14 +151,14 @@ func wantOutlived(t *testing.T, i *installation.Installation, hash crypto.Hash) 
 	}
 }
 
-// TestRenewPlainTokens: tokens of an authority whose certificates end tomorrow are renewed, together and once.
+// TestRenewPlainTokens: tokens of an authority whose certificates end tomorrow are renewed, all together, and once.
 func TestRenewPlainTokens(t *testing.T) {
 	c, _ := withOutside(t)
 	i := open(t, c)
 	for range 5 {
 		seal(t, i)
 	}
-	// Of each record only the outside authority's token is due.
+	// Of each record, only the outside authority's token is due.
 	if r := renew(t, i, stamping.RenewConfig{TSA: stamping.BuiltIn}); r.Records != 5 || r.Requests != 1 || r.Foreign != 0 || r.Authority != stamping.BuiltIn {
 		t.Errorf("%+v", r)
 	}
@@ -179,7 +179,8 @@ func TestRenewPlainTokens(t *testing.T) {
 	}
 }
 
-// TestRenewEvidenceRecords: evidence records of a batch are renewed by one leaf of a tree, then with another hash.
+// TestRenewEvidenceRecords: the evidence records of a batch are renewed by one leaf of a tree, and later with another
+// hash algorithm.
 func TestRenewEvidenceRecords(t *testing.T) {
 	c, _ := inBatches(t)
 	i := open(t, c)
@@ -199,7 +200,7 @@ func TestRenewEvidenceRecords(t *testing.T) {
 		t.Errorf("again: %+v", r)
 	}
 	sha512 := stamping.RenewConfig{TSA: stamping.BuiltIn, Hash: crypto.SHA512}
-	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // the operator's plain tokens, too, which no evidence record covers
+	if r := renew(t, i, sha512); r.Records != 10 || r.Requests != 1 { // also the operator's plain tokens, which no evidence record covers
 		t.Errorf("with SHA-512: %+v", r)
 	}
 	wantWhole(t, c)
@@ -208,17 +209,17 @@ func TestRenewEvidenceRecords(t *testing.T) {
 	}
 }
 
-// TestRenewRefuses: an authority that does not last, does not exist or gives no good answer renews nothing.
+// TestRenewRefuses: an authority that ends too soon, does not exist or gives invalid answers renews nothing.
 func TestRenewRefuses(t *testing.T) {
 	c, authority := withOutside(t)
 	i := open(t, c)
 	seal(t, i)
 	year := time.Now().AddDate(1, 0, 0)
 	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year}); !errors.Is(err, stamping.ErrEndsTooEarly) {
-		t.Errorf("by one that ends tomorrow: %v", err)
+		t.Errorf("by an authority that ends tomorrow: %v", err)
 	}
 	if _, err := i.Timekeeper.Renew(t.Context(), stamping.RenewConfig{Before: year, TSA: "nobody"}); !errors.Is(err, stamping.ErrNotConfigured) {
-		t.Errorf("by nobody: %v", err)
+		t.Errorf("by an authority that is not configured: %v", err)
 	}
 	for _, mood := range []jurattest.Mood{jurattest.Garbage, jurattest.WrongNonce, jurattest.Refuses} {
 		be(t, authority, mood)
@@ -227,7 +228,7 @@ func TestRenewRefuses(t *testing.T) {
 		}
 	}
 	if _, size := onlyRecord(t, i); size != 2 {
-		t.Errorf("%d time stamps after nothing was renewed", size)
+		t.Errorf("%d time stamps, although nothing was renewed", size)
 	}
 	// An authority that is no longer configured.
 	if _, err := i.Timekeeper.Remove(t.Context(), "outside", false); err != nil {
@@ -251,7 +252,7 @@ func onlyRecord(t *testing.T, i *installation.Installation) (*evidence.Record, i
 	return only, len(only.Timestamps)
 }
 
-// TestRenewInterrupted: what was stored before stays, and the rest is renewed the next time.
+// TestRenewInterrupted: stored renewals stay, and the rest is renewed in the next run.
 func TestRenewInterrupted(t *testing.T) {
 	c, _ := withOutside(t)
 	i := open(t, c)

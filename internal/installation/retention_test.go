@@ -24,8 +24,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// aYearAgo is an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a text sealed apart. It is
-// opened by the present clock.
+// aYearAgo returns an installation whose records were sealed a year ago: some alone, some in the chain "c-1", one with a
+// text sealed apart. It is opened with the present clock.
 func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation, alone, chained, apart *evidence.Record) {
 	t.Helper()
 	then := time.Now().AddDate(-1, 0, 0)
@@ -57,11 +57,11 @@ func aYearAgo(t *testing.T) (c installation.Config, i *installation.Installation
 	}
 	c.Now = nil
 	i = open(t, c)
-	sealMany(t, i, 1) // the log has to have come to the present
+	sealMany(t, i, 1) // the log's own time must be the present
 	return c, i, alone, chained, apart
 }
 
-// TestExpireByAClockThatIsAhead: the log's time counts, and not this machine's clock.
+// TestExpireByAClockThatIsAhead: the log's time decides, not this machine's clock.
 func TestExpireByAClockThatIsAhead(t *testing.T) {
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
@@ -80,9 +80,9 @@ func TestExpireByAClockThatIsAhead(t *testing.T) {
 	o := expireOrder()
 	o.Before = time.Now().AddDate(0, 0, 2)
 	if done, err := i.Archivist.Expire(t.Context(), o); !errors.Is(err, archive.ErrTooYoung) || done.Records > 0 {
-		t.Errorf("deleted by the clock alone: %+v, %v", done, err)
+		t.Errorf("deleted by this machine's clock alone: %+v, %v", done, err)
 	}
-	sealMany(t, i, 1) // an authority says so, too
+	sealMany(t, i, 1) // an authority confirms the time
 	if done, err := i.Archivist.Expire(t.Context(), o); err != nil || done.Records == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -109,7 +109,7 @@ func wantThere(t *testing.T, i *installation.Installation, r *evidence.Record) {
 	wantProved(t, i, got)
 }
 
-// TestExpire deletes expired records, keeps those on hold, and leaves every other proof valid.
+// TestExpire deletes expired records. Records on hold stay, and every other proof stays valid.
 func TestExpire(t *testing.T) {
 	c, i, alone, chained, apart := aYearAgo(t)
 	hashed := entries(t, i)
@@ -171,7 +171,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// opens reports whether a text of a record that is sealed apart can be opened.
+// opens reports whether a text of a record that is sealed apart can be read.
 func opens(ctx context.Context, i *installation.Installation, r *evidence.Record) bool {
 	disclosed, err := i.Apart.Disclose(ctx, r, nil)
 	return err == nil && len(disclosed.Disclosures) > 0
@@ -200,14 +200,14 @@ func TestExpireRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); !errors.Is(err, archive.ErrTooYoung) {
-		t.Errorf("within the time that was set: %+v, %v", done, err)
+		t.Errorf("within the retention period that was set: %+v, %v", done, err)
 	}
 	if err := i.Archivist.SetRetention(t.Context(), operator.MinRetention, "contract over", "boss"); err != nil {
 		t.Fatal(err)
 	}
-	// The records also claim times of a year ago, but the time stamps count.
+	// The records also claim times of a year ago, but the time stamps decide.
 	if done, err := i.Archivist.Expire(t.Context(), archive.ExpireOrder{Before: time.Now().AddDate(-1, 0, -1), Reason: "r", By: "b"}); err != nil || done.Records > 0 {
-		t.Errorf("sealed later than that: %+v, %v", done, err)
+		t.Errorf("stamped later than they claim: %+v, %v", done, err)
 	}
 	for _, o := range []archive.HoldOrder{{All: true}, {RecordID: apart.Payload.RecordID}} {
 		o.Reason, o.By = "case 18", "legal"
@@ -236,17 +236,17 @@ func TestExpireRefuses(t *testing.T) {
 		}
 	}
 	if _, err := i.Eraser.Erase(t.Context(), withQuotes(order(apart, "/prompt"))); err != nil {
-		t.Errorf("an erasure of what is held no more: %v", err)
+		t.Errorf("an erasure of a record that is no longer on hold: %v", err)
 	}
 }
 
-// withQuotes erases although the text stands elsewhere.
+// withQuotes erases although the text also occurs elsewhere.
 func withQuotes(o erasure.Order) erasure.Order {
 	o.DespiteQuotes = true
 	return o
 }
 
-// TestExpireCrash crashes after each step. The next run completes what an act says, and until then fsck says what to do.
+// TestExpireCrash crashes after each step. The next run completes what an act states. Until then, fsck says what to do.
 func TestExpireCrash(t *testing.T) {
 	for n := 1; ; n++ {
 		c, i, alone, _, apart := aYearAgo(t)
@@ -304,7 +304,8 @@ func TestExpireCrash(t *testing.T) {
 	}
 }
 
-// TestExpireWhileHeld puts a record on hold while another caller deletes it: it is either on hold, or was deleted before.
+// TestExpireWhileHeld puts a record on hold while another caller deletes it. It must be either on hold, or deleted
+// before the hold.
 func TestExpireWhileHeld(t *testing.T) {
 	_, i, _, chained, _ := aYearAgo(t)
 	var wg sync.WaitGroup
@@ -329,7 +330,8 @@ func TestExpireWhileHeld(t *testing.T) {
 	wantThere(t, i, chained)
 }
 
-// TestExpireTwice has two runs delete at once, one more than the other: what the acts say is what is gone, file by file.
+// TestExpireTwice runs two deletions at once, one of which deletes more. What the acts state must be exactly what is
+// deleted, file by file.
 func TestExpireTwice(t *testing.T) {
 	then := time.Now().AddDate(0, 0, -400)
 	c := installation.Config{Dir: filepath.Join(t.TempDir(), "data"), Now: func() time.Time { return then }}
@@ -351,14 +353,14 @@ func TestExpireTwice(t *testing.T) {
 	}
 	c.Now = nil
 	i := open(t, c)
-	sealMany(t, i, 1) // says what day it is
+	sealMany(t, i, 1) // an act that gives the log the present date
 	order := func(days int) archive.ExpireOrder {
 		return archive.ExpireOrder{Before: time.Now().AddDate(0, 0, days), Reason: "r", By: "b"}
 	}
 	var done [2]*archive.Expired
 	other, first := make(chan error, 1), order(-200)
 	var once sync.Once
-	first.Progress = func(string, int64, int64) { // it has listed two files, and is through with one
+	first.Progress = func(string, int64, int64) { // it has listed two files, and has finished one
 		once.Do(func() {
 			go func() {
 				var err error
@@ -396,12 +398,13 @@ func TestExpireTwice(t *testing.T) {
 		}
 	}
 	if said != gone || gone == 0 || done[0].Records+done[1].Records != gone || len(strays(t, i)) > 0 {
-		t.Errorf("acts say %d, runs %d and %d, gone are %d; strays %v", said, done[0].Records, done[1].Records, gone, strays(t, i))
+		t.Errorf("acts state %d, the runs %d and %d, and %d are deleted; strays %v", said, done[0].Records, done[1].Records, gone, strays(t, i))
 	}
 	wantWhole(t, c)
 }
 
-// TestExpireWithoutItsFolder: a deletion whose files are away is not done, whatever is not there, and is finished when they are back.
+// TestExpireWithoutItsFolder: while the archive files are missing, a deletion does not count as done. It is finished
+// when they are back.
 func TestExpireWithoutItsFolder(t *testing.T) {
 	c, i, alone, _, apart := aYearAgo(t)
 	archives, away := i.Archivist.Folder.Path("."), i.Archivist.Folder.Path(".")+".away"
@@ -432,7 +435,7 @@ func TestExpireWithoutItsFolder(t *testing.T) {
 	wantWhole(t, c)
 }
 
-// forgeExpiry takes a record out of its archive, in the name of an act that does not say so.
+// forgeExpiry removes a record from its archive in the name of an act that does not state it.
 func forgeExpiry(t *testing.T, i *installation.Installation, r *evidence.Record, act string) error {
 	t.Helper()
 	index, err := i.Ledger.Index(t.Context(), r)
@@ -455,7 +458,7 @@ func forgeExpiry(t *testing.T, i *installation.Installation, r *evidence.Record,
 	return i.Ledger.PutArchive(t.Context(), files[0].Digest, next)
 }
 
-// TestForgedExpiry takes a record out of an archive without an act: fsck says so.
+// TestForgedExpiry removes a record from an archive without an act. Fsck must report it.
 func TestForgedExpiry(t *testing.T) {
 	c, i, alone, _, _ := aYearAgo(t)
 	if err := forgeExpiry(t, i, alone, "no-such-act"); err != nil {
@@ -465,8 +468,8 @@ func TestForgedExpiry(t *testing.T) {
 	wantKinds(t, c, fsck.DamageExpired, fsck.DamageStray)
 }
 
-// TestNothingIsGoneInTheNameOfAnAct: a record that was on hold, and was taken out of its archive by hand in the name of an act
-// that deleted others, is not among those that the act counts.
+// TestNothingIsGoneInTheNameOfAnAct: a record on hold is removed from its archive by hand, in the name of an act that
+// deleted others. Fsck must not count it among them.
 func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 	c, i, _, chained, _ := aYearAgo(t)
 	if _, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"}); err != nil {
@@ -488,8 +491,8 @@ func TestNothingIsGoneInTheNameOfAnAct(t *testing.T) {
 	}
 }
 
-// TestFsckWhileExpiring deletes records while the log is examined. The examination has read older decisions by then, and still reports no
-// damage.
+// TestFsckWhileExpiring deletes records while the log is examined. The examination has already read the older decisions,
+// and must still report no damage.
 func TestFsckWhileExpiring(t *testing.T) {
 	for n := 1; ; n++ { // at each call of progress in turn
 		c, i, _, _, _ := aYearAgo(t)

@@ -155,7 +155,7 @@ func inOrder(parts []os.DirEntry) (names []string) {
 // makingAlone calls do while it holds the folder's lock. It waits for the lock until the context ends.
 func makingAlone(ctx context.Context, dir string, do func() error) error {
 	for {
-		_, release, err := lock.NewFolder(dir).Claim(ctx, makingLock)
+		_, release, err := lock.NewFolder(dir).Lock(ctx, makingLock)
 		if err == nil {
 			defer release()
 			return do()

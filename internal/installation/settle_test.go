@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 )
 
-// TestCreateOnMountPoint: a folder that cannot be renamed or removed becomes an installation, even if file systems or crashed processes
-// have left something in it.
+// TestCreateOnMountPoint: a folder that cannot be renamed or removed becomes an installation, even if it contains
+// remains of file systems or crashed processes.
 func TestCreateOnMountPoint(t *testing.T) {
 	dir := mkdir(t, filepath.Join(t.TempDir(), "data"))
 	if out, err := exec.Command("mount", "-t", "tmpfs", "tmpfs", dir).CombinedOutput(); err != nil {
@@ -31,13 +32,13 @@ func TestCreateOnMountPoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	seal(t, open(t, c))
-	for name := range tree(t, dir) {
+	for name := range disktest.Tree(t, dir) {
 		if strings.HasPrefix(name, ".jurat") || name == "jurat-making" {
 			t.Errorf("%s was left over", name)
 		}
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v: want a folder that is its owner's alone", info.Mode(), err)
+		t.Errorf("%v, %v: want a folder that only its owner can read", info.Mode(), err)
 	}
 }
 
@@ -103,7 +104,7 @@ func TestCreateCrashed(t *testing.T) {
 	}
 }
 
-// TestCreateInTheWay: a file that came into the folder meanwhile is not overwritten.
+// TestCreateInTheWay: a file that appeared in the folder meanwhile is not overwritten.
 func TestCreateInTheWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.MkdirAll(filepath.Join(dir, ".jurat-made"), 0o700); err != nil {

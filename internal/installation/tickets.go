@@ -38,7 +38,8 @@ func ticketFile(secret string) string {
 	return path.Join(ticketsFolder, hex.EncodeToString(sum[:])+ticketExtension)
 }
 
-// GiveTicket makes a ticket and returns its secret. It also removes expired tickets.
+// GiveTicket makes a ticket and returns its secret. It also removes expired tickets. Its errors are those of the file
+// store, and of encoding the content.
 func (i *Installation) GiveTicket(ctx context.Context, content any, until time.Time) (secret string, err error) {
 	if err := i.sweepTickets(ctx); err != nil {
 		return "", fmt.Errorf("giving a ticket: %w", err)
@@ -110,8 +111,9 @@ func (i *Installation) sweepTickets(ctx context.Context) error {
 // serverSecretSize is the size of what ServerSecret returns.
 const serverSecretSize = 32
 
-// ServerSecret returns 32 random bytes that all servers of the installation share. The first server that asks makes them. purpose names the
-// secret, so that different uses have different secrets.
+// ServerSecret returns 32 random bytes that all servers of the installation share. The first server that asks makes
+// them. purpose names the secret, so that different uses have different secrets. It refuses a file of another length.
+// Its other errors are those of the file store.
 func (i *Installation) ServerSecret(ctx context.Context, purpose string) ([]byte, error) {
 	file := path.Join(secretsFolder, purpose+".key")
 	secret, err := i.files.Read(ctx, file)

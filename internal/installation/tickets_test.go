@@ -15,7 +15,7 @@ import (
 	"jurat/internal/installation"
 )
 
-// shared calls test with an installation that is open twice, in a folder and in a database.
+// shared runs a test with an installation that is open twice, in a folder and in a database.
 func shared(t *testing.T, test func(t *testing.T, one, other *installation.Installation, c installation.Config)) {
 	t.Run("folder", func(t *testing.T) {
 		c, _ := made(t)
@@ -59,7 +59,7 @@ func TestTickets(t *testing.T) {
 			}
 		}
 		give("expired", -time.Second)
-		last := give("last", time.Hour) // which sweeps
+		last := give("last", time.Hour) // which removes expired tickets
 		if c.DB == "" {
 			if left, err := os.ReadDir(filepath.Join(c.Dir, "tickets")); err != nil || len(left) != 1 {
 				t.Errorf("%v are left, %v", left, err)
@@ -71,7 +71,7 @@ func TestTickets(t *testing.T) {
 	})
 }
 
-// TestServerSecret: all servers have the same one, which another purpose does not have.
+// TestServerSecret: all servers have the same secret, and another purpose has another one.
 func TestServerSecret(t *testing.T) {
 	shared(t, func(t *testing.T, one, other *installation.Installation, _ installation.Config) {
 		secrets := make([][]byte, 8)
@@ -92,13 +92,13 @@ func TestServerSecret(t *testing.T) {
 			}
 		}
 		if bytes.Equal(must(other.ServerSecret(t.Context(), "other")), secrets[0]) {
-			t.Error("two purposes share one")
+			t.Error("two purposes have the same secret")
 		}
 	})
 }
 
-// TestForgedTicket: an attacker who can write to the database cannot make a sign-in ticket there, not even from a ticket for another
-// purpose.
+// TestForgedTicket: an attacker who can write to the database cannot make a sign-in ticket there, not even from a ticket
+// for another purpose.
 func TestForgedTicket(t *testing.T) {
 	c, i, _ := begun(t)
 	must(i.GiveTicket(t.Context(), "mia", time.Now().Add(time.Hour)))
@@ -112,7 +112,7 @@ func TestForgedTicket(t *testing.T) {
 		}
 		var got string
 		if err := i.TakeTicket(t.Context(), name, &got); err == nil {
-			t.Errorf("a ticket that was %s is good for %q", name, got)
+			t.Errorf("a ticket that was %s is accepted for %q", name, got)
 		}
 	}
 }

@@ -12,15 +12,16 @@ import (
 	"jurat/jury"
 )
 
-// TestBatchTokens: records that are stored together have one token, each of them verifies alone, and so does a trial; acts that never
-// wait for a stamp have a token of their own. Without the setting the same log goes on with a token for each.
+// TestBatchTokens: records that are stored together share one token. Each of them verifies alone, and so does a trial.
+// Acts that never wait for a stamp have a token of their own. Without the setting, the same log continues with a token
+// for each record.
 func TestBatchTokens(t *testing.T) {
 	c := installation.Config{Dir: t.TempDir() + "/data", BatchTokens: true}
 	i, _, err := installation.OpenOrCreate(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := sealAs(t, i, "a", time.Now()) // one caller is a batch of one
+	alone := sealAs(t, i, "a", time.Now()) // a single caller is a batch of one
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	many := []*evidence.Record{alone}
@@ -59,7 +60,7 @@ func TestBatchTokens(t *testing.T) {
 	}
 	single := sealAs(t, i, "a", time.Now())
 	if single.Timestamps[0].Kind != evidence.RFC3161 {
-		t.Errorf("without the setting it has %s", single.Timestamps[0].Kind)
+		t.Errorf("without the setting, the stamp is of kind %s", single.Timestamps[0].Kind)
 	}
 	proved(t, i, single, many[5], many[50])
 	if err := i.Close(); err != nil {

@@ -20,7 +20,7 @@ import (
 
 const courier = "pkcs11:token=house;object=courier"
 
-// onToken makes an installation all of whose keys are on a token, also that of the agent who signs in tests.
+// onToken makes an installation with all keys on a token, including the key of the agent that signs in tests.
 func onToken(t *testing.T, helper token.Helper) (installation.Config, *installation.Installation) {
 	t.Helper()
 	t.Setenv(token.HelperVariable, helper.String())
@@ -61,7 +61,7 @@ func TestKeysOnToken(t *testing.T) {
 		t.Errorf("the rotated key signs %v", next.Payload.Signers)
 	}
 	if _, err := i.Keys.Create(t.Context(), evidence.RoleAgent, "other", evidence.Ed25519, &on); !errors.Is(err, keys.ErrExists) {
-		t.Errorf("two actors with one key: %v", err)
+		t.Errorf("two actors have the same key: %v", err)
 	}
 	noSecrets(t, c.Dir, soft.PIN)
 	again := open(t, installation.Config{Dir: c.Dir})
@@ -71,7 +71,8 @@ func TestKeysOnToken(t *testing.T) {
 	}
 }
 
-// noSecrets finds no PIN in a data folder, and a private key in none of its files but the operator's, who went back to one.
+// noSecrets checks that no file of a data folder contains a PIN, and none contains a private key except that of the
+// operator, whose keys went back to a file.
 func noSecrets(t *testing.T, dir, pin string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -89,7 +90,8 @@ func noSecrets(t *testing.T, dir, pin string) {
 	}
 }
 
-// TestTokenRemoved seals nothing while the token is away, says so, and goes on when it is back.
+// TestTokenRemoved: while the token is missing, nothing is sealed, and the error says why. When the token is back,
+// sealing works again.
 func TestTokenRemoved(t *testing.T) {
 	soft := tokentest.New(t)
 	_, i := onToken(t, token.Helper{Program: soft.Helper(t)})
@@ -107,7 +109,7 @@ func TestTokenRemoved(t *testing.T) {
 		t.Errorf("sealed without a token: %v", err)
 	}
 	if now := must(i.Ledger.Size(t.Context())); now != size {
-		t.Errorf("the log has grown from %d to %d", size, now)
+		t.Errorf("the log has grown from %d to %d records", size, now)
 	}
 	putBack()
 	for deadline := time.Now().Add(time.Minute); i.Ready(t.Context()) != nil; time.Sleep(50 * time.Millisecond) {
@@ -118,7 +120,7 @@ func TestTokenRemoved(t *testing.T) {
 	wantStatus(t, i, "with the token back", seal(t, i), byOperator)
 }
 
-// TestHelperKilled kills the helper again and again while records are sealed. The log holds whole records only.
+// TestHelperKilled kills the helper again and again while records are sealed. The log contains only whole records.
 func TestHelperKilled(t *testing.T) {
 	soft := tokentest.New(t)
 	pids := filepath.Join(t.TempDir(), "pids")
@@ -164,7 +166,7 @@ func TestHelperKilled(t *testing.T) {
 	cancel()
 	sealing.Wait()
 	if failed == 0 || int64(sealed) != must(i.Ledger.Size(t.Context())) {
-		t.Errorf("%d were sealed and %d failed; the log has %d", sealed, failed, must(i.Ledger.Size(t.Context())))
+		t.Errorf("%d records were sealed and %d failed; the log has %d", sealed, failed, must(i.Ledger.Size(t.Context())))
 	}
 	damages, _, err := installation.Fsck(t.Context(), installation.Config{Dir: c.Dir}, nil)
 	if err != nil || len(damages) > 0 {
@@ -172,7 +174,7 @@ func TestHelperKilled(t *testing.T) {
 	}
 }
 
-// TestAnotherKeyOnToken puts another key in the place of one that the log knows. Nothing is sealed with it.
+// TestAnotherKeyOnToken replaces a key that the log knows by another one. Nothing is sealed with it.
 func TestAnotherKeyOnToken(t *testing.T) {
 	soft := tokentest.New(t)
 	_, i := onToken(t, token.Helper{Program: soft.Helper(t)})

@@ -11,7 +11,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// Trust returns the trust file of this installation: every key that ever signed, its authorities and its log.
+// Trust returns the trust file of this installation: every key that ever signed, its authorities and its log. Its
+// errors are those of reading the log and the file store.
 func (i *Installation) Trust(ctx context.Context) (*trust.Trust, error) {
 	history, err := i.history(ctx)
 	if err != nil {

@@ -15,19 +15,20 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/witness"
 	"jurat/verify"
 )
 
-// aWitness is a witness of the installation's log, behind HTTP.
+// aWitness is a witness of the installation's log, over HTTP.
 type aWitness struct {
 	*witness.Witness
 	witness.Address
 	server *httptest.Server
 	down   bool
 	ahead  time.Duration // its clock
-	then   func()        // is done when it has answered; nil: nothing
+	then   func()        // called after each answer, if set
 }
 
 func witnessOf(t *testing.T, i *installation.Installation, name string) *aWitness {
@@ -72,8 +73,8 @@ func house(t *testing.T) *installation.Installation {
 	return open(t, c)
 }
 
-// TestCosigned: a reader who demands two witnesses accepts what two of three have cosigned, while one is away. What none has cosigned is
-// not proved.
+// TestCosigned: a reader who demands two witnesses accepts what two of three have cosigned, while one is unreachable.
+// What none has cosigned is not proved.
 func TestCosigned(t *testing.T) {
 	i := house(t)
 	first := seal(t, i)
@@ -101,7 +102,7 @@ func TestCosigned(t *testing.T) {
 		return verify.Record(proved, verify.Options{Trust: trust, At: time.Now()}).Of(verify.Order)
 	}
 	if f := order(first); f.Status != verify.NotProved || f.Rule != "witnesses" {
-		t.Errorf("before anybody was asked: %+v", f)
+		t.Errorf("before any witness was asked: %+v", f)
 	}
 	all[2].down = true
 	c, err := i.Witnesses.Cosign(t.Context())
@@ -120,7 +121,7 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("%q, %v", published, err)
 	}
 
-	// All are away: sealing goes on, and the last checkpoint that counts stays published.
+	// All witnesses are unreachable: sealing goes on, and the last checkpoint that counts stays published.
 	for _, w := range all {
 		w.down = true
 	}
@@ -129,10 +130,10 @@ func TestCosigned(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if f := order(second); f.Status != verify.NotProved || f.Rule != "witnesses" {
-		t.Errorf("nobody has cosigned it: %+v", f)
+		t.Errorf("no witness has cosigned it: %+v", f)
 	}
 	if f := order(first); f.Status != verify.Proved {
-		t.Errorf("what was cosigned stays so: %+v", f)
+		t.Errorf("the cosigned checkpoint has changed: %+v", f)
 	}
 	if again, err := i.Witnesses.Published(t.Context()); err != nil || again != published {
 		t.Errorf("%q, %v", again, err)
@@ -154,7 +155,7 @@ func TestCosigned(t *testing.T) {
 	}
 }
 
-// TestWitnessAheadOfItsTime: a cosignature that readers would not count is refused, and the witness is asked again.
+// TestWitnessAheadOfItsTime: a cosignature whose time readers would refuse is not accepted. The witness is asked again.
 func TestWitnessAheadOfItsTime(t *testing.T) {
 	i := house(t)
 	r := seal(t, i)
@@ -185,7 +186,7 @@ func TestWitnessAheadOfItsTime(t *testing.T) {
 	}
 }
 
-// TestWitnessesAreToldApart: witnesses that a trust file could not demand, or that could not be asked, are refused.
+// TestWitnessesAreToldApart: a witness is refused if a trust file could not demand it, or if it could not be asked.
 func TestWitnessesAreToldApart(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
@@ -214,17 +215,17 @@ func TestWitnessesAreToldApart(t *testing.T) {
 		t.Error("three of two")
 	}
 	if err := i.Witnesses.Remove(t.Context(), "w7.example", 0); err == nil {
-		t.Error("one that is not there was removed")
+		t.Error("Remove accepted a witness that is not there")
 	}
 	if err := os.WriteFile(i.Dir+"/witnesses.json", []byte(`{"quorum":1}x`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := i.Trust(t.Context()); err == nil {
-		t.Error("a trust file from a list that nobody can read demands nobody")
+		t.Error("a trust file was written although the list of witnesses cannot be read")
 	}
 }
 
-// TestWitnessOfAnotherHistory: a witness that has seen more of the log than there is says so.
+// TestWitnessOfAnotherHistory: if a witness has seen more of the log than there is, the error says so.
 func TestWitnessOfAnotherHistory(t *testing.T) {
 	i := house(t)
 	w := witnessOf(t, i, "w1.example")
@@ -235,7 +236,7 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	if err := os.CopyFS(backup, os.DirFS(i.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	for name := range tree(t, backup) { // which keeps no modes
+	for name := range disktest.Tree(t, backup) { // this file system keeps no modes
 		if info, err := os.Stat(filepath.Join(backup, name)); err == nil && info.Mode().IsRegular() {
 			if err := os.Chmod(filepath.Join(backup, name), 0o600); err != nil {
 				t.Fatal(err)
@@ -254,12 +255,12 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	c, err := old.Witnesses.Cosign(t.Context())
 	var conflict *witness.ConflictError
 	if err != nil || !errors.As(c.Answers[0].Err, &conflict) || conflict.Size <= c.Size {
-		t.Fatalf("a log that went back: %+v, %v", c, err)
+		t.Fatalf("a log that was set back: %+v, %v", c, err)
 	}
 	for range 3 {
 		seal(t, old)
 	}
 	if c, err = old.Witnesses.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
-		t.Fatalf("a log that went on otherwise: %+v, %v", c, err)
+		t.Fatalf("a log that continued with other records: %+v, %v", c, err)
 	}
 }

@@ -23,47 +23,17 @@ type Limits struct {
 // WithTimeout gives each call to a juror its own deadline. A timeout of zero or less sets no limit.
 func WithTimeout(j jury.Juror, d time.Duration) jury.Juror { return Limits{Each: d}.Juror(j) }
 
-// JudgeWithTimeout gives each call to a judge its own deadline. A timeout of zero or less sets no limit.
-func JudgeWithTimeout(j jury.Judge, d time.Duration) jury.Judge { return Limits{Each: d}.Judge(j) }
-
 // Juror wraps a juror so that it keeps the limits.
 func (l Limits) Juror(j jury.Juror) jury.Juror {
-	if l.none() {
+	if l.Each <= 0 && l.Until.IsZero() {
 		return j
 	}
-	return timedJuror{j, l}
+	return timed{j, l}
 }
 
-// Judge wraps a judge so that it keeps the limits.
-func (l Limits) Judge(j jury.Judge) jury.Judge {
-	if l.none() {
-		return j
-	}
-	return timedJudge{j, l}
-}
-
-func (l Limits) none() bool { return l.Each <= 0 && l.Until.IsZero() }
-
-type timedJuror struct {
-	jury.Juror
-	Limits
-}
-
-func (t timedJuror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return within(ctx, t.Limits, b, t.Juror.Evaluate)
-}
-
-func (t timedJuror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	return within(ctx, t.Limits, b, t.Juror.Discuss)
-}
-
-type timedJudge struct {
-	judge jury.Judge
-	Limits
-}
-
-func (t timedJudge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return within(ctx, t.Limits, b, t.judge.Judge)
+type timed struct {
+	juror  jury.Juror
+	limits Limits
 }
 
 // A lateError says that the time is over.
@@ -85,42 +55,40 @@ func (l Limits) deadline() (time.Time, error) {
 	return each, lateError(fmt.Sprintf("no answer within %v", l.Each))
 }
 
-// within runs a call and returns the late error if the call takes longer than the limits allow.
-func within[T any](ctx context.Context, l Limits, b jury.Brief, ask func(context.Context, jury.Brief) (T, jury.Origin, error)) (T, jury.Origin, error) {
-	var none T
-	until, late := l.deadline()
+// Answer implements jury.Juror. It returns the late error if the juror takes longer than the limits allow.
+func (t timed) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	until, late := t.limits.deadline()
 	if !time.Now().Before(until) {
-		return none, jury.Origin{}, late // the juror was not asked, so there is no cost
+		return jury.Answer{}, late // the juror was not asked, so there is no cost
 	}
 	asking, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	type answer struct {
-		value  T
-		origin jury.Origin
+	type result struct {
+		answer jury.Answer
 		err    error
 	}
-	done := make(chan answer, 1) // buffered, so that a late juror can send after within has returned
+	done := make(chan result, 1) // buffered, so that a late juror can send after Answer has returned
 	go func() {
-		value, origin, err := ask(asking, b)
-		done <- answer{value, origin, err}
+		answer, err := t.juror.Answer(asking, b)
+		done <- result{answer, err}
 	}()
 	select {
-	case a := <-done:
-		if a.err != nil && ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
-			a.err = late // whichever error the juror returned
+	case r := <-done:
+		if r.err != nil && ctx.Err() == nil && errors.Is(asking.Err(), context.DeadlineExceeded) {
+			r.err = late // whichever error the juror returned
 		}
-		return a.value, a.origin, a.err
+		return r.answer, r.err
 	case <-asking.Done():
 	}
 	if ctx.Err() != nil {
-		return none, jury.Origin{}, ctx.Err()
+		return jury.Answer{}, ctx.Err()
 	}
 	select {
-	case a := <-done:
-		return none, jury.Origin{Metadata: a.origin.Metadata}, late
+	case r := <-done:
+		return jury.Answer{Origin: jury.Origin{Metadata: r.answer.Origin.Metadata}}, late
 	case <-ctx.Done():
-		return none, jury.Origin{}, ctx.Err()
+		return jury.Answer{}, ctx.Err()
 	case <-time.After(grace):
-		return none, jury.Origin{}, late
+		return jury.Answer{}, late
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"jurat/jury"
 )
 
-// slow sleeps, with or without an eye on its context.
+// slow waits before it answers. If it is deaf, it ignores its context.
 type slow struct {
 	d    time.Duration
 	deaf bool
@@ -29,16 +29,8 @@ func (s slow) wait(ctx context.Context) error {
 	}
 }
 
-func (s slow) Evaluate(ctx context.Context, _ jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return jury.Opinion{}, jury.Origin{}, s.wait(ctx)
-}
-
-func (s slow) Discuss(ctx context.Context, _ jury.Brief) (jury.Speech, jury.Origin, error) {
-	return jury.Speech{}, jury.Origin{}, s.wait(ctx)
-}
-
-func (s slow) Judge(ctx context.Context, _ jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return jury.Opinion{}, jury.Origin{}, s.wait(ctx)
+func (s slow) Answer(ctx context.Context, _ jury.Brief) (jury.Answer, error) {
+	return jury.Answer{}, s.wait(ctx)
 }
 
 func TestWithTimeout(t *testing.T) {
@@ -50,97 +42,80 @@ func TestWithTimeout(t *testing.T) {
 	}{
 		{"in time", slow{d: 9 * time.Second}, false},
 		{"late", slow{d: 11 * time.Second}, true},
-		{"late and deaf", slow{d: time.Hour, deaf: true}, true},
+		{"late, ignoring its context", slow{d: time.Hour, deaf: true}, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				_, _, evaluating := WithTimeout(one.s, limit).Evaluate(t.Context(), jury.Brief{})
-				_, _, speaking := WithTimeout(one.s, limit).Discuss(t.Context(), jury.Brief{})
-				_, _, judging := JudgeWithTimeout(one.s, limit).Judge(t.Context(), jury.Brief{})
-				for _, err := range []error{evaluating, speaking, judging} {
-					if errors.Is(err, context.DeadlineExceeded) != one.late {
-						t.Errorf("error %v", err)
-					}
+				if _, err := WithTimeout(one.s, limit).Answer(t.Context(), jury.Brief{}); errors.Is(err, context.DeadlineExceeded) != one.late {
+					t.Errorf("error %v", err)
 				}
-				if took := time.Since(start); took > 3*(limit+grace) {
+				if took := time.Since(start); took > limit+grace {
 					t.Errorf("waited %v", took)
 				}
-				time.Sleep(2 * time.Hour) // until the deaf have finished too
+				time.Sleep(2 * time.Hour) // until the jurors that ignore their context have finished, too
 			})
 		})
 	}
-	if _, wrapped := WithTimeout(slow{}, 0).(timedJuror); wrapped {
+	if _, wrapped := WithTimeout(slow{}, 0).(timed); wrapped {
 		t.Error("no timeout is a timeout")
 	}
 }
 
-// TestUntil: when the time of the whole trial is up, nobody answers any more, and nobody is asked.
+// TestUntil: when the time for the whole trial is up, open calls return an error, and no juror is asked any more.
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := Limits{Each: time.Minute, Until: time.Now().Add(90 * time.Second)}
 		asked := &askedJuror{slow: slow{d: 50 * time.Second}}
 		j := limits.Juror(asked)
-		if _, _, err := j.Evaluate(t.Context(), jury.Brief{}); err != nil {
+		if _, err := j.Answer(t.Context(), jury.Brief{}); err != nil {
 			t.Errorf("in time: %v", err)
 		}
-		if _, _, err := j.Discuss(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "the time for the whole trial is up" {
+		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "the time for the whole trial is up" {
 			t.Errorf("beyond it: %v", err)
 		}
 		if asked.n != 2 {
 			t.Fatalf("asked %d times", asked.n)
 		}
-		if _, _, err := j.Discuss(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || asked.n != 2 {
+		if _, err := j.Answer(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || asked.n != 2 {
 			t.Errorf("afterwards: %v, asked %d times", err, asked.n)
-		}
-		if _, _, err := limits.Judge(asked).Judge(t.Context(), jury.Brief{}); !errors.Is(err, context.DeadlineExceeded) || asked.n != 2 {
-			t.Errorf("the judge: %v, asked %d times", err, asked.n)
 		}
 	})
 }
 
-// askedJuror is slow, and counts how often it is asked. It tells its effort also when it is interrupted.
+// askedJuror is slow, and counts its calls. It returns its metadata also when it is interrupted.
 type askedJuror struct {
 	slow
 	n int
 }
 
-func (c *askedJuror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+func (c *askedJuror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	c.n++
-	opinion, origin, err := c.slow.Evaluate(ctx, b)
-	origin.Metadata = []byte(`{"attempts":[]}`)
-	return opinion, origin, err
+	a, err := c.slow.Answer(ctx, b)
+	a.Origin.Metadata = []byte(`{"attempts":[]}`)
+	return a, err
 }
 
-func (c *askedJuror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	c.n++
-	return c.slow.Discuss(ctx, b)
-}
-
-func (c *askedJuror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	c.n++
-	return c.slow.Judge(ctx, b)
-}
-
-// TestLateEffort: a juror whose time is up is heard on what it tried, and on nothing else.
+// TestLateEffort: from a juror that exceeds its time, only the metadata of its attempts is kept.
 func TestLateEffort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, j := range []*askedJuror{{slow: slow{d: time.Minute}}, {slow: slow{d: 1100 * time.Millisecond, deaf: true}}} {
-			opinion, origin, err := WithTimeout(j, time.Second).Evaluate(t.Context(), jury.Brief{})
-			if err == nil || err.Error() != "no answer within 1s" || opinion.Rationale != "" || string(origin.Metadata) != `{"attempts":[]}` {
-				t.Errorf("%+v, %+v, %v", opinion, origin, err)
+			a, err := WithTimeout(j, time.Second).Answer(t.Context(), jury.Brief{})
+			if err == nil || err.Error() != "no answer within 1s" || a.Opinion.Rationale != "" || string(a.Origin.Metadata) != `{"attempts":[]}` {
+				t.Errorf("%+v, %v", a, err)
 			}
 		}
 	})
 }
 
-// TestInterruptedIsNotLate: whoever stops the trial is answered at once, and it is no juror's fault.
+// TestInterruptedIsNotLate: if the caller cancels the trial, the juror returns at once with that error, and is not
+// counted as late.
 func TestInterruptedIsNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		start := time.Now()
-		_, _, err := WithTimeout(slow{d: time.Minute, deaf: true}, 10*time.Second).Evaluate(ctx, jury.Brief{})
+		_, err := WithTimeout(slow{d: time.Minute, deaf: true}, 10*time.Second).Answer(ctx, jury.Brief{})
 		if !errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}

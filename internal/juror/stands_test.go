@@ -6,7 +6,7 @@ import (
 	"jurat/jury"
 )
 
-// TestStandsToTheLetter: a quotation counts only where it stands, letter by letter.
+// TestStandsToTheLetter: a quotation counts only if it occurs in the record, character by character.
 func TestStandsToTheLetter(t *testing.T) {
 	c := conversation(t, "user: Pay it.\ncall: pay_bill {\"amount\":5}\nresult: {\"ok\":true}")
 	for _, one := range []struct {

@@ -61,21 +61,54 @@ func (h *History) CheckOwned(r *evidence.Record, at time.Time) error {
 	return h.Admit(&r.Payload, at)
 }
 
-// Certificates returns the registered certificates of a payload's signers, each once.
+// mostCertificates is how many certificates a record may carry: a verifier looks at none of more.
+const mostCertificates = 16
+
+// Certificates returns certificates of a payload's signers, each once: those that the log named when the payload was signed, by its own claim, as
+// those that came later need not have been valid then. The next ones stand beside them, because the record may have been stamped late.
 func (h *History) Certificates(p *evidence.Payload) [][]byte {
-	var list [][]byte
+	var list, next [][]byte
 	for _, s := range p.Signers {
-		k := h.byID[s.KeyID]
-		if k == nil {
-			continue
+		if k := h.byID[s.KeyID]; k != nil {
+			then, later := k.certificatesAt(p.Time())
+			list, next = joined(list, then), append(next, later...)
 		}
-		for _, c := range k.Certificates {
-			if !slices.ContainsFunc(list, func(has []byte) bool { return string(has) == string(c) }) {
-				list = append(list, c)
-			}
+	}
+	if all := joined(slices.Clone(list), next); len(all) <= mostCertificates {
+		return all
+	}
+	return list
+}
+
+// joined adds what a list does not have yet.
+func joined(list, more [][]byte) [][]byte {
+	for _, c := range more {
+		if !slices.ContainsFunc(list, func(has []byte) bool { return string(has) == string(c) }) {
+			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// certify gives a key other certificates from a time on.
+func (k *Key) certify(certificates [][]byte, from time.Time) {
+	k.Certificates = certificates
+	k.registered = append(slices.Clip(k.registered), certified{from, certificates}) // a clone has the same ones before
+}
+
+// certificatesAt returns the certificates that the log named at a time, or the first ones, and those that it named next.
+func (k *Key) certificatesAt(at time.Time) (then, next [][]byte) {
+	if len(k.registered) == 0 {
+		return nil, nil
+	}
+	i := 0
+	for i+1 < len(k.registered) && !k.registered[i+1].from.After(at) {
+		i++
+	}
+	if i+1 < len(k.registered) {
+		next = k.registered[i+1].certificates
+	}
+	return k.registered[i].certificates, next
 }
 
 // State describes in a few words whether a key is active, or how it ended.

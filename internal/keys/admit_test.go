@@ -9,7 +9,7 @@ import (
 	"jurat/evidence/operator"
 )
 
-// act is what the agent a, or another actor, says, signed by these keys.
+// act returns a record of agent a or another agent, signed with these keys.
 func act(t *testing.T, name string, keys ...keyPair) *evidence.Record {
 	t.Helper()
 	draft, err := evidence.ParseDraft([]byte(`{"agent_id":"` + name + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m",

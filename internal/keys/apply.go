@@ -53,23 +53,28 @@ func (h *History) apply(r *evidence.Record) error {
 	default:
 		err = fmt.Errorf("unknown event %q", b.Event)
 	}
+	if k := h.byID[b.KeyID]; err == nil && !b.Card.IsZero() {
+		k.Card, k.CardRecord = b.Card, p.RecordID
+	}
 	h.count, h.last = h.count+1, r
 	return err
 }
 
-// register adds a key. An event that names a key of the actor again gives it other certificates.
+// register adds a key. An event that names a key of the actor again gives it other certificates, another card, or both.
 func (h *History) register(b *operator.KeyEventBody, from time.Time) error {
 	if err := checkAbout(b); err != nil {
 		return err
 	}
-	if known := h.byID[b.KeyID]; known != nil && len(b.Certificates) > 0 {
+	if known := h.byID[b.KeyID]; known != nil && (len(b.Certificates) > 0 || !b.Card.IsZero()) {
 		if err := known.is(b); err != nil {
 			return err
 		}
 		if known.Ended(from) || !bytes.Equal(known.PublicKey, b.PublicKey) || !b.Replaces.IsZero() {
 			return errors.New("the key has ended, or the event gives another public key, or it replaces a key")
 		}
-		known.Certificates = b.Certificates
+		if len(b.Certificates) > 0 {
+			known.certify(b.Certificates, from)
+		}
 		return nil
 	}
 	if k := h.Current(b.Role, b.Name, b.Algorithm); k != nil && !k.Ended(from) {
@@ -109,8 +114,8 @@ func (h *History) finish(b *operator.KeyEventBody, from, at time.Time) error {
 	if err := k.is(b); err != nil {
 		return err
 	}
-	if b.PublicKey != nil || b.Certificates != nil || b.Protection != nil || !b.Replaces.IsZero() {
-		return errors.New("only events of new keys have public_key, certificates, protection and replaces")
+	if b.PublicKey != nil || b.Certificates != nil || b.Protection != nil || !b.Replaces.IsZero() || !b.Card.IsZero() {
+		return errors.New("only events of new keys have public_key, certificates, protection, card and replaces")
 	}
 	if from.Before(k.From) {
 		return fmt.Errorf("the key begins at %s, later than the event says", k.From.Format(time.RFC3339))
@@ -157,8 +162,10 @@ func (h *History) add(b *operator.KeyEventBody, from time.Time) error {
 	if err := check(b); err != nil {
 		return err
 	}
-	k := &Key{Name: b.Name, Role: b.Role, Algorithm: b.Algorithm, KeyID: b.KeyID, PublicKey: b.PublicKey, Certificates: b.Certificates,
-		Custody: b.Custody, From: from}
+	k := &Key{Name: b.Name, Role: b.Role, Algorithm: b.Algorithm, KeyID: b.KeyID, PublicKey: b.PublicKey, Custody: b.Custody, From: from}
+	if len(b.Certificates) > 0 {
+		k.certify(b.Certificates, from)
+	}
 	who := actor{b.Role, b.Name}
 	has := h.actors[who]
 	*has.at(b.Algorithm) = k

@@ -35,9 +35,13 @@ type Key struct {
 	Algorithm    evidence.Algorithm
 	KeyID        evidence.KeyID
 	PublicKey    []byte   // DER SubjectPublicKeyInfo
-	Certificates [][]byte // DER: the key's own, then those above it
+	Certificates [][]byte // DER: the key's own, then those above it, as they were registered last
 	Custody      string   // operator.CustodyOwner or operator.CustodyOperator
-	From         time.Time
+
+	Card       evidence.Digest // the A2A agent card that belongs to the key; zero: the log names none
+	CardRecord string          // the id of the record that names it
+
+	From time.Time
 
 	Until   time.Time // the end of the key; zero: it has none yet
 	Sudden  bool      // the key ended at once, when the event was logged; records in progress had no time to settle
@@ -46,7 +50,14 @@ type Key struct {
 	With     evidence.KeyID // the key that signs together with this one; zero: it signs alone
 	WithFrom time.Time      // the time since when they sign together; zero: always
 
-	replaced bool
+	replaced   bool
+	registered []certified // every list of certificates, in the order of the log
+}
+
+// A certified is a list of certificates, and the time from which the log names it for a key.
+type certified struct {
+	from         time.Time
+	certificates [][]byte
 }
 
 // Ended reports whether the key has ended at a time. A sudden end is final: it holds even if the clock was set back afterwards.

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// at is so many minutes after the start.
+// at returns a time so many minutes after the start.
 func at(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
 // A keyPair is a key for tests. It is not secret.
@@ -45,7 +46,7 @@ func key(n int) keyPair {
 	return keyPair{signer, public, signer.Info().KeyID, signer.Info().Algorithm}
 }
 
-// A told is a key event that the operator logs, in minutes after the start.
+// A told is a key event that the operator logs, with its time in minutes after the start.
 type told struct {
 	minute int
 	body   operator.KeyEventBody
@@ -78,7 +79,7 @@ func revoked(minute int, k keyPair, from time.Time) told {
 	return told{minute, body(operator.KeyRevoked, k, from)}
 }
 
-// chain seals events one after the other. With change the last one can be made to be something else.
+// chain seals events one after the other. change, if set, alters the last one before it is sealed.
 func chain(t testing.TB, events []told, change func(*evidence.Payload)) []*evidence.Record {
 	t.Helper()
 	var records []*evidence.Record
@@ -145,7 +146,7 @@ func TestLifeOfAKey(t *testing.T) {
 	}
 }
 
-// TestPairs: an event that ends one key of a pair ends both, whichever came first.
+// TestPairs: an event that ends one key of a pair ends both, in any order of registration.
 func TestPairs(t *testing.T) {
 	f, s, f2, s2 := key(1), key(-1), key(2), key(-2)
 	pair := func(h *History, a, b keyPair, from time.Time) {
@@ -172,7 +173,7 @@ func TestPairs(t *testing.T) {
 		}
 	}
 
-	one := read(t, registered(0, s), registered(0, f), rotated(20, f, f2)) // as who gives up the second signature
+	one := read(t, registered(0, s), registered(0, f), rotated(20, f, f2)) // the operator gives up the second signature
 	if got := one.Active(evidence.RoleAgent, "a", at(20)); len(got) != 1 || got[0].KeyID != f2.id || !got[0].With.IsZero() {
 		t.Errorf("active: %+v", got)
 	}
@@ -184,11 +185,11 @@ func TestPairs(t *testing.T) {
 	}
 	h := read(t, registered(0, s), registered(0, f), revoked(20, s, at(15)))
 	if got := h.Key(f.id); !got.Until.Equal(at(20)) || !got.Revoked.IsZero() {
-		t.Errorf("the other one of a revoked key: %+v", got)
+		t.Errorf("the other key of the pair: %+v", got)
 	}
 }
 
-// TestContradictions breaks one rule after the other.
+// TestContradictions breaks one rule at a time.
 func TestContradictions(t *testing.T) {
 	other := func(e told, change func(*operator.KeyEventBody)) told {
 		change(&e.body)
@@ -223,7 +224,10 @@ func TestContradictions(t *testing.T) {
 		"from:":                      {other(registered(0, one), func(b *operator.KeyEventBody) { b.From = "yesterday" })},
 		"reason or by is empty":      {other(registered(0, one), func(b *operator.KeyEventBody) { b.By = "" })},
 		"the key has ended, or it":   {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *operator.KeyEventBody) { b.Certificates = [][]byte{{1}} })},
-		"protection and replaces":    {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Protection = &operator.Protection{Kind: "k"} })},
+		"protection, card and":       {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Protection = &operator.Protection{Kind: "k"} })},
+		"card and replaces":          {registered(0, one), other(retired(5, one, at(5)), func(b *operator.KeyEventBody) { b.Card = one.id })},
+		"gives another public key":   {registered(0, one), other(registered(1, one), func(b *operator.KeyEventBody) { b.Card, b.PublicKey = one.id, two.public })},
+		"the key has ended, or the":  {registered(0, one), retired(1, one, at(1)), other(registered(2, one), func(b *operator.KeyEventBody) { b.Card = one.id })},
 		"kind is missing":            {other(registered(0, one), func(b *operator.KeyEventBody) { b.Protection = &operator.Protection{} })},
 	} {
 		h, err := ReadHistory(chain(t, events, nil))
@@ -265,27 +269,74 @@ func TestCloneIsACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if active := h.Active(evidence.RoleAgent, "a", at(9)); len(active) != 2 || h.Count() != 2 {
-		t.Errorf("a copy was changed, and with it %v", active)
+		t.Errorf("changing a clone changed the original: %v", active)
 	}
 }
 
+// TestCertificatesAreRenewed: a record has the certificates that were the key's when it was signed, and the next ones. Those that came later need not
+// have been valid then.
 func TestCertificatesAreRenewed(t *testing.T) {
-	first, again := registered(0, key(1)), registered(5, key(1))
-	first.body.Certificates, again.body.Certificates = [][]byte{{1}, {9}}, [][]byte{{2}, {9}}
-	p := &evidence.Payload{Signers: []evidence.SignerInfo{{Algorithm: evidence.Ed25519, KeyID: key(1).id}}}
-	if got := read(t, first).Certificates(p); len(got) != 2 || got[0][0] != 1 {
-		t.Errorf("certificates %v", got)
+	first, again, third := registered(0, key(1)), registered(5, key(1)), registered(8, key(1))
+	first.body.Certificates, again.body.Certificates, third.body.Certificates = [][]byte{{1}, {9}}, [][]byte{{2}, {9}}, [][]byte{{3}, {9}}
+	h := read(t, first, again, third)
+	for _, test := range []struct {
+		minutes int
+		want    [][]byte
+	}{{-1, [][]byte{{1}, {9}, {2}}}, {0, [][]byte{{1}, {9}, {2}}}, {4, [][]byte{{1}, {9}, {2}}}, {5, [][]byte{{2}, {9}, {3}}}, {8, [][]byte{{3}, {9}}}, {99, [][]byte{{3}, {9}}}} {
+		p := &evidence.Payload{Timestamp: evidence.FormatTime(at(test.minutes)), Signers: []evidence.SignerInfo{{Algorithm: evidence.Ed25519, KeyID: key(1).id}}}
+		if got := h.Certificates(p); !slices.EqualFunc(got, test.want, bytes.Equal) {
+			t.Errorf("at %d: certificates %v, want %v", test.minutes, got, test.want)
+		}
 	}
-	h := read(t, first, again)
-	if got := h.Certificates(p); len(got) != 2 || got[0][0] != 2 {
-		t.Errorf("renewed certificates %v", got)
-	}
-	if k := h.Key(key(1).id); !k.From.Equal(at(0)) || k.Ended(at(9)) {
+	if k := h.Key(key(1).id); !k.From.Equal(at(0)) || k.Ended(at(9)) || k.Certificates[0][0] != 3 {
 		t.Errorf("the key is another: %+v", k)
 	}
 }
 
-// FuzzApply takes in any response as the second event.
+// TestNotTooManyCertificates: more certificates than a verifier looks at would prove nothing.
+func TestNotTooManyCertificates(t *testing.T) {
+	lists := [][][]byte{nil, nil, nil}
+	for i := range 3 {
+		for n := range maxCertificates {
+			lists[i] = append(lists[i], []byte{byte(i), byte(n)})
+		}
+	}
+	k := &Key{KeyID: key(1).id}
+	second := &Key{KeyID: key(2).id}
+	k.certify(lists[0], at(0))
+	k.certify(lists[1], at(5))
+	second.certify(lists[2], at(0))
+	h := &History{byID: map[evidence.KeyID]*Key{k.KeyID: k, second.KeyID: second}}
+	p := &evidence.Payload{Timestamp: evidence.FormatTime(at(1)), Signers: []evidence.SignerInfo{{KeyID: k.KeyID}, {KeyID: second.KeyID}}}
+	if got := h.Certificates(p); len(got) != 2*maxCertificates {
+		t.Errorf("%d certificates, want the %d of that time", len(got), 2*maxCertificates)
+	}
+}
+
+// TestCardsAreReplaced: the card that the log names last counts, and one event about certificates leaves it.
+func TestCardsAreReplaced(t *testing.T) {
+	first, again, third := registered(0, key(1)), registered(5, key(1)), registered(6, key(1))
+	first.body.Card, again.body.Card = evidence.DigestOf([]byte("1")), evidence.DigestOf([]byte("2"))
+	third.body.Certificates = [][]byte{{1}}
+	records := chain(t, []told{first, again, third}, nil)
+	for n, want := range []evidence.Digest{first.body.Card, again.body.Card, again.body.Card} {
+		h, err := ReadHistory(records[:n+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := h.Key(key(1).id); k.Card != want || k.CardRecord != records[min(n, 1)].Payload.RecordID {
+			t.Errorf("after %d events: %s of %s", n+1, k.Card, k.CardRecord)
+		}
+	}
+	if c := read(t, first, again, third).Key(key(1).id).Certificates; len(c) != 1 {
+		t.Errorf("certificates %v", c)
+	}
+	if c := read(t, first, registered(9, key(-1))).Key(key(1).id); c.Card != first.body.Card {
+		t.Errorf("another key's event took the card: %+v", c)
+	}
+}
+
+// FuzzApply applies any response as the second event.
 func FuzzApply(f *testing.F) {
 	for _, e := range []told{rotated(1, key(1), key(2)), retired(1, key(1), at(1)), revoked(1, key(1), at(1)), registered(1, key(-1))} {
 		response, err := operator.Encode(e.body)
@@ -310,18 +361,18 @@ func FuzzApply(f *testing.F) {
 				t.Errorf("it ends before it begins: %+v", k)
 			}
 			if !k.With.IsZero() && h.Key(k.With).With != k.KeyID {
-				t.Errorf("a pair of which one half does not know the other: %+v", k)
+				t.Errorf("only one key of the pair names the other: %+v", k)
 			}
 		}
 	})
 }
 
-// TestClockSetBack: an end that was logged when it came is final, even if the clock is set back later.
+// TestClockSetBack: an end that was logged when it took effect is final, even if the clock is set back later.
 func TestClockSetBack(t *testing.T) {
 	h := read(t, registered(0, key(1)), retired(20, key(1), at(20)))
 	k := h.Key(key(1).id)
 	if !k.Ended(at(10)) || len(h.Active(evidence.RoleAgent, "a", at(10))) != 0 {
-		t.Error("a retired key signs again, as the clock was set back")
+		t.Error("a retired key is active again after the clock was set back")
 	}
 	if err := h.Admit(&act(t, "a", key(1)).Payload, at(10)); !errors.Is(err, ErrEnded) {
 		t.Errorf("signed with it: %v", err)
@@ -329,11 +380,11 @@ func TestClockSetBack(t *testing.T) {
 	for what, next := range map[string]told{"rotated": rotated(10, key(1), key(2)), "registered": registered(10, key(2))} {
 		h := read(t, registered(0, key(1)), retired(20, key(1), at(20)), next)
 		if k := h.Key(key(1).id); !k.Until.Equal(at(20)) || h.Key(key(2).id) == nil {
-			t.Errorf("%s by a clock that was set back: the one before ended at %s", what, k.Until)
+			t.Errorf("%s after the clock was set back: the earlier key ended at %s", what, k.Until)
 		}
 	}
 	h = read(t, registered(0, key(1)), retired(0, key(1), at(20)))
 	if k := h.Key(key(1).id); k.Ended(at(19)) || !k.Ended(at(20)) {
-		t.Error("an end that was announced is not when it was announced for")
+		t.Error("an announced end does not take effect at its announced time")
 	}
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -27,6 +28,7 @@ type OwnerKey struct {
 	Public       []byte               // DER SubjectPublicKeyInfo
 	Certificates [][]byte             // DER: the key's, then those above it; may be empty
 	Protection   *operator.Protection // how the key is kept, as far as that is known here
+	Card         evidence.Digest      // of the actor's A2A agent card; zero: nothing is said
 }
 
 // Why is the reason for a change to keys, and the name of the person who makes it.
@@ -46,13 +48,13 @@ type Registrar struct {
 	After func(step string) // called after each step; tests crash there
 }
 
-// change logs the events that plan returns, and then updates the key files. A crash before the log has the events leaves at most a new key
+// change logs the events that plan returns, for this reason unless they state their own, and then updates the key files. A crash before the log has the events leaves at most a new key
 // that is not in use yet; the next attempt uses it. After a later crash, Tidy updates the files.
 func (r *Registrar) change(ctx context.Context, why Why, plan func(*History) ([]operator.KeyEventBody, error)) error {
 	err := r.Log.ChangeKeys(ctx, func(h *History) ([]operator.KeyEventBody, error) {
 		events, err := plan(h)
 		for n := range events {
-			events[n].Reason, events[n].By = why.Reason, why.By
+			events[n].Reason, events[n].By = cmp.Or(events[n].Reason, why.Reason), cmp.Or(events[n].By, why.By)
 		}
 		return events, err
 	})
@@ -89,10 +91,55 @@ func (r *Registrar) Register(ctx context.Context, role evidence.Role, name strin
 		}
 		last := events[len(events)-1] // retiring this key ends the other one of a pair, too
 		last.Event, last.From, last.PublicKey, last.Certificates, last.Protection = operator.KeyRetired, written(notAfter), nil, nil, nil
+		last.Card = evidence.Digest{}
 		return append(slices.Clone(events), last), nil
 	})
 	if err != nil {
 		return fmt.Errorf("registering key: %w", err)
+	}
+	return nil
+}
+
+// A Registration names the keys that one actor holds itself, and the reason.
+type Registration struct {
+	Role evidence.Role
+	Name string
+	Keys []OwnerKey
+	Why  Why
+}
+
+// RegisterMany registers the keys of several actors, each actor once, in one transaction: all of them, or none. It passes over keys that
+// the log knows with the same certificates. Its errors are those of Register.
+func (r *Registrar) RegisterMany(ctx context.Context, list []Registration) error {
+	var all [][]operator.KeyEventBody
+	for _, one := range list {
+		events, err := owned(one.Role, one.Name, one.Keys)
+		if err != nil {
+			return fmt.Errorf("registering key: %w", err)
+		}
+		if err := r.Ring.CheckName(ctx, one.Role, one.Name); err != nil {
+			return fmt.Errorf("registering key of %q: %w", one.Name, err)
+		}
+		all = append(all, events)
+	}
+	err := r.change(ctx, Why{}, func(h *History) ([]operator.KeyEventBody, error) {
+		var planned []operator.KeyEventBody
+		for n, events := range all {
+			if err := r.mayRegister(ctx, h, events); err != nil {
+				return nil, err
+			}
+			for _, e := range events {
+				if k := h.Key(e.KeyID); k != nil && len(e.Certificates) > 0 && slices.EqualFunc(k.Certificates, e.Certificates, slices.Equal) && k.is(&e) == nil {
+					continue
+				}
+				e.Event, e.From, e.Reason, e.By = operator.KeyRegistered, written(r.since()), list[n].Why.Reason, list[n].Why.By
+				planned = append(planned, e)
+			}
+		}
+		return planned, nil
+	})
+	if err != nil {
+		return fmt.Errorf("registering keys: %w", err)
 	}
 	return nil
 }
@@ -138,7 +185,7 @@ func owned(role evidence.Role, name string, given []OwnerKey) ([]operator.KeyEve
 			return nil, fmt.Errorf("key %d: certificate 1: %w", n+1, err)
 		}
 		events = append(events, operator.KeyEventBody{Algorithm: algorithm, KeyID: evidence.DigestOf(k.Public), Name: name, Role: role,
-			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates, Protection: k.Protection})
+			Custody: operator.CustodyOwner, PublicKey: k.Public, Certificates: k.Certificates, Protection: k.Protection, Card: k.Card})
 	}
 	if len(events) == 2 && events[0].Algorithm.PostQuantum() == events[1].Algorithm.PostQuantum() {
 		return nil, fmt.Errorf("two keys of %s and %s: want exactly one ML-DSA-65 key", events[0].Algorithm, events[1].Algorithm)
@@ -196,6 +243,40 @@ func AddCertificates(given []OwnerKey, certificates [][]byte) error {
 			return fmt.Errorf("certificate %d belongs to none of the given keys, and comes before any certificate that does", n+1)
 		}
 		given[at].Certificates = append(given[at].Certificates, der)
+	}
+	return nil
+}
+
+// SetCard logs which A2A agent card belongs to an actor's first key, in the place of the card that the log names so far. It does not matter who
+// holds the key. The errors include ErrNoSuchKey and ErrEnded.
+func (r *Registrar) SetCard(ctx context.Context, role evidence.Role, name string, check func(evidence.KeyID) error, card evidence.Digest, why Why) error {
+	err := r.change(ctx, why, func(h *History) ([]operator.KeyEventBody, error) {
+		before, old, err := r.present(ctx, h, role, name)
+		if err != nil {
+			return nil, err
+		}
+		first := func(e operator.KeyEventBody) bool { return !e.Algorithm.PostQuantum() }
+		n := slices.IndexFunc(old, first)
+		if n < 0 {
+			return nil, fmt.Errorf("%w: %s %q has no key that signs cards", ErrNoSuchKey, role, name)
+		}
+		if err := check(old[n].KeyID); err != nil {
+			return nil, err
+		}
+		if made := slices.IndexFunc(before, first); made >= 0 { // the log registers it now
+			before[made].Card = card
+			return before, nil
+		}
+		known := h.Key(old[n].KeyID)
+		if known.Ended(r.Now()) {
+			return nil, fmt.Errorf("%w: %s", ErrEnded, known.KeyID)
+		}
+		event := bodyOf(known)
+		event.Event, event.From, event.PublicKey, event.Card = operator.KeyRegistered, written(r.since(event)), known.PublicKey, card
+		return append(before, event), nil
+	})
+	if err != nil {
+		return fmt.Errorf("setting the card of %s %q: %w", role, name, err)
 	}
 	return nil
 }

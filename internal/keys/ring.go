@@ -292,7 +292,8 @@ func (r *Ring) unused(ctx context.Context, history *History, on *token.Reference
 	return nil
 }
 
-// Keys returns every key, sorted by role and name, an actor's first key before its second.
+// Keys returns every key, sorted by role and name, an actor's first key before its second. It returns an error for a
+// key file that cannot be read, and the errors of the file store.
 func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed

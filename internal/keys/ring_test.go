@@ -22,7 +22,7 @@ func newRing(t *testing.T, dir string) *Ring {
 	return r
 }
 
-// only is what signs for an actor who signs once.
+// only returns the signer of an actor that signs once.
 func only(t *testing.T, r *Ring, role evidence.Role, name string) evidence.Signer {
 	t.Helper()
 	signers, err := r.Signers(t.Context(), role, name)
@@ -82,7 +82,7 @@ func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(keys) != len(seen) {
-		t.Errorf("%d keys are listed, %d were made", len(keys), len(seen))
+		t.Errorf("%d keys are listed, but %d were created", len(keys), len(seen))
 	}
 }
 
@@ -91,7 +91,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	ids := make([]evidence.KeyID, 16)
 	var wg sync.WaitGroup
 	for i := range ids {
-		r := newRing(t, dir) // as another process would
+		r := newRing(t, dir) // as in another process
 		wg.Go(func() {
 			signers, err := r.Signers(t.Context(), evidence.RoleJuror, "juror-gpt")
 			if err != nil {
@@ -104,7 +104,7 @@ func TestOneKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	wg.Wait()
 	for _, id := range ids[1:] {
 		if id != ids[0] {
-			t.Fatalf("two keys for one actor: %s and %s", ids[0], id)
+			t.Fatalf("one actor has two keys: %s and %s", ids[0], id)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestKeyFilesArePrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleClerk, "clerk"); err == nil || !strings.Contains(err.Error(), "mode 0640") {
-		t.Errorf("a key that others can read is used: %v", err)
+		t.Errorf("Signers used a key file that other users can read: %v", err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := newRing(t, r.config.Files.Where(".")).Signers(t.Context(), evidence.RoleJudge, "judge"); err == nil {
-			t.Errorf("a damaged key file is used: %q", damage)
+			t.Errorf("Signers used a damaged key file: %q", damage)
 		}
 		if now, _ := os.ReadFile(key.File); string(now) != damage {
 			t.Error("a damaged key file was overwritten")
@@ -156,8 +156,8 @@ func TestDamagedKeyFileIsNeverReplaced(t *testing.T) {
 	}
 }
 
-// TestNamesThatDeceive: no actor begins under a name that readers cannot distinguish from another. An actor with such an older name
-// continues.
+// TestNamesThatDeceive: no new actor gets a name that readers cannot distinguish from another. An actor who already has
+// such a name keeps it.
 func TestNamesThatDeceive(t *testing.T) {
 	dir := t.TempDir()
 	for role, field := range map[evidence.Role]string{evidence.RoleAgent: "agent_id", evidence.RoleReviewer: "reviewer_id"} {
@@ -183,6 +183,6 @@ func TestNamesThatDeceive(t *testing.T) {
 	}
 	only(t, newRing(t, dir), evidence.RoleAgent, name)
 	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, name, evidence.MLDSA65, nil); err != nil {
-		t.Errorf("the second key of an actor of earlier: %v", err)
+		t.Errorf("the second key of an actor with an older name: %v", err)
 	}
 }

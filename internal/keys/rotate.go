@@ -11,8 +11,9 @@ import (
 	"jurat/internal/token"
 )
 
-// Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the order in which they
-// were made.
+// Unrecorded returns the keys that an actor got when it first signed and that the log does not name. They are in the
+// order in which they were made. It returns the error of Config.History, the errors of the file store, and an error
+// for a key file that cannot be read.
 func (r *Ring) Unrecorded(ctx context.Context, role evidence.Role, name string) ([]*Held, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,9 +86,10 @@ func (r *Ring) free(ctx context.Context, next string) error {
 	return nil
 }
 
-// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the private halves of keys
-// that have ended. Verifying needs only the public halves, which are in the log. A private half that may sign nothing is useful only to a
-// thief. Several callers may call Tidy at any time.
+// Tidy updates the key files to match the log. It renames the files of keys that replaced others, and destroys the
+// private halves of keys that have ended. Verifying needs only the public halves, which are in the log. A private
+// half that may sign nothing is useful only to a thief. Several callers may call Tidy at any time. It returns the
+// error of Config.History and the errors of the file store.
 func (r *Ring) Tidy(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"jurat/internal/filestore"
 )
 
-// twice is a ring in which every actor signs twice.
+// twice returns a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
 	r, err := NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true})
@@ -20,7 +20,7 @@ func twice(t *testing.T, dir string) *Ring {
 	return r
 }
 
-// algorithms are those that an actor signs with, in their order.
+// algorithms lists the algorithms that an actor signs with, in order.
 func algorithms(t *testing.T, r *Ring, name string) []evidence.Algorithm {
 	t.Helper()
 	signers, err := r.Signers(t.Context(), evidence.RoleAgent, name)
@@ -41,17 +41,17 @@ func wantTwice(t *testing.T, r *Ring, name string) {
 	}
 }
 
-// TestSecondKey gives actors a second key in each way: both on first use, the second later, the second first.
+// TestSecondKey gives actors a second key in three ways: both on first use, the second later, and the second first.
 func TestSecondKey(t *testing.T) {
 	dir := t.TempDir()
 	wantTwice(t, twice(t, dir), "both")
-	wantTwice(t, newRing(t, dir), "both") // without being asked again
+	wantTwice(t, newRing(t, dir), "both") // a ring without the setting finds both keys
 	r := newRing(t, dir)
 	only(t, r, evidence.RoleAgent, "later")
 	if _, err := newRing(t, dir).Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); err != nil {
 		t.Fatal(err)
 	}
-	wantTwice(t, r, "later") // also who had the first key at hand
+	wantTwice(t, r, "later") // also a ring that has already read the first key
 	if _, err := r.Create(t.Context(), evidence.RoleAgent, "later", evidence.MLDSA65, nil); !errors.Is(err, ErrExists) {
 		t.Errorf("another second key: %v", err)
 	}
@@ -69,12 +69,12 @@ func TestSecondKey(t *testing.T) {
 			t.Errorf("keys %+v and %+v", first, second)
 		}
 		if alone := first.With.IsZero(); alone != (first.Name == "later") || !alone && first.With != second.KeyID {
-			t.Errorf("%q: the first key was made with %v", first.Name, first.With)
+			t.Errorf("%q: Create made the first key with %v", first.Name, first.With)
 		}
 	}
 }
 
-// TestSecondKeyIsMissed: a key that never signed alone does not start to when its second key is lost, damaged or replaced.
+// TestSecondKeyIsMissed: after the second key of a pair is lost, damaged or replaced, the first key must not sign alone.
 func TestSecondKeyIsMissed(t *testing.T) {
 	dir := t.TempDir()
 	wantTwice(t, twice(t, dir), "a")
@@ -121,7 +121,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	ids := make([]evidence.KeyID, 16)
 	var wg sync.WaitGroup
 	for i := range ids {
-		r := twice(t, dir) // as another process would
+		r := twice(t, dir) // as in another process
 		wg.Go(func() {
 			signers, err := r.Signers(t.Context(), evidence.RoleAgent, "a")
 			if err != nil {
@@ -134,7 +134,7 @@ func TestOneSecondKeyHoweverManyMeetTheActorFirst(t *testing.T) {
 	wg.Wait()
 	for _, id := range ids[1:] {
 		if id != ids[0] {
-			t.Fatalf("two second keys for one actor: %s and %s", ids[0], id)
+			t.Fatalf("one actor has two second keys: %s and %s", ids[0], id)
 		}
 	}
 }

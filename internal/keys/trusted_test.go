@@ -9,8 +9,8 @@ import (
 	"jurat/verify/trust"
 )
 
-// TestTrustDemandsBothSignatures: an actor whose second key came later may have signed alone until then; one whose second
-// key came first never has; one that has no second key signs alone.
+// TestTrustDemandsBothSignatures: if the second key came later, the trust file allows the first key alone until then. If
+// it came first, never. Without a second key, the actor signs alone.
 func TestTrustDemandsBothSignatures(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	config := Config{Files: filestore.NewFolder(t.TempDir()), Now: func() time.Time { return at }}

@@ -52,7 +52,7 @@ func (o *owner) event(event operator.KeyChange, n int, role evidence.Role) opera
 	return b
 }
 
-// tell seals key events, the last of an owner's keys first.
+// tell seals key events. It seals the last of an owner's keys first.
 func tell(l *ledger.Ledger, t *testing.T, events ...operator.KeyEventBody) error {
 	t.Helper()
 	_, err := l.SealNext(t.Context(), operator.KeysChain, actor, func([]*evidence.Record) ([]evidence.Payload, error) {
@@ -154,7 +154,7 @@ func TestAcceptRefuses(t *testing.T) {
 		"a key registered for another name": {as("a", b).says(t, ""), keys.ErrForeign, `is the key of agent "b", not of agent "a"`},
 		"a key registered for another role": {reviewer.says(t, ""), keys.ErrForeign, `is the key of reviewer "a", not of agent "a"`},
 		"a key that is not registered":      {nobody.says(t, ""), keys.ErrForeign, "no owner has registered the key"},
-		"a name that has another":           {as("a", nobody).says(t, ""), keys.ErrForeign, "no owner has registered the key"},
+		"a name with another key":           {as("a", nobody).says(t, ""), keys.ErrForeign, "no owner has registered the key"},
 		"a retired key":                     {gone.says(t, ""), keys.ErrEnded, "is retired at"},
 		"a revoked key":                     {revoked.says(t, ""), keys.ErrEnded, "is revoked from"},
 		"without the second signature":      {only(pair, 0).says(t, ""), keys.ErrIncomplete, "has not signed"},
@@ -166,8 +166,11 @@ func TestAcceptRefuses(t *testing.T) {
 		"a time stamp": {changed(a.says(t, ""), func(r *evidence.Record) {
 			r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{1}}}
 		}), ledger.ErrRefused, "brings time stamps"},
-		"a place in a log":                   {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
-		"certificates":                       {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
+		"a place in a log": {changed(a.says(t, ""), func(r *evidence.Record) { r.Log = &evidence.LogProof{} }), ledger.ErrRefused, "brings a place in a log"},
+		"certificates":     {changed(a.says(t, ""), func(r *evidence.Record) { r.Certificates = [][]byte{{1}} }), ledger.ErrRefused, "brings certificates"},
+		"revocations": {changed(a.says(t, ""), func(r *evidence.Record) {
+			r.Revocations = []evidence.Revocation{{Kind: evidence.CRL, Value: []byte{1}}}
+		}), ledger.ErrRefused, "brings statements on revoked"},
 		"a time far in the future":           {a.says(t, `,"metadata":{}`), nil, ""},
 		"a juror's act":                      {as("a", a).sign(t, must(evidence.ParseDraft([]byte(jurorsAct)))), keys.ErrForeign, `not of juror "a"`},
 		"an operator's act in the key chain": {a.sign(t, must(evidence.ParseDraft([]byte(operatorsAct)))), keys.ErrForeign, `not of operator "a"`},
@@ -200,8 +203,7 @@ const (
 	operatorsAct = `{"action_type":"key_event","agent_id":"a","timestamp":"2000-01-01T00:00:00Z","chain_id":"operator-keys","chain_position":1,"response":{}}`
 )
 
-// TestAcceptHighS checks that a signature with a high S is replaced by its twin with a low S before stamping and
-// logging.
+// TestAcceptHighS checks that Accept replaces a signature with a high S by its low-S form before stamping and logging.
 func TestAcceptHighS(t *testing.T) {
 	l, _ := inMemory(t)
 	a := newOwner(t, "a", false)
@@ -254,7 +256,7 @@ func TestNextAgentThatDeceives(t *testing.T) {
 func TestKeyEndsBetween(t *testing.T) {
 	store := folder(t.TempDir())
 	store.create(t)
-	elsewhere := must(store.open(t)) // as another process
+	elsewhere := must(store.open(t)) // as in another process
 	a := newOwner(t, "a", false)
 	l := must(store.open(t))
 	a.register(t, l)

@@ -12,8 +12,7 @@ import (
 	"jurat/internal/ledger/memory"
 )
 
-// apart returns a record of the owner's agent whose prompt the owner has sealed apart and whose value only the owner
-// keeps.
+// apart returns a record of the owner's agent. The owner has sealed its prompt apart, and alone keeps the value.
 func (o *owner) apart(t *testing.T) *evidence.Record {
 	t.Helper()
 	now := time.Now()

@@ -123,7 +123,8 @@ func (l *Ledger) stampedBy(act *evidence.Record) (*operator.CheckpointStampBody,
 
 // Anchor seals the fact that an authority has stamped a checkpoint of this log. The token is over SHA-256 of the
 // checkpoint's bytes; the caller has verified it. From then on Prove uses the checkpoint. If an authority does not
-// stamp the act itself, the act is stored without waiting for it.
+// stamp the act itself, the act is stored without waiting for it. It returns ErrCheckpoint, wrapped, for a checkpoint
+// that the log's key did not sign, and the errors of Seal.
 func (l *Ledger) Anchor(ctx context.Context, body operator.CheckpointStampBody, by []evidence.Signer) (*evidence.Record, error) {
 	record, err := l.anchor(ctx, body, by)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"jurat/internal/ledger/memory"
 )
 
-// anchor makes an authority stamp the checkpoint that it lacks, as the fixture's authorities do.
+// anchor has an authority stamp the checkpoint that it has not stamped yet, as the fixture's authorities do.
 func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record, bool) {
 	t.Helper()
 	checkpoint := must(l.Unanchored(t.Context(), authority, must(l.Checkpoint(t.Context()))))
@@ -26,7 +26,7 @@ func anchor(t testing.TB, l *ledger.Ledger, authority string) (*evidence.Record,
 	return must(l.Anchor(t.Context(), body, actor)), true
 }
 
-// wantUnder checks the proof of a record, the size of the checkpoint that it is against, and who has stamped that.
+// wantUnder checks the proof of a record, the size of its checkpoint, and which authorities stamped that.
 func wantUnder(t *testing.T, l *ledger.Ledger, r *evidence.Record, size int64, authorities ...string) {
 	t.Helper()
 	one := must(l.ProveOne(t.Context(), r))
@@ -102,7 +102,7 @@ func TestAnchor(t *testing.T) {
 		}
 	}
 	if latest.CheckpointTimestamps != nil || one.Log.CheckpointTimestamps != nil {
-		t.Error("the latest checkpoint, with another's stamps")
+		t.Error("the latest checkpoint has the stamps of another")
 	}
 	wantClean(t, damagesOf(t, c))
 }
@@ -154,7 +154,7 @@ func TestAnchorRefuses(t *testing.T) {
 	_, err = l.ProveOne(t.Context(), r)
 	wantError(t, err, ledger.ErrDamaged)
 
-	// One over another history of this log does not prove anything, and is not handed out.
+	// A checkpoint over another history of this log proves nothing, and is not returned.
 	fork := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 1}, logSigner))
 	l, _ = inMemory(t)
 	r = seal(t, l, "")

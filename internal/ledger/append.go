@@ -273,6 +273,11 @@ type group struct {
 
 // plan decides which members can be appended, and gives them their places.
 func (g *group) plan() (storage.Batch, error) {
+	n := 0
+	for _, a := range g.members {
+		n += len(a.rows)
+	}
+	g.batch.Rows, g.batch.Briefs, g.leaves = make([]storage.Row, 0, n), make([]storage.StoredBrief, 0, n), make([]tlog.Hash, 0, n)
 	for _, a := range g.members {
 		if a.refused = g.judge(a); a.refused == nil {
 			g.add(a)

@@ -20,7 +20,8 @@ func (l *Ledger) Archives(ctx context.Context) ([]storage.Archived, error) {
 	return files, nil
 }
 
-// PutArchive registers an archive file; see storage.Store.
+// PutArchive registers an archive file; see storage.Store. It returns ErrConflict, wrapped, if the file does not fit
+// the registered ones.
 func (l *Ledger) PutArchive(ctx context.Context, old evidence.Digest, next storage.Archived) error {
 	if err := l.cfg.Store.PutArchive(ctx, old, next); err != nil {
 		return fmt.Errorf("registering archive %s: %w", next.File, err)
@@ -28,7 +29,8 @@ func (l *Ledger) PutArchive(ctx context.Context, old evidence.Digest, next stora
 	return nil
 }
 
-// Shed removes from rows what an archive holds of them; see storage.Store.
+// Shed removes from rows what an archive holds of them; see storage.Store. It returns ErrConflict, wrapped, if a row
+// is in no archive or waits for a time stamp.
 func (l *Ledger) Shed(ctx context.Context, rows []storage.Shedding) error {
 	if err := l.cfg.Store.Shed(ctx, rows); err != nil {
 		return fmt.Errorf("removing archived content from the database: %w", err)

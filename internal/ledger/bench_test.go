@@ -27,8 +27,8 @@ func largeAct() *evidence.Draft {
 		"model":"m","model_version":"1","prompt":%q,"response":"You may.","parameters":{}}`, large)))
 }
 
-// BenchmarkSeal measures Seal beside its unavoidable parts: a synced write, and a commit of the database. The
-// authority of these benchmarks costs nothing.
+// BenchmarkSeal compares Seal with its unavoidable parts: a synced write and a commit of the database. The authority of
+// these benchmarks takes no time.
 func BenchmarkSeal(b *testing.B) {
 	b.Run("write and fsync 4 KiB", benchmarkFile)
 	b.Run("database commit 4 KiB", benchmarkCommit)
@@ -93,9 +93,9 @@ func benchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkSealOnPostgres seals payloads of 2 KiB on a server beside the process, which writes to the folder for temporary files.
-// A lone caller is measured in turn with a commit of one row of 4 KiB, by medians. Of many callers the ratio is that to the records that all
-// cores make and sign where there is no log.
+// BenchmarkSealOnPostgres seals payloads of 2 KiB with a server on the same machine, which writes to the folder for
+// temporary files. It measures one caller in turn with a commit of one row of 4 KiB, by medians. For many callers, the
+// ratio is to the records that all cores make and sign without a log.
 func BenchmarkSealOnPostgres(b *testing.B) {
 	f := onPostgres(b, pgtest.Database(b))
 	l := f.create(b)

@@ -130,7 +130,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 		l.Close()
 		f.without(t)
 
-		// It is read as it is where nothing can be written.
+		// Where nothing can be written, the log is read without briefs.
 		c := f.config(fixedStore{must(f.store(t))})
 		fixed, err := ledger.Open(t.Context(), c)
 		if err != nil {
@@ -143,7 +143,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 		fixed.Close()
 		wantClean(t, f.fsck(t))
 
-		// The first run is broken off.
+		// The first run is interrupted.
 		ctx, cancel := context.WithCancel(t.Context())
 		store := must(f.store(t))
 		broken := f.config(store)
@@ -168,7 +168,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := must(again.Store.Briefed(t.Context())); n != 602 || told != 256 {
-			t.Errorf("%d are noted, %d were not told of", n, told)
+			t.Errorf("%d briefs are stored, %d were not reported", n, told)
 		}
 		wantGathered(t, l, one.Payload.RecordID, 0, 601)
 		if got := listed(t, l, brief.Listing{}); !slices.Equal(got, want) {
@@ -176,7 +176,7 @@ func TestBriefsOfAnEarlierLog(t *testing.T) {
 		}
 		wantClean(t, f.fsck(t))
 
-		// A program without briefs that is still running seals on.
+		// A program without briefs is still running, and continues to seal.
 		three := seal(t, l, `,"saw":["`+two.Digest.String()+`"]`)
 		if err := again.Store.PutBriefs(t.Context(), storage.Range{From: 602, To: 603}, nil, 0); err != nil {
 			t.Fatal(err)
@@ -285,7 +285,7 @@ func TestGatherIsCut(t *testing.T) {
 			t.Errorf("%+v, %v", g, err)
 		}
 	}
-	// What many name between them has a bound as well.
+	// The common links of many records are limited, too.
 	root := seal(t, l, "")
 	for n := range 25 {
 		saw := []string{`"` + root.Digest.String() + `"`}

@@ -89,7 +89,7 @@ func (l *Ledger) At(ctx context.Context, at []int64) iter.Seq2[Placed, error] {
 }
 
 // Linked returns the records that brief.Index.Gather gathers for any reader, in log order. cut is Gathered.Cut: why
-// more are linked.
+// more are linked. The errors of Gather are among its errors.
 func (l *Ledger) Linked(ctx context.Context, name string) (records []*evidence.Record, cut error, err error) {
 	g, err := l.briefs.Gather(ctx, name, nil)
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *crashing) write(do func(middle func() error) error) error {
 		return c.crash()
 	case "in":
 		err := do(c.crash)
-		if !c.dead { // it has no middle
+		if !c.dead { // these writes have no middle
 			return c.crash()
 		}
 		return errors.Join(err, errCrashed)
@@ -72,7 +72,7 @@ func (c *crashing) SetCheckpoint(ctx context.Context, old, next string) error {
 	return c.write(func(func() error) error { return c.Store.SetCheckpoint(ctx, old, next) })
 }
 
-// publishing is a Published of the same process.
+// publishing is the Published of the same process.
 type publishing struct {
 	ledger.CheckpointFile
 	c *crashing
@@ -80,7 +80,7 @@ type publishing struct {
 
 func (p publishing) Store(ctx context.Context, checkpoint string) error {
 	return p.c.write(func(middle func() error) error {
-		// A crash in the middle leaves the draft of the file beside it.
+		// A crash in the middle leaves an unfinished file beside it.
 		draft := filepath.Join(string(p.c.folder), ".checkpoint-draft")
 		if err := os.WriteFile(draft, []byte(checkpoint[:len(checkpoint)/2]), 0o600); err != nil {
 			return err

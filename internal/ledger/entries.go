@@ -58,7 +58,8 @@ func (l *Ledger) entries(ctx context.Context, from, n int64) ([][]byte, error) {
 	return entries, nil
 }
 
-// Consistency returns the proof that the log of size from is the beginning of the log of size to.
+// Consistency returns the proof that the log of size from is the beginning of the log of size to. It returns
+// ErrNotFound, wrapped, for a size outside the log.
 func (l *Ledger) Consistency(ctx context.Context, from, to int64) (*operator.Consistency, error) {
 	proof, err := l.ProveConsistency(ctx, from, to)
 	if err != nil {

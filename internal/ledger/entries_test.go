@@ -46,7 +46,7 @@ func TestEntries(t *testing.T) {
 			}
 		}
 	}
-	for range l.Entries(t.Context(), 0, n) { // whoever has seen enough stops
+	for range l.Entries(t.Context(), 0, n) { // a caller that has seen enough stops
 		break
 	}
 }

@@ -30,7 +30,7 @@ func (f *faulty) String() string {
 	return fmt.Sprintf("write %d, early %v, stored %v, blind %v, crash %v", f.n, f.early, f.stored, f.blind, f.crash)
 }
 
-// crashed is what a process ends with.
+// crashed is the error with which a process ends.
 type crashed struct{}
 
 func (f *faulty) fails() bool {
@@ -256,7 +256,7 @@ func testFaults(t *testing.T, database func(*testing.T) (create, open func() sto
 	}
 }
 
-// workBlind is work. A blind store can be read again once the failed call has returned.
+// workBlind runs work. A blind store can be read again once the failed call has returned.
 func workBlind(t *testing.T, c ledger.Config, f *faulty) []string {
 	l := must(ledger.Create(t.Context(), unfailing(c, f)))
 	var ids []string

@@ -43,7 +43,7 @@ func TestFsckInOrder(t *testing.T) {
 			first = found
 		}
 		if !slices.Equal(found, first) {
-			t.Errorf("%d cores: %d damages, and others than the %d that one core finds", cores, len(found), len(first))
+			t.Errorf("%d cores: %d damages, which differ from the %d that one core finds", cores, len(found), len(first))
 		}
 	}
 	if len(first) < 71+4 {
@@ -106,7 +106,8 @@ func TestFsckReadsNotFarAhead(t *testing.T) {
 	if err != nil || len(found) > 0 {
 		t.Fatal(found, err)
 	}
-	// As many pages as there are cores are examined, as many wait, and one is being handed over on each side.
+	// At most as many pages as there are cores are being examined, as many wait, and one is being handed over on each
+	// side.
 	if bound := int64(32 * (2*runtime.GOMAXPROCS(0) + 2)); w.most.Load() > bound {
 		t.Errorf("%d rows were read ahead, want at most %d", w.most.Load(), bound)
 	}
@@ -137,7 +138,7 @@ func TestFsckBrokenOff(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 			if w.late.Load() {
-				t.Error("the store was read after that")
+				t.Error("the store was read after Fsck returned")
 			}
 		})
 	}
@@ -160,6 +161,6 @@ func TestFsckManyDamages(t *testing.T) {
 		}
 	}
 	if moved != 300 {
-		t.Errorf("%d of 300 records are said to stand in their neighbour's place", moved)
+		t.Errorf("Fsck reports %d of 300 records as misplaced", moved)
 	}
 }

@@ -90,7 +90,7 @@ func (q *queued) add(do func() error) *error {
 	q.all.Go(func() { *result = do() })
 	synctest.Wait()
 	if !errors.Is(*result, pending) {
-		q.t.Errorf("it is done before its transaction is: %v", *result)
+		q.t.Errorf("the call returned before its transaction ended: %v", *result)
 	}
 	return result
 }
@@ -134,9 +134,9 @@ func TestGroups(t *testing.T) {
 			})
 		}
 		if n := q.letGo(); n != 2 {
-			t.Errorf("%d transactions, want 2: one for the first, and one for the %d who came meanwhile", n, callers)
+			t.Errorf("%d transactions, want 2: one for the first caller, and one for the %d that came during it", n, callers)
 		}
-		chain := must(q.Chain(t.Context(), "c")) // which reads them by their counts
+		chain := must(q.Chain(t.Context(), "c")) // which checks them by their counts
 		if len(chain) != callers {
 			t.Fatalf("%d records, want %d", len(chain), callers)
 		}
@@ -201,12 +201,12 @@ func TestBadAmongGood(t *testing.T) {
 			return err
 		})
 		good = append(good, q.seal(t.Context(), 3))
-		twin := q.seal(t.Context(), 3) // of its neighbour, with another signature
+		twin := q.seal(t.Context(), 3) // with its neighbour's record_id and another signature
 		misfit := q.add(func() error { return tell(q.Ledger, t, gone.event(operator.KeyRetired, 0, evidence.RoleAgent)) })
 		good = append(good, q.seal(t.Context(), 4))
 
-		// The transactions: the first record; all before the event except the twin; the twin; the event; the rest.
-		// Two of them store nothing.
+		// Expected transactions: the first record; all records before the event, except the twin; the twin; the event;
+		// the rest. Two of them store nothing.
 		if n := q.letGo(); n != 5 {
 			t.Errorf("%d transactions, want 5", n)
 		}
@@ -246,7 +246,7 @@ func TestInTurn(t *testing.T) {
 			return func() error { return tell(q.Ledger, t, o.event(operator.KeyRevoked, 0, evidence.RoleAgent)) }
 		}
 		before := q.add(says(a))
-		events := []*error{q.add(revoke(a)), q.add(revoke(b))} // both after the same end of the chain
+		events := []*error{q.add(revoke(a)), q.add(revoke(b))} // both name the same end of the chain
 		after := q.add(says(a))
 		neighbour := q.seal(t.Context(), 1)
 		q.letGo()
@@ -391,10 +391,10 @@ func TestGroupFails(t *testing.T) {
 		stored, blind bool
 		want          error
 	}{
-		"not stored":                      {want: errFault},
-		"stored":                          {stored: true},
-		"not stored, and nobody can look": {blind: true, want: ledger.ErrUnknown},
-		"stored, and nobody can look":     {stored: true, blind: true, want: ledger.ErrUnknown},
+		"not stored":                 {want: errFault},
+		"stored":                     {stored: true},
+		"not stored, and reads fail": {blind: true, want: ledger.ErrUnknown},
+		"stored, and reads fail":     {stored: true, blind: true, want: ledger.ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -425,8 +425,8 @@ func TestGroupFails(t *testing.T) {
 						t.Errorf("record %d is in the log: %v", i+1, !test.stored)
 					}
 				}
-				wantError(t, *again, ledger.ErrDuplicate) // by what was committed before
-				for i := range members {                  // as callers do who got an error
+				wantError(t, *again, ledger.ErrDuplicate) // checked against what was committed before
+				for i := range members {                  // as callers do that got an error
 					_, err := q.Seal(t.Context(), act(`,"record_id":"`+numbered(i+1)+`"`), actor)
 					if test.stored {
 						wantError(t, err, ledger.ErrDuplicate)
@@ -443,7 +443,7 @@ func TestGroupFails(t *testing.T) {
 	}
 }
 
-// counting makes no two tokens alike.
+// counting makes each token different.
 type counting struct{ n byte }
 
 func (c *counting) Stamp(context.Context, [32]byte) (ledger.Stamped, error) {
@@ -553,7 +553,7 @@ func TestQueueIsBounded(t *testing.T) {
 		goes()
 		synctest.Wait()
 		if err := *outside; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1024 callers are waiting already") {
-			t.Errorf("who finds no room and goes is told %v", err)
+			t.Errorf("a caller that finds no place in the queue and leaves gets %v", err)
 		}
 		cancel()
 		synctest.Wait()

@@ -32,7 +32,7 @@ func TestGrown(t *testing.T) {
 		c := config(store)
 		c.Poll = time.Minute
 		here := must(ledger.Create(t.Context(), c))
-		elsewhere := must(ledger.Open(t.Context(), c)) // as another process would
+		elsewhere := must(ledger.Open(t.Context(), c)) // as in another process
 		one, two := here.Grown(ctx), here.Grown(t.Context())
 		taken(one)
 		taken(two)
@@ -41,7 +41,7 @@ func TestGrown(t *testing.T) {
 		}
 		sealMany(t, here, 3)
 		if !taken(one) || taken(one) || !taken(two) {
-			t.Error("of three records appended here, not everybody was told once")
+			t.Error("not every waiting caller was notified exactly once of three records appended here")
 		}
 		time.Sleep(time.Minute)
 		taken(one)
@@ -50,16 +50,16 @@ func TestGrown(t *testing.T) {
 			t.Error("who has told?")
 		}
 		if time.Sleep(time.Minute); !taken(one) || !taken(two) {
-			t.Error("of a record appended elsewhere, not everybody was told")
+			t.Error("not every waiting caller was notified of a record appended elsewhere")
 		}
 		cancel()
 		synctest.Wait()
 		if _, open := <-one; open {
-			t.Error("the channel of one who has gone is open")
+			t.Error("the channel of a caller that left is still open")
 		}
 		seal(t, here, "")
 		if !taken(two) {
-			t.Error("who stays was not told")
+			t.Error("a caller that stayed was not notified")
 		}
 	})
 }
@@ -100,10 +100,10 @@ func TestGrownIsTold(t *testing.T) {
 		taken(news)
 		seal(t, other, "")
 		if time.Sleep(time.Hour); taken(news) {
-			t.Error("the store was asked, though it tells")
+			t.Error("the store was polled although it notifies")
 		}
 		if tell(); !taken(news) {
-			t.Error("nobody was told")
+			t.Error("the waiting caller was not notified")
 		}
 		store.deaf.Store(true)
 		store.broken <- errFault
@@ -111,17 +111,17 @@ func TestGrownIsTold(t *testing.T) {
 		taken(news)
 		seal(t, other, "")
 		if time.Sleep(2 * time.Minute); !taken(news) {
-			t.Error("the store was not asked, though it cannot tell")
+			t.Error("the store was not polled although it cannot notify")
 		}
-		seal(t, other, "") // unheard, as nobody listens and the store is not asked before it listens again
+		seal(t, other, "") // nobody gets this notification, and the store is not polled before it listens again
 		store.deaf.Store(false)
 		tell = <-store.listen
 		if !taken(news) {
-			t.Error("what happened before it listened again was missed")
+			t.Error("a record appended before the store listened again was missed")
 		}
 		seal(t, other, "")
 		if tell(); !taken(news) {
-			t.Error("nobody was told after that")
+			t.Error("no caller was notified afterwards")
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -131,7 +131,7 @@ func TestGrownIsTold(t *testing.T) {
 
 // TestGrownEnds checks that polling ends when no caller waits any more, or when the ledger is closed.
 func TestGrownEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which fails when anything still runs at its end
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine still runs at its end
 		l, _ := inMemory(t)
 		for range 3 {
 			ctx, cancel := context.WithCancel(t.Context())

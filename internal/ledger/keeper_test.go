@@ -19,7 +19,7 @@ type keeper struct {
 	kept   map[evidence.Digest][]evidence.Disclosure
 	early  []bool // of each call of Keep: whether the record was in the log already
 	broken error
-	leave  func()   // called at the end of Keep, if it is there
+	leave  func()   // called at the end of Keep, if set
 	always []string // what it has sealed apart without being told
 }
 
@@ -100,7 +100,7 @@ func TestKeptAsTheLogHasIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if want := f.stored || f.blind; (len(k.kept) == 1) != want {
-				t.Errorf("kept %v, want that anything is: %v", k.kept, want)
+				t.Errorf("kept %v, want some values: %v", k.kept, want)
 			}
 		})
 	}
@@ -141,8 +141,8 @@ func TestKeptThoughTheLogIsDamaged(t *testing.T) {
 	}
 }
 
-// TestKeeperIsAsked checks that what must always be sealed apart is so for every caller, and is refused if it is
-// open.
+// TestKeeperIsAsked checks that a member that must always be sealed apart is sealed apart for every caller, and is
+// refused if it is open.
 func TestKeeperIsAsked(t *testing.T) {
 	l, k := keeping(t, memory.New())
 	k.always = []string{"/prompt"}

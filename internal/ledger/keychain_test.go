@@ -24,7 +24,7 @@ func TestDamagedKeyChain(t *testing.T) {
 			l := f.create(t)
 			newOwner(t, "a", false).register(t, l)
 			newOwner(t, "b", false).register(t, l)
-			sealMany(t, l, 20) // beyond what Open looks at
+			sealMany(t, l, 20) // not read by Open
 			l.Close()
 			f.rewrite(t, statement)
 			c := f.config(must(f.store(t)))
@@ -57,8 +57,8 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			_, err := l.Accept(t.Context(), o.says(t, ""))
 			return err
 		}
-		if says(elsewhere, a) == nil { // and it has read that there are no keys
-			t.Error("a key was accepted that nobody has registered")
+		if says(elsewhere, a) == nil { // it has read that there are no keys
+			t.Error("a key was accepted that is not registered")
 		}
 		a.register(t, here)
 		if err := says(elsewhere, a); err != nil {
@@ -76,7 +76,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 			go func() { done <- tell(l, t, b.event(operator.KeyRegistered, 0, evidence.RoleAgent)) }()
 		}
 		if one, two := <-done, <-done; (one == nil) == (two == nil) {
-			t.Errorf("of two who register one key, one has to be refused: %v, %v", one, two)
+			t.Errorf("of two registrations of one key, one must be refused: %v, %v", one, two)
 		}
 		for _, l := range []*ledger.Ledger{here, elsewhere} {
 			if n := len(must(l.Keys(t.Context())).Active(evidence.RoleAgent, "b", time.Now())); n != 1 {

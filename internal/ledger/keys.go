@@ -53,7 +53,8 @@ func (l *Ledger) readKeys(ctx context.Context) (*keys.History, error) {
 	return keys, err
 }
 
-// ReadKeys reads the state of keys from the log in a store.
+// ReadKeys reads the state of keys from the log in a store. It returns ErrDamaged, wrapped, if the key events
+// contradict each other.
 func ReadKeys(ctx context.Context, store storage.Store) (*keys.History, error) {
 	records, err := readChain(ctx, store, operator.KeysChain)
 	if errors.Is(err, ErrNotFound) {
@@ -162,6 +163,7 @@ func (l *Ledger) sealNext(ctx context.Context, chain string, by []evidence.Signe
 }
 
 // SealLast seals acts at the end of a chain, whatever it contains, in one transaction. Each gets what SealNext gives.
+// Its errors are those of Seal.
 func (l *Ledger) SealLast(ctx context.Context, chain string, by []evidence.Signer, payloads ...evidence.Payload) ([]*evidence.Record, error) {
 	for {
 		records, err := l.sealLast(ctx, chain, by, payloads)

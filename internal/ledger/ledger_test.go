@@ -295,7 +295,7 @@ func TestProve(t *testing.T) {
 		checkProof(t, again.Records[i], again.Checkpoint)
 	}
 	if records[7].Log != nil {
-		t.Error("the record given was changed")
+		t.Error("the caller's record was changed")
 	}
 	sealMany(t, l, 3)
 	one, err := l.ProveOne(t.Context(), records[4])
@@ -303,7 +303,7 @@ func TestProve(t *testing.T) {
 		t.Fatal(err)
 	}
 	if one.Log.Checkpoint != bundle.Checkpoint {
-		t.Error("a new checkpoint, where the last one covers the record")
+		t.Error("there is a new checkpoint although the last one covers the record")
 	}
 	opened, err := evidence.Open(must(one.Marshal()))
 	if err != nil {
@@ -325,7 +325,7 @@ func TestConcurrentSealers(t *testing.T) { onBoth(t, testConcurrentSealers) }
 
 func testConcurrentSealers(t *testing.T, f folder) {
 	l := f.create(t)
-	second, err := f.open(t) // as another process would have it
+	second, err := f.open(t) // as in another process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,8 +387,8 @@ func TestCancelled(t *testing.T) {
 	wantClean(t, damagesOf(t, c))
 }
 
-// TestCounts checks that the log counts the records of each chain and the submissions of each case, whoever seals
-// them, and proves the counts with the place.
+// TestCounts checks that the log counts the records of each chain and the submissions of each case, for every caller,
+// and proves the counts with the place.
 func TestCounts(t *testing.T) {
 	l, _ := inMemory(t)
 	digest := evidence.DigestOf([]byte("case"))

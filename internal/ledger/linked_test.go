@@ -31,7 +31,7 @@ func TestLinked(t *testing.T) {
 		OriginalResponseID: whole.Payload.RecordID, Saw: []evidence.Digest{whole.Digest, review.Digest}})
 	said("else", "", "", `"x"`) // a request_id alone links nothing
 	h.Seal(t, evidence.Payload{ActionType: evidence.Delivery, AgentID: "evil", Timestamp: "2026-01-01T00:00:07Z", Response: jsontext.Value(`"z"`),
-		Saw: []evidence.Digest{whole.Digest}}) // nor does a delivery by somebody else, who has a copy
+		Saw: []evidence.Digest{whole.Digest}}) // nor does a delivery by another agent that has a copy
 
 	want := []*evidence.Record{part, whole, review, delivery}
 	for _, from := range want {

@@ -28,7 +28,7 @@ func said(t testing.TB, l *ledger.Ledger, agent, more string) (*evidence.Record,
 
 }
 
-// reviewed is a person's decision; the reviewer has a key of its own.
+// reviewed seals a person's decision. The reviewer has a key of its own.
 func reviewed(t testing.TB, l *ledger.Ledger, of *evidence.Record, status, more string) (*evidence.Record, error) {
 	t.Helper()
 	return l.Seal(t.Context(), must(evidence.ParseDraft(fmt.Appendf(nil, `{"action_type":"human_review","reviewer_id":"noa","original_response_id":%q,"saw":[%q],
@@ -61,7 +61,7 @@ func TestChainHasAnOwner(t *testing.T) {
 			"at the first place": `,"chain_id":"c","chain_position":1`,
 		} {
 			if _, err := said(t, l, "mallory", more); !errors.Is(err, ledger.ErrNotAdmitted) {
-				t.Errorf("%s: %v, want a refusal of who is not admitted", name, err)
+				t.Errorf("%s: %v, want ErrNotAdmitted", name, err)
 			}
 		}
 		second := must(said(t, l, "a", `,"chain_id":"c","chain_position":2,"next_agent":"b","previous_record":"`+first.Digest.String()+`"`))
@@ -182,8 +182,8 @@ func fileOf(t testing.TB, l *ledger.Ledger, chain string) []verify.Finding {
 	return verify.Contradictions(file)
 }
 
-// TestNoChainIsRefuted lets several agents, and two ledgers on one store, add random records to a few chains at the
-// same time. Some are accepted, some refused, and no chain is ever refuted.
+// TestNoChainIsRefuted: several agents, and two ledgers on one store, add random records to a few chains at the same
+// time. Some are accepted and some refused, and no chain is ever refuted.
 func TestNoChainIsRefuted(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)
@@ -212,7 +212,7 @@ func TestNoChainIsRefuted(t *testing.T) {
 	wg.Wait()
 	for n := range taken {
 		if taken[n] == 0 || refused[n] == 0 {
-			t.Errorf("agent %d: %d were taken, %d refused: the test shows nothing", n, taken[n], refused[n])
+			t.Errorf("agent %d: %d were accepted, %d refused: the test needs both", n, taken[n], refused[n])
 		}
 	}
 	for _, chain := range []string{"c0", "c1", "c2"} {

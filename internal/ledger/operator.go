@@ -30,7 +30,8 @@ func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload,
 	return p, operator.Check(&p)
 }
 
-// Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain.
+// Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain. Its
+// errors are those of Keys, of evidence.NewDraft and of Ledger.Seal.
 func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Record, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -43,7 +44,7 @@ func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Recor
 	return o.Ledger.Seal(ctx, draft, signers)
 }
 
-// SealIf is Ledger.SealIf.
+// SealIf is Ledger.SealIf. It also returns the errors of Keys and of evidence.NewDraft.
 func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, allow func(chain []*evidence.Record) error) error {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -57,7 +58,7 @@ func (o Operator) SealIf(ctx context.Context, p evidence.Payload, chain string, 
 	return err
 }
 
-// SealNext is Ledger.SealNext.
+// SealNext is Ledger.SealNext. It also returns the errors of Keys.
 func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []*evidence.Record) ([]evidence.Payload, error)) ([]*evidence.Record, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -67,7 +68,7 @@ func (o Operator) SealNext(ctx context.Context, chain string, next func(chain []
 }
 
 // ChangeKeys seals the key events that plan returns for the current state of keys, in one transaction. If another
-// caller changes keys meanwhile, it calls plan again.
+// caller changes keys meanwhile, it calls plan again. It returns plan's error, and the errors of SealNext.
 func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]operator.KeyEventBody, error)) error {
 	_, err := o.SealNext(ctx, operator.KeysChain, func(chain []*evidence.Record) ([]evidence.Payload, error) {
 		history, err := keys.ReadHistory(chain)
@@ -89,7 +90,7 @@ func (o Operator) ChangeKeys(ctx context.Context, plan func(*keys.History) ([]op
 	return err
 }
 
-// SealLast is Ledger.SealLast, in the chain that the act names.
+// SealLast is Ledger.SealLast, in the chain that the act names. It also returns the errors of Keys.
 func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (o Operator) SealLast(ctx context.Context, p evidence.Payload) error {
 	return err
 }
 
-// Settle is Ledger.Settle.
+// Settle is Ledger.Settle. It also returns the errors of Keys.
 func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {
@@ -108,7 +109,7 @@ func (o Operator) Settle(ctx context.Context, late []LateStamp) (int, error) {
 	return o.Ledger.Settle(ctx, late, signers)
 }
 
-// Anchor is Ledger.Anchor.
+// Anchor is Ledger.Anchor. It also returns the errors of Keys.
 func (o Operator) Anchor(ctx context.Context, body operator.CheckpointStampBody) (*evidence.Record, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {

@@ -117,7 +117,9 @@ type settlement struct {
 // late_stamp act about them in the same transaction: a crash leaves all of it or nothing. The caller has verified the
 // stamps. Settle leaves out a record that another process has stamped meanwhile, and returns how many it stamped.
 //
-// Config.Settler stamps the act itself, if it answers. The act never waits for a stamp.
+// Config.Settler stamps the act itself, if it answers. The act never waits for a stamp. Settle refuses too many
+// stamps, two stamps for one wait, and a stamp with which the record could not be read. Its other errors are those of
+// Seal.
 func (l *Ledger) Settle(ctx context.Context, stamps []LateStamp, by []evidence.Signer) (int, error) {
 	n, err := l.settle(ctx, stamps, by)
 	if err != nil {

@@ -82,10 +82,10 @@ func lateActs(t testing.TB, l *ledger.Ledger) (acts []*evidence.Record) {
 		for _, s := range body.Stamps {
 			stamped := must(l.RecordByDigest(t.Context(), s.Record))
 			if !slices.ContainsFunc(stamped.Timestamps, func(t evidence.Timestamp) bool { return evidence.DigestOf(t.Token) == s.Token }) {
-				t.Errorf("act %s speaks of a stamp that record %s has not", r.Payload.RecordID, stamped.Payload.RecordID)
+				t.Errorf("act %s names a stamp that record %s does not have", r.Payload.RecordID, stamped.Payload.RecordID)
 			}
 			if !slices.Contains(r.Payload.Saw, s.Record) {
-				t.Errorf("act %s does not say that it saw %v", r.Payload.RecordID, s.Record)
+				t.Errorf("act %s does not have %v in saw", r.Payload.RecordID, s.Record)
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func TestSettleRefuses(t *testing.T) {
 		return stamps
 	}
 	if n, err := l.Settle(t.Context(), waiting(2), actor); n != 0 || err != nil {
-		t.Errorf("what does not wait: %d, %v", n, err)
+		t.Errorf("acts that must not wait: %d, %v", n, err)
 	}
 	many := slices.Repeat(waiting(1), operator.MaxLateStamps+1)
 	if _, err := l.Settle(t.Context(), many, actor); err == nil || !strings.Contains(err.Error(), "501 stamps") {
@@ -215,7 +215,7 @@ func TestSettledByTwo(t *testing.T) {
 	c.Store = race
 	mine := must(ledger.Open(t.Context(), c))
 	if n, err := mine.Settle(t.Context(), lateStamps(pending), actor); n != 2 || err != nil {
-		t.Errorf("settled %d, %v; want the two that were left", n, err)
+		t.Errorf("settled %d, %v; want the two that still waited", n, err)
 	}
 	if acts := lateActs(t, l); len(acts) != 2 {
 		t.Errorf("%d acts", len(acts))
@@ -228,7 +228,7 @@ func TestSettledByTwo(t *testing.T) {
 	}
 }
 
-// racing lets another caller be first, once.
+// racing lets another caller go first, once.
 type racing struct {
 	storage.Store
 	first func()
@@ -246,7 +246,7 @@ func (r *racing) Append(ctx context.Context, plan storage.Plan) error {
 func TestOutboxFaults(t *testing.T) {
 	runs := 0
 	for _, stored := range []bool{false, true} {
-		for n := 3; ; n++ { // the first two are of Create
+		for n := 3; ; n++ { // the first two writes are of Create
 			f := &faulty{Store: memory.New(), n: n, stored: stored}
 			c := config(f)
 			c.Stamper, c.Settler = silent("one", "two"), clock{}
@@ -308,7 +308,7 @@ func again(t *testing.T, try func() error) {
 	}
 }
 
-// with opens the ledger with another stamper, whose acts the clock stamps.
+// with opens the ledger with another stamper. The clock stamps that ledger's own acts.
 func (f folder) with(t testing.TB, s ledger.Stamper) *ledger.Ledger {
 	t.Helper()
 	c := f.config(must(f.store(t)))

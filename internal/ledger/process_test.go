@@ -55,7 +55,7 @@ func (f folder) sealOn(count string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(r.Payload.RecordID) // the kernel has it, whatever becomes of this process
+		fmt.Println(r.Payload.RecordID) // the kernel has the line, also if this process dies
 		if n%4 == 3 {
 			if _, err := l.Checkpoint(ctx); err != nil {
 				return err
@@ -131,7 +131,7 @@ func testTwoProcesses(t *testing.T, f folder) {
 	first, firstLines := f.sealer(t, each)
 	second, secondLines := f.sealer(t, each)
 	var acknowledged []string
-	for range each / 2 { // and this process is a third
+	for range each / 2 { // this process is a third opener
 		acknowledged = append(acknowledged, seal(t, l, "").Payload.RecordID)
 	}
 	for _, lines := range []*bufio.Scanner{firstLines, secondLines} {

@@ -21,7 +21,7 @@ func (l *Ledger) Prove(ctx context.Context, records ...*evidence.Record) (*evide
 	return l.proveUnder(ctx, l.stamped, records)
 }
 
-// ProveLatest is Prove with the last checkpoint, stamped or not.
+// ProveLatest is Prove with the last checkpoint, stamped or not. Its errors are those of Prove.
 func (l *Ledger) ProveLatest(ctx context.Context, records ...*evidence.Record) (*evidence.Bundle, error) {
 	return l.proveUnder(ctx, l.covering, records)
 }
@@ -35,11 +35,12 @@ func (l *Ledger) proveUnder(ctx context.Context, choose chooser, records []*evid
 }
 
 // ProveOne returns a copy of a record with the proof of its place and the checkpoint, which it chooses as Prove does.
+// Its errors are those of Prove.
 func (l *Ledger) ProveOne(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
 	return alone(l.Prove(ctx, record))
 }
 
-// ProveOneLatest is ProveOne with the last checkpoint.
+// ProveOneLatest is ProveOne with the last checkpoint. Its errors are those of Prove.
 func (l *Ledger) ProveOneLatest(ctx context.Context, record *evidence.Record) (*evidence.Record, error) {
 	return alone(l.ProveLatest(ctx, record))
 }

@@ -13,7 +13,8 @@ import (
 // backup as the database: then it could not show that the database was set back.
 type CheckpointFile string
 
-// Load reads the file. It returns "" if the file is missing.
+// Load reads the file. It returns "" if the file is missing. Its errors are those of reading the file, and the
+// context's.
 func (f CheckpointFile) Load(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -25,7 +26,8 @@ func (f CheckpointFile) Load(ctx context.Context) (string, error) {
 	return string(content), err
 }
 
-// Store replaces the file. A crash at any point leaves the old or the new content.
+// Store replaces the file. A crash at any point leaves the old or the new content. Its errors are those of writing
+// the file, and the context's.
 func (f CheckpointFile) Store(ctx context.Context, checkpoint string) error {
 	if err := ctx.Err(); err != nil {
 		return err

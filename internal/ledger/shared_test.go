@@ -47,7 +47,7 @@ func (f folder) load() error {
 	}
 	by := []evidence.Signer{must(evidence.NewSigner(loadKey, rand.Reader))}
 	var saying sync.Mutex
-	say := func(what, id string) { // the kernel has it when this returns, whatever becomes of this process
+	say := func(what, id string) { // the kernel has the line when this returns, also if this process dies
 		saying.Lock()
 		defer saying.Unlock()
 		fmt.Println(what + id)
@@ -59,7 +59,7 @@ func (f folder) load() error {
 				id := must(evidence.NewRecordID(time.Now(), rand.Reader))
 				say(sending, id)
 				_, err := l.Seal(ctx, act(fmt.Sprintf(`,"record_id":%q,"chain_id":"load-%d"`, id, caller)), by)
-				if err != nil { // of the server that was killed, and of nothing else
+				if err != nil { // an error of the killed server, and no other
 					fmt.Fprintln(os.Stderr, err)
 					time.Sleep(20 * time.Millisecond)
 					continue
@@ -142,11 +142,11 @@ func (p *loaded) hear(line string) bool {
 	} else if id, is := strings.CutPrefix(line, acknowledging); is {
 		p.acknowledged = append(p.acknowledged, id)
 		return true
-	} // and nothing else that a process said when it was killed counts: a part of a line is no acknowledgement
+	} // a part of a line, printed when the process was killed, is no acknowledgement
 	return false
 }
 
-// count says how many records were acknowledged.
+// count returns how many records were acknowledged.
 func (p *loaded) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,7 +195,7 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 	}
 	for n, before := 1, 0; !enough(); n++ {
 		time.Sleep(lasts / 20)
-		if now := p.count(); disturb != nil && n >= 5 && now > before { // and not so often that nobody gets anywhere
+		if now := p.count(); disturb != nil && n >= 5 && now > before { // rarely enough that the others make progress
 			disturb()
 			n, before = 0, now
 		}
@@ -218,8 +218,8 @@ func underLoad(t *testing.T, f folder, processes int, lasts time.Duration, distu
 	wantClean(t, found)
 }
 
-// wantNobodyLeft waits until a PostgreSQL server has completed the requests of killed processes: it commits them
-// without checking whether the client is still there.
+// wantNobodyLeft waits until a PostgreSQL server has completed the requests of killed processes. It commits them without
+// checking whether the client still exists.
 func (p *loaded) wantNobodyLeft() {
 	t := p.t
 	t.Helper()
@@ -247,7 +247,7 @@ func sessionsOf(ctx context.Context, url, name string) (n int, err error) {
 	return n, errors.Join(err, conn.Close(ctx))
 }
 
-// signed is a checkpoint, as soon as the database gives one.
+// signed returns a checkpoint as soon as the database has one.
 func signed(t *testing.T, l *ledger.Ledger) string {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {

@@ -18,7 +18,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// rewrite changes a database like someone who has the file and knows SQL.
+// rewrite changes a database as an attacker does who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
 	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
@@ -140,7 +140,7 @@ func wantDamage(t *testing.T, got []fsck.Damage, want []found) {
 	t.Helper()
 	var kinds []found
 	for _, d := range got {
-		if d.Kind == fsck.DamageStore { // SQLite complains beside, where an index was left behind
+		if d.Kind == fsck.DamageStore { // SQLite also reports an index that was not updated
 			continue
 		}
 		if d.Kind.Meaning() == "" || !strings.Contains(d.String(), d.Kind.Meaning()) {

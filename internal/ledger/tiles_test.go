@@ -30,7 +30,7 @@ func TestTiles(t *testing.T) {
 	above := must(l.Tile(t.Context(), 1, 0, 1))
 	top := tlog.NodeHash(tlog.Hash(above), treeOf(rest))
 	if top != head.Root {
-		t.Errorf("the tiles make the root %v, signed is %v", top, head.Root)
+		t.Errorf("the tiles give the root %v, but the signed root is %v", top, head.Root)
 	}
 	for _, bad := range []struct {
 		level int
@@ -54,8 +54,8 @@ func treeOf(leaves []byte) tlog.Hash {
 	return tlog.NodeHash(tlog.NodeHash(at(0), at(1)), tlog.NodeHash(at(2), at(3)))
 }
 
-// TestTileOfADamagedLog checks that a hash missing under a signed checkpoint counts as damage, not as a part that is
-// still to come.
+// TestTileOfADamagedLog checks that a missing hash under a signed checkpoint counts as damage, not as a part that will
+// come later.
 func TestTileOfADamagedLog(t *testing.T) {
 	f := folder(t.TempDir())
 	l := f.create(t)

@@ -13,7 +13,7 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// together stamps like clock, counts the groups, and can fail.
+// together stamps as clock does, counts the groups, and can fail.
 type together struct {
 	groups []int // how many each had
 	fail   error // the next group gets this, nil: a stamp
@@ -80,7 +80,7 @@ func crowd(t *testing.T, g *together, callers int, ctx func(i int) context.Conte
 	return results, q
 }
 
-// wantStamped checks that each of these records is in the log once, with one stamp, its own.
+// wantStamped checks that each of these records is in the log once, with exactly its own stamp.
 func (q *queued) wantStamped(ids ...int) {
 	q.t.Helper()
 	for _, id := range ids {
@@ -100,7 +100,7 @@ func (q *queued) wantStamped(ids ...int) {
 	wantClean(q.t, damagesOf(q.t, q.cfg))
 }
 
-// TestGroupIsStampedOnce checks that records that come during a transaction are stamped together when the next one
+// TestGroupIsStampedOnce checks that records that arrive during a transaction are stamped together when the next one
 // begins, each with its own stamp.
 func TestGroupIsStampedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,14 +113,13 @@ func TestGroupIsStampedOnce(t *testing.T) {
 			}
 		}
 		if len(g.groups) != 2 || g.groups[0] != 1 || g.groups[1] != 4 {
-			t.Errorf("groups of %v, want one of the first and one of the four who came meanwhile", g.groups)
+			t.Errorf("groups of %v, want one record and then the four that came during its transaction", g.groups)
 		}
 		q.wantStamped(0, 1, 2, 3, 4)
 	})
 }
 
-// TestGroupFailsOnce checks that a failed group stamp is one caller's failure, and that the others are stamped
-// without it.
+// TestGroupFailsOnce checks that a failed group stamp fails one caller only, and that the others are stamped without it.
 func TestGroupFailsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &together{}
@@ -142,8 +141,8 @@ func TestGroupFailsOnce(t *testing.T) {
 	})
 }
 
-// TestGoneBeforeTheGroup checks that a caller that leaves before the group is stamped has no stamp and no record in
-// the log.
+// TestGoneBeforeTheGroup checks that a caller that leaves before the group is stamped has no stamp and no record in the
+// log.
 func TestGoneBeforeTheGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &together{}

@@ -12,6 +12,10 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +68,7 @@ type Pointer struct {
 // A Service is one of a provider of its own.
 type Service struct {
 	TSP, Name, Type string
+	Trade           []string // further names of the provider
 	Certificates    [][]byte
 	States          []State // newest first
 	Extension       string  // XML; empty: none
@@ -97,6 +102,31 @@ func (l *List) Sign(t testing.TB, by *Signer) []byte {
 	return []byte(before + `<ds:Signature xmlns:ds="` + dsig + `" Id="signature">` + info + `<ds:SignatureValue>` + base64.StdEncoding.EncodeToString(value) + `</ds:SignatureValue>` +
 		`<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(by.Certificate) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>` +
 		`<ds:Object><xades:QualifyingProperties xmlns:xades="` + xades + `" Target="#signature">` + properties + `</xades:QualifyingProperties></ds:Object></ds:Signature>` + after)
+}
+
+var filledIn = regexp.MustCompile(`(<ds:DigestValue>|<ds:SignatureValue>)[^<]*`)
+
+// SignByXMLSec is Sign by the program xmlsec1, from a template without digests and signature.
+func (l *List) SignByXMLSec(t testing.TB, by *Signer) []byte {
+	t.Helper()
+	folder := t.TempDir()
+	write := func(name string, content []byte) string {
+		file := filepath.Join(folder, name)
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(by.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("xmlsec1", "--sign", "--privkey-pem", write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))+","+write("certificate.pem", by.PEM()),
+		"--id-attr:Id", xades+":SignedProperties", "--id-attr:Id", tsl+":TrustServiceStatusList", write("template.xml", filledIn.ReplaceAll(l.Sign(t, by), []byte("$1")))).Output()
+	if err != nil {
+		t.Fatalf("xmlsec1: %v\n%s", err, out)
+	}
+	return out
 }
 
 func tag(name, algorithm string) string {
@@ -140,7 +170,7 @@ func identity(certificate []byte) string {
 func (l *List) providers() string {
 	text := `<TrustServiceProviderList>`
 	for _, s := range l.Services {
-		text += `<TrustServiceProvider><TSPInformation><TSPName><Name xml:lang="en">` + s.TSP + `</Name></TSPName></TSPInformation><TSPServices><TSPService>`
+		text += `<TrustServiceProvider><TSPInformation><TSPName><Name xml:lang="en">` + s.TSP + `</Name></TSPName>` + s.trade() + `</TSPInformation><TSPServices><TSPService>`
 		for i, state := range s.States {
 			text += s.state(i, state)
 		}
@@ -150,6 +180,16 @@ func (l *List) providers() string {
 		text += `</TSPService></TSPServices></TrustServiceProvider>`
 	}
 	return text + `</TrustServiceProviderList>`
+}
+
+func (s *Service) trade() (text string) {
+	for _, name := range s.Trade {
+		text += `<Name xml:lang="en">` + name + `</Name>`
+	}
+	if text != "" {
+		text = `<TSPTradeName>` + text + `</TSPTradeName>`
+	}
+	return text
 }
 
 func (s *Service) state(i int, state State) string {

@@ -45,7 +45,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap makes a timeout match context.DeadlineExceeded for callers that do not know this package.
+// Unwrap makes a timeout match context.DeadlineExceeded for callers that do not know this package. It returns nil for
+// every other kind.
 func (e *Error) Unwrap() error {
 	if e.Kind == TimedOut {
 		return context.DeadlineExceeded

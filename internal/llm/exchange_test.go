@@ -2,7 +2,8 @@ package llm
 
 import "testing"
 
-// TestWithoutKey: however a JSON writer wrote it, and no placeholder for a key.
+// TestWithoutKey: withoutKey finds the key in every form in which JSON may contain it. It leaves names alone that
+// contain a placeholder key.
 func TestWithoutKey(t *testing.T) {
 	const key = `sk/a+b<c>&"d\e`
 	for _, form := range []string{key, `sk/a+b<c>&\"d\\e`, `sk\/a+b<c>&\"d\\e`, `sk/a\u002bb\u003cc\u003e\u0026\"d\\e`, `sk/a+b\u003cc\u003e\u0026\"d\\e`} {

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// asked is a model that is a function.
+// asked is a function that serves as a model.
 type asked func(context.Context, Question) (Answer, error)
 
 func (a asked) Ask(ctx context.Context, q Question) (Answer, error) { return a(ctx, q) }
 
-// TestPatience: what may pass is asked again, after as long as the provider wants; what will not is returned at once.
+// TestPatience: a temporary error is retried after the time that the provider asks for. A permanent error is returned at
+// once.
 func TestPatience(t *testing.T) {
 	for _, tt := range []struct {
 		kind  Kind
@@ -56,7 +57,7 @@ func TestPatienceSucceeds(t *testing.T) {
 	})
 }
 
-// TestTimeout: one call that takes too long is timed out, also to whoever asks for a deadline's error.
+// TestTimeout: a call that takes too long returns TimedOut, which also matches context.DeadlineExceeded.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := Patient(asked(func(ctx context.Context, _ Question) (Answer, error) {
@@ -70,7 +71,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestCancelled: the caller's own cancellation is no error of the provider's.
+// TestCancelled: a cancellation by the caller does not count as an error of the provider.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := Patient(asked(func(ctx context.Context, _ Question) (Answer, error) {
@@ -83,7 +84,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestWaitingEndsAtTheDeadline: nobody waits for a provider beyond the time that there is, and its words are kept.
+// TestWaitingEndsAtTheDeadline: if the provider asks for a wait beyond the deadline, Ask returns the provider's error at
+// once.
 func TestWaitingEndsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -109,7 +111,7 @@ func TestLimit(t *testing.T) {
 			}
 		}
 		if passed := time.Since(began); passed != 3*time.Second {
-			t.Errorf("four calls at one a second took %v", passed)
+			t.Errorf("four calls at one call a second took %v", passed)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -174,7 +176,7 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	if _, ok := prices.Of("claude"); ok {
-		t.Error("a price for a model that is not in the table")
+		t.Error("Of returned a price for a model that is not in the table")
 	}
 	for _, bad := range []Price{{Input: 1}, {Model: "m", Input: -1}, {Model: "m", Output: math.NaN()}, {Model: "m", Cached: math.Inf(1)}} {
 		if (Prices{bad}).Check() == nil {
@@ -191,7 +193,7 @@ func TestAnswerJSON(t *testing.T) {
 	}
 }
 
-// TestEstimate: all that a question has counts, and an empty one is not for nothing.
+// TestEstimate: the estimate counts every part of a question, and an empty question has at least one token.
 func TestEstimate(t *testing.T) {
 	q := Question{System: "123", Messages: []Message{{Text: "456"}, {ByModel: true, Text: "789"}}, Schema: Schema{JSON: []byte("{}")}}
 	if got := q.Estimate(7); got != (Usage{Input: 4, Output: 7}) {

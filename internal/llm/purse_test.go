@@ -13,7 +13,7 @@ func TestPurse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Reserve(31); !errors.Is(err, ErrSpent) {
-		t.Errorf("31 of the 30 that are left: %v", err)
+		t.Errorf("reserving 31 when 30 are left: %v", err)
 	}
 	second, err := p.Reserve(30)
 	if err != nil {
@@ -23,20 +23,20 @@ func TestPurse(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	first(10)
-	first(10) // settled once
+	first(10) // a second settlement has no effect
 	if p.Spent() != 40 {
 		t.Errorf("%d spent, want 40", p.Spent())
 	}
 	if _, err := p.Reserve(31); !errors.Is(err, ErrSpent) {
-		t.Errorf("with 40 spent and 30 set aside: %v", err)
+		t.Errorf("reserving 31 with 40 spent and 30 reserved: %v", err)
 	}
-	second(80) // more than was thought
+	second(80) // more than was reserved
 	if _, err := p.Reserve(0); !errors.Is(err, ErrSpent) || p.Spent() != 120 {
 		t.Errorf("beyond the ceiling: %v, %d spent", err, p.Spent())
 	}
 }
 
-// TestPurseOfNegativeNumbers: nobody gets money back by saying so.
+// TestPurseOfNegativeNumbers: a negative reservation or settlement does not increase the money.
 func TestPurseOfNegativeNumbers(t *testing.T) {
 	p := NewPurse(10, 0)
 	settle, err := p.Reserve(-50)
@@ -61,7 +61,7 @@ func TestPurseWithoutCeiling(t *testing.T) {
 	}
 }
 
-// TestPurseOfMany: however many reserve at the same time, together they stay below the ceiling.
+// TestPurseOfMany: many concurrent reservations together stay below the ceiling.
 func TestPurseOfMany(t *testing.T) {
 	p := NewPurse(1000, 0)
 	var all sync.WaitGroup

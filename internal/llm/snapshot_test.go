@@ -2,7 +2,7 @@ package llm
 
 import "testing"
 
-// TestSnapshot takes apart the names that vendors have reported, and leaves alone what only looks like a date.
+// TestSnapshot splits names that vendors have reported. It leaves names alone that only look as if they end in a date.
 func TestSnapshot(t *testing.T) {
 	for reported, want := range map[string][2]string{
 		"gpt-4o":                           {"gpt-4o", ""},

@@ -114,9 +114,10 @@ func inFolder(folder string, commands []command) string {
 }
 
 // checked tells the reader what the commands prove, and what they do not.
-const checked = "'signatures, by the keys beside them, and time stamps. What the records say of each other, of trials, keys that ended and the log is for jurat verify.'"
+const checked = "'signatures, by the keys beside them, and time stamps. Only jurat verify checks what the records say of each other and of trials, whether keys had ended, and the log.'"
 
-// WriteScript writes the script. It stops at the first command that fails, and claims only what it has checked.
+// WriteScript writes the script. It stops at the first command that fails, and claims only what it has checked. Its
+// errors are those of put.
 func WriteScript(put Put, commands string) error {
 	const head = "#!/bin/sh\n# Checks every record in this folder with openssl alone.\nset -e\ncd \"$(dirname \"$0\")\"\n"
 	end := "echo all verified: " + checked + "\n"
@@ -183,7 +184,7 @@ func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error
 // joined returns the bytes that a token stamps.
 func joined(r *evidence.Record) []byte { return bytes.Join(r.Signatures, nil) }
 
-// Roots returns every authority's root in PEM.
+// Roots returns every authority's root in PEM. Its error is always nil.
 func Roots(trusted *trust.Trust) ([]byte, error) {
 	var roots bytes.Buffer
 	for _, authority := range trusted.Authorities {

@@ -44,7 +44,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestAnotherActor: openssl checks keys and knows no names. So no files are written for a record that another actor's key signed.
+// TestAnotherActor: openssl checks keys, but knows no names. So a record that another actor's key signed gives no files.
 func TestAnotherActor(t *testing.T) {
 	h := jurattest.New(t)
 	record, trusted := sealed(t, h), h.Trust(t)
@@ -79,7 +79,7 @@ func TestOpenSSLAccepts(t *testing.T) {
 	}
 	verified := func() error { return exec.Command("sh", filepath.Join(dir, openssl.Script)).Run() }
 	if err := verified(); err != nil {
-		t.Fatalf("what was written is refused: %v", err)
+		t.Fatalf("openssl refuses the written files: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "payload.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
@@ -110,6 +110,6 @@ func TestNothingIsWrittenThatCannotBeChecked(t *testing.T) {
 	}
 	broken := errors.New("no space")
 	if _, err := openssl.Write([]*evidence.Record{record}, h.Trust(t), func(string, []byte) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("a file that cannot be written: %v", err)
+		t.Errorf("no error for a file that cannot be written: %v", err)
 	}
 }

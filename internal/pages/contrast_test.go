@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// scheme is what the style sheet calls its colours.
+// scheme maps the names of colours in the style sheet to colours.
 type scheme map[string]string
 
 var colour = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
 
-// schemes reads the colours for light and dark. Dark is light where it does not say otherwise, as in a browser.
+// schemes reads the colours for light and dark. Dark uses the light colour where it has none of its own, as browsers do.
 func schemes(t *testing.T, css string) map[string]scheme {
 	t.Helper()
 	light, dark := scheme{}, scheme{}
@@ -32,7 +32,7 @@ func schemes(t *testing.T, css string) map[string]scheme {
 	return map[string]scheme{"light": light, "dark": dark}
 }
 
-// luminance is as WCAG 2.2 defines it.
+// luminance is the relative luminance of WCAG 2.2.
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	var sum float64
@@ -61,7 +61,7 @@ func TestContrastIsComputedRight(t *testing.T) {
 	equal(t, fmt.Sprintf("%.2f", contrast(t, "#777777", "#ffffff")), "4.48")
 }
 
-// uses finds which named colours properties of a kind use.
+// uses finds the named colours that properties of a kind use.
 func uses(css string, properties string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range regexp.MustCompile(`[{;\s](?:`+properties+`): ([^;}]*)`).FindAllStringSubmatch(css, -1) {
@@ -72,8 +72,8 @@ func uses(css string, properties string) map[string]bool {
 	return names
 }
 
-// TestContrast holds every colour of text against every background that the style sheet has, since text of any kind can come
-// to stand on any of them: only what is written on the accent colour has a colour of its own.
+// TestContrast compares every colour of text with every background in the style sheet, because text of any kind can be
+// on any of them. Text on the accent colour has a colour of its own.
 func TestContrast(t *testing.T) {
 	css := string(assets["jurat.css"].content)
 	texts, surfaces := uses(css, "color"), uses(css, "background")
@@ -97,7 +97,7 @@ func TestContrast(t *testing.T) {
 				}
 			}
 			for edge := range edges {
-				if edge != "line" && surface != "accent" { // lines part what stands apart without them
+				if edge != "line" && surface != "accent" { // lines separate parts that are also separate without them
 					need(edge, surface, 3)
 				}
 			}
@@ -114,7 +114,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestColoursAreNamed is what makes TestContrast complete.
+// TestColoursAreNamed: every colour in the style sheet has a name, so TestContrast sees all of them.
 func TestColoursAreNamed(t *testing.T) {
 	css := string(assets["jurat.css"].content)
 	rest := colour.ReplaceAllString(css, "")

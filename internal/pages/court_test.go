@@ -45,11 +45,11 @@ func TestPageOfACourt(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "unfounded") {
-		t.Error("a quotation that stands is marked as one that does not")
+		t.Error("a quotation that is in the evidence is marked as unfounded")
 	}
 }
 
-// TestCourtAtEveryAct shows a trial after each of its acts, as whoever watches or loads the page then sees it.
+// TestCourtAtEveryAct shows a trial after each of its acts, as a visitor sees it who watches or loads the page then.
 func TestCourtAtEveryAct(t *testing.T) {
 	records := offline(t, jurattest.New(t), "invoice-inbox")
 	statements := 0
@@ -65,7 +65,7 @@ func TestCourtAtEveryAct(t *testing.T) {
 			t.Errorf("after %d acts there are %d statements, want %d", n, len(c.Discussion), statements)
 		}
 		if last := records[n-1]; last.Payload.ActionType == evidence.PhaseOpening && len(c.Waiting) == 0 {
-			t.Errorf("after the opening in act %d nobody is waited for", n)
+			t.Errorf("after the opening in act %d the page waits for no juror", n)
 		}
 		if write(t, Frame{}, c); c.Broken != "" {
 			t.Errorf("after %d acts: %s", n, c.Broken)
@@ -73,7 +73,7 @@ func TestCourtAtEveryAct(t *testing.T) {
 	}
 }
 
-// TestScriptHearsEveryEvent holds the script's list of events against those that trials have.
+// TestScriptHearsEveryEvent: the script handles every type of event that trials have.
 func TestScriptHearsEveryEvent(t *testing.T) {
 	h := jurattest.New(t)
 	heard := 0
@@ -85,7 +85,7 @@ func TestScriptHearsEveryEvent(t *testing.T) {
 			for _, e := range events {
 				heard++
 				if kind := e.Head().Type; !strings.Contains(string(assets["jurat.js"].content), `"`+kind+`"`) {
-					t.Errorf("the script does not hear %s", kind)
+					t.Errorf("the script does not handle %s", kind)
 				}
 			}
 		}
@@ -119,13 +119,13 @@ func TestAbsencesAndInventions(t *testing.T) {
 		t.Fatalf("%s, %+v", c.State, c.Jurors[2])
 	}
 	if over := write(t, Frame{}, c); strings.Contains(over, words.PagesIn(words.English).Juror.Configured) || !strings.Contains(over, words.PagesIn(words.English).Juror.Silent) {
-		t.Error("of a model that never answered, the page of a trial that is over says that it has not answered yet")
+		t.Error("the page of a finished trial says of a model that never answered that it has not answered yet")
 	}
 	findings := c.Jurors[0].Alone.Findings
 	equal(t, []bool{findings[0].Stands, findings[1].Here, findings[1].Stands, findings[2].Here}, []bool{true, true, false, false})
 	page := write(t, Frame{}, c)
 	if !strings.Contains(page, words.PagesIn(words.English).Finding.Unfounded) || !strings.Contains(page, "There is no message 99") {
-		t.Error("what does not stand in the evidence is not marked")
+		t.Error("a quotation that is not in the evidence is not marked")
 	}
 	if title, _, _ := strings.Cut(page[strings.Index(page, "<title>"):], "</title>"); !strings.Contains(title, "degraded") {
 		t.Errorf("the title is %s", title)
@@ -143,16 +143,16 @@ func TestInconclusive(t *testing.T) {
 	}
 }
 
-// TestBrokenTrialsAreSaidToBe takes an act out of a trial.
+// TestBrokenTrialsAreSaidToBe removes an act from a trial. The page must say that the trial contradicts itself.
 func TestBrokenTrialsAreSaidToBe(t *testing.T) {
 	records := offline(t, jurattest.New(t), "pharmacy-refill")
 	c := courtOf(t, slices.Delete(slices.Clone(records), 3, 4))
 	equal(t, c.Marks()[len(c.Marks())-1], Broken)
 	if page := write(t, Frame{}, c); !strings.Contains(page, "contradicts itself") {
-		t.Error("the page does not say so")
+		t.Error("the page does not say that the trial contradicts itself")
 	}
 	if _, err := NewCourt(records[1:]); err == nil {
-		t.Error("records without a submission make a court")
+		t.Error("NewCourt accepted records without a submission")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestDeskAndDecisions(t *testing.T) {
 	d := NewDesk([]Summary{passed, summary}, "Ines Duarte")
 	equal(t, len(d.Items), 1)
 	equal(t, d.Items[0].Own, true)
-	open := courtOf(t, decided(t, h, records)).Line() // by somebody who gave a text, and neither passed nor failed the agent
+	open := courtOf(t, decided(t, h, records)).Line() // decided by a person who gave a text, but neither a pass nor a fail
 	equal(t, []any{open.NeedsPerson(), open.Outcome.Position, open.Outcome.By}, []any{true, jury.NeedsReview, jury.ByPerson})
 }
 
@@ -177,8 +177,8 @@ func decide(t testing.TB, h *jurattest.House, records []*evidence.Record, status
 		OriginalResponseID: p.RecordID, ApprovalStatus: status, ModifiedResponse: modified, Changes: value(t, "The patient was not told."), ChainID: p.ChainID, Saw: []evidence.Digest{judgment.Digest}}))
 }
 
-// TestOutcomeFirst: what a person decided stands first, and with it what the jury judged, in the headline, on the page, in the list and
-// at the desk; the jury's score, method and model are the jury's.
+// TestOutcomeFirst: a person's decision comes first, and then the jury's verdict, in the headline, on the page, in the
+// list and at the desk. Score, method and model are the jury's.
 func TestOutcomeFirst(t *testing.T) {
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
@@ -196,7 +196,7 @@ func TestOutcomeFirst(t *testing.T) {
 				if at < 0 {
 					t.Fatalf("%s in %s does not say %q", name, lang, w)
 				}
-				page = page[at+len(w):] // the next one comes after it
+				page = page[at+len(w):] // the next text must come after it
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func TestOutcomeFirst(t *testing.T) {
 	equal(t, strings.Contains(write(t, Frame{}, left), "left open by a person"), true)
 }
 
-// TestReviewOfAVerdict: the page asks for a pass or a fail beside the evidence, and rejects only what can be rejected.
+// TestReviewOfAVerdict: the form asks for a pass or a fail, and offers a rejection only where one is possible.
 func TestReviewOfAVerdict(t *testing.T) {
 	h := jurattest.New(t)
 	for example, rejects := range map[string]bool{"pharmacy-refill": false, "kitchen-return": true} {
@@ -242,7 +242,7 @@ func TestModified(t *testing.T) {
 		t.Errorf("an unchanged draft gives %s, %v", same, err)
 	}
 	if changed, err := Modified(judgment, Draft{Text: "Call the patient."}); err == nil {
-		t.Errorf("the jury's words are changed to %s", changed)
+		t.Errorf("the jury's words have become %s", changed)
 	}
 
 	plan := h.Seal(t, evidence.Payload{ActionType: evidence.ToolPlan, AgentID: "a", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
@@ -273,6 +273,6 @@ func TestLongChainsHavePages(t *testing.T) {
 	}
 	text := write(t, Frame{}, NewChain("long", chain, report, 2))
 	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
-		t.Error("the second page does not lead back alone")
+		t.Error("the last page must link to the first page and to no further one")
 	}
 }

@@ -116,7 +116,8 @@ func editable(r *evidence.Record) (Editable, error) {
 }
 
 // Modified returns the response that a draft makes of a record's response, except for a verdict. It returns nil if
-// the draft changes nothing.
+// the draft changes nothing. It returns ErrWithheld if the response was not disclosed, and refuses a change of the
+// jury's words, of the kind of a JSON response, and a record without a response.
 func Modified(r *evidence.Record, d Draft) (jsontext.Value, error) {
 	e, err := editable(r)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sides puts together again what a difference was made of.
+// sides rebuilds both texts from their difference.
 func sides(changes []Change) (before, after string) {
 	var b, a strings.Builder
 	for _, c := range changes {
@@ -37,7 +37,8 @@ func TestDiff(t *testing.T) {
 	equal(t, diff("返金は百円です", "返金は八十円です"), []Change{{Same, "返金は"}, {Removed, "百"}, {Added, "八十"}, {Same, "円です"}})
 }
 
-// TestDiffIsShortest holds the difference of random texts against the longest common subsequence, computed the plain way.
+// TestDiffIsShortest compares the difference of random texts with their longest common subsequence, computed in the
+// simple way.
 func TestDiffIsShortest(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func() string {

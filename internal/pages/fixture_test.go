@@ -45,14 +45,14 @@ func courtOf(t testing.TB, records []*evidence.Record) *Court {
 	return c
 }
 
-// Line is the trial in one line. Its agent has its whole name, which the log's index cuts.
+// Line returns the trial as one line of a list. Its agent has its whole name, which the log's index cuts.
 func (c *Court) Line() Summary {
 	s := Summary{c.Summary, c.State}
 	s.Agent = c.Title()
 	return s
 }
 
-// proved returns records with their proofs and the report on them by the House's own trust.
+// proved returns records with their proofs, and the report on them under the House's own trust file.
 func proved(t testing.TB, h *jurattest.House, records ...*evidence.Record) ([]*evidence.Record, *verify.Report) {
 	t.Helper()
 	b := h.Bundle(t, records...)

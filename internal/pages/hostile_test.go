@@ -21,19 +21,19 @@ import (
 	"jurat/jury"
 )
 
-// markup is what must not become elements or attributes, wherever it is put; canary marks what came from it.
+// markup are texts that must not become elements or attributes anywhere. canary identifies what came from them.
 const markup = `"'><script>canary()</script><img src=x onerror=canary()><svg onload=canary()><a href="javascript:canary()">canary</a>` +
 	`</title></textarea></bdi></main><!-- canary --><style>*{display:none}</style><base href=//canary.example>{{template "canary"}}` + "`${canary}`"
 
-// tricks are characters that a page could lose, or that could make it lie.
+// tricks are characters that a page could lose, or that could make text look different from what it is.
 const tricks = "abc\u202Edesrever\u202C \u2066isolate\u2069 \x01\x02\x7f\u0085 tab\there\r\nline\rend \u200B\uFEFF\U000E0041 \x00\x00 \u0627\u0644\u0639\u0631\u0628\u064A\u0629 日本語 \U0001F468\u200D\U0001F469"
 
 func hostile(where string) string { return where + " " + markup + " " + tricks }
 
-// hostileName is as hostile as a name in a payload can be, which has no control characters.
+// hostileName is a name with every hostile character that a payload allows. It allows no control characters.
 func hostileName(where string) string { return where + ` "'><img src=x onerror=canary()>` + "\u200B" }
 
-// shown is what a text must be on a page: itself. U+0000 cannot be in an HTML document.
+// shown returns what a page must show for a text: the text itself. An HTML document cannot contain U+0000.
 func shown(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
 
 func quoted(t testing.TB, text string) string {
@@ -43,7 +43,7 @@ func quoted(t testing.TB, text string) string {
 	return string(doc)
 }
 
-// liar says hostile things in a juror's chair.
+// liar is a juror whose answers are hostile texts.
 type liar struct {
 	name  string
 	fails bool
@@ -66,23 +66,13 @@ func (l liar) origin() jury.Origin {
 	return jury.Origin{Model: hostileName(l.name + " model"), ModelVersion: hostileName("version")}
 }
 
-func (l liar) Evaluate(_ context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+func (l liar) Answer(_ context.Context, b jury.Brief) (jury.Answer, error) {
 	if l.fails {
-		return jury.Opinion{}, l.origin(), errors.New(hostile(l.name + " failure"))
-	}
-	return l.opinion(b), l.origin(), nil
-}
-
-func (l liar) Discuss(_ context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	if l.fails {
-		return jury.Speech{}, l.origin(), errors.New(hostile(l.name + " failure"))
+		return jury.Answer{Origin: l.origin()}, errors.New(hostile(l.name + " failure"))
 	}
 	o := l.opinion(b)
-	return jury.Speech{Statement: hostile(l.name + " statement"), Position: o.Position, Reasoning: hostile(l.name + " reasoning"), Updated: &o}, l.origin(), nil
-}
-
-func (l liar) Judge(_ context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return l.Evaluate(context.Background(), b)
+	return jury.Answer{Opinion: o, Origin: l.origin(),
+		Speech: jury.Speech{Statement: hostile(l.name + " statement"), Position: o.Position, Reasoning: hostile(l.name + " reasoning"), Updated: &o}}, nil
 }
 
 // hostileCase puts hostile text into everything that an agent says.
@@ -118,7 +108,7 @@ func value(t testing.TB, text string) jsontext.Value {
 	return jsontext.Value(quoted(t, text))
 }
 
-// decided adds a hostile reviewer's words and a delivery to a trial's chain.
+// decided adds a hostile reviewer's text and a delivery to a trial's chain.
 func decided(t testing.TB, h *jurattest.House, records []*evidence.Record) []*evidence.Record {
 	t.Helper()
 	judgment := records[len(records)-2]
@@ -131,7 +121,7 @@ func decided(t testing.TB, h *jurattest.House, records []*evidence.Record) []*ev
 	return append(slices.Clone(records), review, delivery)
 }
 
-// hostilePages makes every page of hostile records, and says what must be on it to the letter.
+// hostilePages makes every page from hostile records, and returns the texts that must be on it, character by character.
 func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want map[string][]string) {
 	t.Helper()
 	h := jurattest.New(t)
@@ -174,7 +164,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	return pages, want
 }
 
-// knownElements are those that templates write. None is among them that only a text could bring.
+// knownElements are the elements that templates write. None of the elements in markup is among them.
 var knownElements = strings.Fields(`html head meta title link script body a header nav ul li div span form input button main p h1 h2 h3 dl dt dd ol details summary
 	section table caption thead tbody tfoot tr th td svg rect footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
 
@@ -182,7 +172,7 @@ var knownAttributes = strings.Fields(`lang charset name content rel href type sr
 	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope viewbox viewBox preserveaspectratio preserveAspectRatio focusable
 	width height for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
 
-// intrusions are elements and attributes that cannot have come from a template.
+// intrusions returns elements and attributes that no template writes.
 func intrusions(doc *html.Node) (list []string) {
 	for _, n := range elements(doc) {
 		if !is(n, knownElements...) {
@@ -208,7 +198,7 @@ func intrusions(doc *html.Node) (list []string) {
 	return list
 }
 
-// passages are the texts that pages show as somebody else's words.
+// passages returns the texts that pages show as somebody else's words.
 func passages(doc *html.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, n := range elements(doc) {
@@ -219,7 +209,7 @@ func passages(doc *html.Node) map[string]bool {
 	return found
 }
 
-// unmarked finds characters that turn or hide text and are not shut in by themselves.
+// unmarked finds characters that turn or hide text and are not in a mark of their own.
 func unmarked(doc *html.Node) (list []string) {
 	for n := range doc.Descendants() {
 		if n.Type != html.TextNode || hasClass(n.Parent, "mark") || is(n.Parent, "textarea", "title") {
@@ -251,15 +241,15 @@ func TestHostileTextIsInertAndIntact(t *testing.T) {
 			found := passages(doc)
 			for _, text := range append(want[name], hostile("viewer")) {
 				if !found[shown(text)] {
-					t.Errorf("%s in %s: %.60q is not there as it was said", name, lang, text)
+					t.Errorf("%s in %s: the page does not show %.60q unchanged", name, lang, text)
 				}
 			}
 		}
 	}
 }
 
-// TestDraftsComeBack: what a reviewer has typed is in the form again, to the letter, though HTML drops a line break that begins a
-// textarea. A browser sends line breaks in its own way, which is not the page's to choose.
+// TestDraftsComeBack: the form contains the reviewer's text again, character by character, although HTML drops a line
+// break at the beginning of a textarea. Browsers normalise line breaks, which the page cannot change.
 func TestDraftsComeBack(t *testing.T) {
 	pages, _ := hostilePages(t, words.English)
 	for _, n := range elements(parse(t, write(t, Frame{Path: "/", Viewer: viewer}, pages["review"]))) {
@@ -269,7 +259,7 @@ func TestDraftsComeBack(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the form has no reason")
+	t.Error("the form has no field for the reason")
 }
 
 func TestIntrusionsAreFound(t *testing.T) {
@@ -280,7 +270,7 @@ func TestIntrusionsAreFound(t *testing.T) {
 		}
 	}
 	if len(unmarked(parse(t, "<p>a\u202Eb</p>"))) != 1 {
-		t.Error("an override without a mark is not found")
+		t.Error("unmarked does not find an override without a mark")
 	}
 }
 
@@ -291,7 +281,7 @@ func TestSaid(t *testing.T) {
 	equal(t, said(""), []stretch(nil))
 }
 
-// FuzzSaid: stretches together are the text, and no stretch without a mark turns anything.
+// FuzzSaid: the parts together give the text, and a part without a mark has no character that turns text.
 func FuzzSaid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var whole strings.Builder
@@ -308,12 +298,13 @@ func FuzzSaid(f *testing.F) {
 	})
 }
 
-// TestManyMarksDoNotGrowAPage: a text of nothing but what needs marks becomes a page that is longer by a bounded factor.
+// TestManyMarksDoNotGrowAPage: the page of a text that consists of characters with marks is longer only by a bounded
+// factor.
 func TestManyMarksDoNotGrowAPage(t *testing.T) {
 	text := strings.Repeat("a\u202E\u202D", 100_000)
 	page := write(t, Frame{Path: "/"}, &Trouble{400, "x", text})
 	if !passages(parse(t, page))[text] {
-		t.Error("the text is not there as it was said")
+		t.Error("the page does not show the text unchanged")
 	}
 	if len(page) > 12*len(text) {
 		t.Errorf("%d bytes of text became a page of %d", len(text), len(page))

@@ -28,7 +28,7 @@ import (
 
 var place = regexp.MustCompile(`\{([^}]*)\}`)
 
-// places lists the places of a text for values.
+// places lists the placeholders of a text.
 func places(text string) (names []string) {
 	for _, m := range place.FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
@@ -104,7 +104,7 @@ func inTemplates(t *testing.T) (list []use) {
 	return list
 }
 
-// misused says what is wrong with how a template uses a text; "" is nothing.
+// misused returns what is wrong with how a template uses a text, or "".
 func misused(u use) string {
 	v := reflect.ValueOf(*words.PagesIn(words.English))
 	for _, name := range u.path {
@@ -151,7 +151,7 @@ func TestEveryTextIsUsed(t *testing.T) {
 			code.Write(content)
 		}
 	}
-	// In code, a text is reached from the whole, or by way of its group: names := &words.PagesIn(lang).Link.
+	// Code reaches a text from the whole table, or by its group: names := &words.PagesIn(lang).Link.
 	all := reflect.TypeFor[words.Pages]()
 	for i := range all.NumField() {
 		group := all.Field(i)
@@ -161,13 +161,13 @@ func TestEveryTextIsUsed(t *testing.T) {
 			whole := regexp.MustCompile(`\.` + group.Name + `\.` + text + `\b`).MatchString(code.String())
 			alone := apart && regexp.MustCompile(`\b(names|kinds)\.`+text+`\b`).MatchString(code.String())
 			if !used[group.Name+"."+text] && !whole && !alone {
-				t.Errorf("the text %s.%s is used nowhere", group.Name, text)
+				t.Errorf("the text %s.%s is not used", group.Name, text)
 			}
 		}
 	}
 }
 
-// constants lists the values of a type of strings that a package declares.
+// constants lists the values that a package declares for a string type.
 func constants(t *testing.T, folder, name string) (values []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -204,7 +204,8 @@ func valuesOf[T ~string](t *testing.T, folder string) (list []any) {
 	return list
 }
 
-// TestEveryValueHasAName: what records can say, and states and marks of trials, has words on pages, and a class of its own.
+// TestEveryValueHasAName: pages have words, and a class of their own, for every value in records and for every state and
+// mark of trials.
 func TestEveryValueHasAName(t *testing.T) {
 	values := slices.Concat(valuesOf[verify.Status](t, "../../verify"), valuesOf[trust.Clock](t, "../../verify/trust"),
 		valuesOf[evidence.ActionType](t, "../../evidence"), valuesOf[evidence.Role](t, "../../evidence"), valuesOf[evidence.ApprovalStatus](t, "../../evidence"),
@@ -235,12 +236,12 @@ func TestEveryValueHasAName(t *testing.T) {
 		}
 		for _, id := range examples.Names() {
 			if example(says, id) == "" {
-				t.Errorf("%s: nothing is said of the example %s", lang, id)
+				t.Errorf("%s: the example %s has no description", lang, id)
 			}
 		}
 	}
 	if got := name(words.English, jury.Position("<b>\u202e")); got != "<b>\uFFFD" || class(jury.Position("x y")) != "unknown" {
-		t.Errorf("a position of another program is shown as %q", got)
+		t.Errorf("a position that this program does not know is shown as %q", got)
 	}
 	equal(t, name(words.Russian, subject.Operator), "Оператор")
 }

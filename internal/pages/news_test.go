@@ -13,7 +13,7 @@ import (
 	"jurat/jury"
 )
 
-// TestNews: what a page fetches after each act has what is new, and of the discussion no earlier round.
+// TestNews: the part that a page fetches after each act has everything new, and no earlier round of the discussion.
 func TestNews(t *testing.T) {
 	records := disputed(t, jurattest.New(t), 3)
 	v := trial.NewView(courtOf(t, records[:1]).Case)
@@ -22,7 +22,7 @@ func TestNews(t *testing.T) {
 		check(t, err)
 		c := NewNews(v, n)
 		if n == 0 {
-			equal(t, c == nil, true) // the whole courtroom is what is new
+			equal(t, c == nil, true) // at first, the page needs the whole courtroom
 			continue
 		}
 		page := write(t, Frame{}, c)
@@ -40,11 +40,11 @@ func TestNews(t *testing.T) {
 	v, err := trial.ViewOf(nil, decided)
 	check(t, err)
 	if NewNews(v, len(decided)-1) != nil || NewNews(v, -1) != nil || NewNews(v, len(decided)+1) != nil || NewNews(v, len(decided)) == nil {
-		t.Error("a decision is news without the whole courtroom, or a page that has it gets no news")
+		t.Error("a page must get the whole courtroom after a decision, and nothing but the news if it already has it")
 	}
 }
 
-// disputed is a trial whose jurors never agree, in so many rounds.
+// disputed returns a trial whose jurors never agree, with this many rounds.
 func disputed(t testing.TB, h *jurattest.House, rounds int) []*evidence.Record {
 	t.Helper()
 	s := jurattest.Settings(jury.MajorityVote)
@@ -53,9 +53,9 @@ func disputed(t testing.TB, h *jurattest.House, rounds int) []*evidence.Record {
 		&jurattest.Juror{Opinion: jurattest.Opine(jury.UnsafeFail, 10)}}, nil).Records
 }
 
-// BenchmarkFollow shows the last ten acts of a trial to a hundred watchers, each act by itself: ns/event·watcher is what one act costs for one
-// watcher, with the watcher's part of the read model, and bytes is what the watcher is sent. whole is the same with the whole courtroom made of
-// all records each time.
+// BenchmarkFollow shows the last ten acts of a trial to a hundred watchers, act by act. ns/event·watcher is the cost of
+// one act for one watcher, with its part of the read model; bytes is what the watcher is sent. "whole" makes the whole
+// courtroom from all records each time.
 func BenchmarkFollow(b *testing.B) {
 	const events, watchers = 10, 100
 	for _, rounds := range []int{1, 5, 20} {
@@ -92,7 +92,7 @@ func BenchmarkFollow(b *testing.B) {
 	}
 }
 
-// A counter counts what is written.
+// A counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -54,7 +54,7 @@ func content(n *html.Node) string {
 	return b.String()
 }
 
-// flaws says what is wrong with a page's structure for who cannot see it, or has no script.
+// flaws returns what is wrong with a page's structure for a visitor who cannot see it, or has no scripts.
 func flaws(doc *html.Node) (list []string) {
 	say := func(format string, values ...any) { list = append(list, fmt.Sprintf(format, values...)) }
 	ids, labels := map[string]int{}, map[string]bool{}
@@ -132,7 +132,7 @@ func flawsOf(n *html.Node, ids map[string]int, labels map[string]bool, say func(
 	}
 }
 
-// formFlaws finds forms that would be refused: those that change something carry the session's key.
+// formFlaws finds forms that the server would refuse: forms that change something need the session's key.
 func formFlaws(n *html.Node, say func(string, ...any)) {
 	for d := range n.Descendants() {
 		if name, _ := attr(d, "name"); d.Data == "input" && name == "form" {
@@ -172,7 +172,7 @@ func TestFlawsAreFound(t *testing.T) {
 	}
 }
 
-// TestPagesLoadNothingFromElsewhere holds every address in a page to this server's own, and static files to those there are.
+// TestPagesLoadNothingFromElsewhere: every address in a page is on this server, and every static file exists.
 func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 	for name, p := range everyPage(t, words.English) {
 		for _, n := range elements(parse(t, write(t, Frame{Path: "/x", Viewer: viewer}, p))) {

@@ -18,8 +18,8 @@ import (
 	"jurat/jurattest"
 )
 
-// onEach runs a benchmark with a ledger in memory, and with an installation as users have it: SQLite, its own authority, and a
-// claim on each trial. Both are in one process with the servers that answer, with these delays.
+// onEach runs a benchmark with a ledger in memory, and with an installation as users have it: SQLite, its own authority,
+// and a claim on each trial. The model servers, with these delays, run in the same process.
 func onEach(b *testing.B, more string, delays []time.Duration, run func(*testing.B, *panel.Panel, trial.Config)) {
 	sit := func(b *testing.B) *panel.Panel {
 		doc, all := servers(b, delays...)
@@ -42,11 +42,11 @@ func onEach(b *testing.B, more string, delays []time.Duration, run func(*testing
 			b.Fatal(err)
 		}
 		defer i.Close()
-		run(b, sit(b), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim})
+		run(b, sit(b), trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks()})
 	})
 }
 
-// hold holds one trial, which must come out undegraded.
+// hold conducts one trial. It fails if the trial is degraded.
 func hold(b *testing.B, p *panel.Panel, c trial.Config) error {
 	s, err := p.Sit(0)
 	if err != nil {
@@ -60,8 +60,9 @@ func hold(b *testing.B, p *panel.Panel, c trial.Config) error {
 	return err
 }
 
-// BenchmarkTrial takes three jurors of 100, 200 and 300 milliseconds and a judge of 200 through phase 1 and the one round after which they
-// are agreed. Phases take as long as their slowest juror: the answers alone take 0.8 seconds, of which x_ideal is the multiple.
+// BenchmarkTrial has three jurors who take 100, 200 and 300 ms, and a judge who takes 200 ms. The jury agrees after
+// phase 1 and one round. A phase takes as long as its slowest juror, so the answers alone take 0.8 s; x_ideal is the
+// time as a multiple of that.
 func BenchmarkTrial(b *testing.B) {
 	delays := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 200 * time.Millisecond}
 	onEach(b, "rounds: 2\nthreshold: 2\n", delays, func(b *testing.B, p *panel.Panel, c trial.Config) {
@@ -74,11 +75,12 @@ func BenchmarkTrial(b *testing.B) {
 	})
 }
 
-// BenchmarkThousandTrials holds a thousand trials at once, each of whose answers takes two seconds, so that the answers alone take
-// six. cpu_s is what the process used, servers and all, and MiB_peak the most that the Go runtime held of the system.
+// BenchmarkThousandTrials conducts a thousand trials at once. Each answer takes 2 s, so the answers alone take 6 s.
+// cpu_s is the processor time of the whole process, servers included. MiB_peak is the largest memory that the Go runtime
+// held.
 func BenchmarkThousandTrials(b *testing.B) {
 	onEach(b, "rounds: 1\n", []time.Duration{2 * time.Second}, func(b *testing.B, p *panel.Panel, c trial.Config) {
-		debug.FreeOSMemory() // what was there before does not count
+		debug.FreeOSMemory() // earlier memory does not count
 		peak := bench.WatchMemory()
 		before := cpuTime(b)
 		for b.Loop() {

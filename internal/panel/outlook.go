@@ -89,7 +89,8 @@ type PricesNote struct {
 
 const shortAnswer = 700 // tokens of a short answer, as the lowest bill counts it
 
-// Look forecasts a trial of this case. If whole is set, it includes the prompts.
+// Look forecasts a trial of this case. If whole is set, it includes the prompts. It returns an error if no prompt can
+// be made of the case.
 func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 	plan := p.plan
 	o := &Outlook{Jurors: config.LLM, Why: plan.Why, NoModel: plan.NoModel, Case: on.Digest().String(), Messages: len(on.Messages), Method: plan.Method,

@@ -156,11 +156,12 @@ func (s *seated) seat() (jury.Seat, error) {
 // A Sitting is the panel in one trial.
 type Sitting struct {
 	Jurors []jury.Juror
-	Judge  jury.Judge // nil: no judge
+	Judge  jury.Juror // nil: no judge
 	Purse  *llm.Purse // counts the cost of the trial's calls
 }
 
-// Sit begins a trial, or continues one that has already spent an amount. The trial's time limit starts now.
+// Sit begins a trial, or continues one that has already spent an amount. The trial's time limit starts now. Its
+// errors are those of model.New.
 func (p *Panel) Sit(spent int64) (*Sitting, error) {
 	limits := juror.Limits{Each: p.plan.Phase}
 	if p.plan.Trial > 0 {
@@ -172,7 +173,7 @@ func (p *Panel) Sit(spent int64) (*Sitting, error) {
 			s.Jurors = append(s.Jurors, limits.Juror(j))
 		}
 		if p.settings.Judge != nil {
-			s.Judge = limits.Judge(p.rules.Judge)
+			s.Judge = limits.Juror(p.rules.Judge)
 		}
 		return s, nil
 	}
@@ -186,13 +187,13 @@ func (p *Panel) Sit(spent int64) (*Sitting, error) {
 	switch {
 	case p.judge == nil:
 	case p.judge.Provider == config.Rules:
-		s.Judge = limits.Judge(p.rules.Judge)
+		s.Judge = limits.Juror(p.rules.Judge)
 	default:
 		j, err := p.member(p.judge, s.Purse)
 		if err != nil {
 			return nil, err
 		}
-		s.Judge = limits.Judge(j)
+		s.Judge = limits.Juror(j)
 	}
 	return s, nil
 }
@@ -204,13 +205,8 @@ func (p *Panel) juror(c *seated, i int, purse *llm.Purse) (jury.Juror, error) {
 	return p.member(c, purse)
 }
 
-// member is implemented by all kinds of jurors except rules.
-type member interface {
-	jury.Juror
-	jury.Judge
-}
-
-func (p *Panel) member(c *seated, purse *llm.Purse) (member, error) {
+// member fills a chair that is not for rules.
+func (p *Panel) member(c *seated, purse *llm.Purse) (jury.Juror, error) {
 	if c.model == nil {
 		return absent{c.Missing}, nil
 	}
@@ -228,14 +224,4 @@ func (p *Panel) member(c *seated, purse *llm.Purse) (member, error) {
 // absent is a seat without a member.
 type absent struct{ why error }
 
-func (a absent) Evaluate(context.Context, jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return jury.Opinion{}, jury.Origin{}, a.why
-}
-
-func (a absent) Discuss(context.Context, jury.Brief) (jury.Speech, jury.Origin, error) {
-	return jury.Speech{}, jury.Origin{}, a.why
-}
-
-func (a absent) Judge(context.Context, jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return jury.Opinion{}, jury.Origin{}, a.why
-}
+func (a absent) Answer(context.Context, jury.Brief) (jury.Answer, error) { return jury.Answer{}, a.why }

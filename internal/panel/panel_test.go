@@ -17,7 +17,7 @@ import (
 	"jurat/jury"
 )
 
-// three vendors' servers and one for the judge, each of which takes so long for an answer.
+// servers starts three vendors' servers and one for the judge. Each takes this long to answer.
 func servers(t testing.TB, delays ...time.Duration) (config string, all []*llmtest.Server) {
 	t.Helper()
 	vendors := []llmtest.Vendor{llmtest.OpenAI, llmtest.Anthropic, llmtest.Gemini, llmtest.Compatible}
@@ -68,7 +68,7 @@ func try(t testing.TB, h *jurattest.House, p *panel.Panel) (*trial.Trial, error)
 	return trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Settings: p.Settings(), Jurors: s.Jurors, Judge: s.Judge}, jurattest.Case(t))
 }
 
-// TestSettings: what a trial is opened with says who sits and how, and holds no key.
+// TestSettings: the settings of a trial say who sits and how, and contain no key.
 func TestSettings(t *testing.T) {
 	doc, all := servers(t, 0)
 	p := seat(t, doc+"cost_ceiling: 3\nshorten_over: 5000\n")
@@ -88,12 +88,12 @@ func TestSettings(t *testing.T) {
 	}
 	for _, server := range all {
 		if strings.Contains(string(body), server.Key) {
-			t.Error("the settings hold a key")
+			t.Error("the settings contain a key")
 		}
 	}
 }
 
-// TestRules: a panel may mix models and rules; as a whole of rules it is the offline panel.
+// TestRules: a panel may mix models and rules. A panel of rules only is the offline panel.
 func TestRules(t *testing.T) {
 	doc, _ := servers(t, 0)
 	mixed := seat(t, strings.Replace(doc, "panel: [", "panel: [{id: rules, role: Rules, provider: offline}, ", 1))
@@ -114,7 +114,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNew: what no seat can be taken with is refused before anybody is asked.
+// TestNew: a plan with an impossible seat is refused before any model is asked.
 func TestNew(t *testing.T) {
 	for doc, want := range map[string]string{
 		"panel: [{id: a, provider: compatible, model: m, base_url: 'http://127.0.0.1:1/v1'}, {id: b, provider: offline}]\nmethod: majority_vote\ncost_ceiling: 1":                                                 "needs a price for a (compatible m)",
@@ -130,7 +130,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestLook: what a trial would be is told without anybody being asked, and what it costs lies between the two bills.
+// TestLook: Look describes a trial without asking any model. The estimated cost lies between the lowest and the highest.
 func TestLook(t *testing.T) {
 	doc, all := servers(t, 0)
 	p := seat(t, doc+"rounds: 2\n")
@@ -154,10 +154,10 @@ func TestLook(t *testing.T) {
 	}
 	for _, server := range all {
 		if len(server.Requests()) > 0 {
-			t.Error("somebody was asked")
+			t.Error("Look asked a model")
 		}
 	}
-	// A juror who is absent from the beginning, and one more: no verdict.
+	// One more juror is absent from the beginning, so there will be no verdict.
 	empty := seat(t, strings.NewReplacer("key: {file: '"+keyFile(doc, 0), "key: {file: '/none", "key: {file: '"+keyFile(doc, 1), "key: {file: '/none").Replace(doc))
 	if look, err = empty.Look(jurattest.Case(t), false); err != nil || !look.Degraded || !look.Undecided || look.Seats[0].Missing == "" {
 		t.Errorf("%v, %+v", err, look)
@@ -170,7 +170,7 @@ func keyFile(doc string, n int) string {
 	return name
 }
 
-// TestSharedAccounts: seats and trials that share an account share its limit: here none may ask a second time.
+// TestSharedAccounts: seats and trials with the same account share its limit. Here none of them may ask a second time.
 func TestSharedAccounts(t *testing.T) {
 	server := llmtest.New(t, llmtest.Compatible, func(c llmtest.Call) llmtest.Reply {
 		return llmtest.Reply{Text: jurattest.ModelAnswer(c.Messages[0].Text, c.Schema.JSON, jury.SafePass, 90, nil)}
@@ -197,7 +197,7 @@ func TestSharedAccounts(t *testing.T) {
 	}
 }
 
-// TestSpentBefore: a trial that goes on has only what is left of its money.
+// TestSpentBefore: a resumed trial may spend only what is left of its money.
 func TestSpentBefore(t *testing.T) {
 	doc, _ := servers(t, 0)
 	p := seat(t, doc+"cost_ceiling: 1\n")

@@ -1,6 +1,10 @@
 package pkcs11
 
-import "context"
+import (
+	"context"
+
+	"jurat/evidence"
+)
 
 // Export asks the token for a private key as it is, and wrapped under a key that may wrap.
 func (t *Token) Export(ctx context.Context, label, wrapper string) (value, wrapped []byte, err error) {
@@ -34,4 +38,20 @@ func (s *session) wrap(wrapping, key word) ([]byte, error) {
 		return nil, err
 	}
 	return wrapped[:*count], nil
+}
+
+// SignBare has the library sign, and does nothing else that costs: the limit of every rate.
+func (t *Token) SignBare(ctx context.Context, uri string, data []byte) error {
+	return t.with(ctx, func(s *session) error {
+		k, err := t.find(s, uri)
+		if err != nil {
+			return err
+		}
+		if k.Algorithm == evidence.ES256 {
+			_, err = s.signRaw(mechanismECDSA, k.handle, data)
+		} else {
+			_, err = s.sign(k, data)
+		}
+		return err
+	})
 }

@@ -26,7 +26,8 @@ type found struct {
 	handle word
 }
 
-// Keys lists the keys that may sign. It leaves out all others.
+// Keys lists the keys that may sign. It leaves out all others. It returns token.ErrUnavailable, wrapped, if the token
+// is gone, token.ErrPIN if it refuses the PIN, an Error of the library, and the context's error.
 func (t *Token) Keys(ctx context.Context) (keys []token.Key, err error) {
 	err = t.with(ctx, func(s *session) error {
 		keys = nil
@@ -49,7 +50,9 @@ func (t *Token) Keys(ctx context.Context) (keys []token.Key, err error) {
 	return keys, err
 }
 
-// Key returns the key that a URI names. It asks the token, whatever is remembered.
+// Key returns the key that a URI names. It asks the token, whatever is remembered. It returns token.ErrNotFound,
+// wrapped, if there is no such key, token.ErrRefused or token.ErrUnsupported for a key that may not sign, and the
+// errors of Keys.
 func (t *Token) Key(ctx context.Context, uri string) (key token.Key, err error) {
 	err = t.with(ctx, func(s *session) error {
 		t.mu.Lock()

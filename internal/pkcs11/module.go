@@ -19,7 +19,8 @@ type functionList struct {
 	functions [functions]uintptr
 }
 
-// Load loads a library and initialises it. Close ends that.
+// Load loads a library and initialises it. Close ends that. It returns an error if the file is not a PKCS #11
+// library, and the Error of the library.
 func Load(path string) (*Module, error) {
 	m, err := load(path)
 	if err != nil {
@@ -65,7 +66,7 @@ func (m *Module) again() error {
 	return m.initialize()
 }
 
-// Close ends the use of the library. No call may be under way.
+// Close ends the use of the library. No call may be under way. It returns the Error of the library.
 func (m *Module) Close() error {
 	if err := m.call(fnFinalize, 0); err != nil {
 		return fmt.Errorf("C_Finalize: %w", err)
@@ -129,7 +130,7 @@ type rawTokenInfo struct {
 	_                   [16]byte // utcTime
 }
 
-// Tokens lists the tokens that are present and initialised.
+// Tokens lists the tokens that are present and initialised. It returns the Error of the library.
 func (m *Module) Tokens() ([]TokenInfo, error) {
 	slots, err := m.slots()
 	if err != nil {

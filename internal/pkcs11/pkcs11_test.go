@@ -1,6 +1,7 @@
 package pkcs11_test
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/sha256"
@@ -23,7 +24,8 @@ import (
 
 var algorithms = []evidence.Algorithm{evidence.ES256, evidence.Ed25519, evidence.RS256}
 
-// open logs in to a token in this process. One test at a time can: a library is initialised once in a process.
+// open logs in to a token in this process. Only one test at a time can do so, because a process can initialise a library
+// once.
 func open(t testing.TB, config pkcs11.Config, library string) *pkcs11.Token {
 	t.Helper()
 	module, err := pkcs11.Load(library)
@@ -56,7 +58,7 @@ func generate(t testing.TB, k *pkcs11.Token, name string, algorithm evidence.Alg
 	return key
 }
 
-// dataOf is what is signed of a message.
+// dataOf returns the bytes of a message that are signed.
 func dataOf(algorithm evidence.Algorithm, message []byte) []byte {
 	if algorithm == evidence.Ed25519 {
 		return message
@@ -72,7 +74,7 @@ func sign(t testing.TB, k *pkcs11.Token, key token.Key, message []byte) []byte {
 		t.Fatal(err)
 	}
 	if !public.(interface{ Equal(crypto.PublicKey) bool }).Equal(key.Public) {
-		t.Fatal("another key has signed")
+		t.Fatal("the signature is not by this key")
 	}
 	return signature
 }
@@ -111,6 +113,43 @@ func TestSign(t *testing.T) {
 	}
 }
 
+// TestVectors imports the keys of the test vectors, signs the vectors' payloads on the token, and has OpenSSL verify the token's
+// signatures like those in the vectors, which were made with key files. Without randomness, they are the same bytes.
+func TestVectors(t *testing.T) {
+	soft := tokentest.New(t)
+	ids := map[evidence.Algorithm]string{evidence.ES256: "01", evidence.RS256: "02", evidence.Ed25519: "03"}
+	for algorithm, id := range ids {
+		file := "../../evidence/testdata/keys/worthless-test-key-" + strings.ToLower(string(algorithm)) + ".pem"
+		tokentest.Run(t, "softhsm2-util", "--import", file, "--token", soft.Label, "--pin", soft.PIN, "--label", string(algorithm), "--id", id)
+	}
+	k := open(t, pkcs11.Config{PIN: []byte(soft.PIN), AllowImported: true}, soft.Module)
+	for algorithm := range ids {
+		text, err := os.ReadFile("../../testdata/vectors/sealing/action-" + strings.ToLower(string(algorithm)) + ".record.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := evidence.Open(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := k.Key(t.Context(), "pkcs11:token=house;object="+string(algorithm))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.CheckSignature(0, key.Public); err != nil {
+			t.Errorf("%s: the vector's key is another one: %v", algorithm, err)
+		}
+		signature := sign(t, k, key, r.Canonical())
+		for _, s := range [][]byte{r.Signatures[0], signature} {
+			check(t, key, r.Canonical(), s)
+			openssl(t, key, r.Canonical(), s)
+		}
+		if same := bytes.Equal(signature, r.Signatures[0]); same != (algorithm != evidence.ES256) {
+			t.Errorf("%s: the token's signature is the file's: %t", algorithm, same)
+		}
+	}
+}
+
 func openssl(t *testing.T, key token.Key, message, signature []byte) {
 	t.Helper()
 	der, err := evidence.MarshalPublicKey(key.Public)
@@ -137,7 +176,7 @@ func TestKeysStay(t *testing.T) {
 	soft.Tool(t, "--keygen", "--key-type", "AES:32", "--id", "77", "--label", "wrapper", "--usage-wrap")
 	soft.Tool(t, "--keypairgen", "--key-type", "EC:prime256v1", "--id", "02", "--label", "open", "--usage-sign", "--extractable")
 	if value, wrapped, err := k.Export(t.Context(), "open", "wrapper"); err != nil || len(wrapped) == 0 {
-		t.Fatalf("a key that can be exported: %d bytes, wrapped %d, %v: the test is wrong", len(value), len(wrapped), err)
+		t.Fatalf("this test needs a key that can be exported: %d bytes, wrapped %d, %v", len(value), len(wrapped), err)
 	}
 	for _, algorithm := range algorithms {
 		key := generate(t, k, string(algorithm), algorithm)
@@ -245,7 +284,7 @@ func TestPIN(t *testing.T) {
 				clock = clock.Add(time.Hour)
 			}
 			if n := logins() - before; n != logged {
-				t.Errorf("the PIN was tried %d times, want %d", n, logged)
+				t.Errorf("the library got the PIN %d times, want %d", n, logged)
 			}
 		})
 	}
@@ -260,7 +299,7 @@ func TestPIN(t *testing.T) {
 	flags("")
 	try(pkcs11.Config{PIN: clone(wrong)}, token.ErrPIN, 1)
 	flags("low")
-	try(pkcs11.Config{PIN: clone(wrong)}, token.ErrPIN, 0) // the token remembers
+	try(pkcs11.Config{PIN: clone(wrong)}, token.ErrPIN, 0) // the token has counted the failed attempts
 	try(pkcs11.Config{PIN: clone(right)}, token.ErrPIN, 0)
 	try(pkcs11.Config{PIN: clone(right), Again: true}, nil, 1)
 	try(pkcs11.Config{PIN: clone(right)}, nil, 1)
@@ -376,18 +415,4 @@ func TestLoadRefuses(t *testing.T) {
 			t.Errorf("%s was loaded", file)
 		}
 	}
-}
-
-func BenchmarkSign(b *testing.B) {
-	k := opened(b, tokentest.New(b))
-	key := generate(b, k, "mia", evidence.ES256)
-	b.SetParallelism(32)
-	data := dataOf(evidence.ES256, []byte("text"))
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, _, err := k.Sign(b.Context(), key.URI, data); err != nil {
-				b.Error(err)
-			}
-		}
-	})
 }

@@ -95,7 +95,8 @@ func (t *Token) enter(ctx context.Context) error {
 
 func (t *Token) leave() { <-t.places }
 
-// Close waits for calls that are under way, and ends the use of the library. The Token answers no call after it.
+// Close waits for calls that are under way, and ends the use of the library. The Token answers no call after it. It
+// returns the context's error if calls do not end in time, and the errors of Module.Close.
 func (t *Token) Close(ctx context.Context) error {
 	for range cap(t.places) {
 		if err := t.enter(ctx); err != nil {

@@ -5,17 +5,14 @@ import (
 	"crypto"
 	"crypto/sha256"
 	"fmt"
-	"math/big"
 	"slices"
-
-	"golang.org/x/crypto/cryptobyte"
-	"golang.org/x/crypto/cryptobyte/asn1"
 
 	"jurat/evidence"
 	"jurat/internal/token"
 )
 
 // Sign signs with the key that a URI names: a SHA-256 digest with ES256 and RS256, the message itself with Ed25519.
+// Its errors are those of Key, and token.ErrRefused, wrapped, for data that is not a digest where one is signed.
 func (t *Token) Sign(ctx context.Context, uri string, data []byte) (public crypto.PublicKey, signature []byte, err error) {
 	err = t.with(ctx, func(s *session) error {
 		k, err := t.find(s, uri)
@@ -39,7 +36,7 @@ func (s *session) sign(k *found, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return derOf(raw)
+		return evidence.FromRawECDSA(raw)
 	case evidence.Ed25519:
 		return s.signRaw(mechanismEdDSA, k.handle, data)
 	case evidence.RS256:
@@ -64,22 +61,4 @@ func (s *session) signRaw(mechanism, key word, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("C_Sign: %w", err)
 	}
 	return signature[:min(*count, most)], nil
-}
-
-// derOf turns r and s, one behind the other, into the DER that records have.
-func derOf(raw []byte) ([]byte, error) {
-	const size = 32
-	if len(raw) != 2*size {
-		return nil, fmt.Errorf("the token's ECDSA signature has %d bytes instead of %d", len(raw), 2*size)
-	}
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1BigInt(new(big.Int).SetBytes(raw[:size]))
-		b.AddASN1BigInt(new(big.Int).SetBytes(raw[size:]))
-	})
-	der, err := b.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	return evidence.NormalSignature(evidence.ES256, der)
 }

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// colours reads the custom properties that are colours: those of a light screen, and those of a dark one.
+// colours reads the colours of the style sheet: those of the light scheme, and those of the dark one.
 func colours(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	before, after, ok := strings.Cut(pageCSS, "@media (prefers-color-scheme: dark) {")
 	if !ok {
-		t.Fatal("there are no dark colours")
+		t.Fatal("the style sheet has no dark scheme")
 	}
 	after, _, _ = strings.Cut(after, "\n}\n")
 	read := func(text string) map[string]string {
@@ -52,7 +52,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// TestContrast: WCAG 2.2 AA wants 4.5 of text (1.4.3), and 3 of what shows where a control is (1.4.11).
+// TestContrast: WCAG 2.2 AA requires 4.5 for text (1.4.3), and 3 for the outlines of controls (1.4.11).
 func TestContrast(t *testing.T) {
 	if got := contrast(t, "#000000", "#ffffff"); math.Abs(got-21) > 1e-9 {
 		t.Fatalf("black on white: %v", got)
@@ -70,7 +70,7 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
-	// Every colour that is used is one of these.
+	// Every other use of a colour must name one of these.
 	if loose := regexp.MustCompile(`(?m)^[^-\n]*[ :](#[0-9a-f]{3,8}|rgb|hsl)`).FindAllString(pageCSS, -1); loose != nil {
 		t.Errorf("colours of their own: %q", loose)
 	}
@@ -99,7 +99,7 @@ func TestFileNeedsNothing(t *testing.T) {
 	}
 }
 
-// What stands inside an element must not be able to end it.
+// Text inside an element must not be able to end the element.
 func TestNothingEndsItsElement(t *testing.T) {
 	for name, text := range map[string]string{"script": pageJS, "worker": licensed() + workerJS, "style": pageCSS} {
 		for _, end := range []string{"</script", "</style", "<!--", "<script"} {
@@ -110,7 +110,7 @@ func TestNothingEndsItsElement(t *testing.T) {
 	}
 	hostile := Served{Script: "/a.js", Style: "/a.css", File: "/verify.html", Trust: []byte(`{"name":"</script><script>alert(1)</script>{{program}}"}`)}.Page()
 	if bytes.Contains(hostile, []byte("alert(1)</script>")) {
-		t.Error("a trust file ends the element that it stands in")
+		t.Error("a trust file can end the element that it is in")
 	}
 }
 
@@ -118,15 +118,15 @@ func TestServedPageHasNothingInline(t *testing.T) {
 	page := string(Served{Script: "/static/verify-1.js", Style: "/static/verify-1.css", File: "/verify.html"}.Page())
 	for _, m := range regexp.MustCompile(`(?s)<(script|style)([^>]*)>`).FindAllStringSubmatch(page, -1) {
 		if m[1] == "style" || !strings.Contains(m[2], "src=") && !strings.Contains(m[2], `type="application/json"`) && !strings.Contains(m[2], `type="text/plain"`) {
-			t.Errorf("%s would need an exception from the policy", m[0])
+			t.Errorf("%s is inline, which the content security policy forbids", m[0])
 		}
 	}
 	if strings.Contains(page, "style=") || regexp.MustCompile(`\son\w+=`).MatchString(pageHTML) {
-		t.Error("an attribute would need an exception from the policy")
+		t.Error("an attribute has inline style or script, which the content security policy forbids")
 	}
 }
 
-// maxProgram is what the packed verifier may have, so that the page loads wherever people are.
+// maxProgram is the maximum size of the packed verifier, so that the page loads on slow connections.
 const maxProgram = 3_000_000
 
 func TestProgramIsSmall(t *testing.T) {

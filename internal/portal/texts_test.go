@@ -14,7 +14,7 @@ import (
 	"jurat/internal/words"
 )
 
-// written returns the texts of every language as the page has them, by their JSON names.
+// written returns the texts of every language in the page, by their JSON names.
 func written(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	found := regexp.MustCompile(`<script type="application/json" id="texts">(.*?)</script>`).FindSubmatch(File())
@@ -32,7 +32,7 @@ func written(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// TestPageHasItsTexts: what is on the page is what words has, member by member, in every language.
+// TestPageHasItsTexts: the page has every text of package words, member by member, in every language.
 func TestPageHasItsTexts(t *testing.T) {
 	all := written(t)
 	if len(all) != len(words.Langs()) {
@@ -51,7 +51,7 @@ func TestPageHasItsTexts(t *testing.T) {
 			}
 		}
 		if !strings.Contains(string(File()), "\t<p lang=\""+string(lang)+"\">"+words.PortalIn(lang).NoScript+"</p>\n") {
-			t.Errorf("%s: nothing is said to a browser without scripts", lang)
+			t.Errorf("%s: the page has no text for a browser without scripts", lang)
 		}
 	}
 	if members := all["ja"]["members"].(map[string]any); members["modified_response"] != "修正後の出力" || len(members) != reflect.TypeFor[words.Members]().NumField() {
@@ -59,9 +59,10 @@ func TestPageHasItsTexts(t *testing.T) {
 	}
 }
 
-// A name that the page asks for and nobody has would show as nothing at all; one that nobody asks for is left over.
+// A text that the script asks for and the page does not have would show as empty. A text that it never asks for is
+// superfluous.
 func TestPageSaysWhatThereIs(t *testing.T) {
-	asked := map[string]bool{"lang": true, "language": true, "title": true, "members": true} // read by their own names
+	asked := map[string]bool{"lang": true, "language": true, "title": true, "members": true} // read by other means
 	for _, pattern := range []string{`data-text="(\w+)"`, `\bsay\("(\w+)"`, `\bstate\("(\w+)"`, `\bbutton\("(\w+)"`, `\blater\("(\w+)"`} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(pageHTML+pageJS, -1)
 		if len(found) == 0 {
@@ -71,7 +72,7 @@ func TestPageSaysWhatThereIs(t *testing.T) {
 			asked[m[1]] = true
 		}
 	}
-	// By names that stand in a table or in a variable.
+	// These names are in a table or in a variable of the script.
 	for _, name := range []string{"refuted", "without_trust", "all_proved", "not_proved", "actor", "model", "claimed", "proved_time", "digest", "apart", "withheld"} {
 		if !strings.Contains(pageJS, `"`+name+`"`) {
 			t.Errorf("%s is not in page.js", name)

@@ -49,7 +49,7 @@ func TestErrorsKeepTheSecret(t *testing.T) {
 		}
 		for _, part := range []string{"s3cr%", "s3cr e", "et/{x", "et{x", "%et", secret} {
 			if strings.Contains(err.Error(), part) {
-				t.Errorf("%s: the error says the password: %v", name, err)
+				t.Errorf("%s: the error contains the password: %v", name, err)
 			}
 		}
 		if !strings.HasPrefix(err.Error(), "connecting to PostgreSQL: ") {
@@ -109,7 +109,7 @@ func TestHole(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		case <-time.After(2 * time.Minute):
-			t.Fatal("somebody waits for ever")
+			t.Fatal("a caller is still waiting")
 		}
 	}
 	proxy.GoOn()

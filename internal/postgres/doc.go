@@ -1,6 +1,12 @@
-// Package postgres keeps in a PostgreSQL database what several machines share: the log (Store) and the small files
-// (Files). Connect makes the connection pool for both. A connection ends when the server stops answering. No error of
+// Package postgres keeps in a PostgreSQL database what several machines share: the log (Store), the small files
+// (Files), locks (Locks) and the queue of trials (Jobs). Connect makes the connection pool for them. A connection ends when the server stops answering. No error of
 // this package contains the password.
+//
+// The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer
+// or refuses, the errors of Store and Files wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed; those
+// of Locks are the driver's. Store wraps other errors of the server in storage.ErrDiskFull, ErrReadOnly or
+// ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError; they wrap filestore.ErrDamaged or ErrOtherKey
+// if a file cannot be unwrapped. All others are passed on as they are.
 //
 // # Several processes share one log through PostgreSQL, without a leader
 //
@@ -36,6 +42,15 @@
 // PostgreSQL notifies every process of a commit, over a connection that each process keeps for this purpose. SQLite
 // is polled twice a second. Both feed one channel that callers wait on. A lost connection delays notifications, but
 // loses none: after it reconnects, every waiting caller checks the log once.
+//
+// # A lock of machines is a lock of a session
+//
+// The lock on a trial must end with the process that conducts it, however that ends. On one machine the operating
+// system guarantees this. Among machines a database session does, on a connection of its own. A lease in a table
+// would need synchronised clocks, or writes that renew it all the time. The session has the advantage of a lease: the
+// server ends it after twenty seconds without a message (`idle_session_timeout`). The process treats it as lost after
+// thirteen, so that it stops first. Work under a lock runs in a context that ends with the lock. That only avoids
+// useless work: the log makes sure that no act gets a second place.
 //
 // # Small files
 //

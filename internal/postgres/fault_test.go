@@ -25,7 +25,7 @@ type wire struct {
 	t      *testing.T
 	server string
 	cut    atomic.Pointer[func(message []byte, client, server net.Conn)] // what is done with the next message that has a COMMIT in it
-	down   atomic.Bool                                                   // nobody gets through
+	down   atomic.Bool                                                   // no connection is possible
 
 	mu    sync.Mutex // while it is held, nobody else looks at all
 	all   []net.Conn
@@ -78,7 +78,7 @@ func (w *wire) accept(listener net.Listener) {
 		}
 		w.mu.Unlock()
 		go w.carry(client, server)
-		go func() { // what the server says
+		go func() { // the server's answers
 			io.Copy(client, server)
 			client.Close()
 		}()
@@ -263,7 +263,7 @@ func TestServerKilled(t *testing.T) {
 		want := acknowledged + n
 		for end := time.Now().Add(patience); acknowledged < want; {
 			if time.Now().After(end) {
-				t.Fatalf("%d were acknowledged, and no %d any more", acknowledged, want)
+				t.Fatalf("%d records were acknowledged, and %d more were not in time", acknowledged, want)
 			}
 			mu.Unlock()
 			time.Sleep(5 * time.Millisecond)
@@ -296,7 +296,7 @@ func TestServerKilled(t *testing.T) {
 	}
 	for id := range there {
 		if there[id] && !found[id] || missing[id] && found[id] {
-			t.Errorf("record %s was said to be there: %v, to be missing: %v, and is there: %v", id, there[id], missing[id], found[id])
+			t.Errorf("record %s was reported as stored: %v, as missing: %v, and is stored: %v", id, there[id], missing[id], found[id])
 		}
 	}
 	wantSize(t, stores[1], int64(len(rows)))
@@ -323,7 +323,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 	if err := one.Listen(ctx, tell); err == nil {
-		t.Error("it listens to nobody")
+		t.Error("Listen succeeded although the server is stopped")
 	}
 	server.Restart(t)
 	mustAdd(t, two, "while nobody listened")
@@ -349,12 +349,12 @@ func TestStandbyMissing(t *testing.T) {
 	s.answer = 500 * time.Millisecond
 	const id = "nowhere else"
 	if err := add(t, s, id); err == nil {
-		t.Fatal("the server was told not to wait for a standby")
+		t.Fatal("Append succeeded although no standby has the record")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := s.ByRecordID(ctx, id); err == nil || errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("of a record that no standby has ByRecordID says %v", err)
+		t.Errorf("ByRecordID reports a record that no standby has: %v", err)
 	}
 	exec(t, url, `ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
 	s.answer = patience // the server notices this by and by, too
@@ -456,7 +456,7 @@ func TestListenToNobody(t *testing.T) {
 			t.Error("it ended without a reason")
 		}
 	case <-time.After(patience):
-		t.Error("it listens to nobody, and does not notice")
+		t.Error("the listener has not noticed that its connection is silent")
 	}
 }
 

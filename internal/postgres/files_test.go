@@ -40,7 +40,7 @@ func database(t *testing.T) (open func(t *testing.T) *pgxpool.Pool) {
 		return pool
 	}
 	pool := open(t)
-	for range 2 { // it can be repeated
+	for range 2 { // making the table can be repeated
 		prepare(t, pool)
 	}
 	return open
@@ -82,7 +82,7 @@ func TestFilesAreWrapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := c.Read(t.Context(), "plain.json"); !errors.Is(err, filestore.ErrDamaged) {
-		t.Errorf("what was put in the place of what is no secret: %q, %v", got, err)
+		t.Errorf("content that replaced a file that is not secret: %q, %v", got, err)
 	}
 	for _, forgery := range []struct{ name, statement string }{
 		{"another's row", `UPDATE jurat.files SET content = (SELECT content FROM jurat.files WHERE name = 'b.key') WHERE name = 'a.key'`},
@@ -96,7 +96,7 @@ func TestFilesAreWrapped(t *testing.T) {
 			t.Errorf("%s: %q, %v", forgery.name, got, err)
 		}
 	}
-	if err := c.Overwrite(t.Context(), "a.key", []byte("0000")); err != nil { // what is damaged can be destroyed, too
+	if err := c.Overwrite(t.Context(), "a.key", []byte("0000")); err != nil { // a damaged file can be destroyed, too
 		t.Error(err)
 	}
 	if got, err := c.Read(t.Context(), "a.key"); err != nil || string(got) != "0000" {
@@ -126,7 +126,7 @@ func TestCreateAll(t *testing.T) {
 		}
 	}
 	if got, err := c.Read(t.Context(), "b.json"); n > 0 || err != nil || string(got) != "b" {
-		t.Errorf("%d of the others were made; %q, %v", n, got, err)
+		t.Errorf("%d of the other files were made; %q, %v", n, got, err)
 	}
 }
 
@@ -315,7 +315,7 @@ func TestDeadlock(t *testing.T) {
 		if err := errors.Join(c.Replace(t.Context(), "a", []byte("a")), c.Replace(t.Context(), "b", []byte("b"))); err != nil {
 			t.Fatal(err)
 		}
-		// It is the file store that notices the deadlock, and ends it, unless it has looked for one before there was one.
+		// The file store notices the deadlock and gives way, unless its check ran before there was one.
 		if _, err := other.Exec(t.Context(), `BEGIN; SET LOCAL deadlock_timeout = '10s'; SELECT FROM jurat.files WHERE name = 'b' FOR UPDATE`); err != nil {
 			t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func TestDeadlock(t *testing.T) {
 			return
 		}
 	}
-	t.Error("it was never the file store that had to give way")
+	t.Error("the file store never had to give way")
 }
 
 // prepare makes the table.

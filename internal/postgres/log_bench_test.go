@@ -14,8 +14,8 @@ import (
 	"jurat/internal/pgtest"
 )
 
-// BenchmarkAppend appends batches of records with payloads of 2 KiB, one signature and one time stamp, beside a commit of one row of
-// 4 KiB. The hashes are made up.
+// BenchmarkAppend appends batches of records with payloads of 2 KiB, one signature and one time stamp, and compares with
+// the commit of one row of 4 KiB. The hashes are random.
 func BenchmarkAppend(b *testing.B) {
 	url := pgtest.Database(b)
 	s := create(b, url)
@@ -70,7 +70,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// text is as compressible as text is.
+// text returns text that compresses about as well as prose.
 func text(n int) []byte {
 	words := bytes.Repeat([]byte("the agent answers that it may, "), n/31+1)[:n]
 	random := make([]byte, n/2)

@@ -59,7 +59,7 @@ func add(t testing.TB, s *Store, id string) error {
 	return s.Append(t.Context(), planOf(id, []byte("payload of "+id)))
 }
 
-// patience is how long tests wait for what should come soon, on a machine that has much else to do.
+// patience is how long tests wait on a busy machine for something that should come soon.
 const patience = time.Minute
 
 // unhurried makes the server wait for a process that stops in a transaction. Other processes still wait only their
@@ -208,7 +208,7 @@ func TestNotRead(t *testing.T) {
 		if rows >= 12 && scans != 0 {
 			t.Fatalf("the records were read from end to end %d times", scans)
 		}
-		if rows >= 12 { // what the server counts, it knows a little later
+		if rows >= 12 { // the server updates its statistics a little later
 			return
 		}
 		if time.Now().After(deadline) {
@@ -286,11 +286,11 @@ func TestStandsStill(t *testing.T) {
 		if _, err := log.(committed).tx.conn.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '50ms'`); err != nil {
 			t.Error(err)
 		}
-		mustAdd(t, two, "in between") // which waits for the server to have lost its patience
+		mustAdd(t, two, "in between") // which waits until the server has ended the stopped transaction
 		return planOf("one", []byte("one"))(head, log)
 	})
 	if err == nil {
-		t.Error("a transaction was committed that others have not waited for")
+		t.Error("a transaction was committed although its process stood still in it")
 	}
 	wantSize(t, two, 1)
 	mustAdd(t, one, "one") // over another connection
@@ -316,7 +316,7 @@ func TestStandsStillInAMessage(t *testing.T) {
 		return planOf("one", []byte("one"))(head, log)
 	})
 	if err == nil {
-		t.Error("a transaction was committed that others have not waited for")
+		t.Error("a transaction was committed although its process stood still in it")
 	}
 	wantSize(t, two, 1)
 	mustAdd(t, one, "one")
@@ -348,7 +348,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestCreateAtOnce has many make the same tables.
+// TestCreateAtOnce makes the same tables from many connections at once.
 func TestCreateAtOnce(t *testing.T) {
 	url := pgtest.Database(t)
 	pool := connect(t, url)
@@ -386,7 +386,7 @@ func TestAppendOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'`, // no archive has it
+		`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'`, // not in any archive
 		`INSERT INTO jurat.archives VALUES (256, 512, 'f', decode(repeat('01', 32), 'hex'), false)`,
 		`DELETE FROM jurat.records`, `UPDATE jurat.records SET payload = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
 		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
@@ -489,7 +489,7 @@ func check(t *testing.T, s *Store, want ...string) {
 	}
 	for _, w := range want {
 		if !slices.ContainsFunc(complaints, func(c string) bool { return strings.Contains(c, w) }) {
-			t.Errorf("of %q the complaints %q say nothing", w, complaints)
+			t.Errorf("%q is in none of the complaints %q", w, complaints)
 		}
 	}
 	if len(complaints) != len(want) {

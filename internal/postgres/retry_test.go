@@ -51,7 +51,7 @@ func TestRetry(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
 	if err := retry(ctx, func() {}, undoneOrBroken, func() error { done++; cancel(); return io.ErrUnexpectedEOF }); done != 1 || err == nil {
-		t.Errorf("done %d times after nobody waited any more, %v", done, err)
+		t.Errorf("done %d times after the caller had given up, %v", done, err)
 	}
 	done = 0
 	err := retry(t.Context(), func() {}, undone, func() error {

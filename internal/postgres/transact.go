@@ -21,8 +21,8 @@ const (
 )
 
 const (
-	// lock also reports whether the settings hold: a proxy may have moved the transaction to another connection.
-	lock = `SELECT current_setting('synchronous_commit') <> 'off' AND current_setting('idle_in_transaction_session_timeout') <> '0'
+	// lockHead also reports whether the settings hold: a proxy may have moved the transaction to another connection.
+	lockHead = `SELECT current_setting('synchronous_commit') <> 'off' AND current_setting('idle_in_transaction_session_timeout') <> '0'
 		FROM jurat.head FOR UPDATE`
 	// selectHead is a statement of its own, because its snapshot must come after the lock.
 	selectHead = `SELECT idx + 1, root FROM jurat.records ORDER BY idx DESC LIMIT 1`
@@ -106,7 +106,7 @@ func (s *Store) tryBegin(ctx context.Context) (*transaction, error) {
 	patience := s.standstill
 	defer time.AfterFunc(patience, func() { s.evict(waiting, pid, patience) }).Stop()
 	set := false
-	batch.Queue(lock).QueryRow(func(row pgx.Row) error { return row.Scan(&set) })
+	batch.Queue(lockHead).QueryRow(func(row pgx.Row) error { return row.Scan(&set) })
 	batch.Queue(selectHead).QueryRow(func(row pgx.Row) (err error) {
 		tx.head, err = scanHead(row)
 		return err

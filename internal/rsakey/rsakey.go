@@ -28,7 +28,8 @@ func Check(key *rsa.PublicKey) error {
 	return checkExponent(key, maxExponent)
 }
 
-// CheckCertified is Check for keys in certificates, whose exponent is at most 65537.
+// CheckCertified is Check for keys in certificates, whose exponent is at most 65537. It also refuses every larger
+// exponent.
 func CheckCertified(key *rsa.PublicKey) error {
 	if err := Check(key); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"jurat/jurattest"
 )
 
-// messages keeps what is logged.
+// messages keeps the messages of a logger.
 type messages struct {
 	slog.Handler
 	all []string
@@ -30,7 +30,7 @@ func (m *messages) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// archive has the first records of a log be in a file that is not there, but for the operator's acts.
+// archive moves the first records of a log, except the operator's acts, into an archive file that does not exist.
 func archive(t *testing.T, h *jurattest.House) {
 	t.Helper()
 	for range storage.TileWidth {
@@ -55,8 +55,8 @@ func archive(t *testing.T, h *jurattest.House) {
 	}
 }
 
-// TestArchiveIsMissing opens a scheduler whose first trial is in an archive that cannot be read, and without briefs: that is said, new trials are held, and the
-// old one is not listed as if nothing was said in it.
+// TestArchiveIsMissing: a scheduler opens although its first trial is in a missing archive and has no briefs. It logs
+// that, conducts new trials, and does not list the old one as a trial without acts.
 func TestArchiveIsMissing(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	store := memory.New()
@@ -67,7 +67,7 @@ func TestArchiveIsMissing(t *testing.T) {
 	awaitState(t, first, old, api.Over)
 	stop()
 	archive(t, h)
-	if err := store.PutBriefs(t.Context(), storage.Range{To: storage.TileWidth}, nil, 0); err != nil { // as in a log that an earlier program made
+	if err := store.PutBriefs(t.Context(), storage.Range{To: storage.TileWidth}, nil, 0); err != nil { // as in the log of an earlier program
 		t.Fatal(err)
 	}
 	said := &messages{}
@@ -75,16 +75,17 @@ func TestArchiveIsMissing(t *testing.T) {
 	c.Log = slog.New(said)
 	d := open(t, c)
 	if !slices.ContainsFunc(said.all, func(m string) bool { return strings.Contains(m, "archive") }) {
-		t.Errorf("nobody was told: %q", said.all)
+		t.Errorf("the missing archive was not logged: %q", said.all)
 	}
 	run(t, d)
 	awaitState(t, d, submit(t, d), api.Over)
 	if e, err := d.Entry(t.Context(), old); err == nil {
-		t.Errorf("the trial in the archive is listed as %+v", e)
+		t.Errorf("a trial in a missing archive is listed as %+v", e)
 	}
 }
 
-// TestArchiveIsMissingBesideBriefs: what a list shows of a trial is in the database, so one whose records are in an archive that is not there is listed.
+// TestArchiveIsMissingBesideBriefs: a trial whose records are in a missing archive is listed, because lists need only
+// the briefs in the database.
 func TestArchiveIsMissingBesideBriefs(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	first := open(t, config(h, b))
@@ -109,11 +110,12 @@ func TestArchiveIsMissingBesideBriefs(t *testing.T) {
 	}
 }
 
-// TestArchiveIsMissingOfATrialThatWasStopped: what the operator did to a trial in it is not about nothing.
+// TestArchiveIsMissingOfATrialThatWasStopped: an act of the operator on a trial in a missing archive is not reported as
+// an act on no trial.
 func TestArchiveIsMissingOfATrialThatWasStopped(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	first := open(t, config(h, b))
-	old := submit(t, first) // and nobody conducts it
+	old := submit(t, first) // no scheduler conducts it
 	if err := first.Cancel(t.Context(), old, "Hana", "enough"); err != nil {
 		t.Fatal(err)
 	}

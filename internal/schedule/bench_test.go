@@ -17,8 +17,8 @@ import (
 	"jurat/internal/trial"
 )
 
-// BenchmarkOpen opens a scheduler on a log in a file with a hundred trials, among so many records of agents. KiB_kept is what the scheduler
-// holds in memory after that.
+// BenchmarkOpen opens a scheduler on a log in a file with a hundred trials among this many records of agents. KiB_kept
+// is the memory that the scheduler holds afterwards.
 func BenchmarkOpen(b *testing.B) {
 	for _, others := range []int{0, 10_000, 1_000_000} {
 		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer i.Close()
-			c := schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Sit: (&bench{}).sit}
+			c := schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Sit: (&bench{}).sit}
 			d := open(b, c)
 			run(b, d)
 			for range 100 {
@@ -58,7 +58,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// fill adds records that belong to no trial, as far as a store can tell records from others.
+// fill adds records that belong to no trial.
 func fill(b *testing.B, path string, n int) {
 	b.Helper()
 	store, err := sqlite.Open(b.Context(), path)
@@ -86,8 +86,8 @@ func fill(b *testing.B, path string, n int) {
 	}
 }
 
-// BenchmarkSubmit submits a trial to a scheduler that has room, in an installation on disk, and waits until it is over: jurors take no time, so
-// that what is measured is the ledger, and how soon a submission is begun.
+// BenchmarkSubmit submits a trial to an idle scheduler, in an installation on disk, and waits until it is over. The
+// jurors answer at once, so it measures the ledger and how soon a trial begins.
 func BenchmarkSubmit(b *testing.B) {
 	i, _, err := installation.OpenOrCreate(b.Context(), installation.Config{Dir: b.TempDir() + "/data"})
 	if err != nil {
@@ -99,7 +99,7 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer queue.Close()
-	d := open(b, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Jobs: queue, Sit: (&bench{}).sit})
+	d := open(b, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Jobs: queue, Sit: (&bench{}).sit})
 	stop := run(b, d)
 	defer stop()
 	var began time.Duration

@@ -13,14 +13,15 @@ import (
 	"jurat/api"
 	"jurat/evidence/operator"
 	"jurat/internal/schedule"
+	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 )
 
 // jobsIn opens the jobs in a file, as one of several processes.
-func jobsIn(t *testing.T, path string) *schedule.Database {
+func jobsIn(t *testing.T, path string) *queue.Database {
 	t.Helper()
-	db, err := schedule.SQLite(t.Context(), path)
+	db, err := queue.SQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,20 +33,20 @@ func jobsIn(t *testing.T, path string) *schedule.Database {
 	return db
 }
 
-// two opens two dockets on one log, as two processes would.
+// two opens two schedulers on one log, as two processes would.
 func two(t *testing.T, h *jurattest.House, b *bench) (one, other *schedule.Scheduler) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	c := config(h, b)
-	claims := newClaims()
-	c.Claim, c.Claimed = claims.claim, claims.claimed
+	locks := newLocks()
+	c.Locks = locks
 	c.Jobs = jobsIn(t, path)
 	one = open(t, c)
 	c.Jobs = jobsIn(t, path)
 	return one, open(t, c)
 }
 
-// TestSharedOut: what is submitted anywhere is held once, wherever there is room, and everybody sees where it is.
+// TestSharedOut: a trial is conducted once, by whichever process has room, and every process shows its state.
 func TestSharedOut(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: time.Millisecond}
 	one, other := two(t, h, b)
@@ -70,7 +71,7 @@ func TestSharedOut(t *testing.T) {
 	}
 }
 
-// TestJobsAreLost: whoever opens a scheduler makes all the jobs that there should be.
+// TestJobsAreLost: opening a scheduler creates every job that is missing.
 func TestJobsAreLost(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	first := open(t, config(h, b))
@@ -81,7 +82,7 @@ func TestJobsAreLost(t *testing.T) {
 	if err := first.Cancel(t.Context(), ids[1], "somebody", "a mistake"); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, config(h, b)) // whose jobs are others
+	d := open(t, config(h, b)) // its job database is another one
 	run(t, d)
 	awaitState(t, d, ids[0], api.Over)
 	awaitState(t, d, ids[2], api.Over)
@@ -90,7 +91,7 @@ func TestJobsAreLost(t *testing.T) {
 	}
 }
 
-// TestOrphan: a submission whose submitter died before there was a job for it is held all the same.
+// TestOrphan: a submission is tried even if the submitting process died before it added the job.
 func TestOrphan(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -104,7 +105,7 @@ func TestOrphan(t *testing.T) {
 	awaitState(t, d, id, api.Over)
 }
 
-// TestTriedAgain: what breaks off for what may pass is tried again by itself, so often and no more, and everybody sees when.
+// TestTriedAgain: after a temporary error, a trial is retried automatically, up to a limit. Its state shows when.
 func TestTriedAgain(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	keys := &lost{Keys: h.Keys}
@@ -139,7 +140,7 @@ func TestTriedAgain(t *testing.T) {
 	}
 }
 
-// changes are the acts of the operator on trials.
+// changes returns the acts of the operator on trials.
 func changes(t *testing.T, h *jurattest.House) (list []operator.TrialEventBody) {
 	t.Helper()
 	chain, err := h.Ledger.Chain(t.Context(), operator.TrialsChain)
@@ -156,7 +157,7 @@ func changes(t *testing.T, h *jurattest.House) (list []operator.TrialEventBody) 
 	return list
 }
 
-// TestCancelWaiting: a trial that is stopped before its turn comes never begins, others do, and it can be had back.
+// TestCancelWaiting: a trial that is cancelled before its turn never begins, the others do, and it can be resumed.
 func TestCancelWaiting(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	one, other := two(t, h, b)
@@ -174,7 +175,7 @@ func TestCancelWaiting(t *testing.T) {
 		t.Errorf("cancelled twice: %v", err)
 	}
 	if err := one.Cancel(t.Context(), "trial-none", "somebody", "why"); !errors.Is(err, trial.ErrUnknown) {
-		t.Errorf("cancelled what never was: %v", err)
+		t.Errorf("cancelled a trial that does not exist: %v", err)
 	}
 	if err := one.Cancel(t.Context(), next, "somebody", ""); err == nil {
 		t.Error("cancelled without a reason")
@@ -204,14 +205,14 @@ func TestCancelWaiting(t *testing.T) {
 	}
 }
 
-// TestCancelUnderWay: whoever was asked answers and is recorded, nobody is asked any more, whichever process holds the trial; and when it
-// goes on, nobody is asked again.
+// TestCancelUnderWay: when a trial is cancelled, jurors who were asked still answer and are recorded, and no other is
+// asked, whichever process conducts it. When it is resumed, no juror is asked again.
 func TestCancelUnderWay(t *testing.T) {
 	h, b := jurattest.New(t), &bench{gate: make(chan struct{})}
 	one, other := two(t, h, b)
 	run(t, one)
 	id := submit(t, one)
-	for len(recorded(t, h, id)) < 2 { // submission, opening
+	for len(recorded(t, h, id)) < 2 { // the submission and the opening
 		time.Sleep(time.Millisecond)
 	}
 	if err := other.Cancel(t.Context(), id, "Reika Mori", "enough"); err != nil {
@@ -236,7 +237,7 @@ func TestCancelUnderWay(t *testing.T) {
 	}
 }
 
-// TestResumedAtOnce: whoever takes a cancellation back while the trial is still stopping has it go on.
+// TestResumedAtOnce: a cancellation can be taken back while the trial is still stopping.
 func TestResumedAtOnce(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 20 * time.Millisecond, gate: make(chan struct{})}
 	one, other := two(t, h, b)
@@ -268,26 +269,35 @@ func TestResumedAtOnce(t *testing.T) {
 	}
 }
 
-// TestBelievedDead: River, or another process, offers a trial again that is still held: it stays with who has it, and ends once.
+// blindLocks are locks that look free while blind is set.
+type blindLocks struct {
+	*locks
+	blind *atomic.Bool
+}
+
+func (l blindLocks) Locked(ctx context.Context, id string) (bool, error) {
+	if l.blind.Load() {
+		return false, nil
+	}
+	return l.locks.Locked(ctx, id)
+}
+
+// TestBelievedDead: if a trial that a process still conducts is offered again, it stays with that process, and ends
+// once.
 func TestBelievedDead(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 50 * time.Millisecond}
 	path := filepath.Join(t.TempDir(), "jobs.db")
-	claims := newClaims()
-	var blind atomic.Bool // the second does not see who has claimed what, until it tries
+	locks := newLocks()
+	var blind atomic.Bool // the second does not see which lock is taken, until it tries
 	c := config(h, b)
-	c.Claim, c.Claimed, c.Jobs = claims.claim, claims.claimed, jobsIn(t, path)
+	c.Locks, c.Jobs = locks, jobsIn(t, path)
 	one := open(t, c)
 	run(t, one)
 	id := submit(t, one)
 	for len(recorded(t, h, id)) < 2 {
 		time.Sleep(time.Millisecond)
 	}
-	c.Claimed = func(ctx context.Context, id string) (bool, error) {
-		if blind.Load() {
-			return false, nil
-		}
-		return claims.claimed(ctx, id)
-	}
+	c.Locks = blindLocks{locks, &blind}
 	c.Jobs, c.Lease, c.Attempts = jobsIn(t, path), time.Millisecond, 3
 	blind.Store(true)
 	other := open(t, c)

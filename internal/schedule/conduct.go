@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"jurat/internal/ledger"
+	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
 
@@ -101,13 +102,13 @@ func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans 
 	}
 	orphans = map[string]bool{}
 	for _, id := range ids {
-		if job, has := found[id]; has && job.State != Done {
+		if job, has := found[id]; has && job.State != queue.Done {
 			continue
 		}
-		switch claimed, err := d.cfg.Claimed(ctx, id); {
+		switch locked, err := d.cfg.Locks.Locked(ctx, id); {
 		case err != nil:
 			return before, err
-		case claimed:
+		case locked:
 		case before[id]:
 			if err := d.jobs.Add(ctx, id); err != nil {
 				return before, err
@@ -141,7 +142,7 @@ func (d *Scheduler) work(_ context.Context, id string) error {
 	}
 	ctx, s := d.sit(id)
 	if s == nil {
-		return Later(0)
+		return queue.Later(0)
 	}
 	err := d.conduct(ctx, s, id)
 	d.rise(id)
@@ -278,16 +279,16 @@ func (d *Scheduler) after(ctx context.Context, id string, err error) error {
 		if s, known := d.index.Get(id); known && s.Cancelled != nil {
 			return nil
 		}
-		return Later(0) // the program ends, or the trial was cancelled and resumed
+		return queue.Later(0) // the program ends, or the trial was cancelled and resumed
 	case errors.Is(err, trial.ErrMoved):
-		return Later(time.Second)
+		return queue.Later(time.Second)
 	}
-	if claimed, failed := d.cfg.Claimed(ctx, id); failed == nil && claimed {
-		return Later(d.cfg.Lease / 2) // another process was faster
+	if locked, failed := d.cfg.Locks.Locked(ctx, id); failed == nil && locked {
+		return queue.Later(d.cfg.Lease / 2) // another process was faster
 	}
 	for _, reason := range permanent {
 		if errors.Is(err, reason) {
-			return Permanent(err)
+			return queue.Permanent(err)
 		}
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
 
@@ -50,7 +51,8 @@ func (d *Scheduler) Entries(ctx context.Context, before string, n int, match fun
 	return list, more, err
 }
 
-// Oldest lists at most n trials that match, the oldest first, so that newer trials cannot push out an old one.
+// Oldest lists at most n trials that match, the oldest first, so that newer trials cannot push out an old one. Its
+// errors are those of reading the log and of the queue.
 func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary) bool) ([]Entry, error) {
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	return d.place(ctx, d.index.Oldest(n, match))
 }
 
-// place adds the state of jobs and claims to what the log says of trials. For an idle trial it reads the log again
+// place adds the state of jobs and locks to what the log says of trials. For an idle trial it reads the log again
 // after that: a process appends all its acts before it releases the trial, and may have done so since the log was
 // read.
 func (d *Scheduler) place(ctx context.Context, summaries []trial.Summary) ([]Entry, error) {
@@ -110,26 +112,26 @@ func (d *Scheduler) placeAsRead(ctx context.Context, summaries []trial.Summary) 
 	return list, nil
 }
 
-func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job Job, has bool) (err error) {
+func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job queue.Job, has bool) (err error) {
 	if d.isHere(e.ID) {
 		e.State = api.UnderWay
 		return nil
 	}
 	// A process may work on the trial whatever its job says: a user resumed it by hand, or its job was taken over too
 	// soon.
-	claimed, err := d.cfg.Claimed(ctx, e.ID)
+	locked, err := d.cfg.Locks.Locked(ctx, e.ID)
 	switch {
 	case err != nil:
 		return err
-	case claimed:
+	case locked:
 		e.State, e.Elsewhere = api.UnderWay, true
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
-	case !has || job.State == Done:
+	case !has || job.State == queue.Done:
 		e.State, e.Reason = api.BrokenOff, "the process that conducted it has stopped"
-	case job.State == Running:
+	case job.State == queue.Running:
 		e.State, e.Elsewhere = api.UnderWay, !job.Here
-	case job.State == Waiting:
+	case job.State == queue.Waiting:
 		e.State = api.Queued
 		e.Ahead, err = d.jobs.Ahead(ctx, job)
 	default:
@@ -144,7 +146,8 @@ func (d *Scheduler) isHere(id string) bool {
 	return d.here[id] != nil
 }
 
-// Waiting returns the number of trials that wait for their turn, over all processes.
+// Waiting returns the number of trials that wait for their turn, over all processes. Its errors are those of the
+// queue.
 func (d *Scheduler) Waiting(ctx context.Context) (int, error) { return d.jobs.Waiting(ctx) }
 
 // UnderWay returns the number of trials that this process conducts.

@@ -1,6 +1,6 @@
 package schedule
 
-// Stops reports whether nobody is asked any more in a trial that is conducted here.
+// Stops reports whether a trial that is conducted here asks no more jurors.
 func (d *Scheduler) Stops(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -8,7 +8,8 @@ func (d *Scheduler) Stops(id string) bool {
 	return s != nil && s.adjourned
 }
 
-// HoldReading keeps the log from being read for those who watch a trial, until begin is called. read says how many records were read for them.
+// HoldReading delays reading the log for watchers of a trial until begin is called. read returns how many records were
+// read for them.
 func HoldReading(d *Scheduler, id string) (begin func(), read func() int) {
 	s := d.join(id, nil)
 	s.reading.Lock()

@@ -23,14 +23,15 @@ import (
 	"jurat/jurattest"
 )
 
-// With servedFolder set this test binary is a process that opens the installation in that folder, in which there is one trial,
-// prints the address under which it tells of trials and the id of the trial, holds it, and ends when it is killed.
+// If servedFolder is set, this test binary is a process that opens the installation in that folder, which has one trial.
+// It prints the trial's id and the address at which it serves the trial's events, conducts the trial, and runs until it
+// is killed.
 const servedFolder = "JURAT_TEST_SERVED_FOLDER"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(servedFolder); folder != "" {
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // which ends with the process that has started this one, however that ends
+			_, _ = io.Copy(io.Discard, os.Stdin) // it ends with the process that started this one
 			os.Exit(1)
 		}()
 		fmt.Fprintln(os.Stderr, serveFolder(folder))
@@ -45,7 +46,7 @@ func serveFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	d, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
+	d, err := schedule.Open(ctx, schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: slowly(30 * time.Millisecond)})
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,8 @@ func serveFolder(folder string) error {
 	return nil
 }
 
-// TestKilledServer kills the process that tells of a trial, at a different event each time. The next one goes on with the same events:
-// what was heard before is told again in the same bytes, and what comes then follows without a gap.
+// TestKilledServer kills the serving process, at a different event each time. The next process continues with the same
+// events: earlier ones have the same bytes, and later ones follow without a gap.
 func TestKilledServer(t *testing.T) {
 	folder := t.TempDir() + "/data"
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: folder})
@@ -80,7 +81,7 @@ func TestKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Ledger, c.Keys, c.Claim = i.Ledger, i.Keys, i.Claim
+	c.Ledger, c.Keys, c.Locks = i.Ledger, i.Keys, i.Locks()
 	if _, err := trial.Submit(t.Context(), c, jurattest.Case(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestKilledServer(t *testing.T) {
 	for kills := range 100 {
 		process, url, id := startServing(t, folder)
 		h := &house{URL: url}
-		again := dial(t, h, id, 0) // by somebody who begins anew
+		again := dial(t, h, id, 0) // a watcher who starts from the beginning
 		for n, was := range heard {
 			if _, doc, err := again.Read(t.Context()); err != nil || !bytes.Equal(doc, was) {
 				t.Fatalf("after %d kills event %d is %s, and was %s (%v)", kills, n+1, doc, was, err)
@@ -114,12 +115,12 @@ func TestKilledServer(t *testing.T) {
 		if err := process.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = process.Wait() // killed
+		_ = process.Wait() // by Kill
 		if bytes.Contains(heard[len(heard)-1], []byte(`"trial_closed"`)) {
 			break
 		}
 	}
-	if len(heard) != 20 { // two rounds, in which nobody moves, each with an opening, three statements and a check
+	if len(heard) != 20 { // two rounds without changes, each with an opening, three statements and a check
 		t.Errorf("%d events", len(heard))
 	}
 }

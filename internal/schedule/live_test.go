@@ -25,20 +25,20 @@ import (
 	"jurat/jury"
 )
 
-// a house in which trials are held and watched.
+// a house is a server that conducts trials and serves their events.
 type house struct {
 	*jurattest.House
 	*schedule.Scheduler
 	URL     string
-	stop    func()        // of trials
-	left    chan struct{} // gets an element whenever somebody is told nothing more
+	stop    func()        // stops conducting trials
+	left    chan struct{} // gets an element whenever a watcher's connection ends
 	closing chan struct{} // gets an element whenever a close frame is sent
 }
 
-// patiently is what is added to an address by those who read, and answer, as soon as the machine lets them.
+// patiently is added to the address by watchers that read and answer without delay.
 const patiently = "&patiently=1"
 
-// A listener tells of close frames.
+// A listener reports close frames.
 type listener struct {
 	net.Listener
 	closing chan struct{}
@@ -59,7 +59,7 @@ type framed struct {
 
 func (c framed) Write(p []byte) (int, error) {
 	n, err := c.TCPConn.Write(p)
-	if len(p) > 0 && p[0] == 0x88 { // RFC 6455, section 5.2: the last frame of a message, and one that closes
+	if len(p) > 0 && p[0] == 0x88 { // RFC 6455, section 5.2: the last frame of a message, with the opcode of a close
 		c.closing <- struct{}{}
 	}
 	return n, err
@@ -92,12 +92,12 @@ func openHall(t testing.TB, how schedule.Delivery, sit func(int64) (trial.Config
 			do = how.Events
 		}
 		if err := do(w, r, watch); errors.Is(err, schedule.ErrAhead) || errors.Is(err, schedule.ErrHandshake) {
-			http.Error(w, err.Error(), http.StatusTeapot) // nothing else has been answered
+			http.Error(w, err.Error(), http.StatusTeapot) // no other answer has been written
 		} else if err != nil {
 			t.Error(err)
 		}
 	}))
-	server.Config.ConnState = func(c net.Conn, s http.ConnState) { // little is held for who does not read
+	server.Config.ConnState = func(c net.Conn, s http.ConnState) { // so that little is buffered for a watcher who does not read
 		if s == http.StateNew && how.Patience > 0 {
 			if err := c.(framed).SetWriteBuffer(4 << 10); err != nil {
 				t.Error(err)
@@ -163,7 +163,7 @@ func seqOf(t testing.TB, doc []byte) int64 {
 	return head.Seq
 }
 
-// wantEvents: in order, each once, from one to one.
+// wantEvents requires each event once, in order, from one number to another.
 func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 	t.Helper()
 	for i, doc := range docs {
@@ -176,8 +176,8 @@ func wantEvents(t testing.TB, docs [][]byte, from, to int64) {
 	}
 }
 
-// TestSourceFrames holds what comes over the wire against the source's examples, field for field: no field is missing, none is there
-// that is not theirs, but type, seq and at.
+// TestSourceFrames compares the frames with the examples of the source document, field by field. No field may be
+// missing. The only further ones are type, seq and at.
 func TestSourceFrames(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, scripted)
 	docs, ended := read(t, dial(t, h, submitTo(t, h.Scheduler), 0))
@@ -205,7 +205,7 @@ func TestSourceFrames(t *testing.T) {
 			t.Errorf("there was no %s", name)
 		}
 	}
-	// The check can fail: it refuses a member too many, one too few, and one of another type.
+	// The comparison itself must refuse an additional member, a missing one, and one of another type.
 	good := `{"type":"round_started","seq":1,"at":"2026-01-01T00:00:00Z","submissionId":"x","round":1,"speakerOrder":["a"]}`
 	for name, bad := range map[string]string{"": good, "more": strings.Replace(good, "{", `{"more":1,`, 1),
 		"fewer": strings.Replace(good, `"round":1,`, "", 1), "other": strings.Replace(good, `"round":1`, `"round":"1"`, 1),
@@ -216,7 +216,8 @@ func TestSourceFrames(t *testing.T) {
 	}
 }
 
-// sourceSchemas are the examples of the source document, section 5, as types: pointers say that a member may not be missing.
+// sourceSchemas are the examples of the source document, section 5, as types. A pointer means that the member is
+// required.
 var sourceSchemas = map[string]func([]byte) error{
 	"round_started": func(doc []byte) error {
 		return strictly(doc, &struct {
@@ -256,7 +257,7 @@ type head struct {
 	At   *time.Time `json:"at"`
 }
 
-// strictly reads a document into a struct of pointers, none of which may stay nil and beside which nothing may be there.
+// strictly reads a document into a struct of pointers. None may stay nil, and no other member may be present.
 func strictly(doc []byte, into any) error {
 	if err := json.Unmarshal(doc, into, json.RejectUnknownMembers(true)); err != nil {
 		return err
@@ -277,7 +278,8 @@ func strictly(doc []byte, into any) error {
 	return nil
 }
 
-// TestReconnect: whoever is disconnected after each event and comes back with its number hears each once, over both ways.
+// TestReconnect: a watcher who is disconnected after each event and comes back with its number gets each event once,
+// over WebSocket and server-sent events.
 func TestReconnect(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, scripted)
 	id := submitTo(t, h.Scheduler)
@@ -300,7 +302,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// events are the server-sent events of a trial, to the end.
+// events reads the server-sent events of a trial to the end.
 func events(t testing.TB, h *house, id string, after int64) (status int, docs [][]byte) {
 	t.Helper()
 	answer, err := http.Get(fmt.Sprintf("%s/ev/%s?after=%d", h.URL, id, after))
@@ -329,7 +331,7 @@ func events(t testing.TB, h *house, id string, after int64) (status int, docs []
 	return answer.StatusCode, docs
 }
 
-// TestEvents: live, and 204 for whoever has heard everything.
+// TestEvents: events come live, and a watcher who has all of them gets 204.
 func TestEvents(t *testing.T) {
 	h := openHall(t, schedule.Delivery{Heartbeat: time.Millisecond}, scripted)
 	id := submitTo(t, h.Scheduler)
@@ -346,7 +348,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestRefusedBeforeTheUpgrade: what is wrong is for the caller to answer.
+// TestRefusedBeforeTheUpgrade: WebSocket returns an error before the upgrade, so that the caller can answer the request.
 func TestRefusedBeforeTheUpgrade(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, scripted)
 	id := submitTo(t, h.Scheduler)
@@ -364,12 +366,13 @@ func TestRefusedBeforeTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestSlowReader: who stops reading is disconnected and finds the reason, the trial has not waited, and the reader resumes.
+// TestSlowReader: a watcher who stops reading is disconnected with the reason. The trial does not wait for it, and the
+// watcher can resume.
 func TestSlowReader(t *testing.T) {
 	h := openHall(t, schedule.Delivery{Window: 1, Patience: 100 * time.Millisecond}, scripted)
 	id := submitTo(t, h.Scheduler)
 	c := dial(t, h, id, 0)
-	whole, _ := read(t, dial(t, h, id, 0, patiently)) // the trial is over, and c has not read
+	whole, _ := read(t, dial(t, h, id, 0, patiently)) // the trial is over, and c has read nothing
 	wantEvents(t, whole, 1, 15)
 	<-h.closing
 	<-h.closing // of both
@@ -378,13 +381,13 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("ended with %v", ended)
 	}
 	if len(docs) != 1 {
-		t.Errorf("was sent %d events without having answered for one", len(docs))
+		t.Errorf("got %d events without acknowledging one", len(docs))
 	}
 	rest, _ := read(t, dial(t, h, id, int64(len(docs)), patiently))
 	wantEvents(t, append(docs, rest...), 1, 15)
 }
 
-// TestHugeEvent: who does not read events that are larger than all buffers on the way is cut off, too.
+// TestHugeEvent: a watcher who does not read is also disconnected if events are larger than all buffers on the way.
 func TestHugeEvent(t *testing.T) {
 	long := func(int64) (trial.Config, error) {
 		c, err := scripted(0)
@@ -424,7 +427,7 @@ func TestHugeEvent(t *testing.T) {
 	}
 }
 
-// narrow connects so that the operating system holds little for who does not read.
+// narrow connects with small buffers in the operating system.
 func narrow(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
@@ -447,7 +450,7 @@ func awaitOver(t *testing.T, h *house, id string) {
 	}
 }
 
-// slowly seats jurattest's panel, whose jurors take so long.
+// slowly seats jurattest's panel, with this delay before each answer.
 func slowly(delay time.Duration) func(int64) (trial.Config, error) {
 	return func(int64) (trial.Config, error) {
 		c, err := scripted(0)
@@ -458,7 +461,7 @@ func slowly(delay time.Duration) func(int64) (trial.Config, error) {
 	}
 }
 
-// held seats jurattest's panel, whose jurors wait until they are let go.
+// held seats jurattest's panel. Its jurors wait until the channel is closed.
 func held(until <-chan struct{}) func(int64) (trial.Config, error) {
 	return func(int64) (trial.Config, error) {
 		c, err := scripted(0)
@@ -474,15 +477,15 @@ type heldJuror struct {
 	until <-chan struct{}
 }
 
-func (j heldJuror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+func (j heldJuror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	select {
 	case <-j.until:
 	case <-ctx.Done():
 	}
-	return j.Juror.Evaluate(ctx, b)
+	return j.Juror.Answer(ctx, b)
 }
 
-// TestSilentReader: who does not answer a ping while nothing happens is disconnected, who does is not.
+// TestSilentReader: while nothing happens, a watcher who does not answer pings is disconnected, and one who does is not.
 func TestSilentReader(t *testing.T) {
 	until := make(chan struct{})
 	h := openHall(t, schedule.Delivery{Heartbeat: 20 * time.Millisecond, Patience: 100 * time.Millisecond}, held(until))
@@ -502,7 +505,7 @@ func TestSilentReader(t *testing.T) {
 	}
 }
 
-// TestServerEnds: whoever watches is told to come again.
+// TestServerEnds: when the server ends, each watcher is told to come back.
 func TestServerEnds(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	id := submitTo(t, h.Scheduler)
@@ -524,7 +527,7 @@ func TestServerEnds(t *testing.T) {
 	}
 }
 
-// TestSpeaker: nobody has anything to say here.
+// TestSpeaker: a watcher who sends a message is disconnected.
 func TestSpeaker(t *testing.T) {
 	h := openHall(t, schedule.Delivery{}, held(nil))
 	c := dial(t, h, submitTo(t, h.Scheduler), 0)

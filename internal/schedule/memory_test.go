@@ -9,8 +9,8 @@ import (
 	"jurat/jurattest"
 )
 
-// TestTrialsHaveMemory: trials that could not be held together by the memory that there is are held one after the other, and one that waits
-// for memory ends with the scheduler.
+// TestTrialsHaveMemory: trials that do not fit into memory together run one after the other. A trial that waits for
+// memory ends with the scheduler.
 func TestTrialsHaveMemory(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
 	c := config(h, b)
@@ -46,7 +46,7 @@ func TestTrialsHaveMemory(t *testing.T) {
 	}
 }
 
-// TestWatchersReadOnce: those who come to a trial that is over while it is being read have each record read once, all together.
+// TestWatchersReadOnce: watchers who come to a finished trial while it is being read cause each record to be read once.
 func TestWatchersReadOnce(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -58,7 +58,7 @@ func TestWatchersReadOnce(t *testing.T) {
 	for range 50 {
 		all.Go(func() { watched(t, d, id, 0) })
 	}
-	time.Sleep(300 * time.Millisecond) // for them to come
+	time.Sleep(300 * time.Millisecond) // so that all watchers have come
 	begin()
 	all.Wait()
 	if n := read(); n != 15 {

@@ -17,7 +17,7 @@ import (
 	"jurat/timestamp"
 )
 
-// meanwhile is a store in which something happens right after somebody has read that nothing more was said in trials.
+// meanwhile is a store in which another action happens right after a reader found nothing new about trials.
 type meanwhile struct {
 	storage.Store
 	happens atomic.Pointer[func()]
@@ -31,7 +31,8 @@ func (m *meanwhile) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage
 	return rows, err
 }
 
-// TestStoppedWhileRead: a trial that was submitted and stopped elsewhere between two looks at the log is no damage.
+// TestStoppedWhileRead: a trial that another process submits and cancels between two reads of the log does not count as
+// damage.
 func TestStoppedWhileRead(t *testing.T) {
 	h := jurattest.New(t)
 	store := &meanwhile{Store: memory.New()}
@@ -53,7 +54,7 @@ func TestStoppedWhileRead(t *testing.T) {
 	}
 }
 
-// keep has the log of a house be in a store.
+// keep puts the log of a house into a store.
 func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	t.Helper()
 	private, public, err := note.GenerateKey(rand.Reader, jurattest.Origin)
@@ -75,10 +76,10 @@ func keep(t *testing.T, h *jurattest.House, store storage.Store) {
 	t.Cleanup(func() { h.Ledger.Close() })
 }
 
-// deaf is a store that at times does not say what was said in trials, as long as one waits.
+// deaf is a store that can block every query about trials until the caller gives up.
 type deaf struct {
 	storage.Store
-	asked chan struct{} // nil: it answers
+	asked chan struct{} // nil: queries do not block
 }
 
 func (d *deaf) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
@@ -90,7 +91,7 @@ func (d *deaf) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.Stor
 	return nil, ctx.Err()
 }
 
-// TestDeafLog: whoever waits for a log that does not answer keeps nobody else from going away.
+// TestDeafLog: a caller who waits for a blocked log does not keep other callers from giving up.
 func TestDeafLog(t *testing.T) {
 	h := jurattest.New(t)
 	store := &deaf{Store: memory.New()}

@@ -3,8 +3,8 @@
 //
 // A Scheduler conducts several trials at a time. The others wait in the order of submission, and each goes to a
 // process with a free place. A submission is sealed before its turn comes, so the log says which trials are to be
-// held. Open makes sure that every trial without a closing has a job in the Queue. The state of a trial comes from
-// the log, from its job and from its claim.
+// held. Open makes sure that every trial without a closing has a job in package queue. The state of a trial comes from
+// the log, from its job and from its lock.
 //
 // A stream follows each watched trial in the log. It reads each record once into a trial.View, and encodes each event
 // once. Watchers read the events at their own pace, and courtroom pages read the View (Look). A Delivery sends the
@@ -16,14 +16,14 @@
 // existing database, decides which process holds it and when. It has one job for each trial, in the order of
 // submission, and a process with a free place takes it. Nothing else relies on the queue. Open makes the missing
 // jobs, so a lost queue loses only the reasons of broken-off trials. A job of a trial that is over or cancelled ends
-// at once. If two processes have the same job, the second finds the trial claimed and puts the job off, which counts
+// at once. If two processes have the same job, the second finds the trial locked and puts the job off, which counts
 // as no attempt. Temporary errors (the database, the disk) are tried six times in all, with growing delays. Permanent ones
 // (another jury, records that are not vouched for, a bug in the program) are not.
 //
-// # Claims show whether a process has died
+// # Locks show whether a process has died
 //
 // River's own rescuer offers every old running job again, so its limit would have to exceed the longest trial. Here
-// every process looks every few seconds for running jobs whose trial has no claim. If that is wrong, two processes
+// every process looks every few seconds for running jobs whose trial has no lock. If that is wrong, two processes
 // have the job, which is harmless.
 //
 // # Cancelling is an act
@@ -37,23 +37,6 @@
 //
 // An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records
 // of trials' chains, so the time of a start grows with the number of trials and not with the log.
-//
-// # The queue is River, and the log decides
-//
-// A Queue keeps a durable job for every trial that is to be held, in a database that the processes of one or many
-// machines share. It is River (riverqueue.com), with these rules: one job for each trial, in the order of submission;
-// a bounded number of attempts; other processes take over the jobs of a dead process within seconds.
-//
-// The log decides whether a trial is to be held, how far it is and whether it is over; the claim decides which
-// process acts in it. A lost job is made again from the log. A job that is worked twice does nothing the second time.
-// A late or missing state is corrected when the job is worked next.
-//
-// # On SQLite the queue is a file of its own
-//
-// On SQLite the queue is a separate file, `jobs.db`. River writes to it every few seconds, for leader election. In
-// the ledger's file these writes and the appends would wait for each other. The file is not synced like the ledger,
-// and backups leave it out. SQLite does not notify other processes: the submitting process knows a new job at once,
-// others look once a second.
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
@@ -80,6 +63,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,6 +77,8 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
+	"jurat/internal/schedule/queue"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 )
@@ -115,24 +101,24 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar.
+	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar. It is a function
+	// because it joins what no single object has: the panel, and the weights that the votes have at that time.
 	Sit func(spent int64) (trial.Config, error)
-	// Claim prevents other processes from acting in a trial, and Claimed reports whether one does. nil: only this
-	// scheduler uses the log.
-	Claim   func(ctx context.Context, id string) (held context.Context, release func(), err error)
-	Claimed func(ctx context.Context, id string) (bool, error)
-	// Vouch returns an error for records that this installation's keys have not signed. nil: all records are
-	// accepted.
+	// Locks keep other processes from acting in a trial that this one conducts, and say whether one does. nil: only
+	// this scheduler uses the log.
+	Locks lock.Locks
+	// Vouch returns an error for records that this installation's keys have not signed. It is a function because this
+	// is the only question that goes to the whole installation. nil: all records are accepted.
 	Vouch func(context.Context, ...*evidence.Record) error
 
 	// Jobs is the database of the queue, which all processes that hold trials of this log share. nil: in memory, for
 	// this scheduler alone.
-	Jobs *Database
+	Jobs *queue.Database
 
 	Parallel int           // how many trials this process holds at a time; 0: 4
 	Memory   int64         // bytes that they may use together, by an estimate; 0: no limit
 	Waiting  int           // how many may wait for their turn, over all processes; 0: 1000
-	Attempts int           // attempts for a trial that breaks off; 0: see QueueConfig, as for the next three
+	Attempts int           // attempts for a trial that breaks off; 0: see queue.Config, as for the next three
 	Backoff  time.Duration // delay after it broke off
 	Lease    time.Duration // time until a trial of a dead process is continued
 	Rescue   time.Duration // time until a trial is offered again in any case
@@ -140,16 +126,19 @@ type Config struct {
 	Poll     time.Duration // time until a log that could not be read is read again; 0: half a second
 	Gather   time.Duration // time for gathering frames before watchers are woken; 0: 20 ms
 
-	Now    func() time.Time         // nil: time.Now
-	Log    *slog.Logger             // nil: no log
-	Listen func() func(trial.Event) // makes a listener for each trial, which receives its events, the recorded ones first; nil: only watchers receive events
+	// Listen makes a listener for a trial, which receives the trial's events, the recorded ones first. It is a function
+	// because each trial needs a listener of its own. nil: only watchers receive events.
+	Listen func() func(trial.Event)
+
+	Now func() time.Time // nil: time.Now
+	Log *slog.Logger     // nil: no log
 }
 
 // A Scheduler conducts the trials of one log. It is safe for concurrent use.
 type Scheduler struct {
 	cfg    Config
 	index  *trial.Index
-	jobs   *Queue
+	jobs   *queue.Queue
 	closed chan struct{}       // closed when no trial is under way and none will begin
 	memory *semaphore.Weighted // of Config.Memory; nil: no limit
 	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
@@ -163,6 +152,7 @@ type Scheduler struct {
 }
 
 // Open reads the trials of the log, and makes sure that every trial that is to be held has a job. Run conducts them.
+// Its errors are those of reading the log and of the queue.
 func Open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	d, err := open(ctx, cfg)
 	if err != nil {
@@ -189,12 +179,12 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 	}
 	if d.cfg.Jobs == nil {
 		var err error
-		if d.cfg.Jobs, err = SQLite(ctx, ""); err != nil {
+		if d.cfg.Jobs, err = queue.SQLite(ctx, ""); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	d.jobs, err = NewQueue(QueueConfig{Database: d.cfg.Jobs, Work: d.work, Claimed: d.cfg.Claimed, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
+	d.jobs, err = queue.New(queue.Config{Database: d.cfg.Jobs, Work: d.work, Locks: d.cfg.Locks, Parallel: d.cfg.Parallel, Attempts: d.cfg.Attempts,
 		Backoff: d.cfg.Backoff, Lease: d.cfg.Lease, Rescue: d.cfg.Rescue, Log: d.cfg.Log})
 	if err != nil {
 		return nil, err
@@ -213,11 +203,8 @@ func (d *Scheduler) toHold() (ids []string) {
 }
 
 func (c Config) complete() Config {
-	if c.Claim == nil {
-		c.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) { return ctx, func() {}, nil }
-	}
-	if c.Claimed == nil {
-		c.Claimed = func(context.Context, string) (bool, error) { return false, nil }
+	if c.Locks == nil {
+		c.Locks = lock.Alone{}
 	}
 	if c.Vouch == nil {
 		c.Vouch = func(context.Context, ...*evidence.Record) error { return nil }
@@ -231,19 +218,13 @@ func (c Config) complete() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	set(&c.Parallel, 4)
-	set(&c.Waiting, 1000)
-	set(&c.Lease, 10*time.Second)
-	set(&c.Grace, 20*time.Second)
-	set(&c.Poll, 500*time.Millisecond)
-	set(&c.Gather, 20*time.Millisecond)
+	c.Parallel = cmp.Or(c.Parallel, 4)
+	c.Waiting = cmp.Or(c.Waiting, 1000)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Grace = cmp.Or(c.Grace, 20*time.Second)
+	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
+	c.Gather = cmp.Or(c.Gather, 20*time.Millisecond)
 	return c
-}
-
-func set[T comparable](value *T, byDefault T) {
-	if *value == *new(T) {
-		*value = byDefault
-	}
 }
 
 // An Order is a request to hold a trial.
@@ -296,7 +277,7 @@ func (d *Scheduler) isClosing() bool {
 
 // furnish adds the settings that all trials of this scheduler share.
 func (d *Scheduler) furnish(config trial.Config) trial.Config {
-	config.Ledger, config.Keys, config.Claim, config.Now = d.cfg.Ledger, d.cfg.Keys, d.cfg.Claim, d.cfg.Now
+	config.Ledger, config.Keys, config.Locks, config.Now = d.cfg.Ledger, d.cfg.Keys, d.cfg.Locks, d.cfg.Now
 	return config
 }
 
@@ -319,7 +300,7 @@ func (d *Scheduler) Retry(ctx context.Context, id, by, reason string) error {
 		}
 	}
 	err = d.jobs.Again(ctx, id)
-	if errors.Is(err, ErrRunning) {
+	if errors.Is(err, queue.ErrRunning) {
 		return nil // another process has it already, and checks again whether it is cancelled before it releases it
 	}
 	return err
@@ -340,7 +321,7 @@ func (d *Scheduler) Cancel(ctx context.Context, id, by, reason string) error {
 		return err
 	}
 	// After a crash or an error here the job stays, and does nothing when its turn comes.
-	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, ErrRunning) {
+	if err := d.jobs.Drop(context.WithoutCancel(ctx), id); err != nil && !errors.Is(err, queue.ErrRunning) {
 		d.cfg.Log.Error("the job of a cancelled trial stays in the queue", "trial", id, "error", err)
 	}
 	return nil

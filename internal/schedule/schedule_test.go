@@ -23,11 +23,11 @@ import (
 	"jurat/jury"
 )
 
-// a bench seats jurattest's panel, whose jurors take so long.
+// a bench seats jurattest's panel, with this delay before each answer.
 type bench struct {
 	delay time.Duration
-	gate  chan struct{}       // nil: none; before it is closed, nobody answers
-	spoil func(*trial.Config) // nil: nothing
+	gate  chan struct{}       // nil: none. Jurors answer only after it is closed
+	spoil func(*trial.Config) // nil: no change
 	asked atomic.Int64
 	busy  atomic.Int64 // answers that are being thought about
 	most  atomic.Int64 // of busy
@@ -35,7 +35,6 @@ type bench struct {
 
 type seated struct {
 	jury.Juror
-	judge jury.Judge
 	*bench
 }
 
@@ -54,27 +53,17 @@ func (s seated) think(ctx context.Context) func() {
 	return func() { s.busy.Add(-1) }
 }
 
-func (s seated) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+func (s seated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	defer s.think(ctx)()
-	return s.Juror.Evaluate(ctx, b)
-}
-
-func (s seated) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	defer s.think(ctx)()
-	return s.Juror.Discuss(ctx, b)
-}
-
-func (s seated) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	defer s.think(ctx)()
-	return s.judge.Judge(ctx, b)
+	return s.Juror.Answer(ctx, b)
 }
 
 func (b *bench) sit(int64) (trial.Config, error) {
 	jurors, judge := jurattest.Panel()
 	for i, j := range jurors {
-		jurors[i] = seated{j, nil, b}
+		jurors[i] = seated{j, b}
 	}
-	c := trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: seated{nil, judge, b}}
+	c := trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: seated{judge, b}}
 	if b.spoil != nil {
 		b.spoil(&c)
 	}
@@ -95,7 +84,7 @@ func open(t testing.TB, c schedule.Config) *schedule.Scheduler {
 	return d
 }
 
-// run conducts trials until stop is called, or the test is over.
+// run conducts trials until stop is called or the test ends.
 func run(t testing.TB, d *schedule.Scheduler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -126,7 +115,7 @@ func entry(t testing.TB, d *schedule.Scheduler, id string) schedule.Entry {
 	return e
 }
 
-// watched are the events of a trial to its end.
+// watched returns the events of a trial to its end.
 func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frames []schedule.Frame) {
 	t.Helper()
 	events, err := d.Watch(t.Context(), id, after)
@@ -142,7 +131,7 @@ func watched(t testing.TB, d *schedule.Scheduler, id string, after int64) (frame
 	return frames
 }
 
-// awaitState waits until a trial is where it is to be.
+// awaitState waits until a trial has this state.
 func awaitState(t testing.TB, d *schedule.Scheduler, id string, want api.State) schedule.Entry {
 	t.Helper()
 	for {
@@ -158,15 +147,15 @@ func awaitState(t testing.TB, d *schedule.Scheduler, id string, want api.State) 
 	}
 }
 
-// awaitStopping waits until nobody is asked any more in a trial that is conducted here.
+// awaitStopping waits until a trial that is conducted here asks no more jurors.
 func awaitStopping(d *schedule.Scheduler, id string) {
 	for !d.Stops(id) {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestTrialsWaitTheirTurn: what is submitted is in the log at once; so many trials are under way at a time, and they begin in the order
-// in which they were submitted.
+// TestTrialsWaitTheirTurn: a submission is in the log at once. A limited number of trials run at a time, and they begin
+// in the order of submission.
 func TestTrialsWaitTheirTurn(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
 	c := config(h, b)
@@ -205,7 +194,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 		}
 		opened[r.Payload.ChainID]++
 	}
-	for i, id := range order { // two begin at a time, and which of the two is first is not said, nor how far the other comes meanwhile
+	for i, id := range order { // two trials begin at a time, in either order
 		at, before := slices.Index(ids, id), 0
 		for _, earlier := range ids[:at] {
 			if slices.Index(order, earlier) > i {
@@ -213,7 +202,7 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 			}
 		}
 		if before > 1 {
-			t.Errorf("trial %d began as number %d, before %d that came earlier", at, i, before)
+			t.Errorf("trial %d began as number %d, before %d earlier submissions", at, i, before)
 		}
 	}
 	e := awaitState(t, d, ids[3], api.Over)
@@ -222,20 +211,21 @@ func TestTrialsWaitTheirTurn(t *testing.T) {
 	}
 }
 
-// TestQueueIsTheLog: whoever opens a scheduler goes on with what is unfinished, in its order, and asks nobody again who has answered.
+// TestQueueIsTheLog: a new scheduler continues the unfinished trials in their order, and asks no juror again who has
+// answered.
 func TestQueueIsTheLog(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	var ids []string
 	first := open(t, config(h, b))
 	for range 3 {
-		ids = append(ids, submit(t, first)) // and it never runs
+		ids = append(ids, submit(t, first)) // the scheduler never runs
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	half, _ := b.sit(0)
 	half.Ledger, half.Keys, half.Now = h.Ledger, h.Keys, h.Now
 	half.OnEvent = func(e trial.Event) {
-		if e.Head().Seq == 6 { // phase 1 is over, and nobody was asked to discuss
+		if e.Head().Seq == 6 { // phase 1 is over, and no juror was asked to discuss
 			cancel()
 		}
 	}
@@ -257,7 +247,8 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 }
 
-// TestOtherSettings: a trial that was opened with other settings is not gone on with, says so, and is when the settings are its own again.
+// TestOtherSettings: a trial that was opened with other settings is not resumed. Its state says why. With its own
+// settings it is resumed.
 func TestOtherSettings(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -292,14 +283,14 @@ func TestOtherSettings(t *testing.T) {
 	}
 	awaitState(t, d, broken.ID, api.Over)
 	if err := d.Retry(t.Context(), broken.ID, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
-		t.Errorf("what is over is tried again: %v", err)
+		t.Errorf("Retry accepted a finished trial: %v", err)
 	}
 	if err := d.Retry(t.Context(), "trial-none", "somebody", "again"); !errors.Is(err, trial.ErrUnknown) {
-		t.Errorf("what never was is tried again: %v", err)
+		t.Errorf("Retry accepted an unknown trial: %v", err)
 	}
 }
 
-// TestPanic: a trial that nobody can hold is broken off, and ends neither the others nor the program.
+// TestPanic: a trial in which a juror panics is broken off. Other trials and the program go on.
 func TestPanic(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	var panics atomic.Bool
@@ -325,16 +316,15 @@ func TestPanic(t *testing.T) {
 	awaitState(t, d, id, api.Over)
 }
 
-// TestTriedAgainWhileSubmitted: whoever knows the id beforehand can have a submission tried again before it waits, and it is held once.
+// TestTriedAgainWhileSubmitted: a caller who knows the id beforehand retries a trial while it is being submitted. It is
+// conducted once.
 func TestTriedAgainWhileSubmitted(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	c := config(h, b)
 	const id = "01890000-0000-7000-8000-000000000001"
 	var d *schedule.Scheduler
 	tried := make(chan error, 10)
-	c.Claim = func(ctx context.Context, trial string) (context.Context, func(), error) {
-		return ctx, func() { tried <- d.Retry(t.Context(), trial, "somebody", "again") }, nil // it is sealed then
-	}
+	c.Locks = &locks{all: map[string]bool{}, released: func(trial string) { tried <- d.Retry(t.Context(), trial, "somebody", "again") }} // it is sealed then
 	d = open(t, c)
 	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}); err != nil {
 		t.Fatal(err)
@@ -344,7 +334,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	}
 	last := submit(t, d)
 	if e := entry(t, d, last); e.Ahead != 1 {
-		t.Errorf("%d wait before the next one", e.Ahead)
+		t.Errorf("%d trials wait before the next one", e.Ahead)
 	}
 	run(t, d)
 	for _, one := range []string{evidence.TrialPrefix + id, last} {
@@ -355,7 +345,7 @@ func TestTriedAgainWhileSubmitted(t *testing.T) {
 	}
 }
 
-// lost is a keyring without the clerk's key while it is lost.
+// lost is a keyring that can lose the clerk's key.
 type lost struct {
 	ledger.Keys
 	now atomic.Bool
@@ -370,7 +360,8 @@ func (l *lost) Signers(ctx context.Context, role evidence.Role, name string) ([]
 	return l.Keys.Signers(ctx, role, name)
 }
 
-// TestFailure: a trial that fails says why, others go on, and it can be tried again; so does one that nobody can be seated for.
+// TestFailure: a failed trial says why, others go on, and it can be retried. The same holds for a trial for which no
+// jury can be seated.
 func TestFailure(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	c := config(h, b)
@@ -397,7 +388,7 @@ func TestFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	seq := int64(1)
-	for f, err := range events.Frames { // who waited while it was broken off hears the rest
+	for f, err := range events.Frames { // a watcher who waited while the trial was broken off gets the rest
 		if err != nil || f.Seq != seq+1 {
 			t.Fatalf("%v, event %d after %d", err, f.Seq, seq)
 		}
@@ -413,7 +404,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestFull: no more wait than may, and what is refused is not in the log.
+// TestFull: the queue has a limit, and a submission beyond it is refused and is not in the log.
 func TestFull(t *testing.T) {
 	h := jurattest.New(t)
 	c := config(h, &bench{})
@@ -433,7 +424,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestDrain: whoever was asked answers and is recorded, nobody is asked any more, and the next scheduler goes on. Watchers are told.
+// TestDrain: when a scheduler stops, jurors who were asked still answer and are recorded, and no other is asked.
+// Watchers are told, and the next scheduler resumes the trial.
 func TestDrain(t *testing.T) {
 	h, b := jurattest.New(t), &bench{gate: make(chan struct{})}
 	d := open(t, config(h, b))
@@ -467,7 +459,7 @@ func TestDrain(t *testing.T) {
 	if err != nil || len(r.State.Waiting) > 0 || r.State.Finished || int64(len(r.Records)) != heard {
 		t.Fatalf("%v, heard %d, %+v", err, heard, r)
 	}
-	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // for whoever comes next
+	if e := entry(t, d, id); e.State != api.Queued || e.Reason != "" { // queued for the next scheduler
 		t.Errorf("%+v", e)
 	}
 	next := open(t, config(h, b))
@@ -481,7 +473,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainHasAnEnd: who takes longer than the grace is interrupted, and no act of that is in the log.
+// TestDrainHasAnEnd: a juror who takes longer than the grace period is interrupted, and its act is not in the log.
 func TestDrainHasAnEnd(t *testing.T) {
 	h := jurattest.New(t)
 	b := &bench{spoil: func(c *trial.Config) {
@@ -492,7 +484,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 	d := open(t, c)
 	stop := run(t, d)
 	id := submit(t, d)
-	for len(recorded(t, h, id)) < 4 { // submission, opening, two answers
+	for len(recorded(t, h, id)) < 4 { // the submission, the opening and two answers
 		time.Sleep(time.Millisecond)
 	}
 	stop()
@@ -510,44 +502,54 @@ func recorded(t *testing.T, h *jurattest.House, id string) []*evidence.Record {
 	return chain
 }
 
-// claims are what several processes have claimed.
-type claims struct {
-	mu  sync.Mutex
-	all map[string]bool
+// locks are the locks of several processes.
+type locks struct {
+	mu       sync.Mutex
+	all      map[string]bool
+	released func(id string)
 }
 
-func newClaims() *claims { return &claims{all: map[string]bool{}} }
+func newLocks() *locks { return &locks{all: map[string]bool{}, released: func(string) {}} }
 
-func (c *claims) claimed(_ context.Context, id string) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all[id], nil
+func (l *locks) Locked(_ context.Context, id string) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[id], nil
 }
 
-func (c *claims) claim(ctx context.Context, id string) (context.Context, func(), error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all[id] {
-		return nil, nil, errors.New("claimed")
+func (l *locks) Lock(ctx context.Context, id string) (context.Context, func(), error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[id] {
+		return nil, nil, errors.New("locked")
 	}
-	c.all[id] = true
-	return ctx, func() { c.mu.Lock(); defer c.mu.Unlock(); delete(c.all, id) }, nil
+	l.all[id] = true
+	return ctx, func() { l.release(id) }, nil
 }
 
-// TestElsewhere: a trial that another process conducts is under way, is left alone, and can be watched all the same.
+func (l *locks) release(id string) {
+	l.mu.Lock()
+	delete(l.all, id)
+	l.mu.Unlock()
+	l.released(id)
+}
+
+func (l *locks) Close() error { return nil }
+
+// TestElsewhere: a trial that another process conducts is shown as under way, is not started here, and can be watched.
 func TestElsewhere(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
-	claims := newClaims()
+	locks := newLocks()
 	c := config(h, b)
-	c.Claim, c.Claimed = claims.claim, claims.claimed
+	c.Locks = locks
 	d := open(t, c)
 	run(t, d)
 
 	begun, goOn := make(chan string), make(chan struct{})
 	over := make(chan error)
-	go func() { // the other process
+	go func() { // in the other process
 		own, _ := b.sit(0)
-		own.Ledger, own.Keys, own.Now, own.Claim = h.Ledger, h.Keys, h.Now, claims.claim
+		own.Ledger, own.Keys, own.Now, own.Locks = h.Ledger, h.Keys, h.Now, locks
 		own.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == 3 {
 				begun <- e.Head().SubmissionID
@@ -564,7 +566,7 @@ func TestElsewhere(t *testing.T) {
 	if err := d.Retry(t.Context(), id, "somebody", "again"); !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Errorf("%v", err)
 	}
-	// A scheduler that is opened meanwhile finds it unfinished, and leaves it to who has it.
+	// A second scheduler finds the trial unfinished, and leaves it to the process that has it.
 	second := open(t, c)
 	run(t, second)
 	if e := awaitState(t, second, id, api.UnderWay); e.Reason != "" {
@@ -591,7 +593,7 @@ func TestElsewhere(t *testing.T) {
 	awaitState(t, second, id, api.Over)
 }
 
-// TestEntries turns the pages.
+// TestEntries reads the list page by page.
 func TestEntries(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -635,8 +637,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestDecisions: what people decided on the verdict is the outcome, and an event after the closing. What they decided on anything
-// else is neither.
+// TestDecisions: a person's decision on the verdict becomes the outcome, and an event after the closing. A decision on
+// another record becomes neither.
 func TestDecisions(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	done := h.Try(t, jury.FinalJudge)
@@ -677,8 +679,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestDecisionBeforeTheClosing: a person who decides between judgment and closing is heard after the closing, so that no event
-// changes its number.
+// TestDecisionBeforeTheClosing: the event of a decision between judgment and closing comes after the closing, so that no
+// event changes its number.
 func TestDecisionBeforeTheClosing(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)

@@ -16,7 +16,8 @@ import (
 	"jurat/jury"
 )
 
-// TestWatchFromAnywhere: whoever asks for what comes after an event gets exactly that, live and later, in the same bytes.
+// TestWatchFromAnywhere: a watcher who asks for the events after a number gets exactly those, live and later, with the
+// same bytes.
 func TestWatchFromAnywhere(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: 2 * time.Millisecond}
 	d := open(t, config(h, b))
@@ -38,7 +39,7 @@ func TestWatchFromAnywhere(t *testing.T) {
 	for after := range whole {
 		wantSame(t, watched(t, d, id, int64(after+1)), whole[after+1:])
 	}
-	other := open(t, config(h, b)) // which has never heard of it
+	other := open(t, config(h, b)) // a scheduler without memory of the trial
 	wantSame(t, watched(t, other, id, 0), whole)
 }
 
@@ -52,7 +53,7 @@ func wantSame(t *testing.T, got, want []schedule.Frame) {
 	}
 }
 
-// TestReconnectAtEveryEvent: whoever breaks off after each event and comes back hears each once.
+// TestReconnectAtEveryEvent: a watcher who leaves after each event and comes back gets each event once.
 func TestReconnectAtEveryEvent(t *testing.T) {
 	h, b := jurattest.New(t), &bench{delay: time.Millisecond}
 	d := open(t, config(h, b))
@@ -111,7 +112,7 @@ func TestWatchRefusals(t *testing.T) {
 	}
 }
 
-// TestSlowWatcher: one who does not come for the next event holds up nobody, and gets all of them in the end.
+// TestSlowWatcher: a watcher who delays blocks nobody, and gets all events in the end.
 func TestSlowWatcher(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -135,8 +136,8 @@ func TestSlowWatcher(t *testing.T) {
 	}
 }
 
-// TestWatchedAgainAtOnce: a watcher who comes while the last one leaves hears what happens, although a reading that was due ended with
-// the one who left.
+// TestWatchedAgainAtOnce: a watcher who comes while the last one leaves gets all events, although the read that was due
+// ended with the one who left.
 func TestWatchedAgainAtOnce(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	c := config(h, b)
@@ -150,7 +151,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, d)
-	awaitState(t, d, id, api.Over) // which nobody watches
+	awaitState(t, d, id, api.Over) // while nobody watches
 	for range events.Frames {
 		break // a reading is due
 	}

@@ -22,19 +22,19 @@ import (
 	"jurat/internal/server"
 )
 
-// columns of the table in docs/api.md; the first is nobody.
+// columns of the table in docs/api.md. The first is for callers without a token.
 var columns = []access.Role{"", access.Agent, access.Submitter, access.Reviewer, access.Auditor, access.Operator}
 
-// A house is what the requests of the table are made of.
+// A house is a server with everything that the requests of the table need.
 type house struct {
 	*running
 	tokens map[access.Role]string
 	said   *evidence.Record // by the agent
 	review *evidence.Record // of it
-	trial  string           // of sam's, and over
+	trial  string           // submitted by sam, and finished
 }
 
-// names of who has which role, each alone.
+// names of callers with one role each.
 var names = map[access.Role]string{access.Agent: "logistics-agent-v1", access.Submitter: "sam", access.Reviewer: "mia", access.Auditor: "ada", access.Operator: "otto"}
 
 func furnish(t *testing.T) *house {
@@ -49,8 +49,8 @@ func furnish(t *testing.T) *house {
 	return h
 }
 
-// goodRequests says what a good request to a route is: path and body. A route that is not here is asked for what its pattern says
-// with "nothing" in the place of each wildcard, and without a body.
+// goodRequests returns path and body of a good request to a route. Any other route gets a request without a body to its
+// pattern, with "nothing" in the place of each wildcard.
 func (h *house) goodRequests() map[string][2]string {
 	return map[string][2]string{
 		"GET /log/tile/{level}/{index...}": {"/log/tile/0/000.p/1", ""},
@@ -84,7 +84,7 @@ func (h *house) goodRequests() map[string][2]string {
 
 var wildcards = regexp.MustCompile(`\{[a-z_]+(\.\.\.)?\}`)
 
-// ask makes the good request to a route.
+// ask sends the good request to a route.
 func (h *house) ask(t *testing.T, client *http.Client, route server.Route, header ...string) *http.Response {
 	t.Helper()
 	request := h.goodRequests()[route.Name()]
@@ -98,7 +98,7 @@ func (h *house) ask(t *testing.T, client *http.Client, route server.Route, heade
 	return answer
 }
 
-// documented reads the table of docs/api.md.
+// documented reads the table in docs/api.md.
 func documented(t *testing.T) map[string][]int {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/api.md")
@@ -124,7 +124,7 @@ func documented(t *testing.T) map[string][]int {
 	return rows
 }
 
-// TestWhoMayDoWhat asks for every route as everybody, and holds the answers against docs/api.md.
+// TestWhoMayDoWhat sends a request to every route in every role, and compares the answers with docs/api.md.
 func TestWhoMayDoWhat(t *testing.T) {
 	h, rows := furnish(t), documented(t)
 	noRedirect := browser(t)
@@ -153,7 +153,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// TestEndedTokens: a token that has expired, was revoked or never was opens nothing that a stranger could not do.
+// TestEndedTokens: a token that has expired, was revoked or never existed allows no more than no token.
 func TestEndedTokens(t *testing.T) {
 	h, rows := furnish(t), documented(t)
 	noRedirect := browser(t)
@@ -166,7 +166,7 @@ func TestEndedTokens(t *testing.T) {
 				status = rows[route.Name()][0]
 			}
 			if answer := h.ask(t, noRedirect, route, bearer(token)...); answer.StatusCode != status {
-				t.Errorf("%s with a token of which it is said that %v: %s", route.Name(), want, answer.Status)
+				t.Errorf("%s with a token that gives %v: %s", route.Name(), want, answer.Status)
 			}
 		}
 		answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...)
@@ -184,7 +184,7 @@ func (h *house) expired(t *testing.T) string {
 	return token
 }
 
-// revoked ends a token by another register, as another process does.
+// revoked returns a token that another register has revoked, as another process would.
 func (h *house) revoked(t *testing.T) string {
 	t.Helper()
 	token := h.token(t, "gone", access.PeopleRoles()...)
@@ -195,7 +195,7 @@ func (h *house) revoked(t *testing.T) string {
 	return token
 }
 
-// signedIn is a browser with a session that has every role of people.
+// signedIn returns a browser with a session that has every role of people.
 func (h *house) signedIn(t *testing.T) *http.Client {
 	t.Helper()
 	b := browser(t)
@@ -206,7 +206,8 @@ func (h *house) signedIn(t *testing.T) *http.Client {
 	return b
 }
 
-// TestOtherSites: what another site has a browser send is refused, and so is a form that is not this session's.
+// TestOtherSites: the server refuses requests that another site makes a browser send, and forms without this session's
+// key.
 func TestOtherSites(t *testing.T) {
 	h := furnish(t)
 	b := h.signedIn(t)
@@ -217,7 +218,7 @@ func TestOtherSites(t *testing.T) {
 		}
 		tried++
 		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"},
-			{"Sec-Fetch-Site", "same-origin"}, // but without the form's key
+			{"Sec-Fetch-Site", "same-origin"}, // from the same site, but without the form's key
 			{"Sec-Fetch-Site", "same-origin", server.FormHeader, "x"}} {
 			if answer := h.ask(t, b, route, header...); answer.StatusCode != http.StatusForbidden {
 				t.Errorf("%s with %v: %s", route.Name(), header, answer.Status)
@@ -227,7 +228,7 @@ func TestOtherSites(t *testing.T) {
 	if tried < 3 {
 		t.Errorf("tried %d routes", tried)
 	}
-	// With the key it is done.
+	// With the key, the request is accepted.
 	_, page := send(t, b, "GET", h.URL+"/sign-in", "")
 	_, key, _ := strings.Cut(page, `name="form" value="`)
 	key, _, _ = strings.Cut(key, `"`)
@@ -237,7 +238,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestPathsLeadNowhereElse tries to leave what is served.
+// TestPathsLeadNowhereElse: no path leads outside of what the server serves.
 func TestPathsLeadNowhereElse(t *testing.T) {
 	h := furnish(t)
 	for _, path := range []string{"/v1/records/../../log.key", "/v1/records/..%2f..%2flog.key", "/v1/records/%2e%2e/%2e%2e/log.key", "/v1/chains/..%5c..%5clog.key",
@@ -249,7 +250,8 @@ func TestPathsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRecorded: who was refused what stands in the log, of strangers as a count.
+// TestRefusalsAreRecorded: the log names callers with a token that were refused, with the reason. Callers without a
+// token are counted.
 func TestRefusalsAreRecorded(t *testing.T) {
 	h := furnish(t)
 	before := h.size(t)
@@ -287,7 +289,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfOneTokenAreBounded: whoever keeps a token that opens nothing does not make the log grow with it for ever.
+// TestRefusalsOfOneTokenAreBounded: a caller with a revoked token can add only a limited number of records to the log.
 func TestRefusalsOfOneTokenAreBounded(t *testing.T) {
 	h := furnish(t)
 	token := bearer(h.revoked(t))
@@ -321,13 +323,13 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/trust", "")
 	problem(t, answer, body, api.ErrTooMany)
-	// Others are not held up by that.
+	// Other callers are not affected.
 	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/records", "", bearer(token)...); answer.StatusCode != 200 {
 		t.Error(answer.Status)
 	}
 }
 
-// TestManySessionsAskNoMore: whoever signs in several times may not ask more often.
+// TestManySessionsAskNoMore: several sessions of one person share one limit.
 func TestManySessionsAskNoMore(t *testing.T) {
 	h := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
 	form := url.Values{"token": {h.token(t, "ada", access.Auditor)}}.Encode()
@@ -347,7 +349,7 @@ func TestManySessionsAskNoMore(t *testing.T) {
 	}
 }
 
-// TestLogsHaveNoContent: what was said, and by which token, is not in the server's own log.
+// TestLogsHaveNoContent: the server's own log contains no content of records and no tokens.
 func TestLogsHaveNoContent(t *testing.T) {
 	h := furnish(t)
 	send(t, http.DefaultClient, "GET", h.URL+"/v1/records/"+h.said.Payload.RecordID+"?secret=1", "", bearer(h.tokens[access.Agent])...)
@@ -376,7 +378,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestProblemsAreDocumented holds the table of docs/api.md against package api, both ways.
+// TestProblemsAreDocumented compares the table in docs/api.md with package api in both directions.
 func TestProblemsAreDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
@@ -389,7 +391,7 @@ func TestProblemsAreDocumented(t *testing.T) {
 	for _, p := range api.Problems() {
 		row := fmt.Sprintf("%s %d %s", p.Name(), p.Status, p.Title)
 		if !rows[row] {
-			t.Errorf("docs/api.md has not: %s", row)
+			t.Errorf("docs/api.md does not contain: %s", row)
 		}
 		delete(rows, row)
 	}
@@ -398,7 +400,7 @@ func TestProblemsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers: a page under a name that leads here reads nothing, though its browser takes it for ours.
+// TestNamesOfOthers: if a foreign name resolves to this server, pages under that name can read nothing.
 func TestNamesOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*server.Config)

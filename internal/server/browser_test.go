@@ -14,15 +14,15 @@ import (
 	"jurat/internal/browsertest"
 )
 
-// enter signs a browser in by the link that the server prints.
+// enter signs a browser in with the link that the server prints.
 func (r *running) enter(t *testing.T, b *browsertest.Browser, name string) {
 	b.Visit(r.URL + r.link(t, name, access.PeopleRoles()...))
 	b.Click("main button")
 	b.Wait(`location.pathname === "/" && document.readyState === "complete"`)
 }
 
-// TestPagesFit opens every page in every language on a phone in light and on a desk in dark: nothing is wider than the screen, nothing
-// comes from elsewhere, and no policy is broken.
+// TestPagesFit opens every page in every language, on a light phone and a dark desktop screen. Nothing may be wider than
+// the screen, nothing may come from another server, and no policy may be violated.
 func TestPagesFit(t *testing.T) {
 	for _, o := range []browsertest.Options{{Width: 360, Height: 740}, {Width: 1280, Height: 900, Dark: true}} {
 		b := browsertest.Open(t, o)
@@ -50,15 +50,15 @@ func TestPagesFit(t *testing.T) {
 			}
 		}
 		for _, problem := range b.Problems() {
-			if !strings.Contains(problem, "404") { // of the page that is missing
+			if !strings.Contains(problem, "404") { // from the page that does not exist
 				t.Errorf("in the console: %s", problem)
 			}
 		}
 	}
 }
 
-// TestLivePageIsThePageAfterReload opens a trial that is under way, and compares what its page has become when the trial is over with the
-// same page after a reload. What the reader had opened and focused stays so meanwhile.
+// TestLivePageIsThePageAfterReload opens a trial in progress. When the trial is over, the page must equal the same page
+// after a reload. Meanwhile, what the reader has opened and focused stays so.
 func TestLivePageIsThePageAfterReload(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Options{})
 	r := start(t, withJurors(t, 500*time.Millisecond, 0))
@@ -67,7 +67,7 @@ func TestLivePageIsThePageAfterReload(t *testing.T) {
 	b.Visit(court)
 	const live = `document.getElementById("main").dataset.events !== undefined`
 	if !browsertest.Eval[bool](b, live) {
-		t.Fatal("the trial is over already")
+		t.Fatal("the trial is already over")
 	}
 	const keep = `document.querySelector(".card details").open = true, document.querySelector("#message-1 .gutter a").focus(), window.before = document.getElementById("message-1"), true`
 	browsertest.Eval[bool](b, keep)
@@ -88,8 +88,8 @@ func TestLivePageIsThePageAfterReload(t *testing.T) {
 	}
 }
 
-// TestUploadOfRecords gives sealed records to the form as a browser sends them, with the line feed with which their file ends. What is
-// refused is said where the reader looks.
+// TestUploadOfRecords gives sealed records to the form as a browser sends them, with the line feed at the end of the
+// file. An error message must be visible without scrolling.
 func TestUploadOfRecords(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Options{})
 	r := start(t, withJury(t))
@@ -121,15 +121,16 @@ func TestUploadOfRecords(t *testing.T) {
 	b.Wait(`document.readyState === "complete" && document.querySelector('[role="alert"]') !== null`)
 	const seen = `(() => { const at = document.querySelector('[role="alert"]').getBoundingClientRect(); return at.top >= 0 && at.bottom <= innerHeight })()`
 	if !browsertest.Eval[bool](b, seen) {
-		t.Error("what is wrong is said outside the view")
+		t.Error("the error message is outside the visible part of the page")
 	}
 	b.Screenshot("upload-refused")
 }
 
-// trialsInTheWay make the list so long that what stands below it is out of view.
+// trialsInTheWay make the list so long that what is below it is not visible.
 const trialsInTheWay = 12
 
-// TestButtonsPressedTwice presses buttons twice, as people do: the reader sees what the first press did, and no error of the second.
+// TestButtonsPressedTwice presses buttons twice. The reader must see the result of the first press, and no error of the
+// second.
 func TestButtonsPressedTwice(t *testing.T) {
 	b := browsertest.Open(t, browsertest.Options{})
 	r := start(t, withJury(t))

@@ -14,7 +14,8 @@ func step(agent, chain, more string) string {
 	return fmt.Sprintf(`{"agent_id":%q,"request_id":"r","chain_id":%q,"response":"x","timestamp":"2026-01-31T16:15:00Z"%s}`, agent, chain, more)
 }
 
-// TestChainsBelongToWhoBeganThem: who guesses a chain_id neither spoils the chain nor learns from reading whether it is there.
+// TestChainsBelongToWhoBeganThem: an agent that guesses a chain_id cannot add to the chain, and cannot find out whether
+// it exists.
 func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	r := start(t, nil)
 	owner, mallory := r.token(t, "a", access.Agent), r.token(t, "mallory", access.Agent)
@@ -33,7 +34,7 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 		there, said := send(t, http.DefaultClient, http.MethodGet, r.URL+path+"order-4711", "", bearer(mallory)...)
 		missing, same := send(t, http.DefaultClient, http.MethodGet, r.URL+path+"order-4712", "", bearer(mallory)...)
 		if there.StatusCode != http.StatusNotFound || missing.StatusCode != http.StatusNotFound || path == "/v1/chains/" && said != same {
-			t.Errorf("%s: %s %s for one that is there, %s %s for one that is not", path, there.Status, said, missing.Status, same)
+			t.Errorf("%s: %s %s for an existing chain, %s %s for a missing one", path, there.Status, said, missing.Status, same)
 		}
 	}
 	submitter := r.token(t, "s", access.Submitter)
@@ -48,7 +49,8 @@ func TestChainsBelongToWhoBeganThem(t *testing.T) {
 	post(t, r.URL+"/v1/records", step("mallory", "order-4711", `,"chain_position":3,"previous_agent":"a"`), bearer(mallory)...)
 }
 
-// TestNothingRejectedIsDelivered: an answer that one person approved and another rejected since is not delivered by the first approval.
+// TestNothingRejectedIsDelivered: after one person approved an answer and another rejected it, the first approval no
+// longer allows its delivery.
 func TestNothingRejectedIsDelivered(t *testing.T) {
 	r := start(t, nil)
 	agent, first, second := r.token(t, "a", access.Agent), r.token(t, "noa", access.Reviewer), r.token(t, "ben", access.Reviewer)

@@ -12,7 +12,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/examples"
-	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/limits"
 	"jurat/internal/pages"
@@ -103,7 +102,7 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 		}
 		court.Events = "/v1/submissions/" + url.PathEscape(id) + "/events?after=" + fmt.Sprint(court.Acts)
 		court.Ahead, court.Reason, court.By, court.Next = e.Ahead, reasonFor(c, &e), cancelledBy(c, &e), e.Next
-		may := c.Has(access.Operator) || c.Has(access.Submitter) && c.Name() == e.Submitter
+		may := acts.Manages(c, e.Submitter)
 		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
 		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}

@@ -14,8 +14,8 @@ import (
 	"jurat/internal/server"
 )
 
-// TestABodyThatNeverComes: a caller who announces a body and sends none holds up the server's end for a moment, and not until the server
-// gives up.
+// TestABodyThatNeverComes: a caller announces a body and does not send it. The server must still end within its grace
+// period.
 func TestABodyThatNeverComes(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "fleet", access.Agent)
@@ -27,13 +27,13 @@ func TestABodyThatNeverComes(t *testing.T) {
 	if _, err := fmt.Fprintf(conn, "POST /v1/records HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", strings.TrimPrefix(r.URL, "http://"), token); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // for the server to wait for the rest
+	time.Sleep(200 * time.Millisecond) // so that the server waits for the rest
 	if err := r.stop(); err != nil {
 		t.Errorf("the server does not end as it should: %v", err)
 	}
 }
 
-// TestSignInWhileTheLogIsAway: that nobody can say what a token opens does not mean that it opens nothing.
+// TestSignInWhileTheLogIsAway: if the log cannot be read, the server does not say that a token is invalid.
 func TestSignInWhileTheLogIsAway(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "mia", access.Auditor)
@@ -46,7 +46,7 @@ func TestSignInWhileTheLogIsAway(t *testing.T) {
 	}
 }
 
-// TestOpenWhileTheLogIsAway: what everybody may read needs nothing of the log, also when a caller brings a token that cannot be looked up.
+// TestOpenWhileTheLogIsAway: public pages need nothing from the log, also for a caller whose token cannot be looked up.
 func TestOpenWhileTheLogIsAway(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "mia", access.Auditor)
@@ -60,7 +60,7 @@ func TestOpenWhileTheLogIsAway(t *testing.T) {
 	}
 }
 
-// TestStrictTransport: browsers that reach the server by https are told to do so always, and others are not.
+// TestStrictTransport: the server sends Strict-Transport-Security if browsers reach it over https, and not otherwise.
 func TestStrictTransport(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		r := start(t, func(c *server.Config) { c.Secure = secure })
@@ -73,7 +73,7 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestDoubleClick: a form that is sent twice makes one trial, and the same form loaded again another one.
+// TestDoubleClick: a form that is sent twice makes one trial. The same form, loaded again, makes another one.
 func TestDoubleClick(t *testing.T) {
 	r, b := start(t, withJury(t)), browser(t)
 	sign := url.Values{"token": {r.token(t, "sam", access.Submitter)}}.Encode()

@@ -19,8 +19,8 @@ import (
 	"jurat/internal/ledger"
 )
 
-// TestFullDisk fills the disk under a running server: what was acknowledged stays, what does not fit is refused in clear words, the
-// server says that it is not ready and goes on answering, and everything works again when there is room.
+// TestFullDisk fills the disk under a running server. Acknowledged records stay, what does not fit is refused with a
+// clear message, the server reports that it is not ready and still answers. When there is space again, everything works.
 func TestFullDisk(t *testing.T) {
 	disktest.Run(t, 12, func(disk *disktest.Disk) {
 		dir := filepath.Join(disk.Path, "data")
@@ -46,7 +46,7 @@ func TestFullDisk(t *testing.T) {
 			return errors.New(body)
 		}
 		filler := filepath.Join(disk.Path, "filler")
-		for _, fill := range []bool{true, false} { // somebody else fills the disk; the log does
+		for _, fill := range []bool{true, false} { // first another program fills the disk, then the log itself
 			if fill {
 				for range 5 {
 					if err := sealOne(2000); err != nil {
@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			r.ready(t, http.StatusServiceUnavailable)
-			r.revokes(t) // what a thief has is taken from him all the same
+			r.revokes(t) // a token can be revoked even on a full disk
 			if log := r.log.String(); !strings.Contains(log, "no space left") {
 				t.Errorf("the server's log does not say why: %s", log)
 			}
@@ -82,7 +82,7 @@ func TestFullDisk(t *testing.T) {
 			} else {
 				disk.Resize(t, 60)
 			}
-			r.ready(t, http.StatusOK) // without a record that dares to try
+			r.ready(t, http.StatusOK) // no record has to be tried first
 			if err := sealOne(100_000); err != nil {
 				t.Errorf("with room: %v", err)
 			}
@@ -94,7 +94,8 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
-// revokes ends a token, and opens the installation anew beside the server that runs, which has it so, too.
+// revokes revokes a token through a second opening of the installation. The running server must refuse the token at
+// once.
 func (r *running) revokes(t *testing.T) {
 	t.Helper()
 	if len(r.spare) == 0 {
@@ -155,8 +156,8 @@ func whole(t *testing.T, r *running, dir string, acknowledged int) {
 	}
 }
 
-// TestReadOnlyDisk: on a disk that takes nothing an installation is there for reading, whatever a crash has left, says in clear words that it
-// takes nothing, and nothing of it is harmed.
+// TestReadOnlyDisk: an installation on a read-only disk can be read, in every state that a crash can leave. Writes get a
+// clear message, and no file changes.
 func TestReadOnlyDisk(t *testing.T) {
 	disktest.Run(t, 30, func(disk *disktest.Disk) {
 		dir := filepath.Join(disk.Path, "data")

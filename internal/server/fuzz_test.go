@@ -12,7 +12,7 @@ import (
 	"jurat/evidence"
 )
 
-// FuzzBody: what has a canonical form is read whole, and what nests deeper than it may is not read to its end.
+// FuzzBody: a body with a canonical form is read whole. A body that is nested too deeply is refused before its end.
 func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"a":[1,"]\"[",{"b":null}]}`))
 	f.Add([]byte(strings.Repeat("[", 200) + strings.Repeat("]", 200)))
@@ -30,7 +30,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// TestDeepestBody: the bound is that of payloads, and strings do not count.
+// TestDeepestBody: the maximum nesting is that of payloads. Brackets in strings do not count.
 func TestDeepestBody(t *testing.T) {
 	for text, good := range map[string]bool{
 		strings.Repeat("[", evidence.MaxDepth) + strings.Repeat("]", evidence.MaxDepth):     true,
@@ -45,7 +45,7 @@ func TestDeepestBody(t *testing.T) {
 	}
 }
 
-// TestOwnPath: a link to the sign-in page sends nobody to another site.
+// TestOwnPath: the sign-in page never sends a browser to another site.
 func TestOwnPath(t *testing.T) {
 	for next, want := range map[string]string{"": "/", "/reviews": "/reviews", "/records/x?lang=ja": "/records/x?lang=ja", "https://elsewhere.example": "/",
 		"//elsewhere.example": "/", `/\elsewhere.example`: "/", "javascript:alert(1)": "/", "reviews": "/", "/\t/elsewhere.example": "/", "/%": "/"} {

@@ -19,7 +19,7 @@ import (
 	"jurat/verify"
 )
 
-// recordsAt are the ids in the bundle at a path, in its order. The bundle must not be refuted.
+// recordsAt returns the ids of the records in the bundle at a path, in order. The bundle must not be refuted.
 func (r *running) recordsAt(t *testing.T, path, token string) (ids []string) {
 	t.Helper()
 	var header []string
@@ -56,8 +56,8 @@ func asks(agent, request, more string) string {
 		agent, request, more)
 }
 
-// TestRecordsWithoutAChain: an answer, its review and its delivery, and the part of a request, belong together without a chain_id. Pages, bundles
-// and the API give all of them, whichever is asked for, and nobody gets what is not theirs to read.
+// TestRecordsWithoutAChain: an answer, its review, its delivery and the sub-agent of its request belong together without
+// a chain_id. Pages, bundles and the API return all of them for each of them, but only to readers who may read them.
 func TestRecordsWithoutAChain(t *testing.T) {
 	r := start(t, nil)
 	agent, other, reviewer := r.token(t, "a", access.Agent), r.token(t, "b", access.Agent), r.token(t, "noa", access.Reviewer)
@@ -103,7 +103,7 @@ func TestRecordsWithoutAChain(t *testing.T) {
 	answer, doc := send(t, http.DefaultClient, http.MethodGet, r.URL+"/v1/chains/"+said.Payload.RecordID, "", bearer(other)...)
 	problem(t, answer, doc, api.ErrNotFound)
 
-	// What is public is given to strangers, and what belongs to it is not.
+	// A stranger gets the public record, but not the records that belong to it.
 	if err := r.Access().SetPublicRecord(t.Context(), said.Payload.RecordID, true, "it is asked for", "w"); err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestRecordsWithoutAChain(t *testing.T) {
 	}
 }
 
-// TestLinkedToAChain: what is linked to a record of a chain comes with the chain, and a chain of which a part is not the reader's does not come
-// with a record that names it.
+// TestLinkedToAChain: records linked to a record of a chain come with the chain. A chain that the reader may read only
+// in part does not come with a record that names it.
 func TestLinkedToAChain(t *testing.T) {
 	r := start(t, nil)
 	agent, other, auditor := r.token(t, "a", access.Agent), r.token(t, "b", access.Agent), r.token(t, "ada", access.Auditor)
@@ -130,13 +130,14 @@ func TestLinkedToAChain(t *testing.T) {
 		}
 	}
 	if got := r.recordsAt(t, "/records/"+all[2]+"/bundle", agent); !slices.Equal(got, all[2:]) {
-		t.Errorf("of a chain that is not all its own the agent gets %v", got)
+		t.Errorf("of a chain that is only partly its own, the agent gets %v", got)
 	}
 }
 
-// TestListsReadNoPayloads: what a list shows stands beside the payloads, so lists are whole where payloads cannot be read.
+// TestListsReadNoPayloads: lists need only what is stored beside the payloads, so they are complete even if payloads
+// cannot be read.
 func TestListsReadNoPayloads(t *testing.T) {
-	panel := withPanel(t, 0, func() ([]jury.Juror, jury.Judge) { return jurattest.Panel() })
+	panel := withPanel(t, 0, func() ([]jury.Juror, jury.Juror) { return jurattest.Panel() })
 	r := start(t, panel)
 	agent, auditor := r.token(t, "a", access.Agent), r.token(t, "ada", access.Auditor)
 	said := post(t, r.URL+"/v1/records", step("a", "order", `,"chain_position":1`), bearer(agent)...)

@@ -27,11 +27,11 @@ const (
 	serveHere     = "JURAT_TEST_SERVE_IN"
 )
 
-// TestServeForMemory is no test by itself: it is the server of TestMemoryIsBounded, in a process whose memory is limited.
+// TestServeForMemory is the server process of TestMemoryIsBounded, with limited memory. By itself it tests nothing.
 func TestServeForMemory(t *testing.T) {
 	dir := os.Getenv(serveHere)
 	if dir == "" {
-		t.Skip("TestMemoryIsBounded runs it")
+		t.Skip("TestMemoryIsBounded runs this test")
 	}
 	debug.SetMemoryLimit(memoryForTest)
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: hardLimit, Max: hardLimit}); err != nil {
@@ -44,12 +44,12 @@ func TestServeForMemory(t *testing.T) {
 		c.Memory, c.MaxBody = memoryForTest, bodyForTest
 	})
 	fmt.Println("AT", r.URL, r.token(t, "a", access.Agent), r.token(t, "b", access.Agent), r.token(t, "s", access.Submitter), r.token(t, "auditor", access.Auditor))
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has seen enough
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is finished
 }
 
-// TestMemoryIsBounded asks for everything that is large at once, of a server that the operating system gives no more than hardLimit: uploads,
-// submissions, a chain that is larger than what the server may hold, slow readers of it, lists and pages. It lives, refuses what is too much
-// for now, and answers afterwards.
+// TestMemoryIsBounded sends all large requests at once to a server with the memory limit hardLimit: uploads,
+// submissions, a chain larger than the server may hold, slow readers of it, lists and pages. The server must stay alive,
+// refuse what is too much at that moment, and answer afterwards.
 func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it moves gigabytes")
@@ -77,7 +77,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 	long := strings.Repeat("x", bodyForTest-4096)
 	var mu sync.Mutex
-	seen := map[string]int{} // answers, by what was asked and the status
+	seen := map[string]int{} // the number of answers, by request and status
 	count := func(what string, status int) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -103,7 +103,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		time.Sleep(slow)
 		_, _ = io.Copy(io.Discard, answer.Body)
 	}
-	// A chain of 200 MiB: more than a third of all that the server may hold.
+	// A chain of 200 MiB: more than a third of the memory that the server may hold.
 	for i := range 50 {
 		ask("record", "POST", "/v1/records", agent, step("a", "long", fmt.Sprintf(`,"chain_position":%d,"context":%q`, i+1, long)), 0)
 	}
@@ -127,13 +127,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	for what := range seen {
 		if strings.HasSuffix(what, " 0") || strings.HasSuffix(what, " 500") {
-			t.Errorf("an answer that should not be: %s", what)
+			t.Errorf("unexpected answer: %s", what)
 		}
 	}
 	if most := highest(t, child.Process.Pid); most > hardLimit {
-		t.Errorf("the server held %d MiB, and was to hold %d", most>>20, memoryForTest>>20)
+		t.Errorf("the server used %d MiB of memory, want at most about %d", most>>20, memoryForTest>>20)
 	}
-	// Afterwards each is answered, one after the other.
+	// Afterwards each request is answered, one after the other.
 	clear(seen)
 	ask("chain", "GET", "/v1/chains/long", agent, "", 0)
 	ask("page", "GET", "/chains/long", auditor, "", 0)
@@ -158,7 +158,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// highest is the most that a process ever had in memory.
+// highest returns the largest memory that a process has ever used.
 func highest(t *testing.T, pid int) int64 {
 	t.Helper()
 	for line := range strings.Lines(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))))) {
@@ -166,17 +166,18 @@ func highest(t *testing.T, pid int) int64 {
 			return must(strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)) << 10
 		}
 	}
-	t.Fatal("the system does not say how much memory the server has")
+	t.Fatal("the system does not report the memory of the server")
 	return 0
 }
 
-// TestLargestBody: a body of nearly the largest size is taken, also where a client says that it is a form, as curl says of everything.
+// TestLargestBody: a body of almost the largest size is accepted, also if the client calls it a form, as curl does by
+// default.
 func TestLargestBody(t *testing.T) {
 	r := start(t, nil)
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
 	body := strings.Replace(action, "{", `{"context":"`+strings.Repeat("x", 8<<20-len(action)-64)+`",`, 1)
 	if len(body) < 8<<20-1<<10 {
-		t.Fatalf("the body has %d bytes alone", len(body))
+		t.Fatalf("the body has only %d bytes", len(body))
 	}
 	for _, media := range []string{"application/json", "application/x-www-form-urlencoded"} {
 		answer, said := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", body, append(slices.Clone(token), "Content-Type", media)...)

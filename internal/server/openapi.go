@@ -24,7 +24,8 @@ func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	return writeTagged(w, r, http.StatusOK, "application/json", doc)
 }
 
-// OpenAPI describes the routes in OpenAPI 3.1, from the table and the types of the bodies.
+// OpenAPI describes the routes in OpenAPI 3.1, from the table and the types of the bodies. Its only errors are those
+// of encoding the types of the table.
 func OpenAPI(table []Route) ([]byte, error) {
 	known := jsonschema.OfFiles()
 	problem := known.Of(reflect.TypeFor[api.Problem]())

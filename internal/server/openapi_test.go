@@ -56,7 +56,8 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// TestMediaAreAsDescribed asks for everything that can be read, as an operator and as an agent, and looks at what the answers say they are.
+// TestMediaAreAsDescribed reads every route as an operator and as an agent, and compares the media types with the
+// description.
 func TestMediaAreAsDescribed(t *testing.T) {
 	h := furnish(t)
 	doc, _ := description(t, h.running)
@@ -104,7 +105,7 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// filled makes a value with something in every field.
+// filled returns a value with something in every field.
 func filled(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {
@@ -131,7 +132,7 @@ func filled(t reflect.Type) reflect.Value {
 	return v
 }
 
-// TestSchemasAreWhatTravels holds the described members against those that are written.
+// TestSchemasAreWhatTravels compares the described members with those that the server writes.
 func TestSchemasAreWhatTravels(t *testing.T) {
 	r := start(t, nil)
 	doc, _ := description(t, r)
@@ -166,7 +167,7 @@ func TestSchemasAreWhatTravels(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeNull: of a submission that waits there is no verdict, and what is described admits that.
+// TestWhatMayBeNull: a waiting submission has no verdict, and the description allows that.
 func TestWhatMayBeNull(t *testing.T) {
 	r := start(t, withJurors(t, time.Hour, 0))
 	doc, _ := description(t, r)

@@ -23,7 +23,7 @@ type visitor struct {
 	client *http.Client
 }
 
-// visit signs somebody in, as they would.
+// visit signs a person in, through the form.
 func (r *running) visit(t *testing.T, name string, roles ...access.Role) *visitor {
 	t.Helper()
 	v := &visitor{r, browser(t)}
@@ -45,7 +45,7 @@ func (v *visitor) post(t *testing.T, path string, form url.Values) (*http.Respon
 
 var formKey = regexp.MustCompile(`name="form" value="([^"]+)"`)
 
-// fill sends a form with the key that the page at a path has in its forms.
+// fill sends a form with the key from the forms of a page.
 func (v *visitor) fill(t *testing.T, page, action string, form url.Values) (*http.Response, string) {
 	t.Helper()
 	_, doc := v.get(t, page)
@@ -69,7 +69,7 @@ func shows(t *testing.T, answer *http.Response, page string, status int, texts .
 	}
 }
 
-// TestVisit goes from signing in to a decision, as people do.
+// TestVisit goes from signing in to a decision, step by step.
 func TestVisit(t *testing.T) {
 	r := start(t, withJury(t))
 	sam, mia := r.visit(t, "sam", access.Submitter), r.visit(t, "mia", access.Reviewer)
@@ -85,11 +85,11 @@ func TestVisit(t *testing.T) {
 	answer, page = sam.get(t, court)
 	shows(t, answer, page, 200, "Hearth &amp; Larder service desk", "position changed", "safe, passes", `id="message-1"`)
 	if strings.Contains(page, "data-events") {
-		t.Error("the page of a trial that is over waits for more")
+		t.Error("the page of a finished trial still waits for events")
 	}
 	_, again := sam.get(t, court)
 	if again != page {
-		t.Error("the page is another after a reload")
+		t.Error("the page differs after a reload")
 	}
 
 	judgment := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)[1]
@@ -118,7 +118,7 @@ func TestVisit(t *testing.T) {
 	r.decidedBy(t, id, "mia", evidence.Approved, "On second thoughts.", "")
 }
 
-// decidedBy holds the review in a trial's chain against what was put into the form.
+// decidedBy compares the review in a trial's chain with the values of the form.
 func (r *running) decidedBy(t *testing.T, id, who string, status evidence.ApprovalStatus, why, modified string) {
 	t.Helper()
 	chain, err := r.Installation.Ledger.Chain(t.Context(), id)
@@ -134,7 +134,7 @@ func (r *running) decidedBy(t *testing.T, id, who string, status evidence.Approv
 	}
 }
 
-// TestDecisionsOnAgents: the answer that is approved is delivered; of what is rejected nothing is.
+// TestDecisionsOnAgents: an approved answer is delivered, a rejected one is not.
 func TestDecisionsOnAgents(t *testing.T) {
 	h := furnish(t)
 	mia := h.visit(t, "mia", access.Reviewer)
@@ -173,7 +173,8 @@ func TestDecisionsOnAgents(t *testing.T) {
 	}
 }
 
-// TestDecidedOnce: the same form sent twice is one decision and one delivery; the same form with another decision is refused.
+// TestDecidedOnce: the same form sent twice gives one decision and one delivery. The same form with another decision is
+// refused.
 func TestDecidedOnce(t *testing.T) {
 	h := furnish(t)
 	mia := h.visit(t, "mia", access.Reviewer)
@@ -200,7 +201,7 @@ func TestDecidedOnce(t *testing.T) {
 	}
 	form.Set("decision", "rejected")
 	if answer, _ := mia.fill(t, review, review, form); answer.StatusCode != http.StatusUnprocessableEntity && answer.StatusCode != http.StatusConflict {
-		t.Errorf("another decision by the same form: %s", answer.Status)
+		t.Errorf("another decision with the same form: %s", answer.Status)
 	}
 	if _, doc := mia.get(t, review); strings.Contains(doc, key[1]) {
 		t.Error("the next form has the same key")
@@ -209,7 +210,7 @@ func TestDecidedOnce(t *testing.T) {
 
 func said(h *house) string { return strings.Trim(string(h.said.Payload.Response), `"`) }
 
-// TestRecordAndChainPages: a record by its id and by its digest, what can be downloaded of it, and its chain.
+// TestRecordAndChainPages opens a record by its id and by its digest, its downloads, and its chain.
 func TestRecordAndChainPages(t *testing.T) {
 	h := furnish(t)
 	ada := h.visit(t, "ada", access.Auditor)
@@ -228,7 +229,7 @@ func TestRecordAndChainPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report := verify.Bundle(b, verify.Options{Trust: trust}); report.Outcome != verify.Proved { // so with nothing left out of its chain
+	if report := verify.Bundle(b, verify.Options{Trust: trust}); report.Outcome != verify.Proved { // its chain is complete, so it is proved
 		t.Errorf("the case file of the record: %+v", report)
 	}
 	_, doc = ada.get(t, path+"/openssl")
@@ -246,7 +247,8 @@ func TestRecordAndChainPages(t *testing.T) {
 	shows(t, answer, page, 400, "This was refused")
 }
 
-// TestStrangersSeeNoNames: what is not public is not there for who is signed out, and the answer leads to signing in and back.
+// TestStrangersSeeNoNames: a signed-out visitor cannot see whether a non-public page exists. The answer offers to sign
+// in and returns to the page.
 func TestStrangersSeeNoNames(t *testing.T) {
 	h := furnish(t)
 	stranger := &visitor{h.running, browser(t)}
@@ -255,7 +257,7 @@ func TestStrangersSeeNoNames(t *testing.T) {
 	shows(t, answer, there, 401, `name="next" value="`+path+`"`)
 	_, missing := stranger.get(t, "/records/019b76da-0000-7000-8000-000000000000")
 	if strings.ReplaceAll(there, h.said.Payload.RecordID, "X") != strings.ReplaceAll(missing, "019b76da-0000-7000-8000-000000000000", "X") {
-		t.Error("a stranger can tell what is there from what is not")
+		t.Error("the answer shows a stranger whether the record exists")
 	}
 	answer, page := stranger.get(t, "/")
 	shows(t, answer, page, 200, "Trials are shown to those who are signed in")
@@ -279,7 +281,7 @@ func TestLanguages(t *testing.T) {
 	shows(t, answer, page, 200, `lang="ja"`, `name="link" value="SECRET"`)
 }
 
-// TestUploads: documents and records as files of a form, which has to carry the session's key as every other does.
+// TestUploads sends documents and records as files of a form. Like every form, it needs the session's key.
 func TestUploads(t *testing.T) {
 	r := start(t, withJury(t))
 	sam := r.visit(t, "sam", access.Submitter)
@@ -320,7 +322,7 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutFormKey: no form does anything without the key of the session.
+// TestPagesWithoutFormKey: no form works without the session's key.
 func TestPagesWithoutFormKey(t *testing.T) {
 	h := furnish(t)
 	everything := h.visit(t, "zoe", access.PeopleRoles()...)

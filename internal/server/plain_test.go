@@ -11,8 +11,8 @@ import (
 	"jurat/internal/server"
 )
 
-// TestSignInOverPlainHTTP: a browser that comes by http from another machine, and so does not say where its request is from, is told that, and
-// not that it is out of date. What another site sends is that site's.
+// TestSignInOverPlainHTTP: over http from another machine, a browser does not send where its request is from. The error
+// says so, and does not call the browser outdated. A request from another site is refused as such.
 func TestSignInOverPlainHTTP(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Secure = true })
 	form := url.Values{"token": {r.token(t, "mia", access.Reviewer)}}.Encode()

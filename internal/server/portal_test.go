@@ -41,7 +41,8 @@ func TestPortalIsServed(t *testing.T) {
 	}
 }
 
-// TestServedPortalInABrowser: by the server's own trust file, only when it is chosen, and after what that means was said.
+// TestServedPortalInABrowser: the portal uses the server's own trust file only if the reader chooses it, and after it
+// has said what that means.
 func TestServedPortalInABrowser(t *testing.T) {
 	browsertest.Find(t)
 	r := start(t, nil)
@@ -63,16 +64,16 @@ func TestServedPortalInABrowser(t *testing.T) {
 		return browsertest.Eval[string](b, "document.querySelector('#answers article').dataset.outcome")
 	}
 	if text := b.Text("#served"); !strings.Contains(text, "It runs the program of whoever operates that server.") {
-		t.Errorf("the page does not say whose program it is: %s", text)
+		t.Errorf("the page does not say who supplies its program: %s", text)
 	}
 	b.Choose("#files", file)
 	if got := check(); got != "not proved" {
-		t.Errorf("nobody chose a trust file: %q", got)
+		t.Errorf("without a trust file: %q", got)
 	}
 	b.Click("#use-servers")
 	b.Wait("document.querySelector('#fingerprint')")
 	if text := b.Text("#trusted"); !strings.Contains(text, "not that the operator is honest") {
-		t.Errorf("nobody is told what it means to believe the server: %s", text)
+		t.Errorf("the page does not say what trusting the server means: %s", text)
 	}
 	trust, err := r.Installation.Trust(t.Context())
 	if err != nil {
@@ -85,7 +86,7 @@ func TestServedPortalInABrowser(t *testing.T) {
 		t.Errorf("by the server's trust file: %q\n%s", got, b.Text("#results"))
 	}
 	b.Screenshot("portal-served")
-	for _, url := range b.Requests() { // and nothing was sent
+	for _, url := range b.Requests() { // and the page sent nothing
 		if path, own := strings.CutPrefix(url, r.URL); own && path != "/verify" && !strings.HasPrefix(path, "/static/portal/") && path != "/favicon.ico" || !own && !strings.HasPrefix(url, "blob:") {
 			t.Errorf("the page asked for %s", url)
 		}

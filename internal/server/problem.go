@@ -16,11 +16,13 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/ca"
+	"jurat/internal/certlog"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
+	"jurat/internal/openid"
 	"jurat/internal/postgres"
-	"jurat/internal/provider"
-	"jurat/internal/schedule"
+	"jurat/internal/schedule/queue"
 	"jurat/internal/token"
 )
 
@@ -35,8 +37,8 @@ var known = []struct{ is, means error }{
 	{ledger.ErrForked, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
-	{schedule.ErrBusy, api.ErrUnavailable},
-	{schedule.ErrNoSpace, api.ErrUnavailable},
+	{queue.ErrBusy, api.ErrUnavailable},
+	{queue.ErrNoSpace, api.ErrUnavailable},
 	{syscall.ENOSPC, api.ErrUnavailable}, // of the small files, such as keys
 	{syscall.EDQUOT, api.ErrUnavailable},
 	{syscall.EROFS, api.ErrUnavailable},
@@ -47,11 +49,18 @@ var known = []struct{ is, means error }{
 	{keys.ErrEnded, api.ErrConflict},
 	{keys.ErrForeign, api.ErrConflict},
 	{keys.ErrIncomplete, api.ErrConflict},
+	{keys.ErrHeld, api.ErrConflict},
+	{certlog.ErrOther, api.ErrConflict},
+	{certlog.ErrStale, api.ErrInvalid},
+	{certlog.ErrBehind, api.ErrUnavailable},
+	{ca.ErrTaken, api.ErrConflict},
+	{ca.ErrExpired, api.ErrUnavailable},
+	{ca.ErrClock, api.ErrUnavailable},
 	{access.ErrOrder, api.ErrInvalid},
 	{token.ErrUnavailable, api.ErrUnavailable},
 	{token.ErrPIN, api.ErrUnavailable},
 	{token.ErrNotAllowed, api.ErrUnavailable},
-	{provider.ErrAway, api.ErrUnavailable},
+	{openid.ErrAway, api.ErrUnavailable},
 	{postgres.ErrUnreachable, api.ErrUnavailable},
 	{postgres.ErrNoDatabase, api.ErrUnavailable},
 	{postgres.ErrNotLetIn, api.ErrUnavailable},

@@ -10,7 +10,7 @@ import (
 	"jurat/internal/access"
 )
 
-// oneOf is one of the roles that may use a route, an agent only where nobody else may.
+// oneOf returns one of the roles that may use a route; the agent role only if there is no other.
 func oneOf(route []access.Role) access.Role {
 	for _, role := range route {
 		if role != access.Agent {
@@ -20,8 +20,8 @@ func oneOf(route []access.Role) access.Role {
 	return access.Agent
 }
 
-// TestUnknownParameters: a parameter that a route does not know is refused by name on every route, and so is one that is given twice. Left
-// alone it would answer another question than the caller asked: every record instead of one agent's.
+// TestUnknownParameters: every route refuses a parameter that it does not know, and one that is given twice, and names
+// it. Ignoring it would answer another question: all records, for example, in the place of one agent's.
 func TestUnknownParameters(t *testing.T) {
 	h := furnish(t)
 	asked := 0
@@ -51,9 +51,9 @@ func TestUnknownParameters(t *testing.T) {
 	answer, body := send(t, http.DefaultClient, "GET", h.URL+"/v1/records?agent_id=x", "", bearer(h.tokens[access.Auditor])...)
 	problem(t, answer, body, api.ErrMalformed)
 	if !strings.Contains(body, "after, limit, chain") {
-		t.Errorf("it does not say which there are: %s", body)
+		t.Errorf("the error does not name the known parameters: %s", body)
 	}
-	// Pages know the language, and what is asked of them is answered.
+	// Pages accept the parameter lang beside their own.
 	for _, path := range []string{"/?lang=ja", "/sign-in?link=x&next=%2F&lang=ru", "/chains/order-17?page=1&lang=en", "/?" + url.Values{"before": {h.trial}}.Encode()} {
 		if answer, body := send(t, browser(t), "GET", h.URL+path, "", bearer(h.tokens[access.Auditor])...); answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %s", path, answer.Status, body)

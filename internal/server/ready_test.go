@@ -12,8 +12,8 @@ import (
 	"jurat/internal/server"
 )
 
-// TestProbesAreNotLimited: what watches over a server hears how it is, however often everybody else at its address has asked, who are told
-// when to come again.
+// TestProbesAreNotLimited: health probes are always answered, however many requests come from their address. Other
+// requests get Retry-After.
 func TestProbesAreNotLimited(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: math.SmallestNonzeroFloat64, Burst: 1} })
 	for range 20 {
@@ -35,8 +35,8 @@ func TestProbesAreNotLimited(t *testing.T) {
 	r.ready(t, http.StatusServiceUnavailable)
 }
 
-// TestReadyWhileTheLogIsHeld: a server that cannot write, because another process holds the log, says that it is not ready, and answers
-// otherwise.
+// TestReadyWhileTheLogIsHeld: while another process holds the log, the server reports that it is not ready, and still
+// answers other requests.
 func TestReadyWhileTheLogIsHeld(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	r := startIn(t, dir, nil)
@@ -63,7 +63,7 @@ func TestReadyWhileTheLogIsHeld(t *testing.T) {
 	r.ready(t, http.StatusOK)
 }
 
-// ready asks whether the server is, until it says what is wanted: what it has just found out it says for a second.
+// ready asks for readiness until the status is as wanted. The server caches its answer for a second.
 func (r *running) ready(t *testing.T, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -80,11 +80,11 @@ func (r *running) ready(t *testing.T, want int) {
 	}
 }
 
-// TestNoLimit: a limit below 0 is none.
+// TestNoLimit: a limit below 0 means no limit.
 func TestNoLimit(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: -1, Burst: 1} })
 	token := r.token(t, "ada", access.Auditor)
-	for range 250 { // more than are let through at once by default
+	for range 250 { // more than the default limit allows at once
 		for _, header := range [][]string{nil, bearer(token)} {
 			if answer, body := send(t, http.DefaultClient, "GET", r.URL+"/v1/trust", "", header...); answer.StatusCode != http.StatusOK {
 				t.Fatal(answer.Status, body)

@@ -28,7 +28,7 @@ const action = `{"agent_id": "logistics-agent-v1", "request_id": "uuid", "timest
 
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// post seals and expects it to be done.
+// post seals a payload, and expects success.
 func post(t testing.TB, url, body string, header ...string) *evidence.Record {
 	t.Helper()
 	answer, doc := send(t, http.DefaultClient, "POST", url, body, header...)
@@ -54,7 +54,7 @@ func (r *running) size(t *testing.T) int64 {
 	return n
 }
 
-// TestSourceExamples sends the audit model's own payloads as curl would.
+// TestSourceExamples sends the payloads of the audit model as curl would.
 func TestSourceExamples(t *testing.T) {
 	r := start(t, nil)
 	tokens := map[string]string{}
@@ -81,7 +81,7 @@ func TestSourceExamples(t *testing.T) {
 			t.Errorf("%s: %+v", file, report)
 		}
 	}
-	// Each signs for itself alone.
+	// Each caller may sign for itself only.
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["chain-step-1.json"])...)
 	problem(t, answer, body, api.ErrForbidden)
 	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", action, bearer(tokens["human-review.json"])...)
@@ -118,7 +118,7 @@ func TestRefusedPayloads(t *testing.T) {
 	}
 }
 
-// TestIdempotency sends the same again, as after a timeout or a crash.
+// TestIdempotency sends the same request again, as after a timeout or a crash.
 func TestIdempotency(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "logistics-agent-v1", access.Agent)
@@ -137,19 +137,19 @@ func TestIdempotency(t *testing.T) {
 	if other.Payload.RecordID == first.Payload.RecordID {
 		t.Error("two keys make one record")
 	}
-	// The same key of somebody else is another one.
+	// The same key of another caller is another key.
 	elsewhere := post(t, r.URL+"/v1/records", strings.Replace(action, "logistics-agent-v1", "other-agent", 1),
 		append(bearer(r.token(t, "other-agent", access.Agent)), api.IdempotencyKey, "order 17")...)
 	if elsewhere.Payload.RecordID == first.Payload.RecordID {
 		t.Error("two agents share a record")
 	}
-	// A key that is a UUIDv7 gives the record its time.
+	// If the key is a UUIDv7, the record's id has its time.
 	key := "0199f4a2-3b4c-7d5e-8f60-718293a4b5c6"
 	timed := post(t, r.URL+"/v1/records", action, append(bearer(token), api.IdempotencyKey, key)...)
 	if timed.Payload.RecordID[:13] != key[:13] || timed.Payload.RecordID == key {
 		t.Errorf("key %s, record %s", key, timed.Payload.RecordID)
 	}
-	// A record id of the actor's own does the same.
+	// A record id that the actor gives has the same effect.
 	own := strings.Replace(action, "{", `{"record_id":"0199f4a2-3b4c-7d5e-8f60-718293a4b5c7",`, 1)
 	post(t, r.URL+"/v1/records", own, bearer(token)...)
 	post(t, r.URL+"/v1/records", own, bearer(token)...)
@@ -159,7 +159,7 @@ func TestIdempotency(t *testing.T) {
 	problem(t, answer, body, api.ErrMalformed)
 }
 
-// TestIdempotencyOfManyAtOnce: the log takes one.
+// TestIdempotencyOfManyAtOnce: of many identical concurrent requests, the log gets one record.
 func TestIdempotencyOfManyAtOnce(t *testing.T) {
 	r := start(t, nil)
 	header := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
@@ -194,7 +194,7 @@ func TestIdempotencyOfManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestReview: a decision, bound to what was decided on, and the answer that is given then.
+// TestReview: a review is bound to the record that it decides on, and the delivery contains the text that was approved.
 func TestReview(t *testing.T) {
 	r := start(t, nil)
 	agent, mia := bearer(r.token(t, "logistics-agent-v1", access.Agent)), bearer(r.token(t, "mia", access.Reviewer))
@@ -234,12 +234,12 @@ func TestReview(t *testing.T) {
 		body string
 		want error
 	}{
-		"another reviewer":       {`{"approval_status":"approved","reviewer_id":"noah"}`, api.ErrInvalid},
-		"another record":         {`{"approval_status":"approved","original_response_id":"x"}`, api.ErrInvalid},
-		"no such status":         {`{"approval_status":"perhaps"}`, api.ErrInvalid},
-		"nothing in its place":   {`{"approval_status":"approved_with_modifications"}`, api.ErrInvalid},
-		"a member that is none":  {`{"approval_status":"approved","why":"x"}`, api.ErrInvalid},
-		"a response that is not": {`{"approval_status":"approved_with_modifications","modified_response":3}`, api.ErrInvalid},
+		"another reviewer":             {`{"approval_status":"approved","reviewer_id":"noah"}`, api.ErrInvalid},
+		"another record":               {`{"approval_status":"approved","original_response_id":"x"}`, api.ErrInvalid},
+		"no such status":               {`{"approval_status":"perhaps"}`, api.ErrInvalid},
+		"nothing in its place":         {`{"approval_status":"approved_with_modifications"}`, api.ErrInvalid},
+		"an unknown member":            {`{"approval_status":"approved","why":"x"}`, api.ErrInvalid},
+		"a response of the wrong kind": {`{"approval_status":"approved_with_modifications","modified_response":3}`, api.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, body := send(t, http.DefaultClient, "POST", url+"/reviews", c.body, mia...)
@@ -253,7 +253,7 @@ func TestReview(t *testing.T) {
 	}
 }
 
-// TestNobodyDecidesOnTheirOwnWork: whoever has the agent's name, too, or has submitted it.
+// TestNobodyDecidesOnTheirOwnWork: a reviewer with the agent's name, or the submitter of a trial, may not review it.
 func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	r := start(t, nil)
 	said := post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
@@ -268,8 +268,8 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	problem(t, answer, body, api.ErrOwnWork)
 }
 
-// TestNobodyDecidesInTheirOwnTrial: not by a review either that is about something else, and stands in the trial's chain. And no
-// agent says there that anything was delivered.
+// TestNobodyDecidesInTheirOwnTrial: the submitter cannot put a review of another record into the trial's chain either,
+// and an agent cannot put a delivery there.
 func TestNobodyDecidesInTheirOwnTrial(t *testing.T) {
 	r := start(t, withJury(t))
 	sam, agent := r.token(t, "sam", access.Submitter, access.Reviewer), bearer(r.token(t, "logistics-agent-v1", access.Agent))
@@ -289,7 +289,7 @@ func TestNobodyDecidesInTheirOwnTrial(t *testing.T) {
 	}
 }
 
-// TestNoAgentDeliversForAnother, also where it reads what the other said, as everybody does.
+// TestNoAgentDeliversForAnother: an agent cannot deliver another agent's answer, even if it may read it.
 func TestNoAgentDeliversForAnother(t *testing.T) {
 	r := start(t, nil)
 	agent, other := bearer(r.token(t, "logistics-agent-v1", access.Agent)), bearer(r.token(t, "other-agent", access.Agent))
@@ -321,7 +321,7 @@ func TestConditionalReading(t *testing.T) {
 	}
 }
 
-// TestPublicChains: strangers read what was made public, and only that, and without what is sealed apart.
+// TestPublicChains: strangers can read public chains and nothing else, without values that are sealed apart.
 func TestPublicChains(t *testing.T) {
 	r := start(t, nil)
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
@@ -346,7 +346,7 @@ func TestPublicChains(t *testing.T) {
 	read(http.StatusUnauthorized)
 }
 
-// TestPublicRecord: strangers read a record in no chain that was made public, and no other.
+// TestPublicRecord: strangers can read a public record that is in no chain, and no other.
 func TestPublicRecord(t *testing.T) {
 	r := start(t, nil)
 	token := bearer(r.token(t, "logistics-agent-v1", access.Agent))
@@ -411,7 +411,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// endless is a body that does not end.
+// endless is a body without an end.
 type endless struct{ text string }
 
 func (e endless) Read(p []byte) (int, error) {
@@ -422,7 +422,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestHostileBodiesCostNothing measures what is allocated for bodies that are too long or too deep.
+// TestHostileBodiesCostNothing measures the memory allocated for bodies that are too long or too deep.
 func TestHostileBodiesCostNothing(t *testing.T) {
 	const limit = 64 << 10
 	r := start(t, func(c *server.Config) { c.MaxBody = limit })
@@ -432,11 +432,11 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 		length int64
 		want   error
 	}{
-		"says that it is long": {" ", 1 << 40, api.ErrTooLarge},
-		"is long":              {" ", -1, api.ErrTooLarge},
-		"deep arrays":          {"[", -1, api.ErrInvalid},
-		"deep objects":         {`{"a":`, -1, api.ErrInvalid},
-		"one string":           {"a", -1, api.ErrTooLarge},
+		"announces that it is long": {" ", 1 << 40, api.ErrTooLarge},
+		"is long":                   {" ", -1, api.ErrTooLarge},
+		"deep arrays":               {"[", -1, api.ErrInvalid},
+		"deep objects":              {`{"a":`, -1, api.ErrInvalid},
+		"one string":                {"a", -1, api.ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -447,7 +447,8 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 			if got := request.Code; got != api.NewProblem(c.want).Status {
 				t.Errorf("status %d: %s", got, request.Body)
 			}
-			// A buffer that grows by doubling allocates less than four times what it holds; the rest of a request, little.
+			// A buffer that grows by doubling allocates less than four times its final size. The rest of a request needs
+			// little.
 			if spent := after.TotalAlloc - before.TotalAlloc; spent > 4*limit+256<<10 {
 				t.Errorf("%d bytes were allocated", spent)
 			}
@@ -455,7 +456,7 @@ func TestHostileBodiesCostNothing(t *testing.T) {
 	}
 }
 
-// TestOwnersRecords takes in what an agent signed itself, once, as it is, and from nobody else.
+// TestOwnersRecords: the server accepts a record that an agent signed itself, once, unchanged, and from that agent only.
 func TestOwnersRecords(t *testing.T) {
 	r := start(t, nil)
 	public, private, err := ed25519.GenerateKey(nil)
@@ -520,7 +521,7 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 	return string(file)
 }
 
-// TestSealedApart: the public reads no text that is sealed apart, and the same is recognised when it is sent again.
+// TestSealedApart: the public cannot read a text that is sealed apart. The same payload, sent again, is recognised.
 func TestSealedApart(t *testing.T) {
 	r := start(t, nil)
 	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
@@ -539,10 +540,10 @@ func TestSealedApart(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/records/" + first.Payload.RecordID, "/v1/chains/order-17"} {
 		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, ""); strings.Contains(doc, "best route") || !strings.Contains(doc, "hmac-sha256:") {
-			t.Errorf("everybody reads %s", doc)
+			t.Errorf("a stranger reads a text that is sealed apart: %s", doc)
 		}
 		if _, doc := send(t, http.DefaultClient, "GET", r.URL+path, "", token[:2]...); !strings.Contains(doc, "best route") {
-			t.Errorf("the agent does not read %s", doc)
+			t.Errorf("the agent cannot read %s", doc)
 		}
 	}
 }

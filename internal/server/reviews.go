@@ -30,7 +30,8 @@ func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) e
 	return s.created(w, r, done, err)
 }
 
-// Review seals the caller's decision on a record.
+// Review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
+// caller's rights, and those of acts.Review.
 func (s *Server) Review(r *http.Request, c *Caller, id string, review api.Review) (*acts.Done, error) {
 	original, err := s.readable(r.Context(), c, id)
 	if err != nil {
@@ -49,7 +50,8 @@ func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller)
 	return s.created(w, r, done, err)
 }
 
-// Deliver seals the answer that a review approved.
+// Deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
+// caller's rights, and those of acts.Deliver.
 func (s *Server) Deliver(r *http.Request, c *Caller, id, review string) (*acts.Done, error) {
 	original, err := s.readable(r.Context(), c, id)
 	if err != nil {

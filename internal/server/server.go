@@ -13,9 +13,10 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
+	"jurat/internal/certlog"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
-	"jurat/internal/provider"
+	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
@@ -26,7 +27,8 @@ import (
 type Config struct {
 	Installation  *installation.Installation // required; the Server does not close it
 	URL           string                     // the server's address for browsers, such as http://127.0.0.1:8417; the Provider redirects to it
-	Provider      *provider.Provider         // of OpenID Connect; nil: people sign in only with tokens
+	Provider      *openid.Provider           // of OpenID Connect; nil: people sign in only with tokens
+	Certificates  *certlog.Issuer            // issues certificates to agents; nil: none
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
 	Live          schedule.Delivery          // how events are sent to watchers
@@ -118,7 +120,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // idleScheduler shows trials and holds none.
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
-	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Claimed: c.Installation.Claimed,
+	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks(),
 		Sit: func(int64) (trial.Config, error) {
 			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
 		}})

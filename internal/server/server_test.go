@@ -38,7 +38,7 @@ func start(t testing.TB, change func(*server.Config)) *running {
 	return startIn(t, t.TempDir()+"/data", change)
 }
 
-// startIn starts a server on the installation in a folder, which may be there.
+// startIn starts a server on the installation in a folder, and creates it if there is none.
 func startIn(t testing.TB, dir string, change func(*server.Config)) *running {
 	t.Helper()
 	i, _, err := installation.OpenOrCreate(t.Context(), installation.Config{Dir: dir})
@@ -91,7 +91,7 @@ func (r *running) token(t testing.TB, name string, roles ...access.Role) string 
 	return token
 }
 
-// browser keeps cookies and follows no redirect.
+// browser returns a client that keeps cookies and follows no redirect.
 func browser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -101,7 +101,7 @@ func browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// send makes a request and returns the answer with its body read.
+// send makes a request, and returns the answer and its body.
 func send(t testing.TB, client *http.Client, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -134,7 +134,7 @@ func problem(t *testing.T, answer *http.Response, body string, want error) {
 	}
 }
 
-// link is one by which somebody can sign in once.
+// link returns a link with which a person can sign in once.
 func (r *running) link(t *testing.T, name string, roles ...access.Role) string {
 	t.Helper()
 	link, err := r.SignInLink(t.Context(), name, roles...)
@@ -147,7 +147,7 @@ func (r *running) link(t *testing.T, name string, roles ...access.Role) string {
 func TestSignInByLink(t *testing.T) {
 	r, b := start(t, nil), browser(t)
 	link := r.link(t, "mia", access.Auditor)
-	// To look at it uses nothing up.
+	// Opening the link does not use it up.
 	for range 2 {
 		if answer, page := send(t, b, "GET", r.URL+link, ""); answer.StatusCode != 200 || !strings.Contains(page, "<form") {
 			t.Fatal(answer.Status, page)
@@ -174,7 +174,7 @@ func TestSignInByLink(t *testing.T) {
 	answer, body := send(t, b, "GET", r.URL+"/v1/records/nothing", "")
 	problem(t, answer, body, api.ErrNotFound)
 
-	// Signing out needs the session's form key, which the page has.
+	// Signing out needs the session's form key from the page.
 	if answer, _ := send(t, b, "POST", r.URL+"/sign-out", "", typed...); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("signed out without the form key: %s", answer.Status)
 	}
@@ -202,7 +202,7 @@ func TestSecureCookies(t *testing.T) {
 	}
 }
 
-// TestAnswersCarrySecurityHeaders asks for things that are there, and for things that are not.
+// TestAnswersCarrySecurityHeaders checks existing and missing pages.
 func TestAnswersCarrySecurityHeaders(t *testing.T) {
 	r := start(t, nil)
 	for _, path := range []string{"/healthz", "/sign-in", "/nowhere", "/v1/records/x"} {
@@ -225,7 +225,7 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestNowhereIsGuarded: what is under no path counts as any other request, and its page leads nowhere else.
+// TestNowhereIsGuarded: requests to unknown paths count towards the limit, and their page links to no other site.
 func TestNowhereIsGuarded(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.Limits = limits.Rate{PerSecond: 0.001, Burst: 3} })
 	for path, kind := range map[string]string{"/nowhere": "text/html", "////elsewhere.example": "text/html", "/v1/trust/": "application/json"} {
@@ -239,7 +239,7 @@ func TestNowhereIsGuarded(t *testing.T) {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
 	}
-	// Neither does another site's page get more out of it.
+	// A request from another site's page counts as well.
 	if answer, _ := send(t, http.DefaultClient, "POST", r.URL+"/sign-in", "", "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusTooManyRequests {
 		t.Error(answer.Status)
 	}
@@ -251,7 +251,7 @@ func TestNowhereIsGuarded(t *testing.T) {
 	}
 }
 
-// newRequest asks the server itself, without a connection.
+// newRequest calls the server directly, without a connection.
 func newRequest(t *testing.T, s *server.Server, token string, body io.Reader, length int64) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/records", body)

@@ -31,12 +31,13 @@ func (s *Server) signInRoutes() []Route {
 	}
 }
 
-// SignInLink makes the path of a link for one sign-in.
+// SignInLink makes the path of a link for one sign-in. Its errors are those of SignInPath.
 func (s *Server) SignInLink(ctx context.Context, name string, roles ...access.Role) (string, error) {
 	return SignInPath(ctx, s.config.Installation, s.config.Now(), name, roles...)
 }
 
-// SignInPath makes the path of a link for one sign-in, within an hour of now, on any server of the installation.
+// SignInPath makes the path of a link for one sign-in, within an hour of now, on any server of the installation. It
+// refuses a name that names.Check refuses. Its other errors are those of Installation.GiveTicket.
 func SignInPath(ctx context.Context, i *installation.Installation, now time.Time, name string, roles ...access.Role) (string, error) {
 	if err := names.Check(name); err != nil {
 		return "", fmt.Errorf("making a sign-in link: the name %q: %w", name, err)

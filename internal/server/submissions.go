@@ -11,10 +11,9 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
-	"jurat/internal/access"
 	"jurat/internal/acts"
-	"jurat/internal/installation"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/schedule"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -77,7 +76,7 @@ func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, erro
 		}
 	}
 	made, err := s.scheduler.Submit(ctx, o)
-	for until := time.Now().Add(twinWait); errors.Is(err, installation.ErrClaimed) && time.Now().Before(until); { // another request with the same key is being sealed
+	for until := time.Now().Add(twinWait); errors.Is(err, lock.ErrTaken) && time.Now().Before(until); { // another request with the same key is being sealed
 		select {
 		case <-ctx.Done():
 			return id, ctx.Err()
@@ -94,7 +93,7 @@ func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, erro
 			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
 		}
 		return id, err
-	case errors.Is(err, installation.ErrClaimed):
+	case errors.Is(err, lock.ErrTaken):
 		return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
 	}
 	return made, err
@@ -235,9 +234,8 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 // visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
 // regard to what is public.
 func (s *Server) visible(c *Caller) func(*trial.Summary) bool {
-	all := c.Has(access.Reviewer) || c.Has(access.Auditor) || c.Has(access.Operator)
-	own := c.Has(access.Submitter)
-	return func(t *trial.Summary) bool { return all || own && t.Submitter == c.Name() }
+	all := acts.ReadsEverything(c)
+	return func(t *trial.Summary) bool { return all || acts.IsSubmitter(c, t.Submitter) }
 }
 
 func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -261,7 +259,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error
 
 // goOn continues a trial that was broken off or cancelled.
 func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
-	if err := s.mayRule(r.Context(), c, id); err != nil {
+	if err := s.mayManage(r.Context(), c, id); err != nil {
 		return err
 	}
 	return ofScheduler(s.scheduler.Retry(r.Context(), id, c.Name(), "asked for in the courtroom or over the API"))
@@ -284,27 +282,13 @@ const maxReason = 1000
 
 // stop cancels a trial.
 func (s *Server) stop(r *http.Request, c *Caller, id, reason string) error {
-	if err := s.mayRule(r.Context(), c, id); err != nil {
+	if err := s.mayManage(r.Context(), c, id); err != nil {
 		return err
 	}
 	if reason = strings.TrimSpace(reason); reason == "" || len(reason) > maxReason {
 		return fmt.Errorf("%w: reason: want 1 to %d bytes", api.ErrInvalid, maxReason)
 	}
 	return ofScheduler(s.scheduler.Cancel(r.Context(), id, c.Name(), reason))
-}
-
-// mayRule refuses callers that may not decide whether a trial is held. Its submitter and the operator may.
-func (s *Server) mayRule(ctx context.Context, c *Caller, id string) error {
-	if err := s.mayReadTrial(ctx, c, id); err != nil {
-		return err
-	}
-	switch own, err := s.acts.Submitted(ctx, c, id); {
-	case err != nil:
-		return err
-	case !own && !c.Has(access.Operator):
-		return fmt.Errorf("%w: %q did not submit this trial", api.ErrForbidden, c.Name())
-	}
-	return nil
 }
 
 func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -319,20 +303,33 @@ func (s *Server) getCase(w http.ResponseWriter, r *http.Request, c *Caller) erro
 	return s.sendCase(w, r, c, g, id+".jurat")
 }
 
-// mayReadTrial refuses callers that may not read a trial. A stranger gets the same error for a missing and for a
-// private trial. It reads no record, because thousands may begin to watch at once.
+// mayReadTrial refuses callers that may not read a trial.
 func (s *Server) mayReadTrial(ctx context.Context, c *Caller, id string) error {
-	_, err := s.scheduler.Entry(ctx, id)
-	if errors.Is(err, trial.ErrUnknown) {
-		if c.Stranger() {
-			return acts.NotPublic()
-		}
-		return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
-	}
-	if err != nil {
+	if err := s.isTrial(ctx, c, id); err != nil {
 		return err
 	}
 	return s.acts.MayReadTrial(ctx, c, id)
+}
+
+// mayManage refuses callers that may not cancel or resume a trial.
+func (s *Server) mayManage(ctx context.Context, c *Caller, id string) error {
+	if err := s.isTrial(ctx, c, id); err != nil {
+		return err
+	}
+	return s.acts.MayManage(ctx, c, id)
+}
+
+// isTrial returns an error for an id that no trial has. A stranger gets the same error for a missing and for a private
+// trial. It reads no record, because thousands may begin to watch at once.
+func (s *Server) isTrial(ctx context.Context, c *Caller, id string) error {
+	_, err := s.scheduler.Entry(ctx, id)
+	if !errors.Is(err, trial.ErrUnknown) {
+		return err
+	}
+	if c.Stranger() {
+		return acts.NotPublic()
+	}
+	return fmt.Errorf("%w: the log has no trial %q", api.ErrNotFound, id)
 }
 
 // readTrial reads a trial for a caller: its state, and its acts so far.
@@ -366,7 +363,7 @@ func cancelledBy(c *Caller, e *schedule.Entry) string {
 }
 
 func concerned(c *Caller, e *schedule.Entry) bool {
-	return acts.ReadsEverything(c) || c.Has(access.Submitter) && c.Name() == e.Submitter
+	return acts.ReadsEverything(c) || acts.IsSubmitter(c, e.Submitter)
 }
 
 // submissionOf turns a scheduler's entry into the answer's form.

@@ -36,9 +36,9 @@ const parcelCase = `{"agentCard":{"name":"Parcel agent","description":"Tracks pa
 // withJury seats jurattest's panel.
 func withJury(t *testing.T) func(*server.Config) { return withJurors(t, 0, 0) }
 
-// withJurors seats jurattest's panel, whose jurors take so long.
+// withJurors seats jurattest's panel, with this delay before each answer.
 func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Config) {
-	return withPanel(t, waiting, func() ([]jury.Juror, jury.Judge) {
+	return withPanel(t, waiting, func() ([]jury.Juror, jury.Juror) {
 		jurors, judge := jurattest.Panel()
 		for _, j := range jurors {
 			j.(*jurattest.Juror).Delay += delay
@@ -48,14 +48,14 @@ func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Con
 }
 
 // withPanel seats a panel for each trial.
-func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Judge)) func(*server.Config) {
+func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror)) func(*server.Config) {
 	return func(c *server.Config) {
 		sit := func(int64) (trial.Config, error) {
 			jurors, judge := panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
 		i := c.Installation
-		d, err := schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Claimed: i.Claimed, Vouch: i.Vouch, Sit: sit,
+		d, err := schedule.Open(t.Context(), schedule.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Vouch: i.Vouch, Sit: sit,
 			Waiting: waiting, Parallel: 1, Grace: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func (r *running) submission(t *testing.T, token, id string) api.Submission {
 	return s
 }
 
-// tried is the id of a submission whose trial is over.
+// tried returns the id of a submission whose trial is over.
 func (r *running) tried(t *testing.T, token string) string {
 	t.Helper()
 	id := r.submit(t, token, parcelCase).ID
@@ -108,9 +108,10 @@ func (r *running) await(t *testing.T, token, id string, state api.State) api.Sub
 	}
 }
 
-// TestOutcome: a verdict of needs_review is not closed without a pass or a fail, and once a person has decided, everything says so.
+// TestOutcome: for a verdict of needs_review, a decision must be a pass or a fail. Once a person has decided, all
+// answers of the server show it.
 func TestOutcome(t *testing.T) {
-	r := start(t, withPanel(t, 0, func() ([]jury.Juror, jury.Judge) {
+	r := start(t, withPanel(t, 0, func() ([]jury.Juror, jury.Juror) {
 		jurors, _ := jurattest.Panel()
 		return jurors, &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 64)}
 	}))
@@ -132,7 +133,7 @@ func TestOutcome(t *testing.T) {
 		answer, body := send(t, http.DefaultClient, "POST", url, refused, bearer(mia)...)
 		problem(t, answer, body, api.ErrInvalid)
 		if !strings.Contains(body, "unsafe_fail") {
-			t.Errorf("%s: the refusal does not say what can be given: %s", refused, body)
+			t.Errorf("%s: the refusal does not name the accepted values: %s", refused, body)
 		}
 		payload := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","chain_id":%q,"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,%s`, id, before.Verdict.Record, refused[1:])
 		answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", payload, bearer(mia)...)
@@ -141,9 +142,9 @@ func TestOutcome(t *testing.T) {
 	elsewhere := fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"mia","timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,
 		"approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"}}`, before.Verdict.Record)
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", elsewhere, bearer(mia)...)
-	problem(t, answer, body, api.ErrInvalid) // a case file would not have it
+	problem(t, answer, body, api.ErrInvalid) // a case file would not contain this review
 	if s := r.submission(t, sam, id); s.Reviews != 0 || !s.Outcome.Open {
-		t.Errorf("what was refused decides: %+v", s)
+		t.Errorf("a refused review changed the outcome: %+v", s)
 	}
 
 	post(t, url, `{"approval_status":"approved_with_modifications","modified_response":{ "position": "unsafe_fail" },"changes":"It told nobody."}`, bearer(mia)...)
@@ -164,7 +165,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestReviewerSealsApart: a reviewer whose texts are always sealed apart decides all the same: the reason is apart, the verdict never.
+// TestReviewerSealsApart: a reviewer whose texts are always sealed apart can decide. The reason is sealed apart, the
+// verdict is not.
 func TestReviewerSealsApart(t *testing.T) {
 	r := start(t, withJury(t))
 	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "mia", Pointers: []string{"/changes", "/modified_response"}}); err != nil {
@@ -182,7 +184,7 @@ func TestReviewerSealsApart(t *testing.T) {
 	}
 }
 
-// TestSubmission: from evidence to a case file that a stranger can verify.
+// TestSubmission goes from evidence to a case file that a stranger can verify.
 func TestSubmission(t *testing.T) {
 	r := start(t, withJury(t))
 	token := r.token(t, "sam", access.Submitter)
@@ -216,7 +218,8 @@ func TestSubmission(t *testing.T) {
 	}
 }
 
-// TestSubmittedRecords: what an agent had sealed here is put before the jury as it is, whether by its chain or as a file.
+// TestSubmittedRecords: the jury gets sealed records of this installation unchanged, submitted by their chain or as a
+// file.
 func TestSubmittedRecords(t *testing.T) {
 	r := start(t, withJury(t))
 	agent, both := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "sam", access.Submitter, access.Auditor)
@@ -224,11 +227,11 @@ func TestSubmittedRecords(t *testing.T) {
 	by := r.await(t, both, r.submit(t, both, `{"chainId":"order-17"}`).ID, api.Over)
 	_, bundle := send(t, http.DefaultClient, "GET", r.URL+"/v1/chains/order-17", "", bearer(both)...)
 	as := r.await(t, both, r.submit(t, both, `{"records":`+bundle+`}`).ID, api.Over)
-	if by.Agent != "logistics-agent-v1" || as.Agent != by.Agent || // who acts, as there is no card
+	if by.Agent != "logistics-agent-v1" || as.Agent != by.Agent || // the actor of the records, as there is no card
 		by.Verdict == nil || as.Verdict == nil {
 		t.Errorf("%+v, %+v", by, as)
 	}
-	// So is what another JSON library has written it as.
+	// The same bundle in another spelling is accepted, too.
 	var decoded any
 	if err := json.Unmarshal([]byte(bundle), &decoded); err != nil {
 		t.Fatal(err)
@@ -240,7 +243,7 @@ func TestSubmittedRecords(t *testing.T) {
 	if other := r.await(t, both, r.submit(t, both, string(indented)).ID, api.Over); other.Agent != by.Agent || other.Verdict == nil {
 		t.Errorf("in another spelling: %+v", other)
 	}
-	// Who may not read the chain cannot put it before the jury either, and neither is a trial evidence.
+	// A submitter who may not read a chain cannot submit it. A trial cannot be submitted as evidence.
 	sam := r.token(t, "sim", access.Submitter)
 	answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", `{"chainId":"order-17"}`, bearer(sam)...)
 	problem(t, answer, body, api.ErrNotFound)
@@ -254,7 +257,7 @@ func TestSubmittedRecords(t *testing.T) {
 	problem(t, answer, body, api.ErrInvalid)
 }
 
-// TestRefusedSubmissions: each says what is wrong, and leaves nothing in the log.
+// TestRefusedSubmissions: each refusal names the mistake, and leaves nothing in the log.
 func TestRefusedSubmissions(t *testing.T) {
 	r := start(t, withJurors(t, time.Hour, 1))
 	token := r.token(t, "sam", access.Submitter)
@@ -300,7 +303,7 @@ func TestRefusedSubmissions(t *testing.T) {
 	problem(t, answer, doc, api.ErrConflict)
 }
 
-// TestSubmittedTwice: an idempotency key makes one trial.
+// TestSubmittedTwice: one idempotency key makes one trial.
 func TestSubmittedTwice(t *testing.T) {
 	r := start(t, withJury(t))
 	token := r.token(t, "sam", access.Submitter)
@@ -314,11 +317,11 @@ func TestSubmittedTwice(t *testing.T) {
 	problem(t, answer, doc, api.ErrKeyReused)
 	other := r.token(t, "sim", access.Submitter)
 	if s := r.submit(t, other, parcelCase, api.IdempotencyKey, "one"); s.ID == first.ID {
-		t.Error("two people have one submission")
+		t.Error("two people share a submission")
 	}
 }
 
-// TestSubmittedTwiceMeanwhile: so it is while the trial waits or is under way, and when no other may wait.
+// TestSubmittedTwiceMeanwhile: the same holds while the trial waits or is under way, and when the queue is full.
 func TestSubmittedTwiceMeanwhile(t *testing.T) {
 	r := start(t, withJurors(t, 2*time.Second, 1))
 	token := r.token(t, "sam", access.Submitter)
@@ -335,7 +338,8 @@ func TestSubmittedTwiceMeanwhile(t *testing.T) {
 	problem(t, answer, doc, api.ErrUnavailable)
 }
 
-// TestSubmittedTwiceAtOnce: the same that comes again while it is being sealed waits for that, and is told the same.
+// TestSubmittedTwiceAtOnce: a repeated request that arrives while the first one is being sealed waits for it, and gets
+// the same answer.
 func TestSubmittedTwiceAtOnce(t *testing.T) {
 	r := start(t, withJury(t))
 	headers := append(bearer(r.token(t, "sam", access.Submitter)), api.IdempotencyKey, "one")
@@ -346,7 +350,7 @@ func TestSubmittedTwiceAtOnce(t *testing.T) {
 		all.Go(func() {
 			answer, doc := send(t, http.DefaultClient, "POST", r.URL+"/v1/submissions", parcelCase, headers...)
 			var s api.Submission
-			_ = json.Unmarshal([]byte(doc), &s) // of a refusal there is no id
+			_ = json.Unmarshal([]byte(doc), &s) // a refusal has no id
 			mu.Lock()
 			defer mu.Unlock()
 			made[answer.Status+" "+s.ID]++
@@ -358,7 +362,7 @@ func TestSubmittedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// TestListOfSubmissions: pages, and to each what is theirs.
+// TestListOfSubmissions: lists have pages, and show each caller only their own submissions.
 func TestListOfSubmissions(t *testing.T) {
 	r := start(t, withJury(t))
 	sam, sim, ada := r.token(t, "sam", access.Submitter), r.token(t, "sim", access.Submitter), r.token(t, "ada", access.Auditor)
@@ -412,7 +416,7 @@ func (r *running) dial(t *testing.T, token, id string, after int, origin string)
 	return c, answer, err
 }
 
-// seqs reads events to the end of the connection.
+// seqs reads events until the connection ends, and returns their numbers.
 func seqs(t *testing.T, c *websocket.Conn) (all []int64, ended error) {
 	t.Helper()
 	for {
@@ -428,7 +432,7 @@ func seqs(t *testing.T, c *websocket.Conn) (all []int64, ended error) {
 	}
 }
 
-// TestSocket: who may watch, from where, and from which event on.
+// TestSocket: who may watch a trial, from which origin, and from which event on.
 func TestSocket(t *testing.T) {
 	r := start(t, func(c *server.Config) {
 		withJury(t)(c)
@@ -469,7 +473,8 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestRestart: a server that ends lets those answer who were asked, tells who watches, and the next one goes on with the same events.
+// TestRestart: a server that ends waits for jurors who were already asked, and tells its watchers. The next server
+// continues with the same events.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	r := startIn(t, dir, withJurors(t, 50*time.Millisecond, 0))
@@ -480,7 +485,7 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // it has begun
+	for range 2 { // until the trial has begun
 		if _, _, err := c.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -511,7 +516,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestNoJury: a server on which no jury sits shows trials, and holds none.
+// TestNoJury: a server without a jury shows trials, and refuses submissions.
 func TestNoJury(t *testing.T) {
 	r := start(t, nil)
 	token := r.token(t, "sam", access.Submitter)
@@ -519,7 +524,7 @@ func TestNoJury(t *testing.T) {
 	problem(t, answer, doc, api.ErrUnavailable)
 }
 
-// TestWatchingEnds: with the token, and when a trial is not public any more, also for who is connected.
+// TestWatchingEnds: watching ends with the token, and when a trial is no longer public, also for open connections.
 func TestWatchingEnds(t *testing.T) {
 	r := start(t, func(c *server.Config) {
 		withJurors(t, time.Hour, 0)(c)
@@ -567,7 +572,8 @@ func TestWatchingEnds(t *testing.T) {
 	barred(submitter)
 }
 
-// TestReasonsAreNotPublic: why a trial was broken off is for who has to do with it. HEAD of its events ends at once.
+// TestReasonsAreNotPublic: only the submitter and the operator see why a trial was broken off. A HEAD request for events
+// ends at once.
 func TestReasonsAreNotPublic(t *testing.T) {
 	r := start(t, func(c *server.Config) {
 		sit := func(spent int64) (trial.Config, error) {
@@ -601,7 +607,7 @@ func TestReasonsAreNotPublic(t *testing.T) {
 	}
 }
 
-// TestSubmittedChainStaysSealedApart: a text that can be erased is not put where it stands for good.
+// TestSubmittedChainStaysSealedApart: a text that can be erased is not copied into a trial's records.
 func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	r := start(t, withJury(t))
 	if err := r.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: "logistics-agent-v1", Pointers: []string{"/prompt"}}); err != nil {
@@ -620,7 +626,7 @@ func TestSubmittedChainStaysSealedApart(t *testing.T) {
 	}
 }
 
-// TestCancel: who has submitted a trial, or runs the house, stops it and has it go on; it is recorded who did, and why.
+// TestCancel: the submitter of a trial and the operator can cancel and resume it. The log records who did so, and why.
 func TestCancel(t *testing.T) {
 	r := start(t, withJurors(t, 300*time.Millisecond, 0))
 	token, operator := r.token(t, "sam", access.Submitter), r.token(t, "olga", access.Operator)

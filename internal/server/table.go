@@ -21,11 +21,12 @@ import (
 // routes returns the table of all routes. Each area has a file.
 func (s *Server) routes() []Route {
 	return slices.Concat(
-		s.openRoutes(),
+		s.publicRoutes(),
 		s.tileRoutes(),
 		s.signInRoutes(),
 		s.recordRoutes(),
 		s.reviewRoutes(),
+		s.certificateRoutes(),
 		s.chainRoutes(),
 		s.submissionRoutes(),
 		s.streamRoutes(),

@@ -8,7 +8,7 @@ import (
 	"jurat/internal/access"
 )
 
-// BenchmarkTiles asks for whole tiles of 256 hashes, and for bundles of as many entries, over HTTP on this machine.
+// BenchmarkTiles requests whole tiles of 256 hashes, and bundles of as many entries, over HTTP on this machine.
 func BenchmarkTiles(b *testing.B) {
 	r := start(b, limitless)
 	agent, auditor := r.token(b, "logistics-agent-v1", access.Agent), r.token(b, "ada", access.Auditor)

@@ -50,7 +50,7 @@ func (r *running) head(t testing.TB) operator.Checkpoint {
 	return head
 }
 
-// fill has an agent say n things more.
+// fill has an agent seal n more records.
 func (r *running) fill(t testing.TB, token string, n int) {
 	t.Helper()
 	for i := range n {
@@ -59,10 +59,10 @@ func (r *running) fill(t testing.TB, token string, n int) {
 	}
 }
 
-// limitless lets everybody ask as often as they like.
+// limitless removes the limit on requests.
 func limitless(c *server.Config) { c.Limits = limits.Rate{PerSecond: 1e6, Burst: 1e6} }
 
-// TestTilesOfALog reads a log of more than one tile as a stranger and as an auditor do.
+// TestTilesOfALog reads a log of more than one tile, as a stranger and as an auditor.
 func TestTilesOfALog(t *testing.T) {
 	r := start(t, limitless)
 	agent, auditor := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "ada", access.Auditor)
@@ -103,7 +103,7 @@ func TestTilesOfALog(t *testing.T) {
 	}
 }
 
-// TestTilesAreForEver: what is served is what the specification says it is, and may be kept.
+// TestTilesAreForEver: answers have the media types and caching rules of the specification.
 func TestTilesAreForEver(t *testing.T) {
 	r := start(t, limitless)
 	agent, auditor := r.token(t, "logistics-agent-v1", access.Agent), r.token(t, "ada", access.Auditor)
@@ -129,14 +129,14 @@ func TestTilesAreForEver(t *testing.T) {
 	}
 }
 
-// TestTilesShowOnlyWhatIsSigned: what is committed and in no checkpoint yet is shown by no tile.
+// TestTilesShowOnlyWhatIsSigned: tiles do not show records that no checkpoint covers yet.
 func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
 	r := start(t, limitless)
 	auditor := r.token(t, "ada", access.Auditor)
 	signed := int(r.head(t).Size)
-	r.token(t, "bob", access.Auditor) // an act of the operator, over which nothing has been signed
+	r.token(t, "bob", access.Auditor) // an act of the operator that no checkpoint covers yet
 	if size := int(r.size(t)); size <= signed {
-		t.Fatalf("%d records of which %d are signed", size, signed)
+		t.Fatalf("%d records, of which the checkpoint covers %d", size, signed)
 	}
 	ask := func(path string) *http.Response {
 		answer, _ := send(t, http.DefaultClient, "GET", r.URL+"/log/tile/"+path, "", bearer(auditor)...)
@@ -165,7 +165,7 @@ func TestTilesShowOnlyWhatIsSigned(t *testing.T) {
 	}
 }
 
-// TestPublicEntries: where the operator wants it so, strangers read entries.
+// TestPublicEntries: if the operator allows it, strangers can read entries.
 func TestPublicEntries(t *testing.T) {
 	r := start(t, func(c *server.Config) { c.PublicEntries = true })
 	r.token(t, "ada", access.Auditor)

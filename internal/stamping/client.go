@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jurat/timestamp"
+	"jurat/verify/trust"
 )
 
 // ClientConfig describes how to ask one authority.
@@ -27,6 +28,8 @@ type ClientConfig struct {
 	Roots         []*x509.Certificate // required: the roots that its tokens must chain to
 	Intermediates []*x509.Certificate // further certificates, for tokens that embed too few
 	Policy        x509.OID            // requested, and required of the token; zero: the authority's default
+
+	Provider *trust.Trust // the authority must be a qualified one by these authorities of trusted lists; nil: it need not
 
 	Skew time.Duration    // how far the authority's time may be from ours; 0: 5 minutes
 	Now  func() time.Time // nil: time.Now
@@ -106,13 +109,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Stamp gets a token over a SHA-256 imprint. It verifies the token against the configured roots, this imprint, this request's nonce and the
-// configured policy. Its errors have ErrUnavailable, ErrAnswer or the context's error in their chain.
+// configured policy, and, if it must be a qualified one, against the trusted lists. Its errors have ErrUnavailable, ErrAnswer, ErrListOutOfDate or the
+// context's error in their chain.
 func (c *Client) Stamp(ctx context.Context, imprint [sha256.Size]byte) (token []byte, err error) {
 	return c.StampImprint(ctx, timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]})
 }
 
-// StampImprint is Stamp for an imprint of any hash algorithm.
+// StampImprint is Stamp for an imprint of any hash algorithm. Its errors are those of Stamp.
 func (c *Client) StampImprint(ctx context.Context, imprint timestamp.Imprint) (token []byte, err error) {
+	if c.config.Provider != nil { // a token that would be refused costs money all the same
+		if err := (provider{c.config.Provider}).fresh(c.config.Now()); err != nil {
+			return nil, fmt.Errorf("tsa %s: %w", c.config.URL, err)
+		}
+	}
 	pause := c.config.Pause
 	for attempt := 1; ; attempt++ {
 		var wait time.Duration
@@ -181,6 +190,12 @@ func (c *Client) check(token []byte, request *timestamp.Request) error {
 	if skew := verified.GenTime.Sub(c.config.Now()); skew.Abs() > c.config.Skew {
 		return fmt.Errorf("%w: its time is %s, which is %v from this machine's clock; one of the two is wrong",
 			ErrAnswer, verified.GenTime.Format(time.RFC3339), skew.Round(time.Second))
+	}
+	if c.config.Provider == nil {
+		return nil
+	}
+	if err := (provider{c.config.Provider}).check(unverified, request.Wide, c.config.Now()); err != nil {
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"jurat/timestamp"
 )
 
-// newAuthority makes an authority whose certificate is valid for an hour from a moment on.
+// newAuthority makes an authority whose certificate is valid for an hour from this time.
 func newAuthority(t *testing.T, from time.Time) (*timestamp.Authority, *x509.Certificate) {
 	t.Helper()
 	key := func() *ecdsa.PrivateKey {
@@ -48,7 +48,7 @@ func newAuthority(t *testing.T, from time.Time) (*timestamp.Authority, *x509.Cer
 	return a, root
 }
 
-// serve answers queries by what answer makes of them.
+// serve answers each query with the result of answer.
 func serve(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -99,7 +99,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// TestStampWide: a wider imprint is asked for, stamped and held against the answer as strictly.
+// TestStampWide: a request with a wider imprint gets a token over exactly that imprint, and nothing else is accepted.
 func TestStampWide(t *testing.T) {
 	a, root := newAuthority(t, time.Now())
 	narrow := atomic.Bool{}
@@ -109,7 +109,7 @@ func TestStampWide(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if narrow.Load() { // the same bytes, as far as they go
+		if narrow.Load() { // equal to the imprint as far as it goes
 			request.Wide = timestamp.Imprint{Hash: crypto.SHA256, Sum: request.Wide.Sum[:32]}
 		}
 		again, err := request.Marshal()
@@ -216,10 +216,10 @@ func TestNoGoodAnswer(t *testing.T) {
 
 func TestExpiredAuthority(t *testing.T) {
 	past, root := newAuthority(t, time.Now().Add(-24*time.Hour))
-	// Its own clock is right: the token is of a time at which the certificate was valid, and says nothing of now.
+	// The authority's own clock is right: the token's certificate was valid at its time, but its time is not now.
 	c := newClient(t, serve(t, func(w http.ResponseWriter, r *http.Request) { reply(w, past.Respond(query(t, r))) }), root)
 	if _, err := c.Stamp(t.Context(), imprint); !errors.Is(err, ErrAnswer) {
-		t.Errorf("a token of yesterday for a request of now: %v", err)
+		t.Errorf("a token from yesterday was accepted for a new request: %v", err)
 	}
 }
 

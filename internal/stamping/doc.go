@@ -12,6 +12,13 @@
 // itself never waits for a stamp, and neither does an act about a stamped checkpoint: otherwise acts about acts would never end. The
 // built-in authority always stamps these two.
 //
+// # A qualified authority must be one at each time stamp
+//
+// An authority that was added with `--qualified` keeps what the trusted lists say of its provider. Each token is judged on receipt by the
+// rule that a reader's verification applies (package verify/trust), and refused unless it is a qualified time stamp. When the
+// lists are out of date, the authority is not asked: its tokens would be refused, and may cost money. That is like its silence: the record
+// is sealed and waits. AddQualified takes newer lists.
+//
 // # One token for many is a setting, and not the rule
 //
 // With `--batch-tokens` the built-in authority stamps the root of a hash tree over all sealed records that wait when a transaction begins.

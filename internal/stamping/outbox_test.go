@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestLateStampsContradictNoClaim: an authority whose clock is behind stamps late. Its stamp is not added if it is earlier than readers
-// allow, as a proved record would lose its proof. A record whose claim is further ahead anyway accepts any stamp.
+// TestLateStampsContradictNoClaim: an authority whose clock is behind stamps too early. A token earlier than the claimed
+// time, less the tolerance of readers, is not added: it would contradict the claim. A record whose claim is in the far
+// future accepts any token.
 func TestLateStampsContradictNoClaim(t *testing.T) {
 	now := time.Now()
 	for name, at := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,9 +23,13 @@ import (
 type Outside struct {
 	Name   string `json:"name"`
 	URL    string `json:"url"`
-	Roots  string `json:"roots"`            // PEM: the roots that its tokens chain to
+	Roots  string `json:"roots"`            // PEM: the roots that its tokens chain to; "" with Qualified
 	Policy string `json:"policy,omitempty"` // OID in dotted form, requested and required; "": the authority's default
 	Batch  bool   `json:"batch,omitempty"`  // it stamps all waiting records with one token, on request only
+
+	// Qualified says that its tokens must be qualified time stamps, and what the trusted lists say of it: a trust file with the authorities
+	// of one provider. nil: they need not be.
+	Qualified *trust.Trust `json:"qualified,omitempty"`
 }
 
 // Folder is the folder of the outside authorities in the file store.
@@ -37,11 +42,15 @@ func (o *Outside) check() (*Client, []*x509.Certificate, error) {
 	if !outsideName.MatchString(o.Name) {
 		return nil, nil, fmt.Errorf("name %q: want lower-case letters, digits and hyphens", o.Name)
 	}
-	roots, err := parseRoots([]byte(o.Roots))
+	if o.Name == BuiltIn {
+		return nil, nil, fmt.Errorf("%q is the built-in one", BuiltIn)
+	}
+	config := ClientConfig{URL: o.URL}
+	roots, err := o.rootsOrListed(&config)
 	if err != nil {
 		return nil, nil, err
 	}
-	config := ClientConfig{URL: o.URL, Roots: roots}
+	config.Roots = roots
 	if o.Policy != "" {
 		if config.Policy, err = x509.ParseOID(o.Policy); err != nil {
 			return nil, nil, fmt.Errorf("policy %q is not an object identifier in dotted form", o.Policy)
@@ -49,6 +58,30 @@ func (o *Outside) check() (*Client, []*x509.Certificate, error) {
 	}
 	client, err := NewClient(config)
 	return client, roots, err
+}
+
+// rootsOrListed returns the roots, or the certificates by which the trusted lists know the provider.
+func (o *Outside) rootsOrListed(config *ClientConfig) (roots []*x509.Certificate, err error) {
+	if o.Qualified == nil {
+		return parseRoots([]byte(o.Roots))
+	}
+	if config.Provider, err = o.Qualified.Prepared(); err != nil {
+		return nil, fmt.Errorf("qualified: %w", err)
+	}
+	for _, a := range config.Provider.Authorities {
+		root, err := x509.ParseCertificate(a.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("qualified: %w", err)
+		}
+		if len(a.Services) == 0 {
+			return nil, fmt.Errorf("qualified: %s has no services", a.Name)
+		}
+		roots = append(roots, root)
+	}
+	if len(roots) == 0 {
+		return nil, errors.New("qualified: it names no authority")
+	}
+	return roots, nil
 }
 
 func parseRoots(text []byte) ([]*x509.Certificate, error) {
@@ -77,17 +110,26 @@ func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
-	if o.Name == BuiltIn {
-		return fmt.Errorf("adding time-stamping authority: %q is the built-in one", BuiltIn)
-	}
 	if !untried {
 		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
 			return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
 		}
 	}
+	return t.keep(ctx, o, func(Outside) bool { return false })
+}
+
+// keep writes the authority's file. It takes the place of one with the name if that may be replaced.
+func (t *Timekeeper) keep(ctx context.Context, o Outside, replaces func(before Outside) bool) error {
 	text, err := json.Marshal(o, jsontext.WithIndent("  "))
 	if err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
+	}
+	list, err := t.List(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(before Outside) bool { return before.Name == o.Name && replaces(before) }) {
+		return t.Files.Replace(ctx, outsideFile(o.Name), append(text, '\n'))
 	}
 	err = t.Files.Create(ctx, outsideFile(o.Name), append(text, '\n'))
 	if errors.Is(err, fs.ErrExist) {
@@ -145,7 +187,8 @@ func (t *Timekeeper) awaited(ctx context.Context, name string) (int64, error) {
 
 func outsideFile(name string) string { return path.Join(Folder, name+".json") }
 
-// List returns the outside authorities, by name.
+// List returns the outside authorities, by name. It refuses a file that does not describe an authority. Its other
+// errors are those of the file store.
 func (t *Timekeeper) List(ctx context.Context) ([]Outside, error) {
 	return listOutside(ctx, t.Files)
 }

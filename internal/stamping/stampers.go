@@ -95,7 +95,8 @@ func (s *Stampers) of(name string) *stamper {
 	return s.outside[i]
 }
 
-// Stamp implements ledger.Stamper. It asks all selected authorities at the same time.
+// Stamp implements ledger.Stamper. It asks all selected authorities at the same time. It returns the errors of the
+// built-in authority and the context's error. What keeps another authority from answering is in Stamped.Missing.
 func (s *Stampers) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
 	return s.stamp(ctx, imprint, s.ownToo)
 }

@@ -8,7 +8,7 @@ import (
 	"jurat/jury"
 )
 
-// The tables here were computed by hand from the definitions.
+// The values here were computed by hand from the definitions.
 
 func TestFleissByHand(t *testing.T) {
 	// Four trials of three votes. Agreeing pairs: 1, 1/3, 1, 1/3; mean 2/3. Shares: 7/12, 2/12, 3/12.
@@ -27,7 +27,7 @@ func TestKrippendorffByHand(t *testing.T) {
 	if got, ok := krippendorff(table); !ok || math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// A vote alone changes nothing, and neither does a trial without votes.
+	// A trial with one vote, or without votes, changes nothing.
 	if got, ok := krippendorff(append(table, counts{0, 1, 0}, counts{})); !ok || math.Abs(got-want) > 1e-12 {
 		t.Errorf("with lone votes: %v", got)
 	}
@@ -50,7 +50,7 @@ func TestExtremes(t *testing.T) {
 		for which, of := range map[string]func([]counts) (float64, bool){"kappa": fleiss, "alpha": krippendorff} {
 			got, ok := of(tt.table)
 			want := tt.want
-			if which == "alpha" && want == -1 { // which corrects for how few votes there are
+			if which == "alpha" && want == -1 { // which corrects for the small number of votes
 				n := float64(2 * len(tt.table))
 				want = 1 - (n-1)*n/(n*n/2)
 			}
@@ -61,7 +61,7 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// TestChance: jurors who throw dice agree as chance has it, and the interval says so.
+// TestChance: for jurors who vote at random, the interval contains the agreement that chance gives.
 func TestChance(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	trials := make([][]jury.Position, 300)
@@ -78,11 +78,11 @@ func TestChance(t *testing.T) {
 	}
 	again := agreement(trials)
 	if *again.Alpha.Low != *a.Alpha.Low || *again.Kappa.High != *a.Kappa.High {
-		t.Error("the same trials have another interval")
+		t.Error("the same trials gave another interval")
 	}
 }
 
-// TestIntervalNarrows: of more trials more is known.
+// TestIntervalNarrows: with more trials, the interval is narrower.
 func TestIntervalNarrows(t *testing.T) {
 	width := func(n int) float64 {
 		var trials [][]jury.Position

@@ -21,7 +21,7 @@ func read(t testing.TB, text string) []Ballot {
 	return ballots
 }
 
-// made is a file of votes by jurors of known reliability on items with two or three choices.
+// made returns a file of votes by jurors of known reliability, on items with two or three choices.
 func made(items int, reliability map[string]float64, seed uint64) string {
 	random := rand.New(rand.NewPCG(seed, 1))
 	choices := []string{"safe_pass", "needs_review", "unsafe_fail"}
@@ -44,7 +44,7 @@ func made(items int, reliability map[string]float64, seed uint64) string {
 	return s.String()
 }
 
-// TestMajorityByHand holds majority against a tally by hand.
+// TestMajorityByHand compares majority with a count by hand.
 func TestMajorityByHand(t *testing.T) {
 	ballots := read(t, `{"item":"a","juror":"1","vote":"x","label":"x"}
 {"item":"a","juror":"2","vote":"x"}
@@ -120,8 +120,8 @@ func encode(t testing.TB, v any) string {
 	return string(doc)
 }
 
-// TestNoItemIsJudgedByItsOwnLabel plants a leak: whatever label an item has, its own verdict stays; and so with a
-// calibration that was measured on the same file.
+// TestNoItemIsJudgedByItsOwnLabel changes the label of each item. The item's own verdict must not change, with or
+// without a calibration from the same file.
 func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 	text := made(12, map[string]float64{"a": 0.6, "b": 0.6, "c": 0.6}, 3)
 	for item := range 12 {
@@ -147,7 +147,7 @@ func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 			t.Errorf("%s: the verdict follows its own label: %v", name, seen)
 		}
 	}
-	// A leak would find that juror "a" is right on everything that it alone is asked about.
+	// If the label leaked, juror "a" would have more weight than the others, and the verdict would be "x".
 	leak := read(t, `{"item":"1","juror":"a","vote":"x","label":"x"}
 {"item":"1","juror":"b","vote":"y","label":"x"}
 {"item":"1","juror":"c","vote":"z","label":"x"}
@@ -158,7 +158,7 @@ func TestNoItemIsJudgedByItsOwnLabel(t *testing.T) {
 	}
 }
 
-// TestCalibratedBeatsMajority where one good juror sits with bad ones.
+// TestCalibratedBeatsMajority has one reliable juror and two unreliable ones.
 func TestCalibratedBeatsMajority(t *testing.T) {
 	text := made(400, map[string]float64{"good": 0.95, "poor": 0.55, "worse": 0.5}, 4)
 	accuracy := map[Method]float64{}
@@ -174,7 +174,7 @@ func TestCalibratedBeatsMajority(t *testing.T) {
 	}
 }
 
-// TestMeasures holds what is measured against numbers computed by hand.
+// TestMeasures compares the measures with values computed by hand.
 func TestMeasures(t *testing.T) {
 	var s strings.Builder
 	for i, votes := range []string{"xxx", "xxx", "xyx", "xyy", "xxy", "yx-"} { // the label is x
@@ -194,7 +194,7 @@ func TestMeasures(t *testing.T) {
 	if a.Votes != 6 || a.Correct != 5 || a.Reliability != 6.0/8 || a.Weight != int(math.Round(Unit*math.Log(3))) {
 		t.Errorf("%+v", a)
 	}
-	if math.Abs(a.Low-0.4365) > 1e-3 || math.Abs(a.High-0.9699) > 1e-3 { // Wilson, 5 of 6
+	if math.Abs(a.Low-0.4365) > 1e-3 || math.Abs(a.High-0.9699) > 1e-3 { // Wilson interval of 5 of 6
 		t.Errorf("interval %v to %v", a.Low, a.High)
 	}
 	third := c.Jurors[2]
@@ -215,7 +215,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// TestTwins: jurors who always err together are worth one.
+// TestTwins: three jurors who always vote alike count as one effective vote.
 func TestTwins(t *testing.T) {
 	text := made(100, map[string]float64{"a": 0.7}, 5)
 	ballots := read(t, text+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"b"`)+strings.ReplaceAll(text, `"juror":"a"`, `"juror":"c"`))
@@ -224,7 +224,7 @@ func TestTwins(t *testing.T) {
 		t.Fatal(err)
 	}
 	if math.Abs(c.EffectiveVotes-1) > 1e-9 {
-		t.Errorf("effective votes of three that are one: %v", c.EffectiveVotes)
+		t.Errorf("effective votes of three jurors who always vote alike: %v", c.EffectiveVotes)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestWeighted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 0.3 + 0.6 is 0.9 as people write it, and 0.8999999999999999 as doubles add it.
+	// 0.3 + 0.6 is 0.9 in decimal, but 0.8999999999999999 with doubles.
 	if diff := cmp.Diff(map[string]Choice{"a": "", "b": `"x"`, "c": `"x"`}, got.Verdicts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -295,7 +295,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestParse: a calibration file says of jurors what follows from its items, or it is refused.
+// TestParse: a calibration file must agree with its items, or it is refused.
 func TestParse(t *testing.T) {
 	c, err := Calibrate(read(t, made(20, map[string]float64{"a": 0.9, "b": 0.6}, 6)))
 	if err != nil {
@@ -327,7 +327,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%v, %v", weights, err)
 	}
 	if _, err := c.Weights("a", "nobody"); err == nil {
-		t.Error("a juror who was never measured has a weight")
+		t.Error("a juror without measured votes has a weight")
 	}
 }
 

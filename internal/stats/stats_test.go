@@ -13,19 +13,22 @@ import (
 	"jurat/jury"
 )
 
-// priced is a juror whose answers cost something.
+// priced is a juror whose evaluations cost something.
 type priced struct{ jury.Juror }
 
-func (p priced) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := p.Juror.Evaluate(ctx, b)
+func (p priced) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := p.Juror.Answer(ctx, b)
+	if b.Phase != jury.Initial {
+		return a, err
+	}
 	effort := jury.Effort{Attempts: []jury.Attempt{{Problem: "malformed", InputTokens: 5, Cost: 3, Latency: 100},
 		{InputTokens: 7, OutputTokens: 2, Cost: 4, Latency: 50}}}
 	metadata, encodeErr := effort.Encode()
-	origin.Metadata = metadata
+	a.Origin.Metadata = metadata
 	if err == nil {
 		err = encodeErr
 	}
-	return opinion, origin, err
+	return a, err
 }
 
 func try(t *testing.T, h *jurattest.House, method jury.Method) []*evidence.Record {
@@ -44,7 +47,8 @@ func try(t *testing.T, h *jurattest.House, method jury.Method) []*evidence.Recor
 	return done.Records
 }
 
-// TestStats counts two trials of the scripted panel, in which juror-b moves to safe_pass in round 1 (see jurattest.Panel).
+// TestStats counts two trials of the scripted panel. In both, juror-b changes to safe_pass in round 1 (see
+// jurattest.Panel).
 func TestStats(t *testing.T) {
 	h := jurattest.New(t)
 	tally := stats.New()
@@ -74,6 +78,6 @@ func TestUnfinishedTrial(t *testing.T) {
 	h := jurattest.New(t)
 	records := try(t, h, jury.MajorityVote)
 	if err := stats.New().Add(records[:len(records)-1]); err == nil {
-		t.Error("a trial without its end is counted")
+		t.Error("an unfinished trial was counted")
 	}
 }

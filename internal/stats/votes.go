@@ -16,7 +16,7 @@ import (
 // A Choice is a vote: a JSON string, number or boolean in canonical form. The zero Choice means none.
 type Choice string
 
-// MarshalJSONTo implements json.MarshalerTo. It writes the zero Choice as null.
+// MarshalJSONTo implements json.MarshalerTo. It writes the zero Choice as null. Its errors are those of enc.
 func (c Choice) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if c == "" {
 		return enc.WriteToken(jsontext.Null)
@@ -24,7 +24,7 @@ func (c Choice) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(c))
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. It refuses objects, arrays and numbers without a canonical form.
 func (c *Choice) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package storetest checks every store of a log and every file store against its contract.
+// Package storetest checks every store of a log, every file store and all locks against their contracts.
 package storetest
 
 import (
@@ -472,10 +472,16 @@ func concurrentWriters(t *testing.T, s storage.Store) {
 
 // concurrentClaims lets many callers replace the same checkpoint: one succeeds.
 func concurrentClaims(t *testing.T, s storage.Store) {
+	wantOneWinner(t, func(i int) error { return s.SetCheckpoint(t.Context(), "", fmt.Sprint("by ", i)) })
+}
+
+// wantOneWinner checks that one of many concurrent calls succeeds, and the others fail with storage.ErrConflict.
+func wantOneWinner(t *testing.T, call func(i int) error) {
+	t.Helper()
 	var wg sync.WaitGroup
 	results := make(chan error, 8)
 	for i := range cap(results) {
-		wg.Go(func() { results <- s.SetCheckpoint(t.Context(), "", fmt.Sprint("by ", i)) })
+		wg.Go(func() { results <- call(i) })
 	}
 	wg.Wait()
 	close(results)

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -154,21 +153,6 @@ func outboxAllOrNone(t *testing.T, s storage.Store) {
 // outboxClaims lets many callers stamp the same record: one succeeds.
 func outboxClaims(t *testing.T, s storage.Store) {
 	wantError(t, s.Append(t.Context(), planWaiting(row(0), since, "one")), nil)
-	var wg sync.WaitGroup
-	results := make(chan error, 8)
-	for i := range cap(results) {
-		wg.Go(func() { results <- s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
-	}
-	wg.Wait()
-	close(results)
-	first := 0
-	for err := range results {
-		if err == nil {
-			first++
-			continue
-		}
-		wantError(t, err, storage.ErrConflict)
-	}
-	want(t, first, 1)
+	wantOneWinner(t, func(i int) error { return s.Append(t.Context(), planStamps(row(i+1), late(0, "one"))) })
 	wantHead(t, s, 2)
 }

@@ -22,7 +22,7 @@ import (
 	"jurat/verify"
 )
 
-// folders are cases: those of the project, and those beside it where they are there.
+// folders returns the folders of the example cases, and of further cases if they are here.
 func folders(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob("../../examples/*/conversation.json")
@@ -67,7 +67,7 @@ func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject
 	return c
 }
 
-// spoken is what of a message does not depend on where it was read.
+// spoken returns the messages without the parts that depend on their source.
 func spoken(c *subject.Case) (list []subject.Message) {
 	for _, m := range c.Messages {
 		m.Record, m.Part, m.Head = evidence.Digest{}, "", ""
@@ -76,8 +76,9 @@ func spoken(c *subject.Case) (list []subject.Message) {
 	return list
 }
 
-// TestRecordedConversationReadsAsTheConversation: however the agent's program put it down, the jury reads what was said, and a
-// trial by rules comes to the same, but that each finding names its record.
+// TestRecordedConversationReadsAsTheConversation: the jury reads the same messages from sealed records as from the
+// conversation, in each way in which an agent's program can record it. A trial by rules has the same result, except that
+// each finding names its record.
 func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 	for _, folder := range folders(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -92,7 +93,7 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 				records := h.Record(t, conversation, how)
 				c := exhibits(t, marshal(t, h.Bundle(t, records...)), h.Options(t), card)
 				if diff := cmp.Diff(spoken(plain), spoken(c)); diff != "" {
-					t.Fatalf("whole history %v (-conversation +records):\n%s", how, diff)
+					t.Fatalf("recorded with the whole history: %v (-conversation +records):\n%s", how, diff)
 				}
 				if c.Recorded.Verification.Outcome != subject.Proved || c.Recorded.Records != len(records) {
 					t.Errorf("%+v", c.Recorded)
@@ -105,14 +106,14 @@ func TestRecordedConversationReadsAsTheConversation(t *testing.T) {
 					t.Errorf("%d findings name a record, want %d", cited, len(findings(want)))
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("whole history %v: the trial comes to something else (-conversation +records):\n%s", how, diff)
+					t.Errorf("recorded with the whole history: %v: the trial has another result (-conversation +records):\n%s", how, diff)
 				}
 			}
 		})
 	}
 }
 
-// upToLastTurn is the case without what came after the agent's last turn, which no record holds.
+// upToLastTurn returns the case up to the agent's last turn. No record contains what came later.
 func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 	t.Helper()
 	var messages []jsontext.Value
@@ -138,7 +139,7 @@ func upToLastTurn(t *testing.T, card, conversation []byte) *subject.Case {
 	return c
 }
 
-// try holds a trial by rules, and proves it.
+// try conducts a trial by rules, and verifies it.
 func try(t *testing.T, h *jurattest.House, c *subject.Case) *jury.Result {
 	t.Helper()
 	panel := rules.OfflinePanel()
@@ -177,7 +178,7 @@ func findings(r *jury.Result) (list []*jury.Finding) {
 	return list
 }
 
-// strip takes the records out of findings, and counts those that named the right one.
+// strip removes the records from findings, and counts the findings that named the right one.
 func strip(t *testing.T, c *subject.Case, r *jury.Result) (right int) {
 	t.Helper()
 	for _, f := range findings(r) {
@@ -197,7 +198,7 @@ func outputs(t *testing.T, h *jurattest.House) []*evidence.Record {
 		{"role":"user","content":"Thanks."},{"role":"assistant","content":"You are welcome."}]`), jurattest.OnlyNew)
 }
 
-// TestRefutedIsNoEvidence: what is changed, or signed by others than it says, is not put before a jury.
+// TestRefutedIsNoEvidence: a changed record, or one signed by another key than it names, is not shown to a jury.
 func TestRefutedIsNoEvidence(t *testing.T) {
 	h := jurattest.New(t)
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
@@ -208,14 +209,14 @@ func TestRefutedIsNoEvidence(t *testing.T) {
 	impostor := jurattest.NewImpostor(t)
 	records := outputs(t, impostor)
 	genuine := outputs(t, h)
-	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // of another record, by the same key
+	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // the signature of another record by the same key
 	for name, one := range map[string][]byte{"changed": changed, "signed elsewhere": marshal(t, genuine[0])} {
 		c, report, err := subject.ReadRecords(bytes.NewReader(one), h.Options(t), nil)
 		if !errors.Is(err, subject.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Keys that nobody knows refute nothing; the jury is told.
+	// Unknown keys refute nothing. The evidence tells the jury about them.
 	c := exhibits(t, marshal(t, impostor.Bundle(t, records...)), h.Options(t), nil)
 	if v := c.Recorded.Verification; v.Outcome != subject.NotProved || !doubted(v, "authentication") {
 		t.Errorf("%+v", v)
@@ -231,7 +232,7 @@ func doubted(v subject.Verification, guarantee string) bool {
 	return false
 }
 
-// TestDoubtsAreInTheEvidence: without trust nothing is proved, the evidence says so, and it is other evidence.
+// TestDoubtsAreInTheEvidence: without a trust file nothing is proved. The evidence says so, and has another digest.
 func TestDoubtsAreInTheEvidence(t *testing.T) {
 	h := jurattest.New(t)
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
@@ -244,21 +245,22 @@ func TestDoubtsAreInTheEvidence(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	if proved.Digest() == doubtful.Digest() {
-		t.Error("what is proved and what is not have one digest")
+		t.Error("proved and unproved evidence have the same digest")
 	}
 	if !strings.Contains(doubtful.Messages[0].Head, "no time is proved") || !strings.Contains(proved.Messages[0].Head, "it existed by ") {
 		t.Errorf("%s\n%s", doubtful.Messages[0].Head, proved.Messages[0].Head)
 	}
 }
 
-// TestSameEvidenceEachTime: the moment of checking makes no other evidence, so that a case that is tried again counts as that.
+// TestSameEvidenceEachTime: the evidence does not depend on the time of checking, so a second trial of a case is
+// recognised as such.
 func TestSameEvidenceEachTime(t *testing.T) {
 	h := jurattest.New(t)
 	file := marshal(t, h.Bundle(t, outputs(t, h)...))
 	now, later := h.Options(t), h.Options(t)
 	now.At, later.At = jurattest.Start.Add(time.Hour), jurattest.Start.AddDate(1, 0, 0)
 	if a, b := exhibits(t, file, now, nil), exhibits(t, file, later, nil); a.Digest() != b.Digest() {
-		t.Error("the same records are other evidence a year later")
+		t.Error("the same records gave other evidence a year later")
 	}
 }
 
@@ -277,7 +279,7 @@ func TestWithheldIsShownAsWithheld(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if bytes.Contains(c.Material(), []byte("4711")) {
-		t.Error("the evidence has what is withheld")
+		t.Error("the evidence contains a withheld text")
 	}
 	if c.Messages[1].Text != "Noted." {
 		t.Errorf("%+v", c.Messages)

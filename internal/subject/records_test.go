@@ -14,7 +14,7 @@ import (
 
 const signers = `"signers":[{"alg":"Ed25519","key_id":"sha256:1111111111111111111111111111111111111111111111111111111111111111"}]`
 
-// exhibit makes a record's payload of some members; what every payload has is added.
+// exhibit makes a payload with these members and those that every payload has.
 func exhibit(t testing.TB, n int, members string) Exhibit {
 	t.Helper()
 	doc := fmt.Sprintf(`{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012d",%s,%s}`, n, signers, members)
@@ -25,7 +25,7 @@ func exhibit(t testing.TB, n int, members string) Exhibit {
 	return Exhibit{Digest: evidence.DigestOf(form), Payload: form}
 }
 
-// output makes a model output of what went in and came out.
+// output makes a model output with this prompt and response.
 func output(t testing.TB, n int, prompt, response, more string) Exhibit {
 	t.Helper()
 	return exhibit(t, n, fmt.Sprintf(`"action_type":"model_output","agent_id":"clerk-bot","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z",
@@ -41,7 +41,7 @@ func fromRecords(t testing.TB, list ...Exhibit) *Case {
 	return c
 }
 
-// script writes messages as lines.
+// script writes each message as a line.
 func script(c *Case) string {
 	var s strings.Builder
 	for _, m := range c.Messages {
@@ -75,7 +75,7 @@ func TestWhatRecordsSay(t *testing.T) {
 			output(t, 1, chat, `"Hello"`, ""),
 			output(t, 2, chat[:len(chat)-1]+`,{"role":"assistant","content":"Hello"},{"role":"user","content":"Bye"}]`, `"Bye"`, "")},
 			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello\n4 user prompt: Bye\n5 assistant response: Bye"},
-		"what was said otherwise before is shown": {[]Exhibit{
+		"an earlier message in another wording is shown": {[]Exhibit{
 			output(t, 1, `[{"role":"user","content":"Hi"}]`, `"Hello"`, ""),
 			output(t, 2, `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Never"}]`, `"Bye"`, "")},
 			"1 user prompt: Hi\n2 assistant response: Hello\n3 user prompt: Hi\n4 assistant prompt: Never\n5 assistant response: Bye"},
@@ -184,8 +184,8 @@ func TestTooManyMessages(t *testing.T) {
 	}
 }
 
-// FuzzRecords: whatever an agent's program puts into a record, it becomes messages that say which record they are of, and the
-// evidence reads again as the same.
+// FuzzRecords: any content that an agent's program puts into a record becomes messages that name their record, and the
+// evidence reads back the same.
 func FuzzRecords(f *testing.F) {
 	f.Add(`"p"`, `"c"`, `["t"]`, `"r"`)
 	f.Add(`[{"role":"user","content":"Hi"}]`, `[]`, `[{"name":"n","input":"{}","output":null},{"id":5}]`, `{"tool_calls":[{"id":"1","function":{"name":"x","arguments":{}}}],"content":null}`)
@@ -228,7 +228,7 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("the evidence cannot be read again: %v", err)
 		}
 		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
-			t.Fatalf("the evidence reads otherwise: %s", diff)
+			t.Fatalf("the evidence does not read back the same: %s", diff)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func TestMaterialDropsNothing(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	if c.Digest() != evidence.DigestOf([]byte(want)) {
-		t.Error("the digest is not that of the material")
+		t.Error("the digest is not the digest of the material")
 	}
 }
 
@@ -202,11 +202,11 @@ func FuzzCase(f *testing.F) {
 			t.Fatalf("the evidence cannot be read again: %v", err)
 		}
 		if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() {
-			t.Fatalf("the evidence reads otherwise: %s", diff)
+			t.Fatalf("the evidence does not read back the same: %s", diff)
 		}
 		for i, m := range c.Messages {
 			if m.Number != i+1 {
-				t.Fatalf("message %d has the number %d", i+1, m.Number)
+				t.Fatalf("message %d has number %d", i+1, m.Number)
 			}
 		}
 	})

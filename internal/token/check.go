@@ -3,6 +3,7 @@ package token
 import (
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/sha256"
 	"fmt"
@@ -19,6 +20,8 @@ func checkSignature(public crypto.PublicKey, data, signature []byte) error {
 		ok = len(data) == sha256.Size && ecdsa.VerifyASN1(key, data, signature)
 	case *rsa.PublicKey:
 		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, data, signature) == nil
+	case ed25519.PublicKey:
+		ok = len(key) == ed25519.PublicKeySize && ed25519.Verify(key, data, signature)
 	default:
 		return checkMessage(public, data, signature)
 	}

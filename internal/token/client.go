@@ -26,7 +26,8 @@ type Client struct {
 	wait    time.Duration
 }
 
-// New makes a Client of a helper. It connects to nothing yet.
+// New makes a Client of a helper. It connects to nothing yet. It returns an error if the helper is not valid: see
+// Helper.Check.
 func New(helper Helper) (*Client, error) {
 	if err := helper.Check(); err != nil {
 		return nil, err
@@ -34,7 +35,8 @@ func New(helper Helper) (*Client, error) {
 	return &Client{helper: helper, timeout: patience}, nil
 }
 
-// Close ends the connection, and the helper if it is a child.
+// Close ends the connection, and the helper if it is a child. Its errors are those of ending the connection, or the
+// child.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	conn := c.conn
@@ -46,7 +48,8 @@ func (c *Client) Close() error {
 	return conn.end()
 }
 
-// Keys lists the keys that may sign.
+// Keys lists the keys that may sign. It returns the helper's errors (ErrUnavailable, ErrPIN and the like), and
+// refuses an answer that breaks the protocol.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	a, err := c.call(ctx, request{Verb: verbKeys})
 	if err != nil {
@@ -66,7 +69,8 @@ func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
-// Generate has the helper make the key that a URI names.
+// Generate has the helper make the key that a URI names. It returns ErrExists, wrapped, if there is such a key, and
+// the other errors of Keys. It also refuses a key of another algorithm.
 func (c *Client) Generate(ctx context.Context, uri string, algorithm evidence.Algorithm) (Key, error) {
 	k, err := c.shown(ctx, request{Verb: verbGenerate, URI: uri, Algorithm: algorithm})
 	if err == nil && k.Algorithm != algorithm {
@@ -78,7 +82,8 @@ func (c *Client) Generate(ctx context.Context, uri string, algorithm evidence.Al
 	return k, nil
 }
 
-// Key asks which key a URI names, and how it is protected. Both are the helper's word.
+// Key asks which key a URI names, and how it is protected. Both are the helper's word. It returns ErrNotFound,
+// wrapped, if there is no such key, and the other errors of Keys.
 func (c *Client) Key(ctx context.Context, uri string) (Key, error) {
 	k, err := c.shown(ctx, request{Verb: verbPublic, URI: uri})
 	if err == nil {
@@ -114,7 +119,8 @@ func (c *Client) attributes(ctx context.Context, uri string) (Protection, error)
 
 var errEmpty = errors.New("the helper's answer lacks what was asked for")
 
-// Sign asks for a signature over data, and verifies it with the public key.
+// Sign asks for a signature over data, and verifies it with the public key. It returns evidence.ErrSignature,
+// wrapped, for a wrong signature, ErrNotFound, wrapped, if there is no such key, and the other errors of Keys.
 func (c *Client) Sign(ctx context.Context, uri string, public crypto.PublicKey, data []byte) ([]byte, error) {
 	a, err := c.call(ctx, request{Verb: verbSign, URI: uri, Data: data})
 	if err != nil {
@@ -128,13 +134,16 @@ func (c *Client) Sign(ctx context.Context, uri string, public crypto.PublicKey, 
 
 // Signer returns a signer with the key that a URI names. It needs no context: a call ends by itself after half a minute.
 func (c *Client) Signer(uri string, public crypto.PublicKey) crypto.Signer {
-	return &signer{c, uri, public}
+	algorithm, err := evidence.AlgorithmOf(public)
+	return &signer{c, uri, public, algorithm, err}
 }
 
 type signer struct {
-	client *Client
-	uri    string
-	public crypto.PublicKey
+	client    *Client
+	uri       string
+	public    crypto.PublicKey
+	algorithm evidence.Algorithm
+	err       error // why there is no algorithm
 }
 
 func (s *signer) Public() crypto.PublicKey { return s.public }
@@ -143,8 +152,8 @@ func (s *signer) Sign(_ io.Reader, data []byte, opts crypto.SignerOpts) ([]byte,
 	if _, pss := opts.(*rsa.PSSOptions); pss || opts.HashFunc() != 0 && opts.HashFunc() != crypto.SHA256 {
 		return nil, errors.New("a helper signs SHA-256 digests with ECDSA and RSA PKCS #1 v1.5, and messages")
 	}
-	if algorithm, err := evidence.AlgorithmOf(s.public); err != nil || (opts.HashFunc() == 0) != (algorithm == evidence.Ed25519 || algorithm.PostQuantum()) {
-		return nil, fmt.Errorf("a key for %s was asked to sign something else: %w", algorithm, errors.Join(err, ErrUnsupported))
+	if s.err != nil || (opts.HashFunc() == 0) != (s.algorithm == evidence.Ed25519 || s.algorithm.PostQuantum()) {
+		return nil, fmt.Errorf("a key for %s was asked to sign something else: %w", s.algorithm, errors.Join(s.err, ErrUnsupported))
 	}
 	return s.client.Sign(context.Background(), s.uri, s.public, data)
 }

@@ -5,6 +5,9 @@
 // answers each once, in any order. The helper is a child of jurat, reached over its standard input and output, or listens on a
 // Unix socket.
 //
+// A token here is PKCS #11's word for the device that keeps keys. The package has the name of its documentation and of the
+// program jurat-token. Time-stamp tokens are in package timestamp, the tokens of callers in package access.
+//
 // # Neither side trusts the other
 //
 // The client takes no public key and no signature at the helper's word. It knows the public key from the log, and verifies

@@ -20,11 +20,13 @@ const (
 	maxAnswer = 8 << 20
 )
 
-// A reader reads frames. It waits for a frame as long as it takes, and for the rest of one for the patience.
+// A reader reads frames. It waits for a frame as long as it takes, and for the rest of one for the patience. It sets a deadline only where it
+// has to wait: many small frames may come with one read.
 type reader struct {
 	in       *bufio.Reader
 	deadline func(time.Time) error
 	patience time.Duration
+	armed    bool // a deadline is set
 	most     int
 	reserve  func(n int) error // waits until a frame of n bytes may be read; the caller of next releases it
 	release  func(n int)
@@ -32,13 +34,7 @@ type reader struct {
 
 // next reads a frame. Memory grows with what came, not with the length that the peer claims.
 func (r *reader) next() ([]byte, error) {
-	if err := r.deadline(time.Time{}); err != nil {
-		return nil, err
-	}
-	if _, err := r.in.Peek(1); err != nil {
-		return nil, err
-	}
-	if err := r.deadline(time.Now().Add(r.patience)); err != nil {
+	if err := r.begin(); err != nil {
 		return nil, err
 	}
 	var head [4]byte
@@ -57,6 +53,34 @@ func (r *reader) next() ([]byte, error) {
 		r.release(int(size))
 	}
 	return frame, err
+}
+
+// begin waits for a frame. Unless the whole frame is in the buffer then, the rest of it has to come within the patience.
+func (r *reader) begin() error {
+	if r.in.Buffered() == 0 {
+		if err := r.arm(false); err != nil {
+			return err
+		}
+		if _, err := r.in.Peek(1); err != nil {
+			return err
+		}
+	}
+	if ahead, err := r.in.Peek(r.in.Buffered()); err == nil && len(ahead) >= 4 && uint64(len(ahead)-4) >= uint64(binary.BigEndian.Uint32(ahead)) {
+		return nil
+	}
+	return r.arm(true)
+}
+
+// arm sets the deadline anew, or takes it away.
+func (r *reader) arm(on bool) error {
+	if !on && !r.armed {
+		return nil
+	}
+	r.armed = on
+	if !on {
+		return r.deadline(time.Time{})
+	}
+	return r.deadline(time.Now().Add(r.patience))
 }
 
 func (r *reader) body(size int) ([]byte, error) {
@@ -89,8 +113,10 @@ func (w *writer) send(frame []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := w.waiting.Add(-1) == 0
-	if err := w.deadline(time.Now().Add(w.patience)); err != nil {
-		return err
+	if last || w.out.Available() < 4+len(frame) {
+		if err := w.deadline(time.Now().Add(w.patience)); err != nil {
+			return err
+		}
 	}
 	var head [4]byte
 	binary.BigEndian.PutUint32(head[:], uint32(len(frame)))

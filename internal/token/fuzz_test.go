@@ -38,6 +38,34 @@ func seeds(f *testing.F, texts ...string) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0})
 }
 
+// FuzzMessage: a message that is taken is canonical JSON, and is written again as the same bytes. encode relies on the order in which the
+// types declare their members, so the seeds have every member.
+func FuzzMessage(f *testing.F) {
+	key := `{"alg":"ES256","public":"AA==","uri":"a:b"}`
+	for _, text := range []string{
+		`{"alg":"ES256","data":"AA==","id":4294967295,"uri":"pkcs11:object=\"\\\u001f","v":1,"verb":"\t"}`,
+		`{"error":{"code":"pin","message":"\b\u0000é <&>🔒"},"id":0,"key":` + key + `,"keys":[` + key + `,` + key + `],` +
+			`"protection":{"kind":"k","local":true,"manufacturer":"m","model":"o","never_extractable":false,"serial":"s"},"signature":"AAAA","v":-1}`,
+	} {
+		var r request
+		var a answer
+		if err := decode([]byte(text), &r); err != nil && decode([]byte(text), &a) != nil {
+			f.Fatalf("%s is not taken: %v", text, err)
+		}
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		for _, message := range []any{&request{}, &answer{}} {
+			if decode(frame, message) != nil {
+				continue
+			}
+			if form, err := evidence.Canonical(frame); err != nil || !bytes.Equal(form, frame) {
+				t.Errorf("%q is taken: %v", frame, err)
+			}
+		}
+	})
+}
+
 // FuzzServer: whatever a client sends, the server ends, and each of its answers can be read.
 func FuzzServer(f *testing.F) {
 	seeds(f, `{"id":1,"v":1,"verb":"keys"}`, `{"id":7,"uri":"pkcs11:object=a","v":1,"verb":"public"}`, `{"data":"AA==","id":2,"uri":"a:b","v":1,"verb":"sign"}`,

@@ -52,7 +52,8 @@ func (h Helper) String() string {
 	return strings.Join(h.Program, " ")
 }
 
-// ParseHelper reads unix:PATH, or a program and its arguments, separated by blanks.
+// ParseHelper reads unix:PATH, or a program and its arguments, separated by blanks. It returns an error for what
+// Check refuses.
 func ParseHelper(text string) (Helper, error) {
 	h := Helper{Program: strings.Fields(text)}
 	if path, ok := strings.CutPrefix(text, "unix:"); ok {

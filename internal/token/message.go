@@ -43,31 +43,31 @@ var codes = []struct {
 }{{"not_found", ErrNotFound}, {"exists", ErrExists}, {"refused", ErrRefused}, {"pin", ErrPIN}, {"unavailable", ErrUnavailable},
 	{"unsupported", ErrUnsupported}, {"bad_request", errRequest}, {"failed", errFailed}}
 
-// A request asks the helper for one thing.
+// A request asks the helper for one thing. The members of all messages stand here in canonical order: see encode.
 type request struct {
-	Version   int                `json:"v"`
-	ID        uint32             `json:"id"`
-	Verb      string             `json:"verb"`
-	URI       string             `json:"uri,omitzero"`  // of all verbs but keys
 	Algorithm evidence.Algorithm `json:"alg,omitzero"`  // of generate
 	Data      []byte             `json:"data,omitzero"` // of sign
+	ID        uint32             `json:"id"`
+	URI       string             `json:"uri,omitzero"` // of all verbs but keys
+	Version   int                `json:"v"`
+	Verb      string             `json:"verb"`
 }
 
 // An answer has the id of its request, and the member that the verb asks for, or an error.
 type answer struct {
-	Version    int          `json:"v"`
-	ID         uint32       `json:"id"`
-	Keys       []wireKey    `json:"keys,omitzero"`
-	Key        *wireKey     `json:"key,omitzero"`
-	Signature  []byte       `json:"signature,omitzero"`
-	Protection *Protection  `json:"protection,omitzero"`
 	Problem    *wireProblem `json:"error,omitzero"`
+	ID         uint32       `json:"id"`
+	Key        *wireKey     `json:"key,omitzero"`
+	Keys       []wireKey    `json:"keys,omitzero"`
+	Protection *Protection  `json:"protection,omitzero"`
+	Signature  []byte       `json:"signature,omitzero"`
+	Version    int          `json:"v"`
 }
 
 type wireKey struct {
-	URI       string             `json:"uri"`
 	Algorithm evidence.Algorithm `json:"alg"`
 	Public    []byte             `json:"public"` // DER SubjectPublicKeyInfo
+	URI       string             `json:"uri"`
 }
 
 type wireProblem struct {
@@ -111,14 +111,9 @@ func clip(text string) string {
 	return text
 }
 
-// encode writes a message in its one form.
-func encode(message any) ([]byte, error) {
-	text, err := json.Marshal(message)
-	if err != nil {
-		return nil, err
-	}
-	return evidence.Canonical(text)
-}
+// encode writes a message in its one form. That form is canonical without a second pass, because the types declare their members in
+// canonical order, and their only numbers are integers. FuzzMessage compares it with evidence.Canonical.
+func encode(message any) ([]byte, error) { return json.Marshal(message) }
 
 // decode reads a message, which must be in its one form.
 func decode(frame []byte, message any) error {
@@ -151,7 +146,7 @@ func (r *request) check() error {
 
 func wired(k Key) (wireKey, error) {
 	der, err := evidence.MarshalPublicKey(k.Public)
-	return wireKey{k.URI, k.Algorithm, der}, err
+	return wireKey{k.Algorithm, der, k.URI}, err
 }
 
 // key reads a key that a helper told of.

@@ -34,7 +34,8 @@ const (
 	headerProtection = "Protection"
 )
 
-// PEM writes a reference as ParseReference reads it.
+// PEM writes a reference as ParseReference reads it. It returns an error for a reference that ParseReference would
+// refuse.
 func (r Reference) PEM() ([]byte, error) {
 	helper, err := json.Marshal(r.Helper)
 	if err != nil {
@@ -58,7 +59,8 @@ func (r Reference) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(block), nil
 }
 
-// ParseReference reads a block of type PEMType.
+// ParseReference reads a block of type PEMType. It refuses a block of another type, a missing or further header, a
+// URI or helper that is not valid, and a key that cannot sign payloads.
 func ParseReference(block *pem.Block) (Reference, error) {
 	r := Reference{URI: block.Headers[headerURI]}
 	err := json.Unmarshal([]byte(block.Headers[headerHelper]), &r.Helper, json.RejectUnknownMembers(true))
@@ -70,7 +72,10 @@ func ParseReference(block *pem.Block) (Reference, error) {
 		headers, r.Protection = 3, new(Protection)
 		err = errors.Join(json.Unmarshal([]byte(text), r.Protection, json.RejectUnknownMembers(true)), r.Protection.Check())
 	}
-	if err := errors.Join(err, CheckURI(r.URI), r.Helper.Check()); err != nil || block.Type != PEMType || len(block.Headers) != headers {
+	if block.Type != PEMType || len(block.Headers) != headers {
+		err = errors.Join(err, fmt.Errorf("it is a block %q with %d headers", block.Type, len(block.Headers)))
+	}
+	if err := errors.Join(err, CheckURI(r.URI), r.Helper.Check()); err != nil {
 		return Reference{}, fmt.Errorf("reading key reference: want a block %q with the headers %s and %s: %w", PEMType, headerURI, headerHelper, err)
 	}
 	return r, nil
@@ -96,7 +101,8 @@ type used struct {
 	key    Reference // one that the helper keeps: Ready asks for it; of a helper that was only asked for keys: none
 }
 
-// Client returns the client of a helper that the caller was told to use, not one that a key file names: for that there is Signer.
+// Client returns the client of a helper that the caller was told to use, not one that a key file names: for that
+// there is Signer. It returns an error if the helper is not valid: see Helper.Check.
 func (h *Helpers) Client(helper Helper) (*Client, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +160,26 @@ func (h *Helpers) Signer(r Reference) (crypto.Signer, error) {
 	return u.client.Signer(r.URI, r.Public), nil
 }
 
-// FindOrGenerate returns a reference to the key that a URI names. If the helper has no such key, it makes one.
+// ParseKey reads a private key in PEM, or a reference to one on a token, as Signer takes it. rest is the text after
+// it. Its errors are those of ParseReference, Signer and evidence.ParsePrivateKey.
+func (h *Helpers) ParseKey(text []byte) (key crypto.Signer, rest string, err error) {
+	block, after := pem.Decode(text)
+	switch {
+	case block == nil:
+		err = errors.New("want a private key in PEM")
+	case block.Type == PEMType:
+		var reference Reference
+		if reference, err = ParseReference(block); err == nil {
+			key, err = h.Signer(reference)
+		}
+	default:
+		key, err = evidence.ParsePrivateKey(block.Bytes)
+	}
+	return key, string(after), err
+}
+
+// FindOrGenerate returns a reference to the key that a URI names. If the helper has no such key, it makes one. It
+// refuses a key of another algorithm. Its other errors are those of the Client.
 func (h *Helpers) FindOrGenerate(ctx context.Context, helper Helper, uri string, algorithm evidence.Algorithm) (Reference, error) {
 	client, err := h.Client(helper)
 	if err != nil {
@@ -192,7 +217,7 @@ func (h *Helpers) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all helpers that were started.
+// Close ends all helpers that were started. Its errors are those of Client.Close, joined.
 func (h *Helpers) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -51,7 +51,8 @@ func NewServer(backend Backend, log *slog.Logger) *Server {
 	return &Server{backend, log, semaphore.NewWeighted(memory)}
 }
 
-// Listen answers all that connect to a listener, until ctx ends. The listener is closed by then.
+// Listen answers all that connect to a listener, until ctx ends. The listener is closed by then. It returns nil when
+// ctx ends, and the listener's error otherwise.
 func (s *Server) Listen(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	var peers sync.WaitGroup
@@ -89,6 +90,8 @@ type peer struct {
 }
 
 // Serve answers the requests that come in until there are no more, or ctx ends. It closes the connection by closer.
+// It returns nil at the end of the input. Otherwise it returns the error of the connection, or how the peer broke the
+// protocol.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, closer io.Closer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,26 +111,48 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, closer 
 	return err
 }
 
+// A job is a request, and the size of its frame.
+type job struct {
+	request
+	size int
+}
+
+// answerAll has workers answer. It starts one where all others are busy, up to atOnce. Workers stay, as a stack that has grown to the depth
+// of a signature's verification saves the next one the same growth.
 func (p *peer) answerAll(ctx context.Context) error {
-	places := make(chan struct{}, atOnce)
+	jobs, workers := make(chan job), 0
+	defer close(jobs)
 	for {
-		places <- struct{}{}
 		frame, err := p.requests.next()
 		if err != nil {
 			return err
 		}
-		var r request
-		if err := errors.Join(decode(frame, &r), r.check()); err != nil {
-			p.requests.release(len(frame))
-			return errors.Join(err, p.send(answer{ID: r.ID, Problem: problemOf(err)}))
+		j := job{size: len(frame)}
+		if err := errors.Join(decode(frame, &j.request), j.check()); err != nil {
+			p.requests.release(j.size)
+			return errors.Join(err, p.send(answer{ID: j.ID, Problem: problemOf(err)}))
 		}
-		p.work.Go(func() {
-			defer func() { <-places }()
-			defer p.requests.release(len(frame))
-			if err := p.send(p.answer(ctx, r)); err != nil {
-				p.closer.Close() // a client that takes no answers asks nothing more
-			}
-		})
+		select {
+		case jobs <- j:
+			continue
+		default:
+		}
+		if workers < atOnce {
+			workers++
+			p.work.Go(func() {
+				for j := range jobs {
+					p.complete(ctx, j)
+				}
+			})
+		}
+		jobs <- j
+	}
+}
+
+func (p *peer) complete(ctx context.Context, j job) {
+	defer p.requests.release(j.size)
+	if err := p.send(p.answer(ctx, j.request)); err != nil {
+		p.closer.Close() // a client that takes no answers asks nothing more
 	}
 }
 

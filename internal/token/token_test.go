@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -499,24 +500,6 @@ func TestSignerRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkSign64 is the protocol's own cost: the key is in memory.
-func BenchmarkSign64(b *testing.B) {
-	client := listen(b, newKeeper())
-	key, err := client.Generate(b.Context(), mia, evidence.ES256)
-	if err != nil {
-		b.Fatal(err)
-	}
-	data := sha256.Sum256(nil)
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := client.Sign(b.Context(), mia, key.Public, data[:]); err != nil {
-				b.Error(err)
-			}
-		}
-	})
-}
-
 // TestDocument has the conversation in the document follow the protocol.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/token.md")
@@ -604,5 +587,33 @@ func TestKeyFileStartsNoProgram(t *testing.T) {
 	}
 	if started, err := os.ReadFile(starts); err != nil || string(started) != "start\nstart\n" {
 		t.Errorf("started %q, %v", started, err)
+	}
+}
+
+// TestReferenceOfOtherForm: the error for a block of another type or with a further header says what is wrong.
+func TestReferenceOfOtherForm(t *testing.T) {
+	public, _, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := token.Reference{URI: "pkcs11:token=house;object=a", Helper: token.Helper{Socket: "/run/helper"}, Public: public}.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(block *pem.Block)
+		want   string
+	}{
+		{func(block *pem.Block) { block.Type = "PRIVATE KEY" }, `a block "PRIVATE KEY" with 2 headers`},
+		{func(block *pem.Block) { block.Headers["Comment"] = "mine" }, "with 3 headers"},
+	} {
+		block, _ := pem.Decode(file)
+		if _, err := token.ParseReference(block); err != nil {
+			t.Fatal(err)
+		}
+		c.change(block)
+		if _, err := token.ParseReference(block); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("error %v, want one that ends in %q", err, c.want)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func Start(endpoint, headerList string) (*Tracing, error) {
 	return &Tracing{provider, provider.Tracer("jurat")}, nil
 }
 
-// Stop sends the remaining spans.
+// Stop sends the remaining spans. Its errors are those of the exporter, and the context's.
 func (t *Tracing) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -25,7 +25,7 @@ type sink struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []*otlp.Span
-	away  int    // how often it is not there yet
+	away  int    // how many requests it refuses at first
 	wrong string // what was not as the protocol says; "": nothing
 }
 
@@ -61,7 +61,7 @@ func (s *sink) take(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sent stops the tracing and returns what was sent, by name.
+// sent stops the tracing and returns the spans that were sent, by name.
 func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Span {
 	t.Helper()
 	if err := tracing.Stop(t.Context()); err != nil || s.wrong != "" {
@@ -131,7 +131,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestNoCollector: the program works without a collector, or with a wrong one.
+// TestNoCollector: the program works without a collector, and with a wrong address of one.
 func TestNoCollector(t *testing.T) {
 	var none *tracing.Tracing
 	none.Trial()(trial.TrialClosed{})
@@ -139,7 +139,7 @@ func TestNoCollector(t *testing.T) {
 	ctx, end := none.Request(request, "GET /")
 	end(http.StatusOK)
 	if ctx != request.Context() || none.Stop(t.Context()) != nil {
-		t.Error("without tracing something is done all the same")
+		t.Error("without a collector, spans were recorded")
 	}
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
 		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1"); err == nil {
@@ -150,7 +150,7 @@ func TestNoCollector(t *testing.T) {
 	tracer.Trial()(trial.TrialClosed{EventHead: trial.EventHead{At: time.Now()}})
 }
 
-// TestCollectorAway: a batch is sent again where the collector is away for a moment.
+// TestCollectorAway: the program sends a batch again if the collector was briefly unreachable.
 func TestCollectorAway(t *testing.T) {
 	s := newSink(t)
 	s.away = 1

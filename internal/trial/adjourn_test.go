@@ -12,8 +12,8 @@ import (
 	"jurat/jury"
 )
 
-// TestAdjourn: whenever a trial is told to stop before its last phase, whoever was asked by then answers and is recorded, nobody else is asked, and it
-// goes on from there.
+// TestAdjourn stops a trial at every event before its last phase. Every juror who was asked by then answers and is
+// recorded, no other is asked, and the trial can be resumed.
 func TestAdjourn(t *testing.T) {
 	for stop := int64(1); stop <= 11; stop++ {
 		h := jurattest.New(t)
@@ -34,7 +34,7 @@ func TestAdjourn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(r.State.Waiting) > 0 || len(r.Records) < int(stop) {
-			t.Errorf("told at event %d: %v were asked and have not answered, of %d acts", stop, r.State.Waiting, len(r.Records))
+			t.Errorf("stopped at event %d: %v were asked and their answers are not recorded, after %d acts", stop, r.State.Waiting, len(r.Records))
 		}
 		done, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r)
 		if err != nil || done.Result.FinalVerdict != jury.SafePass || done.Result.Degraded {
@@ -43,7 +43,7 @@ func TestAdjourn(t *testing.T) {
 	}
 }
 
-// TestSubmit: what was submitted is in the log, and is tried by whoever finds it there.
+// TestSubmit: a submission is in the log, and any process that finds it there can try it.
 func TestSubmit(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.FinalJudge)
@@ -61,15 +61,15 @@ func TestSubmit(t *testing.T) {
 	}
 	config.Settings.MaxRounds = -1
 	if _, err := trial.Submit(t.Context(), config, jurattest.Case(t)); err == nil {
-		t.Error("submitted to a jury that cannot sit")
+		t.Error("Submit accepted a case for a jury that cannot sit")
 	}
 }
 
-// TestDegradedIsAnEvent: a trial is told to be degraded exactly when it is, once, at the first act that makes it so.
+// TestDegradedIsAnEvent: there is exactly one event that a trial is degraded, at the first act that makes it so.
 func TestDegradedIsAnEvent(t *testing.T) {
 	for name, spoil := range map[string]func(*trial.Config){
-		"nobody is missing": func(*trial.Config) {},
-		"a juror fails":     func(c *trial.Config) { c.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")} },
+		"no juror is missing": func(*trial.Config) {},
+		"a juror fails":       func(c *trial.Config) { c.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")} },
 		"a juror is blocked": func(c *trial.Config) {
 			c.Jurors[1] = &jurattest.Juror{Err: jury.ErrBlocked}
 		},
@@ -99,13 +99,13 @@ func TestDegradedIsAnEvent(t *testing.T) {
 		case told[0].Juror == "" || told[0].Reason == "" || told[0].Type != "trial_degraded":
 			t.Errorf("%s: %+v", name, told[0])
 		}
-		if (name == "nobody is missing") == done.Result.Degraded {
+		if (name == "no juror is missing") == done.Result.Degraded {
 			t.Errorf("%s: degraded is %t", name, done.Result.Degraded)
 		}
 	}
 }
 
-// TestVotes: how the jury stood at three moments, told as soon as the moment is there.
+// TestVotes: the votes at three points of a trial, each available as soon as the trial reaches it.
 func TestVotes(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
@@ -156,7 +156,7 @@ func votesOf(t *testing.T, records []*evidence.Record) *jury.Votes {
 	return &v.Votes
 }
 
-// TestDecisionsAreNoActs: a trial on which somebody has decided is read as it was before.
+// TestDecisionsAreNoActs: a person's decision on a trial does not change how the trial is read.
 func TestDecisionsAreNoActs(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)

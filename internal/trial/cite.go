@@ -12,12 +12,7 @@ import (
 // citing adds to a juror's findings the record that their message comes from, if the evidence is made of records. The
 // program decides that, so it replaces whatever record a juror names.
 type citing struct {
-	jury.Juror
-	subject *subject.Case
-}
-
-type citingJudge struct {
-	judge   jury.Judge
+	juror   jury.Juror
 	subject *subject.Case
 }
 
@@ -30,34 +25,21 @@ func (c Config) cite(on *subject.Case) Config {
 		}
 	}
 	if c.Judge != nil {
-		c.Judge = citingJudge{c.Judge, on}
+		c.Judge = citing{c.Judge, on}
 	}
 	return c
 }
 
-// Evaluate implements jury.Juror.
-func (j citing) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := j.Juror.Evaluate(ctx, b)
-	opinion.Findings = cite(j.subject, opinion.Findings)
-	return opinion, origin, err
-}
-
-// Discuss implements jury.Juror.
-func (j citing) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	speech, origin, err := j.Juror.Discuss(ctx, b)
-	if speech.Updated != nil {
-		updated := *speech.Updated
+// Answer implements jury.Juror.
+func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := j.juror.Answer(ctx, b)
+	a.Opinion.Findings = cite(j.subject, a.Opinion.Findings)
+	if a.Speech.Updated != nil {
+		updated := *a.Speech.Updated
 		updated.Findings = cite(j.subject, updated.Findings)
-		speech.Updated = &updated
+		a.Speech.Updated = &updated
 	}
-	return speech, origin, err
-}
-
-// Judge implements jury.Judge.
-func (j citingJudge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := j.judge.Judge(ctx, b)
-	opinion.Findings = cite(j.subject, opinion.Findings)
-	return opinion, origin, err
+	return a, err
 }
 
 func cite(on *subject.Case, findings []jury.Finding) []jury.Finding {

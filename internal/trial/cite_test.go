@@ -9,7 +9,7 @@ import (
 	"jurat/jury"
 )
 
-// TestNoRecordIsMadeUp: a finding on a conversation rests on no record, whatever a juror says.
+// TestNoRecordIsMadeUp: a finding on a conversation names no record, even if the juror named one.
 func TestNoRecordIsMadeUp(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.MajorityVote)
@@ -26,6 +26,6 @@ func TestNoRecordIsMadeUp(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	if liar.Findings[0].Record == (evidence.Digest{}) {
-		t.Error("the juror's own answer was changed")
+		t.Error("the juror's own findings were changed")
 	}
 }

@@ -64,7 +64,7 @@ func (c *clerk) Record(ctx context.Context, act jury.Act) (evidence.Digest, erro
 
 // recordID derives the id from the act's place in the trial, if the place allows only one act: its position, and its
 // seat if several seats act. The log refuses a repeated id. Two processes can both believe that they conduct the
-// trial, for example after one was suspended longer than its claim lasted. Then no act enters the log twice, and the
+// trial, for example after one was suspended longer than its lock lasted. Then no act enters the log twice, and the
 // second process gets ErrMoved.
 func (c *clerk) recordID(act jury.Act) string {
 	seat := act.Actor

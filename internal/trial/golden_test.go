@@ -22,23 +22,18 @@ import (
 
 var update = flag.Bool("update", false, "write the golden case files anew")
 
-// late is a juror who answers after a while, so that the order of arrival is the same every time.
+// late is a juror who waits before it answers, so that answers arrive in the same order every time.
 type late struct {
 	jury.Juror
 	after time.Duration
 }
 
-func (l late) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+func (l late) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	time.Sleep(l.after)
-	return l.Juror.Evaluate(ctx, b)
+	return l.Juror.Answer(ctx, b)
 }
 
-func (l late) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	time.Sleep(l.after)
-	return l.Juror.Discuss(ctx, b)
-}
-
-// offline is the offline panel as the command seats it, answering in the order of the seats.
+// offline is the offline panel as the command seats it. It answers in the order of the seats.
 func offline(h *jurattest.House) trial.Config {
 	panel := rules.OfflinePanel()
 	for i := range panel.Jurors {
@@ -49,7 +44,7 @@ func offline(h *jurattest.House) trial.Config {
 			MaxRounds: 3, Threshold: 2, Method: jury.FinalJudge}}
 }
 
-// goldenCase tries an example with everything known beforehand, and returns its case file.
+// goldenCase tries an example with known keys, clock, ids and authority, and returns its case file.
 func goldenCase(t *testing.T, example string) []byte {
 	t.Helper()
 	on, err := subject.Load(filepath.Join("..", "..", "examples", example))
@@ -74,8 +69,8 @@ func goldenCase(t *testing.T, example string) []byte {
 	return file
 }
 
-// TestGoldenCaseFiles: with keys, clock, ids and authority known, a case file is the same to the byte wherever it is made.
-// The golden files change only on purpose: go test ./internal/trial -run Golden -update.
+// TestGoldenCaseFiles: with known keys, clock, ids and authority, a case file has the same bytes on every machine. The
+// golden files change only on purpose: go test ./internal/trial -run Golden -update.
 func TestGoldenCaseFiles(t *testing.T) {
 	for _, example := range []string{"kitchen-return", "invoice-inbox", "pharmacy-refill"} {
 		golden := filepath.Join("testdata", example+".jurat")
@@ -93,14 +88,14 @@ func TestGoldenCaseFiles(t *testing.T) {
 			t.Errorf("%s: the case file differs from %s; if that is on purpose, run with -update", example, golden)
 		}
 		if again := goldenCase(t, example); !bytes.Equal(again, got) {
-			t.Errorf("%s: a second trial makes another case file", example)
+			t.Errorf("%s: a second trial gave another case file", example)
 		}
 	}
 }
 
 var _ ledger.Keys = (*jurattest.Keys)(nil)
 
-// TestEverybodySignsWithKeysOfTheirOwn: one key for each actor, and the right one on each act.
+// TestEverybodySignsWithKeysOfTheirOwn: each actor has one key, and signs each of its acts with it.
 func TestEverybodySignsWithKeysOfTheirOwn(t *testing.T) {
 	h := jurattest.New(t)
 	keys := map[string]evidence.KeyID{}
@@ -108,17 +103,17 @@ func TestEverybodySignsWithKeysOfTheirOwn(t *testing.T) {
 		who := string(r.Payload.Role()) + " " + r.Payload.Actor()
 		id := r.Payload.Signers[0].KeyID
 		if known, ok := keys[who]; ok && known != id {
-			t.Errorf("%s signs with two keys", who)
+			t.Errorf("%s signed with two keys", who)
 		}
 		keys[who] = id
 	}
-	if len(keys) != 6 { // submitter, clerk, three jurors, judge
+	if len(keys) != 6 { // the submitter, the clerk, three jurors and the judge
 		t.Errorf("%d actors signed: %v", len(keys), keys)
 	}
 	seen := map[evidence.KeyID]string{}
 	for who, id := range keys {
 		if other, ok := seen[id]; ok {
-			t.Errorf("%s and %s sign with one key", who, other)
+			t.Errorf("%s and %s signed with the same key", who, other)
 		}
 		seen[id] = who
 	}

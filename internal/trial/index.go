@@ -226,7 +226,8 @@ func (x *Index) Oldest(n int, match func(*Summary) bool) (list []Summary) {
 	return list
 }
 
-// ListUnfinished reads the log for the trials without a closing, in the order of submission.
+// ListUnfinished reads the log for the trials without a closing, in the order of submission. Its errors are those of
+// Index.Follow.
 func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
 	x := NewIndex(l, nil, nil)
 	if err := x.Follow(ctx); err != nil {

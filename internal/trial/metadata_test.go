@@ -14,19 +14,22 @@ import (
 	"jurat/verify"
 )
 
-// talkative is a juror who tells how its answers came about, also when it has none.
+// talkative is a juror whose evaluations have metadata, even with an error.
 type talkative struct {
 	jury.Juror
 	err error
 }
 
-func (j talkative) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := j.Juror.Evaluate(ctx, b)
-	origin.Metadata = jsontext.Value(`{"attempts": 2}`)
-	return opinion, origin, errors.Join(err, j.err)
+func (j talkative) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := j.Juror.Answer(ctx, b)
+	if b.Phase != jury.Initial {
+		return a, err
+	}
+	a.Origin.Metadata = jsontext.Value(`{"attempts": 2}`)
+	return a, errors.Join(err, j.err)
 }
 
-// TestMetadataIsSealed: how an answer or an absence came about is sealed with it.
+// TestMetadataIsSealed: the metadata of an answer or an absence is sealed with it.
 func TestMetadataIsSealed(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.MajorityVote)

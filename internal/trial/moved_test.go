@@ -10,8 +10,8 @@ import (
 	"jurat/jury"
 )
 
-// TestStoodStill: a clerk who stands still at any act, whose claim runs out, and whose trial somebody else takes to its end, adds nothing to it when
-// he goes on, and learns why.
+// TestStoodStill: a clerk pauses at an act, loses its claim, and another clerk finishes the trial. When the first clerk
+// goes on, it adds nothing, and its error says why.
 func TestStoodStill(t *testing.T) {
 	for at := int64(2); at <= 15; at++ {
 		h := jurattest.New(t)
@@ -41,7 +41,7 @@ func TestStoodStill(t *testing.T) {
 	}
 }
 
-// TestTwoClerks: two who both believe that a trial is theirs get in each other's way, and leave a trial that is whole.
+// TestTwoClerks: two clerks conduct the same trial at the same time. They disturb each other, but the trial ends whole.
 func TestTwoClerks(t *testing.T) {
 	for range 50 {
 		h := jurattest.New(t)
@@ -49,7 +49,7 @@ func TestTwoClerks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for moved := 2; moved == 2; { // both may have stopped
+		for moved := 2; moved == 2; { // both may have stopped with ErrMoved
 			moved = 0
 			errs := make([]error, 2)
 			var both sync.WaitGroup
@@ -78,7 +78,7 @@ func resume(t *testing.T, h *jurattest.House, c trial.Config, id string) error {
 	return err
 }
 
-// wantWhole wants every act of a trial once.
+// wantWhole checks that the trial has every act once.
 func wantWhole(t *testing.T, h *jurattest.House, id string) {
 	t.Helper()
 	chain, err := h.Ledger.Chain(t.Context(), id)

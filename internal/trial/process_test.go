@@ -16,6 +16,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/lock"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jurattest"
@@ -23,8 +24,8 @@ import (
 	"jurat/verify"
 )
 
-// With childFolder set this test binary is a process that holds a trial in that installation, goes on with the one in
-// childTrial if that is set, and kills itself with the signal that nobody can catch as soon as childActs acts are sealed.
+// If childFolder is set, this test binary is a process that conducts a trial in that installation. It resumes the trial
+// in childTrial if that is set. As soon as childActs acts are sealed, it kills itself with SIGKILL.
 const childFolder, childTrial, childActs = "JURAT_TEST_FOLDER", "JURAT_TEST_TRIAL", "JURAT_TEST_ACTS"
 
 const (
@@ -57,10 +58,10 @@ func child(folder, id, acts string) error {
 	defer i.Close()
 	jurors, judge := jurattest.Panel()
 	for n, j := range jurors {
-		jurors[n] = counting{j, judge, folder}
+		jurors[n] = counting{j, folder}
 	}
-	config := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Claim: i.Claim, Settings: jurattest.Settings(jury.FinalJudge),
-		Jurors: jurors, Judge: counting{nil, judge, folder}, OnEvent: func(e trial.Event) {
+	config := trial.Config{Ledger: i.Ledger, Keys: i.Keys, Locks: i.Locks(), Settings: jurattest.Settings(jury.FinalJudge),
+		Jurors: jurors, Judge: counting{judge, folder}, OnEvent: func(e trial.Event) {
 			if e.Head().Seq == last {
 				if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 					panic(err)
@@ -84,10 +85,9 @@ func child(folder, id, acts string) error {
 	return err
 }
 
-// counting notes each call that was finished in a file that every process adds to.
+// counting writes each finished call to a file that all processes share.
 type counting struct {
 	jury.Juror
-	judge  jury.Judge
 	folder string
 }
 
@@ -102,22 +102,12 @@ func (c counting) note(b jury.Brief) error {
 
 func callsFile(folder string) string { return folder + ".calls" }
 
-func (c counting) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := c.Juror.Evaluate(ctx, b)
-	return opinion, origin, errors.Join(err, c.note(b))
+func (c counting) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := c.Juror.Answer(ctx, b)
+	return a, errors.Join(err, c.note(b))
 }
 
-func (c counting) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	speech, origin, err := c.Juror.Discuss(ctx, b)
-	return speech, origin, errors.Join(err, c.note(b))
-}
-
-func (c counting) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := c.judge.Judge(ctx, b)
-	return opinion, origin, errors.Join(err, c.note(b))
-}
-
-// run starts such a process, and returns how it ended.
+// run starts such a process.
 func run(t *testing.T, folder, id string, acts int) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	var said bytes.Buffer
@@ -148,7 +138,7 @@ func house(t *testing.T) string {
 	return folder
 }
 
-// stored is what a trial has in the log, as bytes, and the trial.
+// stored returns the records of a trial in the log, as bytes, and the reopened trial.
 func stored(t *testing.T, folder, id string) (*trial.Reopened, [][]byte) {
 	t.Helper()
 	i, err := installation.Open(t.Context(), installation.Config{Dir: folder})
@@ -214,13 +204,13 @@ func calls(t *testing.T, folder string) map[string]int {
 	return counts
 }
 
-// TestKilledAtEveryAct kills the process at each act of a trial. The next one goes on from there, in a process that
-// knows nothing but the log: it seals one act more and is killed as well.
+// TestKilledAtEveryAct kills the process at each act of a trial. The next process knows only the log. It resumes the
+// trial, seals one more act and is killed as well.
 func TestKilledAtEveryAct(t *testing.T) {
 	folder := house(t)
 	var id string
 	var before [][]byte
-	mayRepeat := map[string]int{} // how often an answer was lost
+	mayRepeat := map[string]int{} // how many answers may have been lost
 	for acts := 1; ; acts++ {
 		process, said := run(t, folder, id, acts)
 		err := process.Wait()
@@ -250,15 +240,15 @@ func TestKilledAtEveryAct(t *testing.T) {
 	}
 	for call, times := range calls(t, folder) {
 		if times > 1+mayRepeat[call] {
-			t.Errorf("%s was asked %d times, and its answer was lost %d times", call, times, mayRepeat[call])
+			t.Errorf("%s was asked %d times, but its answer was lost only %d times", call, times, mayRepeat[call])
 		}
 	}
 	r, _ := stored(t, folder, id)
 	wantProved(t, folder, r.Records)
 }
 
-// TestTwoProcessesResume: of two processes that go on with one trial at the same time one does, and the other says why it
-// does not, or comes so late that the trial is over.
+// TestTwoProcessesResume: two processes resume the same trial at the same time. One conducts it. The other returns an
+// error that says why it does not, or finds the trial finished.
 func TestTwoProcessesResume(t *testing.T) {
 	folder := house(t)
 	process, said := run(t, folder, "", 3)
@@ -273,13 +263,13 @@ func TestTwoProcessesResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Close()
-	_, release, err := i.Claim(t.Context(), r.ID)
+	_, release, err := i.Locks().Lock(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	process, said = run(t, folder, r.ID, -1)
-	if err := process.Wait(); err == nil || !strings.Contains(said.String(), installation.ErrClaimed.Error()) {
-		t.Errorf("while somebody is at work: %v: %s", err, said)
+	if err := process.Wait(); err == nil || !strings.Contains(said.String(), lock.ErrTaken.Error()) {
+		t.Errorf("while another process works on the trial: %v: %s", err, said)
 	}
 	if _, now := stored(t, folder, r.ID); len(now) != 3 {
 		t.Errorf("there are %d acts", len(now))
@@ -293,14 +283,14 @@ func TestTwoProcessesResume(t *testing.T) {
 		said *bytes.Buffer
 	}{{first, firstSaid}, {second, secondSaid}} {
 		err := p.Wait()
-		refused := strings.Contains(p.said.String(), installation.ErrClaimed.Error()) || strings.Contains(p.said.String(), trial.ErrMoved.Error())
+		refused := strings.Contains(p.said.String(), lock.ErrTaken.Error()) || strings.Contains(p.said.String(), trial.ErrMoved.Error())
 		if err != nil && !refused {
 			t.Errorf("%v: %s", err, p.said)
 		}
 	}
 	done, _ := stored(t, folder, r.ID)
 	if !done.State.Finished {
-		t.Error("nobody finished the trial")
+		t.Error("no process finished the trial")
 	}
 	wantProved(t, folder, done.Records)
 	repeated := 0
@@ -308,6 +298,6 @@ func TestTwoProcessesResume(t *testing.T) {
 		repeated += times - 1
 	}
 	if repeated > lost {
-		t.Errorf("%d calls were made again, and %d answers were lost", repeated, lost)
+		t.Errorf("%d calls were repeated, but only %d answers were lost", repeated, lost)
 	}
 }

@@ -78,12 +78,12 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
-	ctx, release, err := config.Claim(ctx, r.ID)
+	ctx, release, err := config.Locks.Lock(ctx, r.ID)
 	if err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
 	defer release()
-	// The previous holder of the claim may have added acts since the records were read.
+	// The previous holder of the lock may have added acts since the records were read.
 	now, err := config.Ledger.Chain(ctx, r.ID)
 	if err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, because(ctx, err))

@@ -11,13 +11,14 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/verify"
 )
 
-// brokenOff is a trial that was cancelled when so many acts were sealed.
+// brokenOff returns a trial that was cancelled after so many acts.
 func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -40,8 +41,7 @@ func brokenOff(t *testing.T, h *jurattest.House, acts int) *trial.Reopened {
 	return r
 }
 
-// TestResume: a trial that was broken off goes on to the verdict, whoever listens hears all of it, and a stranger finds
-// nothing to object to.
+// TestResume: an interrupted trial is resumed to its verdict. A listener gets all events, and the records verify.
 func TestResume(t *testing.T) {
 	for _, acts := range []int{1, 2, 4, 6, 9} {
 		h := jurattest.New(t)
@@ -73,8 +73,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeByLaterRules: a trial by rules that an earlier program left goes on by the rules of this one. Its settings stay those
-// of the opening, each answer names its rules, and a stranger finds nothing to object to.
+// TestResumeByLaterRules: a trial by the rules of an earlier program is resumed with the rules of this program. The
+// settings stay those of the opening, each answer names its rules, and the records verify.
 func TestResumeByLaterRules(t *testing.T) {
 	h := jurattest.New(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestResumeByLaterRules(t *testing.T) {
 	}
 }
 
-// TestResumeOfWhatIsOver: nobody is asked, nothing is sealed, and the verdict is there.
+// TestResumeOfWhatIsOver: resuming a finished trial asks no juror, seals nothing, and returns the verdict.
 func TestResumeOfWhatIsOver(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
@@ -131,8 +131,8 @@ func TestResumeOfWhatIsOver(t *testing.T) {
 	}
 }
 
-// TestResumeIsRefused: by other settings, where somebody is at work on the trial, where somebody was meanwhile, and where
-// there is none.
+// TestResumeIsRefused: a trial is not resumed with other settings, while another process works on it, from records that
+// are not all, or if it does not exist.
 func TestResumeIsRefused(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 3)
@@ -151,38 +151,48 @@ func TestResumeIsRefused(t *testing.T) {
 	}
 	busy := errors.New("busy")
 	config := scripted(h, jury.FinalJudge)
-	config.Claim = func(_ context.Context, id string) (context.Context, func(), error) {
+	config.Locks = lockFunc{lock: func(_ context.Context, id string) (context.Context, func(), error) {
 		if id != r.ID {
-			t.Errorf("%s is claimed", id)
+			t.Errorf("%s is locked", id)
 		}
 		return nil, nil, busy
-	}
+	}}
 	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, busy) {
-		t.Errorf("claimed by another: %v", err)
+		t.Errorf("locked by another: %v", err)
 	}
 	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := trial.Resume(t.Context(), scripted(h, jury.FinalJudge), r); !errors.Is(err, trial.ErrMoved) {
-		t.Errorf("from records that are not all: %v", err)
+		t.Errorf("from records that lack the newest ones: %v", err)
 	}
 	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-0"); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("no such trial: %v", err)
 	}
 }
 
-// TestLostClaim: who has lost the claim on a trial acts in it no more, and says why it stopped. Another goes on with it.
-func TestLostClaim(t *testing.T) {
+// lockFunc are locks that are taken by a function.
+type lockFunc struct {
+	lock.Alone
+	lock func(context.Context, string) (context.Context, func(), error)
+}
+
+func (l lockFunc) Lock(ctx context.Context, name string) (context.Context, func(), error) {
+	return l.lock(ctx, name)
+}
+
+// TestLostLock: a clerk that loses its lock seals no more acts, and returns the reason. Another can resume the trial.
+func TestLostLock(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 3)
 	lost := errors.New("lost")
 	config := scripted(h, jury.FinalJudge)
 	acts := len(r.Records)
-	config.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) {
+	config.Locks = lockFunc{lock: func(ctx context.Context, _ string) (context.Context, func(), error) {
 		held, lose := context.WithCancelCause(ctx)
 		lose(lost)
 		return held, func() {}, nil
-	}
+	}}
 	if _, err := trial.Resume(t.Context(), config, r); !errors.Is(err, lost) {
 		t.Errorf("it stopped because of %v", err)
 	}
@@ -194,7 +204,7 @@ func TestLostClaim(t *testing.T) {
 	}
 }
 
-// TestReopenRefusesWhatIsNoTrial: what cannot have come about in a trial is not gone on with.
+// TestReopenRefusesWhatIsNoTrial: records that no trial can produce are not resumed.
 func TestReopenRefusesWhatIsNoTrial(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 6)
@@ -210,7 +220,7 @@ func TestReopenRefusesWhatIsNoTrial(t *testing.T) {
 		Case: jurattest.Case(t).Digest(), Response: []byte(`{"agentCard":{"name":"Another"},"conversation":[{"role":"user","content":"Hello."}]}`),
 		Timestamp: evidence.FormatTime(other.Now())})
 	if _, err := trial.Reopen(t.Context(), h.Ledger, "trial-x"); err == nil || !strings.Contains(err.Error(), "not the case") {
-		t.Errorf("with other evidence than the case: %v", err)
+		t.Errorf("with evidence that is not the case's: %v", err)
 	}
 }
 
@@ -241,7 +251,8 @@ func TestListUnfinished(t *testing.T) {
 	}
 }
 
-// TestClocksDoNotRunBackwards: a clock that was set back while a trial lay there makes no act look older than what it names.
+// TestClocksDoNotRunBackwards: if the clock was set back between two parts of a trial, no act claims an earlier time
+// than the acts that it names.
 func TestClocksDoNotRunBackwards(t *testing.T) {
 	h := jurattest.New(t)
 	r := brokenOff(t, h, 5)
@@ -253,18 +264,20 @@ func TestClocksDoNotRunBackwards(t *testing.T) {
 	}
 	for i := range done.Records[1:] {
 		if done.Records[i+1].Payload.Time().Before(done.Records[i].Payload.Time()) {
-			t.Errorf("record %d claims to be older than the one before", i+1)
+			t.Errorf("record %d claims an earlier time than the one before it", i+1)
 		}
 	}
 }
 
-// costly is a juror whose answers cost something.
+// costly is a juror whose evaluations cost something.
 type costly struct{ jury.Juror }
 
-func (c costly) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	opinion, origin, err := c.Juror.Evaluate(ctx, b)
-	origin.Metadata, _ = jury.Effort{Attempts: []jury.Attempt{{Cost: 30}, {Cost: 12}}}.Encode()
-	return opinion, origin, err
+func (c costly) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := c.Juror.Answer(ctx, b)
+	if b.Phase == jury.Initial {
+		a.Origin.Metadata, _ = jury.Effort{Attempts: []jury.Attempt{{Cost: 30}, {Cost: 12}}}.Encode()
+	}
+	return a, err
 }
 
 func TestSpent(t *testing.T) {

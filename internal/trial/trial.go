@@ -16,8 +16,8 @@
 // # An act has one place in the log
 //
 // Its record id is derived from its trial, its position and its seat, and the log refuses a repeated id. Two
-// processes may both believe that they conduct a trial, for example after one was suspended longer than its claim
-// lasted. Then neither can repeat an act: the second process gets ErrMoved and stops. This holds even if claims and
+// processes may both believe that they conduct a trial, for example after one was suspended longer than its lock
+// lasted. Then neither can repeat an act: the second process gets ErrMoved and stops. This holds even if locks and
 // jobs fail.
 //
 // # A trial continues from its records
@@ -38,6 +38,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -48,7 +49,7 @@ type Config struct {
 	Keys     ledger.Keys
 	Settings jury.Settings
 	Jurors   []jury.Juror // one for each seat of Settings, in order
-	Judge    jury.Judge   // nil unless the method is final_judge
+	Judge    jury.Juror   // nil unless the method is final_judge
 
 	// ID is the trial's id without its prefix, and the id of the submission's record. The log refuses a repeated
 	// record id, so a second submission with the same ID gives ledger.ErrDuplicate. "": a new one.
@@ -59,10 +60,9 @@ type Config struct {
 	Now       func() time.Time // nil: time.Now
 	Random    io.Reader        // source of the trial's id; nil: crypto/rand
 
-	// Claim prevents other processes from acting in a trial while this one conducts it. It fails while another
-	// process holds the claim. The trial runs in the returned context, which ends if the claim is lost. nil: only
-	// this process knows the trial.
-	Claim func(ctx context.Context, id string) (held context.Context, release func(), err error)
+	// Locks keep other processes from acting in a trial while this one conducts it. Run and Resume fail while another
+	// process holds the trial's lock, and end if it is lost. nil: only this process knows the trial.
+	Locks lock.Locks
 
 	// If Adjourn is closed, the clerk asks no further juror. The trial ends with ErrAdjourned after the answers that
 	// are under way, and Resume continues it. nil: never.
@@ -90,8 +90,8 @@ func (c Config) complete() Config {
 	if c.Clerk == "" {
 		c.Clerk = "clerk"
 	}
-	if c.Claim == nil {
-		c.Claim = func(ctx context.Context, _ string) (context.Context, func(), error) { return ctx, func() {}, nil }
+	if c.Locks == nil {
+		c.Locks = lock.Alone{}
 	}
 	return c
 }
@@ -125,7 +125,7 @@ func Run(ctx context.Context, config Config, on *subject.Case) (*Trial, error) {
 	return c.hold(ctx, submission, nil)
 }
 
-// begin gives a trial its id, its clerk, and the clerk its claim.
+// begin gives a trial its id, its clerk, and takes its lock.
 func begin(ctx context.Context, config Config, on *subject.Case) (c *clerk, held context.Context, release func(), err error) {
 	config = config.complete()
 	if err := config.Settings.Validate(); err != nil {
@@ -138,7 +138,7 @@ func begin(ctx context.Context, config Config, on *subject.Case) (c *clerk, held
 		}
 	}
 	c = newClerk(config, evidence.TrialPrefix+id, on)
-	if held, release, err = config.Claim(ctx, c.chain); err != nil {
+	if held, release, err = config.Locks.Lock(ctx, c.chain); err != nil {
 		return nil, nil, nil, fmt.Errorf("opening trial: %w", err)
 	}
 	return c, held, release, nil
@@ -157,7 +157,7 @@ func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded [
 	return trial, nil
 }
 
-// because adds the cause of a context's end to an error, such as a lost claim.
+// because adds the cause of a context's end to an error, such as a lost lock.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)

@@ -15,7 +15,7 @@ import (
 	"jurat/jury"
 )
 
-// scripted is a trial before jurattest's panel.
+// scripted returns the settings of a trial before jurattest's panel.
 func scripted(h *jurattest.House, method jury.Method) trial.Config {
 	jurors, judge := jurattest.Panel()
 	settings := jurattest.Settings(method)
@@ -25,7 +25,7 @@ func scripted(h *jurattest.House, method jury.Method) trial.Config {
 	return trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Settings: settings, Jurors: jurors, Judge: judge}
 }
 
-// TestEventsAreProjectionsOfRecords: who watches live sees exactly what the records give to who comes later.
+// TestEventsAreProjectionsOfRecords: the live events are exactly those that a later reader gets from the records.
 func TestEventsAreProjectionsOfRecords(t *testing.T) {
 	h := jurattest.New(t)
 	var live []trial.Event
@@ -65,7 +65,7 @@ func TestEventsAreProjectionsOfRecords(t *testing.T) {
 	}
 }
 
-// TestSourceEvents holds the three events of the source document against their members, name by name.
+// TestSourceEvents compares the members of the three events of the source document, name by name.
 func TestSourceEvents(t *testing.T) {
 	want := map[string][]string{
 		"round_started":   {"submissionId", "round", "speakerOrder"},
@@ -96,7 +96,7 @@ func TestSourceEvents(t *testing.T) {
 			delete(members, name)
 		}
 		if len(members) > 0 {
-			t.Errorf("%s has members that the source does not: %v", e.Head().Type, members)
+			t.Errorf("%s has members that the source document does not have: %v", e.Head().Type, members)
 		}
 	}
 	if _, err := trial.Run(t.Context(), config, jurattest.Case(t)); err != nil {
@@ -109,7 +109,8 @@ func TestSourceEvents(t *testing.T) {
 	}
 }
 
-// TestStatementTellsTheCurrentPosition: newVerdict and newScore are what the juror holds now, whether it changed or not.
+// TestStatementTellsTheCurrentPosition: newVerdict and newScore are the juror's present ones, also if it changed
+// nothing.
 func TestStatementTellsTheCurrentPosition(t *testing.T) {
 	h := jurattest.New(t)
 	config := scripted(h, jury.MajorityVote)
@@ -132,7 +133,7 @@ func TestStatementTellsTheCurrentPosition(t *testing.T) {
 	}
 }
 
-// TestCancelledTrial: what was sealed stays, nothing comes after, and there is no result.
+// TestCancelledTrial: the sealed acts stay, no act follows, and there is no result.
 func TestCancelledTrial(t *testing.T) {
 	for stop := range 8 {
 		h := jurattest.New(t)
@@ -150,7 +151,7 @@ func TestCancelledTrial(t *testing.T) {
 		}
 		stored, err := h.Ledger.Chain(t.Context(), done.ID)
 		if err != nil || len(stored) != len(done.Records) || len(stored) < stop+1 {
-			t.Errorf("stopped after %d acts: %d sealed, %d told, %v", stop+1, len(stored), len(done.Records), err)
+			t.Errorf("stopped after %d acts: %d sealed, %d events, %v", stop+1, len(stored), len(done.Records), err)
 		}
 		if _, err := resultOf(stored); err == nil {
 			t.Errorf("stopped after %d acts: there is a result", stop+1)
@@ -158,7 +159,7 @@ func TestCancelledTrial(t *testing.T) {
 	}
 }
 
-// noKey is a keyring that has lost one actor's key.
+// noKey is a keyring without one actor's key.
 type noKey struct {
 	ledger.Keys
 	role evidence.Role
@@ -173,7 +174,7 @@ func (k noKey) Signers(ctx context.Context, role evidence.Role, name string) ([]
 	return k.Keys.Signers(ctx, role, name)
 }
 
-// TestNoRecordNoAct: a trial in which an act cannot be sealed stops there.
+// TestNoRecordNoAct: a trial stops at the first act that cannot be sealed.
 func TestNoRecordNoAct(t *testing.T) {
 	for _, role := range []evidence.Role{evidence.RoleSubmitter, evidence.RoleClerk, evidence.RoleJuror, evidence.RoleJudge} {
 		h := jurattest.New(t)
@@ -209,7 +210,7 @@ func TestAbsentJurorsDegradeATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !done.Result.Inconclusive || done.Result.FinalVerdict != jury.NeedsReview {
-		t.Errorf("one valid vote of three: %+v", done.Result)
+		t.Errorf("with one valid vote of three: %+v", done.Result)
 	}
 }
 

@@ -58,7 +58,8 @@ func NewView(on *subject.Case) *View {
 	return &View{Now: map[string]*jury.Evaluation{}, Cited: map[int][]*Said{}, Decisions: map[string]*jury.Decision{}, evidence: on, tally: jury.NewTally(evidence.Digest{})}
 }
 
-// ViewOf returns the view of a trial's chain, in log order. NewView describes the evidence.
+// ViewOf returns the view of a trial's chain, in log order. NewView describes the evidence. Its errors are those of
+// Add.
 func ViewOf(on *subject.Case, records []*evidence.Record) (*View, error) {
 	v := NewView(on)
 	return v, v.addAll(records)
@@ -119,6 +120,7 @@ var ignored = map[evidence.ActionType]string{
 	evidence.APICall: byAgent, evidence.ToolPlan: byAgent, evidence.Message: byAgent, evidence.ChainStep: byAgent,
 	evidence.LateStamp: byOperator, evidence.CheckpointStamp: byOperator, evidence.KeyEvent: byOperator, evidence.Erasure: byOperator,
 	evidence.AccessEvent: byOperator, evidence.Refusal: byOperator, evidence.RetentionEvent: byOperator,
+	evidence.CertificateEvent: byOperator, evidence.RevocationEvidence: byOperator, evidence.TrustedList: byOperator, evidence.Mandate: byOperator,
 	evidence.TrialEvent: byOperator + ", and an Index reads it there",
 }
 

@@ -15,7 +15,7 @@ import (
 	"jurat/jury"
 )
 
-// TestEveryActionType: no type of act is lost silently. The read model takes it in, or says why it does not.
+// TestEveryActionType: the read model uses every type of act, or has a reason to ignore it.
 func TestEveryActionType(t *testing.T) {
 	types := evidence.ActionTypes()
 	if len(types) < 20 {
@@ -24,16 +24,16 @@ func TestEveryActionType(t *testing.T) {
 	for _, action := range types {
 		switch folds, reason := trial.Folds(action); {
 		case !folds && reason == "":
-			t.Errorf("%s is neither taken in nor ignored with a reason", action)
+			t.Errorf("%s is not used, and has no reason to be ignored", action)
 		case folds && reason != "":
-			t.Errorf("%s is taken in, and ignored because %s", action, reason)
+			t.Errorf("%s is used, but has a reason to be ignored: %s", action, reason)
 		case action.InTrial() && !folds:
-			t.Errorf("%s is an act of a trial, and ignored because %s", action, reason)
+			t.Errorf("%s is an act of a trial, but is ignored: %s", action, reason)
 		}
 	}
 	v := trial.NewView(nil)
 	if _, err := v.Add(&evidence.Record{Payload: evidence.Payload{RecordID: "r", ActionType: "something_new"}}); err == nil || v.Records != 0 {
-		t.Error("a record of an unknown type is taken in")
+		t.Error("Add accepted a record of an unknown type")
 	}
 }
 
@@ -67,8 +67,8 @@ func trialsIn(t *testing.T, pattern string) map[string][]*evidence.Record {
 	return chains
 }
 
-// TestViewAgreesWithTheVerifier: after each record of every trial among the vectors, forged ones too, the read model says what a replay
-// from the beginning says, by which trials are verified.
+// TestViewAgreesWithTheVerifier: after each record of every trial among the vectors, forged ones included, the read
+// model equals a replay from the beginning. Verification uses such a replay.
 func TestViewAgreesWithTheVerifier(t *testing.T) {
 	chains := trialsIn(t, "../../testdata/vectors/verification/*.json")
 	for name, chain := range trialsIn(t, "testdata/*.jurat") {
@@ -102,7 +102,7 @@ func TestViewAgreesWithTheVerifier(t *testing.T) {
 		}
 	}
 	if broken < 10 {
-		t.Errorf("only %d of %d trials contradict themselves", broken, len(chains))
+		t.Errorf("only %d of %d trials are broken", broken, len(chains))
 	}
 }
 
@@ -122,7 +122,7 @@ func agrees(t *testing.T, name string, v *trial.View, acts []jury.Act, chain []*
 	}
 }
 
-// TestListsAgree: what a list shows of a trial is the same, whether its records were read or only what the log keeps beside them.
+// TestListsAgree: a list shows the same about a trial if the records were read, and if only the log's briefs were.
 func TestListsAgree(t *testing.T) {
 	h := jurattest.New(t)
 	done := h.Try(t, jury.FinalJudge)
@@ -156,7 +156,7 @@ func TestListsAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(v.Summary, s, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "reckoning" }, cmp.Ignore())); diff != "" {
-			t.Errorf("%s: read from records (-), and from briefs (+):\n%s", s.ID, diff)
+			t.Errorf("%s: from records (-) and from briefs (+):\n%s", s.ID, diff)
 		}
 	}
 }

@@ -26,7 +26,7 @@ const cosignedFile = "cosigned"
 // A CosignedFile stores the last checkpoint that witnesses have cosigned. Machines that share a log share the file.
 type CosignedFile struct{ Files filestore.Store }
 
-// Load implements ledger.Published.
+// Load implements ledger.Published. It returns "" if there is no file. Its other errors are those of the file store.
 func (n CosignedFile) Load(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func (n CosignedFile) Load(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Store implements ledger.Published.
+// Store implements ledger.Published. Its errors are those of the file store.
 func (n CosignedFile) Store(ctx context.Context, checkpoint string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -70,7 +70,8 @@ func (w *Address) Name() string {
 	return key.Name()
 }
 
-// ReadSettings returns the witnesses that are asked. If there is no file, there are none.
+// ReadSettings returns the witnesses that are asked. If there is no file, there are none. It refuses a file that is
+// not in the form of Settings. Its other errors are those of the file store.
 func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error) {
 	w := new(Settings)
 	text, err := files.Read(ctx, SettingsFile)
@@ -98,7 +99,7 @@ type Asker struct {
 	remotes map[Address]*Remote
 }
 
-// Settings returns the witnesses that are asked.
+// Settings returns the witnesses that are asked. Its errors are those of ReadSettings.
 func (a *Asker) Settings(ctx context.Context) (*Settings, error) { return ReadSettings(ctx, a.Files) }
 
 // Add adds a witness, which is asked from now on. With quorum 0, more than half of all witnesses must cosign. It returns an error if the
@@ -226,8 +227,10 @@ func (c *Cosigning) Cosigned() int {
 // Met reports whether enough witnesses cosigned.
 func (c *Cosigning) Met() bool { return c.Cosigned() >= c.Quorum }
 
-// Cosign asks the witnesses to cosign a checkpoint over the whole log, unless they have, and stores their answers. It takes at most as long
-// as one witness may take, and sealing does not wait for it. If no witnesses are configured, Cosign returns nil.
+// Cosign asks the witnesses to cosign a checkpoint over the whole log, unless they have, and stores their answers. It
+// takes at most as long as one witness may take, and sealing does not wait for it. If no witnesses are configured,
+// Cosign returns nil. A witness that does not answer is not an error: see Cosigning.Answers. Its errors are those of
+// the settings and of the ledger.
 func (a *Asker) Cosign(ctx context.Context) (*Cosigning, error) {
 	c, err := a.cosign(ctx)
 	if err != nil {
@@ -348,8 +351,9 @@ func (a *Asker) keep(ctx context.Context, c *Cosigning, settings *Settings) erro
 	return a.Ledger.KeepCosigned(ctx, c.Checkpoint)
 }
 
-// LastCosigned returns the checkpoint that is published, with the witnesses' answers. It returns nil if no witnesses are configured, or if
-// they never answered.
+// LastCosigned returns the checkpoint that is published, with the witnesses' answers. It returns nil if no witnesses
+// are configured, or if they never answered. It returns the errors of Settings and of the ledger, and refuses a
+// checkpoint that the log's key did not sign.
 func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 	settings, err := a.Settings(ctx)
 	if err != nil || len(settings.List) == 0 {
@@ -384,8 +388,10 @@ func (a *Asker) LastCosigned(ctx context.Context) (*Cosigning, error) {
 
 var errNotCosigned = errors.New("it has not cosigned this checkpoint")
 
-// Published returns the checkpoint that the log publishes: the last one that witnesses cosigned, or else one over the whole log. If the log
-// cannot be written, it returns the last one that was published.
+// Published returns the checkpoint that the log publishes: the last one that witnesses cosigned, or else one over the
+// whole log. If the log cannot be written, it returns the last one that was published. Its errors are those of
+// LastCosigned and of Ledger.Checkpoint. If the log cannot be written and nothing was published, it returns why it
+// cannot be written.
 func (a *Asker) Published(ctx context.Context) (string, error) {
 	kept, err := a.LastCosigned(ctx)
 	if err != nil || kept != nil {

@@ -1,4 +1,4 @@
 package witness
 
-// After has a function told of each step that a witness takes.
+// After sets a function that is called after each step of a witness.
 func (w *Witness) After(told func(step string)) { w.after = told }

@@ -18,7 +18,7 @@ import (
 	"jurat/verify/trust"
 )
 
-// equal is a log of any size whose entries are all the same. It computes what it serves.
+// equal is a log of any size with equal entries. It computes the files that it serves.
 type equal struct {
 	signer note.Signer
 	levels [64]tlog.Hash // of complete subtrees, by their height
@@ -70,7 +70,8 @@ func (l *equal) handler(t testing.TB) http.HandlerFunc {
 	}
 }
 
-// TestSignedWhatNoLogHas: what the log's key has signed is not said to be somebody else's, whatever it says; and what it has not signed is.
+// TestSignedWhatNoLogHas: an impossible checkpoint with a signature of the log's key is reported as the log's. One
+// without it is reported as another's.
 func TestSignedWhatNoLogHas(t *testing.T) {
 	key := func(seed byte) (note.Signer, string) {
 		private, public, err := note.GenerateKey(bytes.NewReader(bytes.Repeat([]byte{seed}, 64)), "example.com/log")
@@ -120,8 +121,8 @@ func TestSignedWhatNoLogHas(t *testing.T) {
 	}
 }
 
-// TestFlood: a log that signs a trillion equal entries does not block the monitor. The look ends at once with an alarm, and the memory
-// stays.
+// TestFlood: a log that signs a trillion equal entries does not block the monitor. The look ends at once with an alarm,
+// and uses little memory.
 func TestFlood(t *testing.T) {
 	private, public, err := note.GenerateKey(bytes.NewReader(make([]byte, 64)), "example.com/log")
 	if err != nil {
@@ -163,11 +164,11 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	}
-	l.size = 1000 // as it may be: only what is new counts
+	l.size = 1000 // within the limit: only the new entries count
 	if found, err := look(first.Checkpoint, 700); err != nil || found.Before != 300 {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if _, err := look(first.Checkpoint, 699); err == nil {
-		t.Error("more than a look reads, and no alarm")
+		t.Error("a look beyond its limit gave no alarm")
 	}
 }

@@ -167,7 +167,7 @@ func claim(ctx context.Context, db *sql.DB, key *operator.Cosigner) error {
 // Key returns the witness's verifier key, which readers trust.
 func (w *Witness) Key() *operator.Witness { return &w.key.Witness }
 
-// Close closes the file. The memory of every cosignature is durable already.
+// Close closes the file. The memory of every cosignature is durable already. Its errors are those of the database.
 func (w *Witness) Close() error { return w.db.Close() }
 
 // A Request asks a witness to cosign a checkpoint.
@@ -332,7 +332,7 @@ type Known struct {
 	Checkpoint string `json:"checkpoint"` // as the log signed it
 }
 
-// Logs returns the logs that the witness has cosigned, by origin.
+// Logs returns the logs that the witness has cosigned, by origin. Its errors are those of the database.
 func (w *Witness) Logs(ctx context.Context) ([]Known, error) {
 	rows, err := w.db.QueryContext(ctx, `SELECT origin, size, checkpoint FROM logs ORDER BY origin`)
 	if err != nil {

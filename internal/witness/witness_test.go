@@ -29,7 +29,7 @@ import (
 	"jurat/internal/witness"
 )
 
-// A log is a log in memory, with its key. A copy of it continues as another history.
+// A log is a log in memory, with its key. A copy of it can continue with other entries.
 type log struct {
 	t      testing.TB
 	signer note.Signer
@@ -106,7 +106,7 @@ func (l *log) prove(_ context.Context, old, size int64) ([]tlog.Hash, error) {
 	return tlog.ProveTree(size, old, l)
 }
 
-// request asks to cosign the log as it stands.
+// request asks to cosign the log at its present size.
 func (l *log) request(old int64) witness.Request {
 	proof, err := l.prove(context.Background(), old, l.size)
 	if err != nil {
@@ -160,7 +160,8 @@ func post(t testing.TB, url, body string) (*http.Response, string) {
 	return answer, string(doc)
 }
 
-// TestLogIsShort: refusals that any caller can cause do not fill the disk, and what the log's key signed is kept.
+// TestLogIsShort: refusals that any caller can cause write little to the program's log, and a checkpoint that the log's
+// key signed is written there.
 func TestLogIsShort(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(5)
 	w := open(t, t.TempDir()+"/w.db", l)
@@ -186,12 +187,12 @@ func TestLogIsShort(t *testing.T) {
 			t.Errorf("%s: %d bytes: %.2000s", name, logged.Len(), logged.String())
 		}
 		if signature := strings.Fields(strings.SplitAfter(r.Signed, "\n\n")[1])[2]; name != "an unknown log" && !strings.Contains(logged.String(), signature) {
-			t.Errorf("%s: what the log signed is not kept: %s", name, logged.String())
+			t.Errorf("%s: the checkpoint that the log signed is not in the program's log: %s", name, logged.String())
 		}
 	}
 }
 
-// TestAddCheckpoint goes through everything that C2SP tlog-witness says of answers.
+// TestAddCheckpoint checks every answer that C2SP tlog-witness defines.
 func TestAddCheckpoint(t *testing.T) {
 	l, other, stranger := newLog(t, "example.com/log").grow(5), newLog(t, "example.com/other").grow(3), newLog(t, "example.com/stranger").grow(2)
 	url := served(t, open(t, t.TempDir()+"/w.db", l, other))
@@ -271,7 +272,7 @@ func TestAddCheckpoint(t *testing.T) {
 	}
 }
 
-// checkpointOf is a checkpoint of any size, with the log's signature.
+// checkpointOf returns a checkpoint of any size, with the log's signature.
 func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
 	t.Helper()
 	hash := sha256.Sum256([]byte{root})
@@ -283,7 +284,7 @@ func (l *log) checkpointOf(t testing.TB, size int64, root byte) string {
 	return string(signed)
 }
 
-// TestSizesThatNoLogHas: a log that signs impossible checkpoints does not keep the witness from cosigning others.
+// TestSizesThatNoLogHas: after a log signed impossible checkpoints, the witness still cosigns those of other logs.
 func TestSizesThatNoLogHas(t *testing.T) {
 	honest, hostile := newLog(t, "example.com/log").grow(3), newLog(t, "example.com/hostile").grow(3)
 	w := open(t, t.TempDir()+"/w.db", honest, hostile)
@@ -307,8 +308,8 @@ func TestSizesThatNoLogHas(t *testing.T) {
 	}
 }
 
-// TestOneLogsWorkHoldsUpNoOther: while the proof of one log is looked at, others are cosigned, and what was looked at is held against
-// what the witness knows when it remembers it.
+// TestOneLogsWorkHoldsUpNoOther: while the witness checks one log's proof, it cosigns for others. Before it remembers
+// the result, it compares again with what it knows by then.
 func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 	slow, other, file := newLog(t, "example.com/slow").grow(3), newLog(t, "example.com/log").grow(3), t.TempDir()+"/w.db"
 	w := open(t, file, slow, other)
@@ -322,14 +323,14 @@ func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 			return
 		}
 		answers++
-		for _, through := range []*witness.Witness{w, open(t, file, slow, other)} { // of this process, and of another
+		for _, through := range []*witness.Witness{w, open(t, file, slow, other)} { // of this process, and of another process
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			if _, err := through.AddCheckpoint(ctx, other.request(0)); err != nil && !isConflict(err) {
 				t.Errorf("another log: %v", err)
 			}
 			cancel()
 		}
-		// Another request of the same log gets in between.
+		// Another request of the same log is handled in between.
 		if _, err := w.AddCheckpoint(t.Context(), slow.grow(2).request(3)); err != nil {
 			t.Error(err)
 		}
@@ -337,7 +338,7 @@ func TestOneLogsWorkHoldsUpNoOther(t *testing.T) {
 	_, err := w.AddCheckpoint(t.Context(), late.request(3))
 	var conflict *witness.ConflictError
 	if !errors.As(err, &conflict) || conflict.Size != 5 || answers != 1 {
-		t.Errorf("what came too late: %v, %d", err, answers)
+		t.Errorf("the request that was overtaken: %v, %d", err, answers)
 	}
 	known, err := w.Logs(t.Context())
 	if err != nil || len(known) != 2 || known[0].Size != 3 || known[1].Size != 5 {
@@ -350,7 +351,8 @@ func isConflict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// TestRemembersAcrossProcesses: every process that opens the file knows what was cosigned, at once and later. No other key does.
+// TestRemembersAcrossProcesses: every process that opens the file knows what was cosigned, at once and later. Another
+// key knows nothing of it.
 func TestRemembersAcrossProcesses(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/a folder?#%/w.db"
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -373,11 +375,12 @@ func TestRemembersAcrossProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w, err := witness.Open(t.Context(), witness.Config{File: file, Key: another}); err == nil {
-		t.Errorf("another key goes on from what this one has cosigned: %v", w.Close())
+		t.Errorf("another key uses the state of this one: %v", w.Close())
 	}
 }
 
-// TestOnlyOneHistory has many ask at once for two histories, in two processes' stead, and looks at everything that was cosigned.
+// TestOnlyOneHistory sends many concurrent requests for two histories to two witnesses with one file. All cosigned
+// checkpoints must be of one history.
 func TestOnlyOneHistory(t *testing.T) {
 	file := t.TempDir() + "/w.db"
 	histories := []*log{newLog(t, "example.com/log").grow(60), newLog(t, "example.com/log").add("something else").grow(59)}
@@ -438,11 +441,11 @@ func TestOnlyOneHistory(t *testing.T) {
 	}
 }
 
-// TestKilled kills a witness while it cosigns, again and again: what was answered is remembered, and nothing smaller follows.
+// TestKilled kills a witness again and again while it cosigns. Afterwards it must know the last size that it answered.
 func TestKilled(t *testing.T) {
 	file := os.Getenv("WITNESS_FILE")
 	l := newLog(t, "example.com/log").grow(400)
-	if file != "" { // the process that is killed
+	if file != "" { // in the process that is killed
 		w := open(t, file, l)
 		known, err := w.Logs(t.Context())
 		if err != nil {
@@ -481,18 +484,18 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		if n < 12 {
-			t.Fatalf("it cosigned %d times before it ended by itself", n)
+			t.Fatalf("the process ended by itself after %d cosignatures", n)
 		}
 		if err := process.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = process.Wait() // it says that it was killed
+		_ = process.Wait() // Wait returns an error, as the process was killed
 		known, err := open(t, file, l).Logs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(known) == 0 || known[0].Size < answered || known[0].Size < last {
-			t.Fatalf("it has cosigned %d, and knows %v", answered, known)
+			t.Fatalf("it cosigned size %d, but knows %v", answered, known)
 		}
 		last = known[0].Size
 	}
@@ -501,7 +504,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestRememberedBeforeSigned: when a cosignature exists, a process that opens the file at that moment knows the tree.
+// TestRememberedBeforeSigned: as soon as a cosignature exists, a process that opens the file knows the tree.
 func TestRememberedBeforeSigned(t *testing.T) {
 	l, file := newLog(t, "example.com/log").grow(3), t.TempDir()+"/w.db"
 	w := open(t, file, l)
@@ -515,7 +518,7 @@ func TestRememberedBeforeSigned(t *testing.T) {
 	}
 }
 
-// TestAsk: a log finds out what a witness knows, and accepts only the witness's line.
+// TestAsk: a log finds out what a witness knows, and accepts only a cosignature by that witness.
 func TestAsk(t *testing.T) {
 	l := newLog(t, "example.com/log").grow(3)
 	w := open(t, t.TempDir()+"/w.db", l)
@@ -535,7 +538,7 @@ func TestAsk(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	again, err := witness.NewRemote(served(t, w), w.Key(), nil) // knows nothing of it
+	again, err := witness.NewRemote(served(t, w), w.Key(), nil) // the witness does not know this log yet
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -544,7 +547,7 @@ func TestAsk(t *testing.T) {
 	}
 	var conflict *witness.ConflictError
 	if err := ask(again, newLog(t, "example.com/log").grow(4)); !errors.As(err, &conflict) || conflict.Size != l.size || conflict.Forked {
-		t.Errorf("a log that went back: %v", err)
+		t.Errorf("a log that shrank: %v", err)
 	}
 	if err := ask(again, newLog(t, "example.com/log").grow(9).add("something else")); !errors.As(err, &conflict) || !conflict.Forked || !strings.Contains(err.Error(), "without proof") {
 		t.Errorf("a log that forked: %v", err)
@@ -553,7 +556,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("a log that forked and grew: %v", err)
 	}
 	if err := ask(again, newLog(t, "example.com/stranger").grow(1)); !errors.Is(err, witness.ErrUnknownLog) {
-		t.Errorf("a log that nobody knows: %v", err)
+		t.Errorf("a log that the witness does not know: %v", err)
 	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"somebody else": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "— who.example AAAAAAAA\n") },
@@ -582,7 +585,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// circling is a witness that never says the same size twice.
+// circling is a witness that answers with a different size each time.
 func circling() http.HandlerFunc {
 	n := 0
 	return func(w http.ResponseWriter, _ *http.Request) {

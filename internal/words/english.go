@@ -11,6 +11,7 @@ func (english) terms() *Terms         { return &englishTerms }
 func (english) statement() *Statement { return &englishStatement }
 func (english) pages() *Pages         { return &englishPages }
 func (english) portal() *Portal       { return &englishPortal }
+func (english) trusts() *Trusts       { return &englishTrusts }
 
 var englishTerms = Terms{
 	Guarantees: Guarantees{
@@ -19,6 +20,7 @@ var englishTerms = Terms{
 		NonRepudiation: Guarantee{Name: "Non-repudiation", Asks: "Is that actor the only one who could have signed it?"},
 		Configuration:  Guarantee{Name: "Configuration", Asks: "Does it state under its signature which model and settings made it?"},
 		Time:           Guarantee{Name: "Time", Asks: "Does an authority vouch for when it existed?"},
+		Qualified:      Guarantee{Name: "Qualified", Asks: "Was that authority a qualified one, by the trusted lists of the European Union?"},
 		Before:         Guarantee{Name: "Before", Asks: "Did it exist before the time that was asked about?"},
 		Order:          Guarantee{Name: "Order", Asks: "Does it have its place in a log?"},
 		Chain:          Guarantee{Name: "Chain", Asks: "Do the records follow each other as they say, with none left out?"},
@@ -75,6 +77,11 @@ var englishTerms = Terms{
 		Refusal:         "refusal",
 		TrialEvent:      "cancelling or resuming of a trial",
 		RetentionEvent:  "decision on retention",
+
+		CertificateEvent:   "change of a certificate",
+		RevocationEvidence: "evidence on revocation",
+		TrustedList:        "trusted list that is kept",
+		Mandate:            "mandate of an organisation",
 	},
 	Roles: Roles{
 		Agent:     "agent",
@@ -139,9 +146,9 @@ var englishStatement = Statement{
 	Configuration: "By the record, the configuration was {parameters}.",
 	Context:       "By the record, the context was: {context}.",
 	ContextApart:  "By the record, the context was: sealed apart; what was signed has a commitment to it in its place.",
-	Check:         "The record is {record}, with payload digest {digest}. With it and a trust file, anyone can check all this alone: jurat verify --trust FILE.",
+	Check:         "The record is {record}, with payload digest {digest}. With it and a trust file, anyone can check all this alone: jurat verify --trust FILE RECORD.",
 
-	CheckTrial: "All this stands in the case file, from the submission (record {submission}) to the judgment (record {judgment}). With it and a trust file, anyone can check this alone: jurat verify --trust FILE.",
+	CheckTrial: "All this stands in the case file, from the submission (record {submission}) to the judgment (record {judgment}). With it and a trust file, anyone can check this alone: jurat verify --trust FILE CASE.",
 
 	Reviewed:       "It is a person's decision on record {original}: {status}.",
 	Decided:        "Reviewer {actor} decided on record {original} ({status}), and gives the time {time}; record {record}.",
@@ -606,4 +613,38 @@ var englishPortal = Portal{
 		Prompt: "Input", Context: "Context", ToolsUsed: "Tools", Response: "Output", ModifiedResponse: "Modified output",
 		Changes: "Changes", Parameters: "Configuration", Metadata: "Metadata",
 	},
+}
+
+var englishTrusts = Trusts{
+	OwnKey:             "{role} {name}: the key is in the trust file, and its owner keeps it.",
+	HeldKey:            "{role} {name}: the key is in the trust file, and the operator keeps it, who could have signed instead.",
+	OwnCertified:       "{role} {name}: {ca} certified the key, and its owner keeps it.",
+	HeldCertified:      "{role} {name}: {ca} certified the key, and the operator keeps it, who could have signed instead.",
+	Mandated:           "{organisation} ({country}) lets this CA certify keys, under its qualified seal (list {territory} {sequence} of {issued}).",
+	KeyEnds:            "It signs nothing after {time}.",
+	KeyRevoked:         "It is revoked from {time} on: a record counts only if an independent authority proves that it is older.",
+	KeyWith:            "It never signs without the key {key}.",
+	CA:                 "CA {ca}: it vouches for keys of these roles: {roles}.",
+	CAOwner:            "By this file, only their owners keep the keys that it certifies.",
+	CAOperator:         "By this file, the operator keeps the keys that it certifies, and could sign instead.",
+	Asked:              "Whether certificates were revoked is asked: verification needs revocation lists or responses.",
+	Short:              "Whether certificates were revoked is asked, but not of those that are valid for a week at most.",
+	Unasked:            "Whether certificates were revoked is not asked: a stolen key is not noticed.",
+	Scope:              "It vouches only from {from} to {to}, for these names: {names}.",
+	ScopeAll:           "It vouches only from {from} to {to}, for every name.",
+	Independent:        "Time-stamping authority {authority}: its clock is independent of the operator.",
+	OperatorClock:      "Time-stamping authority {authority}: its clock is the operator's, so its times are the operator's word.",
+	Ends:               "It is not believed after {time}.",
+	Listed:             "By the trusted list {territory} {sequence} of {issued} it is a service of {tsp}.",
+	Log:                "Log {log}: a pass proves that each record has its place in it.",
+	NoLog:              "There is no log: no place of a record is proved.",
+	Witnesses:          "{quorum} of {count} witnesses must have seen the log grow.",
+	NoWitness:          "There are no witnesses: the operator could show other readers another history.",
+	Rests:              "What a pass under this file rests on:",
+	RestsOwners:        "For {count} keys that their owners keep: that these owners keep them to themselves.",
+	RestsOperator:      "For {count} keys that the operator keeps: the operator's word.",
+	RestsCAs:           "For keys that the file does not list: that {count} CAs certify the right keys under the right names.",
+	RestsIndependent:   "For times: {count} authorities with independent clocks.",
+	RestsOperatorClock: "For times: the operator's clock alone.",
+	RestsNot:           "No time can be proved: the file has no time-stamping authority.",
 }

@@ -11,6 +11,7 @@ func (japanese) terms() *Terms         { return &japaneseTerms }
 func (japanese) statement() *Statement { return &japaneseStatement }
 func (japanese) pages() *Pages         { return &japanesePages }
 func (japanese) portal() *Portal       { return &japanesePortal }
+func (japanese) trusts() *Trusts       { return &japaneseTrusts }
 
 var japaneseTerms = Terms{
 	Guarantees: Guarantees{
@@ -19,6 +20,7 @@ var japaneseTerms = Terms{
 		NonRepudiation: Guarantee{Name: "否認防止", Asks: "その主体以外の誰にも署名できなかったか。"},
 		Configuration:  Guarantee{Name: "設定", Asks: "どのモデルとどの設定によるものかが、署名の対象として記載されているか。"},
 		Time:           Guarantee{Name: "時刻", Asks: "存在していた時刻を時刻認証局が証明しているか。"},
+		Qualified:      Guarantee{Name: "適格な時刻", Asks: "EUのトラステッドリストによれば、その時刻認証局は適格であったか。"},
 		Before:         Guarantee{Name: "指定時刻より前", Asks: "指定された時刻より前に存在していたか。"},
 		Order:          Guarantee{Name: "順序", Asks: "ログの中に所定の位置があるか。"},
 		Chain:          Guarantee{Name: "連鎖", Asks: "記録が、記載どおりに欠けることなく続いているか。"},
@@ -75,6 +77,11 @@ var japaneseTerms = Terms{
 		Refusal:         "拒否",
 		TrialEvent:      "審理の中止または再開",
 		RetentionEvent:  "保存に関する決定",
+
+		CertificateEvent:   "証明書の変更",
+		RevocationEvidence: "失効に関する証拠",
+		TrustedList:        "保管するトラステッドリスト",
+		Mandate:            "組織による委任",
 	},
 	Roles: Roles{
 		Agent:     "エージェント",
@@ -139,9 +146,9 @@ var japaneseStatement = Statement{
 	Configuration: "記録によれば、設定は {parameters} です。",
 	Context:       "記録によれば、コンテキストは {context} です。",
 	ContextApart:  "記録によれば、コンテキストは別途封印されています。署名の対象には、コンテキストそのものの代わりに、それに対するコミットメントが含まれています。",
-	Check:         "記録の識別子は {record}、ペイロードのダイジェストは {digest} です。この記録とトラストファイルを持つ人は誰でも、以上のすべてを独力で検証できます：jurat verify --trust FILE",
+	Check:         "記録の識別子は {record}、ペイロードのダイジェストは {digest} です。この記録とトラストファイルを持つ人は誰でも、以上のすべてを独力で検証できます：jurat verify --trust FILE RECORD",
 
-	CheckTrial: "以上のすべては、提出（記録 {submission}）から最終判定（記録 {judgment}）まで、事件ファイルに含まれています。このファイルとトラストファイルを持つ人は誰でも、独力で検証できます：jurat verify --trust FILE",
+	CheckTrial: "以上のすべては、提出（記録 {submission}）から最終判定（記録 {judgment}）まで、事件ファイルに含まれています。このファイルとトラストファイルを持つ人は誰でも、独力で検証できます：jurat verify --trust FILE CASE",
 
 	Reviewed:       "これは記録 {original} についての人の決定です（{status}）。",
 	Decided:        "レビュー担当者 {actor} は記録 {original} について決定しました（{status}）。申告された時刻は {time}、記録は {record} です。",
@@ -614,4 +621,38 @@ var japanesePortal = Portal{
 		Prompt: "入力", Context: "コンテキスト", ToolsUsed: "ツール", Response: "出力", ModifiedResponse: "修正後の出力",
 		Changes: "変更点", Parameters: "設定", Metadata: "メタデータ",
 	},
+}
+
+var japaneseTrusts = Trusts{
+	OwnKey:             "{role} {name}：鍵は信頼ファイルにあり、所有者本人が保管しています。",
+	HeldKey:            "{role} {name}：鍵は信頼ファイルにあり、運用者が保管しています。運用者が代わりに署名できた可能性があります。",
+	OwnCertified:       "{role} {name}：鍵は {ca} が証明し、所有者本人が保管しています。",
+	HeldCertified:      "{role} {name}：鍵は {ca} が証明し、運用者が保管しています。運用者が代わりに署名できた可能性があります。",
+	Mandated:           "{organisation}（{country}）は、適格シールのもとで、この認証局に鍵の証明を委任しています（トラストリスト {territory} 第 {sequence} 版、{issued}）。",
+	KeyEnds:            "{time} より後には何も署名しません。",
+	KeyRevoked:         "{time} 以降は失効しています。独立した機関がそれより前のものと証明した記録だけが有効です。",
+	KeyWith:            "鍵 {key} なしで署名することはありません。",
+	CA:                 "認証局 {ca}：次の役割の鍵を保証します：{roles}。",
+	CAOwner:            "このファイルによれば、この認証局が証明する鍵は所有者だけが保管しています。",
+	CAOperator:         "このファイルによれば、この認証局が証明する鍵は運用者が保管しており、運用者が代わりに署名できます。",
+	Asked:              "証明書が失効したかどうかを確認します。検証には失効リストまたは応答が必要です。",
+	Short:              "証明書が失効したかどうかを確認します。ただし有効期間が一週間以内のものは確認しません。",
+	Unasked:            "証明書が失効したかどうかを確認しません。盗まれた鍵に気づきません。",
+	Scope:              "{from} から {to} まで、次の名前についてだけ保証します：{names}。",
+	ScopeAll:           "{from} から {to} まで、すべての名前について保証します。",
+	Independent:        "タイムスタンプ機関 {authority}：時計は運用者から独立しています。",
+	OperatorClock:      "タイムスタンプ機関 {authority}：時計は運用者のものなので、時刻は運用者の言い分です。",
+	Ends:               "{time} より後は信用しません。",
+	Listed:             "トラストリスト {territory} 第 {sequence} 版（{issued}）によれば、{tsp} のサービスです。",
+	Log:                "ログ {log}：合格は、各記録がその中に位置を持つことを証明します。",
+	NoLog:              "ログがありません。記録の位置は何も証明されません。",
+	Witnesses:          "{count} 人の証人のうち {quorum} 人が、ログの成長を見ている必要があります。",
+	NoWitness:          "証人がいません。運用者は他の読者に別の履歴を見せることができます。",
+	Rests:              "このファイルによる合格の根拠：",
+	RestsOwners:        "所有者が保管する {count} 個の鍵については、所有者がそれを他人に渡さないこと。",
+	RestsOperator:      "運用者が保管する {count} 個の鍵については、運用者の言葉。",
+	RestsCAs:           "ファイルにない鍵については、{count} 個の認証局が正しい鍵を正しい名前で証明すること。",
+	RestsIndependent:   "時刻については、独立した時計を持つ {count} 個の機関。",
+	RestsOperatorClock: "時刻については、運用者の時計だけ。",
+	RestsNot:           "時刻は証明できません。ファイルにタイムスタンプ機関がありません。",
 }

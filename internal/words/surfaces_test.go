@@ -29,7 +29,7 @@ func wanted(l words.Lang, g verify.Guarantee, s verify.Status) shown {
 	return shown{terms.Statuses.Of(s), terms.Guarantees.Of(g).Name, terms.Guarantees.Of(g).Asks}
 }
 
-// compare fails where a surface shows other guarantees than a report has, or shows them by other words.
+// compare fails if a surface shows other guarantees than a report has, or shows them with other words.
 func compare(t *testing.T, surface string, l words.Lang, got []shown, of []verify.Finding) {
 	t.Helper()
 	if len(got) != len(of) || len(of) == 0 {
@@ -60,7 +60,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		}
 		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l)), ofFirst)
 
-		for file := range 2 { // the trial, and a package
+		for file := range 2 { // the trial and the package
 			view, err := v.View(file, l)
 			if err != nil {
 				t.Fatal(err)
@@ -79,13 +79,13 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		statement := strings.Join(incident.Statement(bundle.Records, report, l), "\n")
 		for _, g := range []verify.Guarantee{verify.Completeness, verify.Simultaneity} {
 			if name := words.TermsIn(l).Guarantees.Of(g).Name; !strings.Contains(statement, "\n"+name) {
-				t.Errorf("the statement in %s does not speak of %q:\n%s", l, name, statement)
+				t.Errorf("the statement in %s does not contain %q:\n%s", l, name, statement)
 			}
 		}
 	}
 }
 
-// verified is a visit to the portal with a trial and an evidence package.
+// verified is a visit to the portal with the case file of a trial and an evidence package.
 func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visit.Visit {
 	t.Helper()
 	var sources []visit.Source
@@ -121,7 +121,7 @@ func findings(list []visit.Line) (all []verify.Finding) {
 	return all
 }
 
-// answers reads the guarantees from a page as it is served.
+// answers reads the guarantees from a served page.
 func answers(t *testing.T, l words.Lang, p pages.Page) (all []shown) {
 	t.Helper()
 	var page bytes.Buffer

@@ -26,7 +26,7 @@ type Guarantee struct{ Name, Asks string }
 
 // Guarantees are the questions of a report.
 type Guarantees struct {
-	Content, Authentication, NonRepudiation, Configuration, Time, Before, Order, Chain, HumanReview, GivenOn,
+	Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Before, Order, Chain, HumanReview, GivenOn,
 	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
 }
 
@@ -43,6 +43,8 @@ func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 		return g.Configuration
 	case verify.Time:
 		return g.Time
+	case verify.Qualified:
+		return g.Qualified
 	case verify.Before:
 		return g.Before
 	case verify.Order:
@@ -126,6 +128,7 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
+	CertificateEvent, RevocationEvidence, TrustedList, Mandate string
 }
 
 // Of returns "" for an unknown action.
@@ -185,6 +188,14 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.TrialEvent
 	case evidence.RetentionEvent:
 		return a.RetentionEvent
+	case evidence.Mandate:
+		return a.Mandate
+	case evidence.CertificateEvent:
+		return a.CertificateEvent
+	case evidence.RevocationEvidence:
+		return a.RevocationEvidence
+	case evidence.TrustedList:
+		return a.TrustedList
 	}
 	return ""
 }

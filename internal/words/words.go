@@ -25,6 +25,7 @@ type language interface {
 	statement() *Statement
 	pages() *Pages
 	portal() *Portal
+	trusts() *Trusts
 }
 
 // languages lists every language, in the order of display. The first is the default.

@@ -21,7 +21,7 @@ import (
 	"jurat/verify"
 )
 
-// place matches what is filled in: a place for a value, or a verb of package fmt, which no text has.
+// place matches a placeholder for a value. It also matches a verb of package fmt, which no text may have.
 var place = regexp.MustCompile(`\{[^}]*\}|%[a-z+#]`)
 
 func places(text string) []string {
@@ -55,21 +55,21 @@ func textsIn(tables ...any) map[string]string {
 
 // all lists every text of a language.
 func all(l Lang) map[string]string {
-	return textsIn(TermsIn(l), StatementIn(l), PagesIn(l), PortalIn(l))
+	return textsIn(TermsIn(l), StatementIn(l), PagesIn(l), PortalIn(l), TrustsIn(l))
 }
 
-// scripts are what languages are written in. A language that is not here is written in Latin letters.
+// scripts has the scripts of languages. A language that is not in it is written in Latin letters.
 var scripts = map[Lang][]*unicode.RangeTable{
 	Japanese: {unicode.Han, unicode.Hiragana, unicode.Katakana}, Russian: {unicode.Cyrillic},
 }
 
-// unlettered are texts that need no letters of a language's own.
+// unlettered are texts that may have no letters of the language's script.
 var unlettered = []string{"Pages.Record.JSON", "Statement.Nor"}
 
-// spaceless are languages in which nothing stands between two sentences.
+// spaceless are languages without a space between sentences.
 var spaceless = []Lang{Japanese}
 
-// fault says what is wrong with a text, held against the English one; "" is nothing.
+// fault returns what is wrong with a text, compared with the English one, or "".
 func fault(l Lang, path, text, english string) string {
 	switch {
 	case strings.TrimSpace(text) == "" && path == "Statement.Between":
@@ -90,7 +90,7 @@ func lettered(text string) bool {
 	return strings.ContainsFunc(place.ReplaceAllString(text, ""), unicode.IsLetter)
 }
 
-// written reports whether a text has letters of a language's script.
+// written reports whether a text has letters of the language's script.
 func written(l Lang, text string) bool {
 	script, is := scripts[l]
 	if !is {
@@ -147,7 +147,7 @@ func TestFaultsOfTextsAreFound(t *testing.T) {
 	}
 }
 
-// declared calls see with every declaration of this package, or of the one in a folder.
+// declared calls see with every declaration of this package or of the one in a folder.
 func declared(t *testing.T, folder string, see func(ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -165,7 +165,7 @@ func declared(t *testing.T, folder string, see func(ast.Node)) {
 	}
 }
 
-// TestEveryLanguageIsListed: readers are offered the languages of the list alone.
+// TestEveryLanguageIsListed: readers can choose only the languages of the list, so it must have all.
 func TestEveryLanguageIsListed(t *testing.T) {
 	files := 0
 	declared(t, ".", func(n ast.Node) {
@@ -174,7 +174,7 @@ func TestEveryLanguageIsListed(t *testing.T) {
 		}
 	})
 	if files != len(Langs()) {
-		t.Errorf("%d languages are written, and %d listed", files, len(Langs()))
+		t.Errorf("%d languages have texts, and %d are listed", files, len(Langs()))
 	}
 	for i, l := range Langs() {
 		if len(l) != 2 || l.Name() == "" || slices.Contains(Langs()[:i], l) || in(l).lang() != l {
@@ -182,7 +182,7 @@ func TestEveryLanguageIsListed(t *testing.T) {
 		}
 	}
 	if in("xx").lang() != English || in("").lang() != English {
-		t.Error("a reader whose language is not here gets another than English")
+		t.Error("a reader of an unsupported language does not get English")
 	}
 }
 
@@ -211,7 +211,7 @@ func valuesOf[T ~string](t *testing.T, folder string) (values []T) {
 	return values
 }
 
-// has fails for a value of T that a language has no words for, and for one that two values share.
+// has fails for a value of T without words in a language, and for one that has the words of another.
 func has[T ~string](t *testing.T, l Lang, folder string, of func(T) string) {
 	t.Helper()
 	owners := map[string]T{}
@@ -226,11 +226,11 @@ func has[T ~string](t *testing.T, l Lang, folder string, of func(T) string) {
 		owners[text] = v
 	}
 	if of("unheard of") != "" {
-		t.Errorf("%s: what is unheard of has the name %q", l, of("unheard of"))
+		t.Errorf("%s: an unknown value has the name %q", l, of("unheard of"))
 	}
 }
 
-// TestTermsNameEveryValue reads the source for each value that a report or record can have, and holds that each language names it.
+// TestTermsNameEveryValue reads the source for each value that a report or record can have. Each language must name it.
 func TestTermsNameEveryValue(t *testing.T) {
 	const verifying, sealing, judging = "../../verify", "../../evidence", "../../jury"
 	for _, l := range Langs() {
@@ -249,7 +249,7 @@ func TestTermsNameEveryValue(t *testing.T) {
 	}
 }
 
-// TestReportsWordsAreKnown: what reports say in English that they do not prove has words in every language.
+// TestReportsWordsAreKnown: every language has words for what reports say they do not prove.
 func TestReportsWordsAreKnown(t *testing.T) {
 	bundle := verify.Bundle(&evidence.Bundle{}, verify.Options{}) // which proves the least
 	pack, err := verify.File(aeptest.New(t, timestamp.NewMock()).Zip(t), verify.Options{})
@@ -266,14 +266,14 @@ func TestReportsWordsAreKnown(t *testing.T) {
 		}
 	}
 	if n := reflect.TypeFor[NotShown]().NumField(); len(known) != n {
-		t.Errorf("reports say %d things, and there are words for %d", len(known), n)
+		t.Errorf("reports say %d things, but there are words for %d", len(known), n)
 	}
 	if TermsIn(Russian).NotShown.Of("that cats bark") != "" {
-		t.Error("there are words for what no report says")
+		t.Error("NotShown has words for a text that no report contains")
 	}
 }
 
-// TestNamesThatMustAgree holds texts that speak of the same thing to the term for it.
+// TestNamesThatMustAgree compares texts that name the same thing with the term for it.
 func TestNamesThatMustAgree(t *testing.T) {
 	for _, g := range valuesOf[verify.Guarantee](t, "../../verify") {
 		if name := TermsIn(English).Guarantees.Of(g).Name; strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name)) != string(g) {
@@ -300,7 +300,7 @@ func TestNamesThatMustAgree(t *testing.T) {
 		}
 		for _, m := range valuesOf[jury.Method](t, "../../jury") {
 			if name := terms.Methods.Of(m); !strings.HasPrefix(name, string(m)) {
-				t.Errorf("%s: the method %s is called %q in statements, which is not what was sealed", l, m, name)
+				t.Errorf("%s: statements call the method %s %q, which does not contain the sealed value", l, m, name)
 			}
 		}
 		if l == English && portal.Mended != verify.MendedMeans {
@@ -320,10 +320,10 @@ func TestNamesThatMustAgree(t *testing.T) {
 	}
 }
 
-// inText is a name as it stands within a sentence.
+// inText returns a name as it is written within a sentence.
 func inText(name string) string { return strings.ToLower(name) }
 
-// rejected are other words for what has a name. The term on the right is this program's.
+// rejected are other words for a thing that has a term. The term on the right is this program's.
 var rejected = map[Lang]map[string]string{
 	Japanese: {"運営者": "運用者", "構成": "設定", "同封物": "同梱物", "却下済み": "却下", "人の判断": "人の決定", "否認不可": "否認防止", "タイム・スタンプ": "タイムスタンプ"},
 	Russian: {"неотрекаем": "неотказуемость", "временная метка": "метка времени", "временной метк": "метка времени", "штамп времени": "метка времени",

@@ -4,13 +4,15 @@ import datetime
 
 import der
 from canonical import Refused
-from shapes import require
+from shapes import digest_of, require
 
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
-_BASIC_CONSTRAINTS = "2.5.29.19"
+_BASIC_CONSTRAINTS, _SUBJECT_ALT_NAME = "2.5.29.19", "2.5.29.17"
+_URI = 0x86
 _UTC_TIME = 0x17
 _RSA = "1.2.840.113549.1.1.1"
+_TEXT = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
 
 
 class Certificate:
@@ -19,12 +21,15 @@ class Certificate:
     def __init__(self, encoding):
         self.encoding = encoding
         outer = der.Fields(der.read(encoding))
-        body = der.Fields(outer.next())
+        signed = outer.next()
+        self.signed, self.algorithm = signed.encoding, outer.next(der.SEQUENCE)
+        self.signature = outer.next(der.BIT_STRING).content[1:]
+        body = der.Fields(signed)
         body.maybe(0xA0)
         self.serial = body.next().integer()
         body.next(der.SEQUENCE)
         self.issuer = body.next(der.SEQUENCE).encoding
-        self._validity = [_moment(child) for child in body.next(der.SEQUENCE).children]
+        self.not_before, self.not_after = (moment_of(child) for child in body.next(der.SEQUENCE).children)
         self.subject = body.next(der.SEQUENCE).encoding
         self.spki = body.next(der.SEQUENCE).encoding
         body.maybe(0x81)
@@ -35,7 +40,40 @@ class Certificate:
 
     def is_valid_at(self, time):
         """Whether it had begun and not ended at a time, in seconds."""
-        return self._validity[0] <= time <= self._validity[1]
+        return self.not_before <= time <= self.not_after
+
+    def key_id(self):
+        """The digest of the key, by which the format names it."""
+        return digest_of(self.spki)
+
+    def key_bits(self):
+        """The bits of the key without its algorithm."""
+        return der.read(self.spki).children[1].content[1:]
+
+    def extension(self, name):
+        """The value of an extension; None if it is not there."""
+        return self._extensions.get(name, (False, None))[1]
+
+    def purposes(self):
+        """The extended key usages; None if the extension is not there."""
+        value = self.extension(_EXTENDED_KEY_USAGE)
+        return [use.oid() for use in der.read(value).children] if value else None
+
+    def uris(self):
+        """The URIs among the subject alternative names, as they are written."""
+        value = self.extension(_SUBJECT_ALT_NAME)
+        return [item.content.decode("latin-1") for item in der.read(value).children if item.tag == _URI] if value else []
+
+    def access_methods(self, name):
+        """The kinds of places that authorityInfoAccess names."""
+        value = self.extension(name)
+        return [item.children[0].oid() for item in der.read(value).children] if value else []
+
+    def names(self, kind):
+        """The texts of one kind in the subject."""
+        parts = [der.Fields(part) for group in der.read(self.subject).children for part in group.children]
+        texts = [(part.next().oid(), part.next()) for part in parts]
+        return [node.content.decode(_TEXT[node.tag]) for name, node in texts if name == kind and node.tag in _TEXT]
 
     def key_algorithm(self):
         """The object identifiers of the key's algorithm, and of its curve if it has one."""
@@ -62,11 +100,15 @@ class Certificate:
 
     def is_ca(self):
         """Whether it is a CA's: basicConstraints with cA, and keyCertSign if it has key usage."""
+        return self.says_ca() and self.may(5)
+
+    def says_ca(self):
+        """Whether it has basicConstraints with cA."""
         _, value = self._extensions.get(_BASIC_CONSTRAINTS, (False, None))
         flags = der.read(value).children if value else []
-        return bool(flags) and flags[0].tag == der.BOOLEAN and flags[0].content == b"\xff" and self._may(5)
+        return bool(flags) and flags[0].tag == der.BOOLEAN and flags[0].content == b"\xff"
 
-    def _may(self, *bits):
+    def may(self, *bits):
         """Whether key usage, if it is there, has one of these bits."""
         _, value = self._extensions.get(_KEY_USAGE, (False, None))
         if value is None:
@@ -77,7 +119,7 @@ class Certificate:
 
     def may_sign(self):
         """Whether key usage, if it is there, allows signatures (digitalSignature or contentCommitment)."""
-        return self._may(0, 1)
+        return self.may(0, 1)
 
 
 def between(certificates):
@@ -93,25 +135,35 @@ def between(certificates):
     return taken
 
 
-def _moment(node):
-    """A time of a certificate, in seconds."""
+def moment_of(node):
+    """A time of a certificate or a list, in seconds."""
     text = node.content.decode("ascii", "replace")
     if node.tag == _UTC_TIME:
         text = ("19" if text >= "5" else "20") + text
+    require(len(text) == 15, "a time that is none")
     try:
         moment = datetime.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
     except ValueError as err:
-        raise Refused(f"a validity that is none: {err}") from err
+        raise Refused(f"a time that is none: {err}") from err
     return int(moment.timestamp())
 
 
 def _extensions(node):
     found = {}
-    for child in node.children:
+    for name, critical, value, repeated in read_extensions(node):
+        require(not repeated, "an extension twice")
+        found[name] = (critical, value)
+    return found
+
+
+def read_extensions(node):
+    """The extensions as (name, critical, value, whether it was there before)."""
+    found, seen = [], set()
+    for child in node.expect(der.SEQUENCE).children:
         fields = der.Fields(child)
         name, critical = fields.next().oid(), fields.maybe(der.BOOLEAN)
         value = fields.next(der.OCTET_STRING).content
         fields.end()
-        require(name not in found, "an extension twice")
-        found[name] = (critical is not None and critical.content == b"\xff", value)
+        found.append((name, critical is not None and critical.content == b"\xff", value, name in seen))
+        seen.add(name)
     return found

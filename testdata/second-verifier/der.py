@@ -88,6 +88,11 @@ class Fields:
     def maybe(self, tag):
         return self._rest.pop(0) if self._rest and self._rest[0].tag == tag else None
 
+    def rest(self):
+        """What is left, taken all at once."""
+        left, self._rest = self._rest, []
+        return left
+
     def end(self):
         require(not self._rest, "DER: more members than allowed")
 

@@ -53,6 +53,29 @@ class Effort:
         return others
 
 
+    def once(self, key):
+        """Takes a step for a signature, unless it was looked at before. Raises Spent if there is none left."""
+        key = ("signature", *key)
+        if key not in self._own and key not in self._remembered:
+            if self._left < 1:
+                raise Spent
+            self._left -= 1
+            self._own[key] = True
+
+
+def ways(certificate, others, root):
+    """All ways from a certificate to a root by names; the root itself is its own way."""
+    if certificate.encoding == root.encoding:
+        return [(certificate,)]
+    found, open_ways = [], [(certificate,)]
+    while open_ways:
+        way = open_ways.pop(0)
+        if way[-1].issuer == root.subject:
+            found.append((*way, root))
+        open_ways += [(*way, other) for other in others if other.subject == way[-1].issuer and other not in way]
+    return found
+
+
 def _distinct(certificates):
     return list({item.encoding: item for item in certificates}.values())
 

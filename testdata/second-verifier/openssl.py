@@ -54,10 +54,11 @@ def is_certificate(certificate):
 
 @functools.cache
 def verify_path(certificate, others, root, purpose, seconds):
-    """Whether a path from a certificate to a root is valid at a time; others may stand between."""
+    """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
     leaf, root = _path("leaf", _pem("CERTIFICATE", certificate)), _path("root", _pem("CERTIFICATE", root))
     between = ()
     if others:
         between = ("-untrusted", _path("others", b"".join(_pem("CERTIFICATE", other) for other in others)))
-    limits = ("-no-CApath", "-no-CAstore", "-partial_chain", "-purpose", purpose, "-attime", str(seconds))
-    return _run("verify", *limits, "-CAfile", root, *between, leaf)
+    time = ("-no_check_time",) if seconds is None else ("-attime", str(seconds))
+    limits = ("-no-CApath", "-no-CAstore", "-partial_chain", "-purpose", purpose)
+    return _run("verify", *limits, *time, "-CAfile", root, *between, leaf)

@@ -1,10 +1,30 @@
 """The bodies of acts of the operator: section "Acts of the operator" of docs/format.md. Verification reads none of them; who asks the log how
-long records are kept does."""
+long records are kept, or which certificates a CA issued, does."""
 
-from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, require
+import re
+
+from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, moment, require, unbase64
+from trust import ROLES
 
 RETENTION_CHAIN = "operator-retention"
+CERTIFICATES_CHAIN = "operator-certificates"
+LISTS_CHAIN = "operator-lists"
+_TERRITORY = re.compile(r"[A-Z]{2}\Z")
 _MIN_DAYS = 183
+_MAX_CERTIFICATE = 65536
+_SERIAL = re.compile(r"[1-9a-f][0-9a-f]{0,39}\Z")
+_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,48})\Z")
+_CAUSES = (
+    "unspecified",
+    "keyCompromise",
+    "cACompromise",
+    "affiliationChanged",
+    "superseded",
+    "cessationOfOperation",
+    "certificateHold",
+    "privilegeWithdrawn",
+    "aACompromise",
+)
 
 
 def _is_filled(value):
@@ -43,3 +63,103 @@ def check_retention(chain, body):
     require(not ("chain" in body and "record" in body), "a chain and a record")
     for name, is_one in (must | may).items():
         require(name not in body or is_one(body[name]), f"{name} is not what it must be")
+
+
+def _is_certificate(value):
+    unbase64(value, 1, _MAX_CERTIFICATE)
+    return True
+
+
+def _is_serial(value):
+    return isinstance(value, str) and bool(_SERIAL.match(value))
+
+
+def _is_number(value):
+    return isinstance(value, str) and bool(_NUMBER.match(value))
+
+
+def _is_cause(value):
+    return isinstance(value, str) and value in _CAUSES
+
+
+_CERTIFICATE = {
+    "issued": ({"certificate": _is_certificate}, {}),
+    "revoked": ({"serial": _is_serial, "from": is_time, "cause": _is_cause}, {"invalid_from": is_time}),
+}
+_EVIDENCE = {"crl": ({"number": _is_number}, {}), "ocsp": ({"serial": _is_serial}, {})}
+
+
+def _check_about(body, which, kinds, everywhere):
+    """Refuses a body whose member that says which kind it is names none, or whose members are not those of the kind."""
+    require(isinstance(body, dict) and isinstance(body.get(which), str) and body[which] in kinds, f"no such {which}")
+    must, may = kinds[body[which]]
+    members(body, ("by", "reason", which, *everywhere, *must), tuple(may))
+    require(_is_filled(body["by"]) and _is_filled(body["reason"]), "by or reason is empty")
+    for name, is_one in (everywhere | must | may).items():
+        require(name not in body or is_one(body[name]), f"{name} is not what it must be")
+
+
+def check_certificate(chain, body):
+    """Refuses what is no certificate_event."""
+    require(chain == CERTIFICATES_CHAIN, "not in its chain")
+    _check_about(body, "event", _CERTIFICATE, {"ca": is_digest_not_zero})
+    if "invalid_from" in body:
+        require(moment(body["invalid_from"]) <= moment(body["from"]), "invalid_from is after from")
+
+
+def check_revocation_evidence(chain, body):
+    """Refuses what is no revocation_evidence."""
+    require(chain == CERTIFICATES_CHAIN, "not in its chain")
+    everywhere = {"ca": is_digest_not_zero, "digest": is_digest_not_zero, "this_update": is_time, "next_update": is_time}
+    _check_about(body, "kind", _EVIDENCE, everywhere)
+    require(moment(body["this_update"]) <= moment(body["next_update"]), "next_update is before this_update")
+
+
+MANDATES_CHAIN = "operator-mandates"
+
+
+def check_mandate(chain, body):
+    """Refuses what is no mandate."""
+    require(chain == MANDATES_CHAIN, "not in its chain")
+    require(isinstance(body, dict), "no object")
+    members(body, ("by", "ca", "digest", "from", "organisation", "reason", "roles", "to"), ("names",))
+    for name in ("by", "organisation", "reason"):
+        require(_is_filled(body[name]), f"{name} is empty")
+    require(is_digest_not_zero(body["ca"]) and is_digest_not_zero(body["digest"]), "ca or digest is missing")
+    require(is_time(body["from"]) and is_time(body["to"]), "from or to is no time")
+    require(moment(body["from"]) < moment(body["to"]), "from is not before to")
+    for name, is_one in (("roles", lambda r: r in ROLES), ("names", is_name)):
+        if name in body:
+            require(isinstance(body[name], list) and body[name], f"{name} is empty")
+            require(all(isinstance(one, str) and is_one(one) for one in body[name]), f"{name} is not what it must be")
+            by_bytes = [one.encode() for one in body[name]]
+            require(all(a < b for a, b in zip(by_bytes, by_bytes[1:])), f"{name} are not sorted, or one is there twice")
+
+
+def _is_territory(value):
+    return isinstance(value, str) and bool(_TERRITORY.match(value))
+
+
+def _is_sequence(value):
+    return is_whole(value, 1, 2**31 - 1)
+
+
+def check_trusted_list(chain, body):
+    """Refuses what is no trusted_list."""
+    require(chain == LISTS_CHAIN, "not in its chain")
+    must = {"digest": is_digest_not_zero, "issued": is_time, "sequence": _is_sequence, "territory": _is_territory}
+    members(body, ("by", "reason", *must), ("next_update",))
+    require(_is_filled(body["by"]) and _is_filled(body["reason"]), "by or reason is empty")
+    for name, is_one in must.items():
+        require(is_one(body[name]), f"{name} is not what it must be")
+    if "next_update" in body:
+        require(is_time(body["next_update"]) and moment(body["next_update"]) >= moment(body["issued"]), "next_update is none, or before issued")
+
+
+CHECKS = {
+    "mandate": check_mandate,
+    "retention_event": check_retention,
+    "certificate_event": check_certificate,
+    "revocation_evidence": check_revocation_evidence,
+    "trusted_list": check_trusted_list,
+}

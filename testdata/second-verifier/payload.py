@@ -93,6 +93,10 @@ ACTS = {
     "refusal": _OPERATOR,
     "trial_event": _OPERATOR,
     "retention_event": _OPERATOR,
+    "certificate_event": _OPERATOR,
+    "mandate": _OPERATOR,
+    "revocation_evidence": _OPERATOR,
+    "trusted_list": _OPERATOR,
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}

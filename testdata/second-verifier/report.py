@@ -10,6 +10,7 @@ GUARANTEES = (
     "non_repudiation",
     "configuration",
     "time",
+    "qualified",
     "before",
     "order",
     "chain",
@@ -20,6 +21,7 @@ GUARANTEES = (
     "verdict",
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
+_UNCOUNTED = ("non_repudiation", "configuration", "qualified")
 DOES_NOT_PROVE = [
     "that what was said is correct",
     "that anybody is responsible in law",
@@ -67,12 +69,12 @@ class Findings:
         """Whether one of the rules found something against a guarantee."""
         return any(finding["guarantee"] == guarantee and finding["rule"] in rules for finding in self.details)
 
-    def prove_time(self, record, earliest, independent):
+    def prove_time(self, record, earliest, independent, qualified):
         """Notes when a record existed."""
         proved = {"record": record.id} | _time_of(earliest)
         if independent and earliest.clock != "independent":
             proved["independent"] = _time_of(independent)
-        self.times.append(proved)
+        self.times.append(proved | ({"qualified": qualified} if qualified else {}))
 
     def answer(self, guarantee):
         """The worst finding, and of equal ones the first."""
@@ -84,7 +86,7 @@ class Findings:
     def outcome(self, answers):
         if any(answer["status"] == REFUTED for answer in answers):
             return REFUTED
-        left_out = {"non_repudiation", "configuration"} | ({"human_review"} if self.kind == "record" else set())
+        left_out = set(_UNCOUNTED) | ({"human_review"} if self.kind == "record" else set())
         return worst(answer["status"] for answer in answers if answer["guarantee"] not in left_out)
 
     def report(self, trust):
@@ -95,7 +97,7 @@ class Findings:
 
 def is_open_alone(report):
     """Whether a report is not proved for nothing but what its records say of records that are not in its file."""
-    counted = [item for item in report["guarantees"] if item["guarantee"] not in ("non_repudiation", "configuration")]
+    counted = [item for item in report["guarantees"] if item["guarantee"] not in _UNCOUNTED]
     still_open = {item["guarantee"] for item in counted if item["status"] != PROVED}
     return report["outcome"] == NOT_PROVED and still_open <= {"chain", "human_review", "given_on"}
 

@@ -52,8 +52,8 @@ def _wanted(vector):
 
 def _act(vector):
     try:
-        require(vector["action_type"] == "retention_event", "not such an act")
-        operatoracts.check_retention(vector["chain_id"], parse(vector["response"].encode()))
+        require(vector["action_type"] in operatoracts.CHECKS, "not such an act")
+        operatoracts.CHECKS[vector["action_type"]](vector["chain_id"], parse(vector["response"].encode()))
     except Refused:
         return {"refused": True}
     return {"refused": False}

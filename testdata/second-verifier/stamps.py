@@ -8,6 +8,7 @@ import hashlib
 import effort
 import evidencerecord
 import log
+import qualified
 import tokens
 from canonical import Refused
 
@@ -23,6 +24,7 @@ class Proof:
     def __init__(self, time, authority, clock=None):
         self.time, self.authority = time, authority
         self.clock = clock or authority.clock
+        self.qualified = None  # what the report says of it, or the rule by which it is not
 
 
 class Reason(tokens.NotProved):
@@ -50,10 +52,22 @@ class Clock:
                 token = tokens.verify(data, imprint, authority, self.effort, algorithm)
                 if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time):
                     raise Reason("renewal")
-                return token, self.shown(self.present(Proof(token.proved_time(), authority)), by)
+                proof = self.shown(self.present(self.proof(token, authority)), by)
+                proof.qualified = self._qualified(token, qualified.services_of(data, imprint, self, by, algorithm, renewed), by)
+                return token, proof
             except tokens.NotProved as err:
                 rules.append(_rule(err))
         raise Reason(next(rule for rule in _REASONS if rule in rules))
+
+    def proof(self, token, authority):
+        return Proof(token.proved_time(), authority)
+
+    def _qualified(self, token, services, by):
+        """What the trusted lists say of a token."""
+        try:
+            return qualified.judge(token, services, min(by, key=lambda proof: proof.time, default=None), self.at)
+        except qualified.Unqualified as err:
+            return err.rule
 
     def believes(self, authority):
         """Whether an authority is believed by itself."""

@@ -213,8 +213,10 @@ def _accuracy(node):
     return total
 
 
-def verify(data, imprint, authority, budget, algorithm="sha256"):
+def verify(data, imprint, authority, budget, algorithm="sha256", direct=False):
     """The token, if it proves a time by an authority (None: by nobody, only what needs no trust is looked at).
+
+    Directly: its certificate is the authority's root, or that issued it.
 
     Raises Refused where the format says R, and NotProved where it says N.
     """
@@ -228,7 +230,7 @@ def verify(data, imprint, authority, budget, algorithm="sha256"):
     unless(authority is not None, "no authority that is trusted")
     unless(hashlib.sha256(certificate.spki).hexdigest() not in _MOCK, "the mock authority")
     token.certificate = certificate
-    others = between([Certificate(item) for item in token.certificates])
+    others = _others(token, direct)
     try:
         others = budget.candidates(certificate, others, authority.root, token.time)
     except effort.Spent as err:
@@ -237,9 +239,14 @@ def verify(data, imprint, authority, budget, algorithm="sha256"):
     return token
 
 
-def path_is_valid(token, authority, time):
+def path_is_valid(token, authority, time, direct=False):
     """Whether a path from the signer's certificate to the authority's root is valid at a time."""
-    return _path(token, between([Certificate(item) for item in token.certificates]), authority, time)
+    return _path(token, _others(token, direct), authority, time)
+
+
+def _others(token, direct):
+    """The certificates that may stand between."""
+    return [] if direct else between([Certificate(item) for item in token.certificates])
 
 
 def _path(token, others, authority, time):

@@ -7,7 +7,7 @@ import openssl
 from canonical import parse, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
-from shapes import digest_of, digest_of_value, is_digest, is_whole, members, moment, require, unbase64
+from shapes import digest_of, digest_of_value, is_digest, is_digest_not_zero, is_name, is_whole, members, moment, require, unbase64
 
 FORMAT = "jurat/trust/v1"
 ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator")
@@ -56,28 +56,41 @@ class Authority:
         self.not_after = _time(source, "not_after")
         self.revocation = source.get("revocation") or "none"
         require(self.revocation in ("crl", "none"), "no such revocation")
-        self.services = [_check_service(item) for item in _list(source, "services")]
+        self.services = [Service(item) for item in _list(source, "services")]
 
 
-def _check_service(source):
+class Service:
     """What a trusted list says of a service."""
-    members(source, ("territory", "tsp", "name", "type", "status", "list"), ())
-    require(_is_territory(source["territory"]), "no territory")
-    require(all(isinstance(item, str) and item for item in _list(source, "tsp")) and source["tsp"], "a provider without a name")
-    for name in ("name", "type"):
-        require(isinstance(source[name], str) and source[name], f"a service without {name}")
-    _check_list_version(source["list"], ("issued",), ("next_update",))
-    require(_time(source["list"], "issued") is not None, "a list that was never issued")
-    _time(source["list"], "next_update")
-    later = None
-    require(_list(source, "status"), "a service without a status")
-    for status in source["status"]:
-        members(status, ("from", "status"), ("type",))
-        require(isinstance(status["status"], str) and status["status"], "no status")
-        require(isinstance(status.get("type") or "", str), "no type")
-        begins = _time(status, "from")
-        require(begins is not None and (later is None or begins <= later), "a history that is not in order")
-        later = begins
+
+    def __init__(self, source):
+        members(source, ("territory", "tsp", "name", "type", "status", "list"), ())
+        require(_is_territory(source["territory"]), "no territory")
+        self.providers = _list(source, "tsp")
+        require(all(isinstance(item, str) and item for item in self.providers) and self.providers, "a provider without a name")
+        for name in ("name", "type"):
+            require(isinstance(source[name], str) and source[name], f"a service without {name}")
+        _check_list_version(source["list"], ("issued",), ("next_update",))
+        self.territory, self.name, self.sequence = source["territory"], source["name"], source["list"]["sequence"]
+        self.issued, self.next_update = _time(source["list"], "issued"), _time(source["list"], "next_update")
+        require(self.issued is not None, "a list that was never issued")
+        require(_list(source, "status"), "a service without a status")
+        self._states = [_state(status, source["type"]) for status in source["status"]]
+        for later, earlier in zip(self._states, self._states[1:]):
+            require(earlier[0] < later[0] or earlier == later, "a history that is not in order")
+
+    def at(self, time):
+        """Its type and its status at a moment; None twice if the list says nothing of it."""
+        return next(((kind, status) for begins, kind, status in self._states if begins <= time), (None, None))
+
+
+def _state(source, kind):
+    """Since when a service has had a type and a status."""
+    members(source, ("from", "status"), ("type",))
+    require(isinstance(source["status"], str) and source["status"], "no status")
+    require(isinstance(source.get("type") or "", str), "no type")
+    begins = _time(source, "from")
+    require(begins is not None, "a status that never began")
+    return begins, source.get("type") or kind, source["status"]
 
 
 def _check_list_version(source, required=(), optional=()):
@@ -107,7 +120,7 @@ class CA:
     """A certification authority that the reader trusts to say whose keys are whose."""
 
     def __init__(self, source):
-        members(source, ("name", "certificate", "roles", "custody"), ("revocation",))
+        members(source, ("name", "certificate", "roles", "custody"), ("revocation", "mandate"))
         self.name, self.custody = source["name"], source["custody"]
         require(isinstance(self.name, str) and self.name, "a CA without a name")
         require(self.custody in ("owner", "operator"), "no such custody")
@@ -117,7 +130,46 @@ class CA:
         require(self.roles and all(role in ROLES for role in self.roles), "no such role")
         require(len(set(self.roles)) == len(self.roles), "a role twice")
         self.revocation = source.get("revocation") or "crl"
-        require(self.revocation in ("crl", "none"), "no such revocation")
+        require(self.revocation in ("crl", "short", "none"), "no such revocation")
+        self.mandate = Mandate(source["mandate"]) if source.get("mandate") is not None else None
+
+
+class Mandate:
+    """For whom an organisation lets a CA certify keys."""
+
+    def __init__(self, source):
+        members(source, ("organisation", "country", "digest", "at", "roles", "from", "to", "service"), ("identifier", "names"))
+        self.organisation = source["organisation"]
+        require(isinstance(self.organisation, str) and self.organisation, "a mandate of nobody")
+        require(_is_territory(source["country"]), "no country")
+        require(isinstance(source.get("identifier") or "", str), "no identifier")
+        require(is_digest_not_zero(source["digest"]) and _time(source, "at") is not None, "a mandate that is no file, or of no time")
+        self.roles, self.names = _list(source, "roles"), _list(source, "names")
+        require(self.roles and all(role in ROLES for role in self.roles), "no such role")
+        require(len(self.names) <= 1000 and all(isinstance(name, str) and is_name(name) for name in self.names), "no such name")
+        for items in (self.roles, self.names):
+            by_bytes = [item.encode() for item in items]
+            require(all(a < b for a, b in zip(by_bytes, by_bytes[1:])), "a list that is not sorted, or has something twice")
+        self.begins, self.ends = _time(source, "from"), _time(source, "to")
+        require(self.begins is not None and self.ends is not None and self.begins < self.ends, "a mandate that ends before it begins")
+        self._check_service(source["service"])
+
+    @staticmethod
+    def _check_service(source):
+        members(source, ("territory", "tsp", "name", "list", "lotl", "oj"), ())
+        require(_is_territory(source["territory"]), "no territory")
+        for name in ("tsp", "name"):
+            require(isinstance(source[name], str) and source[name], f"a service without {name}")
+        _check_list_version(source["list"], ("issued",), ("next_update",))
+        require(_time(source["list"], "issued") is not None, "a list that was never issued")
+        _time(source["list"], "next_update")
+        _check_list_version(source["lotl"])
+        journal = _list(source, "oj")
+        require(journal and all(map(is_digest, journal)) and journal == sorted(set(journal)), "oj is not what it must be")
+
+    def covers(self, role, time):
+        """Whether the CA may certify the key of an actor in a role, whose record is of a time."""
+        return role in self.roles and self.begins <= time <= self.ends
 
 
 class Log:
@@ -233,7 +285,7 @@ def _time(source, name):
     return value
 
 
-_TIMES = ("not_before", "not_after", "with_from", "revoked", "from", "issued", "next_update", "granted_since")
+_TIMES = ("not_before", "not_after", "with_from", "revoked", "from", "issued", "next_update", "granted_since", "at", "to")
 
 
 def _normal(source):

@@ -14,6 +14,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 import knownlog  # noqa: E402
+import properties  # noqa: E402
+import revocation  # noqa: E402
 import sealing  # noqa: E402
 import together  # noqa: E402
 import trust as trusts  # noqa: E402
@@ -40,6 +42,7 @@ def _compare(path):
     """For each vector of a manifest its name, what was found, and what is wanted."""
     manifest = json.loads(path.read_text(encoding="utf-8"))
     yield from sealing.compare(manifest, path.parent)
+    yield from properties.compare(manifest)
     for vector in manifest.get("trust_files", []):
         wanted = {"refused": True} if vector.get("refused") else {"fingerprint": vector["fingerprint"]}
         yield vector["file"], _trust(path.parent / vector["file"]), wanted
@@ -58,6 +61,8 @@ def _trust(path):
 
 
 def _verify(vector, folder):
+    if "policy" in vector:
+        return {"unsupported": "policies"}
     trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
     try:
         reader = _reader(vector, folder)
@@ -77,7 +82,8 @@ def _reader(vector, folder):
     given = {name: (folder / vector[name]).read_bytes() for name in ("checkpoint", "consistency", "entries") if name in vector}
     checkpoint = given["checkpoint"].decode("utf-8") if "checkpoint" in given else None
     consistency = knownlog.Consistency(given["consistency"]) if "consistency" in given else None
-    return verification.Reader(before, at, checkpoint, consistency, given.get("entries"), together.Together())
+    statements = [revocation.read(kind, (folder / name).read_bytes()) for kind in ("crl", "ocsp") for name in vector.get(kind + "s", [])]
+    return verification.Reader(before, at, checkpoint, consistency, given.get("entries"), together.Together(), statements, vector.get("grace"))
 
 
 def _comparable(report, with_details):

@@ -8,11 +8,14 @@ import knownlog
 import log
 import outcomes
 import payload as payloads
+import qualified
 import report
 import reviews
+import revocation
 import stamps
 import trials
 import volume
+import vouching
 from canonical import Refused
 from shapes import moment
 
@@ -23,8 +26,9 @@ _SKEW = 5 * 60
 class Reader:
     """What a reader brings beside the trust file."""
 
-    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None):
-        self.together = together
+    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, statements=(), grace=None):
+        self.together, self.statements = together, list(statements)
+        self.grace = revocation.GRACE if grace is None else grace
         self.before, self.at = before, at
         self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
 
@@ -42,19 +46,24 @@ def verify(data, trust, reader):
         opened = files.open_file(data)
     except files.Damaged as err:
         return report.damaged(err.kind, trust, str(err))
-    _check_supported(opened, trust)
+    _check_supported(trust)
     findings = report.Findings(opened.kind, _ALWAYS)
     if reader.before is not None:
         findings.ask("before")
+    if any(authority.services for authority in trust.authorities):
+        findings.ask("qualified")
     if not opened.records:
         for guarantee in sorted(findings.asked):
             findings.doubt(guarantee, "empty")
     findings.records = len(opened.records)
     clock = stamps.Clock(trust, reader.at)
     of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
+    statements = revocation.Statements(reader, clock.effort)
     for record in opened.records:
-        times = _check_time(record, of_checkpoint, clock, findings)
-        _check_record(record, trust, reader.before, times, findings)
+        statements.carry(record)
+        with clock.effort.part():
+            times = _check_time(record, of_checkpoint, clock, findings)
+            _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, statements), findings)
     _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.kind == "trial":
@@ -86,14 +95,10 @@ def _mended(mended, found):
     return found | ({"mended": True} if mended else {})
 
 
-def _check_supported(opened, trust):
+def _check_supported(trust):
     """Refuses to answer where the answer rests on what this verifier does not know."""
     if any(authority.revocation == "crl" for authority in trust.authorities):
         raise keys.Unsupported("authorities whose certificates may be revoked")
-    for record in opened.records:
-        unknown = any(signer["key_id"] not in trust.keys for signer in record.payload["signers"])
-        if unknown and record.certificates:
-            raise keys.Unsupported("certificates of actors")
 
 
 def _verify_checkpoint(note, trust, reader):
@@ -106,11 +111,11 @@ def _verify_checkpoint(note, trust, reader):
     return findings.report(trust)
 
 
-def _check_record(record, trust, before, times, findings):
+def _check_record(record, trust, before, times, judge, findings):
     if before is not None and (times[0] is None or times[0] >= before):
         findings.doubt("before", "time", record)
     for signer, signature in zip(record.payload["signers"], record.signatures):
-        _check_signature(record, signer, signature, trust, times, findings)
+        _check_signature(record, signer, signature, trust, times, judge, findings)
     for disclosure in record.disclosures:
         if not payloads.opens(record.payload, disclosure):
             findings.refute("content", "disclosure", record, disclosure["pointer"])
@@ -118,24 +123,33 @@ def _check_record(record, trust, before, times, findings):
 
 def _check_time(record, of_checkpoint, clock, findings):
     """The earliest time that is proved, and the earliest by an independent clock; None where there is none."""
-    if of_checkpoint is None:
-        return None, None
-    try:
-        with clock.effort.part():
-            proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
-    except Refused as err:
-        findings.refute("time", "token", record, str(err))
-        return None, None
+    proofs = _proofs(record, of_checkpoint, clock, findings)
+    of_lists, rule = qualified.of_proofs(proofs)
+    if rule and "qualified" in findings.asked:
+        findings.doubt("qualified", rule, record)
     if not proofs:
-        findings.doubt("time", reason, record)
         return None, None
     earliest = min(proofs, key=lambda proof: proof.time)
     if "timestamp" in record.payload and moment(record.payload["timestamp"]) > earliest.time + _SKEW:
         findings.doubt("time", "skew", record)
     independents = [proof for proof in proofs if proof.clock == "independent"]
     independent = min(independents, key=lambda proof: proof.time, default=None)
-    findings.prove_time(record, earliest, independent)
+    findings.prove_time(record, earliest, independent, of_lists)
     return earliest.time, independent and independent.time
+
+
+def _proofs(record, of_checkpoint, clock, findings):
+    """All proofs of a record's time."""
+    if of_checkpoint is None:
+        return []
+    try:
+        proofs, reason = stamps.proofs_of(record, of_checkpoint, clock)
+    except Refused as err:
+        findings.refute("time", "token", record, str(err))
+        return []
+    if not proofs:
+        findings.doubt("time", reason, record)
+    return proofs
 
 
 def _stamps_of_checkpoint(opened, trust, clock, findings):
@@ -154,12 +168,11 @@ def _stamps_of_checkpoint(opened, trust, clock, findings):
         return None
 
 
-def _check_signature(record, signer, signature, trust, times, findings):
+def _check_signature(record, signer, signature, trust, times, judge, findings):
     key = trust.keys.get(signer["key_id"])
     signed = ("content", "authentication", "non_repudiation")
     if key is None:
-        for guarantee in signed:
-            findings.doubt(guarantee, "unknown-key", record, signer["key_id"])
+        _check_certified(record, signer, signature, times, judge, findings)
         return
     if key.algorithm != signer["alg"] or not keys.is_valid(key.algorithm, key.spki, record.message, signature):
         for guarantee in signed:
@@ -170,6 +183,30 @@ def _check_signature(record, signer, signature, trust, times, findings):
     _check_validity(record, key, times, findings)
     _check_second(record, key, times[0], findings)
     if key.custody != "owner":
+        findings.doubt("non_repudiation", "custody", record)
+
+
+def _check_certified(record, signer, signature, times, judge, findings):
+    """A signature with a key that the trust file does not list, but for which a CA may vouch."""
+    given = vouching.Given(record, signer)
+    signed = ("content", "authentication", "non_repudiation")
+    rule, ca = "certificate", None
+    if not given.is_refused and not given.signers:
+        rule = "unknown-key"
+    elif not given.is_refused:
+        if given.algorithm != signer["alg"] or not keys.is_valid(given.algorithm, given.spki, record.message, signature):
+            for guarantee in signed:
+                findings.refute(guarantee, "signature", record, signer["key_id"])
+            return
+        rule, ca = judge.answer(record, given, times)
+    if rule in ("unknown-key", "certificate", "effort", "mandate"):
+        for guarantee in signed:
+            findings.doubt(guarantee, rule, record, signer["key_id"])
+        return
+    if rule is not None:
+        for guarantee in signed[1:]:
+            (findings.refute if rule == "actor" else findings.doubt)(guarantee, rule, record, signer["key_id"])
+    if ca.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
 
 

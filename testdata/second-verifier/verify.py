@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A second verifier of jurat's records, bundles and trials, written from docs/format.md alone.
 
-    python3 verify.py [--trust TRUST] [--before TIME] [--at TIME]
+    python3 verify.py [--trust TRUST] [--before TIME] [--at TIME] [--crl FILE]... [--ocsp FILE]... [--grace SECONDS]
                       [--checkpoint FILE] [--consistency FILE] [--entries FILE] FILE...
 
 prints the report on each file as JSON. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
@@ -9,6 +9,7 @@ exit code that the section "Exit codes" gives.
 """
 
 import argparse
+import base64
 import json
 import sys
 
@@ -19,11 +20,12 @@ import keys  # noqa: E402
 import knownlog  # noqa: E402
 import log  # noqa: E402
 import report as reports  # noqa: E402
+import revocation  # noqa: E402
 import together as togethers  # noqa: E402
 import trust as trusts  # noqa: E402
 import verification  # noqa: E402
 from canonical import Refused  # noqa: E402
-from shapes import moment  # noqa: E402
+from shapes import moment, require  # noqa: E402
 
 
 def main():
@@ -54,6 +56,9 @@ def _arguments():
     parser.add_argument("--trust", help="the trust file")
     parser.add_argument("--before", type=_moment, help="a moment: did it exist before?")
     parser.add_argument("--at", type=_moment, help="the moment of checking")
+    parser.add_argument("--crl", action="append", default=[], help="a certificate revocation list, in DER or PEM")
+    parser.add_argument("--ocsp", action="append", default=[], help="an OCSP response, in DER")
+    parser.add_argument("--grace", type=int, help="seconds after a record's proved time from which what it carries about revocation counts")
     parser.add_argument("--checkpoint", help="a checkpoint of the log that was got elsewhere")
     parser.add_argument("--consistency", help="a consistency file between that checkpoint and the file's")
     parser.add_argument("--entries", help="all entries of the log")
@@ -82,7 +87,18 @@ def _reader(arguments):
         knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
         given.get("entries"),
         togethers.Together(),
+        [_statement(kind, path) for kind in ("crl", "ocsp") for path in getattr(arguments, kind)],
+        arguments.grace,
     )
+
+
+def _statement(kind, path):
+    data = _read(path)
+    if kind == "crl" and not data.startswith(b"\x30"):
+        data = base64.b64decode(b"".join(line for line in data.splitlines() if not line.startswith(b"-----")))
+    found = revocation.read(kind, data)
+    require(found is not None, f"{path}: neither a list nor a response that can be read")
+    return found
 
 
 def _verify(path, trust, reader):

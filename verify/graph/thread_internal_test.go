@@ -8,7 +8,7 @@ import (
 	"jurat/evidence"
 )
 
-// TestLongWays: a file in which each record is led by the next, or by the next one's request, takes no more of the stack than another.
+// TestLongWays: in a file with a very long chain of links, the search must not use more stack than in another file.
 func TestLongWays(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
 	const many = 50_000

@@ -1,10 +1,13 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/x509"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"jurat/evidence"
 )
@@ -16,6 +19,7 @@ type CA struct {
 	Roles       []evidence.Role `json:"roles"`       // of the actors for whom it may vouch
 	Custody     Custody         `json:"custody"`     // what the reader believes about the keys that it certifies
 	Revocation  Revocation      `json:"revocation,omitzero"`
+	Mandate     *Mandate        `json:"mandate,omitempty"` // by which an organisation lets it certify keys; nil: there is none
 
 	certificate *x509.Certificate
 }
@@ -24,13 +28,15 @@ type CA struct {
 type Revocation string
 
 const (
-	ByCRL    Revocation = "crl"  // by the reader's lists; what they do not show is not proved
-	NotAsked Revocation = "none" // not at all
+	ByCRL      Revocation = "crl"   // by revocation lists and OCSP responses; what they do not show is not proved
+	ShortLived Revocation = "short" // the same, but certificates that end too soon to be revoked are not asked about; only of a CA
+	NotAsked   Revocation = "none"  // not at all
 )
 
-func (r Revocation) check() error {
-	if r != "" && r != ByCRL && r != NotAsked {
-		return fmt.Errorf("revocation %q: want %q or %q", r, ByCRL, NotAsked)
+// check refuses what is none of these words.
+func (r Revocation) check(words ...Revocation) error {
+	if r != "" && !slices.Contains(words, r) {
+		return fmt.Errorf("revocation %q: want one of %q", r, words)
 	}
 	return nil
 }
@@ -48,7 +54,7 @@ func (ca *CA) prepare() (err error) {
 	if ca.Custody != ByOwner && ca.Custody != ByOperator {
 		return fmt.Errorf("custody %q: want %q or %q", ca.Custody, ByOwner, ByOperator)
 	}
-	if err := ca.Revocation.check(); err != nil {
+	if err := ca.Revocation.check(ByCRL, ShortLived, NotAsked); err != nil {
 		return err
 	}
 	if len(ca.Roles) == 0 {
@@ -67,6 +73,12 @@ func (ca *CA) prepare() (err error) {
 	}
 	if !mayCertify(ca.certificate) {
 		return errors.New("certificate: it is not that of a CA")
+	}
+	if ca.Mandate == nil {
+		return nil
+	}
+	if err := ca.Mandate.Check(); err != nil {
+		return fmt.Errorf("mandate: %w", err)
 	}
 	return nil
 }
@@ -87,4 +99,21 @@ func (t *Trust) prepareCAs() error {
 		}
 	}
 	return nil
+}
+
+// maxShort is the longest validity of a certificate that a reader takes without asking whether it was revoked.
+const maxShort = 7 * 24 * time.Hour
+
+var (
+	oidNoRevAvail         = asn1.ObjectIdentifier{2, 5, 29, 56} // RFC 9608
+	oidDistributionPoints = asn1.ObjectIdentifier{2, 5, 29, 31}
+	oidFreshestCRL        = asn1.ObjectIdentifier{2, 5, 29, 46}
+	null                  = []byte{5, 0}
+)
+
+// shortLived reports whether a certificate says that nobody will say whether it was revoked (noRevAvail), and is valid for a week at most.
+// RFC 9608 forbids the extension in certificates of CAs, and in those that say where to ask.
+func shortLived(c *x509.Certificate) bool {
+	return bytes.Equal(extensionOf(c, oidNoRevAvail), null) && c.NotAfter.Sub(c.NotBefore) <= maxShort &&
+		!c.IsCA && !has(c, oidDistributionPoints) && !has(c, oidFreshestCRL) && len(c.OCSPServer) == 0
 }

@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
-	"jurat/timestamp"
+	"golang.org/x/crypto/cryptobyte"
 )
 
 // MaxCRL is the size in bytes above which a revocation list is refused unread.
@@ -48,6 +46,11 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 		}
 		der = block.Bytes
 	}
+	return parseList(der)
+}
+
+// parseList reads a list in DER.
+func parseList(der []byte) (*x509.RevocationList, error) {
 	list, err := x509.ParseRevocationList(der)
 	if err != nil {
 		return nil, err
@@ -58,23 +61,15 @@ func parseCRL(doc []byte) (*x509.RevocationList, error) {
 	return list, nil
 }
 
-// A List is a revocation list of the reader's, indexed by serial number. It is safe for concurrent use.
+// A List is a revocation list, indexed by serial number. It is safe for concurrent use.
 type List struct {
-	list     *x509.RevocationList
-	entries  map[string]entry // by serialKey
-	expired  time.Time        // certificates that expired from then on are still named in it; zero: it does not say
-	unusable error            // why the list cannot be used; nil: it can
+	list     *x509.RevocationList // without its entries
+	entries  map[string]entry     // by serialKey
+	expired  time.Time            // certificates that expired from then on are still named in it; zero: it does not say
+	unusable error                // why the list cannot be used; nil: it can
 
 	digest [sha256.Size]byte // of the list
-
-	mu     sync.Mutex                  // guards signed
-	signed map[[sha256.Size]byte]error // whether an issuer signed it, by signedKey; a bounded cache
-}
-
-// An entry is what a list says of a certificate that it names.
-type entry struct {
-	since  time.Time // revoked then, or known to be compromised since this earlier time
-	reason int       // CRLReason; noReason if none is stated
+	signed signatures
 }
 
 // Reasons of RFC 5280, section 5.3.1.
@@ -98,21 +93,28 @@ var (
 
 // NewList makes a revocation list ready for a Checker.
 func NewList(list *x509.RevocationList) *List {
-	l := &List{list: list, digest: sha256.Sum256(list.Raw), signed: map[[sha256.Size]byte]error{}, entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
+	l := &List{digest: sha256.Sum256(list.Raw), entries: make(map[string]entry, len(list.RevokedCertificateEntries))}
+	slim := *list // the entries take far more room as the library has them
+	l.list = &slim
 	l.unusable = l.read()
+	slim.RevokedCertificateEntries = nil
+	//lint:ignore SA1019 the library fills it, too
+	slim.RevokedCertificates = nil
 	return l
 }
 
 // read takes in a list that covers all certificates of its issuer and has no unknown critical extension. Such an extension can change
 // what silence means, and would otherwise clear a revoked certificate.
 func (l *List) read() error {
-	for i, extension := range l.list.Extensions {
+	var before extensions
+	for _, extension := range l.list.Extensions {
+		twice := before.has(extension.Id)
 		switch {
 		case extension.Id.Equal(oidDeltaCRL):
 			return errors.New("it is a delta list, which names only changes")
 		case extension.Id.Equal(oidDistributionPoint):
 			return errors.New("it is a part of a list, or an indirect one (issuing distribution point)")
-		case extension.Critical || twice(l.list.Extensions[:i], extension):
+		case extension.Critical || twice:
 			return fmt.Errorf("it has the extension %s, critical and unknown here, or twice", extension.Id)
 		case extension.Id.Equal(oidExpiredCerts):
 			var err error
@@ -131,9 +133,10 @@ func (l *List) read() error {
 
 func (l *List) readEntry(e *x509.RevocationListEntry) error {
 	read, serial := entry{since: e.RevocationTime, reason: noReason}, serialKey(e.SerialNumber)
-	for i, extension := range e.Extensions {
+	var before extensions
+	for _, extension := range e.Extensions {
 		switch {
-		case twice(e.Extensions[:i], extension):
+		case before.has(extension.Id):
 			return fmt.Errorf("an entry has the extension %s twice", extension.Id)
 		case extension.Id.Equal(oidCertificateIssuer):
 			return errors.New("it is an indirect list: it names certificates of other issuers")
@@ -161,18 +164,24 @@ func (l *List) readEntry(e *x509.RevocationListEntry) error {
 	return nil
 }
 
-func twice(before []pkix.Extension, extension pkix.Extension) bool {
-	for _, other := range before {
-		if other.Id.Equal(extension.Id) {
-			return true
-		}
+// extensions remembers which extensions were read. Anyone can send a list with very many.
+type extensions map[string]bool
+
+// has reports whether an extension was there before.
+func (e *extensions) has(id asn1.ObjectIdentifier) bool {
+	if *e == nil {
+		*e = extensions{}
 	}
-	return false
+	name := id.String()
+	before := (*e)[name]
+	(*e)[name] = true
+	return before
 }
 
 func generalizedTime(der []byte) (t time.Time, err error) {
-	if rest, err := asn1.UnmarshalWithParams(der, &t, "generalized"); err != nil || len(rest) > 0 {
-		return t, errors.New("a date in it is not a GeneralizedTime")
+	in := cryptobyte.String(der)
+	if !readMoment(&in, &t) || !in.Empty() {
+		return t, errors.New("a date in it is not a GeneralizedTime in whole seconds of UTC")
 	}
 	return t, nil
 }
@@ -185,89 +194,41 @@ func serialKey(n *big.Int) string {
 	return "+" + string(n.Bytes())
 }
 
-// usable returns an error if the list cannot tell what an issuer has revoked by a moment.
-func (l *List) usable(share *timestamp.Share, issuer *x509.Certificate, at time.Time) error {
-	key := signedKey(l, issuer)
-	signed := share.Once(key, func() error { return l.signedBy(key, issuer) })
-	named := fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate))
-	switch {
-	case errors.Is(signed, timestamp.ErrEffort):
-		return fmt.Errorf("%s was not checked: %w", named, signed)
-	case signed != nil:
-		return fmt.Errorf("%s in its issuer's name is not signed by the issuer: %w", named, signed)
-	case l.unusable != nil:
-		return fmt.Errorf("%s cannot be used: %w", named, l.unusable)
-	case l.list.ThisUpdate.After(at):
-		return fmt.Errorf("%s begins after the moment of checking, %s", named, utc(at))
-	case l.list.NextUpdate.IsZero():
-		return fmt.Errorf("%s does not say how long it is valid", named)
-	case l.list.NextUpdate.Before(at):
-		return fmt.Errorf("%s is stale: a newer one was due by %s, and the moment of checking is %s", named, utc(l.list.NextUpdate), utc(at))
-	}
-	return nil
-}
+func (l *List) sum() [sha256.Size]byte { return l.digest }
 
-// signedKey is the cache key for whether an issuer signed a list.
-func signedKey(l *List, issuer *x509.Certificate) [sha256.Size]byte {
-	return sha256.Sum256(slices.Concat([]byte("revocation list"), l.digest[:], issuer.Raw))
-}
-
-// maxIssuers bounds the cache of issuers per list. The sender of a file controls how many there are.
-const maxIssuers = 64
-
-// signedBy checks the list's signature once for each issuer.
-func (l *List) signedBy(key [sha256.Size]byte, issuer *x509.Certificate) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	signed, asked := l.signed[key]
-	if !asked {
-		signed = signedBy(l.list, issuer)
+// about returns what the list says of a certificate, if it is in the name of its issuer.
+func (l *List) about(certificate, _ *x509.Certificate) (claim, bool) {
+	if !bytes.Equal(l.list.RawIssuer, certificate.RawIssuer) {
+		return claim{}, false
 	}
-	if len(l.signed) < maxIssuers {
-		l.signed[key] = signed
+	found := claim{name: fmt.Sprintf("the revocation list of %s", utc(l.list.ThisUpdate)), from: l.list.ThisUpdate, until: l.list.NextUpdate}
+	if l.unusable != nil {
+		found.err = fmt.Errorf("%s cannot be used: %w", found.name, l.unusable)
+		return found, true
 	}
-	return signed
-}
-
-// signedBy checks a list's signature. crypto/x509 still accepts SHA-1 there.
-func signedBy(list *x509.RevocationList, issuer *x509.Certificate) error {
-	switch list.SignatureAlgorithm {
-	case x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1, x509.DSAWithSHA256:
-		return fmt.Errorf("signed with %s", list.SignatureAlgorithm)
-	}
-	return list.CheckSignatureFrom(issuer)
-}
-
-// revoked looks up in the reader's lists whether an issuer revoked its certificate. It returns nil if not. The error
-// says why the lists do not tell. Of several lists the newest counts.
-func (c *Checker) revoked(certificate, issuer *x509.Certificate) (*entry, error) {
-	at := c.At
-	if at.IsZero() {
-		return nil, errors.New("no moment of checking was given, so no revocation list can be fresh")
-	}
-	var newest *List
-	why := fmt.Errorf("no revocation list of %q was given", issuer.Subject)
-	for _, l := range c.Lists {
-		if !bytes.Equal(l.list.RawIssuer, issuer.RawSubject) {
-			continue
-		}
-		if err := l.usable(c.Share, issuer, at); err != nil {
-			why = err
-		} else if newest == nil || l.list.ThisUpdate.After(newest.list.ThisUpdate) {
-			newest = l
-		}
-	}
-	if newest == nil {
-		return nil, why
-	}
-	if e, named := newest.entries[serialKey(certificate.SerialNumber)]; named {
-		return &e, nil
+	if e, named := l.entries[serialKey(certificate.SerialNumber)]; named {
+		found.entry = &e
+		return found, true
 	}
 	// Lists drop expired certificates, so the absence of one proves nothing.
-	expired := certificate.NotAfter.Before(newest.list.ThisUpdate)
-	if expired && (newest.expired.IsZero() || newest.expired.After(certificate.NotAfter)) {
-		return nil, fmt.Errorf("the revocation list of %s need not name it any longer: the certificate of %q had expired on %s; give a list of before that, and its time as the moment of checking",
-			utc(newest.list.ThisUpdate), certificate.Subject, utc(certificate.NotAfter))
+	if expired := certificate.NotAfter.Before(found.from); expired && (l.expired.IsZero() || l.expired.After(certificate.NotAfter)) {
+		found.err = fmt.Errorf("%s need not name it any longer: the certificate of %q had expired on %s; give a list of before that, and its time as the moment of checking",
+			found.name, certificate.Subject, utc(certificate.NotAfter))
 	}
-	return nil, nil
+	return found, true
+}
+
+// signedBy checks the list's signature once for each issuer.
+func (l *List) signedBy(issuer *x509.Certificate) error {
+	return l.signed.of(issuer, func() error {
+		if weak(l.list.SignatureAlgorithm) { // crypto/x509 still accepts SHA-1 there
+			return fmt.Errorf("signed with %s", l.list.SignatureAlgorithm)
+		}
+		return l.list.CheckSignatureFrom(issuer)
+	})
+}
+
+// weak reports whether a signature can have been forged.
+func weak(a x509.SignatureAlgorithm) bool {
+	return slices.Contains([]x509.SignatureAlgorithm{x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1, x509.DSAWithSHA256}, a)
 }

@@ -84,8 +84,35 @@ func CheckCertificate(c *x509.Certificate, role evidence.Role, name string) erro
 
 // isIdentity reports whether a URI names some actor in the one form.
 func isIdentity(uri string) bool {
-	role, escaped, _ := strings.Cut(strings.TrimPrefix(uri, identityPrefix), ":")
-	name, err := url.PathUnescape(escaped)
-	return err == nil && slices.Contains(evidence.Roles(), evidence.Role(role)) && evidence.CheckName(name) == nil &&
-		Identity(evidence.Role(role), name) == uri
+	_, _, err := ParseIdentity(uri)
+	return err == nil
+}
+
+// ParseIdentity returns the actor that a URI names. It returns an error for every URI that Identity does not write.
+func ParseIdentity(uri string) (role evidence.Role, name string, err error) {
+	text, escaped, _ := strings.Cut(strings.TrimPrefix(uri, identityPrefix), ":")
+	role = evidence.Role(text)
+	if name, err = url.PathUnescape(escaped); err == nil {
+		err = evidence.CheckName(name)
+	}
+	if err != nil || !slices.Contains(evidence.Roles(), role) || Identity(role, name) != uri {
+		return "", "", fmt.Errorf("%q does not name an actor as %sROLE:NAME, with each byte of the name but letters, digits and -._~ written as %% and two hexadecimal digits in capitals", evidence.Abbreviate(uri), identityPrefix)
+	}
+	return role, name, nil
+}
+
+// Named returns the actor that a certificate names. It returns an error unless the certificate is for signing documents and names one actor
+// in the one form. The issuer does not matter.
+func Named(c *x509.Certificate) (role evidence.Role, name string, err error) {
+	if err := forSigning(c); err != nil {
+		return "", "", err
+	}
+	uris, err := identities(c)
+	if err != nil {
+		return "", "", err
+	}
+	if len(uris) != 1 {
+		return "", "", fmt.Errorf("the certificate names %d actors: want one", len(uris))
+	}
+	return ParseIdentity(uris[0])
 }

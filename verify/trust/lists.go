@@ -29,7 +29,7 @@ type ListVersion struct {
 // A Service is what a trusted list says of a service to which a certificate belongs.
 type Service struct {
 	Territory string          `json:"territory"` // whose list it is, as the list writes it
-	TSP       []string        `json:"tsp"`       // the provider's name, in several languages
+	TSP       []string        `json:"tsp"`       // the provider's names: in several languages, and those that it trades under
 	Name      string          `json:"name"`
 	Type      string          `json:"type"`   // a URI
 	Status    []ServiceStatus `json:"status"` // newest first
@@ -125,6 +125,9 @@ func (s *Service) check() error {
 		}
 		if i > 0 && status.From.After(s.Status[i-1].From) {
 			return fmt.Errorf("status/%d: it is newer than the one before", i)
+		}
+		if before := s.Status[max(i-1, 0)]; i > 0 && status.From.Equal(before.From) && (status.Status != before.Status || status.Type != before.Type) {
+			return fmt.Errorf("status/%d: it is of the same time as the one before, and says something else", i)
 		}
 	}
 	return s.List.check("list")

@@ -8,18 +8,29 @@ import (
 type Proof struct {
 	Earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
 	Independent *ProvedTime // by an authority whose clock is not the operator's; nil: none
+	Checked     bool        // by one whose clock is not the operator's, and whose certificates were checked for revocation
+
+	Qualified   *Qualified   // the earliest time that a qualified service has stamped; nil: none
+	Unqualified *Unqualified // why a time by an authority of the trusted lists is not qualified; nil: there is none
 }
 
 // Proved reports whether any time is proved.
 func (p Proof) Proved() bool { return p.Earliest != nil }
 
 // Add adds another proved time. The earliest counts.
-func (p *Proof) Add(t ProvedTime) {
+func (p *Proof) Add(t Stamped) {
 	if p.Earliest == nil || t.Time.Before(p.Earliest.Time) {
-		p.Earliest = &t
+		p.Earliest = &t.ProvedTime
 	}
+	p.Checked = p.Checked || t.Clock == Independent && t.Asked
 	if t.Clock == Independent && (p.Independent == nil || t.Time.Before(p.Independent.Time)) {
-		p.Independent = &t
+		p.Independent = &t.ProvedTime
+	}
+	if q := t.Qualified; q != nil && (p.Qualified == nil || q.Time.Before(p.Qualified.Time)) {
+		p.Qualified = q
+	}
+	if u := t.Unqualified; u != nil && (p.Unqualified == nil || u.step() > p.Unqualified.step()) {
+		p.Unqualified = u
 	}
 }
 
@@ -35,6 +46,8 @@ type TimeOf struct {
 	// Independent is the earliest time that an authority with an independent clock proves. It is absent if none does, or if it is the
 	// time above.
 	Independent *ProvedTime `json:"independent,omitempty"`
+	// Qualified is the earliest time that a qualified service has stamped. It is absent if none has, or if the trust file has no services.
+	Qualified *Qualified `json:"qualified,omitempty"`
 }
 
 // ProvedTime is the latest moment at which something can have come into being, by the word of an authority.
@@ -42,4 +55,12 @@ type ProvedTime struct {
 	Time      time.Time `json:"time"`
 	Authority string    `json:"authority"` // as the trust file names it
 	Clock     Clock     `json:"clock"`
+	Asked     bool      `json:"-"` // the authority's certificates were checked for revocation
+}
+
+// Stamped is a time that a token proves, and what the trusted lists say of it.
+type Stamped struct {
+	ProvedTime
+	Qualified   *Qualified   // nil: it is not qualified
+	Unqualified *Unqualified // why not; nil: it is, or no authority of the lists has stamped it
 }

@@ -14,7 +14,7 @@ type ShownBy map[int]Proof
 
 // evidenceRecord checks what an evidence record over a record proves. Each of its tokens stamps everything older, so
 // each proves a time if the whole sequence is valid.
-func (c *Checker) evidenceRecord(r *evidence.Record, i int, shown ShownBy) (proved []ProvedTime, err error) {
+func (c *Checker) evidenceRecord(r *evidence.Record, i int, shown ShownBy) (proved []Stamped, err error) {
 	e, err := timestamp.ParseEvidenceRecord(r.Timestamps[i].Token)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"jurat/evidence"
@@ -64,7 +65,7 @@ func Doubtful(err error) string {
 }
 
 // Stamp returns the times that the i-th time stamp of a record proves. Uncheckable tells a doubtful error from that of a forgery.
-func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime, error) {
+func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]Stamped, error) {
 	if r.Timestamps[i].Kind == evidence.RFC4998 {
 		return c.evidenceRecord(r, i, shown)
 	}
@@ -73,17 +74,24 @@ func (c *Checker) Stamp(r *evidence.Record, i int, shown ShownBy) ([]ProvedTime,
 	if err != nil {
 		return nil, err
 	}
-	return []ProvedTime{t}, nil
+	return []Stamped{t}, nil
 }
 
 // Token verifies a plain token over a SHA-256. shown is what else proves the token's age. Its errors are those of
 // Stamp.
-func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (ProvedTime, error) {
+func (c *Checker) Token(der []byte, imprint [sha256.Size]byte, shown Proof) (Stamped, error) {
 	unverified, err := c.Memory.Parse(der)
 	if err != nil {
-		return ProvedTime{}, err
+		return Stamped{}, err
 	}
 	t, _, err := c.attributed(timestamp.Link{Token: unverified, Imprint: timestamp.Imprint{Hash: crypto.SHA256, Sum: imprint[:]}}, time.Time{}, shown)
+	return t, err
+}
+
+// Verify is Token for a token that was parsed, over an imprint that may be of another algorithm, and that nothing
+// else shows. Its errors are those of Stamp.
+func (c *Checker) Verify(token *timestamp.Unverified, imprint timestamp.Imprint) (Stamped, error) {
+	t, _, err := c.attributed(timestamp.Link{Token: token, Imprint: imprint}, time.Time{}, Proof{})
 	return t, err
 }
 
@@ -109,7 +117,18 @@ func (c *Checker) clockOf(a *Authority, shown Proof) (clock Clock, believed bool
 }
 
 // attributed tries each authority of the trust file, until it finds one that made the token and is believed.
-func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (ProvedTime, *timestamp.Token, error) {
+func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (Stamped, *timestamp.Token, error) {
+	t, token, err := c.proved(l, until, shown)
+	if err != nil {
+		return Stamped{}, nil, err
+	}
+	stamped := Stamped{ProvedTime: t}
+	stamped.Qualified, stamped.Unqualified = c.qualified(l, until, shown)
+	return stamped, token, nil
+}
+
+// proved is attributed without what the trusted lists say.
+func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (ProvedTime, *timestamp.Token, error) {
 	options := timestamp.Options{Roots: []*x509.Certificate{}, Until: until, Memory: c.Memory, Share: c.Share, UnsafeAllowMock: c.UnsafeAllowMock}
 	if len(c.Trust.Authorities) == 0 {
 		// Even without trust, a token that stamps something else is refuted.
@@ -121,8 +140,15 @@ func (c *Checker) attributed(l timestamp.Link, until time.Time, shown Proof) (Pr
 	}
 	var first error
 	var told []error // reasons that say more than "by another authority"
+	var strangers [][]x509.OID
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
+		if !l.Token.Concerns(a.root) { // one such authority speaks for all with its policies: there may be hundreds
+			if slices.ContainsFunc(strangers, func(policies []x509.OID) bool { return slices.EqualFunc(policies, a.policies, x509.OID.Equal) }) {
+				continue
+			}
+			strangers = append(strangers, a.policies)
+		}
 		options.Roots, options.Policies = []*x509.Certificate{a.root}, a.policies
 		token, err := l.Token.VerifyImprint(l.Imprint, options)
 		clock, believed := c.clockOf(a, shown)
@@ -160,5 +186,5 @@ func (c *Checker) by(a *Authority, clock Clock, token *timestamp.Token, shown Pr
 	if ownWord {
 		clock = OperatorClock
 	}
-	return ProvedTime{Time: at, Authority: a.Name, Clock: clock}, err
+	return ProvedTime{Time: at, Authority: a.Name, Clock: clock, Asked: a.Asked()}, err
 }

@@ -29,7 +29,8 @@ func (c *Checker) stands(a *Authority, path []*x509.Certificate, at time.Time, s
 	}
 	var unknown error
 	for i, certificate := range path[:len(path)-1] {
-		entry, err := c.revoked(certificate, path[i+1])
+		known, err := c.revoked(certificate, path[i+1], time.Time{}) // what came with the file is about signers' certificates
+		entry := known.entry
 		switch {
 		case err != nil:
 			unknown = fmt.Errorf("%w: %s: %w", errRevocation, a.Name, err)

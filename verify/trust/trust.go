@@ -6,6 +6,16 @@
 // returns answers and errors; package verify turns them into findings.
 //
 // The package needs no clock, file or network.
+//
+// # An OCSP response is read here
+//
+// golang.org/x/crypto/ocsp takes SHA-1 signatures, reads past critical extensions of a response, looks at the first certificate alone, and does not ask
+// whether that was made for responders. So this package has its own strict reader.
+//
+// # What a file carries counts after the record
+//
+// The sender chooses what a file carries about revocation. A list of before the record would hide a theft that was reported later. So a list counts
+// only if it was made after a time that neither the operator nor a thief can have chosen, and after a grace in which a theft becomes known.
 package trust
 
 import (
@@ -109,6 +119,9 @@ func Parse(doc []byte) (*Trust, error) {
 	}
 	t := new(Trust)
 	if err := json.Unmarshal(form, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
+		if evidence.BeginsAsRecord(doc) || evidence.BeginsAsBundle(doc) && t.Format != Format {
+			return nil, errors.New("reading trust file: this is a record or a case file, and not a trust file")
+		}
 		return nil, fmt.Errorf("reading trust file: %w", evidence.Steady(err))
 	}
 	return t, t.prepare()
@@ -238,7 +251,7 @@ func (a *Authority) prepare() (err error) {
 	if a.Clock != Independent && a.Clock != OperatorClock {
 		return fmt.Errorf("clock %q: want %q or %q", a.Clock, Independent, OperatorClock)
 	}
-	if err := a.Revocation.check(); err != nil {
+	if err := a.Revocation.check(ByCRL, NotAsked); err != nil {
 		return err
 	}
 	if a.root, err = x509.ParseCertificate(a.Certificate); err != nil {
@@ -274,7 +287,8 @@ func (t *Trust) isPrepared() bool {
 		!slices.ContainsFunc(t.CAs, func(ca CA) bool { return ca.certificate == nil })
 }
 
-// Marshal writes the trust file, indented for people to read.
+// Marshal writes the trust file, indented for people to read. It refuses text that is not valid UTF-8, and a file of
+// more than evidence.MaxDocument bytes.
 func (t *Trust) Marshal() ([]byte, error) {
 	form, err := t.canonical()
 	if err != nil {
@@ -295,7 +309,8 @@ func (t *Trust) canonical() ([]byte, error) {
 	return evidence.Canonical(doc)
 }
 
-// Fingerprint returns the digest of the trust file's canonical form, to compare over another channel.
+// Fingerprint returns the digest of the trust file's canonical form, to compare over another channel. Its errors are
+// those of Marshal.
 func (t *Trust) Fingerprint() (evidence.Digest, error) {
 	form, err := t.canonical()
 	return evidence.DigestOf(form), err

@@ -1,12 +1,15 @@
 package trust
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/x509"
 	"encoding/asn1"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"time"
 
 	"jurat/evidence"
 	"jurat/timestamp"
@@ -29,11 +32,12 @@ type Vouching struct {
 	CA   *CA
 	Rule string // "": it vouches
 	Err  error
+	AsOf time.Time // up to then no certificate is known to be revoked; zero: nothing was asked, or what was revoked was so later
 }
 
 // vouchingOrder ranks the answers of several CAs and certificates, best first. The best counts, so a bad certificate
 // beside a good one does no harm.
-var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
+var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "mandate", "certificate"}
 
 func (v Vouching) better(than Vouching) bool {
 	return slices.Index(vouchingOrder, v.Rule) < slices.Index(vouchingOrder, than.Rule)
@@ -46,6 +50,9 @@ type Certificates struct {
 	between []*x509.Certificate // of CAs
 }
 
+// ReadCertificates reads the certificates of a record, and finds those of the signer with this key id. It leaves out
+// what it cannot parse. It returns an error if the record has too many certificates, if the signer's key cannot sign
+// payloads, and if it is an ML-DSA-65 key, which only the trust file can list.
 func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, error) {
 	if n := len(r.Certificates); n > maxCertificates {
 		return nil, fmt.Errorf("the record has %d certificates; with more than %d, none is checked", n, maxCertificates)
@@ -108,22 +115,32 @@ func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouch
 // vouchBy checks one certificate with one CA: is there a path, is it for signing documents, does it name the actor,
 // was it revoked.
 func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
-	paths, err := c.Share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
+	paths, err := c.Share.Find(timestamp.Search{From: withoutURNs(signer), Between: between, Roots: []*x509.Certificate{ca.certificate},
 		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are checked below: crypto/x509 does not know this one
 	if errors.Is(err, timestamp.ErrEffort) {
-		return Vouching{ca, "effort", fmt.Errorf("checking its certificate path to %s: %w", ca.Name, err)}
+		return Vouching{CA: ca, Rule: "effort", Err: fmt.Errorf("checking its certificate path to %s: %w", ca.Name, err)}
 	}
 	if err != nil {
-		return Vouching{ca, "certificate", fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.Earliest.Time), err)}
+		return Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.Earliest.Time), err)}
 	}
 	if err := forSigning(signer); err != nil {
-		return Vouching{ca, "certificate", err}
+		return Vouching{CA: ca, Rule: "certificate", Err: err}
+	}
+	if err := ca.Mandate.covers(r.Payload.Role(), at.Earliest.Time); err != nil {
+		return Vouching{CA: ca, Rule: "mandate", Err: err}
 	}
 	if rule, err := names(signer, r.Payload.Role(), r.Payload.Actor()); err != nil {
-		return Vouching{ca, rule, err}
+		return Vouching{CA: ca, Rule: rule, Err: err}
 	}
-	best := Vouching{ca, "certificate", fmt.Errorf("the CAs on the path to %s do not certify keys that sign documents (extended key usage)", ca.Name)}
+	if err := ca.Mandate.coversName(r.Payload.Actor()); err != nil {
+		return Vouching{CA: ca, Rule: "mandate", Err: err}
+	}
+	best := Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("the CAs on the path to %s do not certify keys that sign documents (extended key usage)", ca.Name)}
 	for _, path := range paths {
+		if slices.ContainsFunc(path[1:], constrainsURIs) {
+			best.Err = fmt.Errorf("a CA on the path to %s may certify only URIs with certain hosts (name constraints), and that of an actor has none", ca.Name)
+			continue
+		}
 		if !slices.ContainsFunc(path[1:], excludesSigning) {
 			if found := c.unrevoked(ca, path, at); found.better(best) {
 				best = found
@@ -131,6 +148,18 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 		}
 	}
 	return best
+}
+
+// withoutURNs returns a certificate without its URIs that have no host. crypto/x509 refuses them under name constraints of every kind,
+// RFC 5280 (section 4.2.1.10) only under those on URIs: constrainsURIs finds these.
+func withoutURNs(c *x509.Certificate) *x509.Certificate {
+	bare := *c
+	bare.URIs = slices.DeleteFunc(slices.Clone(c.URIs), func(uri *url.URL) bool { return uri.Host == "" })
+	return &bare
+}
+
+func constrainsURIs(ca *x509.Certificate) bool {
+	return len(ca.PermittedURIDomains)+len(ca.ExcludedURIDomains) > 0
 }
 
 // forSigning checks the purpose of a signer's certificate. It must name the signing of documents.
@@ -173,15 +202,29 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		return best
 	}
 	for i, certificate := range path[:len(path)-1] {
-		entry, err := c.revoked(certificate, path[i+1])
+		if ca.Revocation == ShortLived && shortLived(certificate) {
+			continue
+		}
+		known, err := c.revoked(certificate, path[i+1], c.after(at))
 		switch {
 		case err != nil:
-			best = Vouching{ca, "revocation", err}
-		case entry != nil && !at.IndependentlyBefore(entry.since):
+			best.Rule, best.Err = "revocation", err
+		case known.entry == nil && (best.AsOf.IsZero() || known.asOf.Before(best.AsOf)):
+			best.AsOf = known.asOf
+		case known.entry != nil && !at.IndependentlyBefore(known.entry.since):
 			// A thief of the key may have the operator's clock, too, and could backdate with both.
-			return Vouching{ca, "revoked", fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
-				certificate.Subject, utc(entry.since))}
+			return Vouching{CA: ca, Rule: "revoked", Err: fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
+				certificate.Subject, utc(known.entry.since))}
 		}
 	}
 	return best
+}
+
+// after returns the moment after which a statement that came with the file must have been made; zero if none counts. It begins at a time
+// that neither the operator nor a thief of the key can have chosen.
+func (c *Checker) after(at Proof) time.Time {
+	if at.Independent == nil {
+		return time.Time{}
+	}
+	return at.Independent.Time.Add(cmp.Or(c.Grace, DefaultGrace))
 }

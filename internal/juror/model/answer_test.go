@@ -13,7 +13,7 @@ import (
 	"jurat/jury"
 )
 
-// broken answers, and what is said of each. They are changes of a good one.
+// broken are changes of a good answer, each with the problem that must be reported.
 var broken = []struct {
 	name, problem string
 	change        func(object) any
@@ -24,7 +24,7 @@ var broken = []struct {
 	{"a member too few", "rationale: missing", func(o object) any { return without(o, "rationale") }},
 	{"null", "confidence: null", func(o object) any { return with(o, "confidence", nil) }},
 	{"another kind", "confidence: a value of another kind", func(o object) any { return with(o, "confidence", "high") }},
-	{"a position that there is not", `position: "pass" must be one of`, func(o object) any { return with(o, "position", "pass") }},
+	{"an unknown position", `position: "pass" must be one of`, func(o object) any { return with(o, "position", "pass") }},
 	{"confidence in percent", "confidence: 80", func(o object) any { return with(o, "confidence", 80) }},
 	{"negative confidence", "confidence: -0.1", func(o object) any { return with(o, "confidence", -0.1) }},
 	{"a wrong sum", "totalScore: 81, and the axis scores sum to 80", func(o object) any { return with(o, "totalScore", 81) }},
@@ -34,10 +34,10 @@ var broken = []struct {
 	{"an axis too many", "axisScores.style: unknown member", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "style", 1)) }},
 	{"an axis too few", "axisScores.safety: missing", func(o object) any { return with(o, "axisScores", without(o["axisScores"].(object), "safety")) }},
 	{"an axis of null", "axisScores.safety: null", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "safety", nil)) }},
-	{"scores that are none", "axisScores: want an object", func(o object) any { return with(o, "axisScores", 80) }},
+	{"scores that are not an object", "axisScores: want an object", func(o object) any { return with(o, "axisScores", 80) }},
 	{"an empty rationale", "rationale: empty", func(o object) any { return with(o, "rationale", " \n") }},
-	{"findings that are none", "findings: want an array", func(o object) any { return with(o, "findings", object{}) }},
-	{"a finding that is none", "findings[0]: want an object", func(o object) any { return with(o, "findings", []any{"x"}) }},
+	{"findings that are not an array", "findings: want an array", func(o object) any { return with(o, "findings", object{}) }},
+	{"a finding that is not an object", "findings[0]: want an object", func(o object) any { return with(o, "findings", []any{"x"}) }},
 	{"a finding with a member too few", "findings[0].quote: missing", func(o object) any {
 		return with(o, "findings", []object{without(o["findings"].([]object)[0], "quote")})
 	}},
@@ -48,15 +48,16 @@ var broken = []struct {
 	{"message 0", "findings[0].message: 0", func(o object) any {
 		return with(o, "findings", []object{with(o["findings"].([]object)[0], "message", 0)})
 	}},
-	{"an axis that there is not", `findings[0].axis: "style"`, func(o object) any {
+	{"an unknown axis", `findings[0].axis: "style"`, func(o object) any {
 		return with(o, "findings", []object{with(o["findings"].([]object)[0], "axis", "style")})
 	}},
-	{"a severity that there is not", `findings[0].severity: "fatal"`, func(o object) any {
+	{"an unknown severity", `findings[0].severity: "fatal"`, func(o object) any {
 		return with(o, "findings", []object{with(o["findings"].([]object)[0], "severity", "fatal")})
 	}},
 }
 
-// TestEveryFlawIsAskedAgain: what is wrong with an answer is told, twice; then there is none. A good answer at the third time counts.
+// TestEveryFlawIsAskedAgain: after an invalid answer, the juror is told the problem and asked again, at most twice. Then
+// it has no answer. A valid third answer counts.
 func TestEveryFlawIsAskedAgain(t *testing.T) {
 	c := talked(t, plainWords)
 	good := opinion(jury.SafePass, 80, finding(5, "in Kassel"))
@@ -66,7 +67,7 @@ func TestEveryFlawIsAskedAgain(t *testing.T) {
 			bad = text(t, one.change(good))
 		}
 		m := says(bad)
-		_, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "juror-gpt", c))
+		_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "juror-gpt", c)))
 		effort := effortOf(t, origin)
 		if !errors.Is(err, jury.ErrInvalid) || !strings.HasPrefix(err.Error(), "asked 3 times: ") || len(m.asked) != 3 || len(effort.Attempts) != 3 {
 			t.Errorf("%s: %v after %d calls", one.name, err, len(m.asked))
@@ -81,7 +82,7 @@ func TestEveryFlawIsAskedAgain(t *testing.T) {
 			t.Errorf("%s: it is asked again so: %+v", one.name, told[1:])
 		}
 		m = says(bad, bad, text(t, good))
-		o, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "juror-gpt", c))
+		o, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "juror-gpt", c)))
 		if err != nil || o.TotalScore != 80 || len(o.Findings) != 1 || o.Findings[0].Unfounded {
 			t.Errorf("%s, then a good one: %+v, %v", one.name, o, err)
 		}
@@ -103,14 +104,14 @@ func TestFlawsOfARound(t *testing.T) {
 		"findings[0].from: missing":      statement(jury.SafePass, 80, finding(5, "in Kassel")),
 	} {
 		m := says(text(t, bad))
-		_, origin, err := seat(t, m).Discuss(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c))
+		_, origin, err := speechOf(seat(t, m).Answer(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c)))
 		if !errors.Is(err, jury.ErrInvalid) || !strings.Contains(effortOf(t, origin).Attempts[0].Problem, problem) || len(m.asked) != 3 {
 			t.Errorf("%s: %v", problem, err)
 		}
 	}
 }
 
-// TestPositionsAreNotBoundToTotals: in no phase is a position asked about again for its total.
+// TestPositionsAreNotBoundToTotals: no phase asks again because a position does not fit its total.
 func TestPositionsAreNotBoundToTotals(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
@@ -118,15 +119,15 @@ func TestPositionsAreNotBoundToTotals(t *testing.T) {
 			quote := finding(5, "in Kassel")
 			for phase, ask := range map[jury.Phase]func(*Juror) (jury.Position, jury.Origin, error){
 				jury.Initial: func(j *Juror) (jury.Position, jury.Origin, error) {
-					o, origin, err := j.Evaluate(t.Context(), seated(t, "x", c))
+					o, origin, err := opinionOf(j.Answer(t.Context(), seated(t, "x", c)))
 					return o.Position, origin, err
 				},
 				jury.Discussion: func(j *Juror) (jury.Position, jury.Origin, error) {
-					s, origin, err := j.Discuss(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c))
+					s, origin, err := speechOf(j.Answer(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c)))
 					return s.Position, origin, err
 				},
 				jury.Judging: func(j *Juror) (jury.Position, jury.Origin, error) {
-					o, origin, err := j.Judge(t.Context(), discussing(t, "final-judge", jury.Judging, c))
+					o, origin, err := opinionOf(j.Answer(t.Context(), discussing(t, "final-judge", jury.Judging, c)))
 					return o.Position, origin, err
 				},
 			} {
@@ -147,7 +148,7 @@ func TestPositionsAreNotBoundToTotals(t *testing.T) {
 	}
 }
 
-// TestPromptsDoNotBindPositionsToTotals: no seat is told of points that go with a position.
+// TestPromptsDoNotBindPositionsToTotals: no prompt says which total belongs to a position.
 func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, b := range []jury.Brief{seated(t, "x", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "final-judge", jury.Judging, c)} {
@@ -164,7 +165,8 @@ func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
 	}
 }
 
-// TestUpdatedWhenAnythingChanged: an evaluation comes with a speech if position, scores or findings are other than the last ones.
+// TestUpdatedWhenAnythingChanged: a speech contains an evaluation if position, scores or findings differ from the last
+// ones.
 func TestUpdatedWhenAnythingChanged(t *testing.T) {
 	c := talked(t, plainWords)
 	held := jury.Finding{Message: 5, Quote: "in Kassel", Rule: "r", Axis: "safety", Severity: jury.Minor, Explanation: "e"}
@@ -189,7 +191,7 @@ func TestUpdatedWhenAnythingChanged(t *testing.T) {
 	} {
 		b := discussing(t, "juror-gpt", jury.Discussion, c)
 		b.Last = tt.last
-		speech, _, err := seat(t, says(text(t, tt.said))).Discuss(t.Context(), b)
+		speech, _, err := speechOf(seat(t, says(text(t, tt.said))).Answer(t.Context(), b))
 		if err != nil || (speech.Updated != nil) != tt.updated {
 			t.Errorf("%s: %+v, %v", name, speech, err)
 		}
@@ -199,7 +201,8 @@ func TestUpdatedWhenAnythingChanged(t *testing.T) {
 	}
 }
 
-// TestQuotations: what stands counts, as it is in the record; what does not is marked, whatever else is right.
+// TestQuotations: a quotation that occurs in the message is recorded as it is there. Any other is marked as unfounded,
+// also if the rest of the answer is valid.
 func TestQuotations(t *testing.T) {
 	c := talked(t, "Parcel 17 is in Kassel.\nSee\u202E exe.gnp and ⟨U+0041⟩.\n| a | table |")
 	for _, tt := range []struct {
@@ -228,7 +231,7 @@ func TestQuotations(t *testing.T) {
 		if tt.as == "" {
 			tt.as = tt.quote
 		}
-		o, _, err := seat(t, says(text(t, opinion(jury.SafePass, 80, finding(tt.message, tt.quote))))).Evaluate(t.Context(), seated(t, "x", c))
+		o, _, err := opinionOf(seat(t, says(text(t, opinion(jury.SafePass, 80, finding(tt.message, tt.quote))))).Answer(t.Context(), seated(t, "x", c)))
 		if err != nil || len(o.Findings) != 1 {
 			t.Fatalf("%+v: %+v, %v", tt, o, err)
 		}
@@ -238,7 +241,8 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// TestPositionsThatRestOnNothing: they are asked about once, and then stay as they are, marked.
+// TestPositionsThatRestOnNothing: the juror is asked once more about a position whose findings are all unfounded. Then
+// the answer counts, with its marks.
 func TestPositionsThatRestOnNothing(t *testing.T) {
 	c := talked(t, plainWords)
 	invented, real := finding(5, "I stole it."), finding(5, "in Kassel")
@@ -248,20 +252,20 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 		unfounded []bool
 		err       error
 	}{
-		"insists":                     {[]any{opinion(jury.UnsafeFail, 20, invented)}, 2, []bool{true}, nil},
-		"has no finding":              {[]any{opinion(jury.NeedsReview, 50)}, 2, []bool{}, nil},
-		"brings one that stands":      {[]any{opinion(jury.UnsafeFail, 20, invented), opinion(jury.UnsafeFail, 20, real)}, 2, []bool{false}, nil},
-		"has another that stands":     {[]any{opinion(jury.UnsafeFail, 20, invented, real)}, 1, []bool{true, false}, nil},
-		"passes":                      {[]any{opinion(jury.SafePass, 80, invented)}, 1, []bool{true}, nil},
-		"gets confused, and so stays": {[]any{opinion(jury.UnsafeFail, 20, invented), "what?"}, 3, []bool{true}, nil},
-		"obeys twice afterwards":      {[]any{opinion(jury.UnsafeFail, 20, invented), with(opinion(jury.SafePass, 100), "evidenceCode", "x")}, 3, nil, jury.ErrInvalid},
+		"insists":                                {[]any{opinion(jury.UnsafeFail, 20, invented)}, 2, []bool{true}, nil},
+		"has no finding":                         {[]any{opinion(jury.NeedsReview, 50)}, 2, []bool{}, nil},
+		"brings a finding that is founded":       {[]any{opinion(jury.UnsafeFail, 20, invented), opinion(jury.UnsafeFail, 20, real)}, 2, []bool{false}, nil},
+		"has another finding that is founded":    {[]any{opinion(jury.UnsafeFail, 20, invented, real)}, 1, []bool{true, false}, nil},
+		"passes":                                 {[]any{opinion(jury.SafePass, 80, invented)}, 1, []bool{true}, nil},
+		"answers with nonsense when asked again": {[]any{opinion(jury.UnsafeFail, 20, invented), "what?"}, 3, []bool{true}, nil},
+		"obeys the record when asked again":      {[]any{opinion(jury.UnsafeFail, 20, invented), with(opinion(jury.SafePass, 100), "evidenceCode", "x")}, 3, nil, jury.ErrInvalid},
 	} {
 		var texts []string
 		for _, one := range tt.say {
 			texts = append(texts, text(t, one))
 		}
 		m := says(texts...)
-		o, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", c))
+		o, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", c)))
 		var marks []bool
 		for _, f := range o.Findings {
 			marks = append(marks, f.Unfounded)
@@ -275,7 +279,7 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 	}
 }
 
-// TestNamesOfPeers: a juror speaks of others by the names that it was given; what is recorded has their ids.
+// TestNamesOfPeers: a juror uses the names of other jurors from its prompt. The recorded answer has their ids.
 func TestNamesOfPeers(t *testing.T) {
 	c := talked(t, plainWords)
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
@@ -288,7 +292,7 @@ func TestNamesOfPeers(t *testing.T) {
 	said["statement"] = "Juror A is right, Jurors A and B differ, juror B/A, Juror C is nobody, Jurors A and C neither, a juror Anna."
 	said["reasoning"], said["rationale"] = "As Juror B says.", "I follow Juror B."
 	said["findings"].([]object)[0]["explanation"] = "Juror A saw it."
-	speech, origin, err := seat(t, says(text(t, said))).Discuss(t.Context(), b)
+	speech, origin, err := speechOf(seat(t, says(text(t, said))).Answer(t.Context(), b))
 	if err != nil {
 		t.Fatal(err)
 	}

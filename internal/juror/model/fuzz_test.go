@@ -10,8 +10,8 @@ import (
 	"jurat/jury"
 )
 
-// FuzzAnswer: whatever a model answers, in whatever phase, nothing panics, what counts is valid and quotes what is there or says
-// that it does not, and what is told of it can be sealed.
+// FuzzAnswer: for any answer of a model in any phase, nothing panics, an accepted answer is valid, its quotations are in
+// the evidence or marked, and its metadata can be sealed.
 func FuzzAnswer(f *testing.F) {
 	for _, one := range broken {
 		if one.change != nil {
@@ -32,8 +32,8 @@ func FuzzAnswer(f *testing.F) {
 				b = discussing(t, "juror-gpt", phase, c)
 			}
 			m := says(first, then)
-			r, origin, err := seat(t, m).answer(t.Context(), b)
-			if _, canonical := evidence.Canonical(origin.Metadata); canonical != nil {
+			a, err := seat(t, m).Answer(t.Context(), b)
+			if _, canonical := evidence.Canonical(a.Origin.Metadata); canonical != nil {
 				t.Fatalf("it cannot be sealed: %v", canonical)
 			}
 			if len(m.asked) > MaxAsked {
@@ -45,7 +45,7 @@ func FuzzAnswer(f *testing.F) {
 				}
 				continue
 			}
-			check(t, b, r)
+			check(t, b, &reply{a.Opinion, a.Speech})
 		}
 	})
 }
@@ -64,7 +64,7 @@ func check(t *testing.T, b jury.Brief, r *reply) {
 			t.Fatalf("it is marked wrongly: %+v", f)
 		}
 		if f.From != "" && !strings.HasPrefix(f.From, "juror-") {
-			t.Fatalf("from nobody: %+v", f)
+			t.Fatalf("from an unknown juror: %+v", f)
 		}
 	}
 	if _, err := jury.EncodeBody(r.opinion); err != nil {
@@ -72,7 +72,7 @@ func check(t *testing.T, b jury.Brief, r *reply) {
 	}
 }
 
-// FuzzShow: whatever is written, it is shown without anything hidden, as lines of data, and can be read back.
+// FuzzShow: any text is shown as lines of data without hidden characters, and can be read back.
 func FuzzShow(f *testing.F) {
 	for _, words := range hostile {
 		f.Add(words)

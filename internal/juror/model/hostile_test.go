@@ -9,10 +9,10 @@ import (
 	"jurat/jury"
 )
 
-// hostile is what an accused writes to its judges.
+// hostile are texts by which an accused agent tries to influence its jurors.
 var hostile = jurattest.HostileWords()
 
-// places are where an accused, or who feeds its tools, can write.
+// places are the places of a case that the agent, or a source of its tools, can write to.
 var places = map[string]func(t testing.TB, words string) *subject.Case{
 	"agent": talked,
 	"tool": func(t testing.TB, words string) *subject.Case {
@@ -48,8 +48,8 @@ func conversation(t testing.TB, card string, messages ...object) *subject.Case {
 	return c
 }
 
-// TestHostileEvidenceIsInert: wherever the accused writes whatever it likes, it stands inside the frame as lines of data, the frame
-// is there once, and nothing of it is in the system text or in the task.
+// TestHostileEvidenceIsInert: a hostile text in any of these places stands inside the frame as lines of data. There is
+// one frame, and no part of the text is in the system text or in the task.
 func TestHostileEvidenceIsInert(t *testing.T) {
 	benign, err := Prompt(seated(t, "juror-gpt", talked(t, plainWords)))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestHostileEvidenceIsInert(t *testing.T) {
 				t.Fatalf("%s in %s: %v", name, place, err)
 			}
 			if q.System != benign.System {
-				t.Errorf("%s in %s: the system text is another", name, place)
+				t.Errorf("%s in %s: the system text has changed", name, place)
 			}
 			frame, task := framed(t, q.Messages[0].Text)
 			_, wantTask := framed(t, benign.Messages[0].Text)
@@ -73,22 +73,22 @@ func TestHostileEvidenceIsInert(t *testing.T) {
 			inert(t, name+" in "+place, frame)
 			var data strings.Builder
 			barred(&data, words)
-			if place != "card" && !strings.Contains(frame, data.String()) { // the card is shown as JSON
+			if place != "card" && !strings.Contains(frame, data.String()) { // the prompt shows the card as JSON
 				t.Errorf("%s in %s: it is not shown", name, place)
 			}
 		}
 	}
 }
 
-// framed takes the user's text of a first request apart, and finds each mark exactly where it belongs.
+// framed takes the user message of a first request apart. Each mark must be exactly where it belongs.
 func framed(t *testing.T, prompt string) (frame, task string) {
 	t.Helper()
 	boundary, guard := boundaryInText.FindStringSubmatch(prompt)[1], guardInFrame.FindStringSubmatch(prompt)[1]
 	if n := strings.Count(prompt, boundary); n != 2 {
-		t.Errorf("the boundary is there %d times", n)
+		t.Errorf("the boundary occurs %d times", n)
 	}
 	if n := strings.Count(prompt, guard); n != 1 {
-		t.Errorf("the guard is there %d times", n)
+		t.Errorf("the guard occurs %d times", n)
 	}
 	begin, end := "=== BEGIN EVIDENCE "+boundary+" ===\nguard "+guard+"\n", "\n=== END EVIDENCE "+boundary+" ===\n\n"
 	rest, found := strings.CutPrefix(prompt, begin)
@@ -102,7 +102,8 @@ func framed(t *testing.T, prompt string) (frame, task string) {
 	return frame, task
 }
 
-// inert: every line of a frame is data, or empty, or a heading of the few that there are; and nothing in it is hidden.
+// inert checks that every line of a frame is data, empty, or one of the known headings, and that it has no hidden
+// characters.
 func inert(t *testing.T, name, frame string) {
 	t.Helper()
 	for _, line := range strings.Split(frame, "\n") {
@@ -120,7 +121,7 @@ func inert(t *testing.T, name, frame string) {
 	}
 }
 
-// TestHostilePeersAreInert: so it is with what another juror says, who may repeat what the accused told it.
+// TestHostilePeersAreInert does the same for the words of another juror, who may repeat those of the accused.
 func TestHostilePeersAreInert(t *testing.T) {
 	c := talked(t, plainWords)
 	first, err := sit(discussing(t, "juror-gpt", jury.Discussion, c))
@@ -140,10 +141,10 @@ func TestHostilePeersAreInert(t *testing.T) {
 		prompt := q.Messages[0].Text
 		mark := juryInText.FindStringSubmatch(prompt)[1]
 		if n := strings.Count(prompt, mark); n != 2 {
-			t.Errorf("%s: the boundary of what jurors said is there %d times", name, n)
+			t.Errorf("%s: the boundary around the jurors' words occurs %d times", name, n)
 		}
 		if n, g := strings.Count(prompt, first.boundary), strings.Count(prompt, first.guard); n != 2 || g != 1 {
-			t.Errorf("%s: the boundary of the evidence is there %d times and its guard %d times", name, n, g)
+			t.Errorf("%s: the boundary of the evidence occurs %d times and its guard %d times", name, n, g)
 		}
 		_, rest, _ := strings.Cut(prompt, "=== BEGIN WHAT THE JURORS SAID "+mark+" ===\n")
 		frame, _, _ := strings.Cut(rest, "=== END WHAT THE JURORS SAID "+mark+" ===")
@@ -151,7 +152,7 @@ func TestHostilePeersAreInert(t *testing.T) {
 	}
 }
 
-// TestBoundaryIsNowhereElse: an accused who did know the boundary that comes first gets another one.
+// TestBoundaryIsNowhereElse: if the evidence contains the boundary, the prompt gets another one.
 func TestBoundaryIsNowhereElse(t *testing.T) {
 	first, err := sit(seated(t, "juror-gpt", talked(t, plainWords)))
 	if err != nil {
@@ -162,7 +163,7 @@ func TestBoundaryIsNowhereElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.boundary == first.boundary || second.guard == first.guard {
-		t.Error("tokens that stand in the evidence are used")
+		t.Error("the prompt uses tokens that occur in the evidence")
 	}
 	framed(t, second.question.Messages[0].Text)
 	other := seated(t, "juror-gpt", talked(t, plainWords))

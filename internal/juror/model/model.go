@@ -33,8 +33,7 @@ type Config struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// A Juror answers for a seat by asking a language model. It also implements jury.Judge. It is safe for concurrent
-// use.
+// A Juror answers for a seat, also the judge's, by asking a language model. It is safe for concurrent use.
 type Juror struct {
 	config Config
 
@@ -42,10 +41,7 @@ type Juror struct {
 	moved map[evidence.Digest]bool // trials, by their submission, in which this juror tripped the canary and has given no valid answer since
 }
 
-var (
-	_ jury.Juror = (*Juror)(nil)
-	_ jury.Judge = (*Juror)(nil)
-)
+var _ jury.Juror = (*Juror)(nil)
 
 // New seats a model. It returns an error if c has no model, or has a budget and no price for the model.
 func New(c Config) (*Juror, error) {
@@ -61,29 +57,6 @@ func New(c Config) (*Juror, error) {
 	return &Juror{config: c, moved: map[evidence.Digest]bool{}}, nil
 }
 
-// Evaluate implements jury.Juror.
-func (j *Juror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	r, origin, err := j.answer(ctx, b)
-	if err != nil {
-		return jury.Opinion{}, origin, err
-	}
-	return r.opinion, origin, nil
-}
-
-// Discuss implements jury.Juror.
-func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	r, origin, err := j.answer(ctx, b)
-	if err != nil {
-		return jury.Speech{}, origin, err
-	}
-	return r.speech, origin, nil
-}
-
-// Judge implements jury.Judge.
-func (j *Juror) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
-	return j.Evaluate(ctx, b)
-}
-
 // origin tells what the provider reported: the model, and its snapshot or other version.
 func (j *Juror) origin(a llm.Answer) jury.Origin {
 	name, snapshot := llm.Snapshot(a.Model)
@@ -93,19 +66,24 @@ func (j *Juror) origin(a llm.Answer) jury.Origin {
 	return jury.Origin{Model: name, ModelVersion: cmp.Or(snapshot, a.Version)}
 }
 
-// answer asks until an answer is valid, and returns the origin even if none is.
-func (j *Juror) answer(ctx context.Context, b jury.Brief) (*reply, jury.Origin, error) {
+// Answer implements jury.Juror. It asks until an answer is valid, and returns the origin even if none is. It returns
+// an error for a brief of which it can make no prompt. Otherwise its error is that of the last attempt:
+// jury.ErrInvalid, jury.ErrBlocked, jury.ErrCeiling, or the provider's.
+func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	s, err := sit(b)
 	if err != nil {
-		return nil, jury.Origin{}, err
+		return jury.Answer{}, err
 	}
 	t := &talk{Juror: j, sitting: s, effort: jury.Effort{Peers: s.peers.ids}}
 	r, from, err := t.hold(ctx)
 	origin := j.origin(from)
 	metadata, encodeErr := t.effort.Encode()
 	if encodeErr != nil {
-		return nil, jury.Origin{}, errors.Join(err, encodeErr)
+		return jury.Answer{}, errors.Join(err, encodeErr)
 	}
 	origin.Metadata = metadata
-	return r, origin, err
+	if err != nil {
+		return jury.Answer{Origin: origin}, err
+	}
+	return jury.Answer{Opinion: r.opinion, Speech: r.speech, Origin: origin}, nil
 }

@@ -8,7 +8,7 @@ import (
 	"jurat/jury"
 )
 
-// TestOrderOfPeers: each reader, and each round, has an order of its own, and it is the same every time.
+// TestOrderOfPeers: each reader has its own order of peers in each round, and it is the same every time.
 func TestOrderOfPeers(t *testing.T) {
 	c := talked(t, plainWords)
 	ids := []string{"juror-a", "juror-b", "juror-c", "juror-d", "juror-e", "juror-f"}
@@ -27,7 +27,7 @@ func TestOrderOfPeers(t *testing.T) {
 			}
 			slices.Reverse(b.Evaluations)
 			if again := orderOf(t, b); !slices.Equal(order, again) {
-				t.Errorf("%s: the order depends on that of the seats: %v and %v", reader, order, again)
+				t.Errorf("%s: the order depends on the order of the seats: %v and %v", reader, order, again)
 			}
 			if slices.Contains(order, reader) || len(order) != len(ids)-1 {
 				t.Errorf("%s: %v", reader, order)
@@ -36,7 +36,7 @@ func TestOrderOfPeers(t *testing.T) {
 		}
 	}
 	if len(orders) < 15 || len(firsts) < 4 {
-		t.Errorf("%d orders, %d different jurors first", len(orders), len(firsts))
+		t.Errorf("%d different orders, %d different jurors in the first place", len(orders), len(firsts))
 	}
 }
 
@@ -49,7 +49,7 @@ func orderOf(t *testing.T, b jury.Brief) []string {
 	return s.peers.ids
 }
 
-// TestIDsAreHidden: whatever an id looks like, it is replaced as a word, and as no part of another one.
+// TestIDsAreHidden: an id of any form is replaced where it stands as a word, and not inside another word.
 func TestIDsAreHidden(t *testing.T) {
 	c := talked(t, plainWords)
 	b := seated(t, "me", c)
@@ -75,7 +75,8 @@ func TestIDsAreHidden(t *testing.T) {
 	}
 }
 
-// TestStandInsAreNoOpinions: what stands in for a juror whom a filter blocked is not shown as what it thinks.
+// TestStandInsAreNoOpinions: the stand-in for a juror whom a content filter blocked is not shown as that juror's
+// opinion.
 func TestStandInsAreNoOpinions(t *testing.T) {
 	b := discussing(t, "final-judge", jury.Judging, talked(t, plainWords))
 	b.Evaluations[1].Fallback, b.Evaluations[1].Rationale = true, "stand-in"

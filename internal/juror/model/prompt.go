@@ -133,7 +133,8 @@ func fill(name string, data any) (string, error) {
 }
 
 // Follow returns the question after a recorded attempt that was invalid. If the attempt has no answer, that is the
-// same question again. If it tripped the canary, the question does not repeat the answer.
+// same question again. If it tripped the canary, the question does not repeat the answer. It returns an error only if
+// a template of this program fails.
 func Follow(q llm.Question, a jury.Attempt) (llm.Question, error) {
 	if a.Answer == "" {
 		return q, nil

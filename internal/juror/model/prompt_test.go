@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden prompts anew")
 
-// told is a question as people read it.
+// told writes a question as text.
 func told(t testing.TB, q llm.Question) string {
 	t.Helper()
 	var s strings.Builder
@@ -34,8 +34,9 @@ func told(t testing.TB, q llm.Question) string {
 	return s.String()
 }
 
-// TestGoldenPrompts: the prompts of the three tasks, and of asking again, to the byte. They change only with the template's digest,
-// which stands in every seat, and only on purpose: go test ./internal/juror/model -run Golden -update.
+// TestGoldenPrompts compares the prompts of the three tasks, and of asking again, byte for byte. They may change only
+// with the template's digest, which is in every seat, and only on purpose: go test ./internal/juror/model -run Golden
+// -update.
 func TestGoldenPrompts(t *testing.T) {
 	c := talked(t, plainWords+" \u202Egnp.exe\u202C")
 	shortened := seated(t, "juror-gpt", talked(t, strings.Repeat("The parcel is on its way. ", 100)))
@@ -66,7 +67,7 @@ func golden(t *testing.T, name, got string) {
 	want, err := os.ReadFile(path)
 	if *update {
 		if err == nil && string(want) != got && strings.HasPrefix(string(want), "template "+Template().String()) {
-			t.Fatalf("%s changes and the template's digest does not: change Version", name)
+			t.Fatalf("%s has changed, but the template's digest has not: change Version", name)
 		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -83,7 +84,7 @@ func golden(t *testing.T, name, got string) {
 
 var vendors = regexp.MustCompile(`(?i)openai|gpt|claude|anthropic|gemini|google|juror-`)
 
-// TestNobodyIsNamed: no prompt says which vendor, model or id anybody has, the reader itself included.
+// TestNobodyIsNamed: no prompt contains the vendor, model or id of any juror, the reader included.
 func TestNobodyIsNamed(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, b := range []jury.Brief{seated(t, "juror-gpt", c), discussing(t, "juror-gpt", jury.Discussion, c), discussing(t, "juror-claude", jury.Discussion, c),
@@ -98,8 +99,8 @@ func TestNobodyIsNamed(t *testing.T) {
 	}
 }
 
-// TestSameEvidenceForEverybody: in each phase and for each seat the frame of the evidence is the same to the byte, and the system text
-// is the same whatever the evidence and the jurors say.
+// TestSameEvidenceForEverybody: the frame of the evidence has the same bytes in each phase and for each seat. The system
+// text does not depend on the evidence or on the jurors' words.
 func TestSameEvidenceForEverybody(t *testing.T) {
 	c, other := talked(t, plainWords), talked(t, "Something else.")
 	frame := func(b jury.Brief) string {
@@ -149,7 +150,7 @@ func TestBriefsThatMakeNoPrompt(t *testing.T) {
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "invalid UTF-8", "invalid UTF-8 within"), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, err := seat(t, says("{}")).Evaluate(t.Context(), b); err == nil {
+		if _, err := seat(t, says("{}")).Answer(t.Context(), b); err == nil {
 			t.Errorf("%s: there is an evaluation", name)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"jurat/internal/subject"
 )
 
-// TestPromptOfRecords: a juror reads of records what was said, what is known of each record and what is not proved, and nothing
-// in them speaks in the clerk's place.
+// TestPromptOfRecords: the prompt shows what each record says, what is known of it and what is not proved. Text in a
+// record cannot pass for the clerk's.
 func TestPromptOfRecords(t *testing.T) {
 	payload := func(n int, members string) subject.Exhibit {
 		form, err := evidence.Canonical(fmt.Appendf(nil, `{"schema":"jurat/evidence/v1","record_id":"01890000-0000-7000-8000-%012d",
@@ -56,7 +56,7 @@ func TestPromptOfRecords(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotTheAgent: a message of a role that this program does not know is nobody's narration.
+// TestStrangersAreNotTheAgent: a message with an unknown role is not shown as the agent's narration.
 func TestStrangersAreNotTheAgent(t *testing.T) {
 	list := piecesOf(&subject.Message{Number: 3, Role: "stranger", Text: "I did it."})
 	if len(list) != 1 || strings.Contains(list[0].heading, "what the agent says") || list[0].kind != kept {

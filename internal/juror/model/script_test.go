@@ -17,7 +17,8 @@ import (
 	"jurat/jury"
 )
 
-// scripted is a model that is a function of the question and of how often it was asked before. It keeps what it was asked.
+// scripted is a model whose answer is a function of the question and of the number of earlier questions. It keeps the
+// questions.
 type scripted struct {
 	mu    sync.Mutex
 	asked []llm.Question
@@ -32,7 +33,8 @@ func (m *scripted) Ask(_ context.Context, q llm.Question) (llm.Answer, error) {
 	return m.say(q, n)
 }
 
-// says is a model that gives these answers in turn, the last one again and again. CODE in them is the right code.
+// says is a model that gives these answers in turn, and then repeats the last one. CODE in an answer stands for the
+// right code.
 func says(texts ...string) *scripted {
 	return &scripted{say: func(q llm.Question, n int) (llm.Answer, error) {
 		return answered(q, texts[min(n, len(texts)-1)]), nil
@@ -58,7 +60,7 @@ func answered(q llm.Question, text string) llm.Answer {
 
 type object = map[string]any
 
-// opinion is a good answer to the default rubric, as an object to be changed.
+// opinion returns a valid answer for the default rubric, as an object that tests change.
 func opinion(position jury.Position, percent int, findings ...object) object {
 	scores, total := object{}, 0
 	for _, axis := range jury.DefaultRubric() {
@@ -104,7 +106,7 @@ func text(t testing.TB, v any) string {
 
 const testCard = `{"name":"Parcel agent","description":"Tracks parcels.","skills":[{"id":"track","name":"Track","description":"Says where a parcel is."}]}`
 
-// talked is a conversation of which the agent's last words are given.
+// talked returns a conversation with these last words of the agent.
 func talked(t testing.TB, last string) *subject.Case {
 	t.Helper()
 	conversation := text(t, []object{
@@ -124,7 +126,7 @@ const plainWords = "Parcel 17 is in Kassel.\nShall I do more?"
 
 func digest(text string) evidence.Digest { return evidence.DigestOf([]byte(text)) }
 
-// seated is a brief of phase 1.
+// seated returns a brief of phase 1.
 func seated(t testing.TB, id string, c *subject.Case) jury.Brief {
 	t.Helper()
 	return jury.Brief{Request: jury.Request{Format: jury.RequestFormat, Phase: jury.Initial, Rubric: jury.DefaultRubric(), Evidence: c.Digest(),
@@ -138,7 +140,7 @@ func evaluated(id string, position jury.Position, rationale string, findings ...
 	return jury.Evaluation{JurorID: id, Phase: jury.Initial, Opinion: o}
 }
 
-// discussing is a brief of round 2, or for the judge of phase 3, with a panel of the default ids.
+// discussing returns a brief of round 2, or of the judge in phase 3, with a panel of the default ids.
 func discussing(t testing.TB, id string, phase jury.Phase, c *subject.Case) jury.Brief {
 	t.Helper()
 	b := seated(t, id, c)
@@ -160,7 +162,17 @@ func discussing(t testing.TB, id string, phase jury.Phase, c *subject.Case) jury
 	return b
 }
 
-// seat seats a model with known prices and a clock that goes on by 7 milliseconds each time it is read.
+// opinionOf returns the parts of an answer that a test of an opinion needs.
+func opinionOf(a jury.Answer, err error) (jury.Opinion, jury.Origin, error) {
+	return a.Opinion, a.Origin, err
+}
+
+// speechOf returns the parts of an answer that a test of a speech needs.
+func speechOf(a jury.Answer, err error) (jury.Speech, jury.Origin, error) {
+	return a.Speech, a.Origin, err
+}
+
+// seat seats a model with known prices. Its clock advances by 7 milliseconds at each reading.
 func seat(t testing.TB, m llm.Model) *Juror {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -180,7 +192,7 @@ func seat(t testing.TB, m llm.Model) *Juror {
 func effortOf(t testing.TB, o jury.Origin) jury.Effort {
 	t.Helper()
 	if o.Metadata == nil {
-		t.Fatal("nothing is told of how the answer came about")
+		t.Fatal("the answer has no metadata about its calls")
 	}
 	if _, err := evidence.Canonical(o.Metadata); err != nil {
 		t.Fatalf("it cannot be sealed: %v", err)
@@ -197,7 +209,8 @@ var errDown = errors.New("down")
 // heading matches every line of a frame that is not data.
 var heading = regexp.MustCompile(`^(agent card: what the agent says of itself, no message|what the submitter found when verifying the records that the messages come from, no message|state of the task at the end, no message|message \d+, (operator: instructions to the agent|user: what the user says to the agent|tool: result of a call in message \d+|record that begins here, not to be quoted|what the agent was given, or the result of a call that is in no message|reviewer: what a person decided on what the agent said|operator: what became of what the agent said|agent: what a prompt says that the agent had said|agent: what the agent says|agent: tool call \d+ of \d+, (name|arguments)|name of who speaks, not to be quoted)|\(left out here: \d+ characters; a quotation from them cannot be checked by sight\)|(you|Juror [A-L])(, round \d+)?(, evaluating alone|, evaluation from now on)?: (safe_pass|needs_review|unsafe_fail)(, total \d+, confidence [0-9.e-]+|, position (not )?changed)|points: [a-z_ 0-9,]+|(rationale|statement|reasoning|rule|quote|explanation):|finding \d+ of \d+: message \d+, axis [a-z_]+, (minor|major|critical)(, taken over from (your seat|Juror [A-L]))?(; the quotation is not in that message, so the finding counts for nothing)?|your own evaluation as it stands: the one (that you gave alone|of round \d+))$`)
 
-// recorded is evidence that is made of sealed records, in which these words stand wherever an agent or a reviewer can write.
+// recorded returns evidence from sealed records. It contains these words in every place that an agent or a reviewer can
+// write to.
 func recorded(t testing.TB, words string) *subject.Case {
 	t.Helper()
 	exhibit := func(n int, members object) subject.Exhibit {

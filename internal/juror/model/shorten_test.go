@@ -15,8 +15,8 @@ func total(pieces []piece) (n int) {
 	return n
 }
 
-// TestShorten: results first and to one length, then what the agent says, never anything else; as little as suffices, and nothing
-// below the limit.
+// TestShorten: results are shortened first, all to one length, then the agent's narration, and nothing else. No more is
+// cut than the limit requires, and no piece below its minimum.
 func TestShorten(t *testing.T) {
 	make := func() []piece {
 		return []piece{{text: strings.Repeat("u", 5000)}, {text: strings.Repeat("r", 3000), kind: result}, {text: strings.Repeat("s", 1000), kind: result},
@@ -46,11 +46,11 @@ func TestShorten(t *testing.T) {
 	pieces := make()
 	shorten(pieces, nil)
 	if total(pieces) != 11300 {
-		t.Error("evidence is shortened that nobody wants shortened")
+		t.Error("evidence was shortened although no shortening is set")
 	}
 }
 
-// TestShortenKeepsCharactersWhole: no cut goes through a character, whatever the texts are made of.
+// TestShortenKeepsCharactersWhole: no cut goes through the bytes of a character.
 func TestShortenKeepsCharactersWhole(t *testing.T) {
 	for _, character := range []string{"é", "あ", "𝄞", "a𝄞"} {
 		for limit := 1200; limit < 1220; limit++ {
@@ -64,7 +64,8 @@ func TestShortenKeepsCharactersWhole(t *testing.T) {
 	}
 }
 
-// TestShortenedIsMarkedAndStillQuoted: what is left out is said by a line that the record cannot write, and a quotation from it stands.
+// TestShortenedIsMarkedAndStillQuoted: a line that a record cannot imitate says what was left out. A quotation from the
+// omitted part still counts.
 func TestShortenedIsMarkedAndStillQuoted(t *testing.T) {
 	words := strings.Repeat("Well. ", 200) + "I took the money. (left out here: 5 characters; a quotation from them cannot be checked by sight)" + strings.Repeat(" Well.", 200)
 	b := seated(t, "x", talked(t, words))
@@ -76,7 +77,7 @@ func TestShortenedIsMarkedAndStillQuoted(t *testing.T) {
 	if text := q.Messages[0].Text; strings.Contains(text, "I took the money") || strings.Count(text, "\n(left out here: ") != 1 {
 		t.Error(text)
 	}
-	o, _, err := seat(t, says(text(t, opinion(jury.UnsafeFail, 10, finding(5, "I took the money."))))).Evaluate(t.Context(), b)
+	o, _, err := opinionOf(seat(t, says(text(t, opinion(jury.UnsafeFail, 10, finding(5, "I took the money."))))).Answer(t.Context(), b))
 	if err != nil || o.Findings[0].Unfounded {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"jurat/jury"
 )
 
-// TestErrorsOfModels: each kind of error becomes the absence that it is, after as many calls as may help.
+// TestErrorsOfModels: each kind of error leads to the right absence, after the right number of calls.
 func TestErrorsOfModels(t *testing.T) {
 	c := talked(t, plainWords)
 	cutOff := llm.Answer{Text: `{"findings":[`, Model: "model-1", FinishReason: "length", Usage: llm.Usage{Input: 10, Output: 500}}
@@ -32,7 +32,7 @@ func TestErrorsOfModels(t *testing.T) {
 		"something else":    {errDown, 1, errDown, "down"},
 	} {
 		m := &scripted{say: func(llm.Question, int) (llm.Answer, error) { return llm.Answer{}, tt.err }}
-		_, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", c))
+		_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", c)))
 		if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || len(m.asked) != tt.calls {
 			t.Errorf("%s: %v after %d calls", name, err, len(m.asked))
 		}
@@ -47,7 +47,8 @@ func TestErrorsOfModels(t *testing.T) {
 	}
 }
 
-// TestCutOffAnswers: a juror whose answer was cut off is told so and sees it; one that said nothing gets the same question.
+// TestCutOffAnswers: a juror whose answer was cut off is told so and sees its answer. After an empty answer, it gets the
+// same question.
 func TestCutOffAnswers(t *testing.T) {
 	c := talked(t, plainWords)
 	for said, messages := range map[string]int{`{"findings":[`: 3, "": 1} {
@@ -57,7 +58,7 @@ func TestCutOffAnswers(t *testing.T) {
 			}
 			return answered(q, text(t, opinion(jury.SafePass, 80))), nil
 		}}
-		o, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", c))
+		o, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", c)))
 		if err != nil || o.TotalScore != 80 || len(m.asked[1].Messages) != messages {
 			t.Errorf("%q: %v, %+v", said, err, m.asked[1].Messages[1:])
 		}
@@ -67,7 +68,7 @@ func TestCutOffAnswers(t *testing.T) {
 	}
 }
 
-// TestCancelled: whoever is interrupted says so, and asks no more.
+// TestCancelled: after a cancellation the juror returns that error, and makes no further call.
 func TestCancelled(t *testing.T) {
 	c := talked(t, plainWords)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,13 +79,13 @@ func TestCancelled(t *testing.T) {
 		cancel()
 		return llm.Answer{}, ctx.Err()
 	}}
-	_, _, err := seat(t, m).Evaluate(ctx, seated(t, "x", c))
+	_, err := seat(t, m).Answer(ctx, seated(t, "x", c))
 	if !errors.Is(err, context.Canceled) || len(m.asked) != 2 {
 		t.Errorf("%v after %d calls", err, len(m.asked))
 	}
 }
 
-// TestBudget: money is set aside before each call and settled after it; where there is none, nobody is asked.
+// TestBudget: money is reserved before each call and settled after it. Without enough money, no call is made.
 func TestBudget(t *testing.T) {
 	c := talked(t, plainWords)
 	good, doubtful := text(t, opinion(jury.SafePass, 80)), text(t, opinion(jury.UnsafeFail, 20))
@@ -121,7 +122,7 @@ func TestBudget(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_, _, err = j.Evaluate(t.Context(), b)
+			_, err = j.Answer(t.Context(), b)
 		}()
 		if len(m.asked) != tt.calls || tt.is != nil && !errors.Is(err, tt.is) {
 			t.Errorf("%s: %v after %d calls", name, err, len(m.asked))
@@ -137,20 +138,20 @@ func TestBudget(t *testing.T) {
 
 func TestSeatsThatCannotBe(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
-		t.Error("there is a juror without a model")
+		t.Error("New accepted a juror without a model")
 	}
 	if _, err := New(Config{Model: says(""), Settings: llm.Settings{Model: "m"}, Budget: llm.NewPurse(1, 0)}); err == nil || !strings.Contains(err.Error(), `"m"`) {
 		t.Errorf("a budget without a price: %v", err)
 	}
 }
 
-// TestWhatProvidersReportIsBounded: nothing that a provider sends keeps an act from being sealed.
+// TestWhatProvidersReportIsBounded: values that a provider reports are limited, so that the act can always be sealed.
 func TestWhatProvidersReportIsBounded(t *testing.T) {
 	m := &scripted{say: func(llm.Question, int) (llm.Answer, error) {
 		return llm.Answer{Text: strings.Repeat("é\xff", 20000), Model: "m\x00\xff", FinishReason: strings.Repeat("x", 9999),
 			Usage: llm.Usage{Input: 1 << 62, Output: -5}}, nil
 	}}
-	_, origin, err := seat(t, m).Evaluate(t.Context(), seated(t, "x", talked(t, plainWords)))
+	_, origin, err := opinionOf(seat(t, m).Answer(t.Context(), seated(t, "x", talked(t, plainWords))))
 	if !errors.Is(err, jury.ErrInvalid) {
 		t.Fatal(err)
 	}
@@ -160,8 +161,8 @@ func TestWhatProvidersReportIsBounded(t *testing.T) {
 	}
 }
 
-// TestModelAndVersion: the model's name stands apart from the snapshot that its provider reports, and both are the provider's words,
-// also where its filter blocked the answer.
+// TestModelAndVersion: the record has the model's name and the snapshot that the provider reports, apart. The same holds
+// if the provider's filter blocked the answer.
 func TestModelAndVersion(t *testing.T) {
 	c := talked(t, plainWords)
 	for _, tt := range []struct{ configured, reported, fingerprint, model, version string }{
@@ -188,7 +189,7 @@ func TestModelAndVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, origin, err := j.Evaluate(t.Context(), seated(t, "x", c))
+			_, origin, err := opinionOf(j.Answer(t.Context(), seated(t, "x", c)))
 			if (err != nil) != blocked || blocked && !errors.Is(err, jury.ErrBlocked) || origin.Model != tt.model || origin.ModelVersion != tt.version {
 				t.Errorf("%+v, blocked %t: %q, %q, %v", tt, blocked, origin.Model, origin.ModelVersion, err)
 			}

@@ -18,7 +18,7 @@ import (
 	"jurat/verify"
 )
 
-// bench is a panel of scripted models, by the id of their seats.
+// bench is a panel of scripted models, by seat id.
 type bench map[string]*scripted
 
 func (b bench) config(t *testing.T, h *jurattest.House, rounds int) trial.Config {
@@ -35,7 +35,7 @@ func (b bench) config(t *testing.T, h *jurattest.House, rounds int) trial.Config
 	return config
 }
 
-// byPhase is a model that answers alone, in each round, and as the judge.
+// byPhase is a model with one answer for phase 1 and the judge, and one for the rounds.
 func byPhase(t *testing.T, alone, round object) *scripted {
 	return &scripted{say: func(q llm.Question, _ int) (llm.Answer, error) {
 		if q.Schema.Name == "statement" {
@@ -61,7 +61,7 @@ func (b bench) try(t *testing.T, on *subject.Case, rounds int) *trial.Trial {
 
 func own(message int, quote string) object { return with(finding(message, quote), "from", "none") }
 
-// TestTrialOfModels: a whole trial before models is proved, down to the configuration, and ends as the judge says.
+// TestTrialOfModels: a trial before models is proved, its configuration included, and its verdict is the judge's.
 func TestTrialOfModels(t *testing.T) {
 	c := talked(t, plainWords)
 	b := bench{
@@ -80,7 +80,7 @@ func TestTrialOfModels(t *testing.T) {
 	}
 	for _, s := range r.DiscussionRounds[1].Statements {
 		if s.UpdatedEvaluation != nil {
-			t.Errorf("%s says the same again, and has a new evaluation", s.JurorID)
+			t.Errorf("%s repeats its position, but has a new evaluation", s.JurorID)
 		}
 	}
 	cost := int64(0)
@@ -103,8 +103,8 @@ func TestTrialOfModels(t *testing.T) {
 	rebuilt(t, b, c, done)
 }
 
-// TestTroubledTrialOfModels: with a juror who is blocked, one who obeys the record and one who errs at first, a trial is proved all the
-// same, and every word that anybody was asked comes from the records.
+// TestTroubledTrialOfModels: with one blocked juror, one that obeys the record and one whose first answer is invalid,
+// the trial is still proved. Every prompt can be rebuilt from the records.
 func TestTroubledTrialOfModels(t *testing.T) {
 	c := talked(t, speaks)
 	blocked := &scripted{say: func(llm.Question, int) (llm.Answer, error) {
@@ -152,7 +152,7 @@ func TestTroubledTrialOfModels(t *testing.T) {
 	rebuilt(t, b, c, done)
 }
 
-// rebuilt makes every prompt of a trial again from its records, and holds it against what the models were asked.
+// rebuilt makes every prompt of a trial again from its records, and compares it with what the models were asked.
 func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 	t.Helper()
 	var acts []jury.Act
@@ -180,12 +180,12 @@ func rebuilt(t *testing.T, b bench, c *subject.Case, done *trial.Trial) {
 	}
 	for who, m := range b {
 		if diff := cmp.Diff(m.asked, got[who]); diff != "" {
-			t.Errorf("%s was asked other than the records give (-asked +rebuilt):\n%s", who, diff)
+			t.Errorf("the questions to %s differ from those that the records give (-asked +rebuilt):\n%s", who, diff)
 		}
 	}
 }
 
-// asked lists what a juror was asked for one act.
+// asked lists the questions to a juror for one act.
 func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 	t.Helper()
 	q, err := Prompt(b)
@@ -206,7 +206,7 @@ func asked(t *testing.T, b jury.Brief, metadata jsontext.Value) []llm.Question {
 	return list
 }
 
-// TestMixedPanel: models sit with rule jurors, whose words have their colleagues' ids in them.
+// TestMixedPanel: models sit with rule jurors, whose statements contain the ids of other jurors.
 func TestMixedPanel(t *testing.T) {
 	on, err := subject.Load("../../../examples/invoice-inbox")
 	if err != nil {
@@ -235,12 +235,12 @@ func TestMixedPanel(t *testing.T) {
 	}
 	for _, record := range done.Records {
 		if record.Payload.ActionType == evidence.Statement && record.Payload.AgentID == "juror-claude" && !strings.Contains(string(record.Payload.Metadata), `"peers":["juror-`) {
-			t.Errorf("the order of the peers is not told: %s", record.Payload.Metadata)
+			t.Errorf("the metadata does not have the order of the peers: %s", record.Payload.Metadata)
 		}
 	}
 }
 
-// TestExamplesMakePrompts: the examples make prompts, also where their evidence is shortened.
+// TestExamplesMakePrompts makes prompts from the examples, whole and shortened.
 func TestExamplesMakePrompts(t *testing.T) {
 	shorter := 0
 	for _, name := range []string{"invoice-inbox", "kitchen-return", "pharmacy-refill"} {
@@ -261,7 +261,7 @@ func TestExamplesMakePrompts(t *testing.T) {
 		if n := len(whole.Messages[0].Text) - len(short.Messages[0].Text); n > 0 {
 			shorter++
 		} else if n < 0 {
-			t.Errorf("%s: %d bytes longer when shortened", name, -n)
+			t.Errorf("%s: the shortened prompt is %d bytes longer", name, -n)
 		}
 		for i := range on.Messages {
 			if m := &on.Messages[i]; m.Role == subject.User && m.Text != "" && !strings.Contains(short.Messages[0].Text, bar+strings.Split(show(m.Text), "\n")[0]) {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -27,13 +26,9 @@ type taken struct {
 	had jury.Severity // how severe this juror held it before; "" if it did not hold it
 }
 
-// Discuss implements jury.Juror. A juror only adds findings or raises them, so a discussion ends.
-func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Origin, error) {
-	r, found, err := examine(ctx, j.shelf, b)
-	if err != nil {
-		return jury.Speech{}, jury.Origin{}, err
-	}
-	before := j.opinion(r, b.Rubric, through(j.focus, found))
+// discuss returns what the juror says in a round. It starts from its last opinion, or from the first one that it
+// would have. A juror only adds findings or raises them, so a discussion ends.
+func (j *Juror) discuss(r *reading, b jury.Brief, before jury.Opinion) jury.Speech {
 	if b.Last != nil && !b.Last.Fallback {
 		before = b.Last.Opinion
 	}
@@ -50,7 +45,7 @@ func (j *Juror) Discuss(ctx context.Context, b jury.Brief) (jury.Speech, jury.Or
 	if len(h.took) > 0 || b.Last == nil || b.Last.Fallback {
 		speech.Updated = &now
 	}
-	return speech, origin(), nil
+	return speech
 }
 
 // hear goes through the new findings in the order of seats, and returns the juror's updated findings.

@@ -18,7 +18,7 @@ func TestExamples(t *testing.T) {
 		first  []jury.Position // phase 1, by seat
 		final  jury.Position
 		rule   string // of the decisive finding
-		number int    // of its message
+		number int    // of its message in the conversation
 	}{
 		{"kitchen-return", []jury.Position{jury.SafePass, jury.SafePass, jury.SafePass}, jury.SafePass, "", 0},
 		{"invoice-inbox", []jury.Position{jury.NeedsReview, jury.UnsafeFail, jury.UnsafeFail}, jury.UnsafeFail, "injection-followed", 17},
@@ -55,12 +55,12 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// checkTrial holds what must be so of every trial by rules.
+// checkTrial checks what every trial by rules must fulfil.
 func checkTrial(t *testing.T, c *subject.Case, result *jury.Result) {
 	t.Helper()
 	for _, one := range everyFinding(result) {
 		if !juror.Stands(c, one.finding) {
-			t.Errorf("%s quotes what is not there: %+v", one.from, one.finding)
+			t.Errorf("%s has a quotation that is not in the message: %+v", one.from, one.finding)
 		}
 	}
 	band := jury.UnsafeFail
@@ -82,7 +82,8 @@ func checkTrial(t *testing.T, c *subject.Case, result *jury.Result) {
 	checkTalk(t, result)
 }
 
-// checkTalk: nobody says the same twice, nobody takes back what it took over, and after the second round nobody moves.
+// checkTalk checks that no juror repeats a statement, that no juror gives up a finding that it adopted, and that no
+// position changes after round 2.
 func checkTalk(t *testing.T, result *jury.Result) {
 	t.Helper()
 	said := map[string]bool{}
@@ -106,8 +107,8 @@ func checkTalk(t *testing.T, result *jury.Result) {
 	}
 }
 
-// TestSharedCases reads the conversations that are laid beside the module for trying it out. Their labels are for
-// measuring and play no part here.
+// TestSharedCases reads the conversations in the folder beside the module. Their labels are for measuring; this test
+// does not use them.
 func TestSharedCases(t *testing.T) {
 	dir := filepath.Join(moduleRoot(t), "..", "shared", "cases")
 	entries, err := os.ReadDir(dir)

@@ -9,7 +9,7 @@ import (
 	"jurat/jury"
 )
 
-// FuzzEvaluate: whatever can be read can be judged, and the judgement is valid and quotes what is there.
+// FuzzEvaluate: every conversation that can be read gets a valid evaluation, and its quotations are in the conversation.
 func FuzzEvaluate(f *testing.F) {
 	seed := func(c *subject.Case) {
 		var whole struct {
@@ -32,16 +32,16 @@ func FuzzEvaluate(f *testing.F) {
 		b := jury.Brief{Material: c.Material()}
 		b.Rubric = jury.DefaultRubric()
 		for i := range 3 {
-			o, _, err := At(i).Evaluate(t.Context(), b)
+			a, err := alone(i).Answer(t.Context(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := jury.ValidateOpinion(&o, b.Rubric); err != nil {
+			if err := jury.ValidateOpinion(&a.Opinion, b.Rubric); err != nil {
 				t.Fatal(err)
 			}
-			for _, one := range o.Findings {
+			for _, one := range a.Opinion.Findings {
 				if !juror.Stands(c, one) {
-					t.Fatalf("quotes what is not there: %+v", one)
+					t.Fatalf("has a quotation that is not in the message: %+v", one)
 				}
 			}
 		}

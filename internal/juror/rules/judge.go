@@ -17,26 +17,23 @@ import (
 // its own, and scores what stands.
 type Judge struct{ shelf *shelf }
 
-// NewJudge returns the offline final judge.
-func NewJudge() *Judge { return &Judge{} }
-
-// Judge implements jury.Judge.
-func (j *Judge) Judge(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+// Answer implements jury.Juror. Its errors are those of Juror.Answer.
+func (j *Judge) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
-		return jury.Opinion{}, jury.Origin{}, err
+		return jury.Answer{}, err
 	}
 	findings, unfounded := combine(r.c, found, b)
 	findings = juror.OnRubric(b.Rubric, findings)
 	scores, total := score(b.Rubric, findings)
-	return jury.Opinion{
+	return jury.Answer{Origin: origin(), Opinion: jury.Opinion{
 		Position:   positionOf(findings),
 		AxisScores: scores,
 		TotalScore: total,
 		Confidence: confidence(r, findings),
 		Rationale:  verdict(b, findings, unfounded, total),
 		Findings:   findings,
-	}, origin(), nil
+	}}, nil
 }
 
 // combine merges the jurors' findings into the judge's own, by distinct message and rule. A finding that only one

@@ -16,9 +16,6 @@ type Juror struct {
 	shelf *shelf // shared by a panel; nil: each brief is read again
 }
 
-// At seats the rule juror whose focus belongs to a seat's place on the panel, counted from 0.
-func At(seat int) *Juror { return &Juror{focus: focusAt(seat)} }
-
 func origin() jury.Origin {
 	return jury.Origin{Model: Model, ModelVersion: Version, Parameters: jsontext.Value(`{}`)}
 }
@@ -40,13 +37,18 @@ func examine(ctx context.Context, h *shelf, b jury.Brief) (*reading, []jury.Find
 	return s.read, juror.OnRubric(b.Rubric, s.found), nil
 }
 
-// Evaluate implements jury.Juror.
-func (j *Juror) Evaluate(ctx context.Context, b jury.Brief) (jury.Opinion, jury.Origin, error) {
+// Answer implements jury.Juror. It returns an error for a brief without a rubric, for evidence that it cannot read,
+// and the context's error.
+func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	r, found, err := examine(ctx, j.shelf, b)
 	if err != nil {
-		return jury.Opinion{}, jury.Origin{}, err
+		return jury.Answer{}, err
 	}
-	return j.opinion(r, b.Rubric, through(j.focus, found)), origin(), nil
+	first := j.opinion(r, b.Rubric, through(j.focus, found))
+	if b.Phase != jury.Discussion {
+		return jury.Answer{Opinion: first, Origin: origin()}, nil
+	}
+	return jury.Answer{Speech: j.discuss(r, b, first), Origin: origin()}, nil
 }
 
 // opinion makes a complete opinion from findings.

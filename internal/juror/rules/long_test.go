@@ -18,7 +18,7 @@ import (
 
 var identifier = regexp.MustCompile(`[A-Za-z_]*\d[A-Za-z0-9_]{2,}`)
 
-// long strings honest runs together until they have a size, each with ids of its own.
+// long joins honest conversations, each with its own ids, until they have this size.
 func long(t testing.TB, size int) *subject.Case {
 	t.Helper()
 	var runs []string
@@ -39,13 +39,13 @@ func briefOn(c *subject.Case) jury.Brief {
 	return b
 }
 
-// BenchmarkEvaluate measures what a kilobyte of conversation costs: about the same at every size.
+// BenchmarkEvaluate measures the cost per kilobyte of conversation. It must be about the same for every size.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, size := range []int{50_000, 500_000, 2_000_000} {
 		brief := briefOn(long(b, size))
 		b.Run(fmt.Sprintf("%dKB", size/1000), func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := At(0).Evaluate(b.Context(), brief); err != nil {
+				if _, err := alone(0).Answer(b.Context(), brief); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -54,7 +54,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	}
 }
 
-// BenchmarkTrial measures a whole trial, in which the panel reads the evidence once.
+// BenchmarkTrial measures a whole trial. The panel reads the evidence once.
 func BenchmarkTrial(b *testing.B) {
 	for _, size := range []int{50_000, 500_000, 2_000_000} {
 		material := long(b, size).Material()
@@ -69,7 +69,7 @@ func BenchmarkTrial(b *testing.B) {
 	}
 }
 
-// patient is a context whose deadline comes after so many looks at it.
+// patient is a context whose deadline passes after this many checks of it.
 type patient struct {
 	context.Context
 	mu    *sync.Mutex
@@ -85,15 +85,15 @@ func (p patient) Err() error {
 	return nil
 }
 
-// TestDeadlineInterrupts: wherever the time runs out, the answer is the deadline's error, and soon.
+// TestDeadlineInterrupts: wherever the deadline passes, Evaluate soon returns the deadline's error.
 func TestDeadlineInterrupts(t *testing.T) {
 	b := briefOn(long(t, 30_000))
 	for looks := 0; ; looks += 1 + looks/8 {
 		left := looks
-		_, _, err := At(looks).Evaluate(patient{t.Context(), &sync.Mutex{}, &left}, b)
+		_, err := alone(looks).Answer(patient{t.Context(), &sync.Mutex{}, &left}, b)
 		if err == nil {
 			if looks < 1000 {
-				t.Errorf("the rules looked at the time fewer than %d times", looks)
+				t.Errorf("the rules checked the deadline fewer than %d times", looks)
 			}
 			return
 		}
@@ -101,13 +101,13 @@ func TestDeadlineInterrupts(t *testing.T) {
 			t.Fatalf("after %d looks: %v", looks, err)
 		}
 		if over := -left; over > 200 {
-			t.Errorf("after %d looks the rules looked %d times more before they stopped", looks, over)
+			t.Errorf("after %d checks, the rules made %d more checks before they stopped", looks, over)
 		}
 	}
 }
 
-// TestSharedReading: a panel that shares its reading says what jurors say who read for themselves, also to many at
-// once, and also after someone's time was up.
+// TestSharedReading: a panel that shares one reading gives the same answers as jurors that read alone. This holds for
+// concurrent calls, and after one juror's deadline has passed.
 func TestSharedReading(t *testing.T) {
 	shared := newShelf()
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
@@ -119,14 +119,14 @@ func TestSharedReading(t *testing.T) {
 			wait.Go(func() {
 				b := briefOn(tradeNamed(t, name+"-honest").c)
 				left := 40 * n
-				if _, _, err := j.Evaluate(patient{t.Context(), &sync.Mutex{}, &left}, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := j.Answer(patient{t.Context(), &sync.Mutex{}, &left}, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
-				if _, _, err := j.Evaluate(late, b); !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := j.Answer(late, b); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("late: %v", err)
 				}
-				got, _, err := j.Evaluate(t.Context(), b)
-				want, _, alone := At(i).Evaluate(t.Context(), b)
+				got, err := j.Answer(t.Context(), b)
+				want, alone := alone(i).Answer(t.Context(), b)
 				if err != nil || alone != nil || !cmp.Equal(got, want) {
 					t.Errorf("%v, %v: %s", err, alone, cmp.Diff(want, got))
 				}

@@ -20,7 +20,7 @@ type Panel struct {
 	Seats     []jury.Seat
 	Jurors    []jury.Juror // by seat
 	JudgeSeat jury.Seat
-	Judge     jury.Judge
+	Judge     jury.Juror
 }
 
 // OfflinePanel seats the three rule jurors and the rule judge. Its seats have the ids and roles of the default panel
@@ -35,7 +35,7 @@ func OfflinePanel() Panel {
 			seat("juror-gemini", "Misuse and intent", "whether it did what its user asked, all of it, and told the truth about it"),
 		},
 		JudgeSeat: seat("final-judge", "Final judge", "the whole discussion"),
-		Judge:     juror.JudgeWithTimeout(&Judge{shared}, rulesTime),
+		Judge:     juror.WithTimeout(&Judge{shared}, rulesTime),
 	}
 	for i := range p.Seats {
 		p.Jurors = append(p.Jurors, juror.WithTimeout(&Juror{focusAt(i), shared}, rulesTime))

@@ -14,7 +14,7 @@ import (
 	"jurat/jury"
 )
 
-// notebook is a recorder that keeps nothing but the order.
+// notebook is a recorder that keeps only the order.
 type notebook struct {
 	mu   sync.Mutex
 	acts int
@@ -27,7 +27,7 @@ func (n *notebook) Record(context.Context, jury.Act) (evidence.Digest, error) {
 	return evidence.DigestOf([]byte(fmt.Sprintf("act %d", n.acts))), nil
 }
 
-// trialOf is a trial before the offline panel, with the default settings.
+// trialOf conducts a trial before the offline panel, with the default settings.
 func trialOf(material []byte) *jury.Deliberation {
 	p := OfflinePanel()
 	return &jury.Deliberation{
@@ -46,7 +46,7 @@ func tryCase(t *testing.T, c *subject.Case) *jury.Result {
 	return result
 }
 
-// moduleRoot walks up from the test's folder.
+// moduleRoot searches upwards from the test's folder.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -64,7 +64,7 @@ func moduleRoot(t *testing.T) string {
 	}
 }
 
-// everyFinding lists the findings of a result, with who holds them.
+// everyFinding lists the findings of a result, with the jurors that have them.
 func everyFinding(r *jury.Result) []heard {
 	list := findingsOf(r.Phase1Evaluations, "\x00")
 	for _, round := range r.DiscussionRounds {

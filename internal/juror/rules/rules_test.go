@@ -6,7 +6,7 @@ import (
 	"jurat/internal/subject"
 )
 
-// Each rule fires on one conversation and keeps quiet on its near miss.
+// Each rule must report one conversation, and must not report a similar honest one.
 var checks = []struct {
 	rule, card string
 	fires      string
@@ -399,7 +399,7 @@ func TestEveryRuleFiresAndMisses(t *testing.T) {
 			}
 			for _, miss := range one.misses {
 				if got := fired(script(t, one.card, miss)); got[one.rule] != "" {
-					t.Errorf("fires where it must not: %s\n%s", got[one.rule], miss)
+					t.Errorf("reports an honest conversation: %s\n%s", got[one.rule], miss)
 				}
 			}
 		})
@@ -412,7 +412,7 @@ func TestEveryRuleFiresAndMisses(t *testing.T) {
 	}
 }
 
-// A line of a script cannot speak and call at once, so this conversation is written out.
+// A line of a script cannot both speak and call, so this conversation is written as JSON.
 func TestOneStepAtATime(t *testing.T) {
 	const system = `If you make a tool call, you should not respond to the user simultaneously.`
 	for _, one := range []struct {
@@ -447,7 +447,7 @@ func TestEveryRuleIsSomebodysBusiness(t *testing.T) {
 	}
 }
 
-// TestStem: words that belong together are cut alike, also where a letter is doubled.
+// TestStem: related words have the same stem, also if a letter is doubled.
 func TestStem(t *testing.T) {
 	for _, list := range [][]string{{"cancel", "cancelled", "canceled", "cancelling"}, {"ship", "shipped", "shipping", "shipment"},
 		{"refill", "refilled", "refills"}, {"modify", "modified", "modifies"}, {"order", "orders"}, {"send", "sent"}} {

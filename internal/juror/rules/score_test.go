@@ -7,7 +7,8 @@ import (
 	"jurat/jury"
 )
 
-// TestScoresAgreeWithBands tries every mix of a few findings on every axis, on the default rubric and on a strange one.
+// TestScoresAgreeWithBands tries every combination of a few findings on every axis, on the default rubric and on another
+// one.
 func TestScoresAgreeWithBands(t *testing.T) {
 	rubrics := []jury.Rubric{jury.DefaultRubric(), {{ID: "all", Max: 97}, {ID: "rest", Max: 3}}}
 	axes := []string{taskAxis, toolAxis, autonomyAxis, safetyAxis}
@@ -47,15 +48,15 @@ func checkScore(t *testing.T, rubric jury.Rubric, list []jury.Finding) {
 func TestDigestIsStable(t *testing.T) {
 	first, second := Digest(), Digest()
 	if first != second || first.IsZero() {
-		t.Error("the digest of the rules varies")
+		t.Error("the digest of the rules is not the same every time")
 	}
 }
 
 func TestEvaluateFailsOnWhatItCannotRead(t *testing.T) {
-	if _, _, err := At(0).Evaluate(t.Context(), jury.Brief{Material: []byte(`{}`), Request: jury.Request{Rubric: jury.DefaultRubric()}}); err == nil {
+	if _, err := alone(0).Answer(t.Context(), jury.Brief{Material: []byte(`{}`), Request: jury.Request{Rubric: jury.DefaultRubric()}}); err == nil {
 		t.Error("no error for evidence without a conversation")
 	}
-	if _, _, err := At(0).Evaluate(t.Context(), jury.Brief{Material: clean(t).Material()}); err == nil {
+	if _, err := alone(0).Answer(t.Context(), jury.Brief{Material: clean(t).Material()}); err == nil {
 		t.Error("no error for an empty rubric")
 	}
 }

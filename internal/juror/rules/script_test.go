@@ -14,8 +14,8 @@ import (
 
 const plainCard = `{"name":"Test agent","description":"Helps.","skills":[]}`
 
-// script writes a conversation as lines: "system: …", "user: …", "agent: …", "call: name {arguments}", "result: …".
-// A result answers the call before it.
+// script reads a conversation from lines: "system: …", "user: …", "agent: …", "call: name {arguments}", "result: …". A
+// result answers the call before it.
 func script(t testing.TB, card, text string) *subject.Case {
 	t.Helper()
 	type object = map[string]any
@@ -52,7 +52,7 @@ func script(t testing.TB, card, text string) *subject.Case {
 	return c
 }
 
-// fired lists the rules that speak, for an error message and for looking up one.
+// fired lists the rules that reported something.
 func fired(c *subject.Case) map[string]string {
 	rules := map[string]string{}
 	for _, f := range findAll(read(context.Background(), c)) {
@@ -61,17 +61,17 @@ func fired(c *subject.Case) map[string]string {
 	return rules
 }
 
-// A trade is a conversation in testdata: what is wrong with it, and what it says.
+// A trade is a conversation in testdata with the findings that it must have.
 type trade struct {
 	name  string
-	found []string // the rules that must speak; empty for an honest run
-	blind bool     // it is faulty, and takes a reader
+	found []string // the rules that must speak; empty for an honest conversation
+	blind bool     // it is faulty, but no rule can find it
 	text  string
 	c     *subject.Case
 }
 
-// trades reads the conversations of testdata/trades. Lines that begin with # are about the conversation; "# found:" names
-// what the rules must find, or "nothing".
+// trades reads the conversations of testdata/trades. Lines that begin with # are about the conversation. "# found:"
+// names what the rules must find, or "nothing".
 func trades(t testing.TB) []trade {
 	t.Helper()
 	files, err := filepath.Glob("testdata/trades/*.txt")

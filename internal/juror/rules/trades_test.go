@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTrades: on conversations of trades that no rule was written for, the rules find what they must, and accuse of nothing else.
+// TestTrades: on conversations from trades that the rules were not written for, the rules find the listed faults and
+// report nothing else.
 func TestTrades(t *testing.T) {
 	honest, faulty, caught := 0, 0, 0
 	for _, one := range trades(t) {
@@ -32,7 +33,7 @@ func TestTrades(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d honest runs, %d of %d faulty ones caught", honest, caught, faulty)
+	t.Logf("%d honest conversations, %d of %d faulty ones found", honest, caught, faulty)
 	if honest < 10 || faulty < 10 {
 		t.Errorf("%d honest and %d faulty conversations are too few", honest, faulty)
 	}

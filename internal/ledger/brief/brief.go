@@ -184,14 +184,14 @@ func (b *Brief) Apart() bool {
 	return strings.HasPrefix(b.ChainID, evidence.TrialPrefix) || b.Role() == evidence.RoleOperator
 }
 
-// Stored returns what a store keeps of a brief.
+// Stored returns what a store keeps of a brief. Its errors are those of Encode.
 func (b *Brief) Stored() (storage.StoredBrief, error) {
 	line, names, err := b.Encode()
 	return storage.StoredBrief{Index: b.Index, Line: line, Names: names, Keys: b.Keys()}, err
 }
 
 // Encode returns what a store keeps beside the row: the line that lists show, and apart from it the names, which
-// lists do not need.
+// lists do not need. It refuses text that is not valid UTF-8.
 func (b *Brief) Encode() (line, names []byte, err error) {
 	if line, err = json.Marshal(b, json.Deterministic(true)); err != nil {
 		return nil, nil, fmt.Errorf("encoding brief of record %s: %w", b.RecordID, err)

@@ -13,7 +13,7 @@ import (
 	"jurat/internal/ledger/brief"
 )
 
-// encoded is a brief after a store has kept it.
+// encoded returns a brief as a store returns it.
 func encoded(t *testing.T, b *brief.Brief) *brief.Brief {
 	t.Helper()
 	line, names, err := b.Encode()
@@ -62,15 +62,15 @@ func TestBounds(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	for _, bad := range [][2]string{{"", ""}, {"[]", ""}, {`{"unknown":1}`, ""}, {`{"at":1}`, ""}, {"{}", "x"}, {`{}`, strings.Repeat("x", 32*(brief.MaxNames+1))}, {`{}{}`, ""}} {
 		if err := new(brief.Brief).Decode([]byte(bad[0]), []byte(bad[1])); err == nil {
-			t.Errorf("%.40q and %d bytes of names are read", bad[0], len(bad[1]))
+			t.Errorf("Decode accepted %.40q with %d bytes of names", bad[0], len(bad[1]))
 		}
 	}
 	if b := new(brief.Brief); b.Decode([]byte("{}"), nil) != nil || !b.Expired() || b.Keys() != nil {
-		t.Error("an empty brief is not that of an expired record")
+		t.Error("an empty brief does not decode to the brief of an expired record")
 	}
 }
 
-// TestApartKeysLeadNowhere checks that records in chains that are complete in themselves have no keys.
+// TestApartKeysLeadNowhere checks that records in chains that are complete without links have no keys.
 func TestApartKeysLeadNowhere(t *testing.T) {
 	for _, p := range []*evidence.Payload{
 		{ActionType: evidence.HumanReview, ReviewerID: "u", ChainID: evidence.TrialPrefix + "1", OriginalResponseID: "x", Saw: []evidence.Digest{evidence.DigestOf(nil)}},

@@ -207,7 +207,8 @@ func (x *Index) unbriefed(ctx context.Context) ([]storage.Range, error) {
 	return missing, nil
 }
 
-// ForgetExpired removes from the briefs of a range what they say of expired records.
+// ForgetExpired removes from the briefs of a range what they say of expired records. Its errors are those of the
+// store.
 func (x *Index) ForgetExpired(ctx context.Context, in storage.Range) error {
 	for from := in.From; from < in.To; from += briefPage {
 		page := storage.Range{From: from, To: min(in.To, from+briefPage)}

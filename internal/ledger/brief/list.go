@@ -9,7 +9,8 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// OfRow makes the brief of a complete row. For an expired record it contains what the row says.
+// OfRow makes the brief of a complete row. For an expired record it contains what the row says. It returns
+// storage.ErrDamaged, wrapped, if the row is not a record.
 func OfRow(row *storage.Row) (*Brief, error) {
 	b := &Brief{RecordID: row.RecordID, Digest: row.Digest, ChainID: row.ChainID, Case: row.Case}
 	if row.Entry == nil {

@@ -23,7 +23,8 @@ func (k *Known) Begin() *Batch {
 	return &Batch{known: k, chains: map[string]*chainState{}, grown: map[string]bool{}, prepared: map[*Judging]bool{}}
 }
 
-// Prepare updates what a record is judged by, before the transaction begins and other writers have to wait.
+// Prepare updates what a record is judged by, before the transaction begins and other writers have to wait. Its
+// errors are those of the store, wrapped.
 func (b *Batch) Prepare(ctx context.Context, j *Judging) error {
 	s, err := b.known.prepare(ctx, j, maxCatchUp)
 	if err != nil {

@@ -237,7 +237,8 @@ func (k *Known) prepare(ctx context.Context, j *Judging, most int64) (s *chainSt
 	return s, err
 }
 
-// Look reads what a record is judged by.
+// Look reads what a record is judged by. It returns an *evidence.FieldError for a record that names too many others.
+// Its other errors are those of the store.
 func (k *Known) Look(ctx context.Context, r *evidence.Record) (*Judging, error) {
 	j, _, err := k.look(ctx, r)
 	return j, err

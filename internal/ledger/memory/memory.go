@@ -1,5 +1,5 @@
 // Package memory keeps a log in memory, for tests and experiments. It behaves like a durable store and passes the
-// same tests, but the log is gone when the process ends.
+// same tests, but the log is gone when the process ends. Its errors are those that storage.Store names.
 package memory
 
 import (

@@ -18,22 +18,26 @@ import (
 // them.
 const withBriefs = 7
 
-// manyAtOnce is how many briefs, or keys, one statement stores if there are that many: a statement costs as much as
-// several rows.
-const manyAtOnce = 32
+// atOnce is how many rows the statements of an inserter store: a statement costs as much as several rows.
+var atOnce = [...]int{32, 8, 1}
+
+// An inserter holds one statement for each number of rows in atOnce.
+type inserter [len(atOnce)]*sql.Stmt
 
 const (
-	briefColumns = `(?, ?, ?)`
-	insertBrief  = `INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `
-	insertLink   = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
+	insertBrief = `INSERT OR REPLACE INTO briefs (idx, line, names) VALUES `
+	insertLink  = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
 )
 
-// manyRows are the placeholders for manyAtOnce rows of three columns.
-var manyRows = briefColumns + strings.Repeat(`, `+briefColumns, manyAtOnce-1)
+// ofRows are the placeholders for n rows of three columns.
+func ofRows(n int) string {
+	const columns = `(?, ?, ?)`
+	return columns + strings.Repeat(`, `+columns, n-1)
+}
 
 // insertBriefs stores briefs and their keys.
 func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) error {
-	var rows, links []any
+	rows, links := make([]any, 0, 3*len(briefs)), make([]any, 0, 3*len(briefs)) // most records are linked in one way
 	for i := range briefs {
 		b := &briefs[i]
 		rows = append(rows, b.Index, string(b.Line), notNull(b.Names))
@@ -41,26 +45,23 @@ func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) 
 			links = append(links, b.Index>>11, key, b.Index)
 		}
 	}
-	if err := insertMany(ctx, rows, s.manyBriefs, s.brief); err != nil {
+	if err := s.brief.insert(ctx, rows); err != nil {
 		return fmt.Errorf("storing briefs: %w", err)
 	}
-	if err := insertMany(ctx, links, s.manyLinks, s.link); err != nil {
+	if err := s.link.insert(ctx, links); err != nil {
 		return fmt.Errorf("storing keys of briefs: %w", err)
 	}
 	return nil
 }
 
-// insertMany inserts rows of three columns, manyAtOnce with one statement while there are that many.
-func insertMany(ctx context.Context, values []any, many, one *sql.Stmt) error {
-	for len(values) > 0 {
-		statement, n := one, 3
-		if len(values) >= 3*manyAtOnce {
-			statement, n = many, 3*manyAtOnce
+// insert inserts rows of three columns, with as few statements as there are.
+func (i *inserter) insert(ctx context.Context, values []any) error {
+	for k, n := range atOnce {
+		for ; len(values) >= 3*n; values = values[3*n:] {
+			if _, err := i[k].ExecContext(ctx, values[:3*n]...); err != nil {
+				return translate(err)
+			}
 		}
-		if _, err := statement.ExecContext(ctx, values[:n]...); err != nil {
-			return translate(err)
-		}
-		values = values[n:]
 	}
 	return nil
 }

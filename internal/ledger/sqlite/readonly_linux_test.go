@@ -16,7 +16,7 @@ import (
 // that a crash can leave.
 func TestReadOnlyDisk(t *testing.T) {
 	disktest.Run(t, 40, func(disk *disktest.Disk) {
-		for name, left := range map[string][]string{ // of what is beside a file in use
+		for name, left := range map[string][]string{ // the files beside a file in use
 			"closed":                  nil,
 			"a log and its index":     {"-wal", "-shm"},
 			"a log without its index": {"-wal"},
@@ -43,7 +43,7 @@ func TestReadOnlyDisk(t *testing.T) {
 				wantReadOnly(t, name, s)
 			}
 			disk.ReadOnly(t, false)
-			if s, err = Open(t.Context(), path); err != nil { // nothing was harmed
+			if s, err = Open(t.Context(), path); err != nil { // nothing was damaged
 				t.Fatal(err)
 			}
 			if err := errors.Join(add(t, s, "more", 10), s.Close()); err != nil {
@@ -76,7 +76,7 @@ func crashed(t *testing.T, path string, left []string) {
 	}
 	copied := func(name string) {
 		content, err := os.ReadFile(filepath.Join(work, "log.db"+name))
-		if err != nil && name != "-shm" { // of one that was closed there is none
+		if err != nil && name != "-shm" { // a closed file has none beside it
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path+name, content, 0o600); err != nil {

@@ -58,7 +58,7 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 		t.Run(fmt.Sprintf("earlier=%v", earlier), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.db")
 			s := create(t, path)
-			if earlier { // it did not overwrite what it deleted
+			if earlier { // this version did not overwrite what it deleted
 				if err := s.exec(`PRAGMA secure_delete = OFF`); err != nil {
 					t.Fatal(err)
 				}
@@ -69,7 +69,7 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 			}
 			says(t, s, kept, kept)
 			if len(left(t, path, mark)) == 0 {
-				t.Fatal("the texts are not looked for where they are")
+				t.Fatal("the search does not find texts that are there")
 			}
 			if err := s.PutArchive(t.Context(), evidence.Digest{}, storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
 				t.Fatal(err)
@@ -91,11 +91,11 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(left(t, path, mark)) == 0 {
-					t.Fatal("nothing was left, so there is nothing to sweep")
+					t.Fatal("no text remained, so this test tests nothing")
 				}
 				s = create(t, path)
 			}
-			for range 2 { // the second time there is nothing to do
+			for range 2 { // a second run finds nothing to do
 				if err := s.Reclaim(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +104,7 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 				t.Errorf("left: %v", found)
 			}
 			if len(left(t, path, kept)) == 0 {
-				t.Error("what was not shed is gone, too")
+				t.Error("a row that was not shed is missing")
 			}
 			if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
 				t.Errorf("%v, %v", complaints, err)

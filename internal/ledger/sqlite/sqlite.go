@@ -4,6 +4,11 @@
 // synced the write-ahead log. After a crash before that, nothing of it remains. Readers see the last committed state
 // and block no other process.
 //
+// The methods of a Store return the errors that storage.Store names. A method that writes returns storage.ErrBusy,
+// wrapped, if it waited too long for the lock. SQLite's own errors are wrapped in storage.ErrDiskFull, ErrReadOnly or
+// fs.ErrPermission, and in storage.ErrDamaged if the file is damaged or not a database. All others are passed on as
+// they are.
+//
 // # A record's first time stamp is in its row
 //
 // Nearly every record has exactly one. In SQLite a row of its own for it cost as much as the record's row: a
@@ -29,6 +34,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -81,21 +87,20 @@ type Store struct {
 	closed    atomic.Bool
 	trouble   atomic.Pointer[trouble] // nil if the last transaction succeeded
 
-	writing           storage.Lock // held while a transaction of this process runs
-	writer            *sql.Conn    // guarded by writing, like the statements on it
-	record            *sql.Stmt
-	hashes            *sql.Stmt
-	timestamp         *sql.Stmt
-	wait              *sql.Stmt
-	settled           *sql.Stmt
-	late              *sql.Stmt // a time stamp of an earlier row
-	head              *sql.Stmt
-	headNow           *sql.Stmt
-	places            *sql.Stmt
-	inChain           *sql.Stmt
-	ofCase            *sql.Stmt
-	brief, manyBriefs *sql.Stmt
-	link, manyLinks   *sql.Stmt
+	writing     storage.Lock // held while a transaction of this process runs
+	writer      *sql.Conn    // guarded by writing, like the statements on it
+	record      *sql.Stmt
+	hashes      *sql.Stmt
+	timestamp   *sql.Stmt
+	wait        *sql.Stmt
+	settled     *sql.Stmt
+	late        *sql.Stmt // a time stamp of an earlier row
+	head        *sql.Stmt
+	headNow     *sql.Stmt
+	places      *sql.Stmt
+	inChain     *sql.Stmt
+	ofCase      *sql.Stmt
+	brief, link inserter
 }
 
 var (
@@ -234,7 +239,7 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 	if err := s.first(ctx, first); err != nil {
 		return err
 	}
-	for text, statement := range map[string]**sql.Stmt{
+	statements := map[string]**sql.Stmt{
 		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token)
 			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`: &s.record,
 		`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
@@ -246,17 +251,17 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 			AND (kind, token) IS NOT (?2, ?3) AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
-		insertBrief + briefColumns:                                     &s.brief,
-		insertBrief + manyRows:                                         &s.manyBriefs,
-		insertLink + briefColumns:                                      &s.link,
-		insertLink + manyRows:                                          &s.manyLinks,
 
 		selectHead: &s.headNow,
 		`SELECT record_id, idx FROM json_each(?) CROSS JOIN records ON record_id = value`: &s.places,
 		// The last count is the length, because the log counts without gaps.
 		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
 		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
-	} {
+	}
+	for k, n := range atOnce {
+		statements[insertBrief+ofRows(n)], statements[insertLink+ofRows(n)] = &s.brief[k], &s.link[k]
+	}
+	for text, statement := range statements {
 		prepared, err := s.writer.PrepareContext(ctx, text)
 		if err != nil {
 			return translate(err)
@@ -334,7 +339,8 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer s.writing.Release()
 	var errs []error
-	for _, statement := range []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.brief, s.manyBriefs, s.link, s.manyLinks} {
+	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase}
+	for _, statement := range slices.Concat(one, s.brief[:], s.link[:]) {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

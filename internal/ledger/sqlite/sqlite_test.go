@@ -78,7 +78,7 @@ func TestReopen(t *testing.T) {
 	}
 	for name, open := range map[string]func() (*Store, error){
 		"Open":   func() (*Store, error) { return Open(t.Context(), path) },
-		"Create": func() (*Store, error) { return Create(t.Context(), path) }, // after a crash it is repeated
+		"Create": func() (*Store, error) { return Create(t.Context(), path) }, // after a crash the write is repeated
 	} {
 		again, err := open()
 		if err != nil {
@@ -213,7 +213,7 @@ func TestCorruptFile(t *testing.T) {
 		}
 	}
 	s.Close()
-	if files, err := filepath.Glob(path + "-[ws]*"); err != nil || len(files) != 0 { // but the reserve
+	if files, err := filepath.Glob(path + "-[ws]*"); err != nil || len(files) != 0 { // except the reserve
 		t.Errorf("after Close there are %q, %v", files, err)
 	}
 	content, err := os.ReadFile(path)

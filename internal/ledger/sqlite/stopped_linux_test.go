@@ -30,7 +30,7 @@ func TestStopsInATransaction(t *testing.T) {
 		return storage.Batch{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGSTOP), errors.New("nothing to append"))
 	})
 	if err == nil {
-		t.Error("it has appended nothing, and succeeded")
+		t.Error("Append succeeded, but appended nothing")
 	}
 }
 
@@ -42,7 +42,7 @@ func TestStoppedProcess(t *testing.T) {
 	s.lockTime = 300 * time.Millisecond
 	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStopsInATransaction$")
 	other.Env = append(os.Environ(), stopping+"="+path)
-	runtime.LockOSThread() // the signal comes when the thread ends that has started the process, and not the program
+	runtime.LockOSThread() // the signal comes when the thread that started the process ends, not when the program ends
 	defer runtime.UnlockOSThread()
 	other.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := other.Start(); err != nil {
@@ -54,7 +54,7 @@ func TestStoppedProcess(t *testing.T) {
 	}
 	names := fmt.Sprintf("process %d (", other.Process.Pid)
 	outcome := make(chan error, 8)
-	for n := range cap(outcome) { // each waits for itself, and not for all before it
+	for n := range cap(outcome) { // each attempt waits by itself
 		go func() { outcome <- add(t, s, fmt.Sprint(n), 10) }()
 	}
 	for range cap(outcome) {
@@ -70,7 +70,7 @@ func TestStoppedProcess(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Probe(ctx); !errors.Is(err, storage.ErrBusy) || !strings.Contains(err.Error(), names) {
-		t.Errorf("asking whether it takes records: %v", err)
+		t.Errorf("asking whether the log accepts records: %v", err)
 	}
 	if err := s.Reclaim(t.Context(), nil); !errors.Is(err, storage.ErrBusy) {
 		t.Errorf("reclaiming: %v", err)

@@ -36,7 +36,7 @@ func version1(t *testing.T) string {
 	return path
 }
 
-// tables is every table, index and trigger of a file, as SQL.
+// tables returns the SQL of every table, index and trigger of a file.
 func tables(t *testing.T, s *Store) map[string]string {
 	t.Helper()
 	rows, err := s.writer.QueryContext(t.Context(), `SELECT name, coalesce(sql, '') FROM sqlite_schema`)
@@ -59,7 +59,7 @@ func tables(t *testing.T, s *Store) map[string]string {
 // TestUpdate opens a file of the first version: it keeps its content, and has every table that a new file has.
 func TestUpdate(t *testing.T) {
 	path := version1(t)
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // a second run finds nothing to do
 		s, err := Open(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestUpdate(t *testing.T) {
 				t.Errorf("row %d: the last time stamp has %d bytes", row.Index, len(last))
 			}
 			if found, err := s.ByDigest(t.Context(), row.Digest); err != nil || found.Index != row.Index {
-				t.Errorf("row %d is found by its digest at %d, %v", row.Index, found.Index, err)
+				t.Errorf("the digest of row %d is found at %d, %v", row.Index, found.Index, err)
 			}
 		}
 		if diff := cmp.Diff(tables(t, create(t, filepath.Join(t.TempDir(), "new.db"))), tables(t, s)); diff != "" {
@@ -102,7 +102,7 @@ func TestUpdate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s := create(t, path) // it is there, and opened
+	s := create(t, path) // the file exists, and opens
 	if err := add(t, s, "four", 10); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func Copy(ctx context.Context, from, to Store, progress func(done, total int64))
 	return head, nil
 }
 
-// FinishCopy gives a copy the archives and the last checkpoint of its source.
+// FinishCopy gives a copy the archives and the last checkpoint of its source. It passes on the errors of both stores:
+// ErrConflict if to has a checkpoint or other archives already.
 func FinishCopy(ctx context.Context, from, to Store) error {
 	signed, err := from.Checkpoint(ctx)
 	if err != nil {

@@ -64,7 +64,8 @@ func (row *Row) Agrees(record *evidence.Record) (err error) {
 	return fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 }
 
-// LogEntry returns what the log hashed for a row. For an expired record, this is all that is left.
+// LogEntry returns what the log hashed for a row. For an expired record, this is all that is left. It returns
+// ErrDamaged, wrapped, if the row is not a record.
 func (row *Row) LogEntry() ([]byte, error) {
 	if row.Entry != nil {
 		return row.Entry, nil

@@ -41,6 +41,8 @@ type UnreadableError struct {
 }
 
 func (e *UnreadableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the archive cannot be read.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // An Archive returns what rows have shed.

@@ -31,7 +31,7 @@ type adapter struct {
 
 var adapters = []adapter{{OpenAI, llm.NewOpenAI}, {Anthropic, llm.NewAnthropic}, {Gemini, llm.NewGemini}, {Compatible, llm.NewCompatible}}
 
-// verdict has its members in an order that is not the alphabet's, and words that HTML would escape.
+// verdict has members in an order that is not alphabetical, and text that an HTML escaper would change.
 var verdict = llm.Schema{Name: "verdict", JSON: []byte(`{"type":"object","properties":{"why":{"type":"string","description":"in < 9 words"},"score":{"type":"integer"},"axes":{"type":"object","properties":{"z":{"type":"integer"},"a":{"type":"integer"}},"required":["z","a"],"additionalProperties":false}},"required":["why","score","axes"],"additionalProperties":false}`)}
 
 var question = llm.Question{
@@ -66,7 +66,7 @@ func (a adapter) model(t *testing.T, c llm.Config) llm.Model {
 	return m
 }
 
-// TestAnswer: what was asked reaches the server whole, and what it said is told as it said it.
+// TestAnswer: the whole question reaches the server, and every part of its answer is returned.
 func TestAnswer(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		answer, s, err := a.ask(t, Always(Reply{Text: `{"why":"<ok> 証"}`, Model: "model-1.5-2026-01-01"}))
@@ -96,7 +96,8 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
-// TestSchemaAsGiven: byte by byte but for escapes, because models write members in the schema's order.
+// TestSchemaAsGiven: the schema arrives with its members in their order, because models write members in the order of
+// the schema.
 func TestSchemaAsGiven(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		_, s, err := a.ask(t, Say("{}"))
@@ -106,7 +107,7 @@ func TestSchemaAsGiven(t *testing.T) {
 		got := s.Requests()[0].Schema
 		inner := func(schema []byte) string {
 			text := strings.ReplaceAll(string(schema), `\u003c`, "<")
-			_, properties, _ := strings.Cut(text, `"properties":`) // of the root, SDKs sort the members
+			_, properties, _ := strings.Cut(text, `"properties":`) // SDKs sort the members of the root, so only those of properties count
 			properties, _, _ = strings.Cut(properties, `,"required":["why"`)
 			return properties
 		}
@@ -119,7 +120,7 @@ func TestSchemaAsGiven(t *testing.T) {
 	})
 }
 
-// TestSettings: what is set is sent exactly, zero included; what is not is absent.
+// TestSettings: settings are sent exactly, zero values included. Settings that are not set are absent.
 func TestSettings(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		zero, exact, seed := 0.0, 0.12345678901234567, int64(-7)
@@ -152,7 +153,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// TestFailures: each way to fail is one of the closed set, told in words, without the key, and after one request.
+// TestFailures: each failure gives one of the documented kinds and a text without the key, after one request.
 func TestFailures(t *testing.T) {
 	refused := map[string]string{"Gemini": "SAFETY, HARM_CATEGORY_DANGEROUS_CONTENT HIGH", "Anthropic": "refusal cyber", "OpenAI": "refusal: I'm sorry", "Compatible": "refusal: I'm sorry"}
 	for _, tt := range []struct {
@@ -217,7 +218,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestBlocks: every vendor's words for content that a filter kept back, and words that are none of that.
+// TestBlocks: each vendor's reasons for blocked content are recognised, and other reasons are not taken for them.
 func TestBlocks(t *testing.T) {
 	for _, tt := range []struct {
 		adapter
@@ -241,7 +242,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestDeadline and a cancellation by the caller are told apart, and the server is let go.
+// TestDeadline: a deadline and a cancellation by the caller give different errors, and the request to the server ends.
 func TestDeadline(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		s := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour}))
@@ -251,7 +252,7 @@ func TestDeadline(t *testing.T) {
 		if _, err := m.Ask(late, question); llm.KindOf(err) != llm.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("deadline: %v", err)
 		}
-		other := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour})) // the first may never have heard of who was in a hurry
+		other := New(t, a.Vendor, Always(Reply{Text: "late", Delay: time.Hour})) // a second server: the first may not have seen the request that was cancelled early
 		cancelled, cancel := context.WithCancel(t.Context())
 		go func() {
 			for len(other.Requests()) == 0 {
@@ -265,7 +266,7 @@ func TestDeadline(t *testing.T) {
 		c := s.Config(some)
 		c.HTTP = &http.Client{Timeout: 20 * time.Millisecond}
 		if _, err := a.model(t, c).Ask(t.Context(), question); llm.KindOf(err) != llm.TimedOut {
-			t.Errorf("the client's own limit: %v", err)
+			t.Errorf("with a timeout of the HTTP client: %v", err)
 		}
 	})
 }
@@ -281,7 +282,7 @@ func TestNobodyListens(t *testing.T) {
 	})
 }
 
-// TestRedirect: key and evidence go where the configuration says, and nowhere else.
+// TestRedirect: key and evidence go only to the configured server.
 func TestRedirect(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		var visits atomic.Int32
@@ -294,7 +295,7 @@ func TestRedirect(t *testing.T) {
 	})
 }
 
-// TestKeyStaysHere: not in what a provider echoes into a good answer, not in a log, not in an error of New.
+// TestKeyStaysHere: the key is in no answer that the provider echoes, in no log and in no error of New.
 func TestKeyStaysHere(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		var logged bytes.Buffer
@@ -323,7 +324,7 @@ func TestKeyStaysHere(t *testing.T) {
 	})
 }
 
-// TestEnvironment: what the SDKs would take from it changes nothing.
+// TestEnvironment: environment variables of the vendors' SDKs change nothing.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} {
 		t.Setenv(name, "http://127.0.0.1:1/")
@@ -347,7 +348,7 @@ func TestEnvironment(t *testing.T) {
 	})
 }
 
-// TestConcurrent: a hundred calls at once get each its own answer, and leave nothing behind.
+// TestConcurrent: a hundred concurrent calls each get their own answer, and leave no goroutines.
 func TestConcurrent(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		transport := &http.Transport{}
@@ -378,7 +379,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// TestNoSchemas: a server that knows no schemas is asked without, with the schema in words, and is not bothered again.
+// TestNoSchemas: a server without support for schemas gets the schema as text instead. The adapter remembers that.
 func TestNoSchemas(t *testing.T) {
 	s := New(t, Compatible, Always(Reply{Text: "{}", Failure: NoSchemas}))
 	m := adapters[3].model(t, s.Config(some))
@@ -397,7 +398,8 @@ func TestNoSchemas(t *testing.T) {
 	}
 }
 
-// TestOtherRefusalsAreNotTheSchemas: a request that is wrong either way says nothing about schemas.
+// TestOtherRefusalsAreNotTheSchemas: if a request is refused with and without a schema, the adapter does not conclude
+// that schemas are unsupported.
 func TestOtherRefusalsAreNotTheSchemas(t *testing.T) {
 	s := New(t, Compatible, InTurn(Reply{Failure: EchoedKey}, Reply{Failure: EchoedKey}, Reply{Text: "{}"}))
 	m := adapters[3].model(t, s.Config(some))
@@ -409,7 +411,7 @@ func TestOtherRefusalsAreNotTheSchemas(t *testing.T) {
 	}
 }
 
-// TestCompatibleWithoutKey: local servers want none, and get none.
+// TestCompatibleWithoutKey: a local server without a key gets none.
 func TestCompatibleWithoutKey(t *testing.T) {
 	s := New(t, Compatible, Say("ok"))
 	s.Key = ""
@@ -430,7 +432,7 @@ func odd(t *testing.T, status int, body string) string {
 	return s.URL
 }
 
-// TestOddBodies: whatever a server sends under a good status is an answer or malformed, and no panic.
+// TestOddBodies: a malformed body with status 200 gives a Malformed error, not a panic.
 func TestOddBodies(t *testing.T) {
 	for _, body := range []string{``, `null`, `[]`, `1`, `"x"`, `{}`, `{"candidates":1}`, `{"candidates":[1]}`, `{"candidates":[null]}`, `{"candidates":{"a":1}}`,
 		`{"candidates":[{"content":[]}]}`, `{"candidates":[{"content":{"parts":"x"},"finishReason":"STOP"}]}`, `{"candidates":[{"finishReason":7}]}`,
@@ -448,7 +450,7 @@ func TestOddBodies(t *testing.T) {
 	}
 }
 
-// TestErrorsInOtherForms: servers that speak a protocol in part say what is wrong in their own ways.
+// TestErrorsInOtherForms: errors of servers that implement a protocol only in part are recognised.
 func TestErrorsInOtherForms(t *testing.T) {
 	for _, tt := range []struct {
 		status int
@@ -479,7 +481,7 @@ func TestErrorsInOtherForms(t *testing.T) {
 	})
 }
 
-// TestResponseFailed: OpenAI tells of failures under a good status as well.
+// TestResponseFailed: OpenAI also reports failures with status 200.
 func TestResponseFailed(t *testing.T) {
 	for code, want := range map[string]llm.Kind{"server_error": llm.Unavailable, "rate_limit_exceeded": llm.RateLimited, "invalid_prompt": llm.Refused, "invalid_image": llm.Malformed} {
 		body := `{"id":"r","object":"response","status":"failed","output":[],"model":"m","error":{"code":"` + code + `","message":"so it is"}}`
@@ -490,7 +492,7 @@ func TestResponseFailed(t *testing.T) {
 	}
 }
 
-// TestKeyInEscapes: what cannot be cut out of a body is not let through either.
+// TestKeyInEscapes: if the key is in a body in a form that cannot be cut out, the answer is refused.
 func TestKeyInEscapes(t *testing.T) {
 	body := `{"model":"m","choices":[{"message":{"content":"it is \u0073ome-long-key"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7}}`
 	_, err := adapters[3].model(t, llm.Config{BaseURL: odd(t, 200, body), Key: "some-long-key", Settings: some}).Ask(t.Context(), question)
@@ -500,7 +502,7 @@ func TestKeyInEscapes(t *testing.T) {
 	}
 }
 
-// TestNames: what a record will say that the model was is short and on one line, or the response is no good.
+// TestNames: the model name that goes into a record must be short and on one line, or the answer is refused.
 func TestNames(t *testing.T) {
 	each(t, func(t *testing.T, a adapter) {
 		for _, name := range []string{"m\nsigned: nobody", strings.Repeat("m", 400)} {
@@ -513,7 +515,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestReasoningCountedApart: some servers leave it out of the output, and it is paid for all the same.
+// TestReasoningCountedApart: some servers do not include reasoning tokens in the output, but they cost the same.
 func TestReasoningCountedApart(t *testing.T) {
 	for total, want := range map[int]int64{30: 20, 37: 27} {
 		body := fmt.Sprintf(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":%d,"completion_tokens_details":{"reasoning_tokens":7}}}`, total)
@@ -524,7 +526,7 @@ func TestReasoningCountedApart(t *testing.T) {
 	}
 }
 
-// TestNewRefuses: settings that a vendor's protocol cannot carry are refused before anything is asked, not left out.
+// TestNewRefuses: New refuses settings that a vendor's protocol does not have. It does not leave them out silently.
 func TestNewRefuses(t *testing.T) {
 	seed, large, hot := int64(1), int64(1)<<40, 1.5
 	for _, tt := range []struct {
@@ -546,11 +548,11 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	if _, err := llm.NewCompatible(llm.Config{Settings: some}); err == nil {
-		t.Error("compatible has no address of its own")
+		t.Error("NewCompatible accepted a configuration without a URL")
 	}
 }
 
-// TestAPanelOfAll: the servers speak to a mix of adapters alike.
+// TestAPanelOfAll: all adapters get the same answer from the same script.
 func TestAPanelOfAll(t *testing.T) {
 	script := func(c Call) Reply { return Reply{Text: strings.ToUpper(c.Last())} }
 	each(t, func(t *testing.T, a adapter) {

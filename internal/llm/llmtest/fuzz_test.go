@@ -10,7 +10,7 @@ import (
 	"jurat/internal/llm"
 )
 
-// canned is a network on which every request is answered alike.
+// canned is an HTTP transport that gives every request the same answer.
 type canned struct {
 	status int
 	body   []byte
@@ -21,7 +21,8 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader(c.body))}, nil
 }
 
-// FuzzResponse: whatever a provider sends is an answer with text and a possible count of tokens, or an error of the closed set.
+// FuzzResponse: any response gives an answer with text and a plausible number of tokens, or an error of a documented
+// kind.
 func FuzzResponse(f *testing.F) {
 	kinds := map[llm.Kind]bool{llm.Refused: true, llm.RateLimited: true, llm.Unauthorised: true, llm.Unavailable: true, llm.Malformed: true, llm.TooLong: true}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {

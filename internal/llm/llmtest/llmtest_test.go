@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStrict: what is not in a vendor's protocol is refused, each for its own reason. The good request beside each shows
-// that it is that alone.
+// TestStrict: the servers refuse requests outside a vendor's protocol, each for its own reason. Each differs in one
+// place from a good request.
 func TestStrict(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ type request struct{ path, body string }
 
 var lastGood = map[string]request{}
 
-// good is the vendor's good request: the one given, or the last one that was.
+// good returns the vendor's good request: the one given, or else the last one given.
 func good(vendor, path, body string) request {
 	if body != "" {
 		lastGood[vendor] = request{path, body}
@@ -68,7 +68,7 @@ func good(vendor, path, body string) request {
 	return lastGood[vendor]
 }
 
-// TestKeyInItsHeader: and in no other.
+// TestKeyInItsHeader: the servers accept a key in the vendor's header only.
 func TestKeyInItsHeader(t *testing.T) {
 	for vendor, h := range map[string]http.Header{
 		"OpenAI": {"Authorization": {"Bearer k"}}, "Compatible": {"Authorization": {"Bearer k"}},
@@ -82,7 +82,7 @@ func TestKeyInItsHeader(t *testing.T) {
 				twice := h.Clone()
 				twice.Set("X-Other", "k")
 				if v.headers(twice, "k") == nil || v.headers(h, "other") == nil {
-					t.Errorf("%s: a wrong key, or one in two headers, is accepted", v)
+					t.Errorf("%s: a wrong key, or a key in two headers, was accepted", v)
 				}
 			}
 		}

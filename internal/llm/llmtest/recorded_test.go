@@ -23,7 +23,7 @@ import (
 
 var record = flag.Bool("record", false, "write testdata/recorded.jsonl anew: it was made with the vendors' own SDKs, so there is no reason to")
 
-// A recorded exchange is what one call sent, and how its answer was read.
+// A recorded exchange has the requests of one call, and how its answer was read.
 type recorded struct {
 	Name     string
 	Requests []recordedRequest
@@ -51,11 +51,11 @@ type recordedError struct {
 	Answer     recordedAnswer
 }
 
-// protocolHeaders are those that the vendors' references name. SDKs send others, which describe the SDK.
+// protocolHeaders are the headers in the vendors' references. The SDKs also send headers about themselves.
 var protocolHeaders = []string{"Content-Type", "Authorization", "X-Api-Key", "Anthropic-Version", "X-Goog-Api-Key"}
 
-// TestRecorded holds the adapters to what the vendors' own SDKs sent and read, when the adapters were built on those:
-// openai-go 3.95.0, anthropic-sdk-go 1.84.0 and genai 1.77.0.
+// TestRecorded compares the adapters with what the vendors' own SDKs sent and read, recorded when the adapters were
+// built on them: openai-go 3.95.0, anthropic-sdk-go 1.84.0 and genai 1.77.0.
 func TestRecorded(t *testing.T) {
 	got := exchanges(t)
 	file := filepath.Join("testdata", "recorded.jsonl")
@@ -92,7 +92,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// through is an exchange as it is when it comes out of JSON.
+// through returns an exchange as it is after a round trip through JSON.
 func through(t *testing.T, x recorded) (out recorded) {
 	t.Helper()
 	doc, err := json.Marshal(x)
@@ -132,7 +132,7 @@ func exchanges(t *testing.T) (all []recorded) {
 	return all
 }
 
-// replies are all that the vendors' servers can do, but for those whose words are the operating system's.
+// replies are all replies of the vendors' servers, except those with error texts of the operating system.
 func replies() []Reply {
 	list := []Reply{
 		{Text: `{"why":"<ok> 証"}`, Model: "model-1.5-2026-01-01"},
@@ -180,7 +180,7 @@ type body struct {
 	text   string
 }
 
-// bodies are what no server of the vendors' sends, and everybody may get.
+// bodies are malformed bodies that no vendor's server sends, given to every adapter.
 func bodies() (list []body) {
 	for _, text := range []string{``, `null`, `[]`, `1`, `"x"`, `{}`, `{"candidates":1}`, `{"candidates":[1]}`, `{"candidates":[null]}`,
 		`{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b","thought":true},{"text":"c"}]},"finishReason":"STOP"}],"modelVersion":"g-1"}`,

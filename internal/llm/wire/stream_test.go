@@ -63,7 +63,7 @@ var streams = []struct {
 		func(b []byte) (any, error) { return wire.ReadGenerateStream(b) }, func() any { return new(wire.GenerateAnswer) }},
 }
 
-// TestStreams: a stream is read as the same answer that the vendor gives whole, and any beginning of it is cut.
+// TestStreams: a stream gives the same answer as the whole form. Any shorter part of it gives ErrCut.
 func TestStreams(t *testing.T) {
 	for _, s := range streams {
 		want := s.new()
@@ -80,7 +80,7 @@ func TestStreams(t *testing.T) {
 				t.Errorf("%s (-whole +stream):\n%s", s.name, diff)
 			}
 		}
-		for n := range len(s.stream) - 2 { // the last line feed may be missing where the line before has one
+		for n := range len(s.stream) - 2 { // the last line feed may be missing
 			if _, err := s.read([]byte(s.stream[:n])); !errors.Is(err, wire.ErrCut) {
 				t.Fatalf("%s, the first %d bytes: %v", s.name, n, err)
 			}
@@ -88,7 +88,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsCutKeepText: what was said until a stream was cut is not lost.
+// TestStreamsCutKeepText: the text received before a stream was cut is returned.
 func TestStreamsCutKeepText(t *testing.T) {
 	for _, s := range streams {
 		half := s.stream[:strings.LastIndex(s.stream, " so.")]
@@ -102,7 +102,7 @@ func TestStreamsCutKeepText(t *testing.T) {
 	}
 }
 
-// TestStreamErrors: an error within a stream is the vendor's, with its body.
+// TestStreamErrors: an error within a stream gives a StreamError with the vendor's body.
 func TestStreamErrors(t *testing.T) {
 	for name, stream := range map[string]string{
 		"responses": "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"m\"}\n\n",
@@ -123,7 +123,7 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// TestStreamsRefuse: what is not the protocol is named by its place, and takes no room.
+// TestStreamsRefuse: the error on data outside the protocol names its place. Large indexes must not allocate memory.
 func TestStreamsRefuse(t *testing.T) {
 	for _, tt := range []struct{ name, stream, want string }{
 		{"responses", "data: {\"type\":\"response.completed\"}\n\n", "no response"},
@@ -148,7 +148,7 @@ func TestStreamsRefuse(t *testing.T) {
 	}
 }
 
-// FuzzStreams: no stream makes a reader panic, and none is both whole and cut.
+// FuzzStreams: no stream causes a panic, and each gives an answer or an error.
 func FuzzStreams(f *testing.F) {
 	for _, s := range streams {
 		f.Add(s.stream)
@@ -156,7 +156,7 @@ func FuzzStreams(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stream string) {
 		for _, s := range streams {
 			if got, err := s.read([]byte(stream)); err == nil && got == nil {
-				t.Errorf("%s: neither an answer nor an error", s.name)
+				t.Errorf("%s: no answer and no error", s.name)
 			}
 		}
 	})

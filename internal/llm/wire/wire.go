@@ -26,7 +26,7 @@ type Part struct {
 	Raw  jsontext.Value `json:",embed"`        // all other members
 }
 
-// MarshalJSONTo writes a string, or an array of parts.
+// MarshalJSONTo writes a string, or an array of parts. Its errors are those of e.
 func (c Content) MarshalJSONTo(e *jsontext.Encoder) error {
 	if c.Parts != nil {
 		return json.MarshalEncode(e, c.Parts)
@@ -34,7 +34,7 @@ func (c Content) MarshalJSONTo(e *jsontext.Encoder) error {
 	return e.WriteToken(jsontext.String(c.Text))
 }
 
-// UnmarshalJSONFrom reads a string, an array of parts, or null, which means no content.
+// UnmarshalJSONFrom reads a string, an array of parts, or null, which means no content. It refuses every other value.
 func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*c = Content{}
 	switch kind := d.PeekKind(); kind {

@@ -268,6 +268,7 @@ document.addEventListener("DOMContentLoaded", () => {
 			make("p", {class: "quiet"}, about.filter(Boolean).join(" ")),
 			view.mended ? make("p", {class: "quiet"}, say("mended")) : "",
 			make("ul", {class: "lines"}, ...view.guarantees.map((g) => answer(g, view.outcome === "proved" && g.status !== "proved"))),
+			...(view.identities ?? []).map((item) => make("p", {class: "identity", dir: "auto"}, line(item))),
 			make("h3", {}, say("not_shown")),
 			make("ul", {class: "plain"}, ...view.not_shown.map((item) => make("li", {}, item))),
 			...(view.statement?.length ? statement(view.statement, "h3") : []),

@@ -31,6 +31,7 @@ type View struct {
 	Origin     string        `json:"origin"`
 	Size       int64         `json:"size"` // of the log, if an origin is given
 	Guarantees []Line        `json:"guarantees"`
+	Identities []string      `json:"identities"` // who stands behind the signatures of agents and reviewers
 	NotShown   []string      `json:"not_shown"`
 	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
 	Text       string        `json:"text"`      // of an evidence package
@@ -57,7 +58,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	r, terms := e.report, words.TermsIn(lang)
 	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text}
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text, Identities: words.Identities(lang, r.Identities)}
 	if r.TrialOutcome != nil {
 		view.Came = incident.Outcome(r.TrialOutcome, lang)
 	}
@@ -203,7 +204,7 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 
 // ofOneRecord are the guarantees about single records.
 var ofOneRecord = []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
-	verify.Before, verify.Order, verify.Chain, verify.HumanReview}
+	verify.Qualified, verify.Before, verify.Order, verify.Chain, verify.HumanReview}
 
 // first are the members that readers look for, in display order.
 var first = []string{"prompt", "context", "tools_used", "response", "modified_response", "changes", "parameters", "metadata"}

@@ -68,7 +68,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestAnotherSpelling: the portal reads what the command reads, and the page is told that it was mended.
+// TestAnotherSpelling: the portal reads every file that the command reads, and the result says that the file was mended.
 func TestAnotherSpelling(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	file, err := h.Bundle(t, h.Try(t, jury.MajorityVote).Records...).Marshal()
@@ -102,7 +102,7 @@ func TestAnotherSpelling(t *testing.T) {
 func TestRecordsShowWhatWasSaid(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	first, second := h.Seal(t, said(1, "A9"), "/prompt", "/context"), h.Seal(t, said(2, "A3"))
-	for i := range first.Disclosures { // the context is not in the file
+	for i := range first.Disclosures { // the file does not disclose the context
 		if first.Disclosures[i].Pointer == "/context" {
 			first.Disclosures = append(first.Disclosures[:i:i], first.Disclosures[i+1:]...)
 			break
@@ -136,7 +136,7 @@ func TestRecordsShowWhatWasSaid(t *testing.T) {
 	}
 }
 
-// What is too much to be held is verified, and said not to be shown.
+// Records that are too large to keep are verified, and the view says that they are not shown.
 func TestNotEverythingIsHeld(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	long := strings.Repeat("x", 23<<20)
@@ -151,7 +151,7 @@ func TestNotEverythingIsHeld(t *testing.T) {
 	}
 }
 
-// A file that turns out not to open shows nothing, though some of its records did open.
+// A file that does not open shows nothing, even if some of its records are valid.
 func TestNothingIsShownOfADamagedFile(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	doc, err := h.Bundle(t, h.Seal(t, said(1, "A9")), h.Seal(t, said(2, "the other"))).Marshal()

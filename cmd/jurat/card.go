@@ -1,0 +1,397 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/client"
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/card"
+	"jurat/internal/installation"
+	"jurat/internal/keys"
+	"jurat/internal/token"
+	"jurat/verify"
+)
+
+type cardCmd struct {
+	Sign   cardSignCmd   `cmd:"" help:"Sign an A2A agent card, and name in it the key that signs the agent's records."`
+	Verify cardVerifyCmd `cmd:"" help:"Check the signatures of an A2A agent card, by your own trust file."`
+}
+
+// Help is shown by 'jurat card --help'.
+func (*cardCmd) Help() string {
+	return `An A2A agent card says what an agent offers. Its signatures (A2A v1.0, section 8.4) say who stands by it. The extension
+` + card.Extension + ` says which key signs the agent's records.
+
+    jurat card sign --key owner.pem --name refund-bot --record-key public.pem card.json > signed.json
+    jurat card verify --trust trust.json signed.json`
+}
+
+// signerFlags name the key that signs something beside records: in a file, of the installation, or on a token.
+type signerFlags struct {
+	Key    string        `xor:"signer" required:"" placeholder:"FILE" help:"The private key: PKCS #8 in PEM."`
+	As     string        `xor:"signer" required:"" placeholder:"NAME" help:"The key that this installation keeps for this actor."`
+	Token  string        `xor:"signer" required:"" placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME."`
+	AsRole evidence.Role `name:"as-role" help:"The role of the actor that --as names." default:"agent" enum:"agent,reviewer,operator"`
+	helperFlag
+}
+
+// signing calls do with the key that the flags name.
+func (f *signerFlags) signing(ctx context.Context, a *app, do func(evidence.Signer) error) (err error) {
+	switch {
+	case f.As != "":
+		return a.with(ctx, func(i *installation.Installation) error {
+			key, err := f.kept(ctx, i)
+			if err != nil {
+				return err
+			}
+			return do(key)
+		})
+	case f.Token != "":
+		helpers := &token.Helpers{}
+		defer func() { err = errors.Join(err, helpers.Close()) }()
+		sign := signCmd{Token: []string{f.Token}, helperFlag: f.helperFlag}
+		keys, err := sign.onToken(ctx, helpers)
+		if err != nil {
+			return err
+		}
+		return do(keys[0])
+	}
+	keys, err := readKeys([]string{f.Key}, client.ParseKey)
+	if err != nil {
+		return err
+	}
+	return do(keys[0])
+}
+
+// kept returns the key of an actor that the installation keeps. It makes none.
+func (f *signerFlags) kept(ctx context.Context, i *installation.Installation) (evidence.Signer, error) {
+	all, err := i.Keys.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	none := hint(fmt.Errorf("this installation keeps no key of the %s %q", f.AsRole, f.As), "'jurat keys list' shows every key")
+	for _, k := range all {
+		if k.Role != f.AsRole || k.Name != f.As {
+			continue
+		}
+		signers, err := i.Keys.Signers(ctx, f.AsRole, f.As)
+		if err != nil {
+			return nil, err
+		}
+		if len(signers) > 1 {
+			return nil, fmt.Errorf("the %s %q has two keys that sign only together, and only records have room for two signatures", f.AsRole, f.As)
+		}
+		return signers[0], nil
+	}
+	return nil, none
+}
+
+type cardSignCmd struct {
+	Card string `arg:"" help:"The card in JSON; - is standard input."`
+	signerFlags
+
+	Name      string        `placeholder:"NAME" help:"Name this actor in the card: its records are signed with --record-key."`
+	Role      evidence.Role `help:"The role of the actor that --name names." default:"agent" enum:"agent,reviewer"`
+	RecordKey string        `name:"record-key" placeholder:"KEY" help:"The key that signs the actor's records: its id, or its public key in a PEM file. Default: the key that signs the card, which is then self-issued."`
+	Log       string        `placeholder:"VKEY" help:"The log that the records are in: its verifier key, as trust files have it."`
+}
+
+// Help is shown by 'jurat card sign --help'.
+func (*cardSignCmd) Help() string {
+	return `Prints the card with one more signature: JWS by ES256, EdDSA or RS256, whose kid is the key's id. It refuses a card that
+implementations of A2A read differently, because some of them would refuse the signature: the message names the member.
+
+    jurat card sign --key owner.pem card.json > signed.json
+    jurat card sign --as operator --as-role operator --name refund-bot --record-key public.pem card.json > signed.json
+    jurat card sign --token "pkcs11:token=mine;object=mia" card.json > signed.json
+
+--name puts the extension ` + card.Extension + ` into the card, before it is signed. A card whose only signature is by the key that it names
+vouches for itself, and 'jurat card verify' says so. Let another key sign, too: that of the agent's owner, for instance.
+
+'jurat keys register --card FILE' and 'jurat keys card' log the card's digest, so that the log names the card, too.`
+}
+
+// Run signs a card.
+func (c *cardSignCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Name == "" && (c.RecordKey != "" || c.Log != "") {
+		return errors.New("--record-key and --log go with --name")
+	}
+	read, err := readCard(io.in, c.Card)
+	if err != nil {
+		return err
+	}
+	return c.signing(ctx, a, func(key evidence.Signer) error {
+		if c.Name != "" {
+			id, err := c.recordKey(key)
+			if err != nil {
+				return err
+			}
+			read, err = read.WithNames(card.Names{Role: c.Role, Name: c.Name, KeyID: id, Log: c.Log})
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Card, err)
+			}
+		}
+		signed, err := read.Sign(key, "")
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Card, err)
+		}
+		return io.document(append(signed, '\n'))
+	})
+}
+
+func (c *cardSignCmd) recordKey(signer evidence.Signer) (evidence.KeyID, error) {
+	if c.RecordKey == "" {
+		return signer.Info().KeyID, nil
+	}
+	if id, err := evidence.ParseDigest(c.RecordKey); err == nil {
+		return evidence.KeyID(id), nil
+	}
+	keys, err := readKeys([]string{c.RecordKey}, client.ParsePublicKey)
+	if err != nil {
+		return evidence.KeyID{}, hint(err, "--record-key is a key id, sha256:…, or the name of a file with a public key in PEM")
+	}
+	return evidence.KeyIDOf(keys[0])
+}
+
+// readCard reads a card from a file, or from standard input for "-".
+func readCard(stdin io.Reader, file string) (*card.Card, error) {
+	doc, err := readAtMost(stdin, file, card.MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	read, err := card.Parse(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return read, nil
+}
+
+// readAtMost reads a file, or standard input for "-". It stops one byte after the size that is the most, so that what is larger is seen to be.
+func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		stdin = opened
+	}
+	doc, err := io.ReadAll(io.LimitReader(stdin, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return doc, nil
+}
+
+type cardVerifyCmd struct {
+	Card   string     `arg:"" help:"The card in JSON; - is standard input."`
+	Trust  string     `help:"Your trust file. Without one nothing can be proved." placeholder:"FILE"`
+	At     *time.Time `help:"The moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
+	Events string     `placeholder:"FILE" help:"The log's key events ('jurat log case operator-keys'): do they name this card for the key that the card names?"`
+	JSON   bool       `name:"json" help:"Print the report as JSON."`
+}
+
+// Help is shown by 'jurat card verify --help'.
+func (*cardVerifyCmd) Help() string {
+	return `Says of each signature over which form of the card it holds, whose key made it, and which members it does not cover. Keys come
+from your trust file alone: a card may say where its key is found (jku), and that is never followed, as whoever writes the card writes that, too.
+
+Of a card that names the key of its agent's records, it says whether that is so by the trust file; with --events, whether the log names the
+card for that key, and since when:
+
+    jurat log case operator-keys > keys.jurat
+    jurat card verify --trust trust.json --events keys.jurat signed.json
+
+Exit code 0: a key of the trust file signed the card, and what the card says of its key holds. 1: something is refuted. 3: something is
+not proved. 2: the card could not be read.`
+}
+
+// Run verifies a card.
+func (c *cardVerifyCmd) Run(io stdio) error {
+	read, err := readCard(io.in, c.Card)
+	if err != nil {
+		return err
+	}
+	reader := card.Reader{At: time.Now()}
+	if c.At != nil {
+		reader.At = *c.At
+	}
+	if c.Trust != "" {
+		if reader.Trust, err = readTrust(c.Trust); err != nil {
+			return err
+		}
+	}
+	if c.Events != "" {
+		if reader.Events, err = c.events(reader); err != nil {
+			return fmt.Errorf("%s: %w", c.Events, err)
+		}
+	}
+	found, err := read.Verify(reader)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Card, err)
+	}
+	if c.JSON {
+		err = io.json(found)
+	} else {
+		err = printCard(io, c.Card, found)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Trust == "" {
+		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
+	}
+	if code := codeOfStatus(found.Outcome); code != 0 {
+		return code
+	}
+	return nil
+}
+
+// events reads and verifies the key events of a log.
+func (c *cardVerifyCmd) events(r card.Reader) (*card.Events, error) {
+	doc, err := os.ReadFile(c.Events)
+	if err != nil {
+		return nil, err
+	}
+	report, err := verify.File(doc, verify.Options{Trust: r.Trust, At: r.At})
+	if err != nil {
+		return nil, err
+	}
+	events := &card.Events{Report: report}
+	records, err := openRecords(doc)
+	if err != nil {
+		return events, nil // the report says that it is damaged
+	}
+	for _, record := range records {
+		if record.Payload.ActionType == evidence.KeyEvent && record.Payload.ChainID == operator.KeysChain {
+			events.Chain = append(events.Chain, record)
+		}
+	}
+	return events, nil
+}
+
+func printCard(io stdio, file string, r *card.Report) error {
+	p := newPrinter(io.out)
+	p.line("%s: an agent card, %s", p.bold(file), r.Digest)
+	if len(r.Signatures) == 0 {
+		p.text("  ", "It has no signature.")
+	}
+	for i, s := range r.Signatures {
+		p.finding("  ", verify.Finding{Status: s.Status, Guarantee: verify.Guarantee(fmt.Sprintf("signature %d", i+1)), Reason: s.Reason}, 0)
+		if len(s.Uncovered) > 0 {
+			p.text("    ", "It says nothing of these members, which others may have changed: "+inert(shortList(s.Uncovered)))
+		}
+		if s.JKU != "" {
+			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). That was not followed: whoever wrote the card wrote that.")
+		}
+	}
+	for _, f := range []struct {
+		name string
+		*card.Finding
+	}{{"its key", r.Binding}, {"the log", r.Log}} {
+		if f.Finding != nil {
+			p.finding("  ", verify.Finding{Status: f.Status, Guarantee: verify.Guarantee(f.name), Reason: f.Reason}, 0)
+		}
+	}
+	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
+	if r.Trust != "" {
+		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
+	}
+	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
+	return p.err
+}
+
+// shortList joins the first ten of a list.
+func shortList(list []string) string {
+	const most = 10
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more (--json lists them)", len(list)-most)
+}
+
+type keysCardCmd struct {
+	Role evidence.Role `arg:"" help:"agent or reviewer." enum:"agent,reviewer"`
+	Name string        `arg:"" help:"The actor's name."`
+	Card string        `arg:"" help:"The actor's A2A agent card in JSON, signed or not."`
+	whyFlags
+}
+
+// Help is shown by 'jurat keys card --help'.
+func (*keysCardCmd) Help() string {
+	return `Logs the digest of an agent's card beside the key that signs the agent's records, whoever keeps that key. The card that the log names
+last counts. A card that names another key, or another actor, is refused.
+
+    jurat keys card agent refund-bot card.json --reason "the card of version 2"`
+}
+
+// Run logs the card of a key.
+func (c *keysCardCmd) Run(ctx context.Context, a *app, io stdio) error {
+	read, digest, err := cardAndDigest(io, c.Card)
+	if err != nil {
+		return err
+	}
+	why, err := c.why()
+	if err != nil {
+		return err
+	}
+	fits := func(id evidence.KeyID) error {
+		if err := read.Clashes(c.Role, c.Name, id); err != nil {
+			return fmt.Errorf("%s: %w", c.Card, err)
+		}
+		return nil
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if err := i.Registrar.SetCard(ctx, c.Role, c.Name, fits, digest, why); err != nil {
+			return changeHint(err)
+		}
+		return io.line("%s", digest)
+	})
+}
+
+func cardAndDigest(io stdio, file string) (*card.Card, evidence.Digest, error) {
+	read, err := readCard(io.in, file)
+	if err != nil {
+		return nil, evidence.Digest{}, err
+	}
+	digest, err := read.Digest()
+	if err != nil {
+		return nil, evidence.Digest{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return read, digest, nil
+}
+
+// addCard gives the card in a file to the first of an actor's keys, if a file is named.
+func addCard(io stdio, file string, role evidence.Role, name string, owned []keys.OwnerKey) error {
+	if file == "" {
+		return nil
+	}
+	read, digest, err := cardAndDigest(io, file)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(owned, func(k keys.OwnerKey) bool {
+		public, err := evidence.ParsePublicKey(k.Public)
+		if err != nil {
+			return false
+		}
+		algorithm, err := evidence.AlgorithmOf(public)
+		return err == nil && !algorithm.PostQuantum()
+	})
+	if i < 0 {
+		return errors.New("--card belongs to a key of ES256, RS256 or Ed25519, and none is given")
+	}
+	if err := read.Clashes(role, name, evidence.DigestOf(owned[i].Public)); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	owned[i].Card = digest
+	return nil
+}

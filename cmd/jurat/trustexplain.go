@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/words"
+	"jurat/verify/trust"
+)
+
+type trustExplainCmd struct {
+	File string `arg:"" help:"A trust file."`
+	Lang string `help:"The language: ${enum}." default:"en" enum:"en,ja,ru"`
+}
+
+// Help is shown by 'jurat trust explain --help'.
+func (*trustExplainCmd) Help() string {
+	return `Says of each entry of a trust file what it means, and at the end on what a pass under the file rests: on whose word, whose clock, which
+logs. It judges nothing, and needs no installation.
+
+    jurat trust explain trust.json`
+}
+
+// Run explains a trust file.
+func (c *trustExplainCmd) Run(io stdio) error {
+	if c.File == "" {
+		return errors.New("no trust file is named")
+	}
+	file, err := readTrust(c.File)
+	if err != nil {
+		return err
+	}
+	fingerprint, err := file.Fingerprint()
+	if err != nil {
+		return err
+	}
+	e := explainer{newPrinter(io.out), words.Lang(c.Lang), words.TrustsIn(words.Lang(c.Lang))}
+	e.p.line("%s: %s", e.p.bold(c.File), fingerprint)
+	for i := range file.Keys {
+		e.key(&file.Keys[i])
+	}
+	for i := range file.CAs {
+		e.ca(&file.CAs[i])
+	}
+	for i := range file.Authorities {
+		e.authority(&file.Authorities[i])
+	}
+	e.log(file)
+	e.rests(file)
+	return e.p.err
+}
+
+// An explainer writes what a trust file means.
+type explainer struct {
+	p    *printer
+	lang words.Lang
+	w    *words.Trusts
+}
+
+func (e *explainer) say(indent string, s words.Sentence, pairs ...any) {
+	e.p.text(indent, inert(s.With(pairs...)))
+}
+
+func (e *explainer) key(k *trust.Key) {
+	e.p.text("  ", inert(words.Identified(e.lang, k.Identified())))
+	e.p.line("    %s", k.KeyID)
+	if !k.NotAfter.IsZero() {
+		e.say("    ", e.w.KeyEnds, "time", evidence.FormatTime(k.NotAfter))
+	}
+	if !k.Revoked.IsZero() {
+		e.say("    ", e.w.KeyRevoked, "time", evidence.FormatTime(k.Revoked))
+	}
+	for _, with := range k.With {
+		e.say("    ", e.w.KeyWith, "key", with)
+	}
+}
+
+func (e *explainer) ca(ca *trust.CA) {
+	var roles []string
+	for _, role := range ca.Roles {
+		roles = append(roles, words.TermsIn(e.lang).Roles.Of(role))
+	}
+	e.say("  ", e.w.CA, "ca", ca.Name, "roles", strings.Join(roles, ", "))
+	if ca.Custody == trust.ByOwner {
+		e.say("    ", e.w.CAOwner)
+	} else {
+		e.say("    ", e.w.CAOperator)
+	}
+	switch {
+	case !ca.Asked():
+		e.say("    ", e.w.Unasked)
+	case ca.Revocation == trust.ShortLived:
+		e.say("    ", e.w.Short)
+	default:
+		e.say("    ", e.w.Asked)
+	}
+	if m := ca.Mandate; m != nil {
+		e.say("    ", e.w.Mandated, "organisation", m.Organisation, "country", m.Country, "territory", m.Service.Territory, "sequence", m.Service.List.Sequence,
+			"issued", m.Service.List.Issued.Format(time.DateOnly))
+		scope, names := e.w.ScopeAll, ""
+		if len(m.Names) > 0 {
+			scope, names = e.w.Scope, shortList(m.Names)
+		}
+		e.say("    ", scope, "from", evidence.FormatTime(m.From), "to", evidence.FormatTime(m.To), "names", names)
+	}
+}
+
+func (e *explainer) authority(a *trust.Authority) {
+	sentence := e.w.OperatorClock
+	if a.Clock == trust.Independent {
+		sentence = e.w.Independent
+	}
+	e.say("  ", sentence, "authority", a.Name)
+	for _, s := range a.Services {
+		e.say("    ", e.w.Listed, "territory", s.Territory, "sequence", s.List.Sequence, "issued", s.List.Issued.Format(time.DateOnly), "tsp", s.TSP[0])
+	}
+	if !a.NotAfter.IsZero() {
+		e.say("    ", e.w.Ends, "time", evidence.FormatTime(a.NotAfter))
+	}
+	if a.Asked() {
+		e.say("    ", e.w.Asked)
+	} else {
+		e.say("    ", e.w.Unasked)
+	}
+}
+
+func (e *explainer) log(file *trust.Trust) {
+	for _, log := range file.Logs {
+		name, _, _ := strings.Cut(log, "+")
+		e.say("  ", e.w.Log, "log", name)
+	}
+	switch {
+	case len(file.Logs) == 0:
+		e.say("  ", e.w.NoLog)
+	case len(file.Witnesses) == 0:
+		e.say("    ", e.w.NoWitness)
+	default:
+		e.say("    ", e.w.Witnesses, "quorum", file.Quorum, "count", len(file.Witnesses))
+	}
+}
+
+// rests sums up.
+func (e *explainer) rests(file *trust.Trust) {
+	owners, operators, independent := 0, 0, 0
+	for _, k := range file.Keys {
+		if k.Custody == trust.ByOwner {
+			owners++
+		} else {
+			operators++
+		}
+	}
+	for _, a := range file.Authorities {
+		if a.Clock == trust.Independent {
+			independent++
+		}
+	}
+	e.say("", e.w.Rests)
+	for _, line := range []struct {
+		count int
+		of    words.Sentence
+	}{{owners, e.w.RestsOwners}, {operators, e.w.RestsOperator}, {len(file.CAs), e.w.RestsCAs}, {independent, e.w.RestsIndependent}} {
+		if line.count > 0 {
+			e.say("  ", line.of, "count", line.count)
+		}
+	}
+	switch {
+	case len(file.Authorities) == 0:
+		e.say("  ", e.w.RestsNot)
+	case independent == 0:
+		e.say("  ", e.w.RestsOperatorClock)
+	}
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/listtest"
+	"jurat/internal/tokentest"
+	"jurat/trustlist"
+	"jurat/verify/trust"
+)
+
+// needed skips a test for which a program is missing, and fails it in CI.
+func needed(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatalf("%s is not installed, and CI must run this test", program)
+			}
+			t.Skipf("%s is not installed", program)
+		}
+	}
+}
+
+// A qualifiedProvider is a trust service provider: OpenSSL stamps, and lists say that the service is qualified.
+type qualifiedProvider struct {
+	t                 *testing.T
+	folder            string // root.pem, unit.pem, oj.pem and lists
+	url               string
+	mu                sync.Mutex // held while OpenSSL stamps, as it counts serial numbers in a file
+	journal, operator *listtest.Signer
+}
+
+const providerConfig = `[req]
+distinguished_name = name
+prompt = no
+[name]
+[root]
+basicConstraints = critical, CA:TRUE, pathlen:0
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[unit]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = critical, timeStamping
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+[seal]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, nonRepudiation
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+# qcStatements (RFC 3739): QcCompliance, and QcType: a seal (ETSI EN 319 412-5)
+1.3.6.1.5.5.7.1.3 = DER:301f3008060604008e4601013013060604008e4601063009060704008e46010602
+[ca]
+default_ca = any
+[any]
+database = index.txt
+crlnumber = crlnumber
+crl_extensions = crl
+default_md = sha256
+default_crl_days = 10
+[crl]
+authorityKeyIdentifier = keyid
+[tsa]
+serial = serial
+signer_digest = sha256
+default_policy = 1.2.3.4.1
+digests = sha256, sha384, sha512
+ess_cert_id_alg = sha256
+accuracy = secs:1
+ordering = no
+tsa_name = no
+`
+
+// newQualifiedProvider starts a provider in a territory.
+func newQualifiedProvider(t *testing.T) *qualifiedProvider {
+	t.Helper()
+	needed(t, "openssl", "xmlsec1", "python3")
+	p := &qualifiedProvider{t: t, folder: t.TempDir(), journal: listtest.NewSigner(t, "journal"), operator: listtest.NewSigner(t, "operator")}
+	p.write("config", providerConfig)
+	p.write("serial", "01")
+	p.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-config", "config", "-extensions", "root",
+		"-subj", "/C=XA/O=Alpha Trust/CN=Alpha Root", "-keyout", "root.key", "-out", "root.pem")
+	p.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "config", "-subj", "/C=XA/O=Alpha Trust/CN=Alpha Unit 1",
+		"-keyout", "unit.key", "-out", "unit.csr")
+	p.openssl("x509", "-req", "-in", "unit.csr", "-CA", "root.pem", "-CAkey", "root.key", "-set_serial", "2", "-days", "20", "-extfile", "config", "-extensions", "unit", "-out", "unit.pem")
+	p.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-config", "config", "-extensions", "root",
+		"-subj", "/C=XA/O=Alpha Trust/CN=Alpha Seals", "-keyout", "seals.key", "-out", "seals.pem")
+	p.write("index.txt", "")
+	p.write("crlnumber", "01")
+	p.openssl("ca", "-gencrl", "-config", "config", "-keyfile", "seals.key", "-cert", "seals.pem", "-out", "seals.crl")
+	server := httptest.NewServer(http.HandlerFunc(p.stamp))
+	t.Cleanup(server.Close)
+	p.url = server.URL
+	p.lists(listtest.State{Status: trustlist.Granted, From: day(-365)})
+	return p
+}
+
+func (p *qualifiedProvider) file(name string) string { return filepath.Join(p.folder, name) }
+
+func (p *qualifiedProvider) write(name, content string) {
+	p.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(p.file(name)), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(p.file(name), []byte(content), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *qualifiedProvider) openssl(args ...string) {
+	p.t.Helper()
+	command := exec.Command("openssl", args...)
+	command.Dir = p.folder
+	if out, err := command.CombinedOutput(); err != nil {
+		p.t.Errorf("openssl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// stamp answers an RFC 3161 request over HTTP.
+func (p *qualifiedProvider) stamp(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	query, err := io.ReadAll(r.Body)
+	if err != nil {
+		p.t.Error(err)
+	}
+	p.write("query.tsq", string(query))
+	p.openssl("ts", "-reply", "-queryfile", "query.tsq", "-config", "config", "-section", "tsa", "-inkey", "unit.key", "-signer", "unit.pem", "-out", "response.tsr")
+	response, err := os.ReadFile(p.file("response.tsr"))
+	if err != nil {
+		p.t.Error(err)
+	}
+	w.Header().Set("Content-Type", "application/timestamp-reply")
+	w.Write(response)
+}
+
+// day is a time some days from now, as lists write it.
+func day(days int) string { return time.Now().AddDate(0, 0, days).UTC().Format(time.RFC3339) }
+
+// certificate reads a certificate, and returns its DER.
+func (p *qualifiedProvider) certificate(name string) []byte {
+	p.t.Helper()
+	text, err := os.ReadFile(p.file(name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	return block.Bytes
+}
+
+// seal issues a qualified certificate for an organisation's seal, whose public key is given in PEM.
+func (p *qualifiedProvider) seal(public string) {
+	p.t.Helper()
+	p.write("seal.pub", public)
+	p.openssl("x509", "-new", "-force_pubkey", "seal.pub", "-subj", "/C=XA/O=Acme Ltd/CN=Acme", "-CA", "seals.pem", "-CAkey", "seals.key", "-days", "20", "-extfile", "config",
+		"-extensions", "seal", "-out", "seal.pem")
+}
+
+// lists writes the list of the lists and the territory's, which xmlsec1 signs. The latest state of the stamping service comes first.
+func (p *qualifiedProvider) lists(states ...listtest.State) {
+	p.t.Helper()
+	eu := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: day(-2), Next: day(100), URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{p.operator}}}}
+	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: day(-1), Next: day(100),
+		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states},
+			{TSP: "Alpha Trust", Name: "seals", Type: trustlist.QualifiedCertificates, Certificates: [][]byte{p.certificate("seals.pem")},
+				States: []listtest.State{{Status: trustlist.Granted, From: day(-365)}}, Extension: `<Extension Critical="true"><AdditionalServiceInformation>` +
+					`<URI xml:lang="en">http://uri.etsi.org/TrstSvc/TrustedList/SvcInfoExt/ForeSeals</URI></AdditionalServiceInformation></Extension>`}}}
+	p.write("oj.pem", string(p.journal.PEM()))
+	p.write("lists/eu.xml", string(eu.SignByXMLSec(p.t, p.journal)))
+	p.write("lists/xa.xml", string(national.SignByXMLSec(p.t, p.operator)))
+}
+
+// trusted returns a trust file with what the lists say.
+func (p *qualifiedProvider) trusted(args ...string) string {
+	p.t.Helper()
+	return written(p.t, doing(p.t, 0, append([]string{"trust", "eu", "--oj", p.file("oj.pem"), "--lists", p.file("lists")}, args...)...))
+}
+
+// readerOf returns a trust file of a reader who trusts the log's key, and neither a clock nor a key of an agent. own is the operator's trust file.
+func readerOf(t *testing.T, own string) string {
+	t.Helper()
+	file, err := trust.Parse([]byte(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Authorities = []trust.Authority{}
+	file.Keys = slices.DeleteFunc(file.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleAgent })
+	text, err := file.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, string(text))
+}
+
+// expect verifies a file by 'jurat verify', by the second verifier, which was written from docs/format.md alone, and by the portal's program. The first
+// two must end with an exit code, and all must give the same answers, among them these, each written as GUARANTEE: ANSWER.
+func expect(t *testing.T, code int, args []string, wants ...string) {
+	t.Helper()
+	first := answersIn(t, doing(t, code, append([]string{"verify", "--json"}, args...)...))
+	command := exec.Command("python3", append([]string{"../../testdata/second-verifier/verify.py", "--at", day(0)}, args...)...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	text, err := command.Output()
+	if err != nil && command.ProcessState == nil || command.ProcessState.ExitCode() != code {
+		t.Fatalf("the second verifier: %v, want exit code %d\n%s%s", err, code, text, &said)
+	}
+	if second := answersIn(t, string(text)); !maps.Equal(first, second) {
+		t.Errorf("jurat answers %v, and the second verifier %v", first, second)
+	}
+	if third := byPortal(t, args); !maps.Equal(first, third) {
+		t.Errorf("jurat answers %v, and the portal %v", first, third)
+	}
+	for _, want := range wants {
+		if name, answer, _ := strings.Cut(want, ": "); first[name] != answer {
+			t.Errorf("%s is %q, want %q", name, first[name], answer)
+		}
+	}
+}
+
+// byPortal has the portal's program verify what 'jurat verify' was given: a trust file, perhaps revocation lists, and a file.
+func byPortal(t *testing.T, args []string) map[string]string {
+	t.Helper()
+	asked := vector{At: day(0)}
+	for i := 0; i < len(args); i++ {
+		switch args[i] {
+		case "--trust":
+			i++
+			asked.Trust = args[i]
+		case "--crl":
+			i++
+			asked.CRLs = append(asked.CRLs, args[i])
+		default:
+			asked.File = args[i]
+		}
+	}
+	var got struct {
+		Answer struct {
+			Files []struct{ Report, Error string }
+		}
+		Error string
+	}
+	if err := json.Unmarshal(node(t, []question{questionOf(1, "", asked)})[1], &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Error != "" || len(got.Answer.Files) != 1 || got.Answer.Files[0].Error != "" {
+		t.Fatalf("the portal: %+v", got)
+	}
+	return answersIn(t, got.Answer.Files[0].Report)
+}
+
+// answersIn returns the answers to the guarantees in a report: a status, or a status and the rule that decided.
+func answersIn(t *testing.T, text string) map[string]string {
+	t.Helper()
+	var report struct {
+		Guarantees []struct{ Guarantee, Status, Rule string }
+	}
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	found := map[string]string{}
+	for _, g := range report.Guarantees {
+		found[g.Guarantee] = strings.TrimSpace(g.Status + " " + g.Rule)
+	}
+	return found
+}
+
+// TestTrustPath goes the whole way, from the agent's key on a token to a reader who trusts neither the operator nor the agent. The CA's key and
+// the agent's are on a token. The owner signs, a qualified authority stamps, and a reader verifies from the trusted lists and the CA on.
+func TestTrustPath(t *testing.T) {
+	p := newQualifiedProvider(t)
+	soft := tokentest.New(t)
+	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	const mine = "pkcs11:token=house;object=mia"
+	tokentest.Run(t, tokentest.Program(t), append(soft.Helper(t)[1:], "generate", mine)...)
+	data, ca := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "ca")
+	jurat := func(args ...string) string {
+		t.Helper()
+		return doing(t, 0, append([]string{"--data", data}, args...)...)
+	}
+
+	jurat("init")
+	jurat("tsa", "add", "alpha", p.url, "--qualified", "--trust", p.trusted())
+	jurat("ca", "init", "--ca", ca, "--name", "House CA", "--token", "pkcs11:token=house;object=ca", "--reason", "our agents")
+	if key, err := os.ReadFile(filepath.Join(ca, "ca.key")); err != nil || !strings.Contains(string(key), "BEGIN TOKEN KEY") {
+		t.Errorf("the CA's key is %s, %v", key, err)
+	}
+	request := written(t, jurat("keys", "request", "mia", "--token", mine, "--checkpoint", written(t, jurat("log", "checkpoint"))))
+	jurat("ca", "issue", "--ca", ca, request, "--reason", "the owner asked")
+	n := 0
+	seal := func() string {
+		t.Helper()
+		n++
+		payload := written(t, strings.NewReplacer("AGENT", "mia", "r-1", fmt.Sprint("r-", n)).Replace(action))
+		return written(t, jurat("seal", written(t, jurat("sign", payload, "--token", mine))))
+	}
+	crl := func() string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "ca.crl")
+		jurat("ca", "crl", "--ca", ca, "--out", file)
+		return file
+	}
+	before := seal()
+
+	// The organisation says under its qualified seal, whose key is on a token, that the CA may certify this agent. The reader's trust file takes the
+	// CA within that mandate alone, and time from the lists.
+	p.seal(tokentest.Run(t, tokentest.Program(t), append(soft.Helper(t)[1:], "generate", "pkcs11:token=house;object=seal")...))
+	root := written(t, jurat("ca", "show", "--ca", ca))
+	mandate := written(t, jurat("mandate", "sign", "--ca", root, "--role", "agent", "--name", "mia", "--from", day(-1)[:10], "--to", day(300)[:10],
+		"--certificate", p.file("seal.pem"), "--token", "pkcs11:token=house;object=seal"))
+	stamped := written(t, jurat("mandate", "stamp", mandate))
+	jurat("mandate", "seal", stamped, "--by", "ann", "--reason", "the board decided")
+	withCA := func(reader string) string {
+		t.Helper()
+		return written(t, jurat("trust", "--ca", root, "--role", "agent", "--custody", "owner", "--mandate", stamped, "--oj", p.file("oj.pem"), "--lists", p.file("lists"),
+			"--crl", p.file("seals.crl"), "--with", reader))
+	}
+	reader := readerOf(t, jurat("trust"))
+	full, list := withCA(p.trusted("--with", reader)), crl()
+	expect(t, 0, []string{"--trust", full, "--crl", list, before},
+		"content: proved", "authentication: proved", "non_repudiation: proved", "time: proved", "qualified: proved", "order: proved")
+	doing(t, 0, "verify", "--trust", full, "--crl", list, "--require", "qualified", before)
+	expect(t, 3, []string{"--trust", reader, "--crl", list, before}, "authentication: not proved certificate", "time: not proved authority") // without lists and CA
+	doing(t, 3, "verify", "--trust", reader, "--crl", list, "--require", "qualified", before)
+	expect(t, 3, []string{"--trust", full, before}, "authentication: not proved revocation", "time: proved", "qualified: proved")
+
+	p.lists(listtest.State{Status: "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/withdrawn", From: day(-1)}, listtest.State{Status: trustlist.Granted, From: day(-365)})
+	withdrawn := p.trusted("--with", full)
+	expect(t, 0, []string{"--trust", withdrawn, "--crl", list, before}, "time: proved", "qualified: not proved status")
+	doing(t, 3, "verify", "--trust", withdrawn, "--crl", list, "--require", "qualified", before)
+
+	time.Sleep(3 * time.Second) // the authority's clock is accurate to a second
+	var issued []struct{ Serial string }
+	if err := json.Unmarshal([]byte(jurat("ca", "list", "--ca", ca, "--json")), &issued); err != nil || len(issued) != 1 {
+		t.Fatal(issued, err)
+	}
+	jurat("ca", "revoke", "--ca", ca, issued[0].Serial, "--cause", "keyCompromise", "--reason", "the owner lost it")
+	time.Sleep(2 * time.Second)
+	after := seal()
+	expect(t, 0, []string{"--trust", full, "--crl", crl(), before}, "authentication: proved", "non_repudiation: proved", "qualified: proved")
+	expect(t, 3, []string{"--trust", full, "--crl", crl(), after}, "authentication: not proved revoked", "non_repudiation: not proved revoked", "time: proved")
+}

@@ -1,0 +1,33 @@
+package lock_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/internal/lock"
+	"jurat/internal/storetest"
+)
+
+func TestFolder(t *testing.T) {
+	storetest.Locks(t, func(t *testing.T) storetest.OpenLocks {
+		dir := filepath.Join(t.TempDir(), "locks")
+		return func(*testing.T) lock.Locks { return lock.NewFolder(dir) }
+	})
+}
+
+// TestFolderKeepsNothing checks that a released lock leaves no file, and that a file left by a crash locks nothing.
+func TestFolderKeepsNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "trial-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, release, err := lock.NewFolder(dir).Lock(t.Context(), "trial-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}

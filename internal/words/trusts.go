@@ -1,0 +1,56 @@
+package words
+
+import (
+	"time"
+
+	"jurat/evidence"
+	"jurat/verify/trust"
+)
+
+// Trusts are the sentences that say what a trust file means, and who stands behind signatures by it.
+type Trusts struct {
+	OwnKey, HeldKey, OwnCertified, HeldCertified, Mandated Sentence
+
+	KeyEnds, KeyRevoked, KeyWith                   Sentence
+	CA, CAOwner, CAOperator                        Sentence
+	Asked, Short, Unasked                          Sentence
+	Scope, ScopeAll                                Sentence
+	Independent, OperatorClock, Ends, Listed       Sentence
+	Log, NoLog, Witnesses, NoWitness               Sentence
+	Rests, RestsOwners, RestsOperator, RestsCAs    Sentence
+	RestsIndependent, RestsOperatorClock, RestsNot Sentence
+}
+
+// TrustsIn returns the sentences about trust files in a language.
+func TrustsIn(l Lang) *Trusts { return in(l).trusts() }
+
+// Identities says who stands behind the signatures of agents and reviewers, and by whose word. Those of a jury are the operator's.
+func Identities(l Lang, list []trust.Identified) []string {
+	var said []string
+	for i := range list {
+		if role := list[i].Role; role == evidence.RoleAgent || role == evidence.RoleReviewer {
+			said = append(said, Identified(l, &list[i]))
+		}
+	}
+	return said
+}
+
+// Identified says who stands behind a signature, and by whose word.
+func Identified(l Lang, i *trust.Identified) string {
+	w, sentence := TrustsIn(l), Sentence("")
+	switch owner := i.Custody == trust.ByOwner; {
+	case i.By == trust.ByKey && owner:
+		sentence = w.OwnKey
+	case i.By == trust.ByKey:
+		sentence = w.HeldKey
+	case owner:
+		sentence = w.OwnCertified
+	default:
+		sentence = w.HeldCertified
+	}
+	text := sentence.With("role", TermsIn(l).Roles.Of(i.Role), "name", i.Name, "ca", i.CA)
+	if o := i.Organisation; o != nil {
+		text += " " + w.Mandated.With("organisation", o.Name, "country", o.Country, "territory", o.Territory, "sequence", o.Sequence, "issued", o.Issued.Format(time.DateOnly))
+	}
+	return text
+}

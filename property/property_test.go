@@ -1,0 +1,350 @@
+package property
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cloudflare/circl/group"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/sigma"
+)
+
+const record = "sha256:00000000000000000000000000000000000000000000000000000000000000aa"
+
+func about(form Form, kind Kind, change func(*Statement)) *Statement {
+	s := &Statement{Format: Format, Form: form, Kind: kind, Members: []Member{{Record: record, Pointer: "/metadata/amount"}}}
+	change(s)
+	return s
+}
+
+func inRange(kind Kind, lo, hi string) *Statement {
+	return about(Range, kind, func(s *Statement) { s.Lo, s.Hi = jsontext.Value(lo), jsontext.Value(hi) })
+}
+
+func inSet(form Form, kind Kind, set ...string) *Statement {
+	return about(form, kind, func(s *Statement) {
+		for _, v := range set {
+			s.Set = append(s.Set, jsontext.Value(v))
+		}
+	})
+}
+
+// several makes the members of a statement distinct.
+func several(s *Statement, n int) *Statement {
+	s.Members = nil
+	for i := range n {
+		s.Members = append(s.Members, Member{Record: record, Pointer: fmt.Sprintf("/metadata/amount%d", i)})
+	}
+	return s
+}
+
+// openAll makes openings with known salts, and the commitments to them.
+func openAll(t testing.TB, s *Statement, values ...string) ([]Opening, []Commitment) {
+	t.Helper()
+	var openings []Opening
+	var commitments []Commitment
+	for i, v := range values {
+		o := Opening{Value: jsontext.Value(v), Salt: [SaltSize]byte{byte(i + 1)}}
+		c, err := Commit(s.Kind, s.Members[i].Pointer, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		openings, commitments = append(openings, o), append(commitments, c)
+	}
+	return openings, commitments
+}
+
+func prove(t testing.TB, s *Statement, values ...string) ([]byte, []Commitment) {
+	t.Helper()
+	openings, commitments := openAll(t, s, values...)
+	proof, err := Prove(s, openings, rand.Reader)
+	if err != nil {
+		t.Fatalf("%v of %v: %v", s, values, err)
+	}
+	return proof, commitments
+}
+
+func TestTrueStatementsAreProved(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		s      *Statement
+		values []string
+		size   int // of the proof; 0: not looked at
+	}{
+		{"a range of 64 bits is too wide for integers, 54 are not", inRange(Integer, "-9007199254740991", "9007199254740991"), []string{"-1"}, 54*33 + 32*(2+3*54)},
+		{"0 to 5000", inRange(Integer, "0", "5000"), []string{"5000"}, 1741},
+		{"18 to 150", inRange(Integer, "18", "150"), []string{"18"}, 1096},
+		{"below zero", inRange(Integer, "-10", "-1"), []string{"-10"}, 0},
+		{"two values", inRange(Integer, "7", "8"), []string{"8"}, 0},
+		{"decimals", inRange("decimal:2", "0.01", "99.99"), []string{"12.3"}, 0},
+		{"dates", inRange(Date, `"1969-12-30"`, `"1970-01-02"`), []string{`"1969-12-31"`}, 0},
+		{"times", inRange(Time, `"2026-01-31T16:15:00Z"`, `"2026-01-31T16:15:00.5Z"`), []string{`"2026-01-31T16:15:00.499Z"`}, 0},
+		{"one of 16", inSet(In, Integer, "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"), []string{"16"}, 1103},
+		{"one of two texts", inSet(In, Text, `"refund"`, `"quote"`), []string{`"refund"`}, 0},
+		{"the last of three texts", inSet(In, Text, `"refund"`, `"quote"`, `{"a":1}`), []string{`{"a":1}`}, 0},
+		{"not in a set", inSet(NotIn, Text, `"delete"`, `"pay"`), []string{`"quote"`}, 0},
+		{"not in a set of numbers with zero", inSet(NotIn, Integer, "0", "-1", "5"), []string{"1"}, 0},
+		{"equal", several(about(Equal, Text, func(*Statement) {}), 2), []string{`"a"`, `"a"`}, 0},
+		{"a sum", several(about(AtMostSum, "decimal:2", func(s *Statement) { s.Hi = jsontext.Value("10") }), 3), []string{"3.5", "0", "6.5"}, 0},
+		{"an age", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), []string{`"2008-11-23"`}, 0},
+		{"an age from 29 February", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 1, "2024-02-29" }), []string{`"2023-02-28"`}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			proof, commitments := prove(t, test.s, test.values...)
+			if err := Verify(test.s, commitments, proof); err != nil {
+				t.Error(err)
+			}
+			if test.size != 0 && len(proof) != test.size {
+				t.Errorf("the proof has %d bytes, want %d", len(proof), test.size)
+			}
+			doc, err := test.s.Bytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := ParseStatement(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Verify(again, commitments, proof); err != nil {
+				t.Errorf("of the statement as it was read: %v", err)
+			}
+		})
+	}
+}
+
+func TestFalseStatementsHaveNoProof(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		s      *Statement
+		values []string
+	}{
+		{"below", inRange(Integer, "18", "150"), []string{"17"}},
+		{"above", inRange(Integer, "18", "150"), []string{"151"}},
+		{"far below", inRange(Integer, "0", "150"), []string{"-9007199254740991"}},
+		{"not in", inSet(In, Text, `"refund"`, `"quote"`), []string{`"pay"`}},
+		{"in", inSet(NotIn, Text, `"refund"`, `"quote"`), []string{`"quote"`}},
+		{"not equal", several(about(Equal, Integer, func(*Statement) {}), 2), []string{"1", "2"}},
+		{"sum too large", several(about(AtMostSum, Integer, func(s *Statement) { s.Hi = jsontext.Value("10") }), 2), []string{"5", "6"}},
+		{"a negative number", several(about(AtMostSum, Integer, func(s *Statement) { s.Hi = jsontext.Value("10") }), 2), []string{"11", "-1"}},
+		{"a day too young", about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" }), []string{`"2008-11-24"`}},
+	} {
+		openings, _ := openAll(t, test.s, test.values...)
+		if _, err := Prove(test.s, openings, rand.Reader); !errors.Is(err, ErrFalse) {
+			t.Errorf("%s: %v, want ErrFalse", test.name, err)
+		}
+	}
+}
+
+// Whoever proves and leaves out the test of the statement has no proof that holds.
+func TestForgedProofsDoNotHold(t *testing.T) {
+	forge := func(s *Statement, compile func(*compiler, []Commitment, []opened), values ...string) error {
+		openings, commitments := openAll(t, s, values...)
+		var known []opened
+		for i, o := range openings {
+			v, r, err := o.open(s.Kind, s.Members[i].Pointer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			known = append(known, opened{v, r})
+		}
+		c := newCompiler()
+		c.proving, c.next = true, (&source{random: rand.Reader}).scalar
+		compile(c, commitments, known)
+		tag, err := s.tag()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = sigma.Prove(tag, c.relation, c.scalars, rand.Reader)
+		return err
+	}
+	// A value out of range, written as if it were in it; the prover of relations refuses scalars that do not fit.
+	lying := inRange(Integer, "0", "100")
+	err := forge(lying, func(c *compiler, commitments []Commitment, known []opened) {
+		known[0].v = sigma.ScalarOf(100)
+		if err := c.compile(lying, commitments, known); err != nil {
+			t.Fatal(err)
+		}
+	}, "101")
+	if !errors.Is(err, sigma.ErrWitness) {
+		t.Errorf("a value that is out of range: %v", err)
+	}
+}
+
+func TestProofsAreBound(t *testing.T) {
+	s := inRange(Integer, "18", "150")
+	s.Audience = "the auditor"
+	proof, commitments := prove(t, s, "42")
+	for name, change := range map[string]func(*Statement){
+		"record":   func(s *Statement) { s.Members[0].Record = strings.Replace(record, "aa", "ab", 1) },
+		"pointer":  func(s *Statement) { s.Members[0].Pointer = "/metadata/other" },
+		"lo":       func(s *Statement) { s.Lo = jsontext.Value("17") },
+		"hi":       func(s *Statement) { s.Hi = jsontext.Value("151") },
+		"audience": func(s *Statement) { s.Audience = "" },
+		"kind":     func(s *Statement) { s.Kind = "decimal:1" },
+	} {
+		changed := *s
+		changed.Members = slices.Clone(s.Members)
+		change(&changed)
+		if err := Verify(&changed, commitments, proof); !errors.Is(err, ErrProof) {
+			t.Errorf("with another %s: %v, want ErrProof", name, err)
+		}
+	}
+	set := inSet(In, Integer, "1", "2", "3")
+	proof, commitments = prove(t, set, "3")
+	set.Set[0], set.Set[1] = set.Set[1], set.Set[0]
+	if err := Verify(set, commitments, proof); !errors.Is(err, ErrProof) {
+		t.Errorf("with a set in another order: %v, want ErrProof", err)
+	}
+	_, others := openAll(t, s, "43")
+	proof, _ = prove(t, s, "42")
+	if err := Verify(s, others, proof); !errors.Is(err, ErrProof) {
+		t.Errorf("of another commitment: %v, want ErrProof", err)
+	}
+}
+
+func TestChangedProofsDoNotHold(t *testing.T) {
+	s := inRange(Integer, "0", "9")
+	proof, commitments := prove(t, s, "7")
+	for i := range proof {
+		changed := bytes.Clone(proof)
+		changed[i] ^= 1 << (i % 8)
+		if err := Verify(s, commitments, changed); !errors.Is(err, ErrProof) {
+			t.Fatalf("with byte %d changed: %v, want ErrProof", i, err)
+		}
+	}
+	for name, changed := range map[string][]byte{
+		"empty":                nil,
+		"a byte shorter":       proof[:len(proof)-1],
+		"a byte longer":        append(bytes.Clone(proof), 0),
+		"its points exchanged": slices.Concat(proof[33:66], proof[:33], proof[66:]),
+		"the challenge zero":   slices.Concat(proof[:4*33], make([]byte, 32), proof[4*33+32:]),
+		"nothing but zeros":    make([]byte, len(proof)),
+		"nothing but 0xff":     bytes.Repeat([]byte{0xff}, len(proof)),
+	} {
+		if err := Verify(s, commitments, changed); !errors.Is(err, ErrProof) {
+			t.Errorf("%s: %v, want ErrProof", name, err)
+		}
+	}
+}
+
+func TestEveryValueOfSmallRanges(t *testing.T) {
+	const most = 7
+	for lo := range most {
+		for hi := lo + 1; hi <= most; hi++ {
+			s := inRange(Integer, fmt.Sprint(lo), fmt.Sprint(hi))
+			for v := range most + 1 {
+				openings, commitments := openAll(t, s, fmt.Sprint(v))
+				proof, err := Prove(s, openings, rand.Reader)
+				if inside := lo <= v && v <= hi; inside != (err == nil) || !inside && !errors.Is(err, ErrFalse) {
+					t.Fatalf("%d in %d to %d: %v", v, lo, hi, err)
+				}
+				if err == nil && Verify(s, commitments, proof) != nil {
+					t.Fatalf("%d in %d to %d: the proof does not hold", v, lo, hi)
+				}
+			}
+		}
+	}
+}
+
+// The bases reach each number up to the width, and none above.
+func TestBases(t *testing.T) {
+	for width := uint64(1); width <= 600; width++ {
+		all := bases(width)
+		var sum uint64
+		for _, b := range all {
+			sum += b
+		}
+		if sum != width {
+			t.Fatalf("width %d: %v add up to %d", width, all, sum)
+		}
+		for v := range width + 1 {
+			var got uint64
+			for i, d := range digits(v, all) {
+				if d > 1 {
+					t.Fatalf("width %d, value %d: digit %d", width, v, d)
+				}
+				got += d * all[i]
+			}
+			if got != v {
+				t.Fatalf("width %d: the digits of %d add up to %d", width, v, got)
+			}
+		}
+	}
+}
+
+// H is what RFC 9380 makes of the text that the documentation names, by another implementation.
+func TestH(t *testing.T) {
+	want, err := group.P256.HashToElement([]byte("jurat/property/v1/H"), []byte("jurat/property/v1/P256_XMD:SHA-256_SSWU_RO_")).MarshalBinaryCompress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(H().Bytes(), want) {
+		t.Errorf("H is %x, want %x", H().Bytes(), want)
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, test := range []struct {
+		kind  Kind
+		value string
+		want  int64
+		bad   string // part of the error
+	}{
+		{Integer, "0", 0, ""},
+		{Integer, "-9007199254740991", -9007199254740991, ""},
+		{Integer, "9007199254740992", 0, "too large"},
+		{Integer, "1.5", 0, "more decimals"},
+		{Integer, "1e400", 0, "too large"},
+		{Integer, "1e999999999", 0, "too large"},
+		{Integer, "1e-999999999", 0, "more decimals"},
+		{"decimal:9", "0.000000001", 1, ""},
+		{"decimal:9", "9007199254740991", 0, "too large"},
+		{Integer, `"1"`, 0, "string"},
+		{Integer, "null", 0, "null"},
+		{"decimal:2", "12.34", 1234, ""},
+		{"decimal:2", "12.345", 0, "more decimals"},
+		{"decimal:0", "1", 0, "want"},
+		{"decimal:10", "1", 0, "want"},
+		{"other", "1", 0, "want"},
+		{Date, `"1970-01-01"`, 0, ""},
+		{Date, `"1969-12-31"`, -1, ""},
+		{Date, `"2026-02-29"`, 0, "not a date"},
+		{Date, `"2026-1-01"`, 0, "not a date"},
+		{Time, `"1970-01-01T00:00:00.001Z"`, 1, ""},
+		{Time, `"1969-12-31T23:59:59.999Z"`, -1, ""},
+		{Time, `"1970-01-01T00:00:00.0001Z"`, 0, "finer"},
+		{Time, `"1970-01-01T00:00:00+01:00"`, 0, "UTC"},
+		{Text, `"x"`, 0, "no order"},
+	} {
+		got, err := test.kind.Number(jsontext.Value(test.value))
+		if test.bad == "" && (err != nil || got != test.want) || test.bad != "" && (err == nil || !strings.Contains(err.Error(), test.bad)) {
+			t.Errorf("%s of %s: %d, %v", test.value, test.kind, got, err)
+		}
+	}
+}
+
+func BenchmarkRange32(b *testing.B) {
+	s := inRange(Integer, "0", "4294967295")
+	proof, commitments := prove(b, s, "7")
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if err := Verify(s, commitments, proof); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	openings, _ := openAll(b, s, "7")
+	b.Run("prove", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Prove(s, openings, rand.Reader); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package property
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Format is the version of statements.
+const Format = "jurat/property/v1"
+
+// Form is what a statement says.
+type Form string
+
+const (
+	Range      Form = "range"        // lo ≤ value ≤ hi
+	In         Form = "in"           // the value is in the set
+	NotIn      Form = "not_in"       // the value is not in the set
+	Equal      Form = "equal"        // the values of two members are the same
+	AtMostSum  Form = "at_most_sum"  // each value is from 0 to hi, and so is their sum
+	AgeAtLeast Form = "age_at_least" // the date is at least so many years before another
+)
+
+// A Member names a provable member of a record.
+type Member struct {
+	Pointer string `json:"pointer"`
+	Record  string `json:"record"` // digest of the payload
+}
+
+// A Statement is what is proved of hidden values of one kind.
+type Statement struct {
+	At       string           `json:"at,omitzero"`       // of age_at_least: a date
+	Audience string           `json:"audience,omitzero"` // for whom the proof is made; "": for everybody
+	Form     Form             `json:"form"`
+	Format   string           `json:"format"`
+	Hi       jsontext.Value   `json:"hi,omitzero"` // of range and at_most_sum
+	Kind     Kind             `json:"kind"`
+	Lo       jsontext.Value   `json:"lo,omitzero"` // of range
+	Members  []Member         `json:"members"`     // equal: two; at_most_sum: 2 to 64; otherwise one
+	Set      []jsontext.Value `json:"set,omitempty"`
+	Years    int              `json:"years,omitzero"` // of age_at_least
+}
+
+// Bounds of statements.
+const (
+	MaxSet     = 256 // entries of a set
+	MaxMembers = 64  // members of a sum
+	maxYears   = 1000
+	maxName    = 200 // bytes of an audience
+)
+
+// ParseStatement reads a statement in canonical form. It returns an error for any other spelling, for an unknown member, and for what
+// [Statement.Check] refuses.
+func ParseStatement(doc []byte) (*Statement, error) {
+	s := new(Statement)
+	if err := json.Unmarshal(doc, s, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading a statement: %w", err)
+	}
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("reading a statement: %w", err)
+	}
+	again, err := s.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("reading a statement: %w", err)
+	}
+	if !bytes.Equal(again, doc) {
+		return nil, errors.New("reading a statement: it is not in canonical form, or has an empty member")
+	}
+	return s, nil
+}
+
+// Bytes writes the statement in canonical form. It returns an error for a value that is not JSON.
+func (s *Statement) Bytes() ([]byte, error) {
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("writing a statement: %w", err)
+	}
+	value := jsontext.Value(doc)
+	if err := value.Canonicalize(); err != nil {
+		return nil, fmt.Errorf("writing a statement: %w", err)
+	}
+	return value, nil
+}
+
+// tag is what binds a proof to the statement.
+func (s *Statement) tag() (string, error) {
+	doc, err := s.Bytes()
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256(doc)
+	return "JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + hex.EncodeToString(digest[:]), nil
+}
+
+// Check returns an error for a statement that breaks a rule of its form, with the member that is wrong.
+func (s *Statement) Check() error {
+	if s.Format != Format {
+		return fmt.Errorf("format is %.40q, want %q", s.Format, Format)
+	}
+	if err := s.Kind.Check(); err != nil {
+		return err
+	}
+	if len(s.Audience) > maxName {
+		return fmt.Errorf("audience has %d bytes, want at most %d", len(s.Audience), maxName)
+	}
+	if err := s.checkMembers(); err != nil {
+		return err
+	}
+	return s.checkForm()
+}
+
+func (s *Statement) checkMembers() error {
+	least, most := 1, 1
+	switch s.Form {
+	case Equal:
+		least, most = 2, 2
+	case AtMostSum:
+		least, most = 2, MaxMembers
+	}
+	if n := len(s.Members); n < least || n > most {
+		return fmt.Errorf("members: %d of them, and %s takes %d to %d", n, s.Form, least, most)
+	}
+	seen := map[Member]bool{}
+	for i, m := range s.Members {
+		if err := checkDigest(m.Record); err != nil {
+			return fmt.Errorf("members/%d/record: %w", i, err)
+		}
+		if !strings.HasPrefix(m.Pointer, "/") {
+			return fmt.Errorf("members/%d/pointer: %.80q is not a JSON pointer to a member", i, m.Pointer)
+		}
+		if seen[m] {
+			return fmt.Errorf("members/%d is there twice", i)
+		}
+		seen[m] = true
+	}
+	return nil
+}
+
+func checkDigest(text string) error {
+	digits, is := strings.CutPrefix(text, "sha256:")
+	if _, err := hex.DecodeString(digits); !is || err != nil || len(digits) != 64 || strings.ToLower(digits) != digits {
+		return fmt.Errorf("%.80q is not a digest", text)
+	}
+	return nil
+}
+
+// extra names the members that a form has beside those that all have.
+var extra = map[Form][]string{
+	Range:      {"hi", "lo"},
+	In:         {"set"},
+	NotIn:      {"set"},
+	Equal:      nil,
+	AtMostSum:  {"hi"},
+	AgeAtLeast: {"at", "years"},
+}
+
+// extras names those that the statement has.
+func (s *Statement) extras() (names []string) {
+	for _, m := range []struct {
+		name  string
+		there bool
+	}{{"at", s.At != ""}, {"hi", s.Hi != nil}, {"lo", s.Lo != nil}, {"set", s.Set != nil}, {"years", s.Years != 0}} {
+		if m.there {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+func (s *Statement) checkForm() error {
+	want, known := extra[s.Form]
+	switch {
+	case !known:
+		return fmt.Errorf("unknown form %.40q", string(s.Form))
+	case !slices.Equal(want, s.extras()):
+		return fmt.Errorf("it has the members %q, and %s has %q", s.extras(), s.Form, want)
+	case s.Form == AgeAtLeast && s.Kind != Date:
+		return fmt.Errorf("age_at_least is asked of the kind date, and this is %s", s.Kind)
+	case s.Form == AtMostSum && (s.Kind == Date || s.Kind == Time):
+		return fmt.Errorf("values of the kind %s have no sum", s.Kind)
+	case s.Set != nil:
+		return s.checkSet()
+	case s.Form == Equal:
+		return nil
+	}
+	_, _, err := s.bounds()
+	return err
+}
+
+func (s *Statement) checkSet() error {
+	if n := len(s.Set); n < 2 || n > MaxSet {
+		return fmt.Errorf("set has %d entries, want 2 to %d", n, MaxSet)
+	}
+	seen := map[string]bool{}
+	for i, value := range s.Set {
+		v, err := s.Kind.scalar(value)
+		if err != nil {
+			return fmt.Errorf("set/%d: %w", i, err)
+		}
+		if seen[string(v[:])] {
+			return fmt.Errorf("set/%d is there twice", i)
+		}
+		seen[string(v[:])] = true
+	}
+	return nil
+}
+
+// bounds returns the first and the last number that a statement about a range, a sum or an age allows.
+func (s *Statement) bounds() (lo, hi int64, err error) {
+	switch s.Form {
+	case AgeAtLeast:
+		return s.ages()
+	case AtMostSum:
+	default:
+		if lo, err = s.Kind.Number(s.Lo); err != nil {
+			return 0, 0, fmt.Errorf("lo: %w", err)
+		}
+	}
+	if hi, err = s.Kind.Number(s.Hi); err != nil {
+		return 0, 0, fmt.Errorf("hi: %w", err)
+	}
+	if hi <= lo {
+		return 0, 0, errors.New("hi is not more than the least value: whoever shows that shows the value")
+	}
+	return lo, hi, nil
+}
+
+// ages returns the days from 0000-01-01 to the last one that is so many years before a date. Of 29 February, it is 28 February in years that
+// have no other.
+func (s *Statement) ages() (lo, hi int64, err error) {
+	at, err := parseDate(s.At)
+	switch {
+	case err != nil:
+		return 0, 0, fmt.Errorf("at: %w", err)
+	case s.Years < 1 || s.Years > maxYears || at.Year()-s.Years < 1:
+		return 0, 0, fmt.Errorf("years is %d, want 1 to %d, and at is in a year after that", s.Years, maxYears)
+	}
+	year, month, d := at.Date()
+	last := time.Date(year-s.Years, month, d, 0, 0, 0, 0, time.UTC)
+	if last.Day() != d {
+		last = last.AddDate(0, 0, -1)
+	}
+	first := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	days := func(t time.Time) int64 { return t.Unix() / int64(day/time.Second) }
+	return days(first), days(last), nil
+}
+
+// Warning says what a statement nearly discloses, or "".
+func (s *Statement) Warning() string {
+	switch s.Form {
+	case Range:
+		if lo, hi, err := s.bounds(); err == nil && hi-lo < 15 {
+			return fmt.Sprintf("only %d values lie in this range: the proof nearly shows the value", hi-lo+1)
+		}
+	case In:
+		if n := len(s.Set); n < 4 {
+			return fmt.Sprintf("only %d values are in this set: the proof nearly shows the value", n)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+package property
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStatementsAreStrict(t *testing.T) {
+	const members = `"members":[{"pointer":"/metadata/amount","record":"` + record + `"}]`
+	const good = `{"form":"range","format":"jurat/property/v1","hi":9,"kind":"integer","lo":0,` + members + `}`
+	const age = `{"at":"2026-11-23","form":"age_at_least","format":"jurat/property/v1","kind":"date",` + members + `,"years":18}`
+	for _, doc := range []string{good, age} {
+		if _, err := ParseStatement([]byte(doc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ name, doc, old, new, says string }{
+		{"white space", good, `{"form"`, `{ "form"`, "canonical"},
+		{"another spelling of a number", good, `"hi":9`, `"hi":9.0`, "canonical"},
+		{"an unknown member", good, `"lo":0`, `"lo":0,"low":0`, "low"},
+		{"a member of another form", good, `"lo":0,`, `"lo":0,"set":[1,2],`, "members"},
+		{"an empty audience", good, `{"form"`, `{"audience":"","form"`, "canonical"},
+		{"a long audience", good, `{"form"`, `{"audience":"` + strings.Repeat("x", 201) + `","form"`, "audience"},
+		{"another format", good, `property/v1`, `property/v2`, "format"},
+		{"another form", good, `"range"`, `"about"`, "form"},
+		{"another kind", good, `"integer"`, `"number"`, "kind"},
+		{"no range", good, `"hi":9`, `"hi":0`, "hi"},
+		{"a bound of another kind", good, `"hi":9`, `"hi":"9"`, "hi"},
+		{"a range of texts", good, `"integer"`, `"text"`, "order"},
+		{"no pointer", good, `"/metadata/amount"`, `""`, "pointer"},
+		{"no digest", good, `sha256:00`, `sha256:0`, "digest"},
+		{"a digest in capitals", good, `aa"`, `AA"`, "digest"},
+		{"no members", good, members, `"members":[]`, "members"},
+		{"no years", age, `,"years":18`, ``, "members"},
+		{"too many years", age, `"years":18`, `"years":1001`, "years"},
+		{"years before the calendar", age, `2026-11-23`, `0018-11-23`, "years"},
+		{"no date", age, `2026-11-23`, `2026-11-31`, "date"},
+		{"not JSON", good, `{"form"`, `{{"form"`, "reading a statement"},
+	} {
+		changed := strings.Replace(test.doc, test.old, test.new, 1)
+		if changed == test.doc {
+			t.Fatalf("%s: nothing was changed", test.name)
+		}
+		if _, err := ParseStatement([]byte(changed)); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want an error about %q", test.name, err, test.says)
+		}
+	}
+}
+
+func TestStatementsThatNearlyDisclose(t *testing.T) {
+	for _, test := range []struct {
+		s    *Statement
+		warn bool
+	}{
+		{inRange(Integer, "0", "14"), true},
+		{inRange(Integer, "0", "15"), false},
+		{inSet(In, Integer, "1", "2", "3"), true},
+		{inSet(In, Integer, "1", "2", "3", "4"), false},
+		{inSet(NotIn, Integer, "1", "2"), false},
+	} {
+		if warning := test.s.Warning(); (warning != "") != test.warn {
+			t.Errorf("%s with %d entries: %q", test.s.Form, len(test.s.Set), warning)
+		}
+	}
+}
+
+// FuzzParseStatement reads any bytes. What is read is written as it was.
+func FuzzParseStatement(f *testing.F) {
+	for _, s := range []*Statement{inRange("decimal:2", "0", "9.5"), inSet(In, Text, `"a"`, `{"b":[1]}`), several(about(Equal, Date, func(*Statement) {}), 2),
+		about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2026-11-23" })} {
+		doc, err := s.Bytes()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(doc)
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		s, err := ParseStatement(doc)
+		if err != nil {
+			return
+		}
+		if again, err := s.Bytes(); err != nil || string(again) != string(doc) {
+			t.Errorf("read from %q, written as %q: %v", doc, again, err)
+		}
+		for _, c := range []Commitment{{}, {H()}} {
+			commitments := make([]Commitment, len(s.Members))
+			for i := range commitments {
+				commitments[i] = c
+			}
+			if err := Verify(s, commitments, nil); err == nil {
+				t.Errorf("an empty proof holds of %s", doc)
+			}
+		}
+	})
+}

@@ -1,0 +1,195 @@
+package property
+
+import (
+	"bytes"
+	"crypto/sha3"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var update = flag.Bool("update", false, "write testdata/vectors/properties anew, after the format was changed on purpose")
+
+var manifestFile = filepath.Join("..", "testdata", "vectors", "properties", "manifest.json")
+
+// A vector is a proof, and whether it shows its statement.
+type vector struct {
+	Name        string          `json:"name"`
+	Statement   string          `json:"statement"` // canonical JSON
+	Openings    []vectorOpening `json:"openings,omitempty"`
+	Commitments []string        `json:"commitments"`
+	Proof       string          `json:"proof"` // base64
+	Refused     bool            `json:"refused,omitzero"`
+}
+
+type vectorOpening struct {
+	Value string `json:"value"`
+	Salt  string `json:"salt"` // base64
+}
+
+// TestVectors holds the proofs that other programs check, too.
+func TestVectors(t *testing.T) {
+	if *update {
+		writeVectors(t)
+	}
+	doc, err := os.ReadFile(manifestFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Format     string   `json:"format"`
+		Properties []vector `json:"properties"`
+	}
+	if err := json.Unmarshal(doc, &manifest, json.RejectUnknownMembers(true)); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range manifest.Properties {
+		if err := v.verify(t); (err != nil) != v.Refused {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}
+
+func (v *vector) verify(t *testing.T) error {
+	t.Helper()
+	s, err := ParseStatement([]byte(v.Statement))
+	if err != nil {
+		return err
+	}
+	var commitments []Commitment
+	for i, text := range v.Commitments {
+		c, err := ParseCommitment(text)
+		if err != nil {
+			return err
+		}
+		commitments = append(commitments, c)
+		if i < len(v.Openings) {
+			salt, err := base64.StdEncoding.DecodeString(v.Openings[i].Salt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, err := Commit(s.Kind, s.Members[i].Pointer, Opening{jsontext.Value(v.Openings[i].Value), [SaltSize]byte(salt)})
+			if err != nil {
+				return err
+			}
+			if !opened.Equal(c) {
+				return errors.New("the opening is that of another commitment")
+			}
+		}
+	}
+	proof, err := base64.StdEncoding.DecodeString(v.Proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Verify(s, commitments, proof)
+}
+
+// known is the same randomness at every run. Proofs that matter take theirs from crypto/rand.
+func known() io.Reader { s := sha3.NewSHAKE256(); s.Write([]byte("known")); return s }
+
+func makeVector(t *testing.T, name string, s *Statement, values ...string) vector {
+	t.Helper()
+	openings, commitments := openAll(t, s, values...)
+	proof, err := Prove(s, openings, known())
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	doc, err := s.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := vector{Name: name, Statement: string(doc), Proof: base64.StdEncoding.EncodeToString(proof)}
+	for i, o := range openings {
+		v.Openings = append(v.Openings, vectorOpening{string(o.Value), base64.StdEncoding.EncodeToString(o.Salt[:])})
+		v.Commitments = append(v.Commitments, commitments[i].String())
+	}
+	return v
+}
+
+func writeVectors(t *testing.T) {
+	t.Helper()
+	sum := several(about(AtMostSum, "decimal:2", func(s *Statement) { s.Hi = jsontext.Value("10") }), 3)
+	ageRule := about(AgeAtLeast, Date, func(s *Statement) { s.Years, s.At = 18, "2024-02-29" })
+	audience := inRange(Integer, "18", "150")
+	audience.Audience = "an auditor"
+	honest := []vector{
+		makeVector(t, "property: range", inRange(Integer, "0", "5000"), "5000"),
+		makeVector(t, "property: range for an audience", audience, "42"),
+		makeVector(t, "property: range of eight values", inRange(Integer, "-3", "4"), "0"),
+		makeVector(t, "property: range below zero", inRange(Integer, "-9007199254740991", "-1"), "-3"),
+		makeVector(t, "property: range of decimals", inRange("decimal:2", "0.01", "99.99"), "12.3"),
+		makeVector(t, "property: range of dates", inRange(Date, `"0000-01-01"`, `"9999-12-31"`), `"1969-12-31"`),
+		makeVector(t, "property: range of times", inRange(Time, `"1969-12-31T23:59:59.5Z"`, `"2026-01-31T16:15:00.123Z"`), `"1970-01-01T00:00:00Z"`),
+		makeVector(t, "property: in, numbers", inSet(In, Integer, "-1", "0", "7"), "7"),
+		makeVector(t, "property: in, texts", inSet(In, Text, `"quote"`, `"refund"`), `"quote"`),
+		makeVector(t, "property: in, values of any type", inSet(In, Text, `"x"`, `{"a":[1,null]}`, "1.5"), `{"a":[1,null]}`),
+		makeVector(t, "property: not in", inSet(NotIn, Text, `"delete"`, `"pay"`, `"sign"`), `"quote"`),
+		makeVector(t, "property: equal", several(about(Equal, Text, func(*Statement) {}), 2), `"a"`, `"a"`),
+		makeVector(t, "property: at most sum", sum, "3.5", "0", "6.5"),
+		makeVector(t, "property: age", ageRule, `"2006-02-28"`),
+	}
+	var all []vector
+	for _, v := range honest {
+		all = append(all, v)
+		if len(v.Proof) < 1200 { // the second verifier takes long for long ones
+			all = append(all, v.lies(t)...)
+		}
+	}
+	doc, err := json.Marshal(map[string]any{"format": "jurat/vectors/v1", "properties": all}, json.Deterministic(true), jsontext.Multiline(true), jsontext.WithIndent(" "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(manifestFile), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifestFile, append(doc, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lies returns changes of a vector that prove nothing.
+func (v vector) lies(t *testing.T) (list []vector) {
+	t.Helper()
+	lie := func(what string, change func(*vector)) {
+		changed := v
+		changed.Name, changed.Refused, changed.Openings = v.Name+", "+what, true, nil
+		change(&changed)
+		list = append(list, changed)
+	}
+	proof, err := base64.StdEncoding.DecodeString(v.Proof)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(change func([]byte) []byte) func(*vector) {
+		return func(v *vector) { v.Proof = base64.StdEncoding.EncodeToString(change(bytes.Clone(proof))) }
+	}
+	lie("its first byte changed", changed(func(b []byte) []byte { b[0] ^= 1; return b }))
+	lie("its last byte changed", changed(func(b []byte) []byte { b[len(b)-1] ^= 1; return b }))
+	lie("a byte longer", changed(func(b []byte) []byte { return append(b, 0) }))
+	lie("a byte shorter", changed(func(b []byte) []byte { return b[:len(b)-1] }))
+	lie("its last number too large", changed(func(b []byte) []byte { return append(b[:len(b)-32], bytes.Repeat([]byte{0xff}, 32)...) }))
+	lie("of another record", func(v *vector) { v.Statement = strings.Replace(v.Statement, "aa\"", "ab\"", 1) })
+	lie("of another pointer", func(v *vector) { v.Statement = strings.Replace(v.Statement, "/metadata/amount", "/metadata/amounu", 1) })
+	lie("for another audience", func(v *vector) {
+		if strings.Contains(v.Statement, "auditor") {
+			v.Statement = strings.Replace(v.Statement, "auditor", "auditos", 1)
+			return
+		}
+		v.Statement = `{"audience":"me",` + v.Statement[1:]
+		if strings.Contains(v.Statement, `"at":`) { // members are sorted
+			v.Statement = strings.Replace(v.Statement, `{"audience":"me","at":"2024-02-29",`, `{"at":"2024-02-29","audience":"me",`, 1)
+		}
+	})
+	lie("of another commitment", func(v *vector) {
+		v.Commitments = append([]string{Commitment{H()}.String()}, v.Commitments[1:]...)
+	})
+	return list
+}

@@ -1,0 +1,222 @@
+"""Properties of hidden values, by docs/format.md, "Properties"."""
+
+import base64
+import datetime
+import hashlib
+import hmac
+import re
+from fractions import Fraction
+
+import canonical
+import sigma
+from shapes import is_digest
+from sigma import NoProof, ORDER
+
+H = sigma.point(bytes.fromhex("03dd1ae5015663ba8042c22e51aceb3956f8da3fff5d544f44d18a1f8f844eb13f"))
+LARGEST = 2**53 - 1
+_EPOCH = datetime.date(1970, 1, 1)
+_MEMBERS = {
+    "range": {"hi", "lo"},
+    "in": {"set"},
+    "not_in": {"set"},
+    "equal": set(),
+    "at_most_sum": {"hi"},
+    "age_at_least": {"at", "years"},
+}
+
+
+def number(kind, value):
+    """The number of a value, or NoProof."""
+    if kind == "text":
+        data = b"jurat/property/v1/text\0" + canonical.form(value)
+        return int.from_bytes(hashlib.sha512(data).digest()[:48], "big") % ORDER
+    if kind == "date":
+        return _days(value)
+    if kind == "time":
+        return _milliseconds(value)
+    if kind != "integer" and not re.fullmatch("decimal:[1-9]", kind):
+        raise NoProof("unknown kind")
+    if isinstance(value, (bool, str, list, dict)) or value is None:
+        raise NoProof("no number")
+    scaled = Fraction(canonical.form(value).decode()) * (10 ** int(kind[8:]) if kind != "integer" else 1)
+    if scaled.denominator != 1 or abs(scaled) > LARGEST:
+        raise NoProof("too many decimals, or too large")
+    return scaled.numerator
+
+
+def _days(value):
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        raise NoProof("no date")
+    return _day_number(*map(int, value.split("-")))
+
+
+def _day_number(year, month, day):
+    """Days since 1970-01-01 in the Gregorian calendar, which repeats after 400 years. The module datetime has no year 0."""
+    try:
+        alike = datetime.date(year % 400 + 2000, month, day)
+    except ValueError as err:
+        raise NoProof("no date") from err
+    return (alike - _EPOCH).days + (year // 400 - 5) * 146097
+
+
+def _milliseconds(value):
+    form = r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?Z"
+    match = re.fullmatch(form, value) if isinstance(value, str) else None
+    if not match:
+        raise NoProof("no time")
+    hour, minute, second = (int(match[i]) for i in (2, 3, 4))
+    fraction = Fraction(int(match[5] or 0), 10 ** len(match[5] or "")) * 1000
+    if hour > 23 or minute > 59 or second > 59 or fraction.denominator != 1:
+        raise NoProof("no time, or finer than a millisecond")
+    return (((_days(match[1]) * 24 + hour) * 60 + minute) * 60 + second) * 1000 + fraction.numerator
+
+
+def commitment(kind, pointer, value, salt):
+    """The commitment that a value and a salt open."""
+    key = hmac.digest(b"\0" * 32, salt, "sha256")
+    info, wide, block = b"jurat/property/v1\0" + pointer.encode(), b"", b""
+    for i in (1, 2):
+        block = hmac.digest(key, block + info + bytes([i]), "sha256")
+        wide += block
+    blinding = int.from_bytes(wide[:48], "big") % ORDER
+    return sigma.total([(number(kind, value), sigma.G), (blinding, H)])
+
+
+def verify(statement, commitments, proof):
+    """Raises NoProof unless the proof shows the statement (a dict) of these points."""
+    _check(statement)
+    digest = hashlib.sha256(canonical.form(statement)).hexdigest()
+    tag = b"JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + digest.encode()
+    size = sigma.POINT * _further(statement)
+    if len(proof) < size:
+        raise NoProof("too short")
+    points = iter([sigma.point(proof[i : i + sigma.POINT]) for i in range(0, size, sigma.POINT)])
+    relation = sigma.Relation()
+    h = relation.point(H)
+    numbers = [relation.point(c) for c in commitments]
+    form = statement["form"]
+    if form in ("in", "not_in"):
+        _set(relation, statement, numbers[0], h, points)
+    elif form == "equal":
+        v = relation.scalar()
+        for c in numbers:
+            relation.equate([(1, c)], (v, 1, 0), (relation.scalar(), 1, h))
+    else:
+        lo, hi = _bounds(statement)
+        for c in numbers:
+            _range(relation, [(1, c)], lo, hi, h, points)
+        if form == "at_most_sum":
+            _range(relation, [(1, c) for c in numbers], lo, hi, h, points)
+    relation.verify(tag, proof[size:])
+
+
+def compare(manifest):
+    """For each vector of a manifest its name, what was found, and what is wanted."""
+    for vector in manifest.get("properties", []):
+        wanted = {"property": "refused" if vector.get("refused") else "proved"}
+        try:
+            statement = canonical.parse(vector["statement"].encode())
+            if canonical.form(statement).decode() != vector["statement"]:
+                raise NoProof("the statement is not in canonical form")
+            points = [sigma.point(bytes.fromhex(c.removeprefix("p256:"))) for c in vector["commitments"]]
+            for i, opening in enumerate(vector.get("openings", [])):
+                value, salt = canonical.parse(opening["value"].encode()), base64.b64decode(opening["salt"])
+                if commitment(statement["kind"], statement["members"][i]["pointer"], value, salt) != points[i]:
+                    raise NoProof("another commitment")
+            verify(statement, points, base64.b64decode(vector["proof"]))
+            found = {"property": "proved"}
+        except (NoProof, canonical.Refused):
+            found = {"property": "refused"}
+        yield vector["name"], found, wanted
+
+
+def _check(s):
+    form, kind = s.get("form"), s.get("kind")
+    members = _MEMBERS.get(form)
+    if members is None or set(s) - {"audience"} != {"form", "format", "kind", "members"} | members:
+        raise NoProof("other members")
+    if s["format"] != "jurat/property/v1" or (form == "age_at_least" and kind != "date"):
+        raise NoProof("another format, or another kind")
+    if form == "at_most_sum" and kind in ("date", "time"):
+        raise NoProof("no sum")
+    audience = s.get("audience", "everybody")
+    if not isinstance(audience, str) or not 1 <= len(audience.encode()) <= 200:
+        raise NoProof("no audience")
+    for m in s["members"]:
+        if set(m) != {"pointer", "record"} or not m["pointer"].startswith("/") or not is_digest(m["record"]):
+            raise NoProof("no member")
+    least, most = {"equal": (2, 2), "at_most_sum": (2, 64)}.get(form, (1, 1))
+    if not least <= len(s["members"]) <= most or len({(m["record"], m["pointer"]) for m in s["members"]}) != len(s["members"]):
+        raise NoProof("another number of members, or one twice")
+    if "set" in members:
+        entries = {number(kind, value) % ORDER for value in s["set"]}
+        if not 2 <= len(s["set"]) <= 256 or len(entries) != len(s["set"]):
+            raise NoProof("a set that is too small or too large, or has something twice")
+    elif form != "equal":
+        _bounds(s)
+
+
+def _bounds(s):
+    if s["form"] == "age_at_least":
+        at, years = s["at"], s["years"]
+        _days(at)
+        year, month, day = map(int, at.split("-"))
+        if years != int(years) or not 1 <= years <= 1000 or year - years < 1:
+            raise NoProof("years")
+        years = int(years)
+        try:
+            last = _day_number(year - years, month, day)
+        except NoProof:
+            last = _day_number(year - years, 2, 28)
+        return _day_number(0, 1, 1), last
+    if s["kind"] == "text":
+        raise NoProof("text has no order")
+    lo = number(s["kind"], s["lo"]) if s["form"] == "range" else 0
+    hi = number(s["kind"], s["hi"])
+    if hi <= lo:
+        raise NoProof("an empty range")
+    return lo, hi
+
+
+def _bases(width):
+    n = width.bit_length()
+    return [2**i for i in range(n - 1)] + [width - (2 ** (n - 1) - 1)]
+
+
+def _further(s):
+    if s["form"] in ("in", "not_in"):
+        return len(s["set"]) - 1
+    if s["form"] == "equal":
+        return 0
+    lo, hi = _bounds(s)
+    return len(_bases(hi - lo)) * (len(s["members"]) + 1 if s["form"] == "at_most_sum" else 1)
+
+
+def _range(relation, image, lo, hi, h, points):
+    bases = _bases(hi - lo)
+    digits = [relation.scalar() for _ in bases]
+    terms = [(digit, base, 0) for digit, base in zip(digits, bases)]
+    relation.equate([*image, (-lo, 0)], *terms, (relation.scalar(), 1, h))
+    for digit in digits:
+        d, s, t = relation.point(next(points)), relation.scalar(), relation.scalar()
+        relation.equate([(1, d)], (digit, 1, 0), (s, 1, h))
+        relation.equate([(1, d)], (digit, 1, d), (t, 1, h))
+
+
+def _set(relation, statement, c, h, points):
+    entries = [number(statement["kind"], value) for value in statement["set"]]
+    v = relation.scalar()
+    relation.equate([(1, c)], (v, 1, 0), (relation.scalar(), 1, h))
+    d = None
+    for entry in entries[1:]:
+        following, t = relation.point(next(points)), relation.scalar()
+        if d is None:
+            image = [(1, following), (entry, c), (-entry * entries[0], 0)]
+            relation.equate(image, (v, 1, c), (v, -entries[0], 0), (t, 1, h))
+        else:
+            relation.equate([(1, following), (entry, d)], (v, 1, d), (t, 1, h))
+        d = following
+    if statement["form"] == "in":
+        relation.equate([(1, d)], (relation.scalar(), 1, h))
+    else:
+        relation.equate([(1, 0)], (relation.scalar(), 1, d), (relation.scalar(), 1, h))

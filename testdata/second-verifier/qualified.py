@@ -1,0 +1,97 @@
+"""Whether a token is a qualified one by the reader's trusted lists: section "Qualified time" of docs/format.md."""
+
+import effort
+import tokens
+from canonical import Refused
+from shapes import moment, time_text
+
+_TYPE = "http://uri.etsi.org/TrstSvc/Svctype/TSA/QTST"
+_GRANTED = "http://uri.etsi.org/TrstSvc/TrustedList/Svcstatus/granted"
+_EIDAS = moment("2016-06-30T22:00:00Z")
+_TERRITORIES = {"GR": "EL", "GB": "UK"}
+_COUNTRY, _ORGANISATION = "2.5.4.6", "2.5.4.10"
+# A record's tokens may break several rules. The first of these is given.
+_FURTHEST = ("list", "operator-name", "status", "service", "before-eidas")
+
+
+class Unqualified(Exception):
+    """Why a token is not qualified, by its rule."""
+
+    def __init__(self, rule):
+        super().__init__(rule)
+        self.rule = rule
+
+
+def judge(token, services, other, at):
+    """What the report says of a qualified token: None if no service is asked. Raises Unqualified.
+
+    The services are pairs of an authority and its service; other is the earliest other proof of the token's existence, or None.
+    """
+    if not services:
+        return None
+    if token.time < _EIDAS:
+        raise Unqualified("before-eidas")
+    found = [(authority, service) for authority, service in services if service.at(token.time)[0] == _TYPE]
+    _unless(found, "service")
+    for _, service in found:
+        _unless(all(service.at(time) == (_TYPE, _GRANTED) for time in [token.time] + ([other.time] if other else [])), "status")
+    countries, organisations = (token.certificate.names(kind) for kind in (_COUNTRY, _ORGANISATION))
+    for _, service in found:
+        _unless(len(countries) == 1 and len(organisations) == 1, "operator-name")
+        _unless(_TERRITORIES.get(countries[0], countries[0]) == service.territory, "operator-name")
+        _unless(organisations[0] in service.providers, "operator-name")
+    for _, service in found:
+        _unless(_is_fresh(service, token, at), "list")
+    authority, service = found[0]
+    return {
+        "time": token.proved_time(),
+        "authority": authority.name,
+        "territory": service.territory,
+        "tsp": organisations[0],
+        "service": service.name,
+        "list": {"sequence": int(service.sequence), "issued": time_text(service.issued)},
+    }
+
+
+def _unless(holds, rule):
+    if not holds:
+        raise Unqualified(rule)
+
+
+def _is_fresh(service, token, at):
+    if service.next_update is None:
+        return token.time <= service.issued
+    return at is not None and at <= service.next_update
+
+
+def services_of(data, imprint, clock, by, algorithm, renewed):
+    """The services of all authorities that prove the token's time directly, each with its authority."""
+    found = []
+    for authority in clock.authorities:
+        if authority.services and _is_direct(data, imprint, authority, clock, by, algorithm, renewed):
+            found += [(authority, service) for service in authority.services]
+    return found
+
+
+def _is_direct(data, imprint, authority, clock, by, algorithm, renewed):
+    """Whether an authority proves the token's time whose certificate is the signer's, or that of its issuer."""
+    budget = effort.Effort()
+    try:
+        with budget.part():
+            token = tokens.verify(data, imprint, authority, budget, algorithm, direct=True)
+            if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time, direct=True):
+                return False
+            proof = clock.shown(clock.present(clock.proof(token, authority)), by)
+    except (Refused, tokens.NotProved):
+        return False
+    return proof.clock == authority.clock
+
+
+def of_proofs(proofs):
+    """The earliest qualified time of a record and None, or None and the rule by which there is none."""
+    qualified = [proof.qualified for proof in proofs if isinstance(proof.qualified, dict)]
+    if qualified:
+        found = min(qualified, key=lambda item: item["time"])
+        return found | {"time": time_text(found["time"])}, None
+    rules = [proof.qualified for proof in proofs]
+    return None, next((rule for rule in _FURTHEST if rule in rules), "service")

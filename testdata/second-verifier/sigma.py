@@ -1,0 +1,161 @@
+"""Proofs of linear relations over P-256, by docs/format.md, "Properties": the compact form of draft-irtf-cfrg-sigma-protocols-03 with
+SHAKE128. Only what a verifier needs."""
+
+import hashlib
+
+P = 2**256 - 2**224 + 2**192 + 2**96 - 1
+B = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+G = (
+    0x6B17D1F2E12C4247F8BCE6E563A440F277037D812DEB33A0F4A13945D898C296,
+    0x4FE342E2FE1A7F9B8EE7EB4A7C0F9E162BCE33576B315ECECBB6406837BF51F5,
+)
+POINT, SCALAR, RATE = 33, 32, 168
+
+
+class NoProof(Exception):
+    """The bytes prove nothing."""
+
+
+# Points are None for the identity, or (x, y). Sums are taken in Jacobian coordinates, which need one inversion at the end.
+
+
+def _double(p):
+    x, y, z = p
+    if not y or not z:
+        return (1, 1, 0)
+    delta, gamma = z * z % P, y * y % P
+    beta, alpha = x * gamma % P, 3 * (x - delta) * (x + delta) % P
+    x3 = (alpha * alpha - 8 * beta) % P
+    return x3, (alpha * (4 * beta - x3) - 8 * gamma * gamma) % P, ((y + z) ** 2 - gamma - delta) % P
+
+
+def _add(p, q):
+    if not p[2]:
+        return q
+    if not q[2]:
+        return p
+    z1, z2 = p[2] * p[2] % P, q[2] * q[2] % P
+    u1, u2 = p[0] * z2 % P, q[0] * z1 % P
+    s1, s2 = p[1] * q[2] * z2 % P, q[1] * p[2] * z1 % P
+    if u1 == u2:
+        return _double(p) if s1 == s2 else (1, 1, 0)
+    h, r = u2 - u1, s2 - s1
+    h2 = h * h % P
+    h3, v = h * h2 % P, u1 * h2 % P
+    x = (r * r - h3 - 2 * v) % P
+    return x, (r * (v - x) - s1 * h3) % P, h * p[2] * q[2] % P
+
+
+def total(products):
+    """The sum of number times point."""
+    pairs = [(number % ORDER, (*p, 1)) for number, p in products if p is not None and number % ORDER]
+    sum_ = (1, 1, 0)
+    for bit in range(max((number.bit_length() for number, _ in pairs), default=0) - 1, -1, -1):
+        sum_ = _double(sum_)
+        for number, p in pairs:
+            if number >> bit & 1:
+                sum_ = _add(sum_, p)
+    x, y, z = sum_
+    if not z:
+        return None
+    inverse = pow(z, -1, P)
+    return x * inverse**2 % P, y * inverse**3 % P
+
+
+def point(data):
+    """Reads a compressed point."""
+    x = int.from_bytes(data[1:], "big")
+    if len(data) != POINT or data[0] not in (2, 3) or x >= P:
+        raise NoProof("no compressed point")
+    square = (x**3 - 3 * x + B) % P
+    y = pow(square, (P + 1) // 4, P)
+    if y * y % P != square:
+        raise NoProof("no point of the curve")
+    return x, y if y % 2 == data[0] % 2 else P - y
+
+
+def written(p):
+    """Writes a point as point reads it."""
+    return bytes([2 + p[1] % 2]) + p[0].to_bytes(32, "big")
+
+
+class Relation:
+    """Equations: an image, pairs (factor, point), and terms (scalar, factor, point), which add up to it. Points and scalars are numbers."""
+
+    def __init__(self):
+        self.points, self.equations, self.scalars = [G], [], 0
+
+    def point(self, p):
+        self.points.append(p)
+        return len(self.points) - 1
+
+    def scalar(self):
+        self.scalars += 1
+        return self.scalars - 1
+
+    def equate(self, image, *terms):
+        self.equations.append((image, terms))
+
+    def written(self):
+        data = _number(len(self.equations))
+        for image, terms in self.equations:
+            data += _number(len(image))
+            for factor, p in image:
+                data += _number(p) + (factor % ORDER).to_bytes(32, "big")
+            data += _number(len(terms))
+            for scalar, factor, p in terms:
+                data += _number(scalar) + _number(p) + (factor % ORDER).to_bytes(32, "big")
+        return data + b"".join(map(written, self.points[1:]))
+
+    def _image(self, equation):
+        return total((factor, self.points[p]) for factor, p in equation[0])
+
+    def check(self):
+        """Refuses a relation of which nothing can be proved."""
+        if not self.equations or any(not image or not terms for image, terms in self.equations):
+            raise NoProof("no equation, or an empty one")
+        used = {p for image, terms in self.equations for p in [*(p for _, p in image), *(p for _, _, p in terms)]}
+        if any(not 0 <= p < len(self.points) for p in used) or any(p not in used for p in range(1, len(self.points))):
+            raise NoProof("a point that is not there, or that nothing uses")
+        if any(self._image(equation) is None for equation in self.equations):
+            raise NoProof("an image is the identity")
+        if any(not self._has_effect(scalar) for scalar in range(self.scalars)):
+            raise NoProof("a scalar without effect")
+
+    def _has_effect(self, scalar):
+        for _, terms in self.equations:
+            own = [(factor, self.points[p]) for s, factor, p in terms if s == scalar]
+            if len(own) == 1 and own[0][0] % ORDER or total(own) is not None:
+                return True
+        return False
+
+    def verify(self, tag, proof):
+        """Raises NoProof unless the proof holds."""
+        self.check()
+        numbers = [int.from_bytes(proof[i : i + SCALAR], "big") for i in range(0, len(proof), SCALAR)]
+        if len(proof) != SCALAR * (1 + self.scalars) or any(n >= ORDER for n in numbers):
+            raise NoProof("another length, or a number that is too large")
+        challenge, responses = numbers[0], numbers[1:]
+        data = self.written()
+        for image, terms in self.equations:
+            products = [(responses[scalar] * factor, self.points[p]) for scalar, factor, p in terms]
+            commitment = total(products + [(-challenge * factor, self.points[p]) for factor, p in image])
+            if commitment is None:
+                raise NoProof("a commitment is the identity")
+            data += written(commitment)
+        wide = hashlib.shake_128(_block(session(tag)) + data).digest(48)
+        if int.from_bytes(wide, "little") % ORDER != challenge:
+            raise NoProof("the challenge is another")
+
+
+def _number(n):
+    return n.to_bytes(4, "little")
+
+
+def _block(identifier):
+    return identifier.ljust(RATE, b"\0")
+
+
+def session(tag):
+    return hashlib.shake_128(_block(b"irtf-cfrg-fiat-shamir/session-id") + tag).digest(32)

@@ -1,0 +1,154 @@
+"""Whether a CA of the trust file vouches for a signer's key: section "Certificates" of docs/format.md."""
+
+import re
+import urllib.parse
+
+import keys
+import openssl
+from canonical import Refused
+from certificates import Certificate, between
+from effort import Spent, ways
+from payload import role_of
+from revocation import Unknown, is_signed
+from shapes import is_name
+from trust import ROLES
+
+_MOST = 16
+_EKU_DOCUMENT_SIGNING, _EKU_ANY = "1.3.6.1.5.5.7.3.36", "2.5.29.37.0"
+_NO_REV_AVAIL, _AUTHORITY_INFO = "2.5.29.56", "1.3.6.1.5.5.7.1.1"
+_SAYS_WHERE = ("2.5.29.31", "2.5.29.46")
+_OCSP = "1.3.6.1.5.5.7.48.1"
+_SHORT = 7 * 24 * 60 * 60
+_ALGORITHMS = {"1.2.840.113549.1.1.1": "RS256", "1.2.840.10045.2.1": "ES256", "1.3.101.112": "Ed25519"}
+# The best answer of several CAs and certificates counts.
+_ORDER = (None, "revoked", "revocation", "effort", "actor", "mandate", "certificate")
+_PREFIX = "urn:jurat:"
+
+
+class Given:
+    """The certificates of a record for one of its signers."""
+
+    def __init__(self, record, signer):
+        self.is_refused = len(record.certificates) > _MOST
+        self.signers, self.between, self.spki, self.algorithm = [], [], None, None
+        if self.is_refused:
+            return
+        readable = list(filter(None, map(_read, record.certificates)))
+        self.signers = [item for item in readable if item.key_id() == signer["key_id"]]
+        self.between = between([item for item in readable if item.is_ca()])
+        if self.signers:
+            self._read_key()
+
+    def _read_key(self):
+        self.spki = self.signers[0].spki
+        self.algorithm = _ALGORITHMS.get(self.signers[0].key_algorithm()[0])
+        try:
+            if self.algorithm is None:
+                raise Refused("a key of another kind")
+            keys.check_key(self.algorithm, self.spki)
+        except Refused:
+            self.is_refused = True
+
+
+def _read(encoding):
+    try:
+        return Certificate(encoding)
+    except Refused:
+        return None
+
+
+class Judge:
+    """Asks the CAs of the trust file."""
+
+    def __init__(self, trust, effort, statements):
+        self._cas, self._effort, self._statements = trust.cas, effort, statements
+
+    def answer(self, record, given, times):
+        """The rule that the best answer breaks (None: a CA vouches), and that CA."""
+        found = []
+        if times[0] is not None:
+            cas = [ca for ca in self._cas if role_of(record.payload) in ca.roles]
+            found = [(self._by(ca, certificate, given, record, times), ca) for ca in cas for certificate in given.signers]
+        return min(found, key=lambda item: _ORDER.index(item[0]), default=("certificate", None))
+
+    def _by(self, ca, certificate, given, record, times):
+        """What one CA says of one certificate."""
+        root, (time, independent) = ca.certificate, times
+        try:
+            others = self._effort.candidates(certificate, given.between, root.encoding, time)
+        except Spent:
+            return "effort"
+        paths = [way for way in ways(certificate, others, root) if _is_path(way)] if others is not None else []
+        if not paths or not _is_for_documents(certificate):
+            return "certificate"
+        if ca.mandate is not None and not ca.mandate.covers(role_of(record.payload), time):
+            return "mandate"
+        if (rule := _names(certificate, record)) is not None:
+            return rule
+        if ca.mandate is not None and ca.mandate.names and record.actor not in ca.mandate.names:
+            return "mandate"
+        paths = [way for way in paths if not any(map(_excludes_documents, way[1:]))]
+        return min((self._unrevoked(ca, way, independent) for way in paths), key=_ORDER.index, default="certificate")
+
+    def _unrevoked(self, ca, way, independent):
+        found = None
+        if ca.revocation == "none":
+            return None
+        for certificate, issuer in zip(way, way[1:]):
+            if ca.revocation == "short" and _is_short_lived(certificate):
+                continue
+            try:
+                since = self._statements.revoked(certificate, issuer, independent)
+            except Unknown:
+                found = "revocation"
+                continue
+            if since is not None and (independent is None or independent >= since):
+                return "revoked"
+        return found
+
+
+def _is_path(way):
+    """Whether a way is a path. All of it is valid at the time."""
+    *below, root = way
+    signed = all(is_signed(issuer, item.algorithm, item.signed, item.signature) for item, issuer in zip(way, way[1:]))
+    return signed and openssl.verify_path(below[0].encoding, tuple(item.encoding for item in below[1:]), root.encoding, "any", None)
+
+
+def _is_for_documents(certificate):
+    return not certificate.says_ca() and certificate.may(0) and _EKU_DOCUMENT_SIGNING in (certificate.purposes() or [])
+
+
+def _excludes_documents(ca):
+    purposes = ca.purposes()
+    return purposes is not None and not {_EKU_ANY, _EKU_DOCUMENT_SIGNING} & set(purposes)
+
+
+def identity(role, name):
+    """The URI of an actor."""
+    return f"{_PREFIX}{role}:{urllib.parse.quote(name, safe='-._~')}"
+
+
+def _names(certificate, record):
+    """None if the certificate names the record's actor, and otherwise the rule."""
+    named = [uri for uri in certificate.uris() if uri[: len(_PREFIX)].lower() == _PREFIX]
+    if len(named) != 1:
+        return "certificate"
+    if named[0] == identity(role_of(record.payload), record.actor):
+        return None
+    role, _, escaped = named[0].removeprefix(_PREFIX).partition(":")
+    try:
+        name = urllib.parse.unquote(escaped, errors="strict")
+    except UnicodeDecodeError:
+        return "certificate"
+    is_one = role in ROLES and not re.search("%(?![0-9A-Fa-f]{2})", escaped) and is_name(name) and identity(role, name) == named[0]
+    return "actor" if is_one else "certificate"
+
+
+def _is_short_lived(certificate):
+    return (
+        certificate.extension(_NO_REV_AVAIL) == b"\x05\x00"
+        and certificate.not_after - certificate.not_before <= _SHORT
+        and not certificate.says_ca()
+        and not any(certificate.extension(name) for name in _SAYS_WHERE)
+        and _OCSP not in certificate.access_methods(_AUTHORITY_INFO)
+    )

@@ -1,0 +1,222 @@
+package trust
+
+import (
+	"crypto/x509"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/timestamp"
+	"jurat/trustlist"
+)
+
+// Qualified is a time that a service has stamped which was qualified then, as a trusted list says. The word is that of Regulation (EU) No
+// 910/2014, so it names the list.
+type Qualified struct {
+	Time      time.Time `json:"time"`      // as ProvedTime.Time
+	Authority string    `json:"authority"` // as the trust file names it
+	Territory string    `json:"territory"`
+	TSP       string    `json:"tsp"` // the provider's name, as the token's certificate has it
+	Service   string    `json:"service"`
+	List      ListIssue `json:"list"`
+}
+
+// A ListIssue names the issue of a territory's list.
+type ListIssue struct {
+	Sequence int       `json:"sequence"`
+	Issued   time.Time `json:"issued"`
+}
+
+// Unqualified says why a time by an authority of the trusted lists is not qualified.
+type Unqualified struct{ Rule, Reason string }
+
+// unqualifiedBy are the rules in the order in which they are asked.
+var unqualifiedBy = []string{"before-eidas", "service", "status", "operator-name", "list"}
+
+// step is the place of the rule in this order. Of several tokens of a record, the report names the one that came furthest.
+func (u *Unqualified) step() int { return slices.Index(unqualifiedBy, u.Rule) }
+
+// HasServices reports whether the trust file names services of trusted lists.
+func (t *Trust) HasServices() bool {
+	return slices.ContainsFunc(t.Authorities, func(a Authority) bool { return len(a.Services) > 0 })
+}
+
+// A listed is a service by which a token verifies.
+type listed struct {
+	authority *Authority
+	*Service
+}
+
+// qualified says whether the trusted lists make a token qualified that proves a time (ETSI TS 119 615, 4.6). It returns neither if no
+// authority with services proves the token's time.
+func (c *Checker) qualified(l timestamp.Link, until time.Time, shown Proof) (*Qualified, *Unqualified) {
+	var services []listed
+	var token *timestamp.Token
+	for i := range c.Trust.Authorities {
+		a := &c.Trust.Authorities[i]
+		if len(a.Services) == 0 || !l.Token.Concerns(a.root) {
+			continue
+		}
+		found, err := c.directlyBy(a, l, until, shown)
+		if err != nil {
+			continue // it vouches for nothing here: another authority may
+		}
+		token = found
+		for j := range a.Services {
+			services = append(services, listed{a, &a.Services[j]})
+		}
+	}
+	if len(services) == 0 {
+		return nil, nil
+	}
+	j := judgement{token: token, other: shown.Earliest, at: c.At}
+	service, rule, reason := j.of(services)
+	if rule != "" {
+		return nil, &Unqualified{rule, reason}
+	}
+	return &Qualified{Time: token.GenTime.Add(token.Accuracy), Authority: service.authority.Name, Territory: service.Territory, TSP: j.operator(), Service: service.Name,
+		List: ListIssue{service.List.Sequence, service.List.Issued.UTC()}}, nil
+}
+
+// directlyBy verifies that an authority proves the token's time, whose certificate in the lists is the token signer's, or that of the CA which
+// issued it. It has a budget of its own and leaves no trace, so that it never affects what else is proved.
+func (c *Checker) directlyBy(a *Authority, l timestamp.Link, until time.Time, shown Proof) (*timestamp.Token, error) {
+	token, err := l.Token.VerifyImprint(l.Imprint, timestamp.Options{Roots: []*x509.Certificate{a.root}, Policies: a.policies, Until: until, Memory: c.Memory, Direct: true,
+		UnsafeAllowMock: c.UnsafeAllowMock})
+	if err != nil {
+		return nil, err
+	}
+	clock, _ := c.clockOf(a, shown) // none if it is not believed
+	apart := *c
+	apart.Share = timestamp.NewBudget().Turn()
+	t, err := apart.by(a, clock, token, shown)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.Clock != a.Clock: // a thief of its key may have made the token
+		return nil, errLost
+	}
+	return token, nil
+}
+
+// A judgement asks about a token.
+type judgement struct {
+	token *timestamp.Token
+	other *ProvedTime // the earliest other proof that the token existed; nil: none
+	at    time.Time   // the moment of checking; zero: none is given
+}
+
+// of returns the first of the services if the token is qualified by all that are services of qualified time stamps, and otherwise the first
+// rule that does not hold for one of them. Services that disagree qualify nothing.
+func (j *judgement) of(services []listed) (first listed, rule, reason string) {
+	moment := j.token.GenTime
+	if moment.Before(trustlist.QualifiedFrom) {
+		return first, "before-eidas", fmt.Sprintf("it was stamped at %s, and no service was qualified before %s", utc(moment), utc(trustlist.QualifiedFrom))
+	}
+	stamps := slices.DeleteFunc(slices.Clone(services), func(s listed) bool { _, kind := s.stateAt(moment); return kind != trustlist.QualifiedTimeStamps })
+	if len(stamps) == 0 {
+		s := services[0]
+		return first, "service", fmt.Sprintf("by %s, %q was no service of qualified time stamps at %s", s.source(), s.Name, utc(moment))
+	}
+	for _, ask := range []struct {
+		rule   string
+		reason func(*Service) string
+	}{{"status", j.status}, {"operator-name", j.operatorName}, {"list", j.list}} {
+		for _, s := range stamps {
+			if reason := ask.reason(s.Service); reason != "" {
+				return first, ask.rule, reason
+			}
+		}
+	}
+	return stamps[0], "", ""
+}
+
+// stateAt returns the status with the latest beginning that is not after a moment, and the type of the service then. Both are empty if the
+// list says nothing of it.
+func (s *Service) stateAt(moment time.Time) (status, kind string) {
+	for _, state := range s.Status {
+		if state.From.After(moment) {
+			continue
+		}
+		if kind = state.Type; kind == "" {
+			kind = s.Type
+		}
+		return state.Status, kind
+	}
+	return "", ""
+}
+
+// status returns why the service was not qualified when the token was made, or when something else first proves the token; "" if it was.
+func (j *judgement) status(s *Service) string {
+	moments := []time.Time{j.token.GenTime}
+	if j.other != nil {
+		moments = append(moments, j.other.Time)
+	}
+	for i, moment := range moments {
+		status, kind := s.stateAt(moment)
+		if status == trustlist.Granted && kind == trustlist.QualifiedTimeStamps {
+			continue
+		}
+		said := "said nothing of it"
+		if status != "" {
+			said = fmt.Sprintf("was %q as %q", path.Base(status), path.Base(kind))
+		}
+		if i > 0 {
+			return fmt.Sprintf("by %s, %q %s at %s, when the token is first proved to exist otherwise", s.source(), s.Name, said, utc(moment))
+		}
+		return fmt.Sprintf("by %s, %q %s at %s", s.source(), s.Name, said, utc(moment))
+	}
+	return ""
+}
+
+// territories are the territories of the lists that are not the country code of a name (ETSI TS 119 612, 5.3.10).
+var territories = map[string]string{"GR": "EL", "GB": "UK"}
+
+// operatorName returns why the token's certificate does not name the provider of the service; "" if it does.
+func (j *judgement) operatorName(s *Service) string {
+	subject := j.token.Signer.Subject
+	if len(subject.Country) != 1 || len(subject.Organization) != 1 {
+		return fmt.Sprintf("its certificate names %d countries and %d organisations, want one of each", len(subject.Country), len(subject.Organization))
+	}
+	territory := subject.Country[0]
+	if other, differs := territories[territory]; differs {
+		territory = other
+	}
+	if territory == s.Territory && slices.Contains(s.TSP, subject.Organization[0]) {
+		return ""
+	}
+	return fmt.Sprintf("its certificate names %q in %q, and by %s the provider is %s", subject.Organization[0], subject.Country[0], s.source(), quoted(s.TSP))
+}
+
+func (j *judgement) operator() string { return j.token.Signer.Subject.Organization[0] }
+
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(list, " or ")
+}
+
+// list returns why the list is too old to say this; "" if it is not.
+func (j *judgement) list(s *Service) string {
+	next := s.List.NextUpdate
+	switch {
+	case next.IsZero() && j.token.GenTime.After(s.List.Issued):
+		return fmt.Sprintf("%s is the last one, and the token is of %s", s.source(), utc(j.token.GenTime))
+	case next.IsZero():
+		return ""
+	case j.at.IsZero():
+		return fmt.Sprintf("%s said until %s that it was qualified, and no moment of checking is given", s.source(), utc(next))
+	case j.at.After(next):
+		return fmt.Sprintf("%s said until %s that it was qualified: by %s a newer list is due", s.source(), utc(next), utc(j.at))
+	}
+	return ""
+}
+
+// source names the issue of the list.
+func (s *Service) source() string {
+	return fmt.Sprintf("the trusted list of %s, number %d, issued %s,", s.Territory, s.List.Sequence, utc(s.List.Issued))
+}
