@@ -110,7 +110,7 @@ func (d *Scheduler) adopt(ctx context.Context, before map[string]bool) (orphans 
 			return before, err
 		case locked:
 		case before[id]:
-			if err := d.jobs.Add(ctx, id); err != nil {
+			if err := d.jobs.AddMissing(ctx, id); err != nil {
 				return before, err
 			}
 		default:

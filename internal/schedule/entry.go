@@ -128,7 +128,10 @@ func (d *Scheduler) placeOne(ctx context.Context, e *Entry, job queue.Job, has b
 	case e.Cancelled != nil:
 		e.State, e.Reason = api.Cancelled, e.Cancelled.Reason
 	case !has || job.State == queue.Done:
-		e.State, e.Reason = api.BrokenOff, "the process that conducted it has stopped"
+		// It has no job yet, or none again: it was submitted or tried again a moment ago, or the queue was lost. A process
+		// makes the job, at the end of the queue. No one has failed, so there is no reason to show.
+		e.State = api.Queued
+		e.Ahead, err = d.jobs.Waiting(ctx)
 	case job.State == queue.Running:
 		e.State, e.Elsewhere = api.UnderWay, !job.Here
 	case job.State == queue.Waiting:

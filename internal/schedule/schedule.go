@@ -23,8 +23,9 @@
 // # Locks show whether a process has died
 //
 // River's own rescuer offers every old running job again, so its limit would have to exceed the longest trial. Here
-// every process looks every few seconds for running jobs whose trial has no lock. If that is wrong, two processes
-// have the job, which is harmless.
+// every process looks every few seconds for running jobs whose trial has no lock, and takes a job at the second look:
+// River stores how a job ended a moment after the lock is released, and a job taken in that moment would lose the
+// reason. If a look is wrong, two processes have the job, which is harmless.
 //
 // # Cancelling is an act
 //
@@ -251,7 +252,7 @@ func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) 
 		return id, err
 	}
 	// After a crash or an error here the trial has no job. A process that twice sees it in that state makes one.
-	if err := d.jobs.Add(context.WithoutCancel(ctx), id); err != nil {
+	if err := d.jobs.AddMissing(context.WithoutCancel(ctx), id); err != nil {
 		d.cfg.Log.Error("a trial has no job yet", "trial", id, "error", err)
 	}
 	return id, nil

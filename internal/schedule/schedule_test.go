@@ -316,20 +316,25 @@ func TestPanic(t *testing.T) {
 	awaitState(t, d, id, api.Over)
 }
 
-// TestTriedAgainWhileSubmitted: a caller who knows the id beforehand retries a trial while it is being submitted. It is
-// conducted once.
+// TestTriedAgainWhileSubmitted: a trial that is sealed and has no job yet waits for its turn: nobody reads that it was
+// broken off. A caller who knows the id beforehand and retries it then is told so. It is conducted once.
 func TestTriedAgainWhileSubmitted(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	c := config(h, b)
 	const id = "01890000-0000-7000-8000-000000000001"
 	var d *schedule.Scheduler
 	tried := make(chan error, 10)
-	c.Locks = &locks{all: map[string]bool{}, released: func(trial string) { tried <- d.Retry(t.Context(), trial, "somebody", "again") }} // it is sealed then
+	c.Locks = &locks{all: map[string]bool{}, released: func(trial string) { // it is sealed then
+		if e := entry(t, d, trial); trial == evidence.TrialPrefix+id && !e.Over && (e.State != api.Queued || e.Ahead != 0 || e.Reason != "") {
+			t.Errorf("%+v", e)
+		}
+		tried <- d.Retry(t.Context(), trial, "somebody", "again")
+	}}
 	d = open(t, c)
 	if _, err := d.Submit(t.Context(), schedule.Order{Case: jurattest.Case(t), ID: id}); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-tried; err != nil {
+	if err := <-tried; !errors.Is(err, schedule.ErrNotBrokenOff) {
 		t.Fatal(err)
 	}
 	last := submit(t, d)

@@ -21,7 +21,7 @@ func Schema(d *Database) string { return d.dialect.Schema }
 
 // TakeOverAfter takes over abandoned jobs that were begun so long ago.
 func (q *Queue) TakeOverAfter(ctx context.Context, after time.Duration) error {
-	return q.takeOver(ctx, after)
+	return q.takeOver(ctx, after, 0)
 }
 
 // Insert adds any job, also a malformed one.

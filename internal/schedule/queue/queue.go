@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -89,7 +90,8 @@ const (
 	keptFailed    = 90 * 24 * time.Hour   // and failed ones: their errors are stored nowhere else
 	farewell      = 20 * time.Second      // how long River may take to stop
 	farewellTicks = 40
-	atOnce        = 10_000 // jobs in one list
+	storing       = 5 * time.Second // how long River may take to store how a job ended that was worked here
+	atOnce        = 10_000          // jobs in one list
 )
 
 func (c Config) complete() Config {
@@ -118,6 +120,14 @@ type Queue struct {
 
 	mu   sync.Mutex // guards the members below
 	here map[string]bool
+	left map[string]time.Time // when the work on a job ended here, for the last ones
+	idle map[run]time.Time    // when a running job was first seen that no process works
+}
+
+// A run is one attempt of a job.
+type run struct {
+	id      int64
+	attempt int
 }
 
 // job is the arguments of a job, in River's terms.
@@ -129,7 +139,7 @@ func (job) Kind() string { return "trial" }
 
 // New makes a Queue. It works on no job before Start. It returns an error if River refuses the settings.
 func New(c Config) (*Queue, error) {
-	q := &Queue{config: c.complete(), db: c.Database, id: rand.Text(), here: map[string]bool{}}
+	q := &Queue{config: c.complete(), db: c.Database, id: rand.Text(), here: map[string]bool{}, left: map[string]time.Time{}}
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, &worker{q: q}); err != nil {
 		return nil, err
@@ -194,6 +204,19 @@ func (q *Queue) leave(trial string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.here, trial)
+	maps.DeleteFunc(q.left, func(_ string, at time.Time) bool { return time.Since(at) > q.storing() })
+	q.left[trial] = time.Now()
+}
+
+// storing is how long a job that was worked here may still be stored as running.
+func (q *Queue) storing() time.Duration { return max(storing, q.config.Lease) }
+
+// isStored reports whether River has had the time to store how a job ended, if it was worked here.
+func (q *Queue) isStored(trial string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at, was := q.left[trial]
+	return !was || time.Since(at) > q.storing()
 }
 
 func (q *Queue) isHere(trial string) bool {
@@ -205,7 +228,7 @@ func (q *Queue) isHere(trial string) bool {
 // Start takes over abandoned jobs, without waiting for the whole lease, and works on jobs until Stop. The end of the
 // context does not stop it. It passes on the errors of the database.
 func (q *Queue) Start(ctx context.Context) error {
-	if err := q.takeOver(ctx, min(q.config.Lease, startLease)); err != nil {
+	if err := q.takeOver(ctx, min(q.config.Lease, startLease), 0); err != nil {
 		return fmt.Errorf("starting to work jobs: %w", err)
 	}
 	q.starting.Lock()
@@ -248,6 +271,16 @@ var once = river.UniqueOpts{ByArgs: true, ByState: rivertype.JobStates()}
 // Add makes jobs for the trials that have none, in this order. If a trial's job failed or was completed, although the
 // trial is not over, the job is tried again.
 func (q *Queue) Add(ctx context.Context, trials ...string) error {
+	return q.add(ctx, trials, func(*rivertype.JobRow) bool { return true })
+}
+
+// AddMissing is like Add, but a job that failed stays as it is: a trial that had no job a moment ago may have got one
+// since, which has failed and says why.
+func (q *Queue) AddMissing(ctx context.Context, trials ...string) error {
+	return q.add(ctx, trials, func(row *rivertype.JobRow) bool { return row.State == rivertype.JobStateCompleted })
+}
+
+func (q *Queue) add(ctx context.Context, trials []string, again func(ended *rivertype.JobRow) bool) error {
 	for part := range slices.Chunk(trials, 1000) {
 		var params []river.InsertManyParams
 		for _, trial := range part {
@@ -258,7 +291,7 @@ func (q *Queue) Add(ctx context.Context, trials ...string) error {
 			return fmt.Errorf("adding jobs: %w", err)
 		}
 		for i, a := range added {
-			if !a.UniqueSkippedAsDuplicate || a.Job.FinalizedAt == nil {
+			if !a.UniqueSkippedAsDuplicate || a.Job.FinalizedAt == nil || !again(a.Job) {
 				continue
 			}
 			if err := q.Again(ctx, part[i]); err != nil && !errors.Is(err, ErrRunning) {

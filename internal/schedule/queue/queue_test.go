@@ -316,6 +316,38 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
+// TestReasonIsKept checks that a job that has failed for good keeps its reason and is not worked again: not while River
+// still stores how it ended, whoever looks for abandoned jobs then, and not when somebody adds it who saw it missing.
+func TestReasonIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, open func() *queue.Database) {
+		w := worked{answer: func(string, int) error {
+			time.Sleep(1100 * time.Millisecond) // longer than the leases
+			return queue.Permanent(errors.New("a mistake"))
+		}}
+		first := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: time.Nanosecond})
+		second := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: time.Second, Locks: lockedFunc{locked: func(context.Context, string) (bool, error) {
+			return len(w.all()) > 0 && jobOf(t, first, "trial-1").Here, nil // as a lock that is released when the work ends
+		}}})
+		start(t, first)
+		add(t, first, "trial-1")
+		for end := time.Now().Add(time.Minute); jobOf(t, first, "trial-1").State != queue.Failed; {
+			if err := errors.Join(first.TakeOver(t.Context()), second.TakeOver(t.Context())); err != nil || time.Now().After(end) {
+				t.Fatal(err)
+			}
+		}
+		if err := first.AddMissing(t.Context(), "trial-1", "trial-2"); err != nil {
+			t.Fatal(err)
+		}
+		await(t, first, "trial-2", queue.Failed)
+		if j := jobOf(t, first, "trial-1"); j.State != queue.Failed || !strings.Contains(j.Reason, "a mistake") {
+			t.Errorf("%+v", j)
+		}
+		if got := w.all(); !slices.Equal(got, []string{"trial-1", "trial-2"}) {
+			t.Errorf("worked %v", got)
+		}
+	})
+}
+
 // TestDeathsAreCounted checks that a job that ends every process that works on it is not offered for ever.
 func TestDeathsAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *queue.Database) {

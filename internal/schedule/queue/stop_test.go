@@ -21,7 +21,7 @@ func TestStopHasAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := deaf{letGo: make(chan struct{})}
 		defer close(d.letGo)
-		q := &Queue{client: d, here: map[string]bool{"trial-1": true}}
+		q := &Queue{client: d, here: map[string]bool{"trial-1": true}, left: map[string]time.Time{}}
 		stopped := make(chan error, 1)
 		go func() { stopped <- q.Stop(t.Context()) }()
 		time.Sleep(time.Hour)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,54 +13,115 @@ import (
 )
 
 // TakeOver offers abandoned jobs again: they were begun longer than the lease ago, and no process holds the lock on
-// their trial. River's own rescuer knows only when a job was begun, so it would have to wait longer than the longest
-// trial takes.
+// their trial, now and half a lease ago. A process that has just released a trial may still be storing why. River's own
+// rescuer knows only when a job was begun, so it would have to wait longer than the longest trial takes.
 //
 // A job that is malformed does not prevent others from being taken over.
 //
 // TakeOver can be wrong. A process that then works a job of another one finds the trial locked, or over. Its errors
 // are those of the database.
-func (q *Queue) TakeOver(ctx context.Context) error { return q.takeOver(ctx, q.config.Lease) }
+func (q *Queue) TakeOver(ctx context.Context) error {
+	return q.takeOver(ctx, q.config.Lease, q.config.Lease/2)
+}
 
-func (q *Queue) takeOver(ctx context.Context, after time.Duration) error {
+// takeOver offers jobs again that were begun longer than after ago, and were first seen idle longer than idle ago.
+func (q *Queue) takeOver(ctx context.Context, after, idle time.Duration) error {
 	running, err := q.list(ctx, river.NewJobListParams().States(rivertype.JobStateRunning))
 	if err != nil {
 		return err
 	}
-	params := &riverdriver.JobRescueManyParams{Schema: q.db.dialect.Schema}
+	var idling []*rivertype.JobRow
 	for _, row := range running {
-		j, abandoned, err := q.abandoned(ctx, row, after)
+		abandoned, err := q.abandoned(ctx, row, after)
 		if err != nil {
 			q.config.Log.Error("reading the state of a job failed", "job", row.ID, "error", err)
 		}
-		if !abandoned {
-			continue
+		if abandoned {
+			idling = append(idling, row)
 		}
-		if err := offer(params, row); err != nil {
-			return err
-		}
-		q.config.Log.Warn("the process that conducted a trial has stopped; the trial continues elsewhere", "trial", j.Trial, "attempt", row.Attempt)
 	}
-	if len(params.ID) == 0 {
+	taken := q.idleFor(idling, idle)
+	if len(taken) == 0 {
 		return nil
 	}
-	if _, err := q.db.exec.JobRescueMany(ctx, params); err != nil {
+	if err := q.rescue(ctx, taken); err != nil {
 		return fmt.Errorf("taking over jobs: %w", translate(err))
 	}
 	return nil
 }
 
+// idleFor notes which jobs are idle at this look, and returns those that have been so for a time.
+func (q *Queue) idleFor(rows []*rivertype.JobRow, long time.Duration) (list []*rivertype.JobRow) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, before := time.Now(), q.idle
+	q.idle = map[run]time.Time{}
+	for _, row := range rows {
+		r := run{row.ID, row.Attempt}
+		since, was := before[r]
+		if !was {
+			since = now
+		}
+		q.idle[r] = since
+		if now.Sub(since) >= long {
+			list = append(list, row)
+		}
+	}
+	return list
+}
+
+// rescue offers jobs again, except those that have ended since they were listed: River's JobRescueMany does not look
+// at the state, so it would take the reason for their end from them.
+func (q *Queue) rescue(ctx context.Context, rows []*rivertype.JobRow) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	tx, err := q.db.exec.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) // after a commit it does nothing
+	params := &riverdriver.JobRescueManyParams{Schema: q.db.dialect.Schema}
+	for _, row := range rows {
+		now, err := tx.JobGetByID(ctx, &riverdriver.JobGetByIDParams{ID: row.ID, Schema: q.db.dialect.Schema})
+		if errors.Is(err, rivertype.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if now.State != rivertype.JobStateRunning || now.Attempt != row.Attempt {
+			continue
+		}
+		var j job
+		if err := json.Unmarshal(now.EncodedArgs, &j); err != nil {
+			return err
+		}
+		if err := offer(params, now); err != nil {
+			return err
+		}
+		q.config.Log.Warn("the process that conducted a trial has stopped; the trial continues elsewhere", "trial", j.Trial, "attempt", now.Attempt)
+	}
+	if len(params.ID) == 0 {
+		return nil
+	}
+	if _, err := tx.JobRescueMany(ctx, params); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
 // abandoned reports whether a job was begun that no process works. A start time far in the future comes from another
 // clock, or from before this one was set back. It counts like one far in the past.
-func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time.Duration) (j job, is bool, err error) {
+func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time.Duration) (is bool, err error) {
+	var j job
 	if err := json.Unmarshal(row.EncodedArgs, &j); err != nil {
-		return j, false, err
+		return false, err
 	}
-	if q.isHere(j.Trial) || row.AttemptedAt != nil && time.Since(*row.AttemptedAt).Abs() < after {
-		return j, false, nil
+	if q.isHere(j.Trial) || !q.isStored(j.Trial) || row.AttemptedAt != nil && time.Since(*row.AttemptedAt).Abs() < after {
+		return false, nil
 	}
 	locked, err := q.config.Locks.Locked(ctx, j.Trial)
-	return j, err == nil && !locked, err
+	return err == nil && !locked, err
 }
 
 // offer makes a job available again, at its old place in the queue. A job that has used all its attempts fails
