@@ -116,9 +116,9 @@
 //
 // A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, revocations, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
-// feed. The entry of a record in a log is the canonical JSON object of case, case_seq, chain, chain_seq, payload and
-// signatures, where payload is a digest, case and chain are hashes that reveal nothing to a reader who does not know the names, and
-// case_seq and chain_seq are the log's own counts.
+// feed. The entry of a record in a log is the canonical JSON object of actor, actor_seq, case, case_seq, chain, chain_seq, payload,
+// signatures, subject and subject_seq, where payload is a digest, actor, case, chain and subject are hashes that reveal nothing to a
+// reader who does not know the names, and the others are the log's own counts.
 //
 // # A payload is kept as it came
 //
@@ -149,7 +149,8 @@
 //
 // The log counts the records of each chain and the submissions of each case, and hashes these counts. A clerk that opens a second
 // branch of a trial and shows the better one leaves a hole in the count. A rerun until the agent passes shows as "submission 3 of this
-// evidence", also to the reader of one case file.
+// evidence", also to the reader of one case file. The log also counts the records of each actor, and what is judged of each: so a
+// bad judgment that is left out is missing in the count of its subject.
 //
 // # Apart is decided before signing
 //

@@ -5,27 +5,38 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
-// LogCounts holds the numbers of a record within its chain and among the submissions of its case. The log counts,
-// because no actor can, and hashes the counts with the entry. So a branch of a chain that is left out shows as a gap,
-// and a case that is tried until it passes shows as submitted for the third time.
+// LogCounts holds the numbers of a record within its chain, among the submissions of its case, among the records of its
+// actor and among the judgments about one subject. The log counts, because no actor can, and hashes the counts with the
+// entry. So a branch of a chain that is left out shows as a gap, a case that is tried until it passes shows as submitted
+// for the third time, and a judgment that is left out is missing from its subject's count.
+//
+// A log counts actors and subjects from some entry on, and then always: older entries have no ActorSeq and no Subject.
 type LogCounts struct {
-	CaseSeq  int64 `json:"case_seq,omitzero"`  // of a submission, from 1 in each case; 0: not a submission
-	ChainSeq int64 `json:"chain_seq,omitzero"` // from 1 in each chain_id; 0: in no chain
+	ActorSeq   int64  `json:"actor_seq,omitzero"`   // from 1 for each actor, a name in a role; 0: the log did not count actors yet
+	CaseSeq    int64  `json:"case_seq,omitzero"`    // of a submission, from 1 in each case; 0: not a submission
+	ChainSeq   int64  `json:"chain_seq,omitzero"`   // from 1 in each chain_id; 0: in no chain
+	Subject    Digest `json:"subject,omitzero"`     // SubjectTag of what the record judges; zero: it judges no actor that the log knows
+	SubjectSeq int64  `json:"subject_seq,omitzero"` // from 1 for each Subject
 }
 
-// An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the chain and the
-// case without revealing their names. A reader of all entries can count them, and recognises the tags of names that
-// the reader knows.
+// An Entry is what a log hashes for a record. It binds the payload and every signature, and tags the actor, the chain,
+// the case and the subject without revealing their names. A reader of all entries can count them, and recognises the
+// tags of names that the reader knows.
 type Entry struct {
+	Actor      Digest   `json:"actor,omitzero"` // ActorTag of the payload's actor
+	ActorSeq   int64    `json:"actor_seq,omitzero"`
 	Case       Digest   `json:"case,omitzero"` // CaseTag of the payload's case
 	CaseSeq    int64    `json:"case_seq,omitzero"`
 	Chain      Digest   `json:"chain,omitzero"` // ChainTag of the payload's chain_id
 	ChainSeq   int64    `json:"chain_seq,omitzero"`
 	Payload    Digest   `json:"payload"`
 	Signatures [][]byte `json:"signatures"`
+	Subject    Digest   `json:"subject,omitzero"` // SubjectTag of the actor that the record judges
+	SubjectSeq int64    `json:"subject_seq,omitzero"`
 }
 
 // MaxEntry is the largest entry in bytes: the most signatures of the greatest length, in base64, and the text around
@@ -34,32 +45,27 @@ const MaxEntry = maxSigners*(maxSignature+2)/3*4 + 1024
 
 // LogEntry returns the record's entry. The log holds the RFC 6962 leaf hash of these bytes.
 func (r *Record) LogEntry(counts LogCounts) []byte {
-	entry := Entry{Payload: r.Digest, Signatures: r.Signatures, CaseSeq: counts.CaseSeq, ChainSeq: counts.ChainSeq}
+	entry := Entry{Payload: r.Digest, Signatures: r.Signatures, ActorSeq: counts.ActorSeq, CaseSeq: counts.CaseSeq, ChainSeq: counts.ChainSeq,
+		Subject: counts.Subject, SubjectSeq: counts.SubjectSeq}
+	if counts.ActorSeq != 0 {
+		entry.Actor = ActorTag(r.Payload.Role(), r.Payload.Actor())
+	}
 	if r.Payload.ChainID != "" {
 		entry.Chain = ChainTag(r.Payload.ChainID)
 	}
 	if !r.Payload.Case.IsZero() {
 		entry.Case = CaseTag(r.Payload.Case)
 	}
-	return entry.append(make([]byte, 0, 512))
+	return entry.append(make([]byte, 0, 768))
 }
 
 // append writes an entry in canonical form. Its members are in canonical order and need no escaping. The result
 // equals encoding it as JSON, in a fifth of the time. Every append to the log waits for this.
 func (e *Entry) append(doc []byte) []byte {
 	doc = append(doc, '{')
-	if !e.Case.IsZero() {
-		doc = append(e.Case.appendText(append(doc, `"case":"`...)), `",`...)
-	}
-	if e.CaseSeq != 0 {
-		doc = append(strconv.AppendInt(append(doc, `"case_seq":`...), e.CaseSeq, 10), ',')
-	}
-	if !e.Chain.IsZero() {
-		doc = append(e.Chain.appendText(append(doc, `"chain":"`...)), `",`...)
-	}
-	if e.ChainSeq != 0 {
-		doc = append(strconv.AppendInt(append(doc, `"chain_seq":`...), e.ChainSeq, 10), ',')
-	}
+	doc = appendTag(doc, "actor", e.Actor, e.ActorSeq)
+	doc = appendTag(doc, "case", e.Case, e.CaseSeq)
+	doc = appendTag(doc, "chain", e.Chain, e.ChainSeq)
 	doc = append(e.Payload.appendText(append(doc, `"payload":"`...)), `","signatures":[`...)
 	for i, s := range e.Signatures {
 		if i > 0 {
@@ -67,7 +73,22 @@ func (e *Entry) append(doc []byte) []byte {
 		}
 		doc = append(base64.StdEncoding.AppendEncode(append(doc, '"'), s), '"')
 	}
-	return append(doc, "]}"...)
+	doc = appendTag(append(doc, "],"...), "subject", e.Subject, e.SubjectSeq)
+	doc[len(doc)-1] = '}' // instead of the last comma
+	return doc
+}
+
+// appendTag writes a tag and its count, each with a comma after it, unless it is zero.
+func appendTag(doc []byte, name string, tag Digest, seq int64) []byte {
+	if !tag.IsZero() {
+		doc = append(append(append(doc, '"'), name...), `":"`...)
+		doc = append(tag.appendText(doc), `",`...)
+	}
+	if seq != 0 {
+		doc = append(append(append(doc, '"'), name...), `_seq":`...)
+		doc = append(strconv.AppendInt(doc, seq, 10), ',')
+	}
+	return doc
 }
 
 // ParseEntry reads an entry. It is strict: it accepts only bytes that a log can have hashed for a record. Its errors
@@ -93,9 +114,9 @@ func (e *Entry) check() error {
 	if e.Payload.IsZero() {
 		return errors.New("payload: missing")
 	}
-	if (e.ChainSeq > 0) != !e.Chain.IsZero() || e.CaseSeq > 0 && e.Case.IsZero() ||
-		min(e.ChainSeq, e.CaseSeq) < 0 || max(e.ChainSeq, e.CaseSeq) > maxExact {
-		return errors.New("chain_seq or case_seq does not fit the tags, or is out of range")
+	if (e.ChainSeq > 0) != !e.Chain.IsZero() || e.CaseSeq > 0 && e.Case.IsZero() || (e.ActorSeq > 0) != !e.Actor.IsZero() ||
+		!inRange(e.ActorSeq, e.CaseSeq, e.ChainSeq) || !fitsSubject(e.ActorSeq, e.Subject, e.SubjectSeq) {
+		return errors.New("a count does not fit its tag, or is out of range")
 	}
 	if len(e.Signatures) == 0 || len(e.Signatures) > maxSigners {
 		return fmt.Errorf("%d signatures: want 1 to %d", len(e.Signatures), maxSigners)
@@ -110,9 +131,24 @@ func (e *Entry) check() error {
 
 // Fit reports whether the counts are possible for this payload.
 func (c LogCounts) Fit(p *Payload) bool {
+	judges := p.ActionType == FinalJudgment || p.ActionType == HumanReview || p.ActionType == KeyEvent
 	return (c.ChainSeq > 0) == (p.ChainID != "") && (c.CaseSeq > 0) == (p.ActionType == Submission) &&
-		min(c.ChainSeq, c.CaseSeq) >= 0 && max(c.ChainSeq, c.CaseSeq) <= maxExact
+		inRange(c.ActorSeq, c.CaseSeq, c.ChainSeq) && fitsSubject(c.ActorSeq, c.Subject, c.SubjectSeq) && (judges || c.SubjectSeq == 0)
 }
+
+func inRange(counts ...int64) bool { return slices.Min(counts) >= 0 && slices.Max(counts) <= maxExact }
+
+// fitsSubject reports whether a subject has its count. A log that counts subjects counts actors, too.
+func fitsSubject(actorSeq int64, subject Digest, seq int64) bool {
+	return inRange(seq) && (seq > 0) == !subject.IsZero() && (seq == 0 || actorSeq > 0)
+}
+
+// ActorTag returns the tag of an actor in a log's entries. A name is of one actor in each role.
+func ActorTag(role Role, name string) Digest { return tag("jurat/subject/v1", string(role)+":"+name) }
+
+// SubjectTag returns the tag of an actor that is judged. It equals ActorTag, so what an actor did and what is said of the
+// actor are found by one tag.
+func SubjectTag(role Role, name string) Digest { return ActorTag(role, name) }
 
 // ChainTag returns the tag of a chain in a log's entries.
 func ChainTag(chainID string) Digest { return tag("jurat/chain/v1", chainID) }

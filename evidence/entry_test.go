@@ -15,7 +15,8 @@ func TestLogEntry(t *testing.T) {
 	if form, err := Canonical(entry); err != nil || !bytes.Equal(form, entry) {
 		t.Errorf("the entry %s is not canonical: %v", entry, err)
 	}
-	for _, counts := range []LogCounts{{}, {ChainSeq: 4}, {ChainSeq: 3, CaseSeq: 1}} {
+	subject := SubjectTag(RoleAgent, "a")
+	for _, counts := range []LogCounts{{}, {ChainSeq: 4}, {ChainSeq: 3, CaseSeq: 1}, {ChainSeq: 3, ActorSeq: 1}, {ChainSeq: 3, ActorSeq: 1, Subject: subject, SubjectSeq: 1}} {
 		if bytes.Equal(r.LogEntry(counts), entry) {
 			t.Errorf("the entry does not cover the counts %+v", counts)
 		}
@@ -66,21 +67,63 @@ func TestLogEntryTags(t *testing.T) {
 	}
 }
 
+// TestActorTags checks that an entry has the tag of its actor if and only if it has the actor's count, that a role is
+// a part of the tag, and that the entry does not contain the name.
+func TestActorTags(t *testing.T) {
+	r := richRecord(t)
+	name := r.Payload.Actor()
+	want := DigestOf([]byte("jurat/subject/v1\x00agent:" + name))
+	if got := ActorTag(RoleAgent, name); got != want || SubjectTag(RoleAgent, name) != got || ActorTag(RoleJuror, name) == got {
+		t.Errorf("the tag of agent %q is %v, want %v, and another for each role", name, got, want)
+	}
+	old, e := r.LogEntry(LogCounts{ChainSeq: 3}), string(r.LogEntry(LogCounts{ActorSeq: 7, ChainSeq: 3}))
+	if !strings.HasPrefix(e, `{"actor":"`+want.String()+`","actor_seq":7,`) || strings.Contains(e, `"`+name+`"`) || bytes.Contains(old, []byte("actor")) {
+		t.Errorf("entries %s and %s", old, e)
+	}
+	subject := SubjectTag(RoleClerk, "b")
+	e = string(r.LogEntry(LogCounts{ActorSeq: 7, ChainSeq: 3, Subject: subject, SubjectSeq: 2}))
+	if !strings.HasSuffix(e, `],"subject":"`+subject.String()+`","subject_seq":2}`) {
+		t.Errorf("entry %s", e)
+	}
+}
+
+// TestCountsInFiles checks that a record's file carries all counts in canonical order, and is refused with one of them alone.
+func TestCountsInFiles(t *testing.T) {
+	r := seal(t, document(HumanReview, strings.Fields(table[HumanReview].required)...), nil)
+	r.Log = &LogProof{LogCounts: LogCounts{ActorSeq: 5, Subject: SubjectTag(RoleAgent, "a"), SubjectSeq: 2}, Index: 9, Proof: [][]byte{bytes.Repeat([]byte{1}, 32)}}
+	file, err := r.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Open(file)
+	if err != nil || back.Log.LogCounts != r.Log.LogCounts || back.Log.Index != 9 {
+		t.Fatalf("%s: %+v, %v", file, back, err)
+	}
+	for _, part := range []string{`"actor_seq":5,`, `"subject":"` + r.Log.Subject.String() + `",`, `,"subject_seq":2`} {
+		cut := bytes.Replace(file, []byte(part), nil, 1)
+		if _, err := Open(cut); len(cut) == len(file) || err == nil || !strings.Contains(err.Error(), "log: the counts are not those") {
+			t.Errorf("without %s: %v", part, err)
+		}
+	}
+}
+
 // TestLogCounts checks that the entry covers the log's counts, and that the counts must fit the record.
 func TestLogCounts(t *testing.T) {
-	r := richRecord(t)
+	r, tag := richRecord(t), SubjectTag(RoleAgent, "a")
 	seen := map[string]bool{}
-	for _, counts := range []LogCounts{{}, {ChainSeq: 1}, {ChainSeq: 2}, {CaseSeq: 1}, {CaseSeq: 1, ChainSeq: 1}} {
+	for _, counts := range []LogCounts{{}, {ChainSeq: 1}, {ChainSeq: 2}, {CaseSeq: 1}, {CaseSeq: 1, ChainSeq: 1}, {ActorSeq: 1}, {ActorSeq: 2},
+		{ActorSeq: 1, Subject: tag, SubjectSeq: 1}, {ActorSeq: 1, Subject: tag, SubjectSeq: 2}, {ActorSeq: 1, Subject: ActorTag(RoleAgent, "b"), SubjectSeq: 1}} {
 		entry := r.LogEntry(counts)
 		if form, err := Canonical(entry); err != nil || !bytes.Equal(form, entry) {
 			t.Errorf("the entry %s is not canonical: %v", entry, err)
 		}
 		seen[string(entry)] = true
 	}
-	if len(seen) != 5 {
+	if len(seen) != 10 {
 		t.Error("two counts have the same entry")
 	}
 	alone, step, submission := &Payload{ActionType: Message}, &Payload{ActionType: Message, ChainID: "c"}, &Payload{ActionType: Submission, ChainID: "c"}
+	review, event, judgment := &Payload{ActionType: HumanReview}, &Payload{ActionType: KeyEvent}, &Payload{ActionType: FinalJudgment, ChainID: "c"}
 	for _, test := range []struct {
 		counts  LogCounts
 		payload *Payload
@@ -99,6 +142,21 @@ func TestLogCounts(t *testing.T) {
 		{LogCounts{ChainSeq: 1}, submission, false},
 		{LogCounts{ChainSeq: 1, CaseSeq: -1}, submission, false},
 		{LogCounts{CaseSeq: 1}, submission, false},
+		{LogCounts{ActorSeq: 1}, alone, true},
+		{LogCounts{ActorSeq: maxExact}, alone, true},
+		{LogCounts{ActorSeq: maxExact + 1}, alone, false},
+		{LogCounts{ActorSeq: -1}, alone, false},
+		{LogCounts{ActorSeq: 1, Subject: tag, SubjectSeq: 1}, alone, false},
+		{LogCounts{ActorSeq: 1, Subject: tag, SubjectSeq: 1}, review, true},
+		{LogCounts{ActorSeq: 1, Subject: tag, SubjectSeq: 1}, event, true},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag, SubjectSeq: 1}, judgment, true},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1}, judgment, true},
+		{LogCounts{ChainSeq: 1}, judgment, true},
+		{LogCounts{ChainSeq: 1, Subject: tag, SubjectSeq: 1}, judgment, false},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag}, judgment, false},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1, SubjectSeq: 1}, judgment, false},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag, SubjectSeq: -1}, judgment, false},
+		{LogCounts{ActorSeq: 1, ChainSeq: 1, Subject: tag, SubjectSeq: maxExact + 1}, judgment, false},
 	} {
 		if got := test.counts.Fit(test.payload); got != test.want {
 			t.Errorf("%+v fits %s in chain %q: %t", test.counts, test.payload.ActionType, test.payload.ChainID, got)
@@ -125,6 +183,14 @@ func TestEntryRefused(t *testing.T) {
 		"a submission of no case":    `{"case_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
 		"a negative count":           `{"case":"` + digest + `","case_seq":-1,"payload":"` + digest + `","signatures":["AA=="]}`,
 		"a count that is not exact":  `{"chain":"` + digest + `","chain_seq":9007199254740992,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"an actor without a count":   `{"actor":"` + digest + `","payload":"` + digest + `","signatures":["AA=="]}`,
+		"a count without an actor":   `{"actor_seq":1,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"a subject without an actor": `{"payload":"` + digest + `","signatures":["AA=="],"subject":"` + digest + `","subject_seq":1}`,
+		"a subject without a count":  `{"actor":"` + digest + `","actor_seq":1,"payload":"` + digest + `","signatures":["AA=="],"subject":"` + digest + `"}`,
+		"a count without a subject":  `{"actor":"` + digest + `","actor_seq":1,"payload":"` + digest + `","signatures":["AA=="],"subject_seq":1}`,
+		"a subject's negative count": `{"actor":"` + digest + `","actor_seq":1,"payload":"` + digest + `","signatures":["AA=="],"subject":"` + digest + `","subject_seq":-1}`,
+		"an actor's count too large": `{"actor":"` + digest + `","actor_seq":9007199254740992,"payload":"` + digest + `","signatures":["AA=="]}`,
+		"the subject in front":       `{"actor":"` + digest + `","actor_seq":1,"payload":"` + digest + `","subject":"` + digest + `","subject_seq":1,"signatures":["AA=="]}`,
 		"loose base64":               `{"payload":"` + digest + `","signatures":["AB=="]}`,
 		"a member more":              `{"more":1,"payload":"` + digest + `","signatures":["AA=="]}`,
 		"another order":              `{"signatures":["AA=="],"payload":"` + digest + `"}`,
@@ -143,7 +209,7 @@ func TestEntryRefused(t *testing.T) {
 func FuzzParseEntry(f *testing.F) {
 	f.Add(richRecord(f).LogEntry(LogCounts{ChainSeq: 3}))
 	f.Add([]byte(`{"payload":"` + DigestOf(nil).String() + `","signatures":["AA=="]}`))
-	full := Entry{Case: CaseTag(DigestOf(nil)), CaseSeq: 17, Chain: ChainTag("c"), ChainSeq: 1 << 40, Payload: DigestOf(nil), Signatures: [][]byte{{1}, {2, 3}, {4, 5, 6}}}
+	full := Entry{Actor: ActorTag(RoleClerk, "c"), ActorSeq: 3, Subject: SubjectTag(RoleAgent, "s"), SubjectSeq: 1 << 50, Case: CaseTag(DigestOf(nil)), CaseSeq: 17, Chain: ChainTag("c"), ChainSeq: 1 << 40, Payload: DigestOf(nil), Signatures: [][]byte{{1}, {2, 3}, {4, 5, 6}}}
 	f.Add([]byte(marshal(full)))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		e, err := ParseEntry(doc)

@@ -50,11 +50,38 @@ type Timestamp struct {
 
 // A LogProof gives the record's place in a log, and proves it against a checkpoint.
 type LogProof struct {
-	LogCounts                        // the record's numbers within its chain and case
-	Checkpoint           string      `json:"checkpoint,omitzero"`             // C2SP signed note; "" inside a bundle, which has one for all
-	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"` // RFC 3161 tokens over the checkpoint
-	Index                int64       `json:"index"`                           // from 0
-	Proof                [][]byte    `json:"proof"`                           // RFC 6962 audit path, 32 bytes a node, leaf to root
+	LogCounts                        // the record's numbers within its chain and case, and those of its actor and subject
+	Checkpoint           string      // C2SP signed note; "" inside a bundle, which has one for all
+	CheckpointTimestamps []Timestamp // RFC 3161 tokens over the checkpoint
+	Index                int64       // from 0
+	Proof                [][]byte    // RFC 6962 audit path, 32 bytes a node, leaf to root
+}
+
+// logForm is a LogProof as it is written.
+type logForm struct {
+	ActorSeq             int64       `json:"actor_seq,omitzero"`
+	CaseSeq              int64       `json:"case_seq,omitzero"`
+	ChainSeq             int64       `json:"chain_seq,omitzero"`
+	Checkpoint           string      `json:"checkpoint,omitzero"`
+	CheckpointTimestamps []Timestamp `json:"checkpoint_timestamps,omitempty"`
+	Index                int64       `json:"index"`
+	Proof                [][]byte    `json:"proof"`
+	Subject              Digest      `json:"subject,omitzero"`
+	SubjectSeq           int64       `json:"subject_seq,omitzero"`
+}
+
+func (l *LogProof) form() *logForm {
+	if l == nil {
+		return nil
+	}
+	return &logForm{l.ActorSeq, l.CaseSeq, l.ChainSeq, l.Checkpoint, l.CheckpointTimestamps, l.Index, l.Proof, l.Subject, l.SubjectSeq}
+}
+
+func (f *logForm) open() *LogProof {
+	if f == nil {
+		return nil
+	}
+	return &LogProof{LogCounts{f.ActorSeq, f.CaseSeq, f.ChainSeq, f.Subject, f.SubjectSeq}, f.Checkpoint, f.CheckpointTimestamps, f.Index, f.Proof}
 }
 
 // recordForm is a record as it is written. Its members, at all levels, are in canonical order, so encoding it gives
@@ -63,7 +90,7 @@ type recordForm struct {
 	Certificates [][]byte       `json:"certificates,omitempty"`
 	Digest       Digest         `json:"digest"`
 	Disclosures  []Disclosure   `json:"disclosures,omitempty"`
-	Log          *LogProof      `json:"log,omitzero"`
+	Log          *logForm       `json:"log,omitzero"`
 	Payload      jsontext.Value `json:"payload"`
 	Revocations  []Revocation   `json:"revocations,omitempty"`
 	Signatures   [][]byte       `json:"signatures"`
@@ -120,7 +147,7 @@ func (r *Record) form() (*recordForm, error) {
 		return nil, err
 	}
 	form := &recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps,
-		Log: r.Log, Certificates: r.Certificates, Revocations: r.Revocations}
+		Log: r.Log.form(), Certificates: r.Certificates, Revocations: r.Revocations}
 	for _, d := range r.Disclosures {
 		value, err := Canonical(d.Value)
 		if err != nil {
@@ -179,7 +206,7 @@ func (f *recordForm) open() (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
-	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log,
+	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log.open(),
 		Disclosures: f.Disclosures, Certificates: f.Certificates, Revocations: f.Revocations, canonical: f.Payload}
 	if err := r.checkParts(); err != nil {
 		return nil, err
@@ -247,7 +274,7 @@ func (r *Record) checkLog() error {
 		return fmt.Errorf("log: %w", err)
 	}
 	if !r.Log.Fit(&r.Payload) {
-		return errors.New("log: chain_seq and case_seq are not those of this kind of record")
+		return errors.New("log: the counts are not those of this kind of record")
 	}
 	for i, node := range r.Log.Proof {
 		if len(node) != sha256.Size {

@@ -155,10 +155,10 @@ func TestParts(t *testing.T) {
 		"stamps without checkpoint": {func(r *Record) { r.Log.Checkpoint, r.Log.CheckpointTimestamps = "", r.Timestamps[:1] }, "time stamps of a checkpoint, but no checkpoint"},
 		"stamp of a checkpoint":     {func(r *Record) { r.Log.CheckpointTimestamps = []Timestamp{{Kind: RFC4998, Token: []byte{1}}} }, `log: timestamp 0: kind "rfc4998" is none of rfc3161`},
 		"index":                     {func(r *Record) { r.Log.Index = -1 }, "log: index or proof out of range"},
-		"counts":                    {func(r *Record) { r.Log.ChainSeq = 0 }, "log: chain_seq and case_seq"},
+		"counts":                    {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
 		"index too great":           {func(r *Record) { r.Log.Index = 1 << 53 }, "log: index or proof out of range"},
-		"no count":                  {func(r *Record) { r.Log.ChainSeq = 0 }, "log: chain_seq and case_seq"},
-		"a count of cases":          {func(r *Record) { r.Log.CaseSeq = 1 }, "log: chain_seq and case_seq"},
+		"no count":                  {func(r *Record) { r.Log.ChainSeq = 0 }, "log: the counts are not those"},
+		"a count of cases":          {func(r *Record) { r.Log.CaseSeq = 1 }, "log: the counts are not those"},
 		"proof too long":            {func(r *Record) { r.Log.Proof = make([][]byte, 64) }, "log: index or proof out of range"},
 		"node too short":            {func(r *Record) { r.Log.Proof[1] = make([]byte, 31) }, "log: proof node 1 has 31 bytes"},
 		"salt too short":            {func(r *Record) { r.Disclosures[0].Salt = make([]byte, 31) }, "a salt does not have 32 bytes"},
@@ -178,7 +178,7 @@ func TestParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := richRecord(t)
 			test.damage(r)
-			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log,
+			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log.form(),
 				Disclosures: r.Disclosures, Certificates: r.Certificates, Revocations: r.Revocations}
 			file, err := encode(&form)
 			if err != nil {
