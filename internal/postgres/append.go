@@ -71,6 +71,18 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 			return collect(rows, func(digest []byte, n int64) { found.Cases[evidence.Digest(digest)] = n })
 		})
 	}
+	if len(q.Actors) > 0 {
+		batch.Queue(`SELECT c.tag, r.actor_seq FROM unnest($1::bytea[]) AS c(tag), LATERAL
+			(SELECT actor_seq FROM jurat.tags WHERE actor = c.tag ORDER BY actor_seq DESC LIMIT 1) r`, digests(q.Actors)).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(tag []byte, n int64) { found.Actors[evidence.Digest(tag)] = n })
+		})
+	}
+	if len(q.Subjects) > 0 {
+		batch.Queue(`SELECT c.tag, r.subject_seq FROM unnest($1::bytea[]) AS c(tag), LATERAL
+			(SELECT subject_seq FROM jurat.tags WHERE subject = c.tag ORDER BY subject_seq DESC LIMIT 1) r`, digests(q.Subjects)).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(tag []byte, n int64) { found.Subjects[evidence.Digest(tag)] = n })
+		})
+	}
 	if batch.Len() == 0 {
 		return found, nil
 	}
@@ -97,7 +109,7 @@ func digests(list []evidence.Digest) [][]byte {
 }
 
 // columns of a record, in the order of values.
-const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, signatures, kinds, tokens, payload`
+const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, signatures, kinds, tokens, payload, counted`
 
 // insertRecords are statements that insert this many rows each. One statement costs as much as several records.
 var insertRecords = []struct {
@@ -128,6 +140,7 @@ func inserts(batch *storage.Batch) *pgx.Batch {
 			statements.Queue(insert.text, all[:n]...)
 		}
 	}
+	queueTags(statements, batch.Rows)
 	queueBriefs(statements, batch.Briefs)
 	for _, w := range batch.Waits {
 		statements.Queue(`INSERT INTO jurat.waiting (authority, idx, since) VALUES ($1, $2, $3)`, w.Authority, w.Index, w.Since.UnixMilli())
@@ -153,7 +166,7 @@ func values(batch *storage.Batch) []any {
 		}
 		kinds, tokens := parts(row.Timestamps)
 		all = append(all, row.Index, row.Counts.ChainSeq, row.Counts.CaseSeq, row.RecordID, row.Digest[:], pgtype.Text{String: row.ChainID, Valid: row.ChainID != ""},
-			optional(row.Case), root, hashes, signatures(row), kinds, tokens, payload(row))
+			optional(row.Case), root, hashes, signatures(row), kinds, tokens, payload(row), row.Counts.ActorSeq > 0)
 	}
 	return all
 }

@@ -90,7 +90,7 @@ func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) e
 	if s.closed.Load() {
 		return storage.ErrClosed
 	}
-	tables := []string{"jurat.records", "jurat.timestamps", "jurat.briefs", "jurat.links"}
+	tables := []string{"jurat.records", "jurat.timestamps", "jurat.tags", "jurat.briefs", "jurat.links"}
 	for n, table := range tables {
 		if _, err := s.pool.Exec(ctx, `VACUUM `+table); err != nil {
 			return errors.Join(ctx.Err(), translate(err))

@@ -27,9 +27,12 @@ var archivesTable string
 //go:embed briefs.sql
 var briefsTables string
 
+//go:embed tags.sql
+var tagsTable string
+
 // versions are the statements that lead to each version of the tables, from 1, from the version before. Released
 // statements never change: older tables are updated by the statements that they lack.
-var versions = []string{logTables, trialsIndex, archivesTable, briefsTables}
+var versions = []string{logTables, trialsIndex, archivesTable, briefsTables, tagsTable}
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000

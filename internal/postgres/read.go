@@ -106,8 +106,8 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 // selectRows reads records with all their time stamps in one statement, so that both come from one state of the
 // database.
 const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures,
-		r.kinds || coalesce(late.kinds, '{}'), r.tokens || coalesce(late.tokens, '{}')
-	FROM jurat.records r LEFT JOIN LATERAL
+		r.kinds || coalesce(late.kinds, '{}'), r.tokens || coalesce(late.tokens, '{}'), g.actor, coalesce(g.actor_seq, 0), g.subject, coalesce(g.subject_seq, 0)
+	FROM jurat.records r LEFT JOIN jurat.tags g ON g.idx = r.idx LEFT JOIN LATERAL
 		(SELECT array_agg(kind ORDER BY position) AS kinds, array_agg(token ORDER BY position) AS tokens FROM jurat.timestamps WHERE idx = r.idx) late ON true
 	WHERE `
 
@@ -124,16 +124,22 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 // scanRow reads a record. It leaves out a digest of the wrong length: such a row does not open as a record, and the
 // rows beside it can still be read.
 func scanRow(found pgx.CollectableRow) (row storage.Row, err error) {
-	var digest, submitted []byte
+	var digest, submitted, actor, about []byte
 	var kinds []string
 	var tokens [][]byte
 	err = found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload,
-		&row.Signatures, &kinds, &tokens)
+		&row.Signatures, &kinds, &tokens, &actor, &row.Counts.ActorSeq, &about, &row.Counts.SubjectSeq)
 	if err != nil {
 		return row, err
 	}
 	if fixed(row.Digest[:], digest) != nil {
 		row.Digest = evidence.Digest{}
+	}
+	if actor != nil && fixed(row.Actor[:], actor) != nil {
+		row.Actor = evidence.Digest{}
+	}
+	if about != nil && fixed(row.Counts.Subject[:], about) != nil {
+		row.Counts.Subject = evidence.Digest{}
 	}
 	if submitted != nil && fixed(row.Case[:], submitted) != nil {
 		row.Case = evidence.Digest{}

@@ -25,6 +25,8 @@ func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 		"large batch":         largeBatch,
 		"places":              places,
 		"counts":              counts,
+		"tags":                tags,
+		"tags that misfit":    tagsMisfit,
 		"plan refuses":        planRefuses,
 		"plan reads":          planReads,
 		"misfit":              misfit,
@@ -60,6 +62,8 @@ func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 	}
 }
 
+var actors = [2]evidence.Digest{evidence.ActorTag(evidence.RoleAgent, "even"), evidence.ActorTag(evidence.RoleAgent, "odd")}
+
 // row makes the row for a number; rows of different numbers differ. Stores do not read payloads.
 func row(n int) storage.Row {
 	payload := fmt.Sprintf(`{"n":%d}`, n)
@@ -71,6 +75,10 @@ func row(n int) storage.Row {
 	}
 	if n%3 == 2 {
 		r.Case, r.Counts.CaseSeq = evidence.DigestOf([]byte("case")), int64(n+1)/3
+	}
+	r.Actor, r.Counts.ActorSeq = actors[n%2], int64(n/2+1)
+	if n%4 == 3 {
+		r.Counts.Subject, r.Counts.SubjectSeq = actors[0], int64(n+1)/4
 	}
 	return r
 }
@@ -301,11 +309,85 @@ func counts(t *testing.T, s storage.Store) {
 		rows = append(rows, row(i))
 	}
 	of := rows[2].Case
-	q := storage.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)}}
-	wantError(t, s.Append(t.Context(), planOf(rows[:4]...)), nil)
-	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1}})
+	q := storage.Query{RecordIDs: []string{"record-5"}, Chains: []string{"even", "odd"}, Cases: []evidence.Digest{of, evidence.DigestOf(nil)},
+		Actors: []evidence.Digest{actors[0], actors[1], of}, Subjects: []evidence.Digest{actors[0], actors[1]}}
+	wantError(t, s.Append(t.Context(), planOf(rows[:2]...)), nil)
+	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 1}, Cases: map[evidence.Digest]int64{},
+		Actors: map[evidence.Digest]int64{actors[0]: 1, actors[1]: 1}, Subjects: map[evidence.Digest]int64{}})
+	wantError(t, s.Append(t.Context(), planOf(rows[2:4]...)), nil)
+	want(t, found(t, s, q), storage.Found{Places: map[string]int64{}, Chains: map[string]int64{"odd": 2}, Cases: map[evidence.Digest]int64{of: 1},
+		Actors: map[evidence.Digest]int64{actors[0]: 2, actors[1]: 2}, Subjects: map[evidence.Digest]int64{actors[0]: 1}})
 	wantError(t, s.Append(t.Context(), planOf(rows[4:]...)), nil)
-	want(t, found(t, s, q), storage.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3}})
+	want(t, found(t, s, q), storage.Found{Places: map[string]int64{"record-5": 5}, Chains: map[string]int64{"odd": 4}, Cases: map[evidence.Digest]int64{of: 3},
+		Actors: map[evidence.Digest]int64{actors[0]: 5, actors[1]: 4}, Subjects: map[evidence.Digest]int64{actors[0]: 2}})
+}
+
+// tags checks that the rows of an actor, and those about a subject, are found in log order, a few at a time.
+func tags(t *testing.T, s storage.Store) {
+	ctx := t.Context()
+	var rows []storage.Row
+	for i := range 12 {
+		r := row(i)
+		if r.Index = int64(i); i < 2 { // as in a log that did not count actors in the beginning
+			r.Actor, r.Counts.ActorSeq = evidence.Digest{}, 0
+		}
+		wantError(t, s.Append(ctx, planOf(r)), nil)
+		rows = append(rows, r)
+	}
+	all, err := s.Rows(ctx, 0, 100)
+	wantError(t, err, nil)
+	want(t, all, rows)
+	type list = func(ctx context.Context, tag evidence.Digest, from, n int64) ([]storage.Row, error)
+	for _, c := range []struct {
+		list    list
+		tag     evidence.Digest
+		from, n int64
+		want    []int
+	}{
+		{s.OfActor, actors[0], 0, 100, []int{2, 4, 6, 8, 10}},
+		{s.OfActor, actors[1], -1, 100, []int{3, 5, 7, 9, 11}},
+		{s.OfActor, actors[0], 3, 2, []int{4, 6}},
+		{s.OfActor, actors[0], 10, 9, []int{10}},
+		{s.OfActor, actors[0], 11, 9, nil},
+		{s.OfActor, actors[0], 0, 0, nil},
+		{s.OfActor, evidence.Digest{}, 0, 100, nil},
+		{s.About, actors[0], 0, 100, []int{3, 7, 11}},
+		{s.About, actors[0], 4, 1, []int{7}},
+		{s.About, actors[1], 0, 100, nil},
+		{s.About, evidence.Digest{}, 0, 100, nil},
+	} {
+		var expected []storage.Row
+		for _, n := range c.want {
+			expected = append(expected, rows[n])
+		}
+		got, err := c.list(ctx, c.tag, c.from, c.n)
+		if len(got)+len(expected) == 0 && err == nil {
+			continue
+		}
+		wantError(t, err, nil)
+		want(t, got, expected)
+	}
+}
+
+// tagsMisfit checks that a store takes no row with a tag without its count, or a count without its tag.
+func tagsMisfit(t *testing.T, s storage.Store) {
+	fill(t, s, 4)
+	for name, change := range map[string]func(*storage.Row){
+		"an actor without a count":  func(r *storage.Row) { r.Counts.ActorSeq = 0 },
+		"a count without an actor":  func(r *storage.Row) { r.Actor = evidence.Digest{} },
+		"a subject without a count": func(r *storage.Row) { r.Counts.Subject = actors[0] },
+		"a count without a subject": func(r *storage.Row) { r.Counts.SubjectSeq = 2 },
+		"a subject without an actor": func(r *storage.Row) {
+			r.Actor, r.Counts = evidence.Digest{}, evidence.LogCounts{Subject: actors[0], SubjectSeq: 2}
+		},
+	} {
+		r := row(4)
+		change(&r)
+		if err := s.Append(t.Context(), planOf(r)); err == nil {
+			t.Errorf("a row with %s was appended", name)
+		}
+		wantHead(t, s, 4)
+	}
 }
 
 func planRefuses(t *testing.T, s storage.Store) {

@@ -30,6 +30,8 @@ type Store struct {
 	byChain    map[string][]int64
 	inTrials   []int64
 	cases      map[evidence.Digest]int64 // number of submissions
+	byActor    map[evidence.Digest][]int64
+	bySubject  map[evidence.Digest][]int64
 	waiting    map[debt]time.Time
 	archives   []storage.Archived
 	briefs     map[int64]storage.StoredBrief
@@ -45,6 +47,7 @@ var _ storage.Store = (*Store)(nil)
 func New() *Store {
 	return &Store{writing: make(chan struct{}, 1), head: storage.EmptyHead, byID: map[string]int64{},
 		byDigest: map[evidence.Digest]int64{}, byChain: map[string][]int64{}, cases: map[evidence.Digest]int64{},
+		byActor: map[evidence.Digest][]int64{}, bySubject: map[evidence.Digest][]int64{},
 		waiting: map[debt]time.Time{}, briefs: map[int64]storage.StoredBrief{}, byKey: map[int64][]int64{}}
 }
 
@@ -135,6 +138,16 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 				found.Cases[digest] = n
 			}
 		}
+		for _, tag := range q.Actors {
+			if n := len(c.byActor[tag]); n > 0 {
+				found.Actors[tag] = int64(n)
+			}
+		}
+		for _, tag := range q.Subjects {
+			if n := len(c.bySubject[tag]); n > 0 {
+				found.Subjects[tag] = int64(n)
+			}
+		}
 		return nil
 	})
 	return found, err
@@ -164,6 +177,12 @@ func (s *Store) commit(batch *storage.Batch) error {
 	for _, row := range batch.Rows {
 		if !row.Case.IsZero() {
 			s.cases[row.Case]++
+		}
+		if row.Counts.ActorSeq > 0 {
+			s.byActor[row.Actor] = append(s.byActor[row.Actor], row.Index)
+		}
+		if tag := row.Counts.Subject; row.Counts.SubjectSeq > 0 {
+			s.bySubject[tag] = append(s.bySubject[tag], row.Index)
 		}
 	}
 	s.noteBriefs(batch.Briefs)
@@ -262,8 +281,23 @@ func (s *Store) ByChain(ctx context.Context, chainID string) (rows []storage.Row
 
 // InChain implements storage.Store.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) (rows []storage.Row, err error) {
+	return s.listed(ctx, func() []int64 { return s.byChain[chainID] }, from, n)
+}
+
+// OfActor implements storage.Store.
+func (s *Store) OfActor(ctx context.Context, actor evidence.Digest, from, n int64) (rows []storage.Row, err error) {
+	return s.listed(ctx, func() []int64 { return s.byActor[actor] }, from, n)
+}
+
+// About implements storage.Store.
+func (s *Store) About(ctx context.Context, subject evidence.Digest, from, n int64) (rows []storage.Row, err error) {
+	return s.listed(ctx, func() []int64 { return s.bySubject[subject] }, from, n)
+}
+
+// listed returns the first n of the listed rows from index from on.
+func (s *Store) listed(ctx context.Context, list func() []int64, from, n int64) (rows []storage.Row, err error) {
 	err = s.read(ctx, func() error {
-		for _, i := range s.byChain[chainID] {
+		for _, i := range list() {
 			if i >= from && int64(len(rows)) < n {
 				rows = append(rows, clone(s.rows[i]))
 			}

@@ -59,6 +59,16 @@ func (c committed) Find(q storage.Query) (storage.Found, error) {
 			return found, err
 		}
 	}
+	for _, tag := range q.Actors {
+		if err := look(c, c.ofActor, tag[:], found.Actors, tag); err != nil {
+			return found, err
+		}
+	}
+	for _, tag := range q.Subjects {
+		if err := look(c, c.ofSubject, tag[:], found.Subjects, tag); err != nil {
+			return found, err
+		}
+	}
 	return found, nil
 }
 
@@ -96,6 +106,9 @@ func look[K comparable](c committed, query *sql.Stmt, argument any, found map[K]
 }
 
 func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Batch) error {
+	if err := s.insertTags(ctx, batch.Rows); err != nil { // before the rows: see tags.sql
+		return err
+	}
 	for i := range batch.Rows {
 		if err := s.insertRow(ctx, &batch.Rows[i]); err != nil {
 			return err

@@ -29,10 +29,10 @@ const (
 	insertLink  = `INSERT OR IGNORE INTO links (stretch, key, idx) VALUES `
 )
 
-// ofRows are the placeholders for n rows of three columns.
-func ofRows(n int) string {
-	const columns = `(?, ?, ?)`
-	return columns + strings.Repeat(`, `+columns, n-1)
+// ofRows are the placeholders for n rows of so many columns.
+func ofRows(n, columns int) string {
+	row := `(?` + strings.Repeat(`, ?`, columns-1) + `)`
+	return row + strings.Repeat(`, `+row, n-1)
 }
 
 // insertBriefs stores briefs and their keys.
@@ -45,20 +45,20 @@ func (s *Store) insertBriefs(ctx context.Context, briefs []storage.StoredBrief) 
 			links = append(links, b.Index>>11, key, b.Index)
 		}
 	}
-	if err := s.brief.insert(ctx, rows); err != nil {
+	if err := s.brief.insert(ctx, 3, rows); err != nil {
 		return fmt.Errorf("storing briefs: %w", err)
 	}
-	if err := s.link.insert(ctx, links); err != nil {
+	if err := s.link.insert(ctx, 3, links); err != nil {
 		return fmt.Errorf("storing keys of briefs: %w", err)
 	}
 	return nil
 }
 
-// insert inserts rows of three columns, with as few statements as there are.
-func (i *inserter) insert(ctx context.Context, values []any) error {
+// insert inserts rows of so many columns, with as few statements as there are.
+func (i *inserter) insert(ctx context.Context, columns int, values []any) error {
 	for k, n := range atOnce {
-		for ; len(values) >= 3*n; values = values[3*n:] {
-			if _, err := i[k].ExecContext(ctx, values[:3*n]...); err != nil {
+		for n *= columns; len(values) >= n; values = values[n:] {
+			if _, err := i[k].ExecContext(ctx, values[:n]...); err != nil {
 				return translate(err)
 			}
 		}

@@ -85,6 +85,23 @@ func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]s
 	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
 }
 
+// OfActor implements storage.Store. Its order is that of the log, because the log counts an actor's records in it.
+func (s *Store) OfActor(ctx context.Context, actor evidence.Digest, from, n int64) ([]storage.Row, error) {
+	return s.tagged(ctx, `r.idx IN (SELECT idx FROM tags WHERE actor = ? AND idx >= ? ORDER BY actor_seq LIMIT ?)`, actor, from, n)
+}
+
+// About implements storage.Store.
+func (s *Store) About(ctx context.Context, subject evidence.Digest, from, n int64) ([]storage.Row, error) {
+	return s.tagged(ctx, `r.idx IN (SELECT idx FROM tags WHERE subject = ? AND idx >= ? ORDER BY subject_seq LIMIT ?)`, subject, from, n)
+}
+
+func (s *Store) tagged(ctx context.Context, where string, tag evidence.Digest, from, n int64) ([]storage.Row, error) {
+	if s.tagless {
+		return nil, ctx.Err()
+	}
+	return s.rows(ctx, where, tag[:], from, max(0, n))
+}
+
 // LastOfChain implements storage.Store.
 func (s *Store) LastOfChain(ctx context.Context, chainID string) (storage.Row, error) {
 	return first(s.rows(ctx, `r.idx = (SELECT idx FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1)`, chainID))
@@ -100,8 +117,8 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 	return rows[0], nil
 }
 
-const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token
-	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token, %s
+	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx %s WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, so that both come from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
@@ -139,7 +156,11 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	if known, ok := s.queries.Load(where); ok {
 		return known.(*sql.Stmt), nil
 	}
-	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, where))
+	tags, join := `g.actor, g.actor_seq, g.subject, g.subject_seq`, `LEFT JOIN tags g ON g.idx = r.idx`
+	if s.tagless {
+		tags, join = `NULL, NULL, NULL, NULL`, ``
+	}
+	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, tags, join, where))
 	if err != nil {
 		return nil, err
 	}
@@ -155,17 +176,24 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 // can still be read.
 func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	var row storage.Row
-	var digest, submitted, token, otherToken []byte
+	var digest, submitted, token, otherToken, actor, about []byte
+	var actorSeq, subjectSeq sql.NullInt64
 	var chain, kind, otherKind sql.NullString
 	var signatures string
 	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload, &signatures,
-		&kind, &token, &otherKind, &otherToken)
+		&kind, &token, &otherKind, &otherToken, &actor, &actorSeq, &about, &subjectSeq)
 	if err != nil {
 		return row, nil, err
 	}
-	row.ChainID = chain.String
+	row.ChainID, row.Counts.ActorSeq, row.Counts.SubjectSeq = chain.String, actorSeq.Int64, subjectSeq.Int64
 	if fixed(row.Digest[:], digest) != nil {
 		row.Digest = evidence.Digest{}
+	}
+	if actor != nil && fixed(row.Actor[:], actor) != nil {
+		row.Actor = evidence.Digest{}
+	}
+	if about != nil && fixed(row.Counts.Subject[:], about) != nil {
+		row.Counts.Subject = evidence.Digest{}
 	}
 	if submitted != nil && fixed(row.Case[:], submitted) != nil {
 		row.Case = evidence.Digest{}

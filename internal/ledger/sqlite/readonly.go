@@ -52,7 +52,7 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", why, err), s.Close())
 	}
-	s.briefless = version < withBriefs
+	s.briefless, s.tagless = version < withBriefs, version < withTags
 	return s, nil
 }
 

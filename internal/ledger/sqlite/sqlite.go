@@ -63,13 +63,16 @@ var archivesTable string
 //go:embed briefs.sql
 var briefsTables string
 
+//go:embed tags.sql
+var tagsTable string
+
 // unswept marks a file whose free pages may still contain deleted text, which earlier programs did not overwrite: see
 // Reclaim.
 const unswept = `INSERT INTO meta SELECT 'unswept', '' WHERE EXISTS (SELECT 1 FROM records)`
 
 // versions are the statements that lead to each version of the tables, from 1, from the version before. Released
 // statements never change: an older file is updated by the statements that it lacks.
-var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept, briefsTables}
+var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept, briefsTables, tagsTable}
 
 const pageSize = 8192
 
@@ -83,6 +86,7 @@ type Store struct {
 	mover     *mover
 	readOnly  error     // why the file cannot be written; nil if it can
 	briefless bool      // the tables lack briefs, and cannot be updated
+	tagless   bool      // the tables lack tags, and cannot be updated
 	before    *snapshot // of files that are read without a lock; nil if there is a lock
 	closed    atomic.Bool
 	trouble   atomic.Pointer[trouble] // nil if the last transaction succeeded
@@ -100,7 +104,10 @@ type Store struct {
 	places      *sql.Stmt
 	inChain     *sql.Stmt
 	ofCase      *sql.Stmt
+	ofActor     *sql.Stmt
+	ofSubject   *sql.Stmt
 	brief, link inserter
+	tag         inserter
 }
 
 var (
@@ -257,9 +264,11 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		// The last count is the length, because the log counts without gaps.
 		`SELECT chain_seq FROM records WHERE chain_id = ? ORDER BY chain_seq DESC LIMIT 1`:  &s.inChain,
 		`SELECT case_seq FROM records WHERE case_digest = ? ORDER BY case_seq DESC LIMIT 1`: &s.ofCase,
+		`SELECT actor_seq FROM tags WHERE actor = ? ORDER BY actor_seq DESC LIMIT 1`:        &s.ofActor,
+		`SELECT subject_seq FROM tags WHERE subject = ? ORDER BY subject_seq DESC LIMIT 1`:  &s.ofSubject,
 	}
 	for k, n := range atOnce {
-		statements[insertBrief+ofRows(n)], statements[insertLink+ofRows(n)] = &s.brief[k], &s.link[k]
+		statements[insertBrief+ofRows(n, 3)], statements[insertLink+ofRows(n, 3)], statements[insertTag+ofRows(n, tagColumns)] = &s.brief[k], &s.link[k], &s.tag[k]
 	}
 	for text, statement := range statements {
 		prepared, err := s.writer.PrepareContext(ctx, text)
@@ -339,8 +348,8 @@ func (s *Store) Close() error {
 	s.writing <- struct{}{}
 	defer s.writing.Release()
 	var errs []error
-	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase}
-	for _, statement := range slices.Concat(one, s.brief[:], s.link[:]) {
+	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.ofActor, s.ofSubject}
+	for _, statement := range slices.Concat(one, s.brief[:], s.link[:], s.tag[:]) {
 		if statement != nil {
 			errs = append(errs, statement.Close())
 		}

@@ -148,7 +148,7 @@ func TestReadOnlyWithoutBriefs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE briefs; DROP TABLE links; UPDATE meta SET value = '6' WHERE name = 'schema'`); err != nil {
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE briefs; DROP TABLE links; DROP TRIGGER records_counted; DROP TABLE tags; UPDATE meta SET value = '6' WHERE name = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -177,5 +177,58 @@ func TestReadOnlyWithoutBriefs(t *testing.T) {
 	}
 	if err := s.PutBriefs(t.Context(), storage.Range{}, nil, 0); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestReadOnlyWithoutTags checks that a file of the version before tags, on a read-only disk, is read as a log that has
+// counted no actor.
+func TestReadOnlyWithoutTags(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	if err := add(t, s, "one", 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TRIGGER records_counted; DROP TABLE tags; UPDATE meta SET value = '7' WHERE name = 'schema'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openReadOnly(t.Context(), path, storage.ErrReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if rows, err := s.Rows(t.Context(), 0, 9); err != nil || len(rows) != 1 || !rows[0].Actor.IsZero() || rows[0].Counts.ActorSeq != 0 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	for _, list := range []func(context.Context, evidence.Digest, int64, int64) ([]storage.Row, error){s.OfActor, s.About} {
+		if rows, err := list(t.Context(), evidence.DigestOf(nil), 0, 9); err != nil || len(rows) != 0 {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	}
+}
+
+// TestOnceCountedAlwaysCounted: a log that has counted an actor takes no record without a count, such as an older
+// program that still has the file open would add. Nor does it take one number twice.
+func TestOnceCountedAlwaysCounted(t *testing.T) {
+	s := create(t, filepath.Join(t.TempDir(), "log.db"))
+	insert := func(idx, tagged int64) error {
+		if tagged > 0 {
+			if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (?, zeroblob(32), ?)`, idx, tagged); err != nil {
+				return err
+			}
+		}
+		_, err := s.writer.ExecContext(t.Context(), `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, payload, signatures)
+			VALUES (?1, ?1, zeroblob(32), 0, 0, x'01', '[]')`, idx)
+		return err
+	}
+	for i, c := range []struct {
+		idx, tagged int64
+		good        bool
+	}{{0, 0, true}, {1, 0, true}, {2, 1, true}, {3, 0, false}, {3, 1, false}, {3, 2, true}, {4, 0, false}} {
+		if err := insert(c.idx, c.tagged); (err == nil) != c.good {
+			t.Errorf("row %d, number %d: %v", i, c.tagged, err)
+		}
 	}
 }

@@ -20,11 +20,13 @@ type Committed interface {
 	Find(Query) (Found, error)
 }
 
-// A Query names records, chains and cases.
+// A Query names records, chains, cases, and the tags of actors and subjects.
 type Query struct {
 	RecordIDs []string
 	Chains    []string
 	Cases     []evidence.Digest
+	Actors    []evidence.Digest
+	Subjects  []evidence.Digest
 }
 
 // Found is what a log has of what a Query names. What the log lacks is missing from the maps. The caller may change
@@ -33,11 +35,15 @@ type Found struct {
 	Places map[string]int64          // of records, by their ids
 	Chains map[string]int64          // number of records in a chain
 	Cases  map[evidence.Digest]int64 // number of submissions of a case
+
+	Actors   map[evidence.Digest]int64 // number of counted records of an actor
+	Subjects map[evidence.Digest]int64 // number of judgments about a subject
 }
 
 // NewFound returns an empty Found.
 func NewFound() Found {
-	return Found{Places: map[string]int64{}, Chains: map[string]int64{}, Cases: map[evidence.Digest]int64{}}
+	return Found{Places: map[string]int64{}, Chains: map[string]int64{}, Cases: map[evidence.Digest]int64{},
+		Actors: map[evidence.Digest]int64{}, Subjects: map[evidence.Digest]int64{}}
 }
 
 // A Batch is what one transaction stores: all of it or nothing.
@@ -87,6 +93,9 @@ func (b *Batch) Check(head Head) error {
 	for i, row := range b.Rows {
 		if row.Index != head.Size+int64(i) {
 			return fmt.Errorf("row %d of a batch at size %d has index %d", i, head.Size, row.Index)
+		}
+		if (row.Counts.ActorSeq > 0) != !row.Actor.IsZero() || (row.Counts.SubjectSeq > 0) != !row.Counts.Subject.IsZero() || row.Counts.SubjectSeq > 0 && row.Actor.IsZero() {
+			return fmt.Errorf("row %d of a batch at size %d has a count without a tag, or a tag without a count", i, head.Size)
 		}
 	}
 	if err := checkBriefs(b.Briefs, head.Size, b.Next.Size); err != nil {

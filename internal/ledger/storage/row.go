@@ -16,7 +16,8 @@ type Row struct {
 	ChainID    string          // "": in no chain
 	Case       evidence.Digest // of a submission: what is submitted; zero for everything else
 	Counts     evidence.LogCounts
-	Payload    []byte // canonical
+	Actor      evidence.Digest // tag of its actor; zero if Counts.ActorSeq is 0
+	Payload    []byte          // canonical
 	Signatures [][]byte
 	Timestamps []evidence.Timestamp // in order of arrival; the only part that can grow
 
@@ -56,6 +57,8 @@ func (row *Row) Agrees(record *evidence.Record) (err error) {
 		err = fmt.Errorf("the payload is in chain %q, but the row is in %q", record.Payload.ChainID, row.ChainID)
 	case Submitted(&record.Payload) != row.Case:
 		err = fmt.Errorf("the payload submits the case %v, but the row says %v", Submitted(&record.Payload), row.Case)
+	case row.Counts.ActorSeq > 0 && row.Actor != ActorOf(&record.Payload) || row.Counts.ActorSeq == 0 && !row.Actor.IsZero():
+		err = fmt.Errorf("the payload is by %s %q, but the row has another tag", record.Payload.Role(), record.Payload.Actor())
 	case !row.Counts.Fit(&record.Payload):
 		err = fmt.Errorf("counted as %+v, which does not fit %s", row.Counts, record.Payload.ActionType)
 	default:
@@ -82,11 +85,14 @@ func (row *Row) expired() error {
 	return fmt.Errorf("%w: row %d (record %s) was deleted after its retention time, by act %s", ErrExpired, row.Index, row.RecordID, row.ExpiredBy)
 }
 
-// RowOf makes the row of a record that has no place yet.
+// RowOf makes the row of a record that has no place and no counts yet. A log that counts it also sets its Actor.
 func RowOf(r *evidence.Record) Row {
 	return Row{RecordID: r.Payload.RecordID, Digest: r.Digest, ChainID: r.Payload.ChainID,
 		Case: Submitted(&r.Payload), Payload: r.Canonical(), Signatures: r.Signatures, Timestamps: r.Timestamps}
 }
+
+// ActorOf is the tag of a payload's actor.
+func ActorOf(p *evidence.Payload) evidence.Digest { return evidence.ActorTag(p.Role(), p.Actor()) }
 
 // Submitted is the case that a payload submits, or zero.
 func Submitted(p *evidence.Payload) evidence.Digest {

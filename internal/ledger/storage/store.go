@@ -38,6 +38,10 @@ type Records interface {
 	ByChain(ctx context.Context, chainID string) ([]Row, error)
 	// InChain returns, in log order, the first n rows of a chain from index from on.
 	InChain(ctx context.Context, chainID string, from, n int64) ([]Row, error)
+	// OfActor returns, in log order, the first n counted rows of an actor, by the actor's tag, from index from on.
+	OfActor(ctx context.Context, actor evidence.Digest, from, n int64) ([]Row, error)
+	// About returns, in log order, the first n rows that judge a subject, by the subject's tag, from index from on.
+	About(ctx context.Context, subject evidence.Digest, from, n int64) ([]Row, error)
 	// LastOfChain returns the last row of a chain, or ErrNotFound.
 	LastOfChain(ctx context.Context, chainID string) (Row, error)
 	// Hashes returns the hashes at these stored hash indexes, in this order, or ErrNotFound if one is missing.

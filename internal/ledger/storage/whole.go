@@ -100,6 +100,14 @@ func (s *wholeRows) InChain(ctx context.Context, chainID string, from, n int64) 
 	return s.all(ctx)(s.Store.InChain(ctx, chainID, from, n))
 }
 
+func (s *wholeRows) OfActor(ctx context.Context, actor evidence.Digest, from, n int64) ([]Row, error) {
+	return s.all(ctx)(s.Store.OfActor(ctx, actor, from, n))
+}
+
+func (s *wholeRows) About(ctx context.Context, subject evidence.Digest, from, n int64) ([]Row, error) {
+	return s.all(ctx)(s.Store.About(ctx, subject, from, n))
+}
+
 func (s *wholeRows) LastOfChain(ctx context.Context, chainID string) (Row, error) {
 	return s.one(ctx)(s.Store.LastOfChain(ctx, chainID))
 }

@@ -1,0 +1,63 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/internal/ledger/storage"
+)
+
+// withTags is the first version of the tables that has tags. An older file that cannot be written is read without
+// them: its records have none.
+const withTags = 8
+
+const (
+	insertTag  = `INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `
+	tagColumns = 5
+)
+
+// insertTags stores the counts of actors and subjects of those rows that have them.
+func (s *Store) insertTags(ctx context.Context, rows []storage.Row) error {
+	values := make([]any, 0, tagColumns*len(rows))
+	for i := range rows {
+		row := &rows[i]
+		if row.Counts.ActorSeq == 0 {
+			continue
+		}
+		var subjectSeq any
+		if row.Counts.SubjectSeq > 0 {
+			subjectSeq = row.Counts.SubjectSeq
+		}
+		values = append(values, row.Index, row.Actor[:], row.Counts.ActorSeq, optional(row.Counts.Subject), subjectSeq)
+	}
+	err := s.tag.insert(ctx, tagColumns, values)
+	if err == nil {
+		return nil
+	}
+	if breaksUnique(err) {
+		if err := s.logged(ctx, rows); err != nil {
+			return err
+		}
+		err = fmt.Errorf("%w: a number of an actor or a subject is in the log already: %w", storage.ErrDamaged, err)
+	}
+	return fmt.Errorf("storing counts of actors: %w", err)
+}
+
+// logged returns a storage.DuplicateError for the first row that is in the log, or earlier in the batch.
+func (s *Store) logged(ctx context.Context, rows []storage.Row) error {
+	earlier := map[string]int64{}
+	for i := range rows {
+		row := &rows[i]
+		if index, there := earlier[row.RecordID]; there {
+			return &storage.DuplicateError{RecordID: row.RecordID, Index: index, Field: "record_id"}
+		}
+		earlier[row.RecordID] = row.Index
+		err := s.duplicate(ctx, row)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		return err
+	}
+	return nil
+}
