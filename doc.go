@@ -70,6 +70,7 @@
 //	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
 //	verify      takes a trust file and records, and returns a report
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
+//	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //
 // Public, for programs that hold their own keys:

@@ -15,6 +15,7 @@ import (
 const (
 	whole   = 1 // a complete record
 	expired = 2 // what the log hashed for an expired record, and the act about its deletion
+	counted = 3 // a complete record that the log counted for its actor
 )
 
 // maxEntry is the size limit of one record: a payload, its signatures, and the time stamps that it had when it was
@@ -35,7 +36,15 @@ func appendRow(b []byte, r *storage.Row) []byte {
 		b = appendBytes(b, r.Entry)
 		return appendBytes(b, []byte(r.ExpiredBy))
 	}
-	b = append(b, whole)
+	if r.Counts.ActorSeq > 0 {
+		b = binary.AppendUvarint(append(b, counted), uint64(r.Counts.ActorSeq))
+		b = binary.AppendUvarint(b, uint64(r.Counts.SubjectSeq))
+		if r.Counts.SubjectSeq > 0 {
+			b = append(b, r.Counts.Subject[:]...)
+		}
+	} else {
+		b = append(b, whole)
+	}
 	b = binary.AppendUvarint(b, uint64(r.Counts.ChainSeq))
 	b = binary.AppendUvarint(b, uint64(r.Counts.CaseSeq))
 	b = appendBytes(b, r.Payload)
@@ -93,19 +102,41 @@ func (p *parser) row() (r storage.Row) {
 	switch kind {
 	case whole:
 		p.whole(&r)
+	case counted:
+		p.tags(&r)
+		p.whole(&r)
 	case expired:
 		r.Entry, r.ExpiredBy = p.bytes(), string(p.bytes())
 		if p.err == nil && (len(r.Entry) == 0 || r.ExpiredBy == "") {
 			p.err = errors.New("it has expired, but lacks its act or its log entry")
 		}
 	default:
-		p.err = fmt.Errorf("its kind is %d, want %d or %d", kind, whole, expired)
+		p.err = fmt.Errorf("its kind is %d, want %d, %d or %d", kind, whole, expired, counted)
 	}
 	return r
 }
 
+// tags reads what the log counted of an actor and a subject.
+func (p *parser) tags(r *storage.Row) {
+	r.Counts.ActorSeq, r.Counts.SubjectSeq = p.count(operator.MaxEntries), p.count(operator.MaxEntries)
+	if p.err == nil && r.Counts.ActorSeq == 0 {
+		p.err = errors.New("it is counted as number 0 of its actor")
+	}
+	if p.err != nil || r.Counts.SubjectSeq == 0 {
+		return
+	}
+	if len(p.rest) < len(r.Counts.Subject) {
+		p.err = errCutOff
+		return
+	}
+	copy(r.Counts.Subject[:], p.rest)
+	if p.rest = p.rest[len(r.Counts.Subject):]; r.Counts.Subject.IsZero() {
+		p.err = errors.New("its subject is zero")
+	}
+}
+
 func (p *parser) whole(r *storage.Row) {
-	r.Counts = evidence.LogCounts{ChainSeq: p.count(operator.MaxEntries), CaseSeq: p.count(operator.MaxEntries)}
+	r.Counts.ChainSeq, r.Counts.CaseSeq = p.count(operator.MaxEntries), p.count(operator.MaxEntries)
 	if r.Payload = p.bytes(); p.err == nil && len(r.Payload) == 0 {
 		p.err = errors.New("it has no payload")
 	}

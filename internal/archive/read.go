@@ -488,6 +488,9 @@ func hold(row *storage.Row, leaf tlog.Hash) (*evidence.Record, error) {
 		return nil, errOther
 	}
 	row.RecordID, row.Digest, row.ChainID = record.Payload.RecordID, record.Digest, record.Payload.ChainID
+	if row.Counts.ActorSeq > 0 {
+		row.Actor = storage.ActorOf(&record.Payload)
+	}
 	return record, nil
 }
 

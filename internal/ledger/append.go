@@ -48,6 +48,9 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 		}
 		a.briefs = append(a.briefs, b)
 	}
+	if err := l.lookSubjects(ctx, a); err != nil {
+		return err
+	}
 	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errOutOfPatience)
 	defer cancel()
@@ -177,12 +180,13 @@ func (l *Ledger) lookAgain(ctx context.Context, a *appending) (err error) {
 			return err
 		}
 	}
-	return nil
+	return l.lookSubjects(ctx, a)
 }
 
 // query names everything that decides what may be appended, and the chain of keys, which must be as it was read.
 func query(chosen []*appending) (q storage.Query) {
 	chains, cases := map[string]bool{operator.KeysChain: true}, map[evidence.Digest]bool{}
+	actors, subjects := map[evidence.Digest]bool{}, map[evidence.Digest]bool{}
 	for _, a := range chosen {
 		if a.after != nil {
 			chains[a.after.chain] = true
@@ -190,11 +194,18 @@ func query(chosen []*appending) (q storage.Query) {
 		for i := range a.rows {
 			q.RecordIDs = append(q.RecordIDs, a.rows[i].RecordID)
 			chains[a.rows[i].ChainID], cases[a.rows[i].Case] = true, true
+			actors[a.rows[i].Actor] = true
+			if j := &a.judged[i]; j.noRecord != "" {
+				q.RecordIDs = append(q.RecordIDs, j.noRecord)
+			}
+			chains[a.judged[i].noChain], subjects[a.judged[i].subject] = true, true
 		}
 	}
 	delete(chains, "")
 	delete(cases, evidence.Digest{})
+	delete(subjects, evidence.Digest{})
 	q.Chains, q.Cases = slices.Collect(maps.Keys(chains)), slices.Collect(maps.Keys(cases))
+	q.Actors, q.Subjects = slices.Collect(maps.Keys(actors)), slices.Collect(maps.Keys(subjects))
 	return q
 }
 
@@ -309,6 +320,11 @@ func (g *group) judge(a *appending) error {
 	if err := admit(g.keys, a.records, g.now); err != nil {
 		return err
 	}
+	for i := range a.judged {
+		if err := a.judged[i].holds(g.found); err != nil {
+			return err
+		}
+	}
 	for _, j := range a.judgings {
 		if j == nil {
 			continue
@@ -320,7 +336,7 @@ func (g *group) judge(a *appending) error {
 	return nil
 }
 
-// add gives records their places, and their numbers in their chain and case.
+// add gives records their places, and their numbers: in their chain and case, and of their actor and subject.
 func (g *group) add(a *appending) {
 	for i := range a.rows {
 		row := a.rows[i]
@@ -333,6 +349,13 @@ func (g *group) add(a *appending) {
 			g.found.Cases[row.Case]++
 			row.Counts.CaseSeq = g.found.Cases[row.Case]
 		}
+		g.found.Actors[row.Actor]++
+		row.Counts.ActorSeq = g.found.Actors[row.Actor]
+		if subject := a.judged[i].subject; !subject.IsZero() {
+			g.found.Subjects[subject]++
+			row.Counts.Subject, row.Counts.SubjectSeq = subject, g.found.Subjects[subject]
+		}
+		g.found.Places[row.RecordID] = row.Index // a later member may be about this record
 		g.batch.Rows, g.leaves = append(g.batch.Rows, row), append(g.leaves, storage.LeafHash(a.records[i], row.Counts))
 		b := a.briefs[i]
 		b.Index = row.Index

@@ -153,7 +153,8 @@ func TestFsckManyDamages(t *testing.T) {
 	// Every record moves to its neighbour's place.
 	f.rewrite(t, `UPDATE records SET idx = idx + 1000000; UPDATE timestamps SET idx = idx + 1000000;
 		UPDATE records SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
-		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)
+		UPDATE timestamps SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2);
+		UPDATE tags SET idx = idx + 1000000; UPDATE tags SET idx = (idx - 1000000) + 1 - 2 * ((idx - 1000000) % 2)`)
 	moved := 0
 	for _, d := range f.fsck(t) {
 		if d.Kind == fsck.DamageMoved && d.Detail == fmt.Sprintf("it was logged at %d", d.Index^1) {

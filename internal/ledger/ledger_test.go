@@ -387,8 +387,8 @@ func TestCancelled(t *testing.T) {
 	wantClean(t, damagesOf(t, c))
 }
 
-// TestCounts checks that the log counts the records of each chain and the submissions of each case, for every caller,
-// and proves the counts with the place.
+// TestCounts checks that the log counts the records of each chain and actor, and the submissions of each case, for every
+// caller, and proves the counts with the place.
 func TestCounts(t *testing.T) {
 	l, _ := inMemory(t)
 	digest := evidence.DigestOf([]byte("case"))
@@ -400,7 +400,8 @@ func TestCounts(t *testing.T) {
 	}
 	records := []*evidence.Record{submit("trial-1"), seal(t, l, `,"chain_id":"c"`), seal(t, l, ""), submit("trial-2"), seal(t, l, `,"chain_id":"c"`)}
 	bundle := must(l.Prove(t.Context(), records...))
-	want := []evidence.LogCounts{{ChainSeq: 1, CaseSeq: 1}, {ChainSeq: 1}, {}, {ChainSeq: 1, CaseSeq: 2}, {ChainSeq: 2}}
+	want := []evidence.LogCounts{{ActorSeq: 1, ChainSeq: 1, CaseSeq: 1}, {ActorSeq: 1, ChainSeq: 1}, {ActorSeq: 2}, {ActorSeq: 2, ChainSeq: 1, CaseSeq: 2},
+		{ActorSeq: 3, ChainSeq: 2}}
 	for i, r := range bundle.Records {
 		if r.Log.LogCounts != want[i] {
 			t.Errorf("record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want[i])

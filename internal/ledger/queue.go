@@ -26,6 +26,7 @@ type appending struct {
 	since    time.Time             // since when the records wait for them
 	stamps   []storage.Stamp       // of earlier records
 	after    *chainEnd             // where a chain must end; nil: anywhere
+	judged   []judged              // whom each record judges
 	judgings []*links.Judging      // what the links of each record are judged by; nil: they are not judged
 	refused  error                 // why the committed records do not permit it
 	outcome  chan *outcome         // gets one, when it is known
@@ -42,7 +43,9 @@ type outcome struct {
 func newAppending(since time.Time, records []*evidence.Record, missing [][]Missing) *appending {
 	a := &appending{records: records, missing: missing, since: since, outcome: make(chan *outcome, 1)}
 	for _, record := range records {
-		a.rows = append(a.rows, storage.RowOf(record))
+		row := storage.RowOf(record)
+		row.Actor = storage.ActorOf(&record.Payload)
+		a.rows = append(a.rows, row)
 	}
 	a.judgings = make([]*links.Judging, len(records))
 	return a

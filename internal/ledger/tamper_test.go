@@ -21,7 +21,7 @@ import (
 // rewrite changes a database as an attacker does who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
-	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows"} {
+	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows", "tags_stay", "tags_keep", "records_counted"} {
 		statements = append([]string{"DROP TRIGGER " + table}, statements...)
 	}
 	f.exec(t, append([]string{"PRAGMA foreign_keys = OFF"}, statements...)...)
@@ -48,7 +48,7 @@ type found struct {
 
 // rewound cuts the log of 21 records back to 15, with its hashes and head, like a restored backup.
 func rewound(root tlog.Hash) []string {
-	return []string{`DELETE FROM timestamps WHERE idx >= 15`, `DELETE FROM records WHERE idx >= 15`,
+	return []string{`DELETE FROM timestamps WHERE idx >= 15`, `DELETE FROM records WHERE idx >= 15`, `DELETE FROM tags WHERE idx >= 15`,
 		`DELETE FROM hashes WHERE idx >= ` + itoa(tlog.StoredHashCount(15)), `UPDATE head SET size = 15, root = ` + blob(root[:])}
 }
 
@@ -81,7 +81,11 @@ func TestTampering(t *testing.T) {
 		"payload and digest and leaf": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`,
 			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
 			want: []found{{fsck.DamageCheck, 4}, {fsck.DamageBelow, -1}}},
-		"signature": {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
+		"actor's number":                     {do: []string{`UPDATE tags SET actor_seq = 99 WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
+		"actor's tag":                        {do: []string{`UPDATE tags SET actor = zeroblob(32) WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}}},
+		"tags missing":                       {do: []string{`DELETE FROM tags WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
+		"a subject added":                    {do: []string{`UPDATE tags SET subject = actor, subject_seq = 1 WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageRow, 4}}},
+		"signature":                          {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"signatures unreadable": {do: []string{`UPDATE records SET signatures = '[' WHERE idx = 4`},
 			want: []found{{fsck.DamageUnreadable, 4}}},
 		"token":      {do: []string{`UPDATE records SET token = x'00' WHERE idx = 4`}, want: []found{{fsck.DamageCheck, 4}}},
@@ -95,7 +99,8 @@ func TestTampering(t *testing.T) {
 		"row in between": {do: []string{`DELETE FROM records WHERE idx = 2`}, want: []found{{fsck.DamageMissingRow, 2}}},
 		"tail rows": {do: []string{`DELETE FROM records WHERE idx >= 19`},
 			want: []found{{fsck.DamageMissingRow, 19}, {fsck.DamageMissingRow, 20}}, open: ledger.ErrDamaged},
-		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`},
+		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`,
+			`UPDATE tags SET idx = 100 WHERE idx = 3`, `UPDATE tags SET idx = 3 WHERE idx = 8`, `UPDATE tags SET idx = 8 WHERE idx = 100`},
 			want: []found{{fsck.DamageMoved, 3}, {fsck.DamageMoved, 8}}, open: ledger.ErrDamaged},
 		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT, kind TEXT, token BLOB)`,
 			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token FROM records WHERE idx = 2`,
@@ -161,7 +166,7 @@ func forgery(t *testing.T, r *evidence.Record) *evidence.Record {
 }
 
 func leafWith(payload, signatures *evidence.Record) []byte {
-	leaf := tlog.RecordHash(must(evidence.OpenParts(payload.Canonical(), signatures.Signatures, nil)).LogEntry(evidence.LogCounts{}))
+	leaf := tlog.RecordHash(must(evidence.OpenParts(payload.Canonical(), signatures.Signatures, nil)).LogEntry(evidence.LogCounts{ActorSeq: 5})) // as it was logged
 	return leaf[:]
 }
 

@@ -34,7 +34,9 @@ func settingsAndPages(ctx context.Context, tx pgx.Tx) ([]string, error) {
 		UNION ALL SELECT format('the server has found %s damaged pages in this database, the last at %s', checksum_failures, checksum_last_failure)
 			FROM pg_stat_database WHERE datname = current_database() AND checksum_failures > 0
 		UNION ALL SELECT format('the index %s is not valid', i.indexrelid::regclass)
-			FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND NOT (i.indisvalid AND i.indisready)`)
+			FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND NOT (i.indisvalid AND i.indisready)
+		UNION ALL SELECT format('the table of counts has a row for place %s, which has no record', idx)
+			FROM jurat.tags g WHERE NOT EXISTS (SELECT 1 FROM jurat.records r WHERE r.idx = g.idx)`)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ type index struct {
 func indexes(ctx context.Context, tx pgx.Tx) (complaints []string, err error) {
 	rows, err := tx.Query(ctx, `SELECT i.indexrelid::regclass::text, c.oid::regclass::text, coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
 			(SELECT string_agg(pg_get_indexdef(i.indexrelid, n, true), ', ' ORDER BY n) FROM generate_series(1, i.indnkeyatts) n)
-		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND c.relname IN ('records', 'timestamps', 'waiting', 'briefs', 'links') ORDER BY 1`)
+		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'jurat'::regnamespace AND c.relname IN ('records', 'timestamps', 'waiting', 'briefs', 'links', 'tags') ORDER BY 1`)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ var meanings = map[Kind]string{
 	DamageMoved:        "the record was logged at another place: the order was changed",
 	DamageDuplicate:    "the same record or payload is in the log twice",
 	DamageLookup:       "the record is in the log, but is not found by its id or digest",
-	DamageCount:        "the number that the log gave this record in its chain or case is wrong",
+	DamageCount:        "a number that the log gave this record is wrong",
 	DamageExtraRow:     "there is a row after the end of the log: it was never committed, or the head was set back",
 	DamageMissingHash:  "a stored hash is missing; it can be computed from the records",
 	DamageHash:         "a stored hash was changed: the records and hashes around it require another value",

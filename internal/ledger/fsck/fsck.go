@@ -57,7 +57,7 @@ type Options struct {
 // disagree, the hash above tells which one was changed.
 //
 // All cores read and check pages of rows. One goroutine merges the results in log order. Of a finished page Run keeps
-// only the damages, and 40 to 80 bytes for each chain and case.
+// only the damages, and 40 to 80 bytes for each chain, case, actor and subject.
 func Run(ctx context.Context, log Log, options Options) ([]Damage, error) {
 	if log.Store == nil || log.Verifier == nil {
 		return nil, errors.New("checking ledger: the caller must give a store and the log's public key")
@@ -94,13 +94,16 @@ type fsck struct {
 	roots  map[int64]tlog.Hash // by the sizes in claims; computed while the pages are merged
 	edge   []tlog.Hash         // by level: the last complete hash, with the value that it should have
 
-	counts map[countKey]int64 // records seen of each chain, submissions seen of each case
+	counts   map[countKey]int64 // records seen of each chain and actor, submissions seen of each case, judgments seen of each subject
+	counting bool               // a record was seen that the log counted for its actor
+
+	unread int64 // places seen that hold no intact record
 
 	strays map[int64]tlog.Hash // by place: leaf hashes of records that differ from what was logged there
 	logged map[tlog.Hash]int64 // the places of what was logged there, by leaf hash
 }
 
-// A countKey is a digest of the name of a chain or a case: the names of a million of them would need too much memory.
+// A countKey is a digest of the name of what is counted: the names of a million of them would need too much memory.
 type countKey [16]byte
 
 // A claim is what a signed checkpoint says of the log.

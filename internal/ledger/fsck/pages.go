@@ -35,6 +35,7 @@ type placed struct {
 	id     string
 	chain  string
 	of     evidence.Digest // the digest of the case that it submits
+	actor  evidence.Digest // the tag of its actor; zero: the log did not count actors yet
 	counts evidence.LogCounts
 }
 
@@ -116,6 +117,8 @@ func (f *fsck) take(ctx context.Context, index int64, p *place, stored map[int64
 	f.found = append(f.found, p.found...)
 	if p.counts != nil {
 		f.counted(index, p.counts)
+	} else {
+		f.unread++
 	}
 	if p.stray != nil {
 		f.strays[index], f.logged[p.hash] = *p.stray, index
@@ -136,6 +139,16 @@ func (f *fsck) take(ctx context.Context, index int64, p *place, stored map[int64
 
 // counted compares the log's count with the number of records. It differs after a record that was removed.
 func (f *fsck) counted(index int64, p *placed) {
+	switch {
+	case p.counts.ActorSeq > 0:
+		f.number("actor", p.actor, p.counts.ActorSeq, index, p.id, "logged as record %d of its actor, but is number %d")
+		f.counting = true
+	case f.counting:
+		f.report(DamageCount, index, p.id, "logged without a number of its actor, but the log counted actors before")
+	}
+	if p.counts.SubjectSeq > 0 {
+		f.number("subject", p.counts.Subject, p.counts.SubjectSeq, index, p.id, "logged as judgment %d about its subject, but is number %d")
+	}
 	if p.chain != "" {
 		if n := f.count("chain", []byte(p.chain)); n != p.counts.ChainSeq {
 			f.report(DamageCount, index, p.id, "logged as number %d of chain %q, but is number %d", p.counts.ChainSeq, p.chain, n)
@@ -148,12 +161,27 @@ func (f *fsck) counted(index int64, p *placed) {
 	}
 }
 
-// count counts one more record of a chain or a case, and returns the new count.
+// number compares the log's number of a record of an actor, or of a judgment about one, with the number of records seen.
+// It goes on from the log's number, so one wrong number is reported once. A place that cannot be read may hold any
+// actor's record, and explains a gap; it is reported by itself.
+func (f *fsck) number(kind string, tag evidence.Digest, logged, index int64, id, format string) {
+	n := f.count(kind, tag[:])
+	if gap := logged - n; gap < 0 || gap > f.unread {
+		f.report(DamageCount, index, id, format, logged, n)
+	}
+	f.counts[keyOf(kind, tag[:])] = logged
+}
+
+// count counts one more record of a chain, a case, an actor or a subject, and returns the new count.
 func (f *fsck) count(kind string, of []byte) int64 {
-	sum := sha256.Sum256(append([]byte(kind+" "), of...))
-	key := countKey(sum[:])
+	key := keyOf(kind, of)
 	f.counts[key]++
 	return f.counts[key]
+}
+
+func keyOf(kind string, of []byte) countKey {
+	sum := sha256.Sum256(append([]byte(kind+" "), of...))
+	return countKey(sum[:])
 }
 
 // nameMoved finds records that were logged at another place, among those that differ from what was logged at theirs.

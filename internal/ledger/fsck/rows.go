@@ -129,7 +129,7 @@ func (l looking) look(ctx context.Context, index int64, row *storage.Row, stored
 
 // shed examines what is left of a row whose archive cannot be read, or whose record has expired.
 func (l looking) shed(row *storage.Row, hash tlog.Hash) {
-	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, counts: row.Counts}
+	l.counts = &placed{id: row.RecordID, chain: row.ChainID, of: row.Case, actor: row.Actor, counts: row.Counts}
 	if row.Entry == nil {
 		return
 	}
@@ -142,7 +142,8 @@ func (l looking) shed(row *storage.Row, hash tlog.Hash) {
 	if row.ChainID != "" {
 		tag = evidence.ChainTag(row.ChainID)
 	}
-	if entry.Payload != row.Digest || entry.Chain != tag || entry.ChainSeq != row.Counts.ChainSeq || entry.CaseSeq != row.Counts.CaseSeq {
+	logged := evidence.LogCounts{ActorSeq: entry.ActorSeq, CaseSeq: entry.CaseSeq, ChainSeq: entry.ChainSeq, Subject: entry.Subject, SubjectSeq: entry.SubjectSeq}
+	if entry.Payload != row.Digest || entry.Chain != tag || entry.Actor != row.Actor || logged != row.Counts {
 		l.report(DamageKeys, row.Index, row.RecordID, "it has expired, and the row differs from what was logged here")
 	}
 	if l.fsck.options.Expired != nil {
@@ -181,7 +182,8 @@ func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 
 // intact checks a record that is what was logged. Its counts are checked when the pages are merged.
 func (l looking) intact(ctx context.Context, row *storage.Row, record *evidence.Record) error {
-	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: storage.Submitted(&record.Payload), counts: row.Counts}
+	l.counts = &placed{id: row.RecordID, chain: record.Payload.ChainID, of: storage.Submitted(&record.Payload),
+		actor: storage.ActorOf(&record.Payload), counts: row.Counts}
 	if err := l.check(ctx, row, record); err != nil {
 		return err
 	}

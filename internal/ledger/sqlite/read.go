@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/plural"
 )
 
 // reading calls read. It returns storage.ErrClosed after Close, also if read fails because of it.
@@ -230,6 +231,15 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 		})
 		if err != nil {
 			return complaints, err
+		}
+		if !s.tagless {
+			var strays int
+			if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM tags WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.idx = tags.idx)`).Scan(&strays); err != nil {
+				return complaints, err
+			}
+			if strays > 0 {
+				complaints = append(complaints, fmt.Sprintf("the table of counts has %s without a record", plural.Of(strays, "row")))
+			}
 		}
 		var unique, digests int
 		err = s.readers.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pragma_index_list('records') l, pragma_index_info(l.name) i WHERE l."unique" AND i.name = 'record_id'),

@@ -231,4 +231,13 @@ func TestOnceCountedAlwaysCounted(t *testing.T) {
 			t.Errorf("row %d, number %d: %v", i, c.tagged, err)
 		}
 	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 0 {
+		t.Errorf("%v, %v", complaints, err)
+	}
+	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (9, zeroblob(32), 9)`); err != nil {
+		t.Fatal(err)
+	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) != 1 || complaints[0] != "the table of counts has 1 row without a record" {
+		t.Errorf("%v, %v", complaints, err)
+	}
 }

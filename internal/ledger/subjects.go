@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"jurat/evidence"
+	"jurat/internal/ledger/links"
+	"jurat/internal/ledger/storage"
+	"jurat/verify/census"
+)
+
+// A judged says whom a record judges, and what the log must still lack for that to be so.
+type judged struct {
+	subject  evidence.Digest // zero: no actor that the log knows
+	noChain  string          // the log has no record of this chain; "": it does not matter
+	noRecord string          // the log has no record with this id; "": it does not matter
+}
+
+// holds returns links.ErrMoved if the log has by now what it lacked when the subject was looked up. What the log had
+// then, it has unchanged for ever.
+func (j *judged) holds(found storage.Found) error {
+	_, there := found.Places[j.noRecord]
+	if j.noRecord != "" && there || j.noChain != "" && found.Chains[j.noChain] > 0 {
+		return links.ErrMoved
+	}
+	return nil
+}
+
+// lookSubjects finds out from the log whom each of the records judges. Callers have no say in it.
+func (l *Ledger) lookSubjects(ctx context.Context, a *appending) error {
+	a.judged = make([]judged, len(a.records))
+	for i, r := range a.records {
+		look := &subjectLook{ctx: ctx, store: l.cfg.Store, earlier: a.records[:i], judged: &a.judged[i]}
+		subject, err := census.Judges(&r.Payload, look)
+		if err != nil {
+			return fmt.Errorf("looking for the actor that record %s judges: %w", r.Payload.RecordID, err)
+		}
+		if subject.IsZero() {
+			subject = look.left
+		}
+		a.judged[i].subject = subject
+	}
+	return nil
+}
+
+// A subjectLook is a census.Log that notes what the log lacks.
+type subjectLook struct {
+	ctx     context.Context
+	store   storage.Store
+	earlier []*evidence.Record // of the same transaction
+	judged  *judged
+	left    evidence.Digest // the subject, if the records that name it have expired
+}
+
+func (s *subjectLook) First(chain string) (*evidence.Record, error) {
+	rows, err := s.store.InChain(s.ctx, chain, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > 0 {
+		record, err := rows[0].Record()
+		if errors.Is(err, ErrExpired) {
+			return nil, s.leftInChain(chain)
+		}
+		return record, err
+	}
+	s.judged.noChain = chain
+	for _, r := range s.earlier {
+		if r.Payload.ChainID == chain {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+func (s *subjectLook) Named(id string) (*evidence.Record, error) {
+	row, err := s.store.ByRecordID(s.ctx, id)
+	if err == nil {
+		record, err := row.Record()
+		if errors.Is(err, ErrExpired) {
+			s.left = row.Actor
+			return nil, nil
+		}
+		return record, err
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	s.judged.noRecord = id
+	for _, r := range s.earlier {
+		if r.Payload.RecordID == id {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// leftInChain finds the subject of a trial whose submission has expired: the log keeps the counts of the trial's other
+// records.
+func (s *subjectLook) leftInChain(chain string) error {
+	for from := int64(0); ; {
+		rows, err := s.store.InChain(s.ctx, chain, from, smallPage)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for i := range rows {
+			if from = rows[i].Index + 1; rows[i].Counts.SubjectSeq > 0 {
+				s.left = rows[i].Counts.Subject
+				return nil
+			}
+		}
+	}
+}
+
+// A Counted is a record of an actor, or a judgment about one, as the log has counted it.
+type Counted struct {
+	Index    int64
+	RecordID string
+	Digest   evidence.Digest
+	Counts   evidence.LogCounts
+	Record   *evidence.Record // nil: it has expired
+}
+
+// OfActor iterates over the records of an actor that the log has counted, in log order, and holds a few at a time. It
+// takes time for these records alone, however long the log is. It ends after an error, ErrDamaged if a number is missing.
+func (l *Ledger) OfActor(ctx context.Context, role evidence.Role, name string) iter.Seq2[Counted, error] {
+	tag := evidence.ActorTag(role, name)
+	return counted(func(from int64) ([]storage.Row, error) { return l.cfg.Store.OfActor(ctx, tag, from, smallPage) },
+		func(c evidence.LogCounts) int64 { return c.ActorSeq })
+}
+
+// About iterates over the judgments about an actor, as OfActor does over the actor's records.
+func (l *Ledger) About(ctx context.Context, role evidence.Role, name string) iter.Seq2[Counted, error] {
+	tag := evidence.SubjectTag(role, name)
+	return counted(func(from int64) ([]storage.Row, error) { return l.cfg.Store.About(ctx, tag, from, smallPage) },
+		func(c evidence.LogCounts) int64 { return c.SubjectSeq })
+}
+
+func counted(page func(from int64) ([]storage.Row, error), seq func(evidence.LogCounts) int64) iter.Seq2[Counted, error] {
+	return func(yield func(Counted, error) bool) {
+		for from, n := int64(0), int64(0); ; {
+			rows, err := page(from)
+			for i := 0; err == nil && i < len(rows); i++ {
+				row := &rows[i]
+				from = row.Index + 1
+				if n++; seq(row.Counts) != n {
+					err = fmt.Errorf("%w: row %d was counted as number %d, but is number %d", ErrDamaged, row.Index, seq(row.Counts), n)
+					break
+				}
+				c := Counted{Index: row.Index, RecordID: row.RecordID, Digest: row.Digest, Counts: row.Counts}
+				if row.Entry == nil { // otherwise it has expired
+					if c.Record, err = row.Record(); err != nil {
+						break
+					}
+				}
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Counted{}, fmt.Errorf("reading what the log counts of an actor: %w", err))
+				return
+			}
+			if len(rows) == 0 {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Package census counts with a log: whom a record judges, and which entries of a log are about whom.
+//
+// A log counts the records of each actor and the judgments about each actor, and hashes both counts with its entries.
+// So a reader of all entries knows how many judgments there are about an agent, and which of them are at hand. The
+// package is pure, and the ledger and verifiers use the same rules of it.
+//
+// # Whom a record judges
+//
+// A final judgment judges the agent on trial. A review judges the agent on trial if it is in the chain of a trial, or on
+// a record of one, and otherwise the actor of the record that it reviews. A key event that revokes a key is an incident,
+// and is about the key's actor. No other record judges an actor.
+//
+// The agent on trial is named by the submission, the first record of the trial's chain: if it submits sealed records, by
+// the first record that an agent made; otherwise by the agent's card. The records come first, because their signatures
+// were verified, and a card can give any name. If the submission is sealed apart, the log does not know the name, and its
+// judgment has no subject.
+package census
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+)
+
+// A Log finds records of a log that precede a record, or are the first of a chain. Both methods return nil if the log
+// has no such record there.
+type Log interface {
+	// First returns the first record of a chain.
+	First(chain string) (*evidence.Record, error)
+	// Named returns the record with this record id.
+	Named(id string) (*evidence.Record, error)
+}
+
+// ErrUnknown is for a Log that does not know whether the log has a record.
+var ErrUnknown = errors.New("it is not known whether the log has this record")
+
+// Judges returns the tag of the actor that a record judges, or zero if it judges none that the log knows. It returns the
+// errors of the Log.
+func Judges(p *evidence.Payload, log Log) (evidence.Digest, error) {
+	switch p.ActionType {
+	case evidence.KeyEvent:
+		return incident(p), nil
+	case evidence.FinalJudgment:
+		return onTrial(p.ChainID, log)
+	case evidence.HumanReview:
+		return reviewed(p, log)
+	}
+	return evidence.Digest{}, nil
+}
+
+// incident is about the actor whose key is revoked: another party may hold it.
+func incident(p *evidence.Payload) evidence.Digest {
+	body := object(p.Response)
+	role, name := text(body["role"]), text(body["name"])
+	if text(body["event"]) != string(operator.KeyRevoked) || role == "" || name == "" {
+		return evidence.Digest{}
+	}
+	return evidence.SubjectTag(evidence.Role(role), name)
+}
+
+func reviewed(p *evidence.Payload, log Log) (evidence.Digest, error) {
+	if isTrial(p.ChainID) {
+		return onTrial(p.ChainID, log)
+	}
+	original, err := log.Named(p.OriginalResponseID)
+	if err != nil || original == nil || !names(p, original.Digest) {
+		return evidence.Digest{}, err
+	}
+	if o := &original.Payload; !isTrial(o.ChainID) {
+		return evidence.SubjectTag(o.Role(), o.Actor()), nil
+	}
+	return onTrial(original.Payload.ChainID, log)
+}
+
+// names reports whether a review is about the record with this digest. A review without digests is bound by the id
+// alone.
+func names(p *evidence.Payload, digest evidence.Digest) bool {
+	return p.PreviousRecord.IsZero() && len(p.Saw) == 0 || p.PreviousRecord == digest || slices.Contains(p.Saw, digest)
+}
+
+func isTrial(chain string) bool { return strings.HasPrefix(chain, evidence.TrialPrefix) }
+
+func onTrial(chain string, log Log) (evidence.Digest, error) {
+	first, err := log.First(chain)
+	if err != nil || first == nil || first.Payload.ActionType != evidence.Submission {
+		return evidence.Digest{}, err
+	}
+	if name := OnTrial(first.Payload.Response); name != "" {
+		return evidence.SubjectTag(evidence.RoleAgent, name), nil
+	}
+	return evidence.Digest{}, nil
+}
+
+// OnTrial returns the name of the agent on trial, from the response of the submission. It returns "" if the response
+// names none, or is sealed apart.
+func OnTrial(response jsontext.Value) string {
+	submitted := object(response)
+	for _, exhibit := range array(submitted["records"]) {
+		payload := object(object(exhibit)["payload"])
+		role, known := evidence.RoleOf(evidence.ActionType(text(payload["action_type"])))
+		if name := text(payload["agent_id"]); known && role == evidence.RoleAgent && name != "" {
+			return name
+		}
+	}
+	return text(object(submitted["agentCard"])["name"])
+}
+
+// object returns the members of an object, and none of another value.
+func object(v jsontext.Value) (members map[string]jsontext.Value) {
+	if v.Kind() != '{' || json.Unmarshal(v, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+func array(v jsontext.Value) (items []jsontext.Value) {
+	if v.Kind() != '[' || json.Unmarshal(v, &items) != nil {
+		return nil
+	}
+	return items
+}
+
+func text(v jsontext.Value) (s string) {
+	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
+		return ""
+	}
+	return s
+}
