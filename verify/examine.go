@@ -10,6 +10,7 @@ import (
 	"jurat/internal/fault"
 	"jurat/jury"
 	"jurat/timestamp"
+	"jurat/verify/census"
 	"jurat/verify/graph"
 	"jurat/verify/trust"
 )
@@ -42,6 +43,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
+	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
 	e.placed = alone.findings

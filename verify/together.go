@@ -81,7 +81,7 @@ func (g *gathered) add(r *evidence.Record, said graph.Spoken) {
 	case known.Digest != r.Digest:
 		g.doubled = append(g.doubled, r)
 	default:
-		g.said[known] = graph.Spoken{Response: g.said[known].Response.Or(said.Response), Modified: g.said[known].Modified.Or(said.Modified)}
+		g.said[known] = graph.Spoken{Response: g.said[known].Response.Or(said.Response), Modified: g.said[known].Modified.Or(said.Modified), Names: said.Names}
 	}
 }
 
@@ -118,6 +118,7 @@ func (g *gathered) check(o Options) *check {
 	c.oneHistory(g)
 	c.graph = graph.New(c.all)
 	c.byDigest = c.graph.ByDigest
+	c.tags()
 	c.reviews()
 	if c.applies(Chain) {
 		c.chain()

@@ -215,6 +215,11 @@ func (c *check) noteTrial(replayed *jury.Replayed) {
 			c.notes[Completeness] += fmt.Sprintf("; the log counts it as submission %d of this evidence", r.Log.CaseSeq)
 		}
 	}
+	for _, r := range c.all {
+		if r.Log != nil && r.Log.SubjectSeq > 0 && r.Payload.ActionType == evidence.FinalJudgment {
+			c.notes[Completeness] += fmt.Sprintf("; the log counts its judgment as number %d about this agent", r.Log.SubjectSeq)
+		}
+	}
 	c.notes[Simultaneity] += "; only the clerk's and the actors' records state what was sent to each seat"
 }
 

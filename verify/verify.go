@@ -81,6 +81,7 @@ func record(r *evidence.Record, o Options) *Report {
 	c.begin(log.Checkpoint, log.CheckpointTimestamps)
 	c.take(c.examine(r))
 	c.end()
+	c.tags()
 	c.configuration()
 	if r.Payload.ActionType.InTrial() {
 		c.kind = Trial
@@ -150,6 +151,7 @@ func (c *check) bundle() *Report {
 func (c *check) joint() {
 	c.configuration()
 	c.links()
+	c.tags()
 	c.reviews()
 	c.chain()
 	if c.kind == Trial {

@@ -34,7 +34,7 @@ func (l *Ledger) lookSubjects(ctx context.Context, a *appending) error {
 	a.judged = make([]judged, len(a.records))
 	for i, r := range a.records {
 		look := &subjectLook{ctx: ctx, store: l.cfg.Store, earlier: a.records[:i], judged: &a.judged[i]}
-		subject, err := census.Judges(&r.Payload, look)
+		subject, err := census.Judges(&r.Payload, census.Names(&r.Payload), look)
 		if err != nil {
 			return fmt.Errorf("looking for the actor that record %s judges: %w", r.Payload.RecordID, err)
 		}
@@ -55,7 +55,7 @@ type subjectLook struct {
 	left    evidence.Digest // the subject, if the records that name it have expired
 }
 
-func (s *subjectLook) First(chain string) (*evidence.Record, error) {
+func (s *subjectLook) First(chain string) (*census.Seen, error) {
 	rows, err := s.store.InChain(s.ctx, chain, 0, 1)
 	if err != nil {
 		return nil, err
@@ -65,18 +65,18 @@ func (s *subjectLook) First(chain string) (*evidence.Record, error) {
 		if errors.Is(err, ErrExpired) {
 			return nil, s.leftInChain(chain)
 		}
-		return record, err
+		return seen(record, err)
 	}
 	s.judged.noChain = chain
 	for _, r := range s.earlier {
 		if r.Payload.ChainID == chain {
-			return r, nil
+			return census.See(r), nil
 		}
 	}
 	return nil, nil
 }
 
-func (s *subjectLook) Named(id string) (*evidence.Record, error) {
+func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	row, err := s.store.ByRecordID(s.ctx, id)
 	if err == nil {
 		record, err := row.Record()
@@ -84,7 +84,7 @@ func (s *subjectLook) Named(id string) (*evidence.Record, error) {
 			s.left = row.Actor
 			return nil, nil
 		}
-		return record, err
+		return seen(record, err)
 	}
 	if !errors.Is(err, ErrNotFound) {
 		return nil, err
@@ -92,10 +92,17 @@ func (s *subjectLook) Named(id string) (*evidence.Record, error) {
 	s.judged.noRecord = id
 	for _, r := range s.earlier {
 		if r.Payload.RecordID == id {
-			return r, nil
+			return census.See(r), nil
 		}
 	}
 	return nil, nil
+}
+
+func seen(r *evidence.Record, err error) (*census.Seen, error) {
+	if err != nil {
+		return nil, err
+	}
+	return census.See(r), nil
 }
 
 // leftInChain finds the subject of a trial whose submission has expired: the log keeps the counts of the trial's other

@@ -28,24 +28,56 @@ import (
 	"jurat/evidence/operator"
 )
 
-// A Log finds records of a log that precede a record, or are the first of a chain. Both methods return nil if the log
-// has no such record there.
+// Seen is what the rules need of a record of a log.
+type Seen struct {
+	Action evidence.ActionType
+	Chain  string
+	Digest evidence.Digest
+	Actor  evidence.Digest // the tag of its actor
+	Names  evidence.Digest // see Names
+}
+
+// See returns what the rules need of a record.
+func See(r *evidence.Record) *Seen {
+	p := &r.Payload
+	return &Seen{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: Names(p)}
+}
+
+// Names returns the tag of the actor that a payload's own text names: the agent on trial of a submission, or the actor of
+// a key that is revoked. It returns zero if it names none, and for every other payload.
+func Names(p *evidence.Payload) evidence.Digest {
+	switch p.ActionType {
+	case evidence.Submission:
+		if name := OnTrial(p.Response); name != "" {
+			return evidence.SubjectTag(evidence.RoleAgent, name)
+		}
+	case evidence.KeyEvent:
+		body := object(p.Response)
+		role, name := text(body["role"]), text(body["name"])
+		if text(body["event"]) == string(operator.KeyRevoked) && role != "" && name != "" {
+			return evidence.SubjectTag(evidence.Role(role), name)
+		}
+	}
+	return evidence.Digest{}
+}
+
+// A Log finds records of a log that precede a record. Both methods return nil if the log has no such record there.
 type Log interface {
 	// First returns the first record of a chain.
-	First(chain string) (*evidence.Record, error)
+	First(chain string) (*Seen, error)
 	// Named returns the record with this record id.
-	Named(id string) (*evidence.Record, error)
+	Named(id string) (*Seen, error)
 }
 
 // ErrUnknown is for a Log that does not know whether the log has a record.
 var ErrUnknown = errors.New("it is not known whether the log has this record")
 
-// Judges returns the tag of the actor that a record judges, or zero if it judges none that the log knows. It returns the
-// errors of the Log.
-func Judges(p *evidence.Payload, log Log) (evidence.Digest, error) {
+// Judges returns the tag of the actor that a record judges, or zero if it judges none that the log knows. names is what
+// Names returns for the payload. It returns the errors of the Log.
+func Judges(p *evidence.Payload, names evidence.Digest, log Log) (evidence.Digest, error) {
 	switch p.ActionType {
 	case evidence.KeyEvent:
-		return incident(p), nil
+		return names, nil
 	case evidence.FinalJudgment:
 		return onTrial(p.ChainID, log)
 	case evidence.HumanReview:
@@ -54,33 +86,23 @@ func Judges(p *evidence.Payload, log Log) (evidence.Digest, error) {
 	return evidence.Digest{}, nil
 }
 
-// incident is about the actor whose key is revoked: another party may hold it.
-func incident(p *evidence.Payload) evidence.Digest {
-	body := object(p.Response)
-	role, name := text(body["role"]), text(body["name"])
-	if text(body["event"]) != string(operator.KeyRevoked) || role == "" || name == "" {
-		return evidence.Digest{}
-	}
-	return evidence.SubjectTag(evidence.Role(role), name)
-}
-
 func reviewed(p *evidence.Payload, log Log) (evidence.Digest, error) {
 	if isTrial(p.ChainID) {
 		return onTrial(p.ChainID, log)
 	}
 	original, err := log.Named(p.OriginalResponseID)
-	if err != nil || original == nil || !names(p, original.Digest) {
+	if err != nil || original == nil || !isAbout(p, original.Digest) {
 		return evidence.Digest{}, err
 	}
-	if o := &original.Payload; !isTrial(o.ChainID) {
-		return evidence.SubjectTag(o.Role(), o.Actor()), nil
+	if isTrial(original.Chain) {
+		return onTrial(original.Chain, log)
 	}
-	return onTrial(original.Payload.ChainID, log)
+	return original.Actor, nil
 }
 
-// names reports whether a review is about the record with this digest. A review without digests is bound by the id
+// isAbout reports whether a review is about the record with this digest. A review without digests is bound by the id
 // alone.
-func names(p *evidence.Payload, digest evidence.Digest) bool {
+func isAbout(p *evidence.Payload, digest evidence.Digest) bool {
 	return p.PreviousRecord.IsZero() && len(p.Saw) == 0 || p.PreviousRecord == digest || slices.Contains(p.Saw, digest)
 }
 
@@ -88,13 +110,10 @@ func isTrial(chain string) bool { return strings.HasPrefix(chain, evidence.Trial
 
 func onTrial(chain string, log Log) (evidence.Digest, error) {
 	first, err := log.First(chain)
-	if err != nil || first == nil || first.Payload.ActionType != evidence.Submission {
+	if err != nil || first == nil || first.Action != evidence.Submission {
 		return evidence.Digest{}, err
 	}
-	if name := OnTrial(first.Payload.Response); name != "" {
-		return evidence.SubjectTag(evidence.RoleAgent, name), nil
-	}
-	return evidence.Digest{}, nil
+	return first.Names, nil
 }
 
 // OnTrial returns the name of the agent on trial, from the response of the submission. It returns "" if the response

@@ -25,7 +25,10 @@ func modified(r *evidence.Record) said {
 }
 
 // Spoken holds digests of what a record gave out, for comparison.
-type Spoken struct{ Response, Modified Text }
+type Spoken struct {
+	Response, Modified Text
+	Names              evidence.Digest // the tag of the actor that its own text names as judged; zero: none
+}
 
 // A Text is a value that a record gave out, known by its digest only.
 type Text struct {
