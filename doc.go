@@ -100,6 +100,7 @@
 //
 // Internal:
 //
+//	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
 //	jsonwords     says in plain words what the JSON library found wrong

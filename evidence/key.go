@@ -13,6 +13,7 @@ import (
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 
+	"jurat/internal/mldsakey"
 	"jurat/internal/rsakey"
 )
 
@@ -38,7 +39,7 @@ func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
 		}
 		return Ed25519, nil
 	case *mldsa65.PublicKey:
-		return MLDSA65, checkMLDSA(key)
+		return MLDSA65, mldsakey.Check(key)
 	}
 	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
 }
@@ -64,7 +65,7 @@ func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) {
 
 func marshalPublic(public crypto.PublicKey) ([]byte, error) {
 	if key, ok := public.(*mldsa65.PublicKey); ok {
-		return marshalMLDSAPublic(key)
+		return mldsakey.MarshalPublic(key)
 	}
 	return x509.MarshalPKIXPublicKey(public)
 }
@@ -87,8 +88,8 @@ func ParsePublicKey(der []byte) (crypto.PublicKey, error) {
 }
 
 func parsePublic(der []byte) (crypto.PublicKey, error) {
-	if isMLDSAPublic(der) {
-		return parseMLDSAPublic(der)
+	if mldsakey.IsPublic(der) {
+		return mldsakey.ParsePublic(der)
 	}
 	return x509.ParsePKIXPublicKey(der)
 }
@@ -97,15 +98,15 @@ func parsePublic(der []byte) (crypto.PublicKey, error) {
 // seed. It refuses such a key without its seed, and types that x509 does not write.
 func MarshalPrivateKey(private crypto.Signer) ([]byte, error) {
 	if key, ok := private.(*mldsa65.PrivateKey); ok {
-		return marshalMLDSAPrivate(key)
+		return mldsakey.MarshalPrivate(key)
 	}
 	return x509.MarshalPKCS8PrivateKey(private)
 }
 
 // ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it. It refuses keys that cannot sign.
 func ParsePrivateKey(der []byte) (crypto.Signer, error) {
-	if isMLDSAPrivate(der) {
-		return parseMLDSAPrivate(der)
+	if mldsakey.IsPrivate(der) {
+		return mldsakey.ParsePrivate(der)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
@@ -117,3 +118,6 @@ func ParsePrivateKey(der []byte) (crypto.Signer, error) {
 	}
 	return private, nil
 }
+
+// NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
+func NewMLDSA65(seed *[32]byte) crypto.Signer { return mldsakey.New(seed) }

@@ -18,6 +18,8 @@ import (
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/mldsakey"
 )
 
 // TestMLDSAKnownAnswer derives keys from a stream of seeds and signs an empty message with each, without randomness. It
@@ -30,7 +32,7 @@ func TestMLDSAKnownAnswer(t *testing.T) {
 	}
 	seeds, all := sha3.NewSHAKE128(), sha3.NewSHAKE128()
 	for range n {
-		var seed [seedSize]byte
+		var seed [mldsakey.SeedSize]byte
 		seeds.Read(seed[:])
 		signer, err := NewSigner(NewMLDSA65(&seed), nil)
 		if err != nil {
@@ -185,7 +187,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	if err != nil || !private.Equal(again) {
 		t.Fatalf("reads back as another key: %v", err)
 	}
-	for i := range der[:len(der)-seedSize] {
+	for i := range der[:len(der)-mldsakey.SeedSize] {
 		for bit := range 8 {
 			damaged := bytes.Clone(der)
 			damaged[i] ^= 1 << bit
@@ -203,7 +205,7 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 	form := func(inner []byte, more ...[]byte) []byte {
 		return sequence(append([][]byte{{2, 1, 0}, oid, element(asn1.OCTET_STRING, inner)}, more...)...)
 	}
-	seed := element(seedTag, private.Seed())
+	seed := element(mldsakey.SeedTag, private.Seed())
 	if !bytes.Equal(form(seed), der) {
 		t.Fatal("the test's own encoder does not write the correct form")
 	}
@@ -215,8 +217,8 @@ func TestMLDSAPrivateEncodings(t *testing.T) {
 		"bare seed":         form(private.Seed()),
 		"attributes":        form(seed, []byte{0xa0, 0}),
 		"two seeds":         form(append(bytes.Clone(seed), seed...)),
-		"short seed":        form(element(seedTag, private.Seed()[1:])),
-		"constructed seed":  form(element(seedTag.Constructed(), private.Seed())),
+		"short seed":        form(element(mldsakey.SeedTag, private.Seed()[1:])),
+		"constructed seed":  form(element(mldsakey.SeedTag.Constructed(), private.Seed())),
 		"public key inside": form(seed, element(asn1.Tag(1).ContextSpecific(), append([]byte{0}, private.Public().(*mldsa65.PublicKey).Bytes()...))),
 	} {
 		if _, err := ParsePrivateKey(form); err == nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/mldsakey"
 )
 
 // Algorithm names a signature algorithm.
@@ -78,7 +80,7 @@ func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
 	case Ed25519:
 		return s.key.Sign(s.random, canonical, crypto.Hash(0))
 	case MLDSA65:
-		return signMLDSA(s.key, s.random, canonical)
+		return mldsakey.Sign(s.key, s.random, canonical)
 	}
 	digest := sha256.Sum256(canonical)
 	signature, err := s.key.Sign(s.random, digest[:], crypto.SHA256)

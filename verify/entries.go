@@ -60,7 +60,9 @@ func (c *check) tags() {
 
 // refuting returns refute for one guarantee.
 func (c *check) refuting(g Guarantee) census.Refute {
-	return func(rule string, r *evidence.Record, format string, args ...any) { c.refute(g, rule, r, format, args...) }
+	return func(rule string, r *evidence.Record, format string, args ...any) {
+		c.refute(g, rule, r, format, args...)
+	}
 }
 
 // judgeCensus adds the findings of a census. It reports whether nothing is missing or falsely counted.

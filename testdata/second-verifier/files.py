@@ -4,10 +4,12 @@ import re
 
 import payload as payloads
 from canonical import Refused, depth, form, parse, without_mark
-from shapes import MAX_WHOLE, digest_of_value, is_whole, members, require, unbase64
+from shapes import MAX_WHOLE, digest_of_value, is_digest, is_whole, members, require, unbase64
 
 BUNDLE = "jurat/bundle/v1"
 _MAX_TOKEN = 65_536
+_COUNTS = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
+_NO_DIGEST = "sha256:" + "0" * 64
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
 _MAX_FILE_DEPTH = 133
 _MAX_REVOCATIONS, _MAX_REVOCATION, _MAX_REVOCATION_BYTES = 64, 1_048_576, 4_194_304
@@ -149,7 +151,7 @@ def _checkpoint(value):
 
 
 def _log(value, payload, in_bundle):
-    members(value, ("index", "proof"), ("case_seq", "chain_seq", "checkpoint", "checkpoint_timestamps"))
+    members(value, ("index", "proof"), _COUNTS + ("checkpoint", "checkpoint_timestamps"))
     require(is_whole(value["index"], 0, MAX_WHOLE), "index is not what it must be")
     for name, wanted in (
         ("case_seq", payload["action_type"] == "submission"),
@@ -157,6 +159,12 @@ def _log(value, payload, in_bundle):
     ):
         require((name in value) == wanted, f"{name} is there, or missing, against the rules")
         require(not wanted or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
+    for name in ("actor_seq", "subject_seq"):
+        require(name not in value or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
+    if "subject" in value or "subject_seq" in value:
+        require({"actor_seq", "subject", "subject_seq"} <= set(value), "a subject without its count, or without an actor's")
+        require(payload["action_type"] in ("final_judgment", "human_review", "key_event"), "a subject of what judges none")
+        require(is_digest(value["subject"]) and value["subject"] != _NO_DIGEST, "subject is not what it must be")
     proof = _array(value["proof"], lambda item: unbase64(item, 32, 32), least=0)
     require(len(proof) <= 63, "proof is too long")
     require(not in_bundle or not {"checkpoint", "checkpoint_timestamps"} & set(value), "a checkpoint inside a bundle")

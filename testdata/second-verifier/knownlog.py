@@ -1,6 +1,7 @@
 """What the reader knows of the log: section "The reader's knowledge of the log", entries files and consistency files."""
 
 import log
+import tags
 from canonical import Refused, form, parse, without_mark
 from shapes import MAX_WHOLE, is_digest, is_whole, members, require, unbase64
 
@@ -160,6 +161,8 @@ def _check_entries(opened, own, known, data, guarantee, findings):
         raise Ended from err
     if known.size >= own.size and roots[own.size] != own.root:
         _fork(guarantee, findings)
+    if not tags.Counts(entries).check(opened.records, guarantee, findings):
+        raise Ended
     if opened.kind != "record":
         _check_chains(opened.records, entries, findings)
         _check_cases(opened.records, entries, findings)
@@ -174,7 +177,7 @@ def _lines(data):
 
 def _entry(line):
     require(len(line) <= _MAX_ENTRY, "an entry that is too long")
-    value = members(parse(line, bounded=False), ("payload", "signatures"), ("case", "case_seq", "chain", "chain_seq"))
+    value = members(parse(line, bounded=False), ("payload", "signatures"), ("actor", "actor_seq", "case", "case_seq", "chain", "chain_seq", "subject", "subject_seq"))
     require(form(value) == line, "an entry that is not canonical")
     require(is_digest(value["payload"]) and value["payload"] != "sha256:" + "0" * 64, "payload is not what it must be")
     signatures = value["signatures"]
@@ -182,10 +185,13 @@ def _entry(line):
     for signature in signatures:
         unbase64(signature, most=8192)
     require(("chain" in value) == ("chain_seq" in value), "chain_seq without chain, or chain without it")
+    for name in ("actor", "subject"):
+        require((name in value) == (name + "_seq" in value), f"{name} without its count, or the count without it")
+    require("subject" not in value or "actor" in value, "a subject without an actor")
     require("case_seq" not in value or "case" in value, "case_seq without case")
-    for name in ("case", "chain"):
-        require(name not in value or is_digest(value[name]), f"{name} is not what it must be")
-    for name in ("case_seq", "chain_seq"):
+    for name in ("actor", "case", "chain", "subject"):
+        require(name not in value or is_digest(value[name]) and value[name] != "sha256:" + "0" * 64, f"{name} is not what it must be")
+    for name in ("actor_seq", "case_seq", "chain_seq", "subject_seq"):
         require(name not in value or is_whole(value[name], 1, MAX_WHOLE), f"{name} is not what it must be")
     return value
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 
 import keys
+import payload as payloads
 from canonical import Refused, form, without_mark
 from shapes import require, unbase64
 
@@ -22,8 +23,16 @@ def entry(record):
         value["case"] = case_tag(payload["case"])
     if "chain_id" in payload:
         value["chain"] = chain_tag(payload["chain_id"])
-    value |= {name: record.log[name] for name in ("case_seq", "chain_seq") if name in record.log}
+    if "actor_seq" in record.log:
+        value["actor"] = actor_tag(payloads.role_of(payload), payloads.actor_of(payload))
+    counts = ("actor_seq", "case_seq", "chain_seq", "subject", "subject_seq")
+    value |= {name: record.log[name] for name in counts if name in record.log}
     return form(value)
+
+
+def actor_tag(role, name):
+    """Also the tag of an actor that a record judges."""
+    return _tag("jurat/subject/v1", role + ":" + name)
 
 
 def case_tag(case):

@@ -60,6 +60,10 @@ class Findings:
         """Whether anything was found against any of them."""
         return any(finding["guarantee"] in guarantees for finding in self.details)
 
+    def is_refuted(self, guarantee):
+        """Whether something was found that refutes it."""
+        return any(item["guarantee"] == guarantee and item["status"] == REFUTED for item in self.details)
+
     def of(self, guarantee, record):
         """The worst that was found of one record."""
         found = [item for item in self.details if item["guarantee"] == guarantee and item.get("record") == record.id]

@@ -4,6 +4,7 @@ import chains
 import files
 import report
 import reviews
+import tags
 
 
 class Together:
@@ -39,6 +40,7 @@ def _judge(given):
     if not linked and not findings.against("order"):
         return None
     together = files.File(True, records, None, [])
+    tags.check(together, findings)
     reviews.check(together, findings)
     chains.check(together, findings)
     return findings

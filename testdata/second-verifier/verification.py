@@ -13,6 +13,7 @@ import report
 import reviews
 import revocation
 import stamps
+import tags
 import trials
 import volume
 import vouching
@@ -83,6 +84,7 @@ def _check_mutual(opened, findings):
     """What the records say of each other."""
     if opened.is_bundle:
         _check_causality(opened.records, findings)
+    tags.check(opened, findings)
     if opened.kind == "trial":
         (trials.check if opened.is_bundle else _check_single)(opened.records, findings)
     configuration.check(opened.records, trials.unreadable(opened.records), findings)
