@@ -80,9 +80,9 @@ def _check_bodies(acts, findings):
             bodies.check_body(act)
         except Refused as err:
             findings.refute("completeness", "body", act, str(err))
-    if findings.against("completeness"):
+    if findings.has("completeness", "body"):
         _doubt_the_rest("body", findings)
-    return not findings.against("completeness")
+    return not findings.has("completeness", "body")
 
 
 def _check_unity(acts, findings):
