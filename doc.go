@@ -72,6 +72,7 @@
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
+//	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
 //
 // Public, for programs that hold their own keys:
 //

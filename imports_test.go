@@ -50,6 +50,9 @@ var importRules = []importRule{
 	{"jurat/verify", []string{"jurat/verify/census", "jurat/verify/graph", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
+	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},
+		"what it counts is verified before, and everyone can compute it again, also in a browser"},
+
 	{"jurat/internal/jws", []string{"jurat/evidence", jsonLibrary},
 		"what is signed, and whose key it is, is for its callers to know"},
 	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/jws", "jurat/internal/keys", jsonLibrary},
@@ -304,7 +307,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 
 // TestPurePackagesBuildForWebAssembly builds the packages that the portal runs in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -32,6 +32,7 @@ type Case struct {
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
 
+	exhibits []evidence.Digest // the records of Recorded
 	material []byte
 	lines    []lines // of the messages, in the conversation file
 }

@@ -144,8 +144,14 @@ func parseRecords(doc []byte) (*Case, error) {
 			return nil, err
 		}
 	}
+	for i := range m.Records {
+		c.exhibits = append(c.exhibits, m.Records[i].Digest)
+	}
 	return c, c.readRecords(m.Records)
 }
+
+// Exhibits returns the digests of the records that the evidence is made of, in their order; none of a conversation.
+func (c *Case) Exhibits() []evidence.Digest { return slices.Clone(c.exhibits) }
 
 func unfit(format string, args ...any) error {
 	return &Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}

@@ -34,11 +34,20 @@ func newClerk(config Config, chain string, on *subject.Case) *clerk {
 	return &clerk{config: config.cite(on), chain: chain, subject: on, view: NewView(nil)}
 }
 
-// submit seals the case. Only this record holds the evidence; all others name it by its digest.
+// maxExhibits is how many exhibits a submission names by digest: more a log does not check in one record.
+const maxExhibits = 1000
+
+// submit seals the case. Only this record holds the evidence; all others name it by its digest. If sealed records are the
+// evidence, the submission also names them by digest: so it stays known on which records the verdict is when the text of
+// the submission is erased.
 func (c *clerk) submit(ctx context.Context) (evidence.Digest, error) {
+	exhibits := c.subject.Exhibits()
+	if len(exhibits) > maxExhibits {
+		exhibits = nil
+	}
 	return c.seal(ctx, evidence.RoleSubmitter, evidence.Payload{
 		ActionType: evidence.Submission, AgentID: c.config.Submitter, RecordID: c.config.ID, ChainPosition: 1,
-		Response: c.subject.Material()})
+		Saw: exhibits, Response: c.subject.Material()})
 }
 
 // Record implements jury.Recorder.

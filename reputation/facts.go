@@ -1,0 +1,225 @@
+package reputation
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/jury"
+)
+
+// FactsFormat is the version of the format of facts.
+const FactsFormat = "jurat/reputation-facts/v1"
+
+// Facts are what a reader's verification found, in a form that another implementation can compute from. They hold
+// everything that the View depends on, and nothing that the reader did not verify or decide. Lists are in any order.
+// Times are seconds since 1970, rounded down; 0: none is proved.
+type Facts struct {
+	Format   string          `json:"format"`
+	At       int64           `json:"at"` // the moment of asking
+	Trust    evidence.Digest `json:"trust"`
+	Policy   *Policy         `json:"policy"`
+	Identity Identity        `json:"identity"`
+
+	Records     []RecordFact     `json:"records"`     // of agents with the name
+	Trials      []TrialFact      `json:"trials"`      // of agents with the name
+	Reviews     []ReviewFact     `json:"reviews"`     // of records outside trials
+	Revocations []RevocationFact `json:"revocations"` // the log's acts about keys of agents with the name
+	Counted     []CountedFact    `json:"counted"`     // numbers that logs gave to records at hand
+	Logs        []LogFact        `json:"logs"`        // whose entries the reader has
+}
+
+// An Identity is whom the result is about: not a name, but the keys or the CA that stand behind it in the trust file.
+type Identity struct {
+	Name         string        `json:"name"`
+	By           string        `json:"by"`           // "keys": the trust file has the agent's keys; "cas": a CA certified them
+	CA           string        `json:"ca"`           // the CA's name; "": the identity is by keys
+	Organisation string        `json:"organisation"` // which mandated the CA; "": none
+	Keys         []KeyOfRecord `json:"keys"`         // all that the trust file gives the agent, by key id
+}
+
+// A KeyOfRecord is one key of the agent's history.
+type KeyOfRecord struct {
+	KeyID   evidence.KeyID `json:"key_id"`
+	From    int64          `json:"from"`    // 0: no limit
+	To      int64          `json:"to"`      // 0: no limit
+	Revoked int64          `json:"revoked"` // 0: it was not revoked
+}
+
+// Place is where a record stands in a log.
+type Place struct {
+	Digest evidence.Digest `json:"digest"` // of the record's payload
+	ID     string          `json:"id"`
+	Origin string          `json:"origin"` // of the log; "": its place is not proved
+	Index  int64           `json:"index"`
+}
+
+// Standing says when a record is proved to have existed, and whether all is proved that must be for it to count.
+type Standing struct {
+	Time        int64  `json:"time"`
+	Independent int64  `json:"independent"` // by a clock that is not the operator's
+	Proved      bool   `json:"proved"`
+	Rule        string `json:"rule"` // guarantee and rule of what is not proved; "": all is
+}
+
+// A RecordFact is a record that an agent of this name sealed.
+type RecordFact struct {
+	Place
+	Standing
+	By    string            `json:"by"` // as in Identity
+	CA    string            `json:"ca"`
+	Keys  []evidence.KeyID  `json:"keys"`  // that signed it
+	Names []evidence.Digest `json:"names"` // of a delivery: what it names
+}
+
+// A TrialFact is a trial of an agent of this name.
+type TrialFact struct {
+	Place    // of the final judgment
+	Standing // of the judgment; it is proved only if the whole trial is
+
+	Chain        string            `json:"chain"`
+	CaseSeq      int64             `json:"case_seq"` // how often the same evidence had been submitted, with this one; 0: not known
+	Position     jury.Position     `json:"position"` // "": the verdict is not proved
+	Degraded     bool              `json:"degraded"`
+	Inconclusive bool              `json:"inconclusive"`
+	Panel        Panel             `json:"panel"`
+	Transcript   bool              `json:"transcript"` // the evidence is no sealed records
+	Exhibits     []evidence.Digest `json:"exhibits"`
+	Raters       []Rater           `json:"raters"` // submitter, jurors and judge
+	Decisions    []DecisionFact    `json:"decisions"`
+}
+
+// A Panel is who sat. Two trials have the same panel if they have the same digest.
+type Panel struct {
+	Digest evidence.Digest `json:"digest"`
+	Rules  bool            `json:"rules"` // every juror's seat is one of rules, not of a model
+	Method jury.Method     `json:"method"`
+	Seats  []string        `json:"seats"` // PROVIDER/MODEL of each juror, in the order of the seats
+	Judge  string          `json:"judge"` // likewise; "": none
+}
+
+// A Rater is an actor that had a part in a judgment, and who stands behind its key by the reader's trust file.
+type Rater struct {
+	Role         evidence.Role `json:"role"`
+	Name         string        `json:"name"`
+	By           string        `json:"by"` // as in Identity; "": not known
+	CA           string        `json:"ca"`
+	Organisation string        `json:"organisation"`
+}
+
+// A DecisionFact is a person's decision on a verdict, or on an earlier decision on it.
+type DecisionFact struct {
+	Place
+	Standing
+	Status   evidence.ApprovalStatus `json:"status"`
+	Position jury.Position           `json:"position"` // "": it leaves the verdict open
+	Reviewer Rater                   `json:"reviewer"`
+}
+
+// A ReviewFact is a person's decision on a record outside of a trial.
+type ReviewFact struct {
+	Place
+	Standing
+	Status   evidence.ApprovalStatus `json:"status"`
+	Original string                  `json:"original"` // record id of what it is about
+	Names    []evidence.Digest       `json:"names"`    // what it names by digest
+	Reviewer Rater                   `json:"reviewer"`
+}
+
+// A RevocationFact is a log's act that revokes a key of an agent of this name.
+type RevocationFact struct {
+	Place
+	Standing
+	KeyID evidence.KeyID `json:"key_id"`
+	From  int64          `json:"from"`
+}
+
+// A CountedFact is a number that a log gave to a record whose place in it is proved.
+type CountedFact struct {
+	Origin string          `json:"origin"`
+	Index  int64           `json:"index"`
+	Of     CountOf         `json:"of"`
+	Seq    int64           `json:"seq"` // 0: the log did not count yet
+	Digest evidence.Digest `json:"digest"`
+}
+
+// CountOf says what a log counted.
+type CountOf string
+
+const (
+	OfActor   CountOf = "actor"   // the agent's records
+	OfSubject CountOf = "subject" // judgments about the agent
+)
+
+// A LogFact is what the entries of a log say, which have the root of a checkpoint that the log signed.
+type LogFact struct {
+	Origin  string            `json:"origin"`
+	Size    int64             `json:"size"`
+	Counts  int64             `json:"counts"`  // the index of the first entry that is counted for an actor; size: none is
+	Wrong   bool              `json:"wrong"`   // the log numbered the agent's records or the judgments falsely
+	Actor   []evidence.Digest `json:"actor"`   // the agent's records, in the order of the log
+	Subject []evidence.Digest `json:"subject"` // the judgments about the agent, likewise
+}
+
+// ParseFacts reads facts. It is strict.
+func ParseFacts(doc []byte) (*Facts, error) {
+	f := new(Facts)
+	if err := json.Unmarshal(doc, f, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reading facts: %w", evidence.Steady(err))
+	}
+	return f, f.check()
+}
+
+// Marshal writes facts in canonical form.
+func (f *Facts) Marshal() ([]byte, error) { return canonical(f) }
+
+func (f *Facts) check() error {
+	if f.Format != FactsFormat {
+		return fmt.Errorf("reading facts: format is %q, want %q", evidence.Abbreviate(f.Format), FactsFormat)
+	}
+	if f.Policy == nil {
+		return fmt.Errorf("reading facts: the policy is missing")
+	}
+	f.Policy.tidy()
+	if err := f.Policy.check(); err != nil {
+		return fmt.Errorf("reading facts: policy: %w", err)
+	}
+	if f.Identity.Name == "" {
+		return fmt.Errorf("reading facts: the identity has no name")
+	}
+	return nil
+}
+
+// when is the time that counts by the policy.
+func (p *Policy) when(s Standing) int64 {
+	if p.Clock == Independent {
+		return s.Independent
+	}
+	return s.Time
+}
+
+// seconds rounds a time down to whole seconds since 1970; 0 for the zero time.
+func seconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// is reports whether a record was sealed by the identity, and not by another agent of the same name.
+func (i *Identity) is(r *RecordFact) bool {
+	if i.By != r.By || i.CA != r.CA {
+		return false
+	}
+	return i.By != byKeys || !slices.ContainsFunc(r.Keys, func(id evidence.KeyID) bool {
+		return !slices.ContainsFunc(i.Keys, func(k KeyOfRecord) bool { return k.KeyID == id })
+	})
+}
+
+const (
+	byKeys = "keys"
+	byCAs  = "cas"
+)

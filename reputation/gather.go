@@ -1,0 +1,261 @@
+package reputation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// Config says about whom, and by whose trust and policy.
+type Config struct {
+	Agent   string         // the agent's name
+	CA      string         // by name: the agent is the one that this CA certified; "": the one of the trust file's keys, or of its only CA for agents
+	Policy  *Policy        // nil: DefaultPolicy
+	Options verify.Options // the reader's trust, and what else verification needs; At is the moment of asking
+}
+
+// A Gatherer verifies files and keeps facts about one agent. It keeps of each record only what counts, so its memory depends
+// on the agent's records alone. One goroutine may use it at a time.
+type Gatherer struct {
+	options  verify.Options
+	policy   *Policy
+	identity Identity
+
+	records     map[evidence.Digest]*RecordFact
+	trials      map[evidence.Digest]*TrialFact
+	reviews     map[evidence.Digest]*ReviewFact
+	revocations map[evidence.Digest]*RevocationFact
+	counted     map[CountedFact]bool
+	logs        map[string]*LogFact
+}
+
+// ErrIdentity says that the trust file does not say who the agent is.
+var ErrIdentity = errors.New("the trust file does not say who this agent is")
+
+// NewGatherer makes a Gatherer. Its error has ErrIdentity in its chain if the trust file names neither a key of the agent nor
+// a CA for agents, or several CAs of which Config.CA must choose.
+func NewGatherer(c Config) (*Gatherer, error) {
+	if c.Options.Trust == nil {
+		return nil, fmt.Errorf("%w: there is no trust file, so nothing is proved", ErrIdentity)
+	}
+	if c.Options.At.IsZero() {
+		return nil, errors.New("the moment of asking is missing")
+	}
+	t, err := c.Options.Trust.Prepared()
+	if err != nil {
+		return nil, err
+	}
+	c.Options.Trust, c.Options.Policy, c.Options.Require, c.Options.Each, c.Options.Together = t, verify.Default, nil, nil, nil
+	g := &Gatherer{options: c.Options, policy: c.Policy, records: map[evidence.Digest]*RecordFact{}, trials: map[evidence.Digest]*TrialFact{},
+		reviews: map[evidence.Digest]*ReviewFact{}, revocations: map[evidence.Digest]*RevocationFact{}, counted: map[CountedFact]bool{}, logs: map[string]*LogFact{}}
+	if g.policy == nil {
+		g.policy = DefaultPolicy()
+	}
+	g.policy.tidy()
+	if err := g.policy.check(); err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	if g.identity, err = identityOf(t, c.Agent, c.CA); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// identityOf finds out who stands behind a name.
+func identityOf(t *trust.Trust, name, ca string) (Identity, error) {
+	if name == "" {
+		return Identity{}, fmt.Errorf("%w: its name is empty", ErrIdentity)
+	}
+	me := Identity{Name: name, By: byKeys, Keys: []KeyOfRecord{}}
+	if ca == "" && t.Knows(name, evidence.RoleAgent) {
+		for _, k := range t.Keys {
+			if k.Name == name && k.Role == evidence.RoleAgent {
+				me.Keys = append(me.Keys, KeyOfRecord{KeyID: k.KeyID, From: seconds(k.NotBefore), To: seconds(k.NotAfter), Revoked: seconds(k.Revoked)})
+			}
+		}
+		slices.SortFunc(me.Keys, func(a, b KeyOfRecord) int { return compareDigests(evidence.Digest(a.KeyID), evidence.Digest(b.KeyID)) })
+		return me, nil
+	}
+	var may []trust.CA
+	for _, one := range t.CAs {
+		if slices.Contains(one.Roles, evidence.RoleAgent) && (ca == "" || one.Name == ca) {
+			may = append(may, one)
+		}
+	}
+	switch {
+	case len(may) == 0 && ca != "":
+		return me, fmt.Errorf("%w: it has no CA %q that may certify agents", ErrIdentity, ca)
+	case len(may) == 0:
+		return me, fmt.Errorf("%w: it has no key of an agent %q, and no CA that may certify agents", ErrIdentity, name)
+	case len(may) > 1 && ca == "":
+		return me, fmt.Errorf("%w: it has no key of an agent %q, and several CAs that may certify agents: name one", ErrIdentity, name)
+	case len(may) > 1:
+		return me, fmt.Errorf("%w: it has several CAs named %q", ErrIdentity, ca)
+	}
+	me.By, me.CA = byCAs, may[0].Name
+	if m := may[0].Mandate; m != nil {
+		me.Organisation = organisation(&trust.Organisation{Name: m.Organisation, Country: m.Country, Identifier: m.Identifier})
+	}
+	return me, nil
+}
+
+// organisation writes whose mandate a CA has, so that two can be compared.
+func organisation(o *trust.Organisation) string {
+	if o == nil {
+		return ""
+	}
+	return cmp.Or(o.Identifier, o.Country+" "+o.Name)
+}
+
+// File verifies a file, and keeps what it proves about the agent. It returns the report, and the errors of verify.File.
+func (g *Gatherer) File(doc []byte) (*verify.Report, error) {
+	var records []*evidence.Record
+	o := g.options
+	o.Each = func(r *evidence.Record) { records = append(records, r) }
+	report, err := verify.File(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	g.take(report, records, func() *evidence.Bundle {
+		b, _, err := evidence.ReadWholeBundle(doc)
+		if err != nil {
+			return nil // an envelope: its report alone counts
+		}
+		return b
+	})
+	return report, nil
+}
+
+// Bundle is File for a bundle in memory, such as one that a log has just proved.
+func (g *Gatherer) Bundle(b *evidence.Bundle) *verify.Report {
+	report := verify.Bundle(b, g.options)
+	g.take(report, b.Records, func() *evidence.Bundle { return b })
+	return report
+}
+
+// take keeps what a verified file says.
+func (g *Gatherer) take(report *verify.Report, records []*evidence.Record, bundle func() *evidence.Bundle) {
+	if report.Records != len(records) || report.Kind == verify.Package {
+		return // it did not open
+	}
+	f := &taken{g: g, report: report, identities: identities(report), times: map[string]trust.TimeOf{}, doubts: map[string][]verify.Finding{}}
+	for _, t := range report.Times {
+		f.times[t.Record] = t
+	}
+	for _, d := range report.Details {
+		f.doubts[d.Record] = append(f.doubts[d.Record], d)
+	}
+	if report.Log != nil {
+		f.origin = report.Log.Origin
+	}
+	for _, r := range records {
+		f.record(r)
+	}
+	if report.Kind == verify.Trial {
+		f.trial(records, bundle)
+	}
+}
+
+// Entries reads all entries that a checkpoint covers. The checkpoint must be signed by a log of the trust file, and the
+// entries must have its root. Otherwise it returns an error, and nothing is known of the log's entries.
+func (g *Gatherer) Entries(checkpoint string, entries io.Reader) error {
+	known, err := g.options.Trust.OpenCheckpoint(checkpoint)
+	if err != nil {
+		return fmt.Errorf("reading the log's checkpoint: %w", err)
+	}
+	made := &LogFact{Origin: known.Origin, Size: known.Size, Counts: known.Size, Actor: []evidence.Digest{}, Subject: []evidence.Digest{}}
+	actor, subject := evidence.ActorTag(evidence.RoleAgent, g.identity.Name), evidence.SubjectTag(evidence.RoleAgent, g.identity.Name)
+	tree := new(operator.Frontier)
+	err = operator.ReadEntries(entries, func(index int64, line []byte, e *evidence.Entry) error {
+		if index == known.Size {
+			return fmt.Errorf("%w: there are more than the %d that the checkpoint covers", operator.ErrEntries, known.Size)
+		}
+		tree.Add(tlog.RecordHash(line))
+		if e.ActorSeq > 0 {
+			made.Counts = min(made.Counts, index)
+		}
+		if e.Actor == actor && e.ActorSeq > 0 {
+			made.Actor = append(made.Actor, e.Payload)
+			made.Wrong = made.Wrong || e.ActorSeq != int64(len(made.Actor))
+		}
+		if e.Subject == subject && e.SubjectSeq > 0 {
+			made.Subject = append(made.Subject, e.Payload)
+			made.Wrong = made.Wrong || e.SubjectSeq != int64(len(made.Subject))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case tree.Size() < known.Size:
+		return fmt.Errorf("%w: there are %d, and the checkpoint covers %d", operator.ErrEntries, tree.Size(), known.Size)
+	case tree.Root() != known.Root:
+		return fmt.Errorf("%w: their root is not that of the checkpoint", operator.ErrEntries)
+	}
+	g.keepLog(made)
+	return nil
+}
+
+// Log takes what a log's own index says of the agent, for a reader who keeps the log: the same as its Entries would.
+func (g *Gatherer) Log(l LogFact) { g.keepLog(&l) }
+
+func (g *Gatherer) keepLog(l *LogFact) {
+	if known := g.logs[l.Origin]; known == nil || l.Size > known.Size {
+		g.logs[l.Origin] = l
+	}
+}
+
+// Facts returns what was gathered so far.
+func (g *Gatherer) Facts() (*Facts, error) {
+	fingerprint, err := g.options.Trust.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{Format: FactsFormat, At: g.options.At.Unix(), Trust: fingerprint, Policy: g.policy, Identity: g.identity,
+		Records: []RecordFact{}, Trials: []TrialFact{}, Reviews: []ReviewFact{}, Revocations: []RevocationFact{}, Counted: []CountedFact{}, Logs: []LogFact{}}
+	for _, d := range slices.SortedFunc(maps.Keys(g.records), compareDigests) {
+		f.Records = append(f.Records, *g.records[d])
+	}
+	for _, d := range slices.SortedFunc(maps.Keys(g.trials), compareDigests) {
+		f.Trials = append(f.Trials, *g.trials[d])
+	}
+	for _, d := range slices.SortedFunc(maps.Keys(g.reviews), compareDigests) {
+		if g.concerns(g.reviews[d]) {
+			f.Reviews = append(f.Reviews, *g.reviews[d])
+		}
+	}
+	for _, d := range slices.SortedFunc(maps.Keys(g.revocations), compareDigests) {
+		f.Revocations = append(f.Revocations, *g.revocations[d])
+	}
+	f.Counted = slices.SortedFunc(maps.Keys(g.counted), func(a, b CountedFact) int {
+		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index), compareDigests(a.Digest, b.Digest))
+	})
+	for _, origin := range slices.Sorted(maps.Keys(g.logs)) {
+		f.Logs = append(f.Logs, *g.logs[origin])
+	}
+	return f, nil
+}
+
+// concerns reports whether a review is about a record of an agent of this name.
+func (g *Gatherer) concerns(r *ReviewFact) bool {
+	return slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
+}
+
+// View computes the result of what was gathered so far.
+func (g *Gatherer) View() (*View, error) {
+	f, err := g.Facts()
+	if err != nil {
+		return nil, err
+	}
+	return f.View()
+}

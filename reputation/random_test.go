@@ -1,0 +1,358 @@
+package reputation_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/reputation"
+)
+
+// random makes facts of logs of every kind: several panels and logs, old and revoked keys, own sides, holes, overturned
+// verdicts.
+type random struct {
+	*rand.Rand
+	made uint64
+	at   int64
+	from int64
+	ids  []evidence.Digest
+}
+
+func (r *random) chance(percent int) bool { return r.IntN(100) < percent }
+
+func pick[T any](r *random, from ...T) T { return from[r.IntN(len(from))] }
+
+func (r *random) digest() evidence.Digest {
+	r.made++
+	return evidence.DigestOf(binary.BigEndian.AppendUint64(nil, r.made<<20|r.Uint64N(1<<20)))
+}
+
+func (r *random) place(index int64) reputation.Place {
+	p := reputation.Place{Digest: r.digest(), Origin: pick(r, "log.example/a", "log.example/a", "log.example/b"), Index: index}
+	p.ID = fmt.Sprintf("record-%d", r.made)
+	return p
+}
+
+func (r *random) standing() reputation.Standing {
+	s := reputation.Standing{Time: r.from + r.Int64N(r.at-r.from+86_400), Proved: true}
+	if r.chance(50) {
+		s.Independent = s.Time + r.Int64N(3600)
+	}
+	switch {
+	case r.chance(6):
+		s.Proved, s.Rule = false, pick(r, "content/signature", "authentication/revoked", "")
+	case r.chance(3):
+		s.Time, s.Independent = 0, 0
+	}
+	return s
+}
+
+func (r *random) rater(role evidence.Role) reputation.Rater {
+	one := reputation.Rater{Role: role, Name: pick(r, "noa", "ren", "ада", "𝒳 & co", "zoe"), By: "keys"}
+	if r.chance(15) {
+		one.By, one.CA = "cas", pick(r, "CA of all", "CA of the owner")
+	}
+	if r.chance(5) {
+		one.Organisation = "ORG-1"
+	}
+	if r.chance(2) {
+		one.Name = agent
+	}
+	return one
+}
+
+func (r *random) position() jury.Position {
+	return pick(r, jury.SafePass, jury.SafePass, jury.SafePass, jury.NeedsReview, jury.UnsafeFail)
+}
+
+func (r *random) policy() *reputation.Policy {
+	p := reputation.DefaultPolicy()
+	p.HalfLifeDays = pick(r, int64(1), 7, 30, 180, 3650)
+	p.RuleJuries, p.AfterOverturn = r.chance(50), r.chance(50)
+	if r.chance(25) {
+		p.Clock = reputation.Independent
+	}
+	if r.chance(30) {
+		p.SharedCAs = []string{"CA of all"}
+	}
+	if r.chance(30) {
+		p.Organisations = []reputation.Organisation{{Name: "owner", Actors: []reputation.Actor{{Role: evidence.RoleAgent, Name: agent}, {Role: evidence.RoleSubmitter, Name: "zoe"}}, CAs: []string{"CA of the owner"}}}
+	}
+	if r.chance(10) {
+		p.Panels = []evidence.Digest{panelOf(1).Digest}
+	}
+	return p
+}
+
+func panelOf(n int) reputation.Panel {
+	return reputation.Panel{Digest: evidence.DigestOf([]byte{byte(n)}), Rules: n == 0, Method: jury.MajorityVote, Seats: []string{"offline/rules", fmt.Sprintf("script/m-%d", n)}}
+}
+
+func (r *random) facts() *reputation.Facts {
+	r.at = 1_790_000_000 + r.Int64N(10_000_000)
+	r.from = r.at - r.Int64N(400*86_400) - 86_400
+	f := &reputation.Facts{Format: reputation.FactsFormat, At: r.at, Trust: r.digest(), Policy: r.policy(), Identity: r.identity(),
+		Records: []reputation.RecordFact{}, Trials: []reputation.TrialFact{}, Reviews: []reputation.ReviewFact{}, Revocations: []reputation.RevocationFact{},
+		Counted: []reputation.CountedFact{}, Logs: []reputation.LogFact{}}
+	for i := range r.IntN(60) {
+		f.Records = append(f.Records, r.record(int64(i), &f.Identity))
+	}
+	for i := range r.IntN(90) {
+		f.Trials = append(f.Trials, r.trial(int64(100+10*i), f.Records))
+	}
+	for i := range r.IntN(6) {
+		f.Reviews = append(f.Reviews, r.review(int64(2000+i), f.Records))
+	}
+	if r.chance(20) && len(f.Identity.Keys) > 0 {
+		f.Revocations = append(f.Revocations, reputation.RevocationFact{Place: r.place(3000), Standing: r.standing(), KeyID: f.Identity.Keys[0].KeyID, From: r.at - r.Int64N(90*86_400)})
+	}
+	r.counts(f)
+	return f
+}
+
+func (r *random) identity() reputation.Identity {
+	if r.chance(20) {
+		return reputation.Identity{Name: agent, By: "cas", CA: "CA of the owner", Organisation: pick(r, "", "ORG-1"), Keys: []reputation.KeyOfRecord{}}
+	}
+	me := reputation.Identity{Name: agent, By: "keys", Keys: []reputation.KeyOfRecord{}}
+	for i := range 1 + r.IntN(3) {
+		k := reputation.KeyOfRecord{KeyID: evidence.DigestOf([]byte{'k', byte(i)})}
+		if r.chance(30) {
+			k.From, k.To = r.from, r.at
+		}
+		if r.chance(10) {
+			k.Revoked = r.at - r.Int64N(1_000_000)
+		}
+		me.Keys = append(me.Keys, k)
+	}
+	return me
+}
+
+func (r *random) record(index int64, me *reputation.Identity) reputation.RecordFact {
+	one := reputation.RecordFact{Place: r.place(index), Standing: r.standing(), By: me.By, CA: me.CA, Keys: []evidence.KeyID{evidence.DigestOf([]byte{'k', byte(r.IntN(2))})}}
+	if r.chance(5) {
+		one.By, one.CA = "cas", "CA of all"
+	}
+	return one
+}
+
+func (r *random) trial(index int64, records []reputation.RecordFact) reputation.TrialFact {
+	t := reputation.TrialFact{Place: r.place(index), Standing: r.standing(), Chain: "trial-x", CaseSeq: r.Int64N(4), Position: r.position(), Degraded: r.chance(8), Inconclusive: r.chance(4),
+		Panel: panelOf(r.IntN(3)), Transcript: r.chance(8), Exhibits: []evidence.Digest{}, Decisions: []reputation.DecisionFact{},
+		Raters: []reputation.Rater{r.rater(evidence.RoleSubmitter), r.rater(evidence.RoleJuror), r.rater(evidence.RoleJudge)}}
+	for range 1 + r.IntN(1+r.IntN(5)) {
+		if len(records) > 0 && r.chance(90) {
+			t.Exhibits = append(t.Exhibits, records[r.IntN(len(records))].Digest)
+		} else {
+			t.Exhibits = append(t.Exhibits, r.digest())
+		}
+	}
+	for i := range r.IntN(3) * r.IntN(2) {
+		t.Decisions = append(t.Decisions, reputation.DecisionFact{Place: r.place(index + int64(i) + 1), Standing: r.standing(), Status: evidence.ApprovedWithModifications,
+			Position: pick(r, jury.SafePass, jury.UnsafeFail, ""), Reviewer: r.rater(evidence.RoleReviewer)})
+	}
+	return t
+}
+
+func (r *random) review(index int64, records []reputation.RecordFact) reputation.ReviewFact {
+	one := reputation.ReviewFact{Place: r.place(index), Standing: r.standing(), Status: pick(r, evidence.Rejected, evidence.Approved), Original: "nothing", Names: []evidence.Digest{}, Reviewer: r.rater(evidence.RoleReviewer)}
+	if len(records) > 0 {
+		of := records[r.IntN(len(records))]
+		one.Names, one.Original = append(one.Names, of.Digest), of.ID
+	}
+	return one
+}
+
+// counts numbers what is at hand, sometimes with a hole, sometimes with the log's entries.
+func (r *random) counts(f *reputation.Facts) {
+	numbered := map[string]map[reputation.CountOf][]reputation.Place{}
+	note := func(of reputation.CountOf, p reputation.Place) {
+		if numbered[p.Origin] == nil {
+			numbered[p.Origin] = map[reputation.CountOf][]reputation.Place{}
+		}
+		numbered[p.Origin][of] = append(numbered[p.Origin][of], p)
+	}
+	for _, one := range f.Records {
+		note(reputation.OfActor, one.Place)
+	}
+	for _, one := range f.Trials {
+		note(reputation.OfSubject, one.Place)
+	}
+	for _, origin := range []string{"log.example/a", "log.example/b"} {
+		log := reputation.LogFact{Origin: origin, Size: 5000, Actor: []evidence.Digest{}, Subject: []evidence.Digest{}, Wrong: r.chance(2)}
+		if r.chance(5) {
+			log.Counts = 3
+		}
+		if r.chance(5) {
+			log.Size = 150
+		}
+		for _, of := range []reputation.CountOf{reputation.OfActor, reputation.OfSubject} {
+			dropped := -1
+			if r.chance(7) {
+				dropped = r.IntN(20)
+			}
+			for i, p := range numbered[origin][of] {
+				one := reputation.CountedFact{Origin: origin, Index: p.Index, Of: of, Seq: int64(i + 1), Digest: p.Digest}
+				if r.chance(1) && i == 0 {
+					one.Seq = 0
+				}
+				if i != dropped {
+					f.Counted = append(f.Counted, one)
+				}
+				if of == reputation.OfActor {
+					log.Actor = append(log.Actor, p.Digest)
+				} else {
+					log.Subject = append(log.Subject, p.Digest)
+				}
+			}
+		}
+		if r.chance(60) {
+			f.Logs = append(f.Logs, log)
+		}
+	}
+}
+
+// seeds is how many random logs the two implementations are compared on. It takes a few seconds.
+const seeds = 1000
+
+// randomFacts are the facts of the seed.
+func randomFacts(seed uint64) *reputation.Facts {
+	r := &random{Rand: rand.New(rand.NewPCG(seed, 17)), made: seed << 32}
+	return r.facts()
+}
+
+// TestSecondImplementation compares with a second implementation, to the byte.
+func TestSecondImplementation(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("the second implementation cannot run: %v", err)
+	}
+	var facts, want bytes.Buffer
+	kinds := map[string]int{}
+	for seed := range uint64(seeds) {
+		f := randomFacts(seed)
+		doc, err := f.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts.Write(append(doc, '\n'))
+		parsed, err := reputation.ParseFacts(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := parsed.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := v.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Write(form)
+		note(kinds, v)
+	}
+	file := filepath.Join(t.TempDir(), "facts.jsonl")
+	if err := os.WriteFile(file, facts.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(python, filepath.Join("..", "testdata", "second-verifier", "reputation.py"), "--lines", file)
+	var complaints bytes.Buffer
+	run.Stderr = &complaints
+	got, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, complaints.String())
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		g, w := bytes.Split(got, []byte("\n")), bytes.Split(want.Bytes(), []byte("\n"))
+		for i := range min(len(g), len(w)) {
+			if !bytes.Equal(g[i], w[i]) {
+				at := 0
+				for at < min(len(g[i]), len(w[i])) && g[i][at] == w[i][at] {
+					at++
+				}
+				from := max(at-200, 0)
+				t.Fatalf("seed %d, byte %d\nGo:     %s\nPython: %s", i, at, w[i][from:min(at+200, len(w[i]))], g[i][from:min(at+200, len(g[i]))])
+			}
+		}
+		t.Fatalf("%d lines, want %d", len(g), len(w))
+	}
+	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
+		"degraded", "inconclusive", "exhibits", "time", "moved", "set aside", "allegation"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no random log shows %q", kind)
+		}
+	}
+}
+
+func note(kinds map[string]int, v *reputation.View) {
+	for _, c := range v.Classes {
+		kinds[string(c.Status)]++
+		for _, m := range c.Moves {
+			if m.From != "" {
+				kinds["moved"]++
+			}
+		}
+		for _, u := range c.Units {
+			for _, s := range u.Verdicts {
+				if s.SetAside {
+					kinds["set aside"]++
+				}
+			}
+		}
+	}
+	for _, l := range v.Completeness {
+		kinds[l.Judgments.Rule]++
+	}
+	for _, o := range v.LeftOut {
+		kinds[o.Rule]++
+	}
+	kinds["allegation"] += len(v.Allegations)
+}
+
+// TestOrderChangesNothing: facts in another order give the same bytes.
+func TestOrderChangesNothing(t *testing.T) {
+	for seed := range uint64(200) {
+		want := bytesOf(t, randomFacts(seed))
+		f := randomFacts(seed)
+		r := rand.New(rand.NewPCG(seed, 18))
+		shuffle(r, f.Records)
+		shuffle(r, f.Trials)
+		shuffle(r, f.Reviews)
+		shuffle(r, f.Counted)
+		shuffle(r, f.Logs)
+		shuffle(r, f.Identity.Keys)
+		for i := range f.Trials {
+			shuffle(r, f.Trials[i].Exhibits)
+			shuffle(r, f.Trials[i].Raters)
+			shuffle(r, f.Trials[i].Decisions)
+		}
+		if got := bytesOf(t, f); !bytes.Equal(got, want) {
+			t.Fatalf("seed %d\n%s\n%s", seed, want, got)
+		}
+	}
+}
+
+func shuffle[T any](r *rand.Rand, list []T) {
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}
+
+func bytesOf(t *testing.T, f *reputation.Facts) []byte {
+	t.Helper()
+	v, err := f.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, err := v.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Clone(form)
+}

@@ -1,0 +1,170 @@
+package reputation
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"jurat/evidence"
+	"jurat/jury"
+	"jurat/verify"
+)
+
+// badness orders positions: a later verdict counts only if it is worse.
+var badness = map[jury.Position]int{jury.SafePass: 1, jury.NeedsReview: 2, jury.UnsafeFail: 3}
+
+// score makes a Class of each class.
+func (c *computation) score() {
+	c.view.Classes = []Class{}
+	keys := slices.SortedFunc(maps.Keys(c.classes), func(a, b classKey) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), compareDigests(a.panel, b.panel))
+	})
+	for _, key := range keys {
+		c.view.Classes = append(c.view.Classes, c.scored(key, c.classes[key]))
+	}
+}
+
+func (c *computation) scored(key classKey, from *class) Class {
+	slices.SortFunc(from.verdicts, func(a, b *verdict) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.place.Origin, b.place.Origin), cmp.Compare(a.place.Index, b.place.Index), compareDigests(a.place.Digest, b.place.Digest))
+	})
+	t := &tally{c: c, units: map[evidence.Digest]*Unit{}, later: from.later(c.policy)}
+	t.made = Class{Class: key.name, Panel: from.panel, Judges: judges(from.verdicts), Units: []Unit{}, Moves: []Move{}}
+	t.shown = c.view.Outcome != verify.Refuted && (key.name != Rules || c.policy.RuleJuries)
+	for _, v := range from.verdicts {
+		c.rests[v.place.Digest] = true
+		for _, exhibit := range v.exhibits {
+			c.rests[exhibit] = true
+			t.take(v, exhibit)
+		}
+	}
+	for _, digest := range slices.SortedFunc(maps.Keys(t.units), compareDigests) {
+		t.made.Units = append(t.made.Units, *t.units[digest])
+	}
+	t.made.Bounds = t.bounds()
+	switch {
+	case c.view.Outcome == verify.Refuted:
+		t.made.Status = Incomplete
+	case !t.shown:
+		t.made.Status = Uncounted
+	case t.made.Bounds == nil:
+		t.made.Status = TooFew
+	default:
+		t.made.Status = Scored
+	}
+	return t.made
+}
+
+// lastOf is the place of the last verdict on a unit in each log.
+type lastOf map[unitIn]int64
+
+type unitIn struct {
+	unit   evidence.Digest
+	origin string
+}
+
+// later finds the last verdict of each unit, where the policy asks for it.
+func (k *class) later(p *Policy) lastOf {
+	if !p.AfterOverturn {
+		return nil
+	}
+	last := lastOf{}
+	for _, v := range k.verdicts {
+		for _, exhibit := range v.exhibits {
+			in := unitIn{exhibit, v.place.Origin}
+			last[in] = max(last[in], v.place.Index)
+		}
+	}
+	return last
+}
+
+// setAside reports whether a person overturned a verdict, and a later one takes its place.
+func (l lastOf) setAside(v *verdict, unit evidence.Digest) bool {
+	return l != nil && v.overturns != nil && l[unitIn{unit, v.place.Origin}] > *v.overturns
+}
+
+// tally adds up the verdicts of one class.
+type tally struct {
+	c     *computation
+	made  Class
+	units map[evidence.Digest]*Unit
+	later lastOf
+	shown bool // the class may have a number
+}
+
+// take takes one verdict on one unit: the first, and later ones that are worse.
+func (t *tally) take(v *verdict, exhibit evidence.Digest) {
+	said := Verdict{Record: v.place.Digest, At: rfc3339(v.at), Position: v.position, CaseSeq: v.caseSeq, SetAside: t.later.setAside(v, exhibit)}
+	u := t.units[exhibit]
+	if u == nil {
+		r := t.c.records[exhibit]
+		when := t.c.policy.when(r.Standing)
+		u = &Unit{Digest: exhibit, ID: r.ID, Time: rfc3339(when), HalfLives: (t.c.facts.At - when) / (t.c.policy.HalfLifeDays * 86_400)}
+		t.units[exhibit] = u
+	}
+	if !said.SetAside && badness[v.position] > badness[u.Outcome] {
+		from := u.Outcome
+		t.count(u, -1)
+		for i := range u.Verdicts {
+			u.Verdicts[i].Stands = false
+		}
+		said.Stands = true
+		u.Outcome, u.Shared = v.position, v.shared
+		u.Weight = weight(u.HalfLives + u.Shared)
+		t.count(u, 1)
+		t.made.Moves = append(t.made.Moves, Move{At: said.At, Record: said.Record, Unit: exhibit, From: from, To: u.Outcome, Weight: u.Weight, Bounds: t.bounds()})
+	}
+	u.Verdicts = append(u.Verdicts, said)
+}
+
+// weight is that of an observation after so many halvings.
+func weight(halvings int64) int64 {
+	if halvings > dyadic {
+		return 0
+	}
+	return one >> halvings
+}
+
+// count adds a unit to the sum of its outcome, or takes it away.
+func (t *tally) count(u *Unit, times int64) {
+	switch u.Outcome {
+	case jury.SafePass:
+		t.made.Good.Units += times
+		t.made.Good.Weight += times * u.Weight
+	case jury.UnsafeFail:
+		t.made.Bad.Units += times
+		t.made.Bad.Weight += times * u.Weight
+	case jury.NeedsReview:
+		t.made.Neither += times
+	}
+}
+
+// bounds returns the bounds by now, or nil if there are too few observations for a number.
+func (t *tally) bounds() *Bounds {
+	good, bad := t.made.Good.Weight, t.made.Bad.Weight
+	if !t.shown || good+bad < t.c.policy.Minimum*one {
+		return nil
+	}
+	b := wilson(good, bad)
+	return &b
+}
+
+// judges lists who had a part in verdicts.
+func judges(verdicts []*verdict) []Judge {
+	type who struct {
+		role evidence.Role
+		name string
+	}
+	count := map[who]int64{}
+	for _, v := range verdicts {
+		for _, r := range v.raters {
+			count[who{r.Role, r.Name}]++
+		}
+	}
+	made := []Judge{}
+	for w, n := range count {
+		made = append(made, Judge{w.role, w.name, n})
+	}
+	slices.SortFunc(made, func(a, b Judge) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name)) })
+	return made
+}

@@ -1,0 +1,465 @@
+package reputation
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/jury"
+	"jurat/verify"
+	"jurat/verify/census"
+	"jurat/verify/trust"
+)
+
+// taken is a verified file from which facts are taken.
+type taken struct {
+	g          *Gatherer
+	report     *verify.Report
+	origin     string
+	identities map[signer]trust.Identified
+	times      map[string]trust.TimeOf
+	doubts     map[string][]verify.Finding // by record id; "": about all
+}
+
+type signer struct {
+	role evidence.Role
+	name string
+	key  evidence.KeyID
+}
+
+func identities(report *verify.Report) map[signer]trust.Identified {
+	found := map[signer]trust.Identified{}
+	for _, one := range report.Identities {
+		found[signer{one.Role, one.Name, one.KeyID}] = one
+	}
+	return found
+}
+
+// mustBeProved are the guarantees about single records without which nothing counts.
+var mustBeProved = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order}
+
+// standing says when a record is proved to have existed, and by which rule it does not count.
+func (f *taken) standing(r *evidence.Record) Standing {
+	s := Standing{Rule: f.against(r.Payload.RecordID, mustBeProved), Proved: true}
+	if t, proved := f.times[r.Payload.RecordID]; proved {
+		s.Time = seconds(t.Time)
+		if t.Clock == trust.Independent {
+			s.Independent = s.Time
+		} else if t.Independent != nil {
+			s.Independent = seconds(t.Independent.Time)
+		}
+	}
+	if s.Rule != "" {
+		s.Proved = false
+	}
+	return s
+}
+
+// against returns the guarantee and the rule of the first finding about a record or about all; "": there is none.
+func (f *taken) against(id string, asked []verify.Guarantee) string {
+	for _, g := range asked {
+		for _, one := range slices.Concat(f.doubts[id], f.doubts[""]) {
+			if one.Guarantee == g {
+				return string(g) + "/" + one.Rule
+			}
+		}
+		if answer := f.report.Of(g); answer.Status != verify.Proved && answer.Rule == "" {
+			return string(g) + "/" // not asked, or without a finding
+		}
+	}
+	return ""
+}
+
+func (f *taken) place(r *evidence.Record) Place {
+	p := Place{Digest: r.Digest, ID: r.Payload.RecordID}
+	if f.ordered(r) {
+		p.Origin, p.Index = f.origin, r.Log.Index
+	}
+	return p
+}
+
+// ordered reports whether the record's place in the log, and so its counts there, are proved.
+func (f *taken) ordered(r *evidence.Record) bool {
+	return r.Log != nil && f.origin != "" && f.against(r.Payload.RecordID, []verify.Guarantee{verify.Order}) == ""
+}
+
+// rater says who stands behind the signatures of a record.
+func (f *taken) rater(r *evidence.Record) Rater {
+	made := Rater{Role: r.Payload.Role(), Name: r.Payload.Actor()}
+	for _, s := range r.Payload.Signers {
+		if one, known := f.identities[signer{made.Role, made.Name, s.KeyID}]; known {
+			made.By, made.CA, made.Organisation = string(one.By), one.CA, organisation(one.Organisation)
+			break
+		}
+	}
+	return made
+}
+
+// record keeps what a single record says.
+func (f *taken) record(r *evidence.Record) {
+	p := &r.Payload
+	switch {
+	case p.Role() == evidence.RoleAgent && p.Actor() == f.g.identity.Name:
+		who := f.rater(r)
+		made := &RecordFact{Place: f.place(r), Standing: f.standing(r), By: who.By, CA: who.CA, Keys: []evidence.KeyID{}}
+		for _, s := range p.Signers {
+			made.Keys = append(made.Keys, s.KeyID)
+		}
+		f.count(r, OfActor, logCounts(r).ActorSeq)
+		f.g.keepRecord(made)
+	case p.ActionType == evidence.KeyEvent:
+		f.keyEvent(r)
+	case p.ActionType == evidence.HumanReview && f.report.Kind != verify.Trial:
+		f.review(r)
+	}
+	if f.isSubject(r) {
+		f.count(r, OfSubject, logCounts(r).SubjectSeq)
+	}
+}
+
+func logCounts(r *evidence.Record) evidence.LogCounts {
+	if r.Log == nil {
+		return evidence.LogCounts{}
+	}
+	return r.Log.LogCounts
+}
+
+// isSubject reports whether the log says that the record judges an agent of this name.
+func (f *taken) isSubject(r *evidence.Record) bool {
+	counts := logCounts(r)
+	return counts.SubjectSeq > 0 && counts.Subject == evidence.SubjectTag(evidence.RoleAgent, f.g.identity.Name)
+}
+
+func (f *taken) count(r *evidence.Record, of CountOf, seq int64) {
+	if f.ordered(r) {
+		f.g.counted[CountedFact{Origin: f.origin, Index: r.Log.Index, Of: of, Seq: seq, Digest: r.Digest}] = true
+	}
+}
+
+// keyEvent keeps a revocation of a key of an agent with the name.
+func (f *taken) keyEvent(r *evidence.Record) {
+	var body struct {
+		Event operator.KeyChange `json:"event"`
+		From  string             `json:"from"`
+		KeyID evidence.KeyID     `json:"key_id"`
+		Name  string             `json:"name"`
+		Role  evidence.Role      `json:"role"`
+	}
+	if json.Unmarshal(r.Payload.Response, &body) != nil || body.Event != operator.KeyRevoked || body.Role != evidence.RoleAgent || body.Name != f.g.identity.Name {
+		return
+	}
+	from, err := evidence.ParseTime(body.From)
+	if err != nil {
+		return
+	}
+	made := &RevocationFact{Place: f.place(r), Standing: f.standing(r), KeyID: body.KeyID, From: seconds(from)}
+	if known := f.g.revocations[made.Digest]; known != nil {
+		known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
+		return
+	}
+	f.g.revocations[made.Digest] = made
+}
+
+// review keeps a person's decision on a record outside of a trial.
+func (f *taken) review(r *evidence.Record) {
+	p := &r.Payload
+	made := &ReviewFact{Place: f.place(r), Standing: f.standing(r), Status: p.ApprovalStatus, Original: p.OriginalResponseID, Names: []evidence.Digest{}, Reviewer: f.rater(r)}
+	if !p.PreviousRecord.IsZero() {
+		made.Names = append(made.Names, p.PreviousRecord)
+	}
+	made.Names = append(made.Names, p.Saw...)
+	if made.Proved { // against the record that it is about: a missing one is not held against it
+		for _, one := range f.doubts[p.RecordID] {
+			if one.Guarantee == verify.HumanReview && one.Status == verify.Refuted {
+				made.Proved, made.Rule = false, string(one.Guarantee)+"/"+one.Rule
+			}
+		}
+	}
+	known := f.g.reviews[made.Digest]
+	if known == nil {
+		f.g.reviews[made.Digest] = made
+		return
+	}
+	known.Place, known.Standing, known.Reviewer = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing), mergeRater(known.Reviewer, made.Reviewer)
+}
+
+func (g *Gatherer) keepRecord(made *RecordFact) {
+	known := g.records[made.Digest]
+	if known == nil {
+		g.records[made.Digest] = made
+		return
+	}
+	known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
+	if known.By == "" {
+		known.By, known.CA = made.By, made.CA
+	}
+}
+
+// merge joins what two files prove of one record. Anybody can damage a copy, so the better copy counts.
+func merge(a, b Standing) Standing {
+	made := Standing{Time: earlier(a.Time, b.Time), Independent: earlier(a.Independent, b.Independent), Proved: a.Proved || b.Proved}
+	if !made.Proved {
+		made.Rule = min(a.Rule, b.Rule)
+	}
+	return made
+}
+
+// earlier returns the earlier of two times, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+// mergePlace takes the first of two places, by origin and index, in which the same record may stand.
+func mergePlace(a, b Place) Place {
+	switch {
+	case a.Origin == "":
+		return b
+	case b.Origin != "" && cmp.Or(cmp.Compare(b.Origin, a.Origin), cmp.Compare(b.Index, a.Index)) < 0:
+		return b
+	}
+	return a
+}
+
+func mergeRater(a, b Rater) Rater {
+	if a.By == "" {
+		return b
+	}
+	return a
+}
+
+// trial keeps what the case file of a trial says, if it is one of an agent with the name.
+func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle) {
+	first := slices.IndexFunc(records, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.Submission })
+	last := slices.IndexFunc(records, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.FinalJudgment })
+	if last < 0 {
+		return
+	}
+	judgment := records[last]
+	var on submitted
+	if first >= 0 {
+		on = readSubmission(records[first])
+	}
+	counts := logCounts(judgment)
+	if f.ordered(judgment) && counts.SubjectSeq > 0 {
+		if !f.isSubject(judgment) {
+			return
+		}
+	} else if on.name != f.g.identity.Name {
+		return
+	} else {
+		f.count(judgment, OfSubject, 0)
+	}
+	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript, Exhibits: filled(on.exhibits),
+		Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
+	if first >= 0 {
+		made.CaseSeq = logCounts(records[first]).CaseSeq
+	}
+	f.whole(made, records, bundle)
+	if made.Proved {
+		f.raters(made, records)
+		f.panel(made, records)
+	}
+	f.g.keepTrial(made)
+}
+
+// ofTrial are the guarantees about a trial without which its verdict does not count.
+var ofTrial = []verify.Guarantee{verify.Content, verify.Authentication, verify.Time, verify.Order, verify.Completeness, verify.Simultaneity, verify.Verdict}
+
+// whole asks whether the whole trial is proved, and reads the verdict and the decisions. What came after the closing must
+// not make the verdict doubtful: otherwise one bad review would take back a bad verdict. So a trial that is not proved is
+// verified again without that.
+func (f *taken) whole(made *TrialFact, records []*evidence.Record, bundle func() *evidence.Bundle) {
+	report := f.report
+	if f.unproved(report) != "" {
+		if b := bundle(); b != nil {
+			acts := slices.DeleteFunc(slices.Clone(b.Records), func(r *evidence.Record) bool { return !r.Payload.ActionType.InTrial() })
+			if len(acts) < len(b.Records) && len(acts) > 1 {
+				report = verify.Bundle(&evidence.Bundle{Records: acts, Checkpoint: b.Checkpoint, CheckpointTimestamps: b.CheckpointTimestamps}, f.g.options)
+			}
+		}
+	}
+	if rule := f.unproved(report); rule != "" || report.TrialOutcome == nil {
+		made.Proved, made.Rule = false, cmp.Or(rule, "verdict/")
+		return
+	}
+	made.Proved, made.Rule = true, ""
+	verdict := report.TrialOutcome.Verdict
+	made.Position, made.Degraded, made.Inconclusive = verdict.Position, verdict.Degraded, verdict.Inconclusive
+	f.decisions(made, records)
+}
+
+func (f *taken) unproved(report *verify.Report) string {
+	for _, g := range ofTrial {
+		if answer := report.Of(g); answer.Status != verify.Proved {
+			return string(g) + "/" + answer.Rule
+		}
+	}
+	return ""
+}
+
+// decisions reads what people decided on the verdict.
+func (f *taken) decisions(made *TrialFact, records []*evidence.Record) {
+	asked := append(slices.Clone(mustBeProved), verify.HumanReview)
+	k := new(jury.Reckoning)
+	for _, r := range records {
+		if r.Payload.ActionType != evidence.HumanReview {
+			if k.Add(r) != nil {
+				return // the report would have said so
+			}
+			continue
+		}
+		rule := f.against(r.Payload.RecordID, asked)
+		decide := k.Decide
+		if rule != "" {
+			decide = k.Doubt
+		}
+		d := decide(r)
+		if d == nil {
+			continue
+		}
+		one := DecisionFact{Place: f.place(r), Standing: f.standing(r), Status: d.Status, Position: d.Position, Reviewer: f.rater(r)}
+		one.Proved, one.Rule = rule == "", rule
+		made.Decisions = append(made.Decisions, one)
+	}
+}
+
+// raters are the submitter, the jurors and the judge.
+func (f *taken) raters(made *TrialFact, records []*evidence.Record) {
+	for _, r := range records {
+		switch r.Payload.Role() {
+		case evidence.RoleSubmitter, evidence.RoleJuror, evidence.RoleJudge:
+			if one := f.rater(r); !slices.Contains(made.Raters, one) {
+				made.Raters = append(made.Raters, one)
+			}
+		}
+	}
+	slices.SortFunc(made.Raters, func(a, b Rater) int {
+		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.By, b.By), cmp.Compare(a.CA, b.CA))
+	})
+}
+
+// panel reads who sat from the settings of the first opening.
+func (f *taken) panel(made *TrialFact, records []*evidence.Record) {
+	i := slices.IndexFunc(records, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.PhaseOpening })
+	if i < 0 {
+		return
+	}
+	var opening struct {
+		Settings jsontext.Value `json:"settings"`
+	}
+	var settings jury.Settings
+	if json.Unmarshal(records[i].Payload.Response, &opening) != nil || json.Unmarshal(opening.Settings, &settings) != nil {
+		return // the report would have said so
+	}
+	made.Panel = PanelOf(&settings, opening.Settings)
+}
+
+// PanelOf names a panel. Its digest is that of the settings without what is another in every release of the program, or
+// decides nothing: the seats' templates, the ceiling on cost, and how long evidence is shortened.
+func PanelOf(s *jury.Settings, form jsontext.Value) Panel {
+	made := Panel{Method: s.Method, Rules: true, Seats: []string{}}
+	for _, seat := range s.Seats {
+		made.Seats = append(made.Seats, seat.Provider+"/"+seat.Model)
+		made.Rules = made.Rules && seat.Provider == offline
+	}
+	if s.Judge != nil {
+		made.Judge = s.Judge.Provider + "/" + s.Judge.Model
+	}
+	var members map[string]any
+	if json.Unmarshal(form, &members) != nil {
+		return made
+	}
+	delete(members, "costCeiling")
+	delete(members, "shortening")
+	seats, _ := members["seats"].([]any)
+	for _, seat := range append(slices.Clone(seats), members["judge"]) {
+		if one, is := seat.(map[string]any); is {
+			delete(one, "template")
+		}
+	}
+	if doc, err := canonical(members); err == nil {
+		made.Digest = evidence.DigestOf(doc)
+	}
+	return made
+}
+
+// offline is the provider of seats in which rules answer.
+const offline = "offline"
+
+// keepTrial joins what several files say of one trial: later ones have more decisions.
+func (g *Gatherer) keepTrial(made *TrialFact) {
+	known := g.trials[made.Digest]
+	if known == nil {
+		g.trials[made.Digest] = made
+		return
+	}
+	if !known.Proved && made.Proved {
+		known, made = made, known
+		g.trials[known.Digest] = known
+	}
+	known.Place, known.Standing = mergePlace(known.Place, made.Place), merge(known.Standing, made.Standing)
+	if len(known.Exhibits) == 0 {
+		known.Exhibits, known.Transcript = made.Exhibits, made.Transcript
+	}
+	known.CaseSeq = max(known.CaseSeq, made.CaseSeq)
+	for _, d := range made.Decisions {
+		i := slices.IndexFunc(known.Decisions, func(k DecisionFact) bool { return k.Digest == d.Digest })
+		if i < 0 {
+			known.Decisions = append(known.Decisions, d)
+			continue
+		}
+		k := &known.Decisions[i]
+		if !k.Proved && d.Proved {
+			k.Position, k.Reviewer = d.Position, d.Reviewer
+		}
+		k.Place, k.Standing = mergePlace(k.Place, d.Place), merge(k.Standing, d.Standing)
+	}
+	slices.SortFunc(known.Decisions, func(a, b DecisionFact) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), compareDigests(a.Digest, b.Digest))
+	})
+}
+
+// submitted is what a submission says of whom it is about.
+type submitted struct {
+	name       string // of the agent on trial; "": it is sealed apart
+	transcript bool
+	exhibits   []evidence.Digest
+}
+
+// readSubmission reads whom a trial is about, and by which records. A submission names its exhibits in saw, too, so they
+// are known after its text was erased. Where the text is there, both must be the same, and each exhibit must be the record
+// that it says: otherwise the jury saw something else, and there is no exhibit.
+func readSubmission(r *evidence.Record) (s submitted) {
+	response, withheld := r.Said("/response", r.Payload.Response)
+	if withheld {
+		return submitted{exhibits: r.Payload.Saw, transcript: len(r.Payload.Saw) == 0}
+	}
+	var material struct {
+		AgentCard jsontext.Value `json:"agentCard"`
+		Records   []struct {
+			Digest  evidence.Digest `json:"digest"`
+			Payload jsontext.Value  `json:"payload"`
+		} `json:"records"`
+	}
+	if json.Unmarshal(response, &material) != nil || len(material.Records) == 0 {
+		return submitted{name: census.OnTrial(response), transcript: true}
+	}
+	same := true
+	for _, one := range material.Records {
+		form, err := evidence.Canonical(one.Payload)
+		same = same && err == nil && evidence.DigestOf(form) == one.Digest
+		s.exhibits = append(s.exhibits, one.Digest)
+	}
+	if saw := r.Payload.Saw; !same || len(saw) > 0 && !slices.Equal(saw, s.exhibits) {
+		s.exhibits = nil
+	}
+	s.name = census.OnTrial(response)
+	return s
+}

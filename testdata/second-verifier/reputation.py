@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""Reputation, a second time: what docs/reputation.md says, in Python.
+
+    python3 reputation.py FACTS...        prints the view of each file of facts, one line each
+    python3 reputation.py --lines FILE    the same for a file with the facts of one log in each line
+"""
+
+import datetime
+import hashlib
+import json
+import math
+import sys
+
+ONE = 1 << 20
+BADNESS = {"": 0, "safe_pass": 1, "needs_review": 2, "unsafe_fail": 3}
+PROVED, NOT_PROVED, REFUTED = "proved", "not proved", "refuted"
+WORSE = {PROVED: 0, NOT_PROVED: 1, REFUTED: 2}
+
+
+def view(facts):
+    """The view of facts, as an object."""
+    policy, me = facts["policy"], facts["identity"]
+    _once(facts)
+    out = _Out()
+    records = _records(facts, out)
+    classes = {}
+    for trial in facts["trials"]:
+        _trial(trial, records, facts, classes, out)
+    for review in facts["reviews"]:
+        _review(review, records, facts, classes, out)
+    incidents = _incidents(facts, out)
+    logs, outcome = _completeness(facts)
+    rests, made = set(), []
+    for key in sorted(classes):
+        made.append(_class(key, classes[key], records, facts, outcome, rests))
+    return {
+        "format": "jurat/reputation/v1",
+        "formula": "wilson-z2-dyadic/v1",
+        "at": _time(facts["at"]),
+        "identity": _identity(me),
+        "trust": facts["trust"],
+        "policy": "sha256:" + hashlib.sha256(_form(policy)).hexdigest(),
+        "half_life_days": policy["half_life_days"],
+        "minimum": policy["minimum"],
+        "outcome": outcome,
+        "completeness": logs,
+        "coverage": _coverage(made, records, logs),
+        "classes": made,
+        "incidents": incidents,
+        "allegations": sorted(out.allegations, key=lambda one: one["record"]),
+        "approvals": out.approvals,
+        "left_out": sorted(out.left, key=lambda one: (one["what"].encode(), one["record"], one["rule"].encode())),
+        "rests_on": sorted(rests),
+    }
+
+
+class _Out:
+    """What does not count, and what is only shown."""
+
+    def __init__(self):
+        self.left, self.allegations, self.approvals = [], [], 0
+
+    def leave(self, what, of, rule, actor=""):
+        one = {"what": what, "record": of["digest"], "id": of["id"], "rule": rule}
+        self.left.append(one | ({"actor": actor} if actor else {}))
+
+
+def _form(value):
+    """The canonical form of a value whose numbers are whole and whose names are ASCII."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _once(facts):
+    seen = set()
+    decisions = [one for trial in facts["trials"] for one in trial["decisions"]]
+    for one in facts["records"] + facts["trials"] + decisions + facts["reviews"] + facts["revocations"]:
+        if one["digest"] in seen:
+            raise ValueError("a record is there twice")
+        seen.add(one["digest"])
+
+
+def _when(standing, policy):
+    return standing["independent" if policy["clock"] == "independent" else "time"]
+
+
+def _stands(standing, facts):
+    """The rule by which something does not count; empty if it does."""
+    at = _when(standing, facts["policy"])
+    if not standing["proved"]:
+        return standing["rule"] or "unproved"
+    if at == 0:
+        return "time"
+    return "later" if at > facts["at"] else ""
+
+
+def _records(facts, out):
+    counting = {}
+    for record in facts["records"]:
+        rule = _stands(record, facts)
+        if record["proved"] and not _is(facts["identity"], record):
+            rule = "identity"
+        elif not rule and any(_takes_back(act, record) for act in facts["revocations"]):
+            rule = "revoked"
+        if rule:
+            out.leave("record", record, rule)
+        else:
+            counting[record["digest"]] = record
+    return counting
+
+
+def _is(me, record):
+    known = {key["key_id"] for key in me["keys"]}
+    return (me["by"], me["ca"]) == (record["by"], record["ca"]) and (me["by"] != "keys" or set(record["keys"]) <= known)
+
+
+def _takes_back(act, record):
+    return act["proved"] and act["key_id"] in record["keys"] and not 0 < record["independent"] < act["from"]
+
+
+def _trial(trial, records, facts, classes, out):
+    exhibits = sorted({digest for digest in trial["exhibits"] if digest in records})
+    own = min((_actor(rater) for rater in trial["raters"] if _own_side(rater, facts)), key=str.encode, default=None)
+    if not trial["proved"]:
+        out.leave("trial", trial, trial["rule"] or "unproved")
+    elif trial["transcript"]:
+        out.allegations.append(_allegation(trial, facts))
+    elif own:
+        out.leave("trial", trial, "own-side", own)
+    elif not exhibits:
+        out.leave("trial", trial, "exhibits")
+    else:
+        decision = _decided(trial, facts, out)
+        shared = (max(len(trial["exhibits"]), 1) - 1).bit_length()
+        _jury(trial, exhibits, shared, decision, facts, classes, out)
+        _people(trial, exhibits, shared, decision, facts, classes, out)
+
+
+def _allegation(trial, facts):
+    submitter = min((rater["name"] for rater in trial["raters"] if rater["role"] == "submitter"), key=str.encode, default="")
+    made = {"record": trial["digest"], "id": trial["id"], "position": trial["position"], "submitter": submitter}
+    return made | _unless_empty(at=_time(_when(trial, facts["policy"])), case_seq=trial["case_seq"])
+
+
+def _decided(trial, facts, out):
+    last = None
+    for one in trial["decisions"]:
+        rule = _stands(one, facts)
+        if rule:
+            out.leave("decision", one, rule)
+        elif _own_side(one["reviewer"], facts):
+            out.leave("decision", one, "own-side", _actor(one["reviewer"]))
+        elif last is None or (one["index"], one["digest"]) > (last["index"], last["digest"]):
+            last = one
+    return last
+
+
+def _jury(trial, exhibits, shared, decision, facts, classes, out):
+    policy, panel = facts["policy"], trial["panel"]
+    rule = _stands(trial, facts)
+    if rule:
+        pass
+    elif trial["inconclusive"]:
+        rule = "inconclusive"
+    elif trial["degraded"] and trial["position"] != "unsafe_fail":
+        rule = "degraded"
+    elif not panel["rules"] and policy["panels"] and panel["digest"] not in policy["panels"]:
+        rule = "panel"
+    if rule:
+        out.leave("verdict", trial, rule)
+        return
+    overturned = decision and decision["position"] not in ("", trial["position"])
+    verdict = _verdict(trial, trial["position"], trial["case_seq"], exhibits, shared, trial["raters"], facts)
+    verdict["overturns"] = decision["index"] if overturned else None
+    _add(classes, ("rules" if panel["rules"] else "models", panel["digest"]), panel, verdict)
+
+
+def _people(trial, exhibits, shared, decision, facts, classes, out):
+    if decision is None:
+        return
+    if not decision["position"]:
+        out.leave("decision", decision, "open")
+        return
+    verdict = _verdict(decision, decision["position"], trial["case_seq"], exhibits, shared, [decision["reviewer"]], facts)
+    _add(classes, ("people", ""), None, verdict)
+
+
+def _review(review, records, facts, classes, out):
+    rule, actor = _stands(review, facts), ""
+    originals = [records[digest] for digest in review["names"] if digest in records and records[digest]["id"] == review["original"]]
+    if not rule and _own_side(review["reviewer"], facts):
+        rule, actor = "own-side", _actor(review["reviewer"])
+    if not rule and not originals:
+        rule = "original"
+    if rule:
+        out.leave("review", review, rule, actor)
+    elif review["status"] != "rejected":
+        out.approvals += 1
+    else:
+        verdict = _verdict(review, "unsafe_fail", 0, [min(one["digest"] for one in originals)], 0, [review["reviewer"]], facts)
+        _add(classes, ("people", ""), None, verdict)
+
+
+def _verdict(place, position, case_seq, exhibits, shared, raters, facts):
+    return {
+        "place": place,
+        "at": _when(place, facts["policy"]),
+        "position": position,
+        "case_seq": case_seq,
+        "exhibits": exhibits,
+        "shared": shared,
+        "raters": raters,
+        "overturns": None,
+    }
+
+
+def _add(classes, key, panel, verdict):
+    classes.setdefault(key, {"panel": panel, "verdicts": []})["verdicts"].append(verdict)
+
+
+def _own_side(rater, facts):
+    me, policy = facts["identity"], facts["policy"]
+    if rater["name"] == me["name"]:
+        return True
+    if rater["by"] == me["by"] == "cas" and rater["ca"] == me["ca"] and rater["ca"] not in policy["shared_cas"]:
+        return True
+    if rater["organisation"] and rater["organisation"] == me["organisation"]:
+        return True
+    return any(
+        _belongs(one, "agent", me["name"], me["ca"]) and _belongs(one, rater["role"], rater["name"], rater["ca"])
+        for one in policy["organisations"]
+    )
+
+
+def _belongs(organisation, role, name, ca):
+    return {"role": role, "name": name} in organisation["actors"] or bool(ca) and ca in organisation["cas"]
+
+
+def _actor(rater):
+    return rater["role"] + " " + rater["name"]
+
+
+def _incidents(facts, out):
+    made = []
+    for key in facts["identity"]["keys"]:
+        if key["revoked"]:
+            made.append({"key_id": key["key_id"], "from": _time(key["revoked"]), "source": "trust"})
+    for act in facts["revocations"]:
+        if act["proved"]:
+            made.append({"key_id": act["key_id"], "from": _time(act["from"]), "source": "log", "record": act["digest"]})
+        else:
+            out.leave("revocation", act, act["rule"] or "unproved")
+    return sorted(made, key=lambda one: (one["from"], one["key_id"], one["source"], one.get("record", "")))
+
+
+def _completeness(facts):
+    logs = {}
+    for one in facts["counted"]:
+        log = logs.setdefault(one["origin"], _Log())
+        log.see(one["of"], one["seq"], one["digest"], one["index"])
+    for one in facts["logs"]:
+        logs.setdefault(one["origin"], _Log()).entries = one
+    made, outcome = [], PROVED if logs else NOT_PROVED
+    for origin in sorted(logs, key=lambda name: name.encode()):
+        log = logs[origin]
+        one = {"origin": origin, "size": log.entries["size"] if log.entries else 0}
+        one |= {"judgments": log.answer("subject"), "records": log.answer("actor")}
+        made.append(one)
+        counting = [outcome, one["judgments"]["status"]]
+        counting += [REFUTED] if one["records"]["status"] == REFUTED else []
+        outcome = max(counting, key=WORSE.__getitem__)
+    return made, outcome
+
+
+class _Log:
+    """What is known of the numbers of one log."""
+
+    def __init__(self):
+        self.entries, self.forked, self.end = None, False, 0
+        self.seen, self.uncounted = {"actor": {}, "subject": {}}, set()
+
+    def see(self, of, seq, digest, index):
+        self.end = max(self.end, index + 1)
+        if seq == 0:
+            self.uncounted.add(of)
+            return
+        self.forked |= self.seen[of].get(seq, digest) != digest
+        self.seen[of][seq] = digest
+
+    def answer(self, of):
+        entries, seen = self.entries[of] if self.entries else [], self.seen[of]
+        total = max([len(entries), *seen])
+        missing, seq = [], 1
+        while len(missing) < min(total - len(seen), 10):
+            missing += [] if seq in seen else [seq]
+            seq += 1
+        made = {"known": len(seen), "total": total} | _unless_empty(missing=missing)
+        status, rule = PROVED, ""
+        if self.entries and self.entries["wrong"]:
+            status, rule = REFUTED, "count"
+        elif self.forked or any(seq <= len(entries) and entries[seq - 1] != digest for seq, digest in seen.items()):
+            status, rule = REFUTED, "fork"
+        elif of == "subject" and missing:
+            status, rule = REFUTED, "dropped" if missing[0] <= len(entries) else "hole"
+        elif of in self.uncounted or self.entries and self.entries["counts"] > 0:
+            status, rule = NOT_PROVED, "uncounted"
+        elif not self.entries or self.end > self.entries["size"]:
+            status, rule = NOT_PROVED, "tail"
+        return made | {"status": status} | _unless_empty(rule=rule)
+
+
+def _class(key, given, records, facts, outcome, rests):
+    verdicts = sorted(given["verdicts"], key=_order)
+    shown = outcome != REFUTED and (key[0] != "rules" or facts["policy"]["rule_juries"])
+    tally = _Tally(facts, records, shown, _last(verdicts) if facts["policy"]["after_overturn"] else None)
+    for verdict in verdicts:
+        rests.add(verdict["place"]["digest"])
+        for exhibit in verdict["exhibits"]:
+            rests.add(exhibit)
+            tally.take(verdict, exhibit)
+    bounds = tally.bounds()
+    status = "refuted" if outcome == REFUTED else "not counted" if not shown else "scored" if bounds else "too few"
+    made = {
+        "class": key[0],
+        "status": status,
+        "good": tally.sums["safe_pass"],
+        "bad": tally.sums["unsafe_fail"],
+        "undecided": tally.sums["needs_review"]["units"],
+        "judges": _judges(verdicts),
+        "units": [tally.units[digest] for digest in sorted(tally.units)],
+        "moves": tally.moves,
+    }
+    return made | _unless_empty(panel=given["panel"], bounds=bounds)
+
+
+def _order(verdict):
+    place = verdict["place"]
+    return verdict["at"], place["origin"].encode(), place["index"], place["digest"]
+
+
+def _last(verdicts):
+    last = {}
+    for verdict in verdicts:
+        for exhibit in verdict["exhibits"]:
+            where = exhibit, verdict["place"]["origin"]
+            last[where] = max(last.get(where, 0), verdict["place"]["index"])
+    return last
+
+
+def _judges(verdicts):
+    count = {}
+    for verdict in verdicts:
+        for rater in verdict["raters"]:
+            who = rater["role"], rater["name"]
+            count[who] = count.get(who, 0) + 1
+    ordered = sorted(count, key=lambda who: (who[0].encode(), who[1].encode()))
+    return [{"role": role, "name": name, "verdicts": count[role, name]} for role, name in ordered]
+
+
+class _Tally:
+    """Adds up the verdicts of one class."""
+
+    def __init__(self, facts, records, shown, last):
+        self.facts, self.records, self.shown, self.last = facts, records, shown, last
+        self.units, self.moves = {}, []
+        self.sums = {position: {"units": 0, "weight": 0} for position in ("safe_pass", "unsafe_fail", "needs_review")}
+
+    def take(self, verdict, exhibit):
+        place = verdict["place"]
+        aside = self.last is not None and verdict["overturns"] is not None
+        aside = aside and self.last.get((exhibit, place["origin"]), 0) > verdict["overturns"]
+        unit = self.units.get(exhibit) or self._unit(exhibit)
+        said = {"record": place["digest"], "at": _time(verdict["at"]), "position": verdict["position"], "stands": False}
+        said |= _unless_empty(case_seq=verdict["case_seq"], set_aside=aside)
+        before = unit["outcome"]
+        if not aside and BADNESS[verdict["position"]] > BADNESS[before]:
+            self._count(unit, -1)
+            for earlier in unit["verdicts"]:
+                earlier["stands"] = False
+            said["stands"] = True
+            unit["outcome"], unit["shared"] = verdict["position"], verdict["shared"]
+            unit["weight"] = ONE >> (unit["half_lives"] + unit["shared"])
+            self._count(unit, 1)
+            move = {"at": said["at"], "record": said["record"], "unit": exhibit, "to": unit["outcome"], "weight": unit["weight"]}
+            self.moves.append(move | _unless_empty(bounds=self.bounds(), **{"from": before}))
+        unit["verdicts"].append(said)
+
+    def _unit(self, exhibit):
+        record = self.records[exhibit]
+        time = _when(record, self.facts["policy"])
+        age = (self.facts["at"] - time) // (self.facts["policy"]["half_life_days"] * 86400)
+        unit = {"digest": exhibit, "id": record["id"], "time": _time(time), "half_lives": age, "shared": 0}
+        self.units[exhibit] = unit | {"outcome": "", "weight": 0, "verdicts": []}
+        return self.units[exhibit]
+
+    def _count(self, unit, times):
+        if unit["outcome"]:
+            self.sums[unit["outcome"]]["units"] += times
+            self.sums[unit["outcome"]]["weight"] += times * unit["weight"]
+
+    def bounds(self):
+        good, bad = self.sums["safe_pass"]["weight"], self.sums["unsafe_fail"]["weight"]
+        if not self.shown or good + bad < self.facts["policy"]["minimum"] * ONE:
+            return None
+        return wilson(good, bad)
+
+
+def wilson(good, bad):
+    """The bounds of the Wilson score interval with z = 2, in ten-thousandths, rounded down."""
+    n = good + bad
+    radicand = 400_000_000 * (ONE * good * bad + ONE * ONE * n)
+    down = math.isqrt(radicand // n)
+    up = down + (down * down * n < radicand)
+    centre, whole = 10_000 * (good + 2 * ONE), n + 4 * ONE
+    return {"lower": (centre - up) // whole, "upper": (centre + down) // whole}
+
+
+def _coverage(classes, records, logs):
+    judged = len({unit["digest"] for one in classes for unit in one["units"]})
+    known, total = len(records), sum(log["records"]["total"] for log in logs)
+    if not logs or any(log["records"]["status"] != PROVED for log in logs) or total < known:
+        total = 0
+    of = total or known
+    made = {"judged": judged, "known": known, "per_ten_thousand": judged * 10_000 // of if of else 0}
+    return made | _unless_empty(total=total)
+
+
+def _identity(me):
+    keys = [
+        {"key_id": key["key_id"]} | _unless_empty(**{"from": _time(key["from"])}, to=_time(key["to"]), revoked=_time(key["revoked"]))
+        for key in me["keys"]
+    ]
+    keys.sort(key=lambda key: (key.get("from", ""), key["key_id"]))
+    return {"name": me["name"], "by": me["by"], "keys": keys} | _unless_empty(ca=me["ca"], organisation=me["organisation"])
+
+
+def _unless_empty(**members):
+    return {name: value for name, value in members.items() if value}
+
+
+def _time(seconds):
+    if seconds == 0:
+        return ""
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    return moment.isoformat() + "Z"
+
+
+def main():
+    lines, names = sys.argv[1] == "--lines", sys.argv[1:]
+    for name in names[1:] if lines else names:
+        with open(name, "rb") as file:
+            docs = file.read().splitlines() if lines else [file.read()]
+        for doc in docs:
+            sys.stdout.buffer.write(_form(view(json.loads(doc))) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
