@@ -133,7 +133,7 @@
 //	              when it forks, shrinks or is rewritten
 //	jws           JWS signatures by the algorithms that jurat's keys have
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
-//	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them
+XX trial: reads its card and its conversation, or its sealed records after verifying them
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
@@ -153,6 +153,7 @@
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	backup        copies an installation that is in use, and makes an installation from a copy
+//	conduct       finds in a log what it has about one agent, for package reputation
 //	bench         measures what this machine does, in turn with the primitives that each act needs
 //	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator

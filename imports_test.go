@@ -104,6 +104,8 @@ var importRules = []importRule{
 		"authorities are asked about imprints, and told nothing else; records get what the answers prove"},
 	{"jurat/internal/witness", []string{"jurat/evidence/operator", "jurat/tiles", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/ledger", jsonLibrary, logHashing, "modernc.org/sqlite"},
 		"it knows checkpoints, and nothing of what is in a log"},
+	{"jurat/internal/conduct", []string{"jurat/evidence", "jurat/internal/ledger", "jurat/reputation"},
+		"it carries what a log has about an agent to strangers; what that proves is for package reputation to say"},
 	{"jurat/internal/subject", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", jsonLibrary}, "the agent under trial is data, and its records are verified before they are read"},
 	{"jurat/internal/juror", []string{"jurat/jury", "jurat/internal/subject"},
 		"what all jurors share, whoever answers for a seat: it knows neither models nor rules"},

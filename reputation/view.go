@@ -201,3 +201,20 @@ func (v *View) Marshal() ([]byte, error) {
 	form, err := canonical(v)
 	return append(form, '\n'), err
 }
+
+// Main returns the class that stands for the view where only one number has room: of the juries of models the one with the
+// most weight, and else people. It returns nil if none has a number.
+func (v *View) Main() (main *Class) {
+	for i := range v.Classes {
+		c := &v.Classes[i]
+		if c.Bounds != nil && c.Class == Models && (main == nil || c.Good.Weight+c.Bad.Weight > main.Good.Weight+main.Bad.Weight) {
+			main = c
+		}
+	}
+	for i := range v.Classes {
+		if c := &v.Classes[i]; main == nil && c.Bounds != nil && c.Class == People {
+			main = c
+		}
+	}
+	return main
+}

@@ -64,6 +64,8 @@ type app struct {
 
 	Bench benchCmd `cmd:"" help:"Measure this machine: sealing, verifying, trials, each beside what it cannot do without."`
 
+	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
+
 	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`

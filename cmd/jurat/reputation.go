@@ -1,0 +1,451 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/crypto/sha3"
+
+	"jurat/dsse"
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/internal/conduct"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/plural"
+	"jurat/reputation"
+	"jurat/verify"
+)
+
+type reputationCmd struct {
+	Agent string   `arg:"" help:"The agent's name, as its records give it."`
+	Files []string `arg:"" optional:"" name:"file" help:"Case files of trials, and bundles of the agent's records. Without any: the log of this installation."`
+	readerFlags
+	CA         string `name:"ca" help:"The agent is the one whose keys this CA of your trust file certified, by the CA's name." placeholder:"NAME"`
+	PolicyFile string `name:"policy" help:"Your policy: whose word counts, how fast the past fades. See docs/reputation.md." placeholder:"FILE"`
+	Checkpoint string `help:"A checkpoint of the log, for --entries." placeholder:"FILE"`
+	Entries    string `help:"All entries that your --checkpoint covers: they show whether a judgment is missing." placeholder:"FILE"`
+	Explain    bool   `help:"Trace each digit back to records."`
+	Facts      bool   `help:"Print what verification found, from which the result is computed."`
+	JSON       bool   `name:"json" help:"Print the result as one line of canonical JSON."`
+	Out        string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
+
+	Export   string `help:"Print it for others: erc-8004 (feedback, with its hash), dsse (a statement that the operator signs), statement (the same, unsigned)." enum:",erc-8004,dsse,statement" default:""`
+	Registry string `help:"For erc-8004: the identity registry, as eip155:CHAIN:ADDRESS." placeholder:"REGISTRY"`
+	AgentID  string `name:"agent-id" help:"For erc-8004: the agent's number in the registry." placeholder:"NUMBER"`
+	Client   string `help:"For erc-8004: your address, as eip155:CHAIN:ADDRESS." placeholder:"ADDRESS"`
+}
+
+// Help is shown by 'jurat reputation --help'.
+func (*reputationCmd) Help() string {
+	return `Computes from verified records how an agent's sealed conduct was judged: how many of its records passed and failed, with a lower and an
+upper bound. It is no record, and nobody vouches for it: who has the same files, trust file, policy and moment (--at) gets the same bytes. The
+rules are in docs/reputation.md.
+
+    jurat reputation "Ledgerline payables assistant"
+    jurat reputation "Ledgerline payables assistant" --trust trust.json case-*.jurat records.jurat --explain
+
+Only trials of records that the agent sealed count ('jurat trial records.jurat'), never transcripts, which anybody can write. Each record counts once, with
+the worst verdict on it: submitting it again changes nothing. People, juries of models (each panel by itself) and juries of rules are never
+mixed. Whoever belongs to the agent's own organisation does not count. Old records weigh less. Below ten whole observations there is no number.
+
+The log counts the judgments about each agent. If one of these is not among your files, the result is refuted, and there is no number: get the
+file from the operator, who writes all of them with --out DIR. Whether later ones exist, only the log's entries show:
+
+    jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
+    jurat reputation AGENT --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl DIR/*.jurat
+
+A policy is a JSON file. What it leaves out has its default:
+
+    {"format": "jurat/reputation-policy/v1", "half_life_days": 90, "clock": "independent",
+     "organisations": [{"name": "Ledgerline", "actors": [{"role": "submitter", "name": "zoe"}], "cas": []}]}
+
+Exit code 0: computed, and all judgments of the log are proved to be there. 3: computed, but that is not proved. 1: judgments are missing, or the
+log contradicts itself. 2: it could not be computed.`
+}
+
+// Run computes, and prints.
+func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
+	policy, err := c.policy()
+	if err != nil {
+		return err
+	}
+	if err := c.checkFlags(); err != nil {
+		return err
+	}
+	b := c.bring()
+	defer b.close()
+	o, err := b.options()
+	if err != nil {
+		return err
+	}
+	if len(c.Files) > 0 {
+		return c.fromFiles(ctx, a, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		if o.Trust == nil {
+			if o.Trust, err = i.Trust(ctx); err != nil {
+				return err
+			}
+		}
+		return c.fromLog(ctx, i, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
+	})
+}
+
+func (c *reputationCmd) policy() (*reputation.Policy, error) {
+	if c.PolicyFile == "" {
+		return reputation.DefaultPolicy(), nil
+	}
+	doc, err := os.ReadFile(c.PolicyFile)
+	if err != nil {
+		return nil, err
+	}
+	p, err := reputation.ParsePolicy(doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.PolicyFile, err)
+	}
+	return p, nil
+}
+
+func (c *reputationCmd) checkFlags() error {
+	switch {
+	case (c.Entries == "") != (c.Checkpoint == ""):
+		return errors.New("--entries and --checkpoint belong together: bring the entries, and the checkpoint that covers them")
+	case c.Entries != "" && len(c.Files) == 0:
+		return errors.New("--entries are for files: without files the log of this installation is read, and it knows its entries")
+	case c.Out != "" && len(c.Files) > 0:
+		return errors.New("--out writes what the log has: leave out the files")
+	case c.Export == "erc-8004" && (c.Registry == "" || c.AgentID == "" || c.Client == ""):
+		return errors.New("--export erc-8004 needs --registry, --agent-id and --client: feedback names the agent by its number in a registry, and who gives it")
+	}
+	return nil
+}
+
+// gatherer makes a Gatherer, and says what to do if it is not known who the agent is.
+func gatherer(config reputation.Config) (*reputation.Gatherer, error) {
+	g, err := reputation.NewGatherer(config)
+	if errors.Is(err, reputation.ErrIdentity) {
+		return nil, hint(err, "the result is about an identity of your trust file: bring one with the agent's key with --trust ('jurat trust' writes it), or name the CA that certified it with --ca")
+	}
+	return g, err
+}
+
+func (c *reputationCmd) fromFiles(ctx context.Context, a *app, io stdio, config reputation.Config) error {
+	g, err := gatherer(config)
+	if err != nil {
+		return err
+	}
+	if c.Entries != "" {
+		if err := c.entries(g); err != nil {
+			return err
+		}
+	}
+	told := progress(io, "files verified")
+	for n, name := range c.Files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		doc, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		report, err := g.File(doc)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if report.Outcome == verify.Refuted {
+			fmt.Fprintf(io.err, "jurat: %s: refuted; what of it is not proved does not count ('jurat verify' says why)\n", name)
+		}
+		told(int64(n+1), int64(len(c.Files)))
+	}
+	return c.tell(ctx, a, io, g)
+}
+
+func (c *reputationCmd) entries(g *reputation.Gatherer) error {
+	checkpoint, err := os.ReadFile(c.Checkpoint)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(c.Entries)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := g.Entries(evidence.MendNote(string(checkpoint)), file); err != nil {
+		return hint(fmt.Errorf("%s: %w", c.Entries, err), "'jurat log checkpoint' and 'jurat log entries' write both, one right after the other")
+	}
+	return nil
+}
+
+func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installation, io stdio, config reputation.Config) error {
+	g, err := gatherer(config)
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := os.Mkdir(c.Out, 0o750); err != nil {
+			return err
+		}
+	}
+	told, files := progress(io, "files verified"), int64(0)
+	fact, err := conduct.Read(ctx, i.Ledger, c.Agent, func(f conduct.File) error {
+		g.Bundle(f.Bundle)
+		files++
+		told(files, files)
+		return c.write(f)
+	})
+	if err != nil {
+		return err
+	}
+	if len(fact.Actor)+len(fact.Subject) == 0 {
+		return hint(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Agent), "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+	}
+	g.Log(fact)
+	return c.tellOf(ctx, i, io, g)
+}
+
+// write keeps a file for a stranger.
+func (c *reputationCmd) write(f conduct.File) error {
+	if c.Out == "" {
+		return nil
+	}
+	doc, err := f.Bundle.Marshal()
+	if err != nil {
+		return err
+	}
+	return atomicfile.Create(filepath.Join(c.Out, f.Name+".jurat"), doc, 0o640)
+}
+
+func (c *reputationCmd) tell(ctx context.Context, a *app, io stdio, g *reputation.Gatherer) error {
+	if c.Export != "dsse" {
+		return c.tellOf(ctx, nil, io, g)
+	}
+	return a.with(ctx, func(i *installation.Installation) error { return c.tellOf(ctx, i, io, g) })
+}
+
+// tellOf prints what was asked for.
+func (c *reputationCmd) tellOf(ctx context.Context, i *installation.Installation, io stdio, g *reputation.Gatherer) error {
+	if c.Facts {
+		facts, err := g.Facts()
+		if err != nil {
+			return err
+		}
+		doc, err := facts.Marshal()
+		if err != nil {
+			return err
+		}
+		return io.line("%s", doc)
+	}
+	v, err := g.View()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Export != "":
+		err = c.export(ctx, i, io, v)
+	case c.JSON:
+		err = printView(io, v)
+	default:
+		err = c.describe(io, v)
+	}
+	if code := codeOfStatus(v.Outcome); err == nil && code != 0 {
+		return code
+	}
+	return err
+}
+
+func printView(io stdio, v *reputation.View) error {
+	doc, err := v.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = io.out.Write(doc)
+	return err
+}
+
+// describe tells it to people.
+func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
+	p := newPrinter(io.out)
+	p.line("%s, as of %s", p.bold(inert(v.Identity.Name)), v.At)
+	p.text("  ", whoseKeys(v))
+	for i := range v.Classes {
+		p.text("  ", classLine(&v.Classes[i], v))
+	}
+	if len(v.Classes) == 0 {
+		p.text("  ", "No sealed record of this agent was judged by anybody whose word counts.")
+	}
+	p.text("  ", coverageLine(v))
+	for i := range v.Completeness {
+		p.text("  ", completenessLine(&v.Completeness[i]))
+	}
+	for _, one := range v.Incidents {
+		p.text("  ", fmt.Sprintf("Incident: the key %s was revoked from %s on (%s). Records since do not count.", one.KeyID.Short(), one.From, one.Source))
+	}
+	if n := len(v.Allegations); n > 0 {
+		p.text("  ", plural.Of(n, "trial")+" of transcripts, which anybody can write: allegations, not counted.")
+	}
+	for _, line := range leftOutLines(v) {
+		p.text("  ", line)
+	}
+	if c.Explain {
+		for line := range v.Explain() {
+			p.line("%s", inert(line))
+		}
+	}
+	p.text("  ", fmt.Sprintf("Formula %s, half-life %s, policy %s, trust file %s.", v.Formula, plural.Of(v.HalfLife, "day"), v.Policy.Short(), v.Trust.Short()))
+	p.text("  ", "This says how a sealed past was judged. It does not say how the agent will behave, and numbers of two panels cannot be compared.")
+	p.line("  %s", p.statusIn(v.Outcome, strings.ToUpper(string(v.Outcome))))
+	return p.err
+}
+
+func whoseKeys(v *reputation.View) string {
+	if v.Identity.By == "cas" {
+		return "The agent whose keys the CA " + inert(v.Identity.CA) + " certified."
+	}
+	return "The agent with the " + plural.Of(len(v.Identity.Keys), "key") + " that the trust file gives it."
+}
+
+func classLine(k *reputation.Class, v *reputation.View) string {
+	counts := fmt.Sprintf("%d passed, %d failed, %d undecided", k.Good.Units, k.Bad.Units, k.Neither)
+	switch k.Status {
+	case reputation.Scored:
+		return fmt.Sprintf("%s: between %s and %s (%s)", k.Title(), percent(k.Bounds.Lower), percent(k.Bounds.Upper), counts)
+	case reputation.TooFew:
+		return fmt.Sprintf("%s: too few for a number (%s; old records and verdicts over many records weigh less; the least is %d)", k.Title(), counts, v.Minimum)
+	case reputation.Uncounted:
+		return fmt.Sprintf("%s: no number, by the policy (%s)", k.Title(), counts)
+	}
+	return fmt.Sprintf("%s: no number, as judgments are missing (%s)", k.Title(), counts)
+}
+
+func percent(perMyriad int64) string { return fmt.Sprintf("%d.%02d %%", perMyriad/100, perMyriad%100) }
+
+func coverageLine(v *reputation.View) string {
+	of := fmt.Sprintf("%d that are at hand and count", v.Coverage.Known)
+	if v.Coverage.Total > 0 {
+		of = fmt.Sprintf("all %d", v.Coverage.Total)
+	}
+	return fmt.Sprintf("Judged: %d of the agent's records, of %s: %s.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
+}
+
+func completenessLine(l *reputation.LogView) string {
+	j := l.Judgments
+	said := fmt.Sprintf("Log %s: %d of %s about the agent at hand: %s", inert(l.Origin), j.Known, plural.Of(j.Total, "judgment"), j.Status)
+	why := map[string]string{
+		"count":     "the log's entries number them falsely",
+		"fork":      "two records have one number: the log shows two histories",
+		"dropped":   fmt.Sprintf("the log has number %d, which is not among the files: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
+		"hole":      fmt.Sprintf("number %d is missing: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
+		"uncounted": "the log has older records that it did not count",
+		"tail":      "later ones may exist: only the log's entries show that (--checkpoint and --entries)",
+	}[j.Rule]
+	if why != "" {
+		said += "; " + why
+	}
+	return said + "."
+}
+
+func first(numbers []int64) int64 {
+	if len(numbers) == 0 {
+		return 0
+	}
+	return numbers[0]
+}
+
+// leftOutLines says by which rules how much was left out.
+func leftOutLines(v *reputation.View) (lines []string) {
+	type kind struct {
+		what reputation.What
+		rule string
+	}
+	count := map[kind]int{}
+	var order []kind
+	for _, o := range v.LeftOut {
+		k := kind{o.What, o.Rule}
+		if count[k]++; count[k] == 1 {
+			order = append(order, k)
+		}
+	}
+	for _, k := range order {
+		lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(count[k], string(k.what)), k.rule))
+	}
+	return lines
+}
+
+// export prints the view in a form that others know.
+func (c *reputationCmd) export(ctx context.Context, i *installation.Installation, io stdio, v *reputation.View) error {
+	form, err := v.Marshal()
+	if err != nil {
+		return err
+	}
+	if c.Export == "erc-8004" {
+		return c.feedback(io, v, form)
+	}
+	statement, err := reputationStatement(v, form)
+	if err != nil {
+		return err
+	}
+	if c.Export == "statement" {
+		return io.line("%s", statement)
+	}
+	signers, err := i.Keys.Signers(ctx, evidence.RoleOperator, ledger.OperatorName)
+	if err != nil {
+		return err
+	}
+	envelope, err := dsse.Sign(statement, signers)
+	if err != nil {
+		return err
+	}
+	return io.print(envelope)
+}
+
+// reputationStatement is an in-toto statement about the view: its subject is the view's digest, its predicate the view.
+func reputationStatement(v *reputation.View, form []byte) ([]byte, error) {
+	digest := evidence.DigestOf(form)
+	doc, err := json.Marshal(map[string]any{
+		"_type":         "https://in-toto.io/Statement/v1",
+		"predicateType": "https://jurat.dev/reputation/v1",
+		"subject":       []any{map[string]any{"name": "agent " + v.Identity.Name, "digest": map[string]string{"sha256": hex.EncodeToString(digest[:])}}},
+		"predicate":     jsontext.Value(form),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Canonical(doc)
+}
+
+// feedback prints an off-chain feedback file of ERC-8004, and its hash for the transaction. Its value is the lower bound of one
+// class: that of the juries of models with the most weight, or else of people.
+func (c *reputationCmd) feedback(io stdio, v *reputation.View, form []byte) error {
+	k := v.Main()
+	if k == nil {
+		return hint(errors.New("no class has a number, and feedback without a number says nothing"), "'jurat reputation' without --export says why")
+	}
+	at, err := time.Parse(time.RFC3339, v.At)
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(map[string]any{
+		"agentRegistry": c.Registry, "agentId": c.AgentID, "clientAddress": c.Client, "createdAt": at.Format(time.RFC3339),
+		"value": k.Bounds.Lower, "valueDecimals": 4, "tag1": "jurat-reputation", "tag2": string(k.Class),
+		"jurat": map[string]any{"view": jsontext.Value(form), "digest": evidence.DigestOf(form)},
+	})
+	if err != nil {
+		return err
+	}
+	if doc, err = evidence.Canonical(doc); err != nil {
+		return err
+	}
+	hash := sha3.NewLegacyKeccak256()
+	hash.Write(doc)
+	fmt.Fprintf(io.err, "jurat: feedbackHash (KECCAK-256 of the output, without the line feed): 0x%x\n", hash.Sum(nil))
+	return io.line("%s", doc)
+}

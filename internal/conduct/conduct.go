@@ -1,0 +1,150 @@
+// Package conduct finds in a log what it has about one agent: the agent's records, the trials that judged them, and what
+// people decided. It reads these records alone, however long the log is, and hands them on as the bundles that a stranger
+// gets. What they prove is for package reputation to say.
+package conduct
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+	"jurat/reputation"
+)
+
+// pile is how many records are proved together.
+const pile = 500
+
+// A File is what a stranger needs of the log, with a name that no other File has.
+type File struct {
+	Name   string
+	Bundle *evidence.Bundle
+}
+
+// Read hands on what the log has about an agent: the case file of each trial, and bundles of other records. It returns
+// what the log counted. Its errors are those of the ledger and of take.
+func Read(ctx context.Context, log *ledger.Ledger, agent string, take func(File) error) (reputation.LogFact, error) {
+	size, err := log.Size(ctx)
+	if err != nil {
+		return reputation.LogFact{}, err
+	}
+	r := &reading{ctx: ctx, log: log, take: take, tried: map[string]bool{},
+		fact: reputation.LogFact{Origin: log.Origin(), Size: size, Actor: []evidence.Digest{}, Subject: []evidence.Digest{}}}
+	if r.fact.Counts, err = countedFrom(ctx, log, size); err != nil {
+		return r.fact, err
+	}
+	if err := r.about(agent); err != nil {
+		return r.fact, err
+	}
+	return r.fact, r.records(agent)
+}
+
+// countedFrom finds the first record that the log counted for its actor: all after it are counted, too.
+func countedFrom(ctx context.Context, log *ledger.Ledger, size int64) (int64, error) {
+	var failed error
+	first := sort.Search(int(size), func(i int) bool {
+		if failed != nil {
+			return true
+		}
+		rows, err := log.RowsFrom(ctx, int64(i), 1)
+		if err != nil || len(rows) == 0 {
+			failed = fmt.Errorf("reading record %d of the log: %w", i, err)
+			return true
+		}
+		return rows[0].Counts.ActorSeq > 0
+	})
+	return int64(first), failed
+}
+
+// reading is a log that is read for one agent.
+type reading struct {
+	ctx   context.Context
+	log   *ledger.Ledger
+	take  func(File) error
+	fact  reputation.LogFact
+	tried map[string]bool // trials that were handed on
+	piled []*evidence.Record
+	piles int
+}
+
+// about reads the judgments about the agent.
+func (r *reading) about(agent string) error {
+	for c, err := range r.log.About(r.ctx, evidence.RoleAgent, agent) {
+		if err != nil {
+			return err
+		}
+		if c.Index >= r.fact.Size {
+			break
+		}
+		r.fact.Subject = append(r.fact.Subject, c.Digest)
+		if c.Record == nil {
+			continue // it has expired: it is missing, and the count shows it
+		}
+		if err := r.judgment(c.Record); err != nil {
+			return err
+		}
+	}
+	return r.flush("judgments")
+}
+
+func (r *reading) judgment(record *evidence.Record) error {
+	chain := record.Payload.ChainID
+	if len(chain) < len(evidence.TrialPrefix) || chain[:len(evidence.TrialPrefix)] != evidence.TrialPrefix {
+		return r.pile("judgments", record)
+	}
+	if r.tried[chain] {
+		return nil
+	}
+	r.tried[chain] = true
+	records, err := r.log.Chain(r.ctx, chain)
+	if err != nil {
+		return err
+	}
+	bundle, err := r.log.Prove(r.ctx, records...)
+	if err != nil {
+		return err
+	}
+	return r.take(File{chain, bundle})
+}
+
+// records reads the agent's own records.
+func (r *reading) records(agent string) error {
+	r.piles = 0
+	for c, err := range r.log.OfActor(r.ctx, evidence.RoleAgent, agent) {
+		if err != nil {
+			return err
+		}
+		if c.Index >= r.fact.Size {
+			break
+		}
+		r.fact.Actor = append(r.fact.Actor, c.Digest)
+		if c.Record == nil {
+			continue
+		}
+		if err := r.pile("records", c.Record); err != nil {
+			return err
+		}
+	}
+	return r.flush("records")
+}
+
+func (r *reading) pile(what string, record *evidence.Record) error {
+	if r.piled = append(r.piled, record); len(r.piled) < pile {
+		return nil
+	}
+	return r.flush(what)
+}
+
+func (r *reading) flush(what string) error {
+	if len(r.piled) == 0 {
+		return nil
+	}
+	bundle, err := r.log.Prove(r.ctx, r.piled...)
+	if err != nil {
+		return err
+	}
+	r.piles++
+	r.piled = nil
+	return r.take(File{fmt.Sprintf("%s-%04d", what, r.piles), bundle})
+}
