@@ -142,7 +142,7 @@ type Verdict struct {
 	At       string          `json:"at"`
 	Position jury.Position   `json:"position"`
 	CaseSeq  int64           `json:"case_seq,omitzero"`
-	Stands   bool            `json:"stands"`              // this one counts
+	Stands   bool            `json:"stands"`             // this one counts
 	SetAside bool            `json:"set_aside,omitzero"` // a person overturned it, and the policy lets a later one take its place
 }
 

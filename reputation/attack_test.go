@@ -1,0 +1,478 @@
+package reputation_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/jury"
+	"jurat/reputation"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// lower is the lower bound before juries of models, in ten-thousandths; 0 if there is no number.
+func lower(v *reputation.View) int64 {
+	if b := class(v, reputation.Models).Bounds; b != nil {
+		return b.Lower
+	}
+	return 0
+}
+
+func (w *world) record(n int) *evidence.Record {
+	w.t.Helper()
+	for c, err := range w.Ledger.OfActor(w.t.Context(), evidence.RoleAgent, agent) {
+		w.ok(err)
+		if c.Counts.ActorSeq == int64(n+1) {
+			return c.Record
+		}
+	}
+	w.t.Fatalf("there is no record %d", n)
+	return nil
+}
+
+// TestAttacksMoveNothing: what an agent, its owner or a submitter can do beside behaving well does not raise the lower bound.
+func TestAttacksMoveNothing(t *testing.T) {
+	failed := func(t *testing.T) *world { // 12 records passed, and one failed
+		w := passed(t, 12)
+		r := w.act(12)
+		w.give(r)
+		w.try(panel(jury.UnsafeFail, "script"), r)
+		return w
+	}
+	const want = 6603 // 12 of 13
+	tests := map[string]struct {
+		attack func(w *world)
+		policy func(p *reputation.Policy)
+	}{
+		"100 resubmissions of the record that failed": {attack: func(w *world) {
+			for range 100 {
+				w.try(panel(jury.SafePass, "script"), w.record(12))
+			}
+		}},
+		"sybil submitters": {attack: func(w *world) {
+			for i := range 10 {
+				c := panel(jury.SafePass, "script")
+				c.Submitter = fmt.Sprintf("person-%d", i)
+				w.try(c, w.record(i), w.record(12))
+			}
+		}},
+		"self-review": {attack: func(w *world) {
+			c := panel(jury.SafePass, "script")
+			c.Submitter = agent
+			for i := range 5 {
+				r := w.act(100 + i)
+				w.give(r)
+				w.try(c, r)
+			}
+		}},
+		"submissions of the owner": {attack: func(w *world) {
+			c := panel(jury.SafePass, "script")
+			c.Submitter = "zoe"
+			for i := range 5 {
+				r := w.act(100 + i)
+				w.give(r)
+				w.try(c, r)
+			}
+		}, policy: func(p *reputation.Policy) {
+			p.Organisations = []reputation.Organisation{{Name: "owner", Actors: []reputation.Actor{{Role: evidence.RoleAgent, Name: agent}, {Role: evidence.RoleSubmitter, Name: "zoe"}}}}
+		}},
+		"rule juries": {attack: func(w *world) {
+			for i := range 20 {
+				r := w.act(100 + i)
+				w.give(r)
+				w.try(panel(jury.SafePass, "offline"), r)
+			}
+		}},
+		"another panel": {attack: func(w *world) {
+			c := panel(jury.SafePass, "script")
+			c.Settings.Seats[0].Model = "another"
+			for i := range 20 {
+				r := w.act(100 + i)
+				w.give(r)
+				w.try(c, r)
+			}
+		}},
+		"one trial of 200 idle records": {attack: func(w *world) {
+			var idle []*evidence.Record
+			for i := range 200 {
+				idle = append(idle, w.act(100+i))
+			}
+			w.give(idle...)
+			before := len(w.files)
+			w.try(panel(jury.SafePass, "script"), idle...)
+			if len(w.files) != before+1 {
+				w.t.Fatal("no trial was held")
+			}
+		}},
+		"transcripts": {attack: func(w *world) {
+			for range 20 {
+				c := panel(jury.SafePass, "script")
+				w.giveChain(w.TryBefore(w.t, c.Settings, c.Jurors, nil).ID)
+			}
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := failed(t)
+			change := func(c *reputation.Config) {
+				c.Policy = reputation.DefaultPolicy()
+				if tt.policy != nil {
+					tt.policy(c.Policy)
+				}
+			}
+			before := w.view(change)
+			if got := lower(before); got != want || before.Outcome == verify.Refuted {
+				t.Fatalf("the lower bound is %d, want %d; %+v", got, want, before.Completeness)
+			}
+			tt.attack(w)
+			after := w.view(change)
+			got := lower(after)
+			for _, c := range after.Classes { // the panel of before
+				if c.Class == reputation.Models && c.Bad.Units == 1 {
+					got = c.Bounds.Lower
+				}
+			}
+			most := int64(want)
+			if name == "one trial of 200 idle records" {
+				most = 6790 // as much as one record more that passes, at most
+			}
+			if got > most || after.Outcome == verify.Refuted {
+				t.Errorf("the lower bound is now %d, want at most %d\n%+v", got, most, after.LeftOut)
+			}
+		})
+	}
+}
+
+// TestNewNamesBeginAtNothing: under a new name nothing of the record is kept, good or bad.
+func TestNewNamesBeginAtNothing(t *testing.T) {
+	w := passed(t, 12)
+	w.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: "new-name", RequestID: "q", Timestamp: evidence.FormatTime(w.Now()), Model: "m", ModelVersion: "m-1",
+		Parameters: jsontext.Value("{}"), Prompt: jsontext.Value(`"q"`), Response: jsontext.Value(`"a"`)})
+	v := w.view(func(c *reputation.Config) { c.Agent = "new-name" })
+	if len(v.Classes) != 0 || lower(v) != 0 {
+		t.Errorf("%+v", v.Classes)
+	}
+}
+
+// TestBackdating: a claimed time moves nothing. Only the proved one counts.
+func TestBackdating(t *testing.T) {
+	honest, backdated := passed(t, 12), newWorld(t)
+	for i := range 12 {
+		r := backdated.act(i, func(p *evidence.Payload) { p.Timestamp = "2020-01-01T00:00:00Z" })
+		backdated.give(r)
+		backdated.try(panel(jury.SafePass, "script"), r)
+	}
+	a, b := honest.view(), backdated.view()
+	if lower(a) != lower(b) || lower(b) == 0 || class(b, reputation.Models).Good.Weight != class(a, reputation.Models).Good.Weight {
+		t.Errorf("%d and %d", lower(a), lower(b))
+	}
+}
+
+// TestDroppedJudgment: a file that is kept back shows, and there is no number.
+func TestDroppedJudgment(t *testing.T) {
+	w := passed(t, 12)
+	r := w.act(12)
+	w.give(r)
+	w.try(panel(jury.UnsafeFail, "script"), r)
+	s := w.act(13)
+	w.give(s)
+	w.try(panel(jury.SafePass, "script"), s)
+	hidden := slices.Delete(slices.Clone(w.files), 25, 26) // the case file of the record that failed
+	v := w.viewOf(w.gatherer(), hidden)
+	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "hole" || !slices.Equal(v.Completeness[0].Judgments.Missing, []int64{13}) || lower(v) != 0 {
+		t.Errorf("without the judgment: %s %+v, lower bound %d", v.Outcome, v.Completeness, lower(v))
+	}
+	// The last one leaves no hole: the log's entries show it.
+	g := w.gatherer()
+	w.ok(w.entries(g))
+	v = w.viewOf(g, w.files[:len(w.files)-1])
+	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" {
+		t.Errorf("without the last one: %s %+v", v.Outcome, v.Completeness)
+	}
+	g = w.gatherer()
+	w.ok(w.entries(g))
+	if v = w.viewOf(g, w.files); v.Outcome != verify.Proved || v.Completeness[0].Records.Status != verify.Proved || v.Coverage.Total != 14 {
+		t.Errorf("with all: %s %+v", v.Outcome, v.Completeness)
+	}
+}
+
+// entries gives the log's entries to a gatherer.
+func (w *world) entries(g *reputation.Gatherer) error {
+	checkpoint, err := w.Ledger.Checkpoint(w.t.Context())
+	w.ok(err)
+	return g.Entries(checkpoint, bytes.NewReader(w.allEntries()))
+}
+
+func (w *world) allEntries() []byte {
+	size, err := w.Ledger.Size(w.t.Context())
+	w.ok(err)
+	var all []byte
+	for line, err := range w.Ledger.Entries(w.t.Context(), 0, size) {
+		w.ok(err)
+		all = append(append(all, line...), '\n')
+	}
+	return all
+}
+
+// TestForeignEntries: entries that the log did not sign say nothing, and are an error of the reader's.
+func TestForeignEntries(t *testing.T) {
+	w := passed(t, 1)
+	checkpoint, err := w.Ledger.Checkpoint(t.Context())
+	w.ok(err)
+	all := w.allEntries()
+	lines := bytes.SplitAfter(all, []byte("\n"))
+	for name, doc := range map[string][]byte{"cut": bytes.Join(lines[:len(lines)-2], nil), "longer": append(slices.Clone(all), lines[0]...), "swapped": append(slices.Clone(lines[1]), append(slices.Clone(lines[0]), bytes.Join(lines[2:], nil)...)...), "no entries": []byte("nonsense\n")} {
+		if err := w.gatherer().Entries(checkpoint, bytes.NewReader(doc)); !errors.Is(err, operator.ErrEntries) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := w.gatherer().Entries(strings.Replace(checkpoint, "\n", "x\n", 1), bytes.NewReader(all)); err == nil {
+		t.Error("a checkpoint that nobody signed was taken")
+	}
+}
+
+// TestRevokedKey: what a stolen key signed since does not count, by the trust file or by the log alone.
+func TestRevokedKey(t *testing.T) {
+	w := passed(t, 12)
+	theft := w.Now()
+	if v := w.view(); lower(v) == 0 {
+		t.Fatal("there is no number before")
+	}
+	revoked := w.view(func(c *reputation.Config) {
+		for i := range c.Options.Trust.Keys {
+			if k := &c.Options.Trust.Keys[i]; k.Name == agent {
+				k.Revoked = theft.Add(-time.Hour)
+			}
+		}
+	})
+	if lower(revoked) != 0 || len(revoked.Incidents) != 1 || !leftOut(revoked, reputation.TheRecord, "authentication/revoked") {
+		t.Errorf("by the trust file: %d, %+v, %+v", lower(revoked), revoked.Incidents, revoked.LeftOut)
+	}
+	w.give(w.revoke(theft.Add(-time.Hour))...)
+	if v := w.view(); lower(v) != 0 || !leftOut(v, reputation.TheRecord, "revoked") || len(v.Incidents) != 1 || v.Incidents[0].Source != "log" {
+		t.Errorf("by the log: %d, %+v, %+v", lower(v), v.Incidents, v.LeftOut)
+	}
+}
+
+// revoke seals that the agent's key is revoked.
+func (w *world) revoke(from time.Time) []*evidence.Record {
+	w.t.Helper()
+	known := w.Trust(w.t)
+	key := known.Key(w.record(0).Payload.Signers[0].KeyID)
+	event := func(position int64, previous evidence.Digest, more map[string]any) *evidence.Record {
+		body := map[string]any{"alg": key.Algorithm, "by": "noa", "custody": "operator", "key_id": key.KeyID, "name": agent, "reason": "it was stolen", "role": "agent"}
+		maps.Copy(body, more)
+		doc, err := json.Marshal(body)
+		w.ok(err)
+		return w.Seal(w.t, evidence.Payload{ActionType: evidence.KeyEvent, AgentID: "operator", Timestamp: evidence.FormatTime(w.Now()), ChainID: operator.KeysChain, ChainPosition: position,
+			PreviousRecord: previous, Response: doc})
+	}
+	first := event(1, evidence.Digest{}, map[string]any{"event": "registered", "from": evidence.FormatTime(from.Add(-time.Hour)), "public_key": key.PublicKey})
+	return []*evidence.Record{first, event(2, first.Digest, map[string]any{"event": "revoked", "from": evidence.FormatTime(from)})}
+}
+
+func leftOut(v *reputation.View, what reputation.What, rule string) bool {
+	return slices.ContainsFunc(v.LeftOut, func(o reputation.Omission) bool { return o.What == what && o.Rule == rule })
+}
+
+// TestPeople: a person's decision is another class; the own side's does not count, and takes nothing back.
+func TestPeople(t *testing.T) {
+	w := newWorld(t)
+	for i := range 12 {
+		r := w.act(i)
+		w.give(r)
+		done := w.tryOnly(panel(jury.NeedsReview, "script"), r)
+		w.decide(done, "noa", jury.SafePass)
+		if i == 11 {
+			w.decide(done, "noa", jury.UnsafeFail)
+			w.decide(done, agent, jury.SafePass) // the agent's own word
+		}
+		w.giveChain(done.ID)
+	}
+	v := w.view()
+	people, models := class(v, reputation.People), class(v, reputation.Models)
+	if people.Good.Units != 11 || people.Bad.Units != 1 || models.Neither != 12 || models.Bounds != nil || !leftOut(v, reputation.TheDecision, "own-side") {
+		t.Errorf("people %+v %+v, models %d %v\n%+v", people.Good, people.Bad, models.Neither, models.Bounds, v.LeftOut)
+	}
+}
+
+// TestOverturned: a policy can let a later verdict take the place of one that a person overturned.
+func TestOverturned(t *testing.T) {
+	w := passed(t, 12)
+	r := w.act(12)
+	w.give(r)
+	done := w.tryOnly(panel(jury.UnsafeFail, "script"), r)
+	w.decide(done, "noa", jury.SafePass)
+	w.giveChain(done.ID)
+	again := func(c *reputation.Config) {
+		c.Policy = reputation.DefaultPolicy()
+		c.Policy.AfterOverturn = true
+	}
+	if v := w.view(again); class(v, reputation.Models).Bad.Units != 1 {
+		t.Errorf("without a later verdict: %+v", class(v, reputation.Models).Bad)
+	}
+	w.try(panel(jury.SafePass, "script"), r)
+	if v := w.view(); class(v, reputation.Models).Bad.Units != 1 {
+		t.Errorf("without the policy: %+v", class(v, reputation.Models).Bad)
+	}
+	if v := w.view(again); class(v, reputation.Models).Bad.Units != 0 || class(v, reputation.Models).Good.Units != 13 {
+		t.Errorf("with the policy: %+v", class(v, reputation.Models))
+	}
+}
+
+// TestRejected: a record of the agent's that a person rejects weighs against it.
+func TestRejected(t *testing.T) {
+	w := newWorld(t)
+	r := w.act(0)
+	review := func(reviewer string, status evidence.ApprovalStatus) *evidence.Record {
+		return w.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: reviewer, Timestamp: evidence.FormatTime(w.Now()), OriginalResponseID: r.Payload.RecordID,
+			ApprovalStatus: status, Saw: []evidence.Digest{r.Digest}})
+	}
+	w.give(r, review("ren", evidence.Approved), review("noa", evidence.Rejected), review("zoe", evidence.Rejected))
+	v := w.view()
+	if c := class(v, reputation.People); c.Bad.Units != 1 || c.Good.Units != 0 || v.Approvals != 1 || len(c.Units[0].Verdicts) != 2 {
+		t.Errorf("%+v, %d approvals\n%+v", c, v.Approvals, v.LeftOut)
+	}
+}
+
+// TestSplittingChangesNothing: the same records in other files and another order give the same bytes.
+func TestSplittingChangesNothing(t *testing.T) {
+	w := passed(t, 12)
+	w.decide(w.try(panel(jury.UnsafeFail, "script"), w.record(3)), "noa", jury.SafePass)
+	w.files = nil
+	var records []*evidence.Record
+	var chains []string
+	for c, err := range w.Ledger.OfActor(t.Context(), evidence.RoleAgent, agent) {
+		w.ok(err)
+		records = append(records, c.Record)
+	}
+	for c, err := range w.Ledger.About(t.Context(), evidence.RoleAgent, agent) {
+		w.ok(err)
+		if !slices.Contains(chains, c.Record.Payload.ChainID) {
+			chains = append(chains, c.Record.Payload.ChainID)
+		}
+	}
+	for _, id := range chains {
+		w.giveChain(id)
+	}
+	cases := slices.Clone(w.files)
+	w.give(records...)
+	want, err := w.view().Marshal()
+	w.ok(err)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		w.files = slices.Clone(cases)
+		rest := slices.Clone(records)
+		for len(rest) > 0 {
+			n := 1 + r.IntN(len(rest))
+			if n == 1 {
+				one, err := w.Ledger.ProveOne(t.Context(), rest[0])
+				w.ok(err)
+				doc, err := one.Marshal()
+				w.ok(err)
+				w.files = append(w.files, doc)
+			} else {
+				w.give(rest[:n]...)
+			}
+			rest = rest[n:]
+		}
+		w.files = append(w.files, w.files[r.IntN(len(w.files))]) // one twice
+		shuffle(r, w.files)
+		got, err := w.view().Marshal()
+		w.ok(err)
+		if !bytes.Equal(got, want) {
+			t.Fatalf("\n%s\n%s", got, want)
+		}
+	}
+}
+
+// TestDamagedCopiesTakeNothingBack: a forged copy of a record beside the good one changes no number.
+func TestDamagedCopiesTakeNothingBack(t *testing.T) {
+	w := passed(t, 12)
+	want := lower(w.view())
+	var damaged [][]byte
+	for i, doc := range w.files[:6] {
+		at := bytes.Index(doc, []byte(`"signatures":["`)) + len(`"signatures":["`) + 4 + i
+		copied := slices.Clone(doc)
+		copied[at] ^= 1
+		damaged = append(damaged, copied)
+	}
+	for _, files := range [][][]byte{slices.Concat(damaged, w.files), slices.Concat(w.files, damaged)} {
+		g := w.gatherer()
+		for _, doc := range files {
+			if _, err := g.File(doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v, err := g.View()
+		w.ok(err)
+		if lower(v) != want || want == 0 {
+			t.Errorf("the lower bound is %d, want %d\n%+v", lower(v), want, v.LeftOut)
+		}
+	}
+}
+
+// TestErasureChangesNothing: the digests stay when the texts of the agent's records are erased. That of a submission is
+// erased in the script reputation.txtar of the command.
+func TestErasureChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	for i := range 12 {
+		r := w.Seal(t, evidence.Payload{ActionType: evidence.ModelOutput, AgentID: agent, RequestID: fmt.Sprint(i), Timestamp: evidence.FormatTime(w.Now()), Model: "m", ModelVersion: "m-1",
+			Parameters: jsontext.Value("{}"), Prompt: jsontext.Value(`"a question"`), Response: jsontext.Value(`"an answer"`)}, "/prompt", "/response")
+		w.give(r)
+		w.try(panel(jury.SafePass, "script"), r)
+	}
+	want, err := w.view().Marshal()
+	w.ok(err)
+	erased := 0
+	for i, doc := range w.files {
+		b, err := evidence.ParseBundle(doc)
+		w.ok(err)
+		for _, r := range b.Records {
+			erased += len(r.Disclosures)
+			r.Disclosures = nil
+		}
+		w.files[i], err = b.Marshal()
+		w.ok(err)
+	}
+	got, err := w.view().Marshal()
+	w.ok(err)
+	if erased < 24 || !bytes.Equal(got, want) {
+		t.Errorf("%d texts erased\n%s\n%s", erased, got, want)
+	}
+}
+
+// TestBadReviewTakesNothingBack: what comes after the closing cannot make a bad verdict doubtful.
+func TestBadReviewTakesNothingBack(t *testing.T) {
+	w := passed(t, 12)
+	r := w.act(12)
+	w.give(r)
+	done := w.tryOnly(panel(jury.UnsafeFail, "script"), r)
+	w.decide(done, "stranger", jury.SafePass)
+	w.giveChain(done.ID)
+	v := w.view(func(c *reputation.Config) { // the reader does not know the reviewer
+		c.Options.Trust = without(t, c.Options.Trust, "stranger")
+	})
+	if class(v, reputation.Models).Bad.Units != 1 || !leftOut(v, reputation.TheDecision, "content/unknown-key") {
+		t.Errorf("%+v\n%+v", class(v, reputation.Models).Bad, v.LeftOut)
+	}
+}
+
+func without(t *testing.T, known *trust.Trust, name string) *trust.Trust {
+	t.Helper()
+	made := *known
+	made.Keys = slices.DeleteFunc(slices.Clone(known.Keys), func(k trust.Key) bool { return k.Name == name })
+	return &made
+}
