@@ -26,7 +26,7 @@ const (
 )
 
 var importRules = []importRule{
-	{"jurat/evidence", []string{"jurat/internal/jsonwords", "jurat/internal/mldsakey", "jurat/internal/rsakey", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
+	{"jurat/evidence", []string{"jurat/internal/ecdsasig", "jurat/internal/jsonwords", "jurat/internal/mldsakey", "jurat/internal/rsakey", "jurat/property", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
 		"the format knows nothing that is built on it, and compiles to WebAssembly; ML-DSA, which Go has not, is a signature like the others"},
 	{"jurat/evidence/operator", []string{"jurat/evidence", jsonLibrary, logHashing},
 		"it reads what the operator states from payloads and notes, and knows no log"},
@@ -53,7 +53,7 @@ var importRules = []importRule{
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},
 		"what it counts is verified before, and everyone can compute it again, also in a browser"},
 
-	{"jurat/internal/jws", []string{"jurat/evidence", jsonLibrary},
+	{"jurat/internal/jws", []string{"jurat/evidence", "jurat/internal/ecdsasig", jsonLibrary},
 		"what is signed, and whose key it is, is for its callers to know"},
 	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/jws", "jurat/internal/keys", jsonLibrary},
 		"a card is signed by the key that the caller brings, and checked by the caller's trust file and key events; it fetches nothing"},
@@ -67,6 +67,7 @@ var importRules = []importRule{
 	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
 	{"jurat/internal/jsonwords", []string{jsonLibrary}, "it words the errors of one library, whatever was read"},
 	{"jurat/internal/mldsakey", []string{cryptobyte + "/", postQuantum}, "it knows keys, and not what is signed with them"},
+	{"jurat/internal/ecdsasig", []string{cryptobyte + "/"}, "it knows one algorithm and its encodings, and not what is signed"},
 	{"jurat/internal/rsakey", nil, "which keys are used is for nothing else to say"},
 	{"jurat/internal/dertest", nil, "it knows DER, and not what is in it"},
 	{"jurat/internal/plural", nil, "it counts things, whatever they are"},
@@ -87,7 +88,7 @@ var importRules = []importRule{
 		"it keeps lists that its caller has verified, and knows nothing of what is in them"},
 	{"jurat/internal/certlog", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/ca", "jurat/internal/filestore", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/names", logHashing, "golang.org/x/crypto/ocsp"},
 		"it carries a CA's acts into a log, and reads there what CAs did; which certificates are believed is for the reader's trust file"},
-	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
+	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/ecdsasig", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
 		"a vendor's library is loaded here alone, and only jurat-token links that"},
 	{"jurat/internal/tokentest", nil, "it makes tokens for tests, and knows nothing of how they are used"},
 	{"jurat/cmd/jurat-token", []string{"jurat/evidence", "jurat/internal/pkcs11", "jurat/internal/token", "github.com/alecthomas/kong/", "golang.org/x/term/"},

@@ -81,7 +81,7 @@ var always = []string{"schema", "record_id", "action_type", "signers"}
 
 // Members that any payload may have: they place the record among others.
 var linking = []string{"chain_id", "chain_position", "previous_agent", "next_agent", "parent_request_id",
-	"previous_record", "saw", "metadata", "sealed_apart"}
+	"previous_record", "saw", "metadata", "sealed_apart", "provable"}
 
 var modelRule = rule{
 	role: RoleAgent, actor: "agent_id",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,7 +52,8 @@ func (d *Disclosure) commitment() string {
 // already sealed apart stay as they are.
 func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 	var disclosures []Disclosure
-	apart := slices.Concat(d.apart, s.Apart)
+	provable := joined(d.provable, s.Provable)
+	apart := slices.Concat(d.apart, s.Apart, slices.Collect(maps.Keys(s.Provable)))
 	for _, pointer := range slices.Compact(slices.Sorted(slices.Values(apart))) {
 		if slices.Contains(d.SealedApart, pointer) {
 			return nil, &FieldError{Field: pointer, Reason: "sealed apart already"}
@@ -67,7 +69,7 @@ func (d *Draft) sealApart(m members, s Sealing) ([]Disclosure, error) {
 		slices.Sort(pointers)
 		m["sealed_apart"] = marshal(slices.Compact(pointers))
 	}
-	return disclosures, nil
+	return disclosures, d.makeProvable(m, disclosures, provable)
 }
 
 // commit replaces one member by a commitment to it.
@@ -87,7 +89,7 @@ func (m members) commit(pointer string, r rule, random io.Reader) (*Disclosure, 
 }
 
 // CheckDisclosures compares what a record discloses with the commitments in its payload. A wrong disclosure gives an
-// error with ErrDisclosure in its chain.
+// error with ErrDisclosure in its chain, or with ErrProvable if only the second commitment is of another value.
 func (r *Record) CheckDisclosures() error {
 	if len(r.Disclosures) == 0 {
 		return nil
@@ -107,6 +109,9 @@ func (r *Record) CheckDisclosures() error {
 		}
 		if !hmac.Equal(quote(d.commitment()), committed) {
 			return fmt.Errorf("%w: %s", ErrDisclosure, d.Pointer)
+		}
+		if err := r.Payload.checkSecond(&d); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -42,6 +42,7 @@
 //	saw                  digests, at least one, none twice
 //	approval_status      approved, approved_with_modifications, rejected
 //	sealed_apart         sorted JSON pointers, at least one
+//	provable             1 to 64 of commitment, kind and pointer, sorted by pointer; each pointer in sealed_apart
 //
 // A name has 1 to 200 bytes, among them one that is not white space, and no control characters. A digest is "sha256:" and 64
 // hexadecimal digits in lower case, at least one of them not zero. A null member and a member outside this list are refused.
@@ -88,7 +89,7 @@
 // Package operator reads the responses of the operator's acts.
 //
 // Required and filled in everywhere: schema, record_id, action_type, signers. Optional everywhere: chain_id,
-// chain_position, previous_agent, next_agent, parent_request_id, previous_record, saw, metadata, sealed_apart. Everything
+// chain_position, previous_agent, next_agent, parent_request_id, previous_record, saw, metadata, sealed_apart, provable. Everything
 // else is forbidden. The response of an act of a trial or of the operator is an object. A payload without action_type is a chain_step if it
 // has chain_position and none of model, model_version, prompt and parameters, and a model_output otherwise.
 //
@@ -111,10 +112,11 @@
 //	"hmac-sha256:" hex( HMAC-SHA256( salt, pointer ‖ 0x00 ‖ canonical value ) )
 //
 // with 32 random bytes of salt. sealed_apart lists its JSON pointer, so no other data passes for a commitment. A [Disclosure] opens it.
+// provable can have a second commitment beside it, which the same disclosure opens: see package property.
 //
 // # Files
 //
-// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, revocations, signatures and timestamps,
+// A record file is a canonical JSON object of certificates, digest, disclosures, log, payload, properties, revocations, signatures and timestamps,
 // and a line feed. A bundle file is one of checkpoint, format ("jurat/bundle/v1") and records in log order, and a line
 // feed. The entry of a record in a log is the canonical JSON object of actor, actor_seq, case, case_seq, chain, chain_seq, payload,
 // signatures, subject and subject_seq, where payload is a digest, actor, case, chain and subject are hashes that reveal nothing to a

@@ -11,13 +11,16 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/property"
 )
 
 // A Draft is a payload before sealing: the actor's members, checked. The sealer fills in the rest.
 type Draft struct {
-	Payload // as the actor gave it; the action type is always known
-	members members
-	apart   []string // what is to be sealed apart, see SealingApart
+	Payload  // as the actor gave it; the action type is always known
+	members  members
+	apart    []string                 // what is to be sealed apart, see SealingApart
+	provable map[string]property.Kind // what of that is to be provable, see SealingProvable
 }
 
 // SealingApart returns a copy of the draft that lists the members to seal apart, by JSON pointers.
@@ -80,11 +83,12 @@ func inferAction(m members) ActionType {
 
 // Sealing holds what sealing needs besides the draft.
 type Sealing struct {
-	Signers  []Signer  // at least one; their order is the order of the signatures
-	Time     time.Time // fills in a missing timestamp if the action type allows it
-	RecordID string    // see NewRecordID
-	Apart    []string  // JSON pointers of members to seal apart, besides those of the draft; nil: none
-	Random   io.Reader // salts of what is sealed apart; nil: crypto/rand
+	Signers  []Signer                 // at least one; their order is the order of the signatures
+	Time     time.Time                // fills in a missing timestamp if the action type allows it
+	RecordID string                   // see NewRecordID
+	Apart    []string                 // JSON pointers of members to seal apart, besides those of the draft; nil: none
+	Provable map[string]property.Kind // the same with kinds: members to seal apart and make provable; nil: none
+	Random   io.Reader                // salts of what is sealed apart; nil: crypto/rand
 }
 
 // Seal completes the draft, brings it into canonical form and signs it. The record has no time stamp yet: an

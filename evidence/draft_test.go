@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/ecdsasig"
 )
 
 func TestSealRefuses(t *testing.T) {
@@ -167,7 +169,7 @@ func TestNormalSignature(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := strictECDSA(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
+		if err := ecdsasig.Strict(normal); err != nil || !ecdsa.VerifyASN1(&private.PublicKey, digest[:], normal) {
 			t.Errorf("%x became %x: %v", given, normal, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"path/filepath"
 	"testing"
+
+	"jurat/internal/ecdsasig"
 )
 
 // addFiles adds the committed files that match as seeds of a fuzz target.
@@ -141,13 +143,13 @@ func FuzzCheckSignature(f *testing.F) {
 		if err == nil && !bytes.Equal(signature, right) {
 			t.Fatalf("%x: a second signature", signature)
 		}
-		if strictECDSA(signature) != nil {
+		if ecdsasig.Strict(signature) != nil {
 			return
 		}
 		if (err == nil) != ecdsa.VerifyASN1(key.Public().(*ecdsa.PublicKey), digest[:], signature) {
 			t.Fatalf("%x: the encoding is strict, but the library disagrees: %v", signature, err)
 		}
-		if again, err := lowS(signature); err != nil || !bytes.Equal(again, signature) {
+		if again, err := ecdsasig.LowS(signature); err != nil || !bytes.Equal(again, signature) {
 			t.Fatalf("%x: in other words %x, %v", signature, again, err)
 		}
 	})

@@ -78,6 +78,8 @@ func (p *Payload) readLink(name string, v jsontext.Value) (err error) {
 		p.ApprovalStatus, err = readOneOf(v, Approved, ApprovedWithModifications, Rejected)
 	case "sealed_apart":
 		p.SealedApart, err = readStrings(v)
+	case "provable":
+		p.Provable, err = readProvable(v)
 	default:
 		err = errors.New("unknown; a member of your own goes into metadata")
 	}

@@ -140,7 +140,7 @@ func firstMember(start []byte) string {
 // A payload has none of these members, and a bundle has none.
 func BeginsAsRecord(start []byte) bool {
 	switch firstMember(start) {
-	case "certificates", "digest", "disclosures", "log", "payload", "revocations", "signatures", "timestamps":
+	case "certificates", "digest", "disclosures", "log", "payload", "properties", "revocations", "signatures", "timestamps":
 		return true
 	}
 	return false

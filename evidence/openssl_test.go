@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"jurat/internal/ecdsasig"
 )
 
 // openssl runs the command in a folder, and reports whether it succeeded.
@@ -88,7 +90,7 @@ func TestOpenSSLSigns(t *testing.T) {
 			signature := readFile(t, filepath.Join(dir, "signature.bin"))
 			if algorithm == ES256 {
 				var err error
-				if signature, err = lowS(signature); err != nil {
+				if signature, err = ecdsasig.LowS(signature); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -53,7 +53,8 @@ type Payload struct {
 	Changes            jsontext.Value `json:"changes,omitzero"`
 	ApprovalStatus     ApprovalStatus `json:"approval_status,omitzero"`
 
-	SealedApart []string `json:"sealed_apart,omitzero"` // JSON pointers to members that hold a commitment, sorted
+	SealedApart []string   `json:"sealed_apart,omitzero"` // JSON pointers to members that hold a commitment, sorted
+	Provable    []Provable `json:"provable,omitzero"`     // second commitments of some of these, sorted by pointer
 }
 
 // ApprovalStatus is a reviewer's decision.
@@ -237,7 +238,10 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}
 	}
-	return checkApart(m, p.SealedApart, r)
+	if err := checkApart(m, p.SealedApart, r); err != nil {
+		return err
+	}
+	return p.checkProvable()
 }
 
 // ParsePayload reads a payload from a sealed record. It must be in canonical form and complete. Its errors are

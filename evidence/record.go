@@ -12,7 +12,8 @@ import (
 )
 
 // A Record is a sealed payload with its proofs. Payload, digest and signatures never change. Time stamps and log
-// proofs are added later. Disclosures can be removed, and certificates and statements on their revocation added and removed.
+// proofs are added later. Disclosures, certificates, statements on their revocation, and proofs of properties can be
+// added and removed.
 //
 // An opened Record is well-formed: its payload is complete, canonical and has this digest, and there is one signature
 // for each signer that the payload names. Package verify checks whether it is true.
@@ -23,8 +24,9 @@ type Record struct {
 	Timestamps   []Timestamp
 	Log          *LogProof // nil: no log is known to hold it
 	Disclosures  []Disclosure
-	Certificates [][]byte     // DER, of the signers; unverified until a reader's trust confirms them
-	Revocations  []Revocation // what CAs said of these certificates; unverified, too
+	Properties   []PropertyProof // of what is sealed apart; unverified
+	Certificates [][]byte        // DER, of the signers; unverified until a reader's trust confirms them
+	Revocations  []Revocation    // what CAs said of these certificates; unverified, too
 
 	canonical []byte
 }
@@ -87,14 +89,15 @@ func (f *logForm) open() *LogProof {
 // recordForm is a record as it is written. Its members, at all levels, are in canonical order, so encoding it gives
 // the canonical form.
 type recordForm struct {
-	Certificates [][]byte       `json:"certificates,omitempty"`
-	Digest       Digest         `json:"digest"`
-	Disclosures  []Disclosure   `json:"disclosures,omitempty"`
-	Log          *logForm       `json:"log,omitzero"`
-	Payload      jsontext.Value `json:"payload"`
-	Revocations  []Revocation   `json:"revocations,omitempty"`
-	Signatures   [][]byte       `json:"signatures"`
-	Timestamps   []Timestamp    `json:"timestamps"`
+	Certificates [][]byte        `json:"certificates,omitempty"`
+	Digest       Digest          `json:"digest"`
+	Disclosures  []Disclosure    `json:"disclosures,omitempty"`
+	Log          *logForm        `json:"log,omitzero"`
+	Payload      jsontext.Value  `json:"payload"`
+	Properties   []PropertyProof `json:"properties,omitempty"`
+	Revocations  []Revocation    `json:"revocations,omitempty"`
+	Signatures   [][]byte        `json:"signatures"`
+	Timestamps   []Timestamp     `json:"timestamps"`
 }
 
 const (
@@ -156,6 +159,14 @@ func (r *Record) form() (*recordForm, error) {
 		d.Value = value
 		form.Disclosures = append(form.Disclosures, d)
 	}
+	for i, p := range r.Properties {
+		statement, err := Canonical(p.Statement)
+		if err != nil {
+			return nil, fmt.Errorf("properties: %d: %w", i, err)
+		}
+		p.Statement = statement
+		form.Properties = append(form.Properties, p)
+	}
 	return form, nil
 }
 
@@ -207,7 +218,7 @@ func (f *recordForm) open() (*Record, error) {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	r := &Record{Payload: *payload, Digest: f.Digest, Signatures: f.Signatures, Timestamps: f.Timestamps, Log: f.Log.open(),
-		Disclosures: f.Disclosures, Certificates: f.Certificates, Revocations: f.Revocations, canonical: f.Payload}
+		Disclosures: f.Disclosures, Properties: f.Properties, Certificates: f.Certificates, Revocations: f.Revocations, canonical: f.Payload}
 	if err := r.checkParts(); err != nil {
 		return nil, err
 	}
@@ -218,7 +229,7 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations())
+	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations(), r.checkProperties())
 }
 
 func (r *Record) checkSignatures() error {

@@ -4,18 +4,15 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
-	"golang.org/x/crypto/cryptobyte"
-	"golang.org/x/crypto/cryptobyte/asn1"
 
+	"jurat/internal/ecdsasig"
 	"jurat/internal/mldsakey"
 )
 
@@ -87,7 +84,7 @@ func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
 	if err != nil || s.info.Algorithm != ES256 {
 		return signature, err
 	}
-	return lowS(signature)
+	return ecdsasig.LowS(signature)
 }
 
 // CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
@@ -113,7 +110,7 @@ func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 	case *rsa.PublicKey:
 		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], signature) == nil
 	case *ecdsa.PublicKey:
-		if err := strictECDSA(signature); err != nil {
+		if err := ecdsasig.Strict(signature); err != nil {
 			return fmt.Errorf("%w: %w", ErrSignature, err)
 		}
 		ok = ecdsa.VerifyASN1(key, digest[:], signature)
@@ -128,21 +125,6 @@ func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 	return nil
 }
 
-var halfOrder = new(big.Int).Rsh(elliptic.P256().Params().N, 1)
-
-// strictECDSA refuses the other encodings of a valid signature. Otherwise anyone could make a second one: (r, n-s) is
-// valid if (r, s) is.
-func strictECDSA(signature []byte) error {
-	_, s, err := parseECDSA(signature)
-	if err != nil {
-		return err
-	}
-	if s.Cmp(halfOrder) > 0 {
-		return errors.New("the ECDSA signature has a high S")
-	}
-	return nil
-}
-
 // NormalSignature returns the form of a signature that records have. It changes only ECDSA signatures: other programs
 // make (r, n-s) as often as (r, s), and each follows from the other. It returns an error if an ECDSA signature is not
 // DER.
@@ -150,39 +132,5 @@ func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
 	if algorithm != ES256 {
 		return signature, nil
 	}
-	return lowS(signature)
-}
-
-// lowS returns the equivalent signature whose S is at most half the group order.
-func lowS(signature []byte) ([]byte, error) {
-	r, s, err := parseECDSA(signature)
-	if err != nil {
-		return nil, err
-	}
-	n := elliptic.P256().Params().N
-	if s.Cmp(halfOrder) <= 0 || s.Cmp(n) >= 0 { // from n on it is not a signature
-		return signature, nil // strict DER has no other form
-	}
-	return marshalECDSA(r, s.Sub(n, s))
-}
-
-// parseECDSA reads strict DER: cryptobyte accepts only the shortest lengths and numbers.
-func parseECDSA(signature []byte) (r, s *big.Int, err error) {
-	r, s = new(big.Int), new(big.Int)
-	input := cryptobyte.String(signature)
-	var inner cryptobyte.String
-	if !input.ReadASN1(&inner, asn1.SEQUENCE) || !input.Empty() ||
-		!inner.ReadASN1Integer(r) || !inner.ReadASN1Integer(s) || !inner.Empty() {
-		return nil, nil, errors.New("the ECDSA signature is not in DER")
-	}
-	return r, s, nil
-}
-
-func marshalECDSA(r, s *big.Int) ([]byte, error) {
-	var b cryptobyte.Builder
-	b.AddASN1(asn1.SEQUENCE, func(b *cryptobyte.Builder) {
-		b.AddASN1BigInt(r)
-		b.AddASN1BigInt(s)
-	})
-	return b.Bytes()
+	return ecdsasig.LowS(signature)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
+	"jurat/internal/ecdsasig"
 )
 
 // Base64 is base64url without padding, in its only spelling.
@@ -129,7 +130,7 @@ func fromJWS(algorithm evidence.Algorithm, value []byte) ([]byte, error) {
 	if algorithm != evidence.ES256 {
 		return value, nil
 	}
-	return evidence.FromRawECDSA(value)
+	return ecdsasig.FromRaw(value)
 }
 
 // FromDER returns a signature as JWS has it, from the form that keys, OpenSSL and records have. It refuses an ES256
@@ -142,5 +143,5 @@ func FromDER(algorithm evidence.Algorithm, value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return evidence.RawECDSA(value)
+	return ecdsasig.Raw(value)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"jurat/evidence"
+	"jurat/internal/ecdsasig"
 	"jurat/internal/token"
 )
 
@@ -36,7 +37,7 @@ func (s *session) sign(k *found, data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return evidence.FromRawECDSA(raw)
+		return ecdsasig.FromRaw(raw)
 	case evidence.Ed25519:
 		return s.signRaw(mechanismEdDSA, k.handle, data)
 	case evidence.RS256:

@@ -13,6 +13,10 @@ _NO_DIGEST = "sha256:" + "0" * 64
 # A payload may be 128 deep, and stands at most 3 deep in a file; so does the value of a disclosure, 5 deep.
 _MAX_FILE_DEPTH = 133
 _MAX_REVOCATIONS, _MAX_REVOCATION, _MAX_REVOCATION_BYTES = 64, 1_048_576, 4_194_304
+_MAX_PROPERTIES = 64
+_MAX_STATEMENT = 64 << 10
+_MAX_PROOF = 1 << 20
+_MAX_PROPERTY_BYTES = 4 << 20
 _SPACE = b" \t\r\n"
 _FIRST_MEMBER = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"([a-z_]*)"')
 _OF_RECORDS = b"certificates digest disclosures log payload revocations signatures timestamps".split()
@@ -33,7 +37,7 @@ class Record:
     """An opened record: its members are in the form that the format wants; nothing else is known of them."""
 
     def __init__(self, source, in_bundle):
-        members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log", "revocations"))
+        members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log", "properties", "revocations"))
         self.payload = source["payload"]
         payloads.check(self.payload)
         self.digest = source["digest"]
@@ -45,6 +49,7 @@ class Record:
         self.timestamps = _timestamps(source["timestamps"], ("rfc3161", "rfc4998"))
         self.certificates = _optional(source, "certificates", lambda item: unbase64(item, most=_MAX_TOKEN))
         self.revocations = _revocations(source)
+        self.properties = _properties(source)
         self.disclosures = _optional(source, "disclosures", self._disclosure)
         pointers = [item["pointer"].encode() for item in self.disclosures]
         require(pointers == sorted(set(pointers)), "disclosures are not sorted")
@@ -191,6 +196,23 @@ def _array(value, read, least=1):
 
 def _optional(source, name, read):
     return _array(source[name], read) if name in source else []
+
+
+def _properties(source):
+    """Statements and proofs, whose form alone is known."""
+    found = _optional(source, "properties", _property)
+    require(len(found) <= _MAX_PROPERTIES, "too many properties")
+    require(len({form(statement) + proof for statement, proof in found}) == len(found), "a property is there twice")
+    size = sum(len(form(statement)) + len(proof) for statement, proof in found)
+    require(size <= _MAX_PROPERTY_BYTES, "properties are too long")
+    return found
+
+
+def _property(item):
+    members(item, ("proof", "statement"))
+    is_object = isinstance(item["statement"], dict)
+    require(is_object and len(form(item["statement"])) <= _MAX_STATEMENT, "no statement")
+    return item["statement"], unbase64(item["proof"], most=_MAX_PROOF)
 
 
 def _revocations(source):

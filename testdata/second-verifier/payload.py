@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import re
 
+import properties
 from canonical import Refused, check_bounds, form
 from shapes import (
     MAX_WHOLE,
@@ -21,6 +22,7 @@ SCHEMA = "jurat/evidence/v1"
 ALGORITHMS = ("RS256", "ES256", "Ed25519", "ML-DSA-65")
 APPROVALS = ("approved", "approved_with_modifications", "rejected")
 _COMMITMENT = re.compile(r"hmac-sha256:[0-9a-f]{64}\Z")
+_KIND = re.compile("integer|date|time|text|decimal:[1-9]")
 
 
 class Act:
@@ -101,7 +103,7 @@ ACTS = {
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
 _EVERYWHERE = set(
-    "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart".split()
+    "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata sealed_apart provable".split()
 )
 
 
@@ -160,6 +162,8 @@ def _check_apart(payload, act):
     for pointer in pointers:
         value = _at(payload, act, pointer)
         require(isinstance(value, str) and bool(_COMMITMENT.match(value)), f"{pointer} holds no commitment")
+    for item in payload.get("provable", []):
+        require(item["pointer"] in pointers, f"{item['pointer']} is not sealed apart")
     return pointers
 
 
@@ -180,6 +184,20 @@ def _is_sorted_pointers(value):
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         return False
     as_bytes = [item.encode() for item in value]
+    return as_bytes == sorted(set(as_bytes))
+
+
+def _is_provable(value):
+    if not isinstance(value, list) or not 1 <= len(value) <= 64:
+        return False
+    for item in value:
+        if not isinstance(item, dict) or set(item) != {"commitment", "kind", "pointer"}:
+            return False
+        if not all(isinstance(text, str) for text in item.values()) or not _KIND.fullmatch(item["kind"]):
+            return False
+        if not properties.is_commitment(item["commitment"]):
+            return False
+    as_bytes = [item["pointer"].encode() for item in value]
     return as_bytes == sorted(set(as_bytes))
 
 
@@ -221,6 +239,7 @@ _FORMS = {
     "saw": _is_saw,
     "approval_status": lambda value: value in APPROVALS,
     "sealed_apart": _is_sorted_pointers,
+    "provable": _is_provable,
 }
 _FORMS |= dict.fromkeys(
     "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id "

@@ -82,6 +82,17 @@ def commitment(kind, pointer, value, salt):
     return sigma.total([(number(kind, value), sigma.G), (blinding, H)])
 
 
+def is_commitment(text):
+    """Whether a text is a commitment, as a payload has it."""
+    if not re.fullmatch("p256:[0-9a-f]{66}", text):
+        return False
+    try:
+        sigma.point(bytes.fromhex(text[5:]))
+    except NoProof:
+        return False
+    return True
+
+
 def verify(statement, commitments, proof):
     """Raises NoProof unless the proof shows the statement (a dict) of these points."""
     _check(statement)

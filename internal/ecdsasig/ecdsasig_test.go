@@ -1,27 +1,39 @@
-package evidence
+package ecdsasig
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
 	"math/big"
 	"testing"
 )
 
-// TestRawECDSA checks both directions, that a high S becomes a low one, and that what is not a signature of P-256 is refused.
-func TestRawECDSA(t *testing.T) {
-	signer := testSigner(t, ES256)
-	signature, err := signer.Sign([]byte("payload"))
+// TestRaw checks both directions, that a high S becomes a low one, and that what is not a signature of P-256 is refused.
+func TestRaw(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := RawECDSA(signature)
+	digest := sha256.Sum256([]byte("payload"))
+	either, err := key.Sign(rand.Reader, digest[:], crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := LowS(either)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := Raw(signature)
 	if err != nil || len(raw) != 64 {
 		t.Fatalf("%x, %v", raw, err)
 	}
-	if again, err := FromRawECDSA(raw); err != nil || !bytes.Equal(again, signature) {
+	if again, err := FromRaw(raw); err != nil || !bytes.Equal(again, signature) {
 		t.Errorf("%x, %v; want %x", again, err, signature)
 	}
-	r, s, err := parseECDSA(signature)
+	r, s, err := Parse(signature)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,24 +42,24 @@ func TestRawECDSA(t *testing.T) {
 	}
 	n := elliptic.P256().Params().N
 	high := append(raw[:32:32], new(big.Int).Sub(n, s).FillBytes(make([]byte, 32))...)
-	if again, err := FromRawECDSA(high); err != nil || !bytes.Equal(again, signature) {
+	if again, err := FromRaw(high); err != nil || !bytes.Equal(again, signature) {
 		t.Errorf("of a high S: %x, %v; want %x", again, err, signature)
 	}
 	for _, wrong := range [][]byte{nil, raw[:63], append(raw[:64:64], 0)} {
-		if der, err := FromRawECDSA(wrong); err == nil {
+		if der, err := FromRaw(wrong); err == nil {
 			t.Errorf("%d bytes became %x", len(wrong), der)
 		}
 	}
-	large, err := marshalECDSA(new(big.Int).Lsh(big.NewInt(1), 256), s)
+	large, err := marshal(new(big.Int).Lsh(big.NewInt(1), 256), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	negative, err := marshalECDSA(big.NewInt(-5), s)
+	negative, err := marshal(big.NewInt(-5), s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, wrong := range map[string][]byte{"large": large, "negative": negative, "not DER": []byte("x"), "empty": nil} {
-		if raw, err := RawECDSA(wrong); err == nil {
+		if raw, err := Raw(wrong); err == nil {
 			t.Errorf("%s: %x", name, raw)
 		}
 	}
