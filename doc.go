@@ -1,6 +1,5 @@
 // Package jurat is the tour of the program. It holds no code.
 //
-//	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
 // jurat puts AI agents before a jury of three and seals everything that any agent says, the accused agent and the jurors
 // alike, into signed and RFC 3161 time-stamped records that a stranger can verify offline.
 //
@@ -103,6 +102,7 @@
 // Internal:
 //
 //	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
+//	ed25519key    decides which Ed25519 keys are refused
 //	ecdsasig      the encodings of a P-256 signature, one of which is accepted
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English

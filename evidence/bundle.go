@@ -79,9 +79,7 @@ func (f *recordForm) checkSize() error {
 	for _, d := range f.Disclosures {
 		rough += len(d.Value)
 	}
-	for _, p := range f.Properties {
-		rough += len(p.Statement) + 2*len(p.Proof)
-	}
+	rough += min(len(f.Properties), 1) * 2 * MaxPropertyTotal
 	rough += MaxToken * len(f.Timestamps)
 	rough += maxCertificate * len(f.Certificates)
 	for _, s := range f.Revocations {

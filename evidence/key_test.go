@@ -17,6 +17,8 @@ import (
 	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
 	"golang.org/x/crypto/cryptobyte"
 	"golang.org/x/crypto/cryptobyte/asn1"
+
+	"jurat/internal/ed25519key"
 )
 
 func TestKeysRefused(t *testing.T) {
@@ -57,7 +59,7 @@ func TestSmallOrder(t *testing.T) {
 		info := SignerInfo{Algorithm: Ed25519, KeyID: DigestOf(spki(t, identity))}
 		wantBadSignature(t, CheckSignature(identity, info, []byte(payload), signature))
 	}
-	for _, point := range smallOrder {
+	for _, point := range ed25519key.SmallOrder {
 		for _, sign := range []byte{0, 0x80} {
 			key := bytes.Clone(point)
 			key[31] |= sign

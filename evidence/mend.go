@@ -47,7 +47,7 @@ func Read(file []byte) (r *Record, mended bool, err error) {
 		return r, false, nil
 	}
 	doc := CutMark(file)
-	r, _, err = mend(trimLF(doc), openRecord)
+	r, _, err = mend(bytes.TrimSuffix(doc, []byte("\n")), openRecord)
 	return r, err == nil, shiftBy(err, len(file)-len(doc))
 }
 
@@ -116,11 +116,6 @@ func shiftBy(err error, n int) error {
 		return err
 	}
 	return &SyntaxError{Pointer: syntax.Pointer, Offset: syntax.Offset + int64(n), Reason: syntax.Reason}
-}
-
-func trimLF(doc []byte) []byte {
-	doc, _ = bytes.CutSuffix(doc, []byte("\n"))
-	return doc
 }
 
 // firstMember is the name of the first member of a JSON object; "" if the beginning of the file does not show it.

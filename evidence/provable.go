@@ -14,11 +14,6 @@ import (
 	"jurat/property"
 )
 
-// Properties of members that are sealed apart.
-//
-// Beside the commitment that replaces a member, the payload can have a second one, from which properties of the value can be proved
-// without showing it: see package property. Both open with one salt.
-
 // Bounds of what is provable, and of proofs.
 const (
 	MaxProvable      = 64       // members of one payload
@@ -31,7 +26,8 @@ const (
 // member are about another value.
 var ErrProvable = errors.New("the disclosed value is not the one that proofs are about")
 
-// Provable is the second commitment of a member that is sealed apart.
+// Provable is the second commitment of a member that is sealed apart, from which properties of its value can be proved: see package
+// property. One salt opens both.
 type Provable struct {
 	Commitment string        `json:"commitment"` // see property.ParseCommitment
 	Kind       property.Kind `json:"kind"`
@@ -56,10 +52,8 @@ func (d *Draft) Provable() map[string]property.Kind { return joined(d.provable, 
 
 // provableAt returns what the payload says of the provable member at a pointer; nil: it is not provable.
 func (p *Payload) provableAt(pointer string) *Provable {
-	for i := range p.Provable {
-		if p.Provable[i].Pointer == pointer {
-			return &p.Provable[i]
-		}
+	if i := slices.IndexFunc(p.Provable, func(one Provable) bool { return one.Pointer == pointer }); i >= 0 {
+		return &p.Provable[i]
 	}
 	return nil
 }
@@ -105,11 +99,11 @@ func (p *Payload) checkSecond(d *Disclosure) error {
 		return nil
 	}
 	commitment, err := d.provable(said.Kind)
+	if err == nil && commitment.String() != said.Commitment {
+		err = errors.New("the commitments differ")
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrProvable, d.Pointer, err)
-	}
-	if commitment.String() != said.Commitment {
-		return fmt.Errorf("%w: %s", ErrProvable, d.Pointer)
 	}
 	return nil
 }
@@ -150,8 +144,6 @@ func (p *Payload) checkProvable() error {
 	}
 	return nil
 }
-
-func (r *Record) checkProperties() error { return CheckProperties(r.Properties) }
 
 // CheckProperties returns an error unless one record may carry these proofs. Whether they hold is for a verifier to find.
 func CheckProperties(list []PropertyProof) error {

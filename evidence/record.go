@@ -229,7 +229,7 @@ func (r *Record) checkParts() error {
 	if digest := DigestOf(r.canonical); r.Digest != digest {
 		return fmt.Errorf("digest: the payload's is %s, not %s", digest, r.Digest)
 	}
-	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations(), r.checkProperties())
+	return errors.Join(r.checkSignatures(), r.checkTimestamps(), r.checkLog(), r.checkDisclosureForm(), r.checkCertificates(), r.checkRevocations(), CheckProperties(r.Properties))
 }
 
 func (r *Record) checkSignatures() error {

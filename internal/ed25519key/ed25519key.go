@@ -1,4 +1,5 @@
-package evidence
+// Package ed25519key knows the Ed25519 keys under which one signature fits many payloads.
+package ed25519key
 
 import (
 	"bytes"
@@ -7,10 +8,10 @@ import (
 	"slices"
 )
 
-// smallOrder holds the encodings, without the sign bit, of the points of edwards25519 whose order divides 8,
+// SmallOrder holds the encodings, without the sign bit, of the points of edwards25519 whose order divides 8,
 // including two that are not reduced. Such a public key has no private key. Signatures can be made that are valid
 // under it for many payloads, so its owner could deny every one. (RFC 8032 leaves it to the protocol to refuse them.)
-var smallOrder = [][]byte{
+var SmallOrder = [][]byte{
 	unhex("0000000000000000000000000000000000000000000000000000000000000000"),
 	unhex("0100000000000000000000000000000000000000000000000000000000000000"),
 	unhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
@@ -28,8 +29,9 @@ func unhex(digits string) []byte {
 	return b
 }
 
-func isSmallOrder(key ed25519.PublicKey) bool {
+// IsSmallOrder reports whether the key, which has 32 bytes, is one of these.
+func IsSmallOrder(key ed25519.PublicKey) bool {
 	y := bytes.Clone(key)
 	y[len(y)-1] &= 0x7f // the top bit is the sign of x
-	return slices.ContainsFunc(smallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
+	return slices.ContainsFunc(SmallOrder, func(point []byte) bool { return bytes.Equal(point, y) })
 }
