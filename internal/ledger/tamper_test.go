@@ -21,7 +21,7 @@ import (
 // rewrite changes a database as an attacker does who has the file and knows SQL.
 func (f folder) rewrite(t testing.TB, statements ...string) {
 	t.Helper()
-	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows", "tags_stay", "tags_keep", "records_counted"} {
+	for _, table := range []string{"records_stay", "records_keep", "hashes_stay", "hashes_keep", "timestamps_stay", "timestamps_keep", "head_grows", "tags_stay", "tags_keep", "head_counted"} {
 		statements = append([]string{"DROP TRIGGER " + table}, statements...)
 	}
 	f.exec(t, append([]string{"PRAGMA foreign_keys = OFF"}, statements...)...)

@@ -84,7 +84,7 @@ func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 				}
 			}
 			if earlier {
-				if _, err := s.writer.ExecContext(t.Context(), `PRAGMA incremental_vacuum(1); DROP TABLE briefs; DROP TABLE links; DROP TRIGGER records_counted; DROP TABLE tags; UPDATE meta SET value = '5' WHERE name = 'schema'`); err != nil {
+				if _, err := s.writer.ExecContext(t.Context(), `PRAGMA incremental_vacuum(1); DROP TABLE briefs; DROP TABLE links; DROP TRIGGER head_counted; DROP TABLE tags; UPDATE meta SET value = '5' WHERE name = 'schema'`); err != nil {
 					t.Fatal(err)
 				}
 				if err := s.Close(); err != nil {

@@ -148,7 +148,7 @@ func TestReadOnlyWithoutBriefs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE briefs; DROP TABLE links; DROP TRIGGER records_counted; DROP TABLE tags; UPDATE meta SET value = '6' WHERE name = 'schema'`); err != nil {
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TABLE briefs; DROP TABLE links; DROP TRIGGER head_counted; DROP TABLE tags; UPDATE meta SET value = '6' WHERE name = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -188,7 +188,7 @@ func TestReadOnlyWithoutTags(t *testing.T) {
 	if err := add(t, s, "one", 10); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.writer.ExecContext(t.Context(), `DROP TRIGGER records_counted; DROP TABLE tags; UPDATE meta SET value = '7' WHERE name = 'schema'`); err != nil {
+	if _, err := s.writer.ExecContext(t.Context(), `DROP TRIGGER head_counted; DROP TABLE tags; UPDATE meta SET value = '7' WHERE name = 'schema'`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -214,14 +214,19 @@ func TestReadOnlyWithoutTags(t *testing.T) {
 func TestOnceCountedAlwaysCounted(t *testing.T) {
 	s := create(t, filepath.Join(t.TempDir(), "log.db"))
 	insert := func(idx, tagged int64) error {
-		if tagged > 0 {
-			if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO tags (idx, actor, actor_seq) VALUES (?, zeroblob(32), ?)`, idx, tagged); err != nil {
+		return s.transact(t.Context(), func(ctx context.Context) error {
+			if tagged > 0 {
+				if _, err := s.writer.ExecContext(ctx, `INSERT INTO tags (idx, actor, actor_seq) VALUES (?, zeroblob(32), ?)`, idx, tagged); err != nil {
+					return err
+				}
+			}
+			if _, err := s.writer.ExecContext(ctx, `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, payload, signatures)
+				VALUES (?1, ?1, zeroblob(32), 0, 0, x'01', '[]')`, idx); err != nil {
 				return err
 			}
-		}
-		_, err := s.writer.ExecContext(t.Context(), `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, payload, signatures)
-			VALUES (?1, ?1, zeroblob(32), 0, 0, x'01', '[]')`, idx)
-		return err
+			_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = ?`, idx+1)
+			return err
+		})
 	}
 	for i, c := range []struct {
 		idx, tagged int64
