@@ -510,6 +510,37 @@ func TestBlockCounts(t *testing.T) {
 	}
 }
 
+// TestCountedRows checks that a row keeps what the log counted of its actor and subject, and that a reader takes these
+// numbers in no other form.
+func TestCountedRows(t *testing.T) {
+	l := newLog(t, 2, 1)
+	row := l.rows[0]
+	subject := evidence.SubjectTag(evidence.RoleAgent, "a")
+	for _, counts := range []evidence.LogCounts{{ChainSeq: 1}, {ChainSeq: 1, ActorSeq: 7}, {ChainSeq: 1, ActorSeq: 300, Subject: subject, SubjectSeq: 1 << 40}} {
+		row.Counts = counts
+		b := appendRow(nil, &row)
+		if rows, err := parseBlock(b, 1); err != nil || rows[0].Counts != counts || !bytes.Equal(rows[0].Payload, row.Payload) {
+			t.Errorf("%+v: %+v, %v", counts, rows, err)
+		}
+	}
+	plain := appendRow(nil, &l.rows[1])[1:]
+	for name, head := range map[string][]byte{
+		"number 0":              {counted, 0, 0},
+		"a long number":         {counted, 0x81, 0, 0},
+		"no number":             {counted},
+		"a subject that is cut": {counted, 1, 1, 7},
+		"a subject of zeros":    append([]byte{counted, 1, 1}, make([]byte, 32)...),
+	} {
+		b := append([]byte{}, head...)
+		if len(head) > 2 && name != "a subject that is cut" {
+			b = append(b, plain...)
+		}
+		if rows, err := parseBlock(b, 1); err == nil {
+			t.Errorf("%s: is read as %+v", name, rows)
+		}
+	}
+}
+
 // FuzzBlock: a block that parses marshals back to the same bytes.
 func FuzzBlock(f *testing.F) {
 	l := newLog(f, 2, 1)
@@ -517,6 +548,8 @@ func FuzzBlock(f *testing.F) {
 	f.Add(b, 2)
 	f.Add(appendRow(nil, &storage.Row{Entry: []byte("{}"), ExpiredBy: "a"}), 1)
 	f.Add([]byte{1, 0x80, 0}, 1)
+	l.rows[0].Counts = evidence.LogCounts{ChainSeq: 1, ActorSeq: 3, Subject: evidence.DigestOf(nil), SubjectSeq: 2}
+	f.Add(appendRow(nil, &l.rows[0]), 1)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
 		if n < 0 || n > tile {
 			return
