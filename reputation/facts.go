@@ -190,6 +190,65 @@ func (f *Facts) check() error {
 	if f.Identity.Name == "" {
 		return fmt.Errorf("reading facts: the identity has no name")
 	}
+	if err := f.checkValues(); err != nil {
+		return fmt.Errorf("reading facts: %w", err)
+	}
+	return nil
+}
+
+// Limits of what facts hold: the last second of the year 9999, and the largest number that JSON holds exactly.
+const (
+	lastSecond = 253_402_300_799
+	maxExact   = 1<<53 - 1
+)
+
+// checkValues refuses what no verification finds.
+func (f *Facts) checkValues() error {
+	times, numbers := []int64{f.At}, []int64{}
+	positions := []jury.Position{}
+	for _, k := range f.Identity.Keys {
+		times = append(times, k.From, k.To, k.Revoked)
+	}
+	for i := range f.Records {
+		times, numbers = append(times, f.Records[i].Time, f.Records[i].Independent), append(numbers, f.Records[i].Index)
+	}
+	for i := range f.Trials {
+		t := &f.Trials[i]
+		times, numbers, positions = append(times, t.Time, t.Independent), append(numbers, t.Index, t.CaseSeq), append(positions, t.Position)
+		for _, d := range t.Decisions {
+			times, numbers, positions = append(times, d.Time, d.Independent), append(numbers, d.Index), append(positions, d.Position)
+		}
+	}
+	for i := range f.Reviews {
+		times, numbers = append(times, f.Reviews[i].Time, f.Reviews[i].Independent), append(numbers, f.Reviews[i].Index)
+	}
+	for _, r := range f.Revocations {
+		times, numbers = append(times, r.Time, r.Independent, r.From), append(numbers, r.Index)
+	}
+	for _, c := range f.Counted {
+		numbers = append(numbers, c.Index, c.Seq)
+		if c.Of != OfActor && c.Of != OfSubject {
+			return fmt.Errorf("counted: %q is neither %q nor %q", evidence.Abbreviate(string(c.Of)), OfActor, OfSubject)
+		}
+	}
+	for i := range f.Logs {
+		numbers = append(numbers, f.Logs[i].Size, f.Logs[i].Counts)
+	}
+	for _, t := range times {
+		if t < 0 || t > lastSecond {
+			return fmt.Errorf("a time of %d seconds is not between 1970 and 9999", t)
+		}
+	}
+	for _, n := range numbers {
+		if n < 0 || n > maxExact {
+			return fmt.Errorf("the number %d is out of range", n)
+		}
+	}
+	for _, p := range positions {
+		if p != "" && badness[p] == 0 {
+			return fmt.Errorf("unknown position %q", evidence.Abbreviate(string(p)))
+		}
+	}
 	return nil
 }
 
@@ -201,12 +260,13 @@ func (p *Policy) when(s Standing) int64 {
 	return s.Time
 }
 
-// seconds rounds a time down to whole seconds since 1970; 0 for the zero time.
+// seconds rounds a time down to whole seconds since 1970; 0 for the zero time. Times before 1970 become its first second,
+// and those after 9999 the last of that year.
 func seconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return t.Unix()
+	return min(max(t.Unix(), 1), lastSecond)
 }
 
 // is reports whether a record was sealed by the identity, and not by another agent of the same name.

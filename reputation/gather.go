@@ -221,7 +221,7 @@ func (g *Gatherer) Facts() (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Facts{Format: FactsFormat, At: g.options.At.Unix(), Trust: fingerprint, Policy: g.policy, Identity: g.identity,
+	f := &Facts{Format: FactsFormat, At: seconds(g.options.At), Trust: fingerprint, Policy: g.policy, Identity: g.identity,
 		Records: []RecordFact{}, Trials: []TrialFact{}, Reviews: []ReviewFact{}, Revocations: []RevocationFact{}, Counted: []CountedFact{}, Logs: []LogFact{}}
 	for _, d := range slices.SortedFunc(maps.Keys(g.records), compareDigests) {
 		f.Records = append(f.Records, *g.records[d])

@@ -221,7 +221,7 @@ func (r *random) counts(f *reputation.Facts) {
 }
 
 // seeds is how many random logs the two implementations are compared on. It takes a few seconds.
-const seeds = 1000
+const seeds = 1_000
 
 // randomFacts are the facts of the seed.
 func randomFacts(seed uint64) *reputation.Facts {
@@ -236,9 +236,12 @@ func TestSecondImplementation(t *testing.T) {
 		t.Skipf("the second implementation cannot run: %v", err)
 	}
 	var facts, want bytes.Buffer
-	kinds := map[string]int{}
-	for seed := range uint64(seeds) {
+	kinds, sealed := map[string]int{}, sealedFacts(t)
+	for seed := range uint64(seeds + len(sealed)) {
 		f := randomFacts(seed)
+		if seed >= seeds {
+			f = sealed[seed-seeds]
+		}
 		doc, err := f.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -290,6 +293,36 @@ func TestSecondImplementation(t *testing.T) {
 			t.Errorf("no random log shows %q", kind)
 		}
 	}
+}
+
+// sealedFacts are of real files: of records that were sealed and tried, with what people decided.
+func sealedFacts(t *testing.T) (all []*reputation.Facts) {
+	for _, policy := range []bool{false, true} {
+		w := passed(t, 11)
+		failed := w.tryOnly(panel(jury.UnsafeFail, "script"), w.record(2))
+		w.decide(failed, "noa", jury.SafePass)
+		w.giveChain(failed.ID)
+		w.try(panel(jury.SafePass, "offline"), w.record(2), w.record(3), w.record(4))
+		c := panel(jury.SafePass, "script")
+		w.giveChain(w.TryBefore(t, c.Settings, c.Jurors, nil).ID)
+		w.give(w.revoke(w.Now())...)
+		g := w.gatherer(func(c *reputation.Config) {
+			c.Policy = reputation.DefaultPolicy()
+			c.Policy.AfterOverturn, c.Policy.RuleJuries = policy, policy
+		})
+		w.ok(w.entries(g))
+		for _, doc := range w.files {
+			_, err := g.File(doc)
+			w.ok(err)
+		}
+		f, err := g.Facts()
+		w.ok(err)
+		if len(f.Records) != 11 || len(f.Trials) != 13 || len(f.Revocations) != 1 {
+			t.Fatalf("%d records, %d trials, %d revocations", len(f.Records), len(f.Trials), len(f.Revocations))
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 func note(kinds map[string]int, v *reputation.View) {
