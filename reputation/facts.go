@@ -69,10 +69,9 @@ type Standing struct {
 type RecordFact struct {
 	Place
 	Standing
-	By    string            `json:"by"` // as in Identity
-	CA    string            `json:"ca"`
-	Keys  []evidence.KeyID  `json:"keys"`  // that signed it
-	Names []evidence.Digest `json:"names"` // of a delivery: what it names
+	By   string           `json:"by"` // as in Identity
+	CA   string           `json:"ca"`
+	Keys []evidence.KeyID `json:"keys"` // that signed it
 }
 
 // A TrialFact is a trial of an agent of this name.
