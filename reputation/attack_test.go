@@ -476,3 +476,16 @@ func without(t *testing.T, known *trust.Trust, name string) *trust.Trust {
 	made.Keys = slices.DeleteFunc(slices.Clone(known.Keys), func(k trust.Key) bool { return k.Name == name })
 	return &made
 }
+
+// TestTwoHistories: a log that shows another history to others gives no number to a reader who has a part of both.
+func TestTwoHistories(t *testing.T) {
+	w, other := passed(t, 12), newWorld(t)
+	r := other.act(0, func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) })
+	other.give(r)
+	other.try(panel(jury.UnsafeFail, "script"), r)
+	w.files = append(w.files, other.files...)
+	v := w.view()
+	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "fork" || v.Completeness[0].Records.Rule != "fork" || lower(v) != 0 {
+		t.Errorf("%s, %+v, lower bound %d", v.Outcome, v.Completeness, lower(v))
+	}
+}
