@@ -71,6 +71,7 @@
 //	verify      takes a trust file and records, and returns a report
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
 //	            verify/census: whom a record judges, and which entries of a log are about whom
+//	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
 //

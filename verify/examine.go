@@ -12,6 +12,7 @@ import (
 	"jurat/timestamp"
 	"jurat/verify/census"
 	"jurat/verify/graph"
+	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
 
@@ -22,6 +23,7 @@ type examined struct {
 	whole  *evidence.Record // as opened
 	record *evidence.Record // slim
 	said   graph.Spoken
+	proofs properties.Found
 	found  []Finding
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
@@ -43,6 +45,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
+	e.proofs = properties.Of(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
@@ -68,9 +71,17 @@ func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 		}
 	}
 	if err := r.CheckDisclosures(); err != nil {
-		alone.refute(Content, "disclosure", r, "%v", err)
+		alone.refute(Content, disclosureRule(err), r, "%v", err)
 	}
 	return alone
+}
+
+// disclosureRule tells a false disclosure from one that shows a false second commitment.
+func disclosureRule(err error) string {
+	if errors.Is(err, evidence.ErrProvable) {
+		return "provable"
+	}
+	return "disclosure"
 }
 
 // Sealed returns the worst finding about a record's content, authentication and time: the same as Record says about
@@ -129,6 +140,7 @@ func (c *check) take(e examined) {
 	c.count(e)
 	c.details.room += roomOfRecord
 	c.findings = c.keep(c.findings, e.found...)
+	c.takeProofs(e.whole, e.proofs)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
@@ -219,7 +231,7 @@ func (c *check) end() {
 	c.notes[Authentication] = "every signature was made with the key that the trust file gives for the actor in this role"
 	c.notes[NonRepudiation] = "the actors keep their keys themselves"
 	if len(c.all) == 0 {
-		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Order} {
+		for _, g := range []Guarantee{Content, Authentication, NonRepudiation, Time, Qualified, Property, Order} {
 			if c.applies(g) {
 				c.doubt(g, "empty", nil, "the file has no record")
 			}
@@ -235,5 +247,6 @@ func (c *check) end() {
 		c.graph = graph.New(c.all)
 	}
 	c.byDigest = c.graph.ByDigest
+	c.jointProofs()
 	c.knownLog()
 }

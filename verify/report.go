@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/jury"
+	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
 
@@ -40,6 +41,7 @@ const (
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
 	Qualified      Guarantee = "qualified"       // that authority was a qualified trust service by the EU's trusted lists
+	Property       Guarantee = "property"        // the proofs that it carries of hidden values hold
 	Before         Guarantee = "before"          // it existed before the time that the reader asks about
 	Chain          Guarantee = "chain"           // records of a chain follow each other as they say, and none is left out
 	HumanReview    Guarantee = "human_review"    // for reviews and deliveries: a person decided on this text, and this text was delivered
@@ -81,6 +83,10 @@ type Report struct {
 	// trust.MaxIdentified of them.
 	Identities []trust.Identified `json:"identities,omitempty"`
 
+	// Properties are the statements about hidden values that carried proofs show, at most 1000 of them and 1 MiB. The actor chose the values:
+	// nothing shows that they are true.
+	Properties []properties.Shown `json:"properties,omitempty"`
+
 	// TrialOutcome is the outcome of a trial: the jury's judgment and people's decisions on it. It is nil if the file
 	// is no trial or its verdict is not proved. A decision that is not proved under human_review leaves the outcome
 	// open.
@@ -118,7 +124,8 @@ const noTail = "that nothing came after the last record of a chain"
 
 // required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
 // operator keeps the keys, it is impossible, and the report says so. Configuration does not count: it is only the
-// actor's statement about a model. Qualified does not count: only some readers need it. For a single record, HumanReview does not count: its file cannot hold the reviewed
+// actor's statement about a model. Qualified does not count: only some readers need it. Property does not count: a
+// file may carry any number of proofs, or none. For a single record, HumanReview does not count: its file cannot hold the reviewed
 // record.
 var required = map[Kind][]Guarantee{
 	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
@@ -162,6 +169,8 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "what a record says of its model is only its actor's word"
 	case g == Qualified:
 		return "a time stamp is good evidence without being a qualified one"
+	case g == Property:
+		return "proofs of properties are no part of what was signed"
 	case g == HumanReview:
 		return "the reviewed record is another record, which is not in this file"
 	case kind == Package:
@@ -171,7 +180,7 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 }
 
 // allGuarantees is in the order of the report.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
 
 // Of returns the answer for a guarantee. A guarantee that was not checked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {

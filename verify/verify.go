@@ -189,6 +189,7 @@ type check struct {
 
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
+	proofs     carriedProofs
 	placed     []Finding // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
@@ -260,7 +261,7 @@ func (c *check) worst(g Guarantee) *Finding {
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown()}
+		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.shown}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -316,6 +317,8 @@ func (c *check) applies(g Guarantee) bool {
 		return !c.options.Before.IsZero()
 	case Qualified:
 		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified)
+	case Property:
+		return c.proofs.carried > 0 || slices.Contains(c.options.Require, Property)
 	case Configuration:
 		return slices.ContainsFunc(c.all, configured)
 	case Completeness:

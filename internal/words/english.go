@@ -21,6 +21,7 @@ var englishTerms = Terms{
 		Configuration:  Guarantee{Name: "Configuration", Asks: "Does it state under its signature which model and settings made it?"},
 		Time:           Guarantee{Name: "Time", Asks: "Does an authority vouch for when it existed?"},
 		Qualified:      Guarantee{Name: "Qualified", Asks: "Was that authority a qualified one, by the trusted lists of the European Union?"},
+		Property:       Guarantee{Name: "Property", Asks: "Do its proofs about hidden values hold? The actor chose these values: nothing shows that they are true."},
 		Before:         Guarantee{Name: "Before", Asks: "Did it exist before the time that was asked about?"},
 		Order:          Guarantee{Name: "Order", Asks: "Does it have its place in a log?"},
 		Chain:          Guarantee{Name: "Chain", Asks: "Do the records follow each other as they say, with none left out?"},

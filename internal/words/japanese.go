@@ -21,6 +21,7 @@ var japaneseTerms = Terms{
 		Configuration:  Guarantee{Name: "設定", Asks: "どのモデルとどの設定によるものかが、署名の対象として記載されているか。"},
 		Time:           Guarantee{Name: "時刻", Asks: "存在していた時刻を時刻認証局が証明しているか。"},
 		Qualified:      Guarantee{Name: "適格な時刻", Asks: "EUのトラステッドリストによれば、その時刻認証局は適格であったか。"},
+		Property:       Guarantee{Name: "隠された値の性質", Asks: "隠された値についての証明は成り立つか。値は主体が自ら選んだものであり、それが真実であることは何も示さない。"},
 		Before:         Guarantee{Name: "指定時刻より前", Asks: "指定された時刻より前に存在していたか。"},
 		Order:          Guarantee{Name: "順序", Asks: "ログの中に所定の位置があるか。"},
 		Chain:          Guarantee{Name: "連鎖", Asks: "記録が、記載どおりに欠けることなく続いているか。"},

@@ -26,7 +26,7 @@ type Guarantee struct{ Name, Asks string }
 
 // Guarantees are the questions of a report.
 type Guarantees struct {
-	Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Before, Order, Chain, HumanReview, GivenOn,
+	Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn,
 	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
 }
 
@@ -45,6 +45,8 @@ func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 		return g.Time
 	case verify.Qualified:
 		return g.Qualified
+	case verify.Property:
+		return g.Property
 	case verify.Before:
 		return g.Before
 	case verify.Order:

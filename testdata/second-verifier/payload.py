@@ -5,6 +5,7 @@ import hmac
 import re
 
 import properties
+import sigma
 from canonical import Refused, check_bounds, form
 from shapes import (
     MAX_WHOLE,
@@ -259,6 +260,18 @@ def opens(payload, disclosure):
     """Whether a disclosure gives its commitment. The pointer is known to be listed."""
     held = _at(payload, ACTS[payload["action_type"]], disclosure["pointer"])
     return commitment(disclosure["pointer"], disclosure["salt"], disclosure["value"]) == held
+
+
+def opens_second(payload, disclosure):
+    """Whether a disclosure gives the second commitment, too, if there is one."""
+    for item in payload.get("provable", []):
+        if item["pointer"] == disclosure["pointer"]:
+            try:
+                given = properties.commitment(item["kind"], item["pointer"], disclosure["value"], disclosure["salt"])
+            except properties.NoProof:
+                return False
+            return "p256:" + sigma.written(given).hex() == item["commitment"]
+    return True
 
 
 def check_disclosed(value):

@@ -95,7 +95,7 @@ def is_commitment(text):
 
 def verify(statement, commitments, proof):
     """Raises NoProof unless the proof shows the statement (a dict) of these points."""
-    _check(statement)
+    check(statement)
     digest = hashlib.sha256(canonical.form(statement)).hexdigest()
     tag = b"JURAT-PROPERTY-V01-CMPT-with-sigma-proofs_Shake128_P256/" + digest.encode()
     size = sigma.POINT * _further(statement)
@@ -141,8 +141,18 @@ def compare(manifest):
         yield vector["name"], found, wanted
 
 
+def check(statement):
+    """Raises NoProof for what is no statement, whatever is wrong with it."""
+    try:
+        _check(statement)
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError, canonical.Refused) as err:
+        raise NoProof(f"no statement: {err}") from err
+
+
 def _check(s):
     form, kind = s.get("form"), s.get("kind")
+    if not isinstance(kind, str) or not re.fullmatch("integer|date|time|text|decimal:[1-9]", kind):
+        raise NoProof("unknown kind")
     members = _MEMBERS.get(form)
     if members is None or set(s) - {"audience"} != {"form", "format", "kind", "members"} | members:
         raise NoProof("other members")

@@ -11,6 +11,7 @@ GUARANTEES = (
     "configuration",
     "time",
     "qualified",
+    "property",
     "before",
     "order",
     "chain",
@@ -21,7 +22,7 @@ GUARANTEES = (
     "verdict",
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
-_UNCOUNTED = ("non_repudiation", "configuration", "qualified")
+_UNCOUNTED = ("non_repudiation", "configuration", "qualified", "property")
 DOES_NOT_PROVE = [
     "that what was said is correct",
     "that anybody is responsible in law",

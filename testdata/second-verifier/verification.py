@@ -1,5 +1,6 @@
 """The steps of verification that every file goes through: section "Verification" of docs/format.md."""
 
+import carried
 import chains
 import configuration
 import files
@@ -60,12 +61,15 @@ def verify(data, trust, reader):
     clock = stamps.Clock(trust, reader.at)
     of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
     statements = revocation.Statements(reader, clock.effort)
+    proofs = carried.Proofs(findings)
     for record in opened.records:
         statements.carry(record)
         with clock.effort.part():
             times = _check_time(record, of_checkpoint, clock, findings)
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, statements), findings)
+        proofs.take(record)
     _check_order(opened, trust, reader.at, findings)
+    proofs.joint()
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.kind == "trial":
         findings.ask(*report.TRIAL)
@@ -121,6 +125,10 @@ def _check_record(record, trust, before, times, judge, findings):
     for disclosure in record.disclosures:
         if not payloads.opens(record.payload, disclosure):
             findings.refute("content", "disclosure", record, disclosure["pointer"])
+            break
+        if not payloads.opens_second(record.payload, disclosure):
+            findings.refute("content", "provable", record, disclosure["pointer"])
+            break
 
 
 def _check_time(record, of_checkpoint, clock, findings):

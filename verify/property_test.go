@@ -1,0 +1,270 @@
+package verify_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/property"
+	"jurat/verify"
+)
+
+// A purse has records with provable amounts, and what opens them.
+type purse struct {
+	*jurattest.House
+	t       testing.TB
+	records []*evidence.Record
+	random  *rand.ChaCha8
+}
+
+func newPurse(t testing.TB, amounts ...string) *purse {
+	t.Helper()
+	p := &purse{jurattest.NewForStrangers(t), t, nil, rand.NewChaCha8([32]byte{15})}
+	for i, amount := range amounts {
+		var before evidence.Digest
+		if i > 0 {
+			before = p.records[i-1].Digest
+		}
+		draft, err := evidence.NewDraft(evidence.Payload{PreviousRecord: before, ActionType: evidence.ChainStep, AgentID: "agent", RequestID: fmt.Sprint("r", i), ChainID: "purse",
+			ChainPosition: int64(i + 1), Response: jsontext.Value(`"paid"`), Timestamp: evidence.FormatTime(p.Now()),
+			Metadata: jsontext.Value(`{"action":"quote","amount":` + amount + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		signers, err := p.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wish := draft.SealingProvable(map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/action": property.Text})
+		r, err := p.Ledger.Seal(t.Context(), wish, signers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.records = append(p.records, r)
+	}
+	return p
+}
+
+// file is the bundle of all records, in which those of the map carry these proofs.
+func (p *purse) file(carried map[int][]evidence.PropertyProof) *evidence.Bundle {
+	p.t.Helper()
+	b := p.Bundle(p.t, p.records...)
+	for i, r := range b.Records {
+		r.Disclosures, r.Properties = nil, carried[i]
+	}
+	return b
+}
+
+func (p *purse) statement(form property.Form, of ...int) *property.Statement {
+	s := &property.Statement{Format: property.Format, Form: form, Kind: "decimal:2"}
+	for _, i := range of {
+		s.Members = append(s.Members, property.Member{Record: p.records[i].Digest.String(), Pointer: "/metadata/amount"})
+	}
+	return s
+}
+
+func (p *purse) rangeOf(i int, lo, hi string) *property.Statement {
+	s := p.statement(property.Range, i)
+	s.Lo, s.Hi = jsontext.Value(lo), jsontext.Value(hi)
+	return s
+}
+
+// prove makes the proof of a statement about these records.
+func (p *purse) prove(s *property.Statement, of ...int) evidence.PropertyProof {
+	p.t.Helper()
+	var openings []property.Opening
+	for k, i := range of {
+		at := slices.IndexFunc(p.records[i].Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == s.Members[k].Pointer })
+		d := p.records[i].Disclosures[at]
+		openings = append(openings, property.Opening{Value: d.Value, Salt: [32]byte(d.Salt)})
+	}
+	proof, err := property.Prove(s, openings, p.random)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return evidence.PropertyProof{Proof: proof, Statement: written(p.t, s)}
+}
+
+func written(t testing.TB, s *property.Statement) jsontext.Value {
+	t.Helper()
+	doc, err := s.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// A proving is a file whose records carry proofs, and what is to be said of the guarantee.
+type proving struct {
+	name   string
+	file   *evidence.Bundle
+	status verify.Status
+	rule   string
+	shown  int
+}
+
+func provings(t testing.TB) []proving {
+	t.Helper()
+	p := newPurse(t, "12.5", "30", "12.5", "-1")
+	proof := func(of ...evidence.PropertyProof) []evidence.PropertyProof { return of }
+	at := func(i int, of ...evidence.PropertyProof) *evidence.Bundle {
+		return p.file(map[int][]evidence.PropertyProof{i: of})
+	}
+	good := p.prove(p.rangeOf(0, "0", "50"), 0)
+	flipped := evidence.PropertyProof{Proof: slices.Clone(good.Proof), Statement: good.Statement}
+	flipped.Proof[len(flipped.Proof)/2] ^= 1
+	narrower := evidence.PropertyProof{Proof: good.Proof, Statement: written(t, p.rangeOf(0, "0", "49.99"))}
+	audience := p.rangeOf(0, "0", "50")
+	audience.Audience = "an auditor"
+	forAnother := evidence.PropertyProof{Proof: good.Proof, Statement: written(t, audience)}
+	moved := evidence.PropertyProof{Proof: good.Proof, Statement: written(t, p.rangeOf(1, "0", "50"))}
+	set := p.statement(property.In, 0)
+	set.Kind, set.Set = property.Text, []jsontext.Value{jsontext.Value(`"quote"`), jsontext.Value(`"refund"`)}
+	set.Members[0].Pointer = "/metadata/action"
+	in := p.prove(set, 0)
+	unordered := *set
+	unordered.Set = []jsontext.Value{set.Set[1], set.Set[0]}
+	swapped := evidence.PropertyProof{Proof: in.Proof, Statement: written(t, &unordered)}
+	equal := p.prove(p.statement(property.Equal, 0, 2), 0, 2)
+	unequal := evidence.PropertyProof{Proof: equal.Proof, Statement: written(t, p.statement(property.Equal, 0, 1))}
+	sum := p.statement(property.AtMostSum, 0, 1, 2)
+	sum.Hi = jsontext.Value(`55`)
+	total := p.prove(sum, 0, 1, 2)
+	wrongKind := p.rangeOf(0, "0", "50")
+	wrongKind.Kind = property.Integer
+	noMember := p.rangeOf(0, "0", "50")
+	noMember.Members[0].Pointer = "/metadata/other"
+	absent := p.statement(property.Equal, 0, 2)
+	absent.Members[1].Record = "sha256:" + "11111111111111111111111111111111" + "11111111111111111111111111111111"
+	alone := p.file(nil)
+	alone.Records = alone.Records[:1]
+	alone.Records[0].Properties = proof(equal)
+	return []proving{
+		{"none", p.file(nil), "", "", 0},
+		{"a range", at(0, good), verify.Proved, "", 1},
+		{"a set", at(0, in), verify.Proved, "", 1},
+		{"two on one record", at(0, good, in), verify.Proved, "", 2},
+		{"equal values of two records", at(0, equal), verify.Proved, "", 1},
+		{"equal values, carried by the later record", at(2, equal), verify.Proved, "", 1},
+		{"a sum", at(1, total), verify.Proved, "", 1},
+		{"on several records", p.file(map[int][]evidence.PropertyProof{0: {good}, 2: {equal}}), verify.Proved, "", 2},
+		{"a flipped bit", at(0, flipped), verify.Refuted, "proof", 0},
+		{"one good and one with a flipped bit", at(0, good, flipped), verify.Refuted, "proof", 1},
+		{"a narrower range than was proved", at(0, narrower), verify.Refuted, "proof", 0},
+		{"another audience", at(0, forAnother), verify.Refuted, "proof", 0},
+		{"a set in another order", at(0, swapped), verify.Refuted, "proof", 0},
+		{"a proof of the value of another record", at(1, moved), verify.Refuted, "proof", 0},
+		{"equal to another record than was proved", at(0, unequal), verify.Refuted, "proof", 0},
+		{"about another record alone", at(1, good), verify.NotProved, "record", 0},
+		{"about a record that is not there", at(0, evidence.PropertyProof{Proof: equal.Proof, Statement: written(t, absent)}), verify.NotProved, "absent", 0},
+		{"of two records, one of which is not in the file", alone, verify.NotProved, "absent", 0},
+		{"of another kind", at(0, evidence.PropertyProof{Proof: good.Proof, Statement: written(t, wrongKind)}), verify.NotProved, "unprovable", 0},
+		{"of a member that is not provable", at(0, evidence.PropertyProof{Proof: good.Proof, Statement: written(t, noMember)}), verify.NotProved, "unprovable", 0},
+		{"a statement of no known form", at(0, evidence.PropertyProof{Proof: good.Proof, Statement: jsontext.Value(`{"form":"is_true"}`)}), verify.NotProved, "statement", 0},
+		{"one byte", at(0, evidence.PropertyProof{Proof: []byte{0}, Statement: good.Statement}), verify.Refuted, "proof", 0},
+	}
+}
+
+// TestCarriedProofs verifies files with honest and lying proofs. What a proof says changes nothing in the other guarantees.
+func TestCarriedProofs(t *testing.T) {
+	p := newPurse(t, "12.5")
+	o := p.Options(t)
+	for _, c := range provings(t) {
+		file, err := c.file.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := evidence.ParseBundle(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := verify.Bundle(again, o)
+		got := r.Of(verify.Property)
+		asked := slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Property })
+		if asked != (c.status != "") || asked && (got.Status != c.status || got.Rule != c.rule) || len(r.Properties) != c.shown {
+			t.Errorf("%s: %+v, %d shown", c.name, got, len(r.Properties))
+		}
+		want := verify.Proved
+		if c.status == verify.Refuted {
+			want = verify.Refuted
+		}
+		if r.Outcome != want {
+			t.Errorf("%s: outcome %s: %+v", c.name, r.Outcome, r.Details)
+		}
+		for _, f := range r.Guarantees {
+			if f.Guarantee != verify.Property && f.Guarantee != verify.NonRepudiation && f.Guarantee != verify.Configuration && f.Status != verify.Proved {
+				t.Errorf("%s: %+v", c.name, f)
+			}
+		}
+	}
+	o.Require = []verify.Guarantee{verify.Property}
+	if r := verify.Bundle(p.file(nil), o); r.Outcome != verify.NotProved || r.Of(verify.Property).Rule != "missing" {
+		t.Errorf("nothing is carried: %s, %+v", r.Outcome, r.Of(verify.Property))
+	}
+	r := verify.Bundle(p.file(map[int][]evidence.PropertyProof{0: {p.prove(p.rangeOf(0, "0", "50"), 0)}}), o)
+	if r.Outcome != verify.Proved {
+		t.Errorf("a range, as required: %s", r.Outcome)
+	}
+}
+
+// TestSecondCommitment: a disclosed value that matches the first commitment only refutes the content, by a rule of its own. Once it is
+// withheld, nothing shows the lie.
+func TestSecondCommitment(t *testing.T) {
+	o := newPurse(t, "1").Options(t)
+	for _, disclosed := range []bool{true, false} {
+		r := twoValues(t)
+		if !disclosed {
+			r.Disclosures = nil
+		}
+		got := verify.Record(r, o).Of(verify.Content)
+		if disclosed && (got.Status != verify.Refuted || got.Rule != "provable") || !disclosed && got.Status != verify.Proved {
+			t.Errorf("disclosed %t: %+v", disclosed, got)
+		}
+	}
+}
+
+// twoValues is a record, signed by its actor, whose two commitments are to different values.
+func twoValues(t testing.TB) *evidence.Record {
+	t.Helper()
+	p := newPurse(t, "12.5", "30")
+	honest, other := p.records[0], p.records[1]
+	salt := honest.Disclosures[1].Salt
+	second, err := property.Commit("decimal:2", "/metadata/amount", property.Opening{Value: other.Disclosures[1].Value, Salt: [32]byte(salt)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := honest.Payload
+	payload.Provable = slices.Clone(payload.Provable)
+	payload.Provable[1].Commitment = second.String()
+	payload.RecordID, payload.ChainPosition, payload.PreviousRecord, payload.Signers = "", 3, other.Digest, nil
+	draft, err := evidence.NewDraft(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signers, err := p.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lie, err := p.Ledger.Seal(t.Context(), draft, signers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lie = p.Bundle(t, lie).Records[0]
+	lie.Disclosures = honest.Disclosures
+	return lie
+}
+
+// propertyVectors are about proofs that records carry, and about second commitments.
+func propertyVectors(t *testing.T) (list []given) {
+	t.Helper()
+	o := newPurse(t, "1").Options(t)
+	for _, c := range provings(t) {
+		list = append(list, givenBundle(t, slug("properties", c.name), c.file, o))
+	}
+	return append(list, givenRecord(t, "properties-two-commitments-to-different-values", twoValues(t), o))
+}
