@@ -12,6 +12,7 @@ import (
 	"jurat/jurattest"
 	"jurat/property"
 	"jurat/verify"
+	"jurat/verify/properties"
 )
 
 // A purse has records with provable amounts, and what opens them.
@@ -210,6 +211,58 @@ func TestCarriedProofs(t *testing.T) {
 	if r.Outcome != verify.Proved {
 		t.Errorf("a range, as required: %s", r.Outcome)
 	}
+}
+
+// TestProofsAreBounded: what is beyond a bound is not checked, and does not refute. What stands before it counts.
+func TestProofsAreBounded(t *testing.T) {
+	p := newPurse(t, "12.5", "30")
+	o := p.Options(t)
+	good, joint := p.prove(p.rangeOf(0, "0", "50"), 0), p.prove(sumOf(p, "50"), 0, 1)
+	long := func(s jsontext.Value, n int) evidence.PropertyProof {
+		return evidence.PropertyProof{Proof: make([]byte, n), Statement: s}
+	}
+	alone := p.file(map[int][]evidence.PropertyProof{0: {good, long(good.Statement, properties.MaxOfRecord), good}})
+	alone.Records[0].Properties[2].Statement = written(t, p.rangeOf(0, "0", "60")) // would be refuted
+	r := verify.Bundle(alone, o)
+	if f := r.Of(verify.Property); f.Status != verify.NotProved || f.Rule != "volume" || len(r.Properties) != 1 {
+		t.Errorf("of one record: %+v, %d shown", f, len(r.Properties))
+	}
+	var amounts []string
+	for range 6 {
+		amounts = append(amounts, "1")
+	}
+	many := newPurse(t, amounts...)
+	carried := map[int][]evidence.PropertyProof{}
+	for i := range amounts {
+		s := many.statement(property.Equal, i, (i+1)%len(amounts))
+		carried[i] = []evidence.PropertyProof{long(written(t, s), properties.MaxOfRecord-1000)}
+	}
+	last := len(amounts) - 1
+	r = verify.Bundle(many.file(carried), many.Options(t))
+	refuted, volume := 0, 0
+	for _, f := range r.Details {
+		switch {
+		case f.Guarantee != verify.Property:
+		case f.Rule == "proof":
+			refuted++
+		case f.Rule == "volume" && (f.Record == many.records[last].Payload.RecordID || f.Record == many.records[last-1].Payload.RecordID):
+			volume++
+		default:
+			t.Errorf("%+v", f)
+		}
+	}
+	if refuted != 4 || volume != 2 {
+		t.Errorf("about several records: %d refuted, %d beyond the bound", refuted, volume)
+	}
+	if r := verify.Bundle(p.file(map[int][]evidence.PropertyProof{1: {joint}}), o); r.Of(verify.Property).Status != verify.Proved {
+		t.Errorf("within the bounds: %+v", r.Of(verify.Property))
+	}
+}
+
+func sumOf(p *purse, hi string) *property.Statement {
+	s := p.statement(property.AtMostSum, 0, 1)
+	s.Hi = jsontext.Value(hi)
+	return s
 }
 
 // TestSecondCommitment: a disclosed value that matches the first commitment only refutes the content, by a rule of its own. Once it is

@@ -17,7 +17,7 @@ import (
 
 // Bounds of what is checked. docs/format.md has the same numbers, because two verifiers must agree.
 const (
-	MaxOfRecord    = 512 << 10 // bytes of statements and proofs of one record, which take about 1.4 s
+	MaxOfRecord    = 512 << 10 // bytes of statements and proofs of one record, which take about 2 s
 	maxOpen        = 2 << 20   // bytes of those in a file that are about several records
 	maxCommitments = 1 << 16   // commitments in a file
 )
