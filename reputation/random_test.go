@@ -23,7 +23,6 @@ type random struct {
 	made uint64
 	at   int64
 	from int64
-	ids  []evidence.Digest
 }
 
 func (r *random) chance(percent int) bool { return r.IntN(100) < percent }
