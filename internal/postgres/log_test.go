@@ -520,8 +520,8 @@ func TestCheck(t *testing.T) {
 // hide makes an index miss the next record, like an index that was not written when the power failed.
 func hide(t *testing.T, url, index string) {
 	t.Helper()
-	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, signatures, kinds, tokens, payload)
-		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), '{}', '{}', '{}', 'hidden' FROM jurat.records`
+	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, signatures, kinds, tokens, payload, counted)
+		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), '{}', '{}', '{}', 'hidden', false FROM jurat.records`
 	exec(t, url, `UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'jurat.`+index+`'::regclass`, insert,
 		`UPDATE pg_index SET indisready = true, indisvalid = true WHERE indexrelid = 'jurat.`+index+`'::regclass`)
 }
