@@ -18,7 +18,9 @@ type Object = map[string]any
 
 // OfFiles returns the schemas of the files that docs/format.md describes.
 func OfFiles() Schemas {
-	return Schemas{"Payload": payloadSchema(), "Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
+	s := Schemas{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
+	s["Payload"] = s.payload()
+	return s
 }
 
 // Schemas holds JSON schemas by their names in the description.
@@ -98,14 +100,11 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	}
 }
 
-// payloadSchema describes the possible members of a payload. docs/format.md says which ones each action type
+// payload describes the possible members of a payload. docs/format.md says which ones each action type
 // requires.
-func payloadSchema() Object {
-	schema := Schemas{"SignerInfo": nil}.members(reflect.TypeFor[evidence.Payload]())
-	properties := schema["properties"].(Object)
-	properties["signers"] = Object{"type": "array", "items": Object{"type": "object", "required": []string{"alg", "key_id"},
-		"properties": Object{"alg": Object{"type": "string"}, "key_id": Object{"type": "string"}}}}
-	properties["action_type"] = Object{"type": "string", "enum": evidence.ActionTypes()}
+func (s Schemas) payload() Object {
+	schema := s.members(reflect.TypeFor[evidence.Payload]())
+	schema["properties"].(Object)["action_type"] = Object{"type": "string", "enum": evidence.ActionTypes()}
 	schema["additionalProperties"] = false
 	schema["description"] = "An Agent Evidence Payload as actors send it. Members of your own go into metadata."
 	return schema
@@ -122,6 +121,8 @@ var (
 			"disclosures":  Object{"type": "array", "items": Object{"type": "object"}},
 			"log":          Object{"type": "object"},
 			"payload":      Reference("Payload"),
+			"properties":   Object{"type": "array", "items": Object{"type": "object"}},
+			"revocations":  Object{"type": "array", "items": Object{"type": "object"}},
 			"signatures":   Object{"type": "array", "items": Object{"type": "string", "contentEncoding": "base64"}},
 			"timestamps":   Object{"type": "array", "items": timestampSchema}}}
 	bundleSchema = Object{"type": "object", "required": []string{"format", "records"},

@@ -194,8 +194,8 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatalf("%+v, %v", checkpoint, err)
 	}
 	var leaves []tlog.Hash
-	for _, r := range records {
-		leaves = append(leaves, tlog.RecordHash(r.LogEntry(evidence.LogCounts{})))
+	for i, r := range records {
+		leaves = append(leaves, tlog.RecordHash(r.LogEntry(evidence.LogCounts{ActorSeq: int64(i + 1)})))
 	}
 	if root := rootOf(leaves); root != checkpoint.Root {
 		t.Errorf("root %v, want %v", checkpoint.Root, root)
@@ -229,7 +229,7 @@ func TestProofs(t *testing.T) {
 	l, _ := inMemory(t)
 	var leaves, roots []tlog.Hash
 	for size := int64(1); size <= most; size++ {
-		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry(evidence.LogCounts{})))
+		leaves = append(leaves, tlog.RecordHash(seal(t, l, "").LogEntry(evidence.LogCounts{ActorSeq: size})))
 		roots = append(roots, rootOf(leaves))
 		for index := range size {
 			proof, err := l.ProveInclusion(t.Context(), index, size)
