@@ -267,8 +267,7 @@ func printView(io stdio, v *reputation.View) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.out.Write(doc)
-	return err
+	return io.document(doc)
 }
 
 // describe tells it to people.

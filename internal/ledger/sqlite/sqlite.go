@@ -340,14 +340,15 @@ func version(ctx context.Context, in querier) (int, error) {
 }
 
 // Close implements storage.Store. It waits for the running transaction. When the last process closes the file, SQLite
-// moves the write-ahead log into it. An open statement would prevent that.
+// moves the write-ahead log into it, if the disk has room for that. An open statement would prevent it.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
 	s.writing <- struct{}{}
 	defer s.writing.Release()
-	var errs []error
+	last, err := s.leave()
+	errs := []error{err}
 	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.ofActor, s.ofSubject}
 	for _, statement := range slices.Concat(one, s.brief[:], s.link[:], s.tag[:]) {
 		if statement != nil {
@@ -363,5 +364,9 @@ func (s *Store) Close() error {
 	if s.writers != nil {
 		errs = append(errs, s.writers.Close())
 	}
-	return errors.Join(append(errs, s.readers.Close(), s.stood())...)
+	errs = append(errs, s.readers.Close())
+	if last != nil {
+		errs = append(errs, last.Close())
+	}
+	return errors.Join(append(errs, s.stood())...)
 }

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"sync"
 
 	"jurat/internal/ledger/storage"
@@ -81,4 +83,28 @@ func volume(batch *storage.Batch) int {
 		bytes += len(batch.Briefs[i].Line) + len(batch.Briefs[i].Names) + 20*len(batch.Briefs[i].Keys)
 	}
 	return bytes
+}
+
+// leave returns a connection that must be closed last, or nil. If the disk has no room for the write-ahead log in the
+// database file, moving it at the end would take the last free bytes and still break off, and no program could start
+// again. A connection that only reads moves nothing when it is the last. The log then stays beside the file, durable,
+// and is moved when there is room.
+func (s *Store) leave() (*sql.DB, error) {
+	log, err := os.Stat(s.path + "-wal")
+	if err != nil || s.readOnly != nil {
+		return nil, nil // there is nothing to move
+	}
+	if free, known, err := s.free(); err != nil || !known || free >= uint64(log.Size())+leastRoom {
+		return nil, nil
+	}
+	last, err := sql.Open("sqlite", dataSource(s.path, url.Values{"mode": {"ro"}}))
+	if err != nil {
+		return nil, err
+	}
+	last.SetMaxOpenConns(1)
+	var tables int
+	if err := last.QueryRow(`SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return nil, errors.Join(fmt.Errorf("leaving the write-ahead log where it is: %w", err), last.Close())
+	}
+	return last, nil
 }
