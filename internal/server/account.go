@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"jurat/internal/limits"
+	"jurat/internal/server/wire"
 )
 
 // account opens the memory account of an admitted request.
@@ -29,7 +30,7 @@ func (s *Server) account(route *Route, r *http.Request, c *Caller) (*http.Reques
 // formSize is the size limit of a form. The server reads forms completely before it calls a handler.
 func formSize(r *http.Request, most int64) int64 {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if !changes(r) || media != "application/x-www-form-urlencoded" && media != "multipart/form-data" {
+	if !wire.Changes(r) || media != "application/x-www-form-urlencoded" && media != "multipart/form-data" {
 		return 0
 	}
 	if r.ContentLength >= 0 {

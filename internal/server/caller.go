@@ -12,6 +12,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/server/wire"
 )
 
 // A Caller is the sender of a request.
@@ -125,28 +126,20 @@ func (s *Server) setSession(w http.ResponseWriter, token string, until time.Time
 	http.SetCookie(w, c)
 }
 
-// changes reports whether a request may change something.
-func changes(r *http.Request) bool { return changing(r.Method) }
-
-// changing reports whether requests with this method may change something.
-func changing(method string) bool {
-	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
-}
-
 // formMemory is how much of a form with files is held in memory. The rest is on disk until the request ends.
 const formMemory = 8 << 20
 
 // checkForm refuses a request that another site could make the browser send: it is signed in by cookie and lacks the
 // form key, which only our pages know.
 func checkForm(r *http.Request, c *Caller) error {
-	if !c.cookie || c.Stranger() || !changes(r) {
+	if !c.cookie || c.Stranger() || !wire.Changes(r) {
 		return nil
 	}
 	key := r.Header.Get(FormHeader)
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a body of an unreadable media type is not parsed as a form
 	if key == "" && (media == "application/x-www-form-urlencoded" || media == "multipart/form-data") {
 		if err := r.ParseMultipartForm(formMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-			return malformed(err)
+			return wire.Malformed(err)
 		}
 		key = r.PostForm.Get(FormField)
 	}

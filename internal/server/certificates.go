@@ -12,6 +12,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/ca"
 	"jurat/internal/certlog"
+	"jurat/internal/server/wire"
 )
 
 // largestRequest is the size in bytes of a body with a certificate request: JSON writes each line feed of it in two bytes.
@@ -27,7 +28,7 @@ func (s *Server) postCertificate(w http.ResponseWriter, r *http.Request, c *Call
 	if s.config.Certificates == nil {
 		return fmt.Errorf("%w: this server has no CA", api.ErrNotFound)
 	}
-	asked, err := readJSON[api.CertificateRequest](r)
+	asked, err := wire.ReadJSON[api.CertificateRequest](r)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (s *Server) postCertificate(w http.ResponseWriter, r *http.Request, c *Call
 	if before {
 		status = http.StatusOK
 	}
-	return writeJSON(w, r, status, api.Certificate{Certificate: inPEM(made.Certificate.Raw), CA: inPEM(s.config.Certificates.CA.Certificate.Raw), Serial: made.Serial,
+	return wire.WriteJSON(w, r, status, api.Certificate{Certificate: inPEM(made.Certificate.Raw), CA: inPEM(s.config.Certificates.CA.Certificate.Raw), Serial: made.Serial,
 		NotAfter: made.Certificate.NotAfter.Format(time.RFC3339), RenewAt: made.DueAt().Format(time.RFC3339)})
 }
 

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/limits"
+	"jurat/internal/server/wire"
 )
 
 func (s *Server) chainRoutes() []Route {
@@ -161,7 +162,7 @@ func (s *Server) sendCase(w http.ResponseWriter, r *http.Request, c *Caller, g *
 	if name != "" {
 		attach(w, name)
 	}
-	if tagged(w, r, hex.EncodeToString(first.Sum(nil))) {
+	if wire.Tagged(w, r, hex.EncodeToString(first.Sum(nil))) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -235,7 +236,7 @@ func (s *Server) listRecords(w http.ResponseWriter, r *http.Request, c *Caller) 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, http.StatusOK, listing)
+	return wire.WriteJSON(w, r, http.StatusOK, listing)
 }
 
 func cursorOf(r *http.Request) (int64, error) {

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
+	"jurat/internal/server/wire"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -135,7 +136,7 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 		}
 		err = ofScheduler(err)
 	}
-	p := problemOf(refusedCase(err))
+	p := wire.Problem(refusedCase(err))
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}
@@ -180,12 +181,12 @@ func upload(r *http.Request, name string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, malformed(err)
+		return nil, wire.Malformed(err)
 	}
 	defer file.Close()
-	content, err := io.ReadAll(&shallow{r: file})
+	content, err := io.ReadAll(wire.Shallow(file))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, malformed(err))
+		return nil, fmt.Errorf("%s: %w", name, wire.Malformed(err))
 	}
 	return content, limits.AccountOf(r.Context()).Take(r.Context(), (limits.BodyFactor-4)*int64(len(content)))
 }

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/names"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
+	"jurat/internal/server/wire"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -161,7 +162,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err = s.sealDecision(r, c, review, decision); err == nil {
 		return goTo(w, r, "reviews", review.Record.Payload.RecordID)
 	}
-	p := problemOf(err)
+	p := wire.Problem(err)
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}

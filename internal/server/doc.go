@@ -12,11 +12,11 @@
 //
 // A Handler gets the Caller with the request, and returns an error if it cannot do what is asked. An error of package
 // api determines the answer (fmt.Errorf("%w: …", api.ErrInvalid)). The server also knows the errors of ledger, keys
-// and evidence (problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
+// and evidence (wire/problem.go). It logs any other error as ErrInternal, and does not show it to the caller.
 //
 // A handler can rely on these checks. The caller has one of the route's roles. A request that changes something does
 // not come from another site, and if it is signed in by cookie, it carries the session's form key (Caller.FormKey, in
-// the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and Body refuses one that
+// the field "form" or the header Jurat-Form). The body is no longer than Config.MaxBody, and wire.Body refuses one that
 // nests too deep while it reads it. The answer has the security headers. Package acts decides what a record holds and
 // who may seal it: handlers only translate. acts.MayRead decides what a caller may read, beyond its roles.
 //

@@ -14,6 +14,7 @@ import (
 	"jurat/api"
 	"jurat/internal/acts"
 	"jurat/internal/jsonschema"
+	"jurat/internal/server/wire"
 )
 
 func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) error {
@@ -21,7 +22,7 @@ func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, http.StatusOK, "application/json", doc)
+	return wire.WriteTagged(w, r, http.StatusOK, "application/json", doc)
 }
 
 // OpenAPI describes the routes in OpenAPI 3.1, from the table and the types of the bodies. Its only errors are those

@@ -8,6 +8,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/portal"
+	"jurat/internal/server/wire"
 )
 
 // portalRoutes are the verification page, and the same page as a file that needs no server.
@@ -48,12 +49,12 @@ func (s *Server) verifyPage(w http.ResponseWriter, r *http.Request, _ *Caller) e
 		return err
 	}
 	w.Header().Set("Content-Security-Policy", portal.Policy)
-	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", s.portal.with(doc))
+	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", s.portal.with(doc))
 }
 
 func (s *Server) verifyFile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	w.Header().Set("Content-Disposition", `attachment; filename="verify.html"`)
-	return writeTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
+	return wire.WriteTagged(w, r, http.StatusOK, "text/html; charset=utf-8", portal.File())
 }
 
 // portalFile serves the files of the page. Their names contain digests.
@@ -62,10 +63,10 @@ func (s *Server) portalFile(w http.ResponseWriter, r *http.Request, _ *Caller) e
 	switch r.PathValue("name") {
 	case portal.ScriptName():
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return writeTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
+		return wire.WriteTagged(w, r, http.StatusOK, "text/javascript; charset=utf-8", portal.Script())
 	case portal.StyleName():
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-		return writeTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
+		return wire.WriteTagged(w, r, http.StatusOK, "text/css; charset=utf-8", portal.Style())
 	}
 	return fmt.Errorf("%w: the portal has no such file", api.ErrNotFound)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"jurat/api"
+	"jurat/internal/server/wire"
 )
 
 // publicRoutes are the public routes, and those for monitoring the server.
@@ -25,18 +26,18 @@ func (s *Server) publicRoutes() []Route {
 
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	w.Header().Set("Cache-Control", "no-store")
-	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
+	return wire.Write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
 }
 
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := s.ready.ask(r.Context()); err != nil {
-		if is := knownIn(err); is != nil {
+		if is := wire.Known(err); is != nil {
 			return fmt.Errorf("%w: the log takes no records: %w; the server's log says more", api.ErrUnavailable, is)
 		}
 		return fmt.Errorf("%w: the log takes no records; the server's log has the reason", api.ErrUnavailable)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
+	return wire.Write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte("ready\n"))
 }
 
 func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) error {
@@ -44,5 +45,5 @@ func (s *Server) getTrust(w http.ResponseWriter, r *http.Request, _ *Caller) err
 	if err != nil {
 		return err
 	}
-	return writeFile(w, r, http.StatusOK, trust)
+	return wire.WriteFile(w, r, http.StatusOK, trust)
 }

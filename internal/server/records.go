@@ -12,6 +12,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
+	"jurat/internal/server/wire"
 )
 
 func (s *Server) recordRoutes() []Route {
@@ -36,7 +37,7 @@ func (s *Server) getRecord(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	return writeFile(w, r, http.StatusOK, proved)
+	return wire.WriteFile(w, r, http.StatusOK, proved)
 }
 
 // readable returns a record if the caller may read it. A stranger gets the same error for a missing and for a private

@@ -4,13 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/access"
+	"jurat/internal/server/wire"
 )
 
 // countingTime is how long refusals are counted before they are sealed.
@@ -115,4 +119,35 @@ func (f *refusals) flush(ctx context.Context) {
 			f.count(one)
 		}
 	}
+}
+
+// refuse answers a failed request, in the form of the route's kind.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {
+	p := wire.Problem(err)
+	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
+		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("route", route.Name()), slog.Any("error", err))
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)
+	}
+	if pause := wire.ComeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
+	}
+	w.Header().Del("ETag")
+	w.Header().Set("Cache-Control", "no-store")
+	if route.Kind == Page {
+		s.refusePage(w, r, c, p)
+		return p
+	}
+	w.Header().Set("Content-Type", api.ProblemMediaType)
+	w.WriteHeader(p.Status)
+	if r.Method == http.MethodHead {
+		return p
+	}
+	if doc, err := json.Marshal(p); err != nil {
+		s.config.Log.Error("writing a problem", "error", err)
+	} else {
+		_, _ = w.Write(append(doc, '\n')) // an error means that the caller has disconnected
+	}
+	return p
 }

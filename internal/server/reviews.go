@@ -6,6 +6,7 @@ import (
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
+	"jurat/internal/server/wire"
 )
 
 func (s *Server) reviewRoutes() []Route {
@@ -22,7 +23,7 @@ func (s *Server) reviewRoutes() []Route {
 
 // postReview seals a person's decision.
 func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	review, err := readJSON[api.Review](r)
+	review, err := wire.ReadJSON[api.Review](r)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (s *Server) Review(r *http.Request, c *Caller, id string, review api.Review
 
 // postDelivery seals the answer that is delivered.
 func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	delivery, err := readJSON[api.Delivery](r)
+	delivery, err := wire.ReadJSON[api.Delivery](r)
 	if err != nil {
 		return err
 	}

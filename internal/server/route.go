@@ -10,6 +10,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/server/wire"
 )
 
 // A Kind says what form a route's answers and refusals have.
@@ -97,7 +98,7 @@ var languageParameter = Parameter{"lang", "the language of the page: en, ja or r
 
 // query lists the parameters that a route accepts.
 func (r *Route) query() []Parameter {
-	if r.Kind != Page || changing(r.Method) {
+	if r.Kind != Page || wire.Changing(r.Method) {
 		return r.Doc.Query
 	}
 	return append(slices.Clone(r.Doc.Query), languageParameter)

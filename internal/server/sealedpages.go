@@ -17,6 +17,7 @@ import (
 	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
 	"jurat/internal/pages"
+	"jurat/internal/server/wire"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -94,7 +95,7 @@ func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Recor
 			return report, g, err
 		}
 	}
-	if err != nil && problemOf(err).Status >= http.StatusInternalServerError {
+	if err != nil && wire.Problem(err).Status >= http.StatusInternalServerError {
 		return nil, nil, err
 	}
 	return verify.Record(record, verify.Options{Trust: trusted}), g, nil
@@ -186,7 +187,7 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 		return err
 	}
 	attach(w, record.Payload.RecordID+".zip")
-	return writeTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
+	return wire.WriteTagged(w, r, http.StatusOK, "application/zip", file.Bytes())
 }
 
 // attach makes browsers save an answer under a name, which must have no characters that need quoting.

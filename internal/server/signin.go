@@ -14,6 +14,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/installation"
 	"jurat/internal/names"
+	"jurat/internal/server/wire"
 )
 
 // sessionTime is how long a browser session lasts.
@@ -53,7 +54,7 @@ func SignInPath(ctx context.Context, i *installation.Installation, now time.Time
 // links to preview them, and must not use them up.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request, _ *Caller) error {
 	if err := r.ParseForm(); err != nil {
-		return malformed(err)
+		return wire.Malformed(err)
 	}
 	order, err := s.sessionOf(r)
 	if err != nil {

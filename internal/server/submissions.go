@@ -15,6 +15,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/schedule"
+	"jurat/internal/server/wire"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/verify"
@@ -40,7 +41,7 @@ func (s *Server) submissionRoutes() []Route {
 }
 
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.NewSubmission](r)
+	asked, err := wire.ReadJSON[api.NewSubmission](r)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) err
 		return err
 	}
 	w.Header().Set("Location", "/v1/submissions/"+id)
-	return writeJSON(w, r, http.StatusAccepted, submissionOf(&e))
+	return wire.WriteJSON(w, r, http.StatusAccepted, submissionOf(&e))
 }
 
 // caseOf makes a case from one kind of evidence.
@@ -228,7 +229,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	if more {
 		page.Next = entries[len(entries)-1].ID
 	}
-	return writeJSON(w, r, http.StatusOK, page)
+	return wire.WriteJSON(w, r, http.StatusOK, page)
 }
 
 // visible selects the trials that a list shows to a caller: those of which mayRead allows every record, without
@@ -246,7 +247,7 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 	answer := submissionOf(e)
 	answer.Reason, answer.CancelledBy = reasonFor(c, e), cancelledBy(c, e)
 	answer.Votes, answer.Result = &t.Votes, &t.State.Result
-	return writeJSON(w, r, http.StatusOK, answer)
+	return wire.WriteJSON(w, r, http.StatusOK, answer)
 }
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request, c *Caller) error {
@@ -266,7 +267,7 @@ func (s *Server) goOn(r *http.Request, c *Caller, id string) error {
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	asked, err := readJSON[api.Cancellation](r)
+	asked, err := wire.ReadJSON[api.Cancellation](r)
 	if err != nil {
 		return err
 	}

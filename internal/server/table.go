@@ -16,6 +16,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/limits"
+	"jurat/internal/server/wire"
 )
 
 // routes returns the table of all routes. Each area has a file.
@@ -146,14 +147,14 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		if route.MaxBody > 0 {
 			most = min(most, route.MaxBody)
 		}
-		body := &arriving{ReadCloser: r.Body, length: r.ContentLength}
+		body := wire.Arrive(r)
 		r.Body = http.MaxBytesReader(w, body, most)
 		// Writers without a net/http connection, such as a test's recorder, have no deadlines.
 		if connection := http.NewResponseController(w); route.Kind == Stream {
 			_ = connection.SetReadDeadline(time.Time{}) // when it passes, net/http ends the request's context
 		} else {
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
-			defer context.AfterFunc(s.draining, func() { body.hurry(connection) })()
+			defer context.AfterFunc(s.draining, func() { body.Hurry(connection) })()
 		}
 		began, watching := time.Now(), &watched{ResponseWriter: w}
 		ctx, traced := s.config.Tracing.Request(r, route.Name())
@@ -207,7 +208,7 @@ func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *htt
 	if tooMany := s.limit(route, limitedAs(c, r), c.Stranger()); tooMany != nil {
 		return c, tooMany
 	}
-	if err != nil && route.openTo(problemOf(err).Status) {
+	if err != nil && route.openTo(wire.Problem(err).Status) {
 		c, err = &Caller{}, nil
 	}
 	if err != nil {

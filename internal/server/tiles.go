@@ -8,6 +8,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/access"
+	"jurat/internal/server/wire"
 	"jurat/tiles"
 )
 
@@ -38,7 +39,7 @@ func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request, _ *Caller
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-	return writeTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
+	return wire.WriteTagged(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(checkpoint))
 }
 
 func (s *Server) getTile(w http.ResponseWriter, r *http.Request, _ *Caller) error {
@@ -81,5 +82,5 @@ func (s *Server) entries(r *http.Request, t tlog.Tile) ([]byte, error) {
 // asking again.
 func writeForEver(w http.ResponseWriter, r *http.Request, kept string, doc []byte) error {
 	w.Header().Set("Cache-Control", kept+", max-age=31536000, immutable")
-	return writeTagged(w, r, http.StatusOK, "application/octet-stream", doc)
+	return wire.WriteTagged(w, r, http.StatusOK, "application/octet-stream", doc)
 }

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // is missing for now.
 func TestProblemsOfArchives(t *testing.T) {
 	for err, want := range map[error]int{ledger.ErrExpired: http.StatusGone, ledger.ErrArchive: http.StatusServiceUnavailable, ledger.ErrNotFound: http.StatusNotFound} {
-		if p := problemOf(fmt.Errorf("reading record r: %w", err)); p.Status != want || p.Detail == "" {
+		if p := Problem(fmt.Errorf("reading record r: %w", err)); p.Status != want || p.Detail == "" {
 			t.Errorf("%v: %+v, want %d", err, p, want)
 		}
 	}

@@ -1,17 +1,13 @@
-package server
+package wire
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"jurat/api"
 	"jurat/evidence"
@@ -69,8 +65,8 @@ var known = []struct{ is, means error }{
 	{context.DeadlineExceeded, api.ErrUnavailable},
 }
 
-// problemOf turns a request's error into the problem that the caller gets.
-func problemOf(err error) *api.Problem {
+// Problem turns a request's error into the problem that the caller gets.
+func Problem(err error) *api.Problem {
 	var syntax *evidence.SyntaxError
 	var field *evidence.FieldError
 	var tooLarge *http.MaxBytesError
@@ -107,8 +103,8 @@ func problemOf(err error) *api.Problem {
 	return p
 }
 
-// knownIn returns the known error in a chain of errors, which contains no file name; nil if there is none.
-func knownIn(err error) error {
+// Known returns the known error in a chain of errors, which contains no file name; nil if there is none.
+func Known(err error) error {
 	for _, k := range known {
 		if errors.Is(err, k.is) {
 			return k.is
@@ -117,7 +113,7 @@ func knownIn(err error) error {
 	return nil
 }
 
-func malformed(err error) error {
+func Malformed(err error) error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || errors.Is(err, api.ErrInvalid) || errors.Is(err, api.ErrUnavailable) || errors.Is(err, api.ErrTooLarge) {
 		return err // this error is more specific
@@ -128,8 +124,8 @@ func malformed(err error) error {
 	return fmt.Errorf("%w: %w", api.ErrMalformed, err)
 }
 
-// comeAgain returns after how long a refused request may succeed; 0: never, unless it is changed.
-func comeAgain(status int) time.Duration {
+// ComeAgain returns after how long a refused request may succeed; 0: never, unless it is changed.
+func ComeAgain(status int) time.Duration {
 	switch status {
 	case http.StatusTooManyRequests:
 		return time.Second
@@ -137,35 +133,4 @@ func comeAgain(status int) time.Duration {
 		return 5 * time.Second
 	}
 	return 0
-}
-
-// refuse answers a failed request, in the form of the route's kind.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c *Caller, err error) *api.Problem {
-	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
-		s.config.Log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("route", route.Name()), slog.Any("error", err))
-	}
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="jurat"`)
-	}
-	if pause := comeAgain(p.Status); pause > 0 && w.Header().Get("Retry-After") == "" {
-		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
-	}
-	w.Header().Del("ETag")
-	w.Header().Set("Cache-Control", "no-store")
-	if route.Kind == Page {
-		s.refusePage(w, r, c, p)
-		return p
-	}
-	w.Header().Set("Content-Type", api.ProblemMediaType)
-	w.WriteHeader(p.Status)
-	if r.Method == http.MethodHead {
-		return p
-	}
-	if doc, err := json.Marshal(p); err != nil {
-		s.config.Log.Error("writing a problem", "error", err)
-	} else {
-		_, _ = w.Write(append(doc, '\n')) // an error means that the caller has disconnected
-	}
-	return p
 }

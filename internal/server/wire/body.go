@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ func Body(r *http.Request, media string) ([]byte, error) {
 	var doc bytes.Buffer
 	held := limits.AccountOf(r.Context())
 	paid := held.Reading(r.Context(), r.Body)
-	if _, err := io.Copy(&doc, &shallow{r: paid}); err != nil {
-		return nil, malformed(err)
+	if _, err := io.Copy(&doc, Shallow(paid)); err != nil {
+		return nil, Malformed(err)
 	}
 	// Decoding needs much more memory than the body.
 	if err := held.Take(r.Context(), (limits.BodyFactor-2)*int64(doc.Len())); err != nil {
@@ -36,7 +36,9 @@ func Body(r *http.Request, media string) ([]byte, error) {
 	return doc.Bytes(), nil
 }
 
-// shallow passes on JSON that nests no deeper than payloads may, and fails where it nests deeper.
+// Shallow passes on JSON that nests no deeper than payloads may, and fails where it nests deeper.
+func Shallow(r io.Reader) io.Reader { return &shallow{r: r} }
+
 type shallow struct {
 	r       io.Reader
 	depth   int

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"fmt"
@@ -15,32 +15,32 @@ import (
 // marshaler is a file of the format: a record, a bundle, a trust file.
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// writeFile answers with a file and its ETag.
-func writeFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
+// WriteFile answers with a file and its ETag.
+func WriteFile(w http.ResponseWriter, r *http.Request, status int, file marshaler) error {
 	doc, err := file.Marshal()
 	if err != nil {
 		return err
 	}
-	return writeTagged(w, r, status, "application/json", doc)
+	return WriteTagged(w, r, status, "application/json", doc)
 }
 
-// writeTagged answers with bytes and their ETag, or with 304 if the caller has them already.
-func writeTagged(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
-	if tagged(w, r, strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:")) {
+// WriteTagged answers with bytes and their ETag, or with 304 if the caller has them already.
+func WriteTagged(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
+	if Tagged(w, r, strings.TrimPrefix(evidence.DigestOf(doc).String(), "sha256:")) {
 		return nil
 	}
-	return write(w, r, status, media, doc)
+	return Write(w, r, status, media, doc)
 }
 
-// tagged sets the ETag of an answer. If the caller has the content already, it answers 304 and reports true.
-func tagged(w http.ResponseWriter, r *http.Request, digest string) bool {
+// Tagged sets the ETag of an answer. If the caller has the content already, it answers 304 and reports true.
+func Tagged(w http.ResponseWriter, r *http.Request, digest string) bool {
 	tag := `"` + digest + `"`
 	h := w.Header()
 	h.Set("ETag", tag)
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "private, no-cache") // may be stored, but must be revalidated each time
 	}
-	if changes(r) || !matches(r.Header.Get("If-None-Match"), tag) {
+	if Changes(r) || !matches(r.Header.Get("If-None-Match"), tag) {
 		return false
 	}
 	w.WriteHeader(http.StatusNotModified)
@@ -57,8 +57,8 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// writeJSON answers with a value of package api.
-func writeJSON(w http.ResponseWriter, r *http.Request, status int, value any) error {
+// WriteJSON answers with a value of package api.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) error {
 	doc, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("encoding %T: %w", value, err)
@@ -66,10 +66,10 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, value any) er
 	if w.Header().Get("Cache-Control") == "" {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	return write(w, r, status, "application/json", append(doc, '\n'))
+	return Write(w, r, status, "application/json", append(doc, '\n'))
 }
 
-func write(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
+func Write(w http.ResponseWriter, r *http.Request, status int, media string, doc []byte) error {
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("Content-Length", fmt.Sprint(len(doc)))
 	w.WriteHeader(status)
@@ -81,8 +81,8 @@ func write(w http.ResponseWriter, r *http.Request, status int, media string, doc
 	return nil
 }
 
-// readJSON decodes a body strictly into a value of package api.
-func readJSON[T any](r *http.Request) (*T, error) {
+// ReadJSON decodes a body strictly into a value of package api.
+func ReadJSON[T any](r *http.Request) (*T, error) {
 	doc, err := Body(r, "application/json")
 	if err != nil {
 		return nil, err
@@ -92,4 +92,12 @@ func readJSON[T any](r *http.Request) (*T, error) {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, evidence.Steady(err))
 	}
 	return value, nil
+}
+
+// Changes reports whether a request may change something.
+func Changes(r *http.Request) bool { return Changing(r.Method) }
+
+// Changing reports whether requests with this method may change something.
+func Changing(method string) bool {
+	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }
