@@ -33,6 +33,7 @@ var reference = map[string][]string{
 	"internal/stats":       {"Calibration"},
 	"internal/subject":     {"Agent card", "Conversation", "Sealed records as evidence"},
 	"internal/witness":     {"A monitor watches a log"},
+	"reputation/draw":      {"What remains"},
 }
 
 var decisionRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")

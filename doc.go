@@ -74,6 +74,7 @@
 //	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
+//	            reputation/draw: which records witnesses drew to be tried, and which draws and trials are missing
 //
 // Public, for programs that hold their own keys:
 //

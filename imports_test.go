@@ -55,6 +55,9 @@ var importRules = []importRule{
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},
 		"what it counts is verified before, and everyone can compute it again, also in a browser"},
 
+	{"jurat/reputation/draw", []string{"jurat/evidence", "jurat/evidence/operator", logHashing},
+		"what was drawn follows from entries and witnesses' signatures alone; what a trial came to is for others to say"},
+
 	{"jurat/internal/jws", []string{"jurat/evidence", "jurat/internal/ecdsasig", jsonLibrary},
 		"what is signed, and whose key it is, is for its callers to know"},
 	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/jws", "jurat/internal/keys", jsonLibrary},
@@ -314,7 +317,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 
 // TestPurePackagesBuildForWebAssembly builds the packages that the portal runs in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation/...")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

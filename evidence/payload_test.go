@@ -115,6 +115,7 @@ var table = map[ActionType]struct {
 	"certificate_event":   {"operator", operatorMust, "", "", ""},
 	"revocation_evidence": {"operator", operatorMust, "", "", ""},
 	"trusted_list":        {"operator", operatorMust, "", "", ""},
+	"draw":                {"operator", operatorMust, "", "", ""},
 }
 
 const (

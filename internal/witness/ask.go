@@ -23,8 +23,8 @@ var ErrUnavailable = errors.New("the witness gave no valid answer")
 type Remote struct {
 	Key *operator.Witness
 
-	url  string
-	http *http.Client
+	prefix string // of its URLs, without a slash at the end
+	http   *http.Client
 
 	mu    sync.Mutex // held while knows is read or changed
 	knows int64      // the size that the witness knows, by its last answer
@@ -43,7 +43,7 @@ func NewRemote(prefix string, key *operator.Witness, client *http.Client) (*Remo
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &Remote{Key: key, url: strings.TrimRight(prefix, "/") + "/add-checkpoint", http: client}, nil
+	return &Remote{Key: key, prefix: strings.TrimRight(prefix, "/"), http: client}, nil
 }
 
 // Ask asks the witness to cosign a checkpoint of this size. prove makes a proof from an earlier size. A *ConflictError says that the
@@ -56,7 +56,7 @@ func (r *Remote) Ask(ctx context.Context, signed string, size int64, prove func(
 		if err != nil {
 			return operator.Cosignature{}, err
 		}
-		line, err := r.post(ctx, Request{Old: old, Proof: proof, Signed: signed})
+		line, err := r.post(ctx, r.url("/add-checkpoint"), Request{Old: old, Proof: proof, Signed: signed})
 		var conflict *ConflictError
 		if errors.As(err, &conflict) && conflict.Size <= size && conflict.Size != old && attempt < 2 {
 			old = conflict.Size // now the size is known, unless another node asks at the same time
@@ -101,8 +101,10 @@ func (r *Remote) check(signed, lines string) (operator.Cosignature, error) {
 	return found[0], nil
 }
 
-func (r *Remote) post(ctx context.Context, request Request) (string, error) {
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(FormatRequest(request)))
+func (r *Remote) url(path string) string { return r.prefix + path }
+
+func (r *Remote) post(ctx context.Context, url string, request Request) (string, error) {
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(FormatRequest(request)))
 	if err != nil {
 		return "", err
 	}

@@ -83,6 +83,7 @@ var englishTerms = Terms{
 		RevocationEvidence: "evidence on revocation",
 		TrustedList:        "trusted list that is kept",
 		Mandate:            "mandate of an organisation",
+		Draw:               "draw of the records to try",
 	},
 	Roles: Roles{
 		Agent:     "agent",

@@ -83,6 +83,7 @@ var japaneseTerms = Terms{
 		RevocationEvidence: "失効に関する証拠",
 		TrustedList:        "保管するトラステッドリスト",
 		Mandate:            "組織による委任",
+		Draw:               "審理する記録の抽選",
 	},
 	Roles: Roles{
 		Agent:     "エージェント",

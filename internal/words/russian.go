@@ -83,6 +83,7 @@ var russianTerms = Terms{
 		RevocationEvidence: "свидетельство об отзыве",
 		TrustedList:        "хранимый доверенный список",
 		Mandate:            "полномочие от организации",
+		Draw:               "жеребьёвка записей для разбирательства",
 	},
 	Roles: Roles{
 		Agent:     "агент",

@@ -130,7 +130,7 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
-	CertificateEvent, RevocationEvidence, TrustedList, Mandate string
+	CertificateEvent, RevocationEvidence, TrustedList, Mandate, Draw string
 }
 
 // Of returns "" for an unknown action.
@@ -192,6 +192,8 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.RetentionEvent
 	case evidence.Mandate:
 		return a.Mandate
+	case evidence.Draw:
+		return a.Draw
 	case evidence.CertificateEvent:
 		return a.CertificateEvent
 	case evidence.RevocationEvidence:

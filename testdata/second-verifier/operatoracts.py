@@ -4,7 +4,7 @@ long records are kept, or which certificates a CA issued, does."""
 import re
 
 from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, moment, require, unbase64
-from trust import ROLES
+from trust import ROLES, Witness
 
 RETENTION_CHAIN = "operator-retention"
 CERTIFICATES_CHAIN = "operator-certificates"
@@ -156,7 +156,32 @@ def check_trusted_list(chain, body):
         require(is_time(body["next_update"]) and moment(body["next_update"]) >= moment(body["issued"]), "next_update is none, or before issued")
 
 
+DRAWS_CHAIN = "operator-draws"
+DRAW_BLOCK = 64
+_MAX_DRAWS = 500
+
+
+def check_draw(chain, body):
+    """Refuses what is no draw."""
+    require(chain == DRAWS_CHAIN, "not in its chain")
+    members(body, ("draws",))
+    draws = body["draws"]
+    require(isinstance(draws, list) and 1 <= len(draws) <= _MAX_DRAWS, "no list of draws")
+    order = []
+    for one in draws:
+        require(isinstance(one, dict), "no object")
+        members(one, ("root", "signature", "size", "witness"))
+        unbase64(one["root"], 32, 32)
+        signature = unbase64(one["signature"], 64, 64)
+        require(is_whole(one["size"], DRAW_BLOCK, 2**53 - 1) and int(one["size"]) % DRAW_BLOCK == 0, "a size that ends no block")
+        require(isinstance(one["witness"], str), "no witness")
+        Witness(one["witness"])
+        order.append((int(one["size"]), one["witness"].encode(), signature))
+    require(all(a < b for a, b in zip(order, order[1:])), "draws are not sorted, or one is there twice")
+
+
 CHECKS = {
+    "draw": check_draw,
     "mandate": check_mandate,
     "retention_event": check_retention,
     "certificate_event": check_certificate,

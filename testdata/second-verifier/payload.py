@@ -100,6 +100,7 @@ ACTS = {
     "mandate": _OPERATOR,
     "revocation_evidence": _OPERATOR,
     "trusted_list": _OPERATOR,
+    "draw": _OPERATOR,
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
