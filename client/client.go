@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/property"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -37,19 +38,31 @@ var ErrOther = errors.New("this is not what was signed")
 // present time if the action type allows a missing timestamp. The record has no time stamp yet. Its errors are those
 // of Prepare and of the signers.
 func Sign(payload []byte, signers ...evidence.Signer) (*evidence.Record, error) {
-	r, err := sign(payload, signers)
+	return SignApart(payload, Apart{}, signers...)
+}
+
+// Apart lists members of a payload by JSON pointers: what the owner of a key seals apart before signing.
+type Apart struct {
+	Pointers []string                 // sealed apart
+	Provable map[string]property.Kind // sealed apart, and committed to a second time, so that Prove can show properties of the values
+}
+
+// SignApart does what Sign does, and seals members apart. Their values are in Record.Disclosures of the record and in no other place, so the
+// caller must keep them. Deposit does not send them. A value that is not of its kind gives an *evidence.FieldError.
+func SignApart(payload []byte, apart Apart, signers ...evidence.Signer) (*evidence.Record, error) {
+	r, err := sign(payload, apart, signers)
 	if err != nil {
 		return nil, fmt.Errorf("signing payload: %w", err)
 	}
 	return r, nil
 }
 
-func sign(payload []byte, signers []evidence.Signer) (*evidence.Record, error) {
+func sign(payload []byte, apart Apart, signers []evidence.Signer) (*evidence.Record, error) {
 	draft, sealing, err := begin(payload)
 	if err != nil {
 		return nil, err
 	}
-	sealing.Signers = signers
+	sealing.Signers, sealing.Apart, sealing.Provable = signers, apart.Pointers, apart.Provable
 	return draft.Seal(sealing)
 }
 

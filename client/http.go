@@ -93,9 +93,12 @@ func (c *Client) Seal(ctx context.Context, payload []byte) (*evidence.Record, er
 	return c.record(ctx, http.MethodPost, "/v1/records", payload)
 }
 
-// Deposit sends a record that was signed with Sign, and returns it as the server stored it. Check compares the two.
+// Deposit sends a record that was signed with Sign or SignApart, and returns it as the server stored it. Check compares
+// the two. Deposit does not send the values that are sealed apart: their owner keeps them.
 func (c *Client) Deposit(ctx context.Context, signed *evidence.Record) (*evidence.Record, error) {
-	file, err := signed.Marshal()
+	bare := *signed
+	bare.Disclosures = nil
+	file, err := bare.Marshal()
 	if err != nil {
 		return nil, err
 	}

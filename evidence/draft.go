@@ -112,7 +112,7 @@ func (d *Draft) Seal(s Sealing) (*Record, error) {
 // they sign. It returns an error if s has signers or members to seal apart, because it could not return their
 // disclosures.
 func (d *Draft) Prepare(signers []SignerInfo, s Sealing) ([]byte, error) {
-	if len(s.Signers) > 0 || len(s.Apart) > 0 || len(d.apart) > 0 {
+	if len(s.Signers) > 0 || len(s.Apart) > 0 || len(s.Provable) > 0 || len(d.apart) > 0 {
 		return nil, errors.New("preparing payload: signers that sign here, or members to seal apart")
 	}
 	r, err := d.complete(signers, s)

@@ -76,7 +76,7 @@ func (d *Draft) makeProvable(m members, disclosures []Disclosure, kinds map[stri
 		}
 		commitment, err := opens.provable(kind)
 		if err != nil {
-			return &FieldError{Field: opens.Pointer, Reason: err.Error()}
+			return &FieldError{Field: opens.Pointer, Reason: err.Error() + "; give a value of the kind, or name another kind"}
 		}
 		list = append(list, Provable{Commitment: commitment.String(), Kind: kind, Pointer: opens.Pointer})
 	}

@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
+	"jurat/property"
 )
 
 // readPointers reads what a flag names: a field of a payload, such as prompt or /metadata/user_id.
@@ -22,6 +23,43 @@ func readPointers(flag string, texts []string) ([]string, error) {
 		}
 	}
 	return pointers, nil
+}
+
+// readProvable reads what --provable names: fields, each with the kind of its value.
+func readProvable(texts []string) (map[string]property.Kind, error) {
+	kinds := map[string]property.Kind{}
+	for _, text := range texts {
+		field, kind, there := strings.Cut(text, "=")
+		if !there {
+			return nil, fmt.Errorf("--provable: %q: want POINTER=KIND, as /metadata/amount=decimal:2", text)
+		}
+		pointer, err := evidence.Pointer(field)
+		if err == nil {
+			err = property.Kind(kind).Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--provable: %w", err)
+		}
+		if _, twice := kinds[pointer]; twice {
+			return nil, fmt.Errorf("--provable: %s is named twice", pointer)
+		}
+		kinds[pointer] = property.Kind(kind)
+	}
+	return kinds, nil
+}
+
+const kindsHelp = `Kinds are integer, decimal:1 to decimal:9 (a number with at
+most so many decimals), date (2006-01-02), time (2006-01-02T15:04:05Z) and text (any value: only sets and equality).`
+
+// named lists what a setting seals apart, with the kinds of what it makes provable.
+func named(s *erasure.Setting) []string {
+	list := slices.Clone(s.Pointers)
+	for i, pointer := range list {
+		if kind, provable := s.Provable[pointer]; provable {
+			list[i] += "=" + string(kind)
+		}
+	}
+	return list
 }
 
 // withholdFlag says which texts are left out of what is printed.
@@ -124,7 +162,8 @@ type apartCmd struct {
 
 type apartSetCmd struct {
 	Actor    string   `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
-	Pointers []string `arg:"" name:"pointer" help:"Fields: prompt, context, response, tools_used, /metadata/NAME, …"`
+	Pointers []string `arg:"" optional:"" name:"pointer" help:"Fields: prompt, context, response, tools_used, /metadata/NAME, …"`
+	Provable []string `help:"Seal this field apart so that properties of its value can be proved: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
 // Help is shown by 'jurat apart set --help'.
@@ -133,7 +172,13 @@ func (*apartSetCmd) Help() string {
 their text later, and every proof stands. This replaces what was set for the actor before. It does not change records that are
 already sealed: a text that was signed as it is stays part of the proof.
 
-    jurat apart set support-agent prompt response /metadata/user_id`
+    jurat apart set support-agent prompt response /metadata/user_id
+
+--provable also signs a second commitment, from which 'jurat prove' shows a property of the value without the value: that an amount
+lies in a range, or that an action is one of a few. ` + kindsHelp + `
+A payload whose value is not of the kind is refused, and nothing is sealed.
+
+    jurat apart set support-agent prompt --provable /metadata/amount=decimal:2 --provable /metadata/action=text`
 }
 
 // Run sets it.
@@ -142,8 +187,15 @@ func (c *apartSetCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	provable, err := readProvable(c.Provable)
+	if err != nil {
+		return err
+	}
+	if len(pointers)+len(provable) == 0 {
+		return hint(errors.New("no field is named"), "name fields, or --provable POINTER=KIND; 'jurat apart unset %s' removes the setting", c.Actor)
+	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers})
+		return i.Apart.Set(ctx, erasure.Setting{Actor: c.Actor, Pointers: pointers, Provable: provable})
 	})
 }
 
@@ -163,7 +215,7 @@ func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		p := newPrinter(io.out)
 		for _, s := range list {
-			p.line("%s  %s", s.Actor, strings.Join(s.Pointers, " "))
+			p.line("%s  %s", s.Actor, strings.Join(named(&s), " "))
 		}
 		return p.err
 	})

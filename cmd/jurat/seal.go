@@ -16,7 +16,8 @@ type sealCmd struct {
 	Signatures []string `name:"signature" placeholder:"FILE" help:"The owner's signature over FILE, which is canonical. Repeat it for a second one."`
 	keyFlags
 	stampFlags
-	Apart []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
+	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. Only now: later it cannot be. May be given several times." placeholder:"POINTER" sep:"none"`
+	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
 // Help is shown by 'jurat seal --help'.
@@ -36,6 +37,11 @@ later be withheld from one reader ('jurat redact', 'jurat log prove --withhold')
 every proof stands. This cannot be added to a record later. 'jurat apart set' does it for every payload of an actor.
 
     jurat seal payload.json --apart prompt --apart /metadata/user_id
+
+--provable seals a field apart, too, and commits to its value a second time, so that 'jurat prove' can show a property of the
+value without the value. ` + kindsHelp + `
+
+    jurat seal payload.json --provable /metadata/amount=decimal:2 --provable /metadata/action=text
 
 If an authority does not answer, the record is sealed all the same. It says so, and waits for its time stamp;
 'jurat log stamp' asks again.
@@ -61,8 +67,9 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	if len(c.Signatures) > 0 || evidence.BeginsAsRecord(doc) {
-		if len(c.Apart) > 0 {
-			return errors.New("--apart: what its owner has signed stays as it is; the owner seals apart before signing")
+		if len(c.Apart)+len(c.Provable) > 0 {
+			return hint(errors.New("--apart, --provable: what its owner has signed stays as it is; the owner seals apart before signing"),
+				"'jurat sign' has the same flags")
 		}
 		return c.accept(ctx, a, io, doc)
 	}
@@ -77,8 +84,12 @@ func (c *sealCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
+	provable, err := readProvable(c.Provable)
+	if err != nil {
+		return err
+	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: pointers}, draft)
+		done, err := actsOn(i).Seal(ctx, acts.Order{By: acts.Operator, Apart: pointers, Provable: provable}, draft)
 		if err != nil {
 			return actHint(err)
 		}

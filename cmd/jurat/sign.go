@@ -18,6 +18,9 @@ type signCmd struct {
 	helperFlag
 	Prepare bool     `help:"Only print the bytes that are to be signed, for the keys that --public names."`
 	Public  []string `placeholder:"FILE" help:"With --prepare: the public key in PEM. Repeat it for a second signature."`
+
+	Apart    []string `help:"Seal this field apart: prompt, or /metadata/user_id. You keep the text. May be given several times." placeholder:"POINTER" sep:"none"`
+	Provable []string `help:"Seal this field apart so that 'jurat prove' can show properties of its value: /metadata/amount=decimal:2. May be given several times." placeholder:"POINTER=KIND" sep:"none"`
 }
 
 // Help is shown by 'jurat sign --help'.
@@ -39,7 +42,14 @@ By hand, with a key that openssl can use: --prepare prints exactly the bytes to 
     jurat sign --prepare --public public.pem draft.json > payload.json
     openssl dgst -sha256 -sign private.pem -out sig.bin payload.json               # RSA, P-256
     openssl pkeyutl -sign -inkey private.pem -rawin -in payload.json -out sig.bin  # Ed25519
-    jurat seal payload.json --signature sig.bin > record.json`
+    jurat seal payload.json --signature sig.bin > record.json
+
+With --apart and --provable (see 'jurat seal --help') you seal fields apart yourself. The file that is printed then has their texts,
+and no other place has them: keep it. What you send to the operator must not have them.
+
+    jurat sign --key private.pem --provable /metadata/amount=decimal:2 payload.json > mine.json
+    jurat redact mine.json --field /metadata/amount > signed.json
+    jurat prove record.json --values mine.json --range /metadata/amount=0..5000 > proved.json`
 }
 
 // Run signs, or prepares to.
@@ -47,6 +57,8 @@ func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 	switch {
 	case c.Prepare && (len(c.Public) == 0 || len(c.Key)+len(c.Token) > 0):
 		return errors.New("--prepare takes the public keys with --public FILE, and neither --key nor --token")
+	case c.Prepare && len(c.Apart)+len(c.Provable) > 0:
+		return errors.New("--prepare prints only what is signed, and the texts of --apart and --provable would be lost: use --key or --token")
 	case !c.Prepare && (len(c.Key)+len(c.Token) == 0 || len(c.Public) > 0):
 		return hint(errors.New("want --key FILE or --token URI"), "or --prepare --public FILE, to sign with something else")
 	}
@@ -67,7 +79,15 @@ func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	signed, err := client.Sign(doc, append(signers, onToken...)...)
+	pointers, err := readPointers("--apart", c.Apart)
+	if err != nil {
+		return err
+	}
+	provable, err := readProvable(c.Provable)
+	if err != nil {
+		return err
+	}
+	signed, err := client.SignApart(doc, client.Apart{Pointers: pointers, Provable: provable}, append(signers, onToken...)...)
 	if errors.Is(err, token.ErrUnavailable) {
 		return err
 	}

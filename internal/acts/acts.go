@@ -35,6 +35,7 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/trial"
+	"jurat/property"
 )
 
 // Config says which log the acts go to, and which keys sign them.
@@ -59,6 +60,8 @@ type Order struct {
 	By    Party    // the party that asks
 	Key   string   // the idempotency key: an order that is repeated with it makes one record; "": each order makes another
 	Apart []string // JSON pointers of members to seal apart, beside those that always are
+
+	Provable map[string]property.Kind // the same with kinds: members to seal apart and make provable
 }
 
 // Done is the result of an act.
@@ -97,7 +100,7 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...), id != "")
+	done, err := a.signOnce(ctx, bound.SealingApart(o.Apart...).SealingProvable(o.Provable), id != "")
 	if err == nil && !done.Before {
 		done.Bound = is
 	}

@@ -91,7 +91,7 @@ func (a *Acts) again(ctx context.Context, before *evidence.Record, err error, gi
 }
 
 // filledIn lists the members that sealing adds to what the actor gave.
-var filledIn = []string{"schema", "action_type", "signers", "timestamp", "sealed_apart", "saw"}
+var filledIn = []string{"schema", "action_type", "signers", "timestamp", "sealed_apart", "provable", "saw"}
 
 // madeOf reports whether sealing a draft makes this record. If a text of the record was destroyed, it cannot tell and reports false.
 func (a *Acts) madeOf(ctx context.Context, record *evidence.Record, draft *evidence.Draft) (bool, error) {

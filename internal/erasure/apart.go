@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sort"
 
@@ -16,6 +17,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/filestore"
 	"jurat/jury"
+	"jurat/property"
 )
 
 // Disclose returns a copy of a record with the disclosures of its members that are sealed apart. Members that are no longer kept, and those
@@ -49,39 +51,65 @@ type Keeper struct {
 	CheckName func(ctx context.Context, role evidence.Role, name string) error // refuses a name under which no actor may act
 }
 
-// Apart lists the members of a draft to seal apart: those that the draft names, which it must have, and those that its actor's setting
-// names and the draft has. Members that the actor sealed apart itself stay as they are. A verdict is never sealed apart: naming it returns
-// an *evidence.FieldError.
-func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
-	pointers := draft.Apart()
+// Apart lists the members of a draft to seal apart, and with their kinds those to make provable: those that the draft names, which it must
+// have, and those that its actor's setting names and the draft has. Members that the actor sealed apart itself stay as they are. A verdict is
+// never sealed apart: naming it returns an *evidence.FieldError. So does a member that the actor sealed apart itself without the commitment
+// that the setting wants, since only the actor can add that.
+func (k *Keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
+	pointers, kinds := draft.Apart(), draft.Provable()
 	if role := draft.Role(); role != evidence.RoleAgent && role != evidence.RoleReviewer {
-		return pointers, nil // acts of a jury or of the operator are open to every reader
+		return pointers, kinds, nil // acts of a jury or of the operator are open to every reader
 	}
 	setting, err := k.SettingOf(ctx, draft.Actor())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	verdict := len(draft.ModifiedResponse) > 0 && jury.IsModifiedVerdict(draft.ModifiedResponse)
 	if verdict && slices.Contains(pointers, "/modified_response") {
-		return nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
+		return nil, nil, &evidence.FieldError{Field: "modified_response", Reason: "is a verdict, which is not sealed apart: the reason, in changes, can be"}
 	}
 	apart := pointers
 	for _, pointer := range setting.Pointers {
-		if verdict && pointer == "/modified_response" {
-			continue // a verdict is never withheld
-		}
-		if draft.Has(pointer) && !slices.Contains(draft.SealedApart, pointer) {
+		switch {
+		case verdict && pointer == "/modified_response": // a verdict is never withheld
+		case !draft.Has(pointer):
+		case slices.Contains(draft.SealedApart, pointer):
+			if err := setting.madeProvable(draft, pointer); err != nil {
+				return nil, nil, err
+			}
+		default:
 			apart = append(apart, pointer)
+			setting.add(kinds, pointer)
 		}
 	}
 	slices.Sort(apart)
-	return slices.Compact(apart), nil
+	return slices.Compact(apart), kinds, nil
 }
 
 // A Setting names the members of an actor's payloads that are always sealed apart.
 type Setting struct {
-	Actor    string   `json:"actor"`    // agent_id or reviewer_id
-	Pointers []string `json:"pointers"` // at least one, sorted
+	Actor    string                   `json:"actor"`              // agent_id or reviewer_id
+	Pointers []string                 `json:"pointers"`           // at least one, sorted
+	Provable map[string]property.Kind `json:"provable,omitempty"` // those of Pointers that are made provable, and their kinds
+}
+
+// add adds the kind of a member that the setting makes provable. What the draft itself asks for counts.
+func (s *Setting) add(kinds map[string]property.Kind, pointer string) {
+	kind, provable := s.Provable[pointer]
+	if _, asked := kinds[pointer]; provable && !asked {
+		kinds[pointer] = kind
+	}
+}
+
+// madeProvable returns an error unless a member that the actor sealed apart itself is provable as the setting wants.
+func (s *Setting) madeProvable(draft *evidence.Draft, pointer string) error {
+	kind, wanted := s.Provable[pointer]
+	is := func(p evidence.Provable) bool { return p.Pointer == pointer && p.Kind == kind }
+	if !wanted || slices.ContainsFunc(draft.Payload.Provable, is) {
+		return nil
+	}
+	return &evidence.FieldError{Field: pointer, Reason: fmt.Sprintf(
+		"is always to be provable as %s for %q, and was sealed apart without that: its owner must add the commitment to \"provable\" before signing", kind, draft.Actor())}
 }
 
 // SettingsFolder is the folder of settings in the file store.
@@ -102,6 +130,14 @@ func (s *Setting) check() error {
 			return errors.New("pointers: not sorted, or one is there twice")
 		}
 	}
+	for pointer, kind := range s.Provable {
+		if !slices.Contains(s.Pointers, pointer) {
+			return fmt.Errorf("provable: %q is not among the pointers", pointer)
+		}
+		if err := kind.Check(); err != nil {
+			return fmt.Errorf("provable: %s: %w", pointer, err)
+		}
+	}
 	return nil
 }
 
@@ -112,17 +148,17 @@ func apartSettingFile(actor string) string {
 	return SettingsFolder + "/" + hex.EncodeToString(sum[:16]) + ".json"
 }
 
-// Set replaces an actor's setting. It holds for records that are sealed from then on. It returns an error if the setting is not valid, or
-// if the name is refused.
+// Set replaces an actor's setting. What is to be provable is sealed apart, too. The setting holds for records that are sealed from then on. It
+// returns an error if the setting is not valid, or if the name is refused.
 func (k *Keeper) Set(ctx context.Context, s Setting) error {
-	s.Pointers = slices.Compact(slices.Sorted(slices.Values(s.Pointers)))
+	s.Pointers = slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Clone(s.Pointers), maps.Keys(s.Provable)))))
 	if err := s.check(); err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}
 	if err := k.checkActor(ctx, s.Actor); err != nil {
 		return fmt.Errorf("setting what is sealed apart: actor: %w", err)
 	}
-	text, err := json.Marshal(s, jsontext.WithIndent("  "))
+	text, err := json.Marshal(s, jsontext.WithIndent("  "), json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("setting what is sealed apart: %w", err)
 	}

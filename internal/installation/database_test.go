@@ -373,7 +373,7 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 	if err := other.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}}); err != nil {
 		t.Fatal(err)
 	}
-	if apart, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
+	if apart, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
 		t.Errorf("%v, %v", apart, err)
 	}
 	list, err := i.Apart.Settings(t.Context())
@@ -383,7 +383,7 @@ func TestSettingsOnAnyMachine(t *testing.T) {
 	if err := i.Apart.Unset(t.Context(), "nurse"); err != nil {
 		t.Error(err)
 	}
-	if apart, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 0 {
+	if apart, _, err := other.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 0 {
 		t.Errorf("%v, %v", apart, err)
 	}
 }

@@ -2,9 +2,11 @@ package installation_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,6 +28,7 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
+	"jurat/property"
 	"jurat/verify"
 )
 
@@ -561,10 +564,10 @@ func TestApartSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := i.Apart.Apart(t.Context(), d.SealingApart("/response")); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
+	if got, _, err := i.Apart.Apart(t.Context(), d.SealingApart("/response")); err != nil || !slices.Equal(got, []string{"/prompt", "/response"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := i.Apart.Apart(t.Context(), draft(t)); err != nil || len(got) != 0 {
+	if got, _, err := i.Apart.Apart(t.Context(), draft(t)); err != nil || len(got) != 0 {
 		t.Errorf("of another actor: %v, %v", got, err)
 	}
 	for _, bad := range []erasure.Setting{{Actor: "", Pointers: []string{"/prompt"}}, {Actor: "a"}, {Actor: "a", Pointers: []string{"/model"}},
@@ -583,10 +586,68 @@ func TestApartSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		// If a setting cannot be read, a value that it may want sealed apart must not be sealed openly.
-		if _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
+		if _, _, err := i.Apart.Apart(t.Context(), d); err == nil || !strings.Contains(err.Error(), files[0]) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+// TestProvableSettings: what a setting makes provable is sealed apart with its kind, a setting of an older version is read as it was, and an
+// actor that seals apart itself must make the member provable as the setting says.
+func TestProvableSettings(t *testing.T) {
+	c, i, _ := sealed(t)
+	said := must(evidence.NewDraft(note()))
+	kinds := map[string]property.Kind{"/metadata/user": property.Text}
+	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "nurse", Pointers: []string{"/prompt"}, Provable: kinds}); err != nil {
+		t.Fatal(err)
+	}
+	pointers, got, err := i.Apart.Apart(t.Context(), said)
+	if err != nil || !slices.Equal(pointers, []string{"/metadata/user", "/prompt"}) || !maps.Equal(got, kinds) {
+		t.Errorf("%v, %v, %v", pointers, got, err)
+	}
+	_, got, err = i.Apart.Apart(t.Context(), said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Date}))
+	if err != nil || got["/metadata/user"] != property.Date {
+		t.Errorf("what the draft asks for: %v, %v", got, err)
+	}
+
+	own := must(said.SealingApart("/metadata/user").Seal(signing(t)))
+	var field *evidence.FieldError
+	if _, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); !errors.As(err, &field) || field.Field != "/metadata/user" {
+		t.Errorf("sealed apart by the actor, and not provable: %v", err)
+	}
+	own = must(said.SealingProvable(map[string]property.Kind{"/metadata/user": property.Text}).Seal(signing(t)))
+	if pointers, got, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(own.Payload))); err != nil || !slices.Equal(pointers, []string{"/prompt"}) || len(got) != 0 {
+		t.Errorf("made provable by the actor: %v, %v, %v", pointers, got, err)
+	}
+
+	if err := i.Apart.Set(t.Context(), erasure.Setting{Actor: "a", Provable: map[string]property.Kind{"/metadata/b": "money"}}); !errors.Is(err, property.ErrKind) {
+		t.Errorf("unknown kind: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(c.Dir, "apart", "settings", "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	for text, ok := range map[string]bool{`{"actor":"nurse","pointers":["/prompt"]}`: true,
+		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/metadata/user":"text"}}`: false,
+		`{"actor":"nurse","pointers":["/prompt"],"provable":{"/prompt":"money"}}`:       false} {
+		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := i.Apart.SettingOf(t.Context(), "nurse"); (err == nil) != ok || ok && (len(s.Pointers) != 1 || len(s.Provable) != 0) {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
+	}
+}
+
+// signing is what an actor needs that seals by itself.
+func signing(t *testing.T) evidence.Sealing {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	return evidence.Sealing{Signers: []evidence.Signer{must(evidence.NewSigner(key, nil))}, Time: now, RecordID: must(evidence.NewRecordID(now, nil))}
 }
 
 func TestModesOfWhatIsApart(t *testing.T) {

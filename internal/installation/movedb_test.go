@@ -63,7 +63,7 @@ func wantKept(t *testing.T, c installation.Config, k kept) {
 		t.Errorf("it signs with %s, but signed with %s before", r.Payload.Signers[0].KeyID, k.signer)
 	}
 	wantDisclosed(t, i, k.apart, "/metadata/user")
-	if apart, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
+	if apart, _, err := i.Apart.Apart(t.Context(), must(evidence.NewDraft(note()))); err != nil || len(apart) != 1 {
 		t.Errorf("its setting is gone: %v, %v", apart, err)
 	}
 	must(i.Ledger.Checkpoint(t.Context()))

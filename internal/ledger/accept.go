@@ -112,7 +112,7 @@ func (l *Ledger) nothingOpen(ctx context.Context, signed *evidence.Record) error
 	if err != nil {
 		return err
 	}
-	open, err := l.apart(ctx, draft)
+	open, _, err := l.apart(ctx, draft)
 	if err != nil || len(open) == 0 {
 		return err
 	}

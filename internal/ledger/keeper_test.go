@@ -11,6 +11,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
 	"jurat/internal/ledger/storage"
+	"jurat/property"
 )
 
 // keeper is a Keeper in memory. It can fail, and reads the log at each call.
@@ -33,8 +34,8 @@ func (k *keeper) Keep(ctx context.Context, r *evidence.Record) error {
 	return k.broken
 }
 
-func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
-	return slices.Concat(draft.Apart(), k.always), nil
+func (k *keeper) Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
+	return slices.Concat(draft.Apart(), k.always), draft.Provable(), nil
 }
 
 func (k *keeper) Forget(ctx context.Context, r *evidence.Record) error {

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/ledger/storage"
+	"jurat/property"
 )
 
 // Seal completes a draft, signs it with these signers in this order, has it stamped, and appends the record to the
@@ -56,7 +57,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
-	apart, err := l.apart(ctx, draft)
+	apart, provable, err := l.apart(ctx, draft)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err != nil {
 		return nil, err
 	}
-	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Random: l.cfg.Random})
+	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random})
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +91,11 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	return record, nil
 }
 
-// apart lists what is sealed apart in a draft. It asks the keeper here, so that no caller can forget it.
-func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, error) {
+// apart lists what is sealed apart in a draft, and what of that is made provable. It asks the keeper here, so that no
+// caller can forget it.
+func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error) {
 	if l.cfg.Apart == nil {
-		return draft.Apart(), nil
+		return draft.Apart(), draft.Provable(), nil
 	}
 	return l.cfg.Apart.Apart(ctx, draft)
 }

@@ -19,6 +19,7 @@ import (
 	"jurat/internal/erasure"
 	"jurat/internal/keys"
 	"jurat/internal/server"
+	"jurat/property"
 	"jurat/verify"
 )
 
@@ -519,6 +520,37 @@ func sealedFile(t *testing.T, r *evidence.Record) string {
 		t.Fatal(err)
 	}
 	return string(file)
+}
+
+// TestProvable: what a setting makes provable is in the payload, the same request makes one record, and a value that is not of the kind is
+// refused with its field before anything is sealed.
+func TestProvable(t *testing.T) {
+	r := start(t, nil)
+	setting := erasure.Setting{Actor: "logistics-agent-v1", Provable: map[string]property.Kind{"/metadata/amount": "decimal:2"}}
+	if err := r.Installation.Apart.Set(t.Context(), setting); err != nil {
+		t.Fatal(err)
+	}
+	token := append(bearer(r.token(t, "logistics-agent-v1", access.Agent)), api.IdempotencyKey, "k")
+	payload := strings.Replace(action, "{", `{"metadata":{"amount":12.5},`, 1)
+	first := post(t, r.URL+"/v1/records", payload, token...)
+	if len(first.Payload.Provable) != 1 || first.Payload.Provable[0].Kind != "decimal:2" {
+		t.Errorf("provable: %v", first.Payload.Provable)
+	}
+	if again := post(t, r.URL+"/v1/records", payload, token...); again.Digest != first.Digest {
+		t.Error("sealed twice")
+	}
+	size := must(r.Installation.Ledger.Size(t.Context()))
+	token[3] = "other"
+	for _, bad := range []string{`"12.50"`, `12.505`, `null`, `1e300`} {
+		answer, body := send(t, http.DefaultClient, "POST", r.URL+"/v1/records", strings.Replace(payload, "12.5", bad, 1), token...)
+		problem(t, answer, body, api.ErrInvalid)
+		if !strings.Contains(body, "/metadata/amount") || !strings.Contains(body, "decimal:2") || !strings.Contains(body, "name another kind") {
+			t.Errorf("%s: %s", bad, body)
+		}
+	}
+	if now := must(r.Installation.Ledger.Size(t.Context())); now != size {
+		t.Errorf("the log grew from %d to %d", size, now)
+	}
 }
 
 // TestSealedApart: the public cannot read a text that is sealed apart. The same payload, sent again, is recognised.
