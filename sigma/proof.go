@@ -96,8 +96,7 @@ func Verify(tag string, r *Relation, proof []byte) error {
 	c, responses := numbers[0], numbers[1:]
 	commitments := make([]Point, len(r.equations))
 	for i := range r.equations {
-		e := &r.equations[i]
-		commitments[i] = r.sum(e, responses).Sub(r.image(e).Mul(c))
+		commitments[i] = r.commitment(&r.equations[i], responses, c)
 		if commitments[i].IsIdentity() {
 			return fmt.Errorf("checking a proof: %w: the commitment of equation %d is the identity", ErrFalse, i)
 		}

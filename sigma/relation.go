@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A Relation is a system of linear equations over points, with secret scalars. Make one with [NewRelation], and fill it with its methods.
@@ -86,7 +87,11 @@ func (r *Relation) Check() error {
 		return err
 	}
 	for i := range r.equations {
-		if r.image(&r.equations[i]).IsIdentity() {
+		var image combination
+		for _, p := range r.equations[i].image {
+			image = image.add(p.Point, p.Factor)
+		}
+		if r.isIdentity(image) {
 			return fmt.Errorf("equation %d: its image is the identity", i)
 		}
 	}
@@ -113,7 +118,7 @@ func (u *use) equation(e *equation) error {
 			return err
 		}
 	}
-	effects := map[int]Point{} // of each scalar: the sum of its factors and points
+	effects := map[int]combination{} // of each scalar: the sum of its factors and points
 	for _, t := range e.terms {
 		if err := u.point(t.Point); err != nil {
 			return err
@@ -121,14 +126,10 @@ func (u *use) equation(e *equation) error {
 		if t.Scalar < 0 || t.Scalar >= len(u.scalars) {
 			return fmt.Errorf("there is no scalar %d", t.Scalar)
 		}
-		effect, there := effects[t.Scalar]
-		if !there {
-			effect = identity()
-		}
-		effects[t.Scalar] = effect.Add(u.relation.times(t.Factor, t.Point))
+		effects[t.Scalar] = effects[t.Scalar].add(t.Point, t.Factor)
 	}
 	for scalar, effect := range effects {
-		u.scalars[scalar] = u.scalars[scalar] || !effect.IsIdentity()
+		u.scalars[scalar] = u.scalars[scalar] || !u.relation.isIdentity(effect)
 	}
 	return nil
 }
@@ -155,34 +156,74 @@ func (u *use) all() error {
 	return nil
 }
 
-// times returns a public factor times a point of the relation.
-func (r *Relation) times(factor Scalar, point int) Point {
-	switch {
-	case factor == One:
-		return r.points[point]
-	case point == 0:
-		return MulGenerator(factor)
+// A combination is a sum of points of a relation, each once, times a factor.
+type combination []Part
+
+// add adds a point, times a factor. In proofs, of one point there are many terms and of most few.
+func (c combination) add(point int, factor Scalar) combination {
+	for i := range c {
+		if c[i].Point == point {
+			c[i].Factor = c[i].Factor.Add(factor)
+			return c
+		}
 	}
-	return r.points[point].Mul(factor)
+	return append(c, Part{Factor: factor, Point: point})
+}
+
+// isIdentity reports whether a combination comes to the identity.
+func (r *Relation) isIdentity(c combination) bool {
+	c = slices.DeleteFunc(c, func(p Part) bool { return p.Factor.IsZero() })
+	if len(c) < 2 {
+		return len(c) == 0 // the order is a prime, so no multiple of a point is the identity
+	}
+	return r.total(c).IsIdentity()
+}
+
+// total returns what a combination of public points and factors comes to.
+func (r *Relation) total(c combination) Point {
+	sum := identity()
+	for _, p := range c {
+		switch {
+		case p.Factor == One:
+			sum = sum.Add(r.points[p.Point])
+		case p.Point == 0:
+			sum = sum.Add(MulGenerator(p.Factor))
+		default:
+			sum = sum.Add(r.points[p.Point].Mul(p.Factor))
+		}
+	}
+	return sum
 }
 
 // image returns the sum of an equation's image.
-func (r *Relation) image(e *equation) Point {
-	sum := identity()
-	for _, p := range e.image {
-		sum = sum.Add(r.times(p.Factor, p.Point))
+func (r *Relation) image(e *equation) Point { return r.total(e.image) }
+
+// commitment returns the sum of an equation's terms with these responses, less the challenge times its image: that is what the prover committed
+// to. All of it is public. It multiplies each point once.
+func (r *Relation) commitment(e *equation, responses []Scalar, challenge Scalar) Point {
+	var c combination
+	for _, t := range e.terms {
+		c = c.add(t.Point, times(responses[t.Scalar], t.Factor))
 	}
-	return sum
+	minus := challenge.Negate()
+	for _, p := range e.image {
+		c = c.add(p.Point, times(minus, p.Factor))
+	}
+	return r.total(c)
+}
+
+func times(s, factor Scalar) Scalar {
+	if factor == One {
+		return s
+	}
+	return s.Mul(factor)
 }
 
 // sum returns what an equation's terms come to with these scalars, in constant time.
 func (r *Relation) sum(e *equation, scalars []Scalar) Point {
 	sum := identity()
 	for _, t := range e.terms {
-		s := scalars[t.Scalar]
-		if t.Factor != One {
-			s = s.Mul(t.Factor)
-		}
+		s := times(scalars[t.Scalar], t.Factor)
 		if t.Point == 0 {
 			sum = sum.Add(MulGenerator(s))
 		} else {
