@@ -67,6 +67,7 @@
 //	dsse        puts records into an envelope for other tools: DSSE around an in-toto statement
 //	sigma       proves linear relations between points of P-256 in zero knowledge, by an IRTF draft
 //	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
+//	            property/proving makes the proofs that records carry, from what they disclose
 //	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
 //	verify      takes a trust file and records, and returns a report
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens

@@ -42,6 +42,7 @@ var importRules = []importRule{
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
 	{"jurat/sigma", []string{"filippo.io/"}, "proofs of relations know points and numbers, and not what they are about; P-256 in constant time is the Go team's own, as modules"},
 	{"jurat/property", []string{"jurat/sigma", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it"},
+	{"jurat/property/proving", []string{"jurat/evidence", "jurat/property", "jurat/verify/properties", jsonLibrary}, "proofs are made from what a record discloses, wherever that is"},
 	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
@@ -63,7 +64,7 @@ var importRules = []importRule{
 	{"jurat/internal/card", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", "jurat/internal/jws", "jurat/internal/keys", jsonLibrary},
 		"a card is signed by the key that the caller brings, and checked by the caller's trust file and key events; it fetches nothing"},
 
-	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/property", "jurat/verify", "jurat/verify/trust", jsonLibrary},
+	{"jurat/client", []string{"jurat/api", "jurat/evidence", "jurat/property", "jurat/property/proving", "jurat/verify", "jurat/verify/trust", jsonLibrary},
 		"owners of keys sign with the format alone, and check what comes back as everybody does; it never sees the server"},
 
 	{"jurat/tiles", []string{"jurat/evidence/operator", logHashing},

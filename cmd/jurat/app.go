@@ -43,6 +43,7 @@ type app struct {
 	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or into a DSSE envelope."`
 	Apart   apartCmd   `cmd:"" help:"Which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
+	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`

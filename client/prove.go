@@ -1,0 +1,42 @@
+package client
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/property"
+	"jurat/property/proving"
+)
+
+// Prove proves a statement about members of records that disclose their values, and adds the proof to the first record. Nothing leaves the
+// machine, and the disclosures stay where they are: withhold them ('evidence.Withhold') before you give the record away. The statement
+// needs its form and what belongs to that; format, kind and members are filled in. proving.Parse reads what people write.
+//
+// The errors include proving.ErrUnprovable, proving.ErrWithheld, property.ErrFalse and evidence.ErrDisclosure.
+func Prove(s property.Statement, members ...proving.Member) error {
+	if len(members) == 0 {
+		return errors.New("proving a property: no member is named")
+	}
+	proof, err := proving.Prove(s, members, rand.Reader)
+	if err == nil {
+		err = proving.Add(members[0].Record, proof)
+	}
+	if err != nil {
+		return fmt.Errorf("proving a property: %w", err)
+	}
+	return nil
+}
+
+// Disclose adds to a record that came back from a server the values that its owner kept. It returns an error, and changes nothing, if they are
+// not those of this record.
+func Disclose(sealed, kept *evidence.Record) error {
+	with := *sealed
+	with.Disclosures = kept.Disclosures
+	if err := with.CheckDisclosures(); err != nil {
+		return err
+	}
+	sealed.Disclosures = kept.Disclosures
+	return nil
+}

@@ -1,0 +1,87 @@
+package client_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/client"
+	"jurat/evidence"
+	"jurat/property"
+	"jurat/property/proving"
+	"jurat/verify/properties"
+)
+
+const refund = `{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
+	"prompt":"p","response":"r","parameters":{},"metadata":{"amount":120.5}}`
+
+// TestProve: an owner seals a value apart, and proves a property of it without any installation.
+func TestProve(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := evidence.NewSigner(private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := client.Apart{Pointers: []string{"/prompt"}, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2"}}
+	mine, err := client.SignApart([]byte(refund), apart, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := *mine
+	sent.Disclosures = nil
+	about := proving.Member{Record: &sent, Pointer: "/metadata/amount"}
+	below := property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000")}
+	if err := client.Prove(below, about); !errors.Is(err, proving.ErrWithheld) {
+		t.Errorf("without the value: %v", err)
+	}
+	if err := client.Disclose(&sent, mine); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the same statement again takes the place of the first
+		if err := client.Prove(below, about); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := evidence.Withhold([]*evidence.Record{&sent}, []string{"/metadata/amount", "/prompt"}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := sent.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := evidence.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := properties.Of(read); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
+		t.Errorf("%+v", found)
+	}
+
+	if err := client.Prove(property.Statement{Form: property.Range, Lo: jsontext.Value("0"), Hi: jsontext.Value("100")}, proving.Member{Record: mine, Pointer: "/metadata/amount"}); !errors.Is(err, property.ErrFalse) {
+		t.Errorf("false: %v", err)
+	}
+	if err := client.Prove(below, proving.Member{Record: mine, Pointer: "/prompt"}); !errors.Is(err, proving.ErrUnprovable) {
+		t.Errorf("not provable: %v", err)
+	}
+	if err := client.Prove(below); err == nil {
+		t.Error("a proof about nothing")
+	}
+	lied := *mine
+	lied.Disclosures = slices.Clone(mine.Disclosures)
+	lied.Disclosures[0].Value = jsontext.Value("99.5")
+	if err := client.Prove(below, proving.Member{Record: &lied, Pointer: "/metadata/amount"}); !errors.Is(err, evidence.ErrDisclosure) {
+		t.Errorf("another value: %v", err)
+	}
+	if err := client.Disclose(&sent, &lied); !errors.Is(err, evidence.ErrDisclosure) || len(sent.Disclosures) != 0 {
+		t.Errorf("disclosing another value: %v", err)
+	}
+	if _, err := client.SignApart([]byte(refund), client.Apart{Provable: map[string]property.Kind{"/metadata/amount": "date"}}, signer); err == nil {
+		t.Error("a number was made provable as a date")
+	}
+}

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/erasure"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/plural"
+	"jurat/property"
+	"jurat/property/proving"
+)
+
+type proveCmd struct {
+	Source []string `arg:"" name:"record" help:"A record file or case file (- is standard input), or the ids of records of your log."`
+
+	Range      []string `help:"The value lies from LO to HI." placeholder:"POINTER=LO..HI" sep:"none" group:"What to prove (each may be given several times)"`
+	In         []string `help:"The value is one of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
+	NotIn      []string `help:"The value is none of these." placeholder:"POINTER=A,B,…" sep:"none" group:"What to prove (each may be given several times)"`
+	AgeAtLeast []string `help:"The date is at least so many years before DATE." placeholder:"POINTER=YEARS@DATE" sep:"none" group:"What to prove (each may be given several times)"`
+	Equal      []string `help:"The value equals that of a field of another record." placeholder:"POINTER=RECORD:POINTER" sep:"none" group:"What to prove (each may be given several times)"`
+	AtMostSum  []string `help:"The values of this field of all records together are at most HI, and each is at least 0." placeholder:"POINTER=HI" sep:"none" group:"What to prove (each may be given several times)"`
+
+	Audience string   `help:"For whom the proof is made. It is part of what is proved." placeholder:"NAME"`
+	Record   []string `help:"Only of the record with this id. May be given several times. Default: of every record of FILE that has the field provable." placeholder:"ID" sep:"none"`
+	Values   string   `help:"Take the values from this file, which has them." placeholder:"FILE"`
+	Disclose bool     `help:"Leave the proved values in the file."`
+	Remove   []int    `help:"Remove the proof with this number from the file; --list shows the numbers. May be given several times." placeholder:"N" sep:"none"`
+	List     bool     `help:"List the proofs of the file, and write nothing."`
+	Out      string   `short:"o" help:"The file to write, which must not be there. Default: standard output." placeholder:"FILE"`
+	JSON     bool     `name:"json" help:"With --out or --list: print the statements as JSON."`
+}
+
+// Help is shown by 'jurat prove --help'.
+func (*proveCmd) Help() string {
+	return `Writes the file again with a proof of what a value is like, and without the value. The reader learns that the amount is at most
+5,000, or that the action is one of two, and nothing else about it; 'jurat verify' checks the proof as the guarantee "property".
+
+    jurat prove RECORD --range /metadata/amount=0..5000 -o for-the-auditor.json
+    jurat prove case.jurat --in /metadata/action=refund,quote -o proved.jurat
+    jurat prove RECORD --age-at-least /metadata/born=18@2026-11-23 --audience shop.example -o adult.json
+    jurat prove RECORD OTHER --equal /metadata/order=OTHER:/metadata/order -o same.jurat
+    jurat prove case.jurat --at-most-sum /metadata/amount=20000 -o total.jurat
+
+The field had to be made provable when the record was sealed ('jurat seal --provable', 'jurat apart set --provable'). The proof is made
+from the value: your installation keeps it until it is erased, or FILE discloses it, or --values names a file that does. A file needs no
+installation. Of a record of your log no other text is written; texts that FILE has beside the proved values stay in it
+('jurat redact' takes them out).
+
+What you prove must be true: a false statement is refused. The value is the one that the agent committed to, and no proof shows that it
+is true. A narrow range or a small set nearly discloses the value, and stderr says so. Proofs stay valid after the value was erased.
+
+Several proofs fit into one file. A proof of the same statement replaces the one that is there. A set may be a JSON array:
+--in '/metadata/action=["refund","a, b"]'.`
+}
+
+// proofOf is what --json prints of a proof.
+type proofOf struct {
+	Bytes     int            `json:"bytes"`
+	Number    int            `json:"number"` // in the file, from 1
+	Record    string         `json:"record"`
+	Statement jsontext.Value `json:"statement"`
+}
+
+// provable is the file to which proofs are added.
+type provable struct {
+	file    marshaler
+	records []*evidence.Record
+	own     map[*evidence.Record][]string                                       // what the file itself discloses, by pointers; --values and the log have more
+	lacks   func(ctx context.Context, r *evidence.Record, pointer string) error // says why a value is not there, and what to do
+}
+
+// Run proves.
+func (c *proveCmd) Run(ctx context.Context, a *app, io stdio) error {
+	wishes, err := c.wishes()
+	if err != nil {
+		return err
+	}
+	if err := c.check(wishes); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil }) {
+		p, err := c.fromFile(io)
+		if err != nil {
+			return err
+		}
+		return c.change(ctx, io, p, wishes)
+	}
+	if c.List || len(c.Remove) > 0 || c.Values != "" || len(c.Record) > 0 {
+		return errors.New("--list, --remove, --values and --record are for a file, and not for records of the log, which carry no proofs")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		p, err := c.fromLog(ctx, i)
+		if err != nil {
+			return err
+		}
+		return c.change(ctx, io, p, wishes)
+	})
+}
+
+func (c *proveCmd) check(wishes []wish) error {
+	switch {
+	case len(wishes)+len(c.Remove) == 0 && !c.List:
+		return hint(errors.New("nothing is to be proved"), "say what: --range, --in, --not-in, --age-at-least, --equal or --at-most-sum; or --list, --remove")
+	case c.List && len(wishes)+len(c.Remove) > 0:
+		return errors.New("--list writes nothing, and goes with no other request")
+	case c.JSON && c.Out == "" && !c.List:
+		return errors.New("--json prints the statements on standard output, where the file would be: name the file with --out")
+	case len(wishes) > 0 && len(c.Remove) > 0:
+		return errors.New("--remove goes alone: prove first, then look at the numbers with --list")
+	}
+	return nil
+}
+
+// fromFile opens the file, and adds values that --values names.
+func (c *proveCmd) fromFile(io stdio) (*provable, error) {
+	if len(c.Source) > 1 {
+		return nil, fmt.Errorf("want one file, or ids of records of your log, and %q is no id", c.Source[slices.IndexFunc(c.Source, func(s string) bool { return evidence.CheckRecordID(s) != nil })])
+	}
+	name := c.Source[0]
+	doc, err := readInput(io.in, name)
+	if err != nil {
+		return nil, hint(err, "name a file, or the id of a record of your log")
+	}
+	p := &provable{own: map[*evidence.Record][]string{}}
+	if p.file, p.records, err = openFile(doc); err != nil {
+		return nil, hint(fmt.Errorf("%s: %w", name, err), "only a whole record or case file can carry a proof; 'jurat verify' says more")
+	}
+	for _, r := range p.records {
+		for _, d := range r.Disclosures {
+			p.own[r] = append(p.own[r], d.Pointer)
+		}
+	}
+	p.lacks = func(ctx context.Context, r *evidence.Record, pointer string) error {
+		return hint(fmt.Errorf("%s: record %s: field %s: %w", name, r.Payload.RecordID, pointer, proving.ErrWithheld),
+			"'jurat prove %s' takes it from your installation, if that keeps it; --values FILE takes it from another file", r.Payload.RecordID)
+	}
+	if c.Values == "" {
+		return p, nil
+	}
+	return p, p.addValues(io, c.Values)
+}
+
+// addValues takes disclosures from another file of the same records.
+func (p *provable) addValues(io stdio, name string) error {
+	doc, err := readInput(io.in, name)
+	if err != nil {
+		return err
+	}
+	_, others, err := openFile(doc)
+	if err != nil {
+		return fmt.Errorf("--values: %s: %w", name, err)
+	}
+	found := false
+	for _, r := range p.records {
+		for _, other := range others {
+			if other.Digest != r.Digest {
+				continue
+			}
+			found = true
+			r.Disclosures = joinDisclosures(r.Disclosures, other.Disclosures)
+		}
+	}
+	if !found {
+		return hint(fmt.Errorf("--values: %s has none of these records", name), "it must be the same record, before it was sent away")
+	}
+	return nil
+}
+
+// joinDisclosures adds to a those of b that a lacks, in the order of a file.
+func joinDisclosures(a, b []evidence.Disclosure) []evidence.Disclosure {
+	all := slices.Clone(a)
+	for _, d := range b {
+		if !slices.ContainsFunc(a, func(o evidence.Disclosure) bool { return o.Pointer == d.Pointer }) {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b evidence.Disclosure) int { return strings.Compare(a.Pointer, b.Pointer) })
+	return all
+}
+
+// fromLog reads records of the log with their values, as far as they are kept.
+func (c *proveCmd) fromLog(ctx context.Context, i *installation.Installation) (*provable, error) {
+	var records []*evidence.Record
+	for _, id := range c.Source {
+		r, err := i.Ledger.Record(ctx, id)
+		switch {
+		case errors.Is(err, ledger.ErrNotFound):
+			return nil, fmt.Errorf("record %q: %w", id, err)
+		case errors.Is(err, ledger.ErrExpired):
+			return nil, hint(fmt.Errorf("record %q: %w", id, err), "a proof can only be made from the value; proofs that you made before still hold")
+		case err != nil:
+			return nil, err
+		}
+		if r, err = i.Apart.Disclose(ctx, r, nil); err != nil {
+			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
+		}
+		records = append(records, r)
+	}
+	bundle, err := i.Ledger.Prove(ctx, records...)
+	if err != nil {
+		return nil, err
+	}
+	p := &provable{file: bundle, records: bundle.Records, lacks: missingIn(i)}
+	if len(records) == 1 {
+		alone, err := i.Ledger.ProveOne(ctx, records[0])
+		if err != nil {
+			return nil, err
+		}
+		p.file, p.records = alone, []*evidence.Record{alone}
+	}
+	return p, nil
+}
+
+// missingIn says why an installation does not have a value.
+func missingIn(i *installation.Installation) func(context.Context, *evidence.Record, string) error {
+	return func(ctx context.Context, r *evidence.Record, pointer string) error {
+		_, err := i.Apart.Open(ctx, r.Digest, pointer)
+		err = fmt.Errorf("record %s: field %s: %w", r.Payload.RecordID, pointer, err)
+		switch {
+		case errors.Is(err, erasure.ErrNone):
+			return hint(err, "it was erased, or its key was lost, and a proof is made from the value: proofs that you made before still hold, and a file that discloses the value can be given with --values")
+		case errors.Is(err, erasure.ErrElsewhere):
+			return hint(err, "ask the actor for the proof: 'jurat prove FILE --values' makes it where the value is")
+		}
+		return err
+	}
+}
+
+// change adds proofs to a file, or removes some, and writes it.
+func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []wish) error {
+	if c.List {
+		return c.say(io, proofsOf(p.records))
+	}
+	if err := p.remove(c.Remove); err != nil {
+		return err
+	}
+	added, err := c.prove(ctx, io, p, wishes)
+	if err != nil {
+		return err
+	}
+	for _, r := range p.records {
+		r.Disclosures = slices.DeleteFunc(slices.Clone(r.Disclosures), func(d evidence.Disclosure) bool { return !c.keeps(p, added, r, d.Pointer) })
+	}
+	out := &redactCmd{Out: c.Out}
+	if err := out.write(io, p.file); err != nil {
+		return err
+	}
+	if c.Out != "" {
+		return c.say(io, madeOf(proofsOf(p.records), added))
+	}
+	return nil
+}
+
+// prove adds the proofs of all wishes.
+func (c *proveCmd) prove(ctx context.Context, io stdio, p *provable, wishes []wish) (made []*proved, err error) {
+	for _, w := range wishes {
+		sets, err := w.members(p.records, c.Record)
+		if err != nil {
+			return nil, hint(err, "'jurat seal --provable' and 'jurat apart set --provable' make fields provable; later it cannot be done")
+		}
+		for _, members := range sets {
+			one, err := c.proveOne(ctx, io, p, w, members)
+			if err != nil {
+				return nil, err
+			}
+			made = append(made, one)
+		}
+	}
+	return made, nil
+}
+
+// keeps reports whether a value stays in the file, or gets into it. A reader of the proof gets no text that the file did not have.
+func (c *proveCmd) keeps(p *provable, made []*proved, r *evidence.Record, pointer string) bool {
+	if p.proved(made, r, pointer) {
+		return c.Disclose
+	}
+	return slices.Contains(p.own[r], pointer)
+}
+
+// proved is a proof that was made.
+type proved struct {
+	members   []proving.Member
+	statement jsontext.Value
+}
+
+func (c *proveCmd) proveOne(ctx context.Context, io stdio, p *provable, w wish, members []proving.Member) (*proved, error) {
+	r := members[0].Record
+	kind, err := members[0].Provable()
+	if err != nil {
+		return nil, err
+	}
+	s, err := proving.Parse(w.form, kind, w.value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.flag, err)
+	}
+	s.Audience = c.Audience
+	proof, err := proving.Prove(s, members, rand.Reader)
+	switch {
+	case errors.Is(err, proving.ErrWithheld):
+		return nil, p.missing(ctx, members)
+	case errors.Is(err, property.ErrFalse):
+		return nil, hint(fmt.Errorf("%s: record %s: %w", w.flag, r.Payload.RecordID, err), "nothing was written")
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", w.flag, err)
+	}
+	if err := proving.Add(r, proof); err != nil {
+		return nil, err
+	}
+	if statement, err := property.ParseStatement(proof.Statement); err == nil && statement.Warning() != "" {
+		fmt.Fprintf(io.err, "jurat: warning: %s: record %s: %s\n", w.flag, r.Payload.RecordID, statement.Warning())
+	}
+	return &proved{members, proof.Statement}, nil
+}
+
+// missing says why the first value that is not there is not there.
+func (p *provable) missing(ctx context.Context, members []proving.Member) error {
+	for _, m := range members {
+		if !slices.ContainsFunc(m.Record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == m.Pointer }) {
+			return p.lacks(ctx, m.Record, m.Pointer)
+		}
+	}
+	return proving.ErrWithheld
+}
+
+// proved reports whether something was proved of a member.
+func (p *provable) proved(made []*proved, r *evidence.Record, pointer string) bool {
+	return slices.ContainsFunc(made, func(one *proved) bool {
+		return slices.ContainsFunc(one.members, func(m proving.Member) bool { return m.Record == r && m.Pointer == pointer })
+	})
+}
+
+// remove removes proofs by their numbers.
+func (p *provable) remove(numbers []int) error {
+	n := len(proofsOf(p.records))
+	for _, number := range numbers {
+		if number < 1 || number > n {
+			return hint(fmt.Errorf("--remove %d: the file carries %s", number, plural.Of(n, "proof")), "--list shows them with their numbers")
+		}
+	}
+	n = 0
+	for _, r := range p.records {
+		r.Properties = slices.DeleteFunc(slices.Clone(r.Properties), func(evidence.PropertyProof) bool { n++; return slices.Contains(numbers, n) })
+	}
+	return nil
+}
+
+// proofsOf lists the proofs of a file in its order.
+func proofsOf(records []*evidence.Record) []proofOf {
+	list := []proofOf{}
+	for _, r := range records {
+		for _, proof := range r.Properties {
+			list = append(list, proofOf{Bytes: len(proof.Proof), Number: len(list) + 1, Record: r.Payload.RecordID, Statement: proof.Statement})
+		}
+	}
+	return list
+}
+
+// madeOf are those of a list that were made now.
+func madeOf(list []proofOf, made []*proved) []proofOf {
+	return slices.DeleteFunc(list, func(one proofOf) bool {
+		return !slices.ContainsFunc(made, func(m *proved) bool { return string(m.statement) == string(one.Statement) })
+	})
+}
+
+// say prints proofs.
+func (c *proveCmd) say(io stdio, list []proofOf) error {
+	if c.JSON {
+		return io.json(list)
+	}
+	p := newPrinter(io.out)
+	for _, one := range list {
+		p.line("%d. record %s: %s (%s)", one.Number, one.Record, one.Statement, plural.Of(one.Bytes, "byte"))
+	}
+	return p.err
+}

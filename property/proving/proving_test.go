@@ -1,0 +1,137 @@
+package proving_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/property"
+	"jurat/property/proving"
+	"jurat/verify/properties"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// sealed returns a record with these members of metadata, which are provable.
+func sealed(t *testing.T, metadata string, kinds map[string]property.Kind) *evidence.Record {
+	t.Helper()
+	draft := must(evidence.ParseDraft([]byte(`{"agent_id":"shop","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1",
+		"prompt":"p","response":"r","parameters":{},"metadata":` + metadata + `}`)))
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must(draft.Seal(evidence.Sealing{Signers: []evidence.Signer{must(evidence.NewSigner(private, nil))}, Time: time.Now(),
+		RecordID: must(evidence.NewRecordID(time.Now(), nil)), Provable: kinds}))
+}
+
+// TestParse: what people write becomes the statement that programs write, and what cannot be read says so.
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		form       property.Form
+		kind       property.Kind
+		text, want string
+	}{
+		{property.Range, property.Integer, "-5..5", `{"lo":-5,"hi":5}`},
+		{property.Range, "decimal:2", "0.50..1.50", `{"lo":0.5,"hi":1.5}`},
+		{property.Range, property.Date, "2026-01-01..2026-12-31", `{"lo":"2026-01-01","hi":"2026-12-31"}`},
+		{property.In, property.Text, "refund,quote", `{"set":["refund","quote"]}`},
+		{property.In, property.Text, `["a, b",7,{"b":1,"a":2}]`, `{"set":["a, b",7,{"a":2,"b":1}]}`},
+		{property.NotIn, property.Integer, "1, 2", `{"set":[1,2]}`},
+		{property.AtMostSum, property.Integer, "20000", `{"hi":20000}`},
+		{property.AgeAtLeast, property.Date, "18@2026-11-23", `{"years":18,"at":"2026-11-23"}`},
+		{property.Equal, property.Text, "", `{}`},
+		{property.Range, property.Integer, "5", "want LO..HI"},
+		{property.Range, property.Integer, "a..5", "not a number"},
+		{property.Range, property.Integer, "{}..5", "not a number"},
+		{property.In, property.Text, "[1", "ends too early"},
+		{property.AgeAtLeast, property.Date, "18", "want YEARS@DATE"},
+		{property.AgeAtLeast, property.Date, "x@2026-11-23", "want YEARS@DATE"},
+		{"sum", property.Integer, "5", "unknown form"},
+	} {
+		got, err := proving.Parse(c.form, c.kind, c.text)
+		if err != nil {
+			if strings.HasPrefix(c.want, "{") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s %q: %v, want %s", c.form, c.text, err, c.want)
+			}
+			continue
+		}
+		want := property.Statement{Form: c.form}
+		if !strings.HasPrefix(c.want, "{") {
+			t.Errorf("%s %q: no error, want %s", c.form, c.text, c.want)
+			continue
+		}
+		decode(t, c.want, &want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %q: %s", c.form, c.text, diff)
+		}
+	}
+}
+
+// TestAdd: a record carries no more than a verifier checks, and is left as it was when a proof does not fit.
+func TestAdd(t *testing.T) {
+	r := sealed(t, `{"n":5}`, map[string]property.Kind{"/metadata/n": property.Integer})
+	s := must(proving.Parse(property.Range, property.Integer, "4..7"))
+	for n := 0; ; n++ {
+		s.Audience = strings.Repeat("x", n)
+		proof := must(proving.Prove(s, []proving.Member{{Record: r, Pointer: "/metadata/n"}}, rand.Reader))
+		before := slices.Clone(r.Properties)
+		err := proving.Add(r, proof)
+		if err == nil {
+			continue
+		}
+		if n != evidence.MaxProperties || !cmp.Equal(before, r.Properties) {
+			t.Errorf("%d proofs: %v", n, err)
+		}
+		break
+	}
+	if found := properties.Of(r); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
+		t.Errorf("%d are shown; %v", len(found.Shown), found.Doubts)
+	}
+	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, properties.MaxOfRecord)}
+	if err := proving.Add(sealed(t, `{"n":5}`, nil), large); err == nil || !strings.Contains(err.Error(), "verifiers check at most") {
+		t.Errorf("a proof that no verifier checks: %v", err)
+	}
+}
+
+// TestKinds: values of two kinds are not compared.
+func TestKinds(t *testing.T) {
+	r := sealed(t, `{"a":5,"b":5}`, map[string]property.Kind{"/metadata/a": property.Integer, "/metadata/b": "decimal:1"})
+	members := []proving.Member{{Record: r, Pointer: "/metadata/a"}, {Record: r, Pointer: "/metadata/b"}}
+	if _, err := proving.Prove(property.Statement{Form: property.Equal}, members, rand.Reader); err == nil || !strings.Contains(err.Error(), "is of the kind decimal:1") {
+		t.Errorf("%v", err)
+	}
+	if _, err := proving.Prove(property.Statement{Form: property.Equal}, members[:1], rand.Reader); err == nil {
+		t.Error("one member is equal to nothing")
+	}
+	if _, err := proving.Prove(property.Statement{Form: property.Range}, nil, rand.Reader); err == nil {
+		t.Error("a statement about nothing")
+	}
+	if _, err := members[0].Provable(); err != nil {
+		t.Error(err)
+	}
+	if _, err := (&proving.Member{Record: r, Pointer: "/prompt"}).Provable(); !errors.Is(err, proving.ErrUnprovable) {
+		t.Error(err)
+	}
+}
+
+// decode adds members to a statement.
+func decode(t *testing.T, text string, s *property.Statement) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		t.Fatal(err)
+	}
+}
