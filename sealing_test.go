@@ -28,7 +28,7 @@ var mayCall = map[string][]string{
 	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
 	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog", "jurat/internal/listlog"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
-	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access", "jurat/internal/mandate"},
+	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access", "jurat/internal/mandate", "jurat/internal/witness"},
 	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
 	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},
 }

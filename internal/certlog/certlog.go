@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ocsp"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -203,15 +202,11 @@ func (l *Log) fresh(ctx context.Context, c *ca.Challenge) error {
 
 // challenge is what the checkpoint over the first records of the log is named by.
 func (l *Log) challenge(ctx context.Context, size int64) (ca.Challenge, error) {
-	checkpoint := operator.Checkpoint{Origin: l.Ledger.Origin(), Size: size, Root: operator.EmptyRoot()}
-	if size > 0 {
-		root, err := tlog.TreeHash(size, tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { return l.Ledger.StoredHashes(ctx, indexes) }))
-		if err != nil {
-			return ca.Challenge{}, err
-		}
-		checkpoint.Root = root
+	root, err := l.Ledger.Root(ctx, size)
+	if err != nil {
+		return ca.Challenge{}, err
 	}
-	return ca.ChallengeOf(checkpoint)
+	return ca.ChallengeOf(operator.Checkpoint{Origin: l.Ledger.Origin(), Size: size, Root: root})
 }
 
 // noEarlier returns a time before which the record at an index was not sealed. A record that its owner signed may claim an earlier time

@@ -194,6 +194,14 @@ func (l *Ledger) ProveConsistency(ctx context.Context, oldSize, newSize int64) (
 	return tlog.ProveTree(newSize, oldSize, l.cfg.hashes(ctx))
 }
 
+// Root returns the root of the tree over the log's first size records. It returns ErrNotFound, wrapped, for a size outside the log.
+func (l *Ledger) Root(ctx context.Context, size int64) (tlog.Hash, error) {
+	if err := l.within(ctx, 0, size); err != nil {
+		return tlog.Hash{}, fmt.Errorf("computing the log's root: %w", err)
+	}
+	return tlog.TreeHash(size, l.cfg.hashes(ctx))
+}
+
 // within returns ErrNotFound, wrapped, unless 0 ≤ low ≤ high ≤ the size of the log.
 func (l *Ledger) within(ctx context.Context, low, high int64) error {
 	size, err := l.Size(ctx)

@@ -5,29 +5,37 @@ import (
 	"sync/atomic"
 	"time"
 
-	"jurat/internal/witness"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"jurat/evidence/operator"
+	"jurat/internal/witness"
 )
 
 const (
 	cosignEvery = 2 * time.Second  // interval of checks whether the log has grown
 	cosignAgain = 30 * time.Second // after this time, witnesses that did not answer are asked again
+	drawAgain   = 10 * time.Minute // and those that did not draw: a witness of another program never does
 )
 
-// cosigning sends the log's checkpoints to the witnesses, in the background: sealing does not wait for it.
+// cosigning sends the log's checkpoints to the witnesses, in the background, and has them draw which records are to be tried. Sealing does not
+// wait for it.
 type cosigning struct {
 	server *Server
 	last   atomic.Pointer[witness.Cosigning] // the last result; nil: no witness was asked yet
+	drawn  atomic.Pointer[witness.Drawing]   // likewise of draws
 }
 
 // run asks the witnesses until ctx ends: when the log has grown, and again if a witness did not answer.
 func (c *cosigning) run(ctx context.Context) {
-	var asked time.Time
+	var asked, drew time.Time
 	for {
 		if c.due(ctx, asked) {
 			asked = c.server.config.Now()
 			c.once(ctx)
+		}
+		if c.drawDue(drew) {
+			drew = c.server.config.Now()
+			c.draw(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -44,6 +52,37 @@ func (c *cosigning) due(ctx context.Context, asked time.Time) bool {
 	}
 	size, err := c.server.config.Installation.Ledger.Size(ctx)
 	return err != nil || size != last.Size || last.Cosigned() < len(last.Answers) && c.server.config.Now().Sub(asked) >= cosignAgain
+}
+
+// drawDue reports whether the witnesses have cosigned a block that they were not asked to draw, or did not all draw it long ago.
+func (c *cosigning) drawDue(drew time.Time) bool {
+	cosigned, drawn := c.last.Load(), c.drawn.Load()
+	switch {
+	case cosigned == nil || cosigned.Cosigned() == 0:
+		return false
+	case drawn == nil || cosigned.Size/operator.DrawBlock > drawn.Blocks:
+		return true
+	}
+	return !drawn.Whole() && c.server.config.Now().Sub(drew) >= drawAgain
+}
+
+func (c *cosigning) draw(ctx context.Context) {
+	now, err := c.server.config.Installation.Witnesses.Draw(ctx, nil)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.server.config.Log.Error("the witnesses did not draw", "error", err)
+		}
+		return
+	}
+	before := c.drawn.Swap(now)
+	if now == nil {
+		return
+	}
+	for n, a := range now.Answers {
+		if changed := before == nil || len(before.Answers) != len(now.Answers) || (before.Answers[n].Err == nil) != (a.Err == nil); a.Err != nil && changed {
+			c.server.config.Log.Warn("a witness has not drawn all blocks", "witness", a.Name(), "url", a.URL, "why", a.Err, "drawn", a.Blocks, "blocks", now.Blocks)
+		}
+	}
 }
 
 func (c *cosigning) once(ctx context.Context) {
@@ -80,6 +119,8 @@ func (c *cosigning) measure(m *meters) {
 		}
 	}
 	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_draws_missing", Help: "Draws of witnesses that the log does not have, one for each witness and block of 64 records."},
+			func() float64 { return float64(c.drawn.Load().Missing()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses."},
 			kept(func(k *witness.Cosigning) float64 { return float64(k.Size) })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosignatures", Help: "Witnesses that have cosigned that checkpoint."},

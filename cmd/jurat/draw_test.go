@@ -1,0 +1,108 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDraws: witnesses draw, the operator seals it, and a stranger computes from files alone what was drawn and what is missing. An operator that
+// keeps one witness's draws back shows gaps.
+func TestDraws(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	data := filepath.Join(folder, "data")
+	write := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	jurat := func(want int, args ...string) string {
+		t.Helper()
+		return doing(t, want, append([]string{"--data", data}, args...)...) + "\n"
+	}
+	log := watchedLog(data)
+	log.grow(t, 130, "one")
+	jurat(exitCannot, "log", "draw", "ask")
+	jurat(exitCannot, "log", "draw", "list")
+
+	plain := write("plain.json", jurat(0, "trust"))
+	keys := map[string]string{}
+	var stops []func() int
+	for _, name := range []string{"w1", "w2"} {
+		dir := filepath.Join(folder, name)
+		keys[name] = doing(t, 0, "witness", "init", "witness.example/"+name, "--dir", dir)
+		url, _, stop := serve(t, "witness", "serve", "--dir", dir, "--addr", "127.0.0.1:0", "--log", plain)
+		stops = append(stops, stop)
+		jurat(0, "log", "witness", "add", url, "--key", keys[name], "--quorum", "1")
+	}
+	if out := jurat(0, "log", "draw", "ask"); strings.Count(out, "has drawn 2 of 2 blocks, 2 now") != 2 {
+		t.Error(out)
+	}
+	if out := jurat(0, "log", "draw", "ask"); strings.Count(out, "has drawn 2 of 2 blocks, 0 now") != 2 {
+		t.Error(out)
+	}
+	out := jurat(exitUndecided, "log", "draw", "list", "--share", "8")
+	drawn := strings.Count(out, "NOT TRIED")
+	if drawn < 8 || drawn > 80 || strings.Contains(out, "NOT DRAWN") || !strings.Contains(out, "the last 3 entries") {
+		t.Error(out)
+	}
+
+	// What the operator has, a stranger finds from files, byte for byte.
+	trust := write("trust.json", jurat(0, "trust"))
+	checkpoint, entries := write("now.checkpoint", jurat(0, "log", "checkpoint")), write("entries.jsonl", jurat(0, "log", "entries"))
+	draws := write("draws.jurat", jurat(0, "log", "case", "operator-draws"))
+	alone := []string{"log", "draw", "list", "--share", "8", "--trust", trust, "--checkpoint", checkpoint, "--entries", entries}
+	here := jurat(exitUndecided, "log", "draw", "list", "--share", "8", "--json")
+	if there := doing(t, exitUndecided, append(alone, draws, "--json")...) + "\n"; there != here || !strings.Contains(here, `"format":"jurat/draws/v1"`) {
+		t.Errorf("%s, and from the log %s", there, here)
+	}
+	if out := doing(t, exitUndecided, alone...); strings.Count(out, "NOT DRAWN: entries 0 to 127 by witness.example/w") != 2 {
+		t.Error(out)
+	}
+	if one := doing(t, exitUndecided, append(alone, draws, "--witness", keys["w1"])...); strings.Count(one, "NOT TRIED") >= drawn || strings.Contains(one, "w2") {
+		t.Error(one)
+	}
+	doing(t, exitCannot, append(alone[:len(alone)-2], draws)...)
+	doing(t, exitCannot, "log", "draw", "list", "--trust", plain, "--checkpoint", checkpoint, "--entries", entries, draws)
+	doing(t, exitCannot, "log", "draw", "list", "--trust", trust, "--checkpoint", checkpoint, "--entries", draws)
+
+	// One witness is away: what the other draws is sealed, and the gap shows. A server catches up by itself.
+	stops[1]()
+	log.grow(t, 130, "two")
+	if out := jurat(exitUndecided, "log", "draw", "ask"); !strings.Contains(out, "has drawn 4 of 4 blocks, 2 now") || !strings.Contains(out, "has drawn 2 of 4 blocks, 0 now, and no more: ") {
+		t.Error(out)
+	}
+	if out := jurat(exitUndecided, "log", "draw", "list", "--share", "8"); !strings.Contains(out, "NOT DRAWN: entries 128 to 255 by witness.example/w2") {
+		t.Error(out)
+	}
+	url, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
+	log.grow(t, 130, "three")
+	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if out := jurat(exitUndecided, "log", "draw", "list", "--share", "8", "--witness", keys["w1"]); !strings.Contains(out, "NOT DRAWN") && strings.Contains(out, "of 39") {
+			break
+		} else if time.Now().After(until) {
+			t.Fatal(out)
+		}
+	}
+	ask, err := http.NewRequestWithContext(t.Context(), "GET", url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Header.Set("Authorization", "Bearer "+strings.TrimSpace(jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")))
+	answer, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if metrics, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(metrics), "\njurat_log_draws_missing 4\n") {
+		t.Errorf("%v: %s", err, metrics)
+	}
+}
