@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/conduct"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/server"
@@ -22,7 +23,7 @@ type accessCmd struct {
 	Link      accessLinkCmd      `cmd:"" help:"Print a link that signs one person in, once, in a browser."`
 	Revoke    accessRevokeCmd    `cmd:"" help:"End a token, and every session that was opened with it."`
 	Admit     accessAdmitCmd     `cmd:"" help:"Let an agent add to a chain that another has begun."`
-	Publish   accessPublishCmd   `cmd:"" help:"Let everyone read a chain, or a record that is in no chain."`
+	Publish   accessPublishCmd   `cmd:"" help:"Let everyone read a chain, a record that is in no chain, or what the log shows of an agent."`
 	Unpublish accessUnpublishCmd `cmd:"" help:"Undo 'publish': only people with a role for it may read it."`
 }
 
@@ -140,6 +141,7 @@ type grantLine struct {
 type accessLines struct {
 	Grants []grantLine `json:"grants"`
 	Public []string    `json:"public_chains"`
+	Agents []string    `json:"public_agents"`
 }
 
 // Run lists grants and public chains.
@@ -164,12 +166,15 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		for _, chain := range lines.Public {
 			p.line("everybody reads the chain %s", chain)
 		}
+		for _, agent := range lines.Agents {
+			p.line("everybody reads the reputation of the agent %s", agent)
+		}
 		return p.err
 	})
 }
 
 func (c *accessListCmd) lines(ctx context.Context, r *access.Register) (accessLines, error) {
-	lines := accessLines{Grants: []grantLine{}, Public: []string{}}
+	lines := accessLines{Grants: []grantLine{}, Public: []string{}, Agents: []string{}}
 	grants, err := r.Grants(ctx)
 	if err != nil {
 		return lines, err
@@ -182,7 +187,12 @@ func (c *accessListCmd) lines(ctx context.Context, r *access.Register) (accessLi
 		}
 	}
 	chains, err := r.PublicChains(ctx)
+	if err != nil {
+		return lines, err
+	}
 	lines.Public = append(lines.Public, chains...)
+	agents, err := r.PublicAgents(ctx)
+	lines.Agents = append(lines.Agents, agents...)
 	return lines, err
 }
 
@@ -229,29 +239,58 @@ func (c *accessRevokeCmd) Run(ctx context.Context, a *app, _ stdio) error {
 }
 
 type accessPublishCmd struct {
-	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id."`
+	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id; with --agent, the agent's name."`
+	Agent bool   `help:"It is an agent: show its reputation to everyone."`
 	whyFlags
 }
 
 // Help is shown by 'jurat access publish --help'.
 func (*accessPublishCmd) Help() string {
 	return `From now on everyone who reaches the server can read the records of this chain, present and future, or this one record, with all
-texts that are not sealed apart. What people have read cannot be taken back.`
+texts that are not sealed apart. What people have read cannot be taken back.
+
+With --agent, everyone can read the page /agents/NAME and its JSON. It names the agent, who judged it and who submitted, and the ids and
+digests of records, but shows no text of theirs. An agent that belongs to one person makes these personal data: be sure that you may
+publish them. The records stay as private as they are.`
 }
 
 // Run makes a chain public.
 func (c *accessPublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
+	if c.Agent {
+		return setPublicAgent(ctx, a, c.Chain, true, c.whyFlags)
+	}
 	return setPublic(ctx, a, c.Chain, true, c.whyFlags)
 }
 
 type accessUnpublishCmd struct {
-	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id."`
+	Chain string `arg:"" name:"chain-or-record" help:"The chain_id; of a trial, its id; of a record in no chain, the record's id; with --agent, the agent's name."`
+	Agent bool   `help:"It is an agent: its reputation is no longer public."`
 	whyFlags
 }
 
 // Run ends that a chain is public.
 func (c *accessUnpublishCmd) Run(ctx context.Context, a *app, _ stdio) error {
+	if c.Agent {
+		return setPublicAgent(ctx, a, c.Chain, false, c.whyFlags)
+	}
 	return setPublic(ctx, a, c.Chain, false, c.whyFlags)
+}
+
+func setPublicAgent(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {
+	why, err := flags.why()
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		known, err := conduct.Knows(ctx, i.Ledger, name)
+		if err != nil {
+			return err
+		}
+		if !known && public {
+			return hint(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", name), "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+		}
+		return registerOf(i).SetPublicAgent(ctx, name, public, why.Reason, why.By)
+	})
 }
 
 func setPublic(ctx context.Context, a *app, name string, public bool, flags whyFlags) error {

@@ -23,7 +23,7 @@ type AccessChange string
 const (
 	AccessGranted   AccessChange = "granted"   // the holder of the token may do what its roles allow
 	AccessRevoked   AccessChange = "revoked"   // the token no longer opens anything
-	AccessPublished AccessChange = "published" // everybody may read the chain or the record
+	AccessPublished AccessChange = "published" // everybody may read the chain, the record, or what the log shows of the agent
 	AccessWithdrawn AccessChange = "withdrawn" // only roles open it again
 	AccessAdmitted  AccessChange = "admitted"  // an agent may add to a chain that another began
 )
@@ -31,6 +31,7 @@ const (
 // AccessEventBody is the response of an access_event. It has a token's digest, not the token: a token is random, so the digest
 // does not reveal it.
 type AccessEventBody struct {
+	Agent    string          `json:"agent,omitzero"` // of published and withdrawn, instead of a chain: an agent, whose reputation is shown
 	By       string          `json:"by"`
 	Chain    string          `json:"chain,omitzero"` // of published, withdrawn and admitted
 	Event    AccessChange    `json:"event"`
@@ -81,11 +82,21 @@ func (b *AccessEventBody) check() error {
 			return fmt.Errorf("name: %w", err)
 		}
 	}
-	named := b.Chain != "" || b.Record != ""
-	if ofChain != b.Token.IsZero() || ofChain != named || b.Chain != "" && b.Record != "" || b.Record != "" && b.Event == AccessAdmitted {
-		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
+	named := 0
+	for _, name := range []string{b.Chain, b.Record, b.Agent} {
+		if name != "" {
+			named++
+		}
+	}
+	if ofChain != b.Token.IsZero() || ofChain != (named == 1) || named > 1 || b.Chain == "" && b.Event == AccessAdmitted {
+		return fmt.Errorf("%s is of %s", b.Event, map[bool]string{true: "a chain, or a record or an agent where it may be one, and nothing else", false: "a token and nothing else"}[ofChain])
 	}
 	switch {
+	case b.Agent != "":
+		if err := evidence.CheckName(b.Agent); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+		return nil
 	case b.Record != "":
 		return evidence.CheckRecordID(b.Record)
 	case ofChain:

@@ -23,34 +23,41 @@ func TestAccessEvents(t *testing.T) {
 		return err
 	}
 	for name, good := range map[string]AccessEventBody{
-		"granted":   granted,
-		"alone":     change(granted, func(b *AccessEventBody) { b.Under, b.Session = evidence.Digest{}, false }),
-		"revoked":   {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
-		"published": published,
-		"withdrawn": change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
+		"granted":         granted,
+		"alone":           change(granted, func(b *AccessEventBody) { b.Under, b.Session = evidence.Digest{}, false }),
+		"revoked":         {By: "b", Event: AccessRevoked, Reason: "r", Token: digest},
+		"published":       published,
+		"published agent": change(published, func(b *AccessEventBody) { b.Chain, b.Agent = "", "desk" }),
+		"withdrawn agent": change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent = AccessWithdrawn, "", "desk" }),
+		"withdrawn":       change(published, func(b *AccessEventBody) { b.Event = AccessWithdrawn }),
 	} {
 		if err := read(good); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, bad := range map[string]AccessEventBody{
-		"nobody":                 change(granted, func(b *AccessEventBody) { b.By = "" }),
-		"no reason":              change(granted, func(b *AccessEventBody) { b.Reason = "" }),
-		"no name":                change(granted, func(b *AccessEventBody) { b.Name = "" }),
-		"no end":                 change(granted, func(b *AccessEventBody) { b.NotAfter = "" }),
-		"no time":                change(granted, func(b *AccessEventBody) { b.NotAfter = "tomorrow" }),
-		"no roles":               change(granted, func(b *AccessEventBody) { b.Roles = nil }),
-		"unsorted":               change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
-		"twice":                  change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
-		"nameless role":          change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
-		"no token":               change(granted, func(b *AccessEventBody) { b.Token = evidence.Digest{} }),
-		"token and chain":        change(granted, func(b *AccessEventBody) { b.Chain = "c" }),
-		"another event":          change(granted, func(b *AccessEventBody) { b.Event = "lent" }),
-		"revoked with roles":     change(granted, func(b *AccessEventBody) { b.Event = AccessRevoked }),
-		"published without":      change(published, func(b *AccessEventBody) { b.Chain = "" }),
-		"published with a token": change(published, func(b *AccessEventBody) { b.Token = digest }),
-		"published to a name":    change(published, func(b *AccessEventBody) { b.Name = "n" }),
-		"published under":        change(published, func(b *AccessEventBody) { b.Under = digest }),
+		"nobody":                     change(granted, func(b *AccessEventBody) { b.By = "" }),
+		"no reason":                  change(granted, func(b *AccessEventBody) { b.Reason = "" }),
+		"no name":                    change(granted, func(b *AccessEventBody) { b.Name = "" }),
+		"no end":                     change(granted, func(b *AccessEventBody) { b.NotAfter = "" }),
+		"no time":                    change(granted, func(b *AccessEventBody) { b.NotAfter = "tomorrow" }),
+		"no roles":                   change(granted, func(b *AccessEventBody) { b.Roles = nil }),
+		"unsorted":                   change(granted, func(b *AccessEventBody) { b.Roles = []string{"b", "a"} }),
+		"twice":                      change(granted, func(b *AccessEventBody) { b.Roles = []string{"a", "a"} }),
+		"nameless role":              change(granted, func(b *AccessEventBody) { b.Roles = []string{""} }),
+		"no token":                   change(granted, func(b *AccessEventBody) { b.Token = evidence.Digest{} }),
+		"token and chain":            change(granted, func(b *AccessEventBody) { b.Chain = "c" }),
+		"another event":              change(granted, func(b *AccessEventBody) { b.Event = "lent" }),
+		"revoked with roles":         change(granted, func(b *AccessEventBody) { b.Event = AccessRevoked }),
+		"published without":          change(published, func(b *AccessEventBody) { b.Chain = "" }),
+		"published chain and agent":  change(published, func(b *AccessEventBody) { b.Agent = "desk" }),
+		"published record and agent": change(published, func(b *AccessEventBody) { b.Chain, b.Record, b.Agent = "", "r", "desk" }),
+		"published agent of no name": change(published, func(b *AccessEventBody) { b.Chain, b.Agent = "", "\x00" }),
+		"agent admitted to itself":   change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent, b.Name = AccessAdmitted, "", "desk", "desk" }),
+		"agent revoked":              change(published, func(b *AccessEventBody) { b.Event, b.Chain, b.Agent = AccessRevoked, "", "desk" }),
+		"published with a token":     change(published, func(b *AccessEventBody) { b.Token = digest }),
+		"published to a name":        change(published, func(b *AccessEventBody) { b.Name = "n" }),
+		"published under":            change(published, func(b *AccessEventBody) { b.Under = digest }),
 	} {
 		if err := read(bad); err == nil {
 			t.Errorf("%s: accepted", name)

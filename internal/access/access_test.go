@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -126,6 +127,27 @@ func TestPublicChains(t *testing.T) {
 	}
 	if chains, err := other.PublicChains(t.Context()); err != nil || len(chains) != 1 {
 		t.Error(chains, err)
+	}
+}
+
+// TestPublicAgents: a chain, a record and an agent of one name are three things.
+func TestPublicAgents(t *testing.T) {
+	_, _, open := house(t)
+	r, other := open(), open()
+	for _, on := range []bool{true, true, false, false, true} {
+		if err := r.SetPublicAgent(t.Context(), "desk", on, "r", "b"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := other.PublicAgent(t.Context(), "desk"); err != nil || got != on {
+			t.Errorf("public: %v, %v, want %v", got, err, on)
+		}
+	}
+	chain, err := other.Public(t.Context(), "desk")
+	if record, failed := other.PublicRecord(t.Context(), "desk"); chain || record || err != nil || failed != nil {
+		t.Error("a chain or a record became public with the agent:", chain, record, err, failed)
+	}
+	if agents, err := other.PublicAgents(t.Context()); err != nil || !slices.Equal(agents, []string{"desk"}) {
+		t.Error(agents, err)
 	}
 }
 

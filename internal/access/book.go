@@ -15,10 +15,11 @@ type book struct {
 	order  []*Grant
 	public map[string]bool // public chains
 	open   map[string]bool // public records that are in no chain, by id
+	agents map[string]bool // agents whose reputation is public
 }
 
 func newBook() *book {
-	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}}
+	return &book{grants: map[evidence.Digest]*Grant{}, public: map[string]bool{}, open: map[string]bool{}, agents: map[string]bool{}}
 }
 
 // apply adds one event. An event that does not fit makes every later reading fail: an unreadable list grants no access.
@@ -37,8 +38,11 @@ func (b *book) change(e *operator.AccessEventBody, at time.Time) error {
 	switch e.Event {
 	case operator.AccessPublished, operator.AccessWithdrawn:
 		where, name := b.public, e.Chain
-		if e.Record != "" {
+		switch {
+		case e.Record != "":
 			where, name = b.open, e.Record
+		case e.Agent != "":
+			where, name = b.agents, e.Agent
 		}
 		if where[name] = true; e.Event == operator.AccessWithdrawn {
 			delete(where, name)

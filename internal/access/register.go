@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -99,15 +100,22 @@ func (r *Register) PublicRecord(ctx context.Context, id string) (public bool, er
 	return public, err
 }
 
+// PublicAgent reports whether everyone may read the reputation of an agent.
+func (r *Register) PublicAgent(ctx context.Context, name string) (public bool, err error) {
+	err = r.read(ctx, func(b *book) { public = b.agents[name] })
+	return public, err
+}
+
 // PublicChains returns the public chains, sorted.
 func (r *Register) PublicChains(ctx context.Context) (chains []string, err error) {
-	err = r.read(ctx, func(b *book) {
-		for chain := range b.public {
-			chains = append(chains, chain)
-		}
-	})
-	slices.Sort(chains)
+	err = r.read(ctx, func(b *book) { chains = slices.Sorted(maps.Keys(b.public)) })
 	return chains, err
+}
+
+// PublicAgents returns the agents whose reputation is public, sorted.
+func (r *Register) PublicAgents(ctx context.Context) (agents []string, err error) {
+	err = r.read(ctx, func(b *book) { agents = slices.Sorted(maps.Keys(b.agents)) })
+	return agents, err
 }
 
 // Listed is a grant together with its present state.
@@ -226,6 +234,19 @@ func (r *Register) SetPublicRecord(ctx context.Context, id string, public bool, 
 	}
 	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Record: id, Reason: reason, By: by}); err != nil {
 		return fmt.Errorf("changing who reads record %s: %w", id, err)
+	}
+	return nil
+}
+
+// SetPublicAgent does the same for the reputation of an agent. What it rests on does not become public by this. Its errors
+// are those of SetPublic.
+func (r *Register) SetPublicAgent(ctx context.Context, name string, public bool, reason, by string) error {
+	already, err := r.PublicAgent(ctx, name)
+	if err != nil || already == public {
+		return err
+	}
+	if err := r.seal(ctx, operator.AccessEventBody{Event: publication(public), Agent: name, Reason: reason, By: by}); err != nil {
+		return fmt.Errorf("changing who reads the reputation of agent %q: %w", name, err)
 	}
 	return nil
 }

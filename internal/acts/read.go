@@ -12,10 +12,11 @@ import (
 	"jurat/internal/ledger/brief"
 )
 
-// Opened says which chains and records the operator has made public.
+// Opened says which chains, records and agents the operator has made public.
 type Opened interface {
 	Public(ctx context.Context, chain string) (bool, error)
 	PublicRecord(ctx context.Context, id string) (bool, error)
+	PublicAgent(ctx context.Context, name string) (bool, error)
 }
 
 // ReadsEverything reports whether a party is a reviewer, an auditor or the operator.
@@ -65,6 +66,21 @@ func (a *Acts) MayReadTrial(ctx context.Context, by Party, id string) error {
 		return err
 	}
 	return fmt.Errorf("%w: %q has not submitted this trial", api.ErrForbidden, by.Name())
+}
+
+// MayReadAgent returns an error unless a party may read the reputation of an agent: those who read everything may, and
+// everyone if the operator has made it public. An agent's own token does not suffice: who judged is not the agent's to read.
+func (a *Acts) MayReadAgent(ctx context.Context, by Party, name string) error {
+	if ReadsEverything(by) {
+		return nil
+	}
+	if public, err := a.config.Opened.PublicAgent(ctx, name); public || err != nil {
+		return err
+	}
+	if by.Name() == "" {
+		return NotPublic()
+	}
+	return fmt.Errorf("%w: %q may not read what the log shows of this agent", api.ErrForbidden, by.Name())
 }
 
 // public reports whether everyone may read a record: its chain is public, or, if it is in no chain, the record itself is.
