@@ -6,7 +6,6 @@ package conduct
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sort"
 
 	"jurat/evidence"
@@ -25,12 +24,7 @@ type File struct {
 
 // Knows reports whether a log has counted a record of an agent, or a judgment about one.
 func Knows(ctx context.Context, log *ledger.Ledger, agent string) (bool, error) {
-	for _, all := range []iter.Seq2[ledger.Counted, error]{log.OfActor(ctx, evidence.RoleAgent, agent), log.About(ctx, evidence.RoleAgent, agent)} {
-		for _, err := range all {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	return log.CountsFrom(ctx, evidence.RoleAgent, agent, 0)
 }
 
 // Read hands on what the log has about an agent: the case file of each trial, and bundles of other records. It returns

@@ -146,6 +146,17 @@ func (l *Ledger) About(ctx context.Context, role evidence.Role, name string) ite
 		func(c evidence.LogCounts) int64 { return c.SubjectSeq })
 }
 
+// CountsFrom reports whether the log has counted a record of an actor, or a judgment about one, from an index on. It takes
+// the same time in a log of any length.
+func (l *Ledger) CountsFrom(ctx context.Context, role evidence.Role, name string, from int64) (bool, error) {
+	own, err := l.cfg.Store.OfActor(ctx, evidence.ActorTag(role, name), from, 1)
+	if err != nil || len(own) > 0 {
+		return err == nil, err
+	}
+	about, err := l.cfg.Store.About(ctx, evidence.SubjectTag(role, name), from, 1)
+	return len(about) > 0, err
+}
+
 func counted(page func(from int64) ([]storage.Row, error), seq func(evidence.LogCounts) int64) iter.Seq2[Counted, error] {
 	return func(yield func(Counted, error) bool) {
 		for from, n := int64(0), int64(0); ; {

@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"context"
+	"maps"
 	"path/filepath"
 	"testing"
 
@@ -124,7 +125,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	own, err := NewReview(judgment)
 	check(t, err)
 	own.Own = true
-	return map[string]Page{
+	all := map[string]Page{
 		"home": &Home{Trials: []Summary{live.Line(), court.Line()}, Rules: true,
 			Examples: []Example{{"kitchen-return", "Kitchen shop"}, {"invoice-inbox", "Payables"}}},
 		"empty":    &Home{Panel: []string{"gpt-4o", "claude-haiku", "gemini-flash"}, Problem: "the card is no JSON"},
@@ -146,4 +147,6 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
 		"chain-op": NewChain("none", nil, &verify.Report{}, 1),
 	}
+	maps.Copy(all, everyAgent(t))
+	return all
 }

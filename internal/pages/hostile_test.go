@@ -19,6 +19,7 @@ import (
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/reputation"
 )
 
 // markup are texts that must not become elements or attributes anywhere. canary identifies what came from them.
@@ -157,20 +158,35 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
 		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
 		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
+		"agent": agentOf(t, 12, passes, func(f *reputation.Facts) {
+			f.Identity.Name, f.Identity.By, f.Identity.CA, f.Identity.Organisation = hostileName("agent"), "cas", hostileName("ca"), hostileName("organisation")
+			for i := range f.Records {
+				f.Records[i].By, f.Records[i].CA = "cas", f.Identity.CA
+			}
+			for i := range f.Trials {
+				f.Trials[i].Panel.Seats, f.Trials[i].Panel.Judge, f.Trials[i].Panel.Method = []string{hostileName("seat")}, hostileName("judge"), jury.Method(hostileName("method"))
+				f.Trials[i].Raters[0].Name = hostileName("submitter")
+			}
+			f.Trials[0].Transcript, f.Trials[1].Proved, f.Trials[1].Rule = true, false, hostileName("rule")
+			for i := range f.Counted {
+				f.Counted[i].Origin = hostileName("origin")
+			}
+		}),
 	}
 	want = map[string][]string{"court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
 		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
-		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")}}
+		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
+		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter"), hostileName("organisation")}}
 	return pages, want
 }
 
 // knownElements are the elements that templates write. None of the elements in markup is among them.
 var knownElements = strings.Fields(`html head meta title link script body a header nav ul li div span form input button main p h1 h2 h3 dl dt dd ol details summary
-	section table caption thead tbody tfoot tr th td svg rect footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
+	section table caption thead tbody tfoot tr th td svg rect path polygon polyline text figure figcaption footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
 
 var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
 	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope viewbox viewBox preserveaspectratio preserveAspectRatio focusable
-	width height for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
+	width height d points x y for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
 
 // intrusions returns elements and attributes that no template writes.
 func intrusions(doc *html.Node) (list []string) {

@@ -31,6 +31,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/words"
+	"jurat/reputation"
 	"jurat/verify"
 )
 
@@ -116,6 +117,9 @@ func functions(lang words.Lang) template.FuncMap {
 		"instant":   instant,
 		"asset":     assetPath,
 		"width":     width,
+		"percent":   percent,
+		"share":     func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
+		"who":       func(c reputation.ClassName) string { return who(says, c) },
 		"row":       row,
 	}
 }

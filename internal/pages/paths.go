@@ -8,4 +8,6 @@ func submissionPath(id string) string { return "/submissions/" + url.PathEscape(
 
 func recordPath(id string) string { return "/records/" + url.PathEscape(id) }
 
+func agentPath(name string) string { return "/v1/agents/" + url.PathEscape(name) + "/reputation" }
+
 func chainPath(id string) string { return "/chains/" + url.PathEscape(id) }

@@ -78,6 +78,8 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /records/{id}/bundle":         {"/records/" + h.said.Payload.RecordID + "/bundle", ""},
 		"GET /records/{id}/openssl":        {"/records/" + h.said.Payload.RecordID + "/openssl", ""},
 		"GET /chains/{chain_id}":           {"/chains/order-17", ""},
+		"GET /agents/{name}":               {"/agents/logistics-agent-v1", ""},
+		"GET /v1/agents/{name}/reputation": {"/v1/agents/logistics-agent-v1/reputation", ""},
 		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
 	}
 }

@@ -31,9 +31,11 @@ func TestPagesFit(t *testing.T) {
 		token := r.token(t, "sam", access.Submitter)
 		id := r.tried(t, token)
 		judgment := r.submission(t, token, id).Verdict.Record
+		const onTrial = "logistics-agent-v1"
+		post(t, r.URL+"/v1/records", action, bearer(r.token(t, onTrial, access.Agent))...)
 		for _, lang := range []string{"en", "ja", "ru"} {
 			for name, path := range map[string]string{"home": "/", "court": "/submissions/" + id, "desk": "/reviews", "review": "/reviews/" + judgment,
-				"record": "/records/" + judgment, "chain": "/chains/" + id, "sign-in": "/sign-in", "missing": "/records/nothing"} {
+				"record": "/records/" + judgment, "chain": "/chains/" + id, "agent": "/agents/" + url.PathEscape(onTrial), "sign-in": "/sign-in", "missing": "/records/nothing"} {
 				b.Visit(r.URL + path + "?lang=" + lang)
 				if got := browsertest.Eval[string](b, `document.documentElement.lang + (document.styleSheets[0].cssRules.length > 100)`); got != lang+"true" {
 					t.Errorf("%s in %s: language and style: %s", name, lang, got)

@@ -14,6 +14,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/certlog"
+	"jurat/internal/conduct"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
@@ -64,6 +65,7 @@ type Server struct {
 	meters    *meters
 	cosigned  *cosigning
 	portal    portalPage
+	conduct   *conduct.Cache
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
 	table     []Route
@@ -103,6 +105,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
+	s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)

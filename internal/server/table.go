@@ -29,6 +29,7 @@ func (s *Server) routes() []Route {
 		s.reviewRoutes(),
 		s.certificateRoutes(),
 		s.chainRoutes(),
+		s.agentRoutes(),
 		s.submissionRoutes(),
 		s.streamRoutes(),
 		s.pageRoutes(),

@@ -32,6 +32,7 @@ type Pages struct {
 	Record    recordWords    // the page of one record
 	Link      linkWords      // other records that a record names
 	Chain     chainWords     // the page of a chain
+	Agent     agentWords     // the page of an agent
 }
 
 // StateText is the name of a trial's state, and more about it.
@@ -171,4 +172,11 @@ type linkWords struct {
 
 type chainWords struct {
 	Title, Count, Timeline, Order, Others, Human, ByName, Pages, Page, Before, Next, Doubts, Cut string
+}
+
+type agentWords struct {
+	Title, Lead, About, Personal, JSON, Recompute, Unjudged, People, Models, Rules, Judge, Number, TooFew, Uncounted, Incomplete,
+	Counts, Picture, Since, Moves, When, Verdict, Record, Unit, Bounds, Earlier, Judges, Coverage, All, Known, Log, OfLog, Incidents,
+	Revoked, Allegations, AllegationsHelp, Left, LeftHelp, What, Rule, HowMany, Identity, ByKeys, ByCA, Key, From, To, Formula, FormulaIs,
+	HalfLife, Policy, Trust string
 }

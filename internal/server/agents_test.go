@@ -1,0 +1,72 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/internal/access"
+	"jurat/reputation"
+)
+
+// TestAgentIsPublished: strangers read what the log has of an agent once the operator has published it, and its records
+// stay private. Withdrawing ends that.
+func TestAgentIsPublished(t *testing.T) {
+	h := furnish(t)
+	const page, doc = "/agents/logistics-agent-v1", "/v1/agents/logistics-agent-v1/reputation"
+	for _, public := range []bool{false, true, false} {
+		if err := h.Access().SetPublicAgent(t.Context(), "logistics-agent-v1", public, "its owner agrees", "otto"); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{page, doc} {
+			want := map[bool]int{true: 200, false: 401}[public]
+			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != want {
+				t.Errorf("published %v: a stranger gets %s for %s, want %d", public, answer.Status, path, want)
+			}
+		}
+		for _, path := range []string{"/v1/records/" + h.said.Payload.RecordID, "/agents/another", "/v1/agents/another/reputation"} {
+			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != 401 {
+				t.Errorf("published %v: a stranger gets %s for %s", public, answer.Status, path)
+			}
+		}
+	}
+}
+
+// TestAgentPage: the page and the JSON are of one view, which is kept until the log has something new of the agent.
+func TestAgentPage(t *testing.T) {
+	h := furnish(t)
+	ada := bearer(h.tokens[access.Auditor])
+	view := func() (v *reputation.View, text string) {
+		t.Helper()
+		answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/agents/logistics-agent-v1/reputation", "", ada...)
+		v = new(reputation.View)
+		if err := json.Unmarshal([]byte(text), v, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != 200 {
+			t.Fatal(answer.Status, err)
+		}
+		return v, text
+	}
+	another := bearer(h.token(t, "another", access.Agent))
+	other := func() {
+		post(t, h.URL+"/v1/records", strings.Replace(action, "logistics-agent-v1", "another", 1), another...)
+	}
+	other() // its key comes into the trust file
+	first, text := view()
+	if first.Identity.Name != "logistics-agent-v1" || first.Coverage.Known+int64(len(first.LeftOut)) == 0 || len(first.Completeness) != 1 {
+		t.Errorf("%s", text)
+	}
+	other()
+	if _, again := view(); again != text {
+		t.Errorf("a record of another agent changes the view:\n%s\n%s", text, again)
+	}
+	post(t, h.URL+"/v1/records", action, bearer(h.tokens[access.Agent])...)
+	second, _ := view()
+	if second.Completeness[0].Records.Total != first.Completeness[0].Records.Total+1 {
+		t.Errorf("after one more record there are %d, before %d", second.Completeness[0].Records.Total, first.Completeness[0].Records.Total)
+	}
+	answer, page := send(t, http.DefaultClient, "GET", h.URL+"/agents/logistics-agent-v1", "", ada...)
+	shows(t, answer, page, 200, "logistics-agent-v1", "personal data", "/v1/agents/logistics-agent-v1/reputation", second.Trust.String(), second.Policy.String(), second.At)
+	answer, page = send(t, http.DefaultClient, "GET", h.URL+"/agents/nobody", "", append([]string{"Accept", "text/html"}, ada...)...)
+	shows(t, answer, page, 404, "Page not found")
+}
