@@ -70,7 +70,7 @@ func TestAgentNumbers(t *testing.T) {
 		"agent-nothing": {false, words.PagesIn(words.English).Agent.Unjudged},
 	} {
 		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, pages[name])
-		if got := strings.Contains(page, `<svg viewBox="-70`); got != want.picture {
+		if got := strings.Contains(page, `<svg viewBox="-90`); got != want.picture {
 			t.Errorf("%s: a picture: %v", name, got)
 		}
 		if !strings.Contains(page, want.says) {
