@@ -49,7 +49,7 @@ func TestDraws(t *testing.T) {
 	if out := jurat(0, "log", "draw", "ask"); strings.Count(out, "has drawn 2 of 2 blocks, 0 now") != 2 {
 		t.Error(out)
 	}
-	out := jurat(exitUndecided, "log", "draw", "list", "--share", "8")
+	out := jurat(0, "log", "draw", "list", "--share", "8")
 	drawn := strings.Count(out, "NOT TRIED")
 	if drawn < 8 || drawn > 80 || strings.Contains(out, "NOT DRAWN") || !strings.Contains(out, "the last 3 entries") {
 		t.Error(out)
@@ -60,19 +60,27 @@ func TestDraws(t *testing.T) {
 	checkpoint, entries := write("now.checkpoint", jurat(0, "log", "checkpoint")), write("entries.jsonl", jurat(0, "log", "entries"))
 	draws := write("draws.jurat", jurat(0, "log", "case", "operator-draws"))
 	alone := []string{"log", "draw", "list", "--share", "8", "--trust", trust, "--checkpoint", checkpoint, "--entries", entries}
-	here := jurat(exitUndecided, "log", "draw", "list", "--share", "8", "--json")
-	if there := doing(t, exitUndecided, append(alone, draws, "--json")...) + "\n"; there != here || !strings.Contains(here, `"format":"jurat/draws/v1"`) {
+	here := jurat(0, "log", "draw", "list", "--share", "8", "--json")
+	if there := doing(t, 0, append(alone, draws, "--json")...) + "\n"; there != here || !strings.Contains(here, `"format":"jurat/draws/v1"`) {
 		t.Errorf("%s, and from the log %s", there, here)
 	}
 	if out := doing(t, exitUndecided, alone...); strings.Count(out, "NOT DRAWN: entries 0 to 127 by witness.example/w") != 2 {
 		t.Error(out)
 	}
-	if one := doing(t, exitUndecided, append(alone, draws, "--witness", keys["w1"])...); strings.Count(one, "NOT TRIED") >= drawn || strings.Contains(one, "w2") {
+	if one := doing(t, 0, append(alone, draws, "--witness", keys["w1"])...); strings.Count(one, "NOT TRIED") >= drawn || strings.Contains(one, "w2") {
 		t.Error(one)
 	}
 	doing(t, exitCannot, append(alone[:len(alone)-2], draws)...)
 	doing(t, exitCannot, "log", "draw", "list", "--trust", plain, "--checkpoint", checkpoint, "--entries", entries, draws)
 	doing(t, exitCannot, "log", "draw", "list", "--trust", trust, "--checkpoint", checkpoint, "--entries", draws)
+
+	// Of one agent: its records alone, and each without a trial is a debt.
+	if out := jurat(exitUndecided, "log", "draw", "list", "--share", "1", "--agent", "courier"); strings.Count(out, "NOT TRIED") != 128 {
+		t.Error(out)
+	}
+	if out := jurat(0, "log", "draw", "list", "--share", "1", "--agent", "another"); strings.Contains(out, "NOT TRIED") {
+		t.Error(out)
+	}
 
 	// One witness is away: what the other draws is sealed, and the gap shows. A server catches up by itself.
 	stops[1]()
@@ -85,24 +93,34 @@ func TestDraws(t *testing.T) {
 	}
 	url, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0")
 	log.grow(t, 130, "three")
+	token := strings.TrimSpace(jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester"))
 	for until := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		if out := jurat(exitUndecided, "log", "draw", "list", "--share", "8", "--witness", keys["w1"]); !strings.Contains(out, "NOT DRAWN") && strings.Contains(out, "of 39") {
+		if metrics := readAs(t, token, url+"/metrics"); strings.Contains(metrics, "\njurat_log_draws_missing 4\n") {
 			break
 		} else if time.Now().After(until) {
-			t.Fatal(out)
+			t.Fatal(metrics)
 		}
 	}
-	ask, err := http.NewRequestWithContext(t.Context(), "GET", url+"/metrics", nil)
+	if out := jurat(0, "log", "draw", "list", "--share", "8", "--witness", keys["w1"]); !strings.Contains(out, "of 39") {
+		t.Error(out)
+	}
+}
+
+func readAs(t *testing.T, token, url string) string {
+	t.Helper()
+	ask, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask.Header.Set("Authorization", "Bearer "+strings.TrimSpace(jurat(0, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")))
+	ask.Header.Set("Authorization", "Bearer "+token)
 	answer, err := http.DefaultClient.Do(ask)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if metrics, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(metrics), "\njurat_log_draws_missing 4\n") {
-		t.Errorf("%v: %s", err, metrics)
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return string(body)
 }

@@ -71,6 +71,7 @@ func drawnSoFar(answer witness.Drawn, blocks int64) string {
 
 type logDrawListCmd struct {
 	Files      []string `arg:"" optional:"" name:"file" help:"For --entries: the log's chain operator-draws ('jurat log case operator-draws'), and other records with draws."`
+	Agent      string   `help:"Only records of this agent. Without it also acts of the operator, of people and of juries are listed, which nobody tries." placeholder:"NAME"`
 	Share      int64    `help:"Each witness draws one of so many records." default:"100" placeholder:"N"`
 	Witness    []string `help:"Only the draws of this witness count: its key. May be given several times. Default: every witness of the trust file." placeholder:"KEY" sep:"none"`
 	Checkpoint string   `help:"A checkpoint of another operator's log, for --entries." placeholder:"FILE"`
@@ -82,18 +83,18 @@ type logDrawListCmd struct {
 // Help is shown by 'jurat log draw list --help'.
 func (*logDrawListCmd) Help() string {
 	return `Computes which records the witnesses drew, with the share that you choose, and shows two kinds of debts: a block that a witness has not drawn,
-and a drawn record whose trial the log does not have. The operator can neither predict a draw nor have it made again.
+and a drawn record of the agent whose trial the log does not have. The operator can neither predict a draw nor have it made again.
 
-    jurat log draw list --share 50
+    jurat log draw list --share 50 --agent "Orders desk"
 
 A stranger computes the same from the log's entries, with the trust file that names the witnesses:
 
     jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl && jurat log case operator-draws > draws.jurat
-    jurat log draw list --share 50 --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl draws.jurat
+    jurat log draw list --share 50 --agent "Orders desk" --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl draws.jurat
 
 What a trial came to, and whether it was about the drawn record, 'jurat reputation AGENT' shows.
 
-Exit code 0: every block is drawn, and every drawn record has a trial. 3: something is missing. 2: it could not be done.`
+Exit code 0: every block is drawn, and with --agent every drawn record has a trial. 3: something is missing. 2: it could not be done.`
 }
 
 // Run lists.
@@ -123,6 +124,9 @@ func (c *logDrawListCmd) Run(ctx context.Context, a *app, io stdio) error {
 // policy takes the witnesses that the reader names, or else those of the trust file.
 func (c *logDrawListCmd) policy(trusted []string) (draw.Policy, error) {
 	policy := draw.Policy{Share: c.Share}
+	if c.Agent != "" {
+		policy.Actor = evidence.ActorTag(evidence.RoleAgent, c.Agent)
+	}
 	if len(c.Witness) > 0 {
 		trusted = c.Witness
 	}
@@ -261,7 +265,7 @@ func readDraws(name string) (draws []operator.Draw, err error) {
 func (c *logDrawListCmd) print(io stdio, found *draw.Result) error {
 	debts := len(found.Missing)
 	for _, r := range found.Drawn {
-		if r.Acts == 0 {
+		if r.Acts == 0 && c.Agent != "" {
 			debts++
 		}
 	}
@@ -286,7 +290,7 @@ func describeDraws(io stdio, found *draw.Result) error {
 	p := newPrinter(io.out)
 	p.line("%s of %d entries: drawn 1 of %d by each witness, %s in all", found.Origin, found.Size, found.Share, plural.Of(int64(len(found.Drawn)), "record"))
 	for _, r := range found.Drawn {
-		state := plural.Of(r.Acts, "act") + " of its trial"
+		state := "trial of " + plural.Of(r.Acts, "act")
 		if r.Acts == 0 {
 			state = "NOT TRIED"
 		}
@@ -297,6 +301,9 @@ func describeDraws(io stdio, found *draw.Result) error {
 	}
 	for _, gap := range found.Twofold {
 		p.line("DRAWN TWICE, differently: entries %d to %d by %s, which breaks its rule", gap.From, gap.To-1, gap.Witness)
+	}
+	if found.Unknown > 0 {
+		p.line("%s drawn from before the log counted actors: whose they are, their files say", plural.Of(found.Unknown, "more record"))
 	}
 	if found.Waiting > 0 {
 		p.line("the last %s: not drawn before the block of %d is whole", plural.Of(found.Waiting, "entry"), operator.DrawBlock)

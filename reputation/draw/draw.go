@@ -65,6 +65,7 @@ const MaxWitnesses = 64
 
 // A Policy is what a reader demands.
 type Policy struct {
+	Actor     evidence.Digest     // only records of this actor (evidence.ActorTag), and none of trials' acts; zero: all records
 	Share     int64               // each witness draws one of so many records, 1 to MaxShare; 1: every record
 	Witnesses []*operator.Witness // 1 to MaxWitnesses with different names: all of them must have drawn
 }
@@ -131,14 +132,16 @@ type Gap struct {
 
 // A Result is what a reader finds. Its members are in canonical order.
 type Result struct {
-	Drawn   []Record `json:"drawn"` // in the order of the log
-	Format  string   `json:"format"`
-	Missing []Gap    `json:"missing"` // by witness in the policy's order, then by index
-	Origin  string   `json:"origin"`
-	Share   int64    `json:"share"`
-	Size    int64    `json:"size"`    // of the checkpoint
-	Twofold []Gap    `json:"twofold"` // blocks for which a witness signed twice, differently: it breaks its rule
-	Waiting int64    `json:"waiting"` // the last entries, which are not drawn yet
+	Actor   evidence.Digest `json:"actor,omitzero"` // of the policy
+	Drawn   []Record        `json:"drawn"`          // in the order of the log
+	Format  string          `json:"format"`
+	Missing []Gap           `json:"missing"` // by witness in the policy's order, then by index
+	Origin  string          `json:"origin"`
+	Share   int64           `json:"share"`
+	Size    int64           `json:"size"`             // of the checkpoint
+	Twofold []Gap           `json:"twofold"`          // blocks for which a witness signed twice, differently: it breaks its rule
+	Unknown int64           `json:"unknown,omitzero"` // drawn records of which the log does not say whose they are; only if the policy names an actor
+	Waiting int64           `json:"waiting"`          // the last entries, which are not drawn yet
 }
 
 // A Reading collects what is needed of a log's entries. Make it with New, and give it every entry in order.
@@ -147,7 +150,7 @@ type Reading struct {
 	origin  string
 	draws   map[int64][]operator.Draw
 	tree    operator.Frontier
-	block   []evidence.Digest
+	block   []evidence.Entry // without signatures
 	chains  map[evidence.Digest]int64
 	result  *Result
 	missing map[string][]Gap
@@ -162,7 +165,7 @@ func New(origin string, policy Policy, draws []operator.Draw) (*Reading, error) 
 	}
 	r := &Reading{policy: policy, origin: origin, draws: map[int64][]operator.Draw{}, chains: map[evidence.Digest]int64{},
 		missing: map[string][]Gap{}, twofold: map[string][]Gap{},
-		result: &Result{Format: Format, Origin: origin, Share: policy.Share, Drawn: []Record{}, Missing: []Gap{}, Twofold: []Gap{}}}
+		result: &Result{Actor: policy.Actor, Format: Format, Origin: origin, Share: policy.Share, Drawn: []Record{}, Missing: []Gap{}, Twofold: []Gap{}}}
 	for _, d := range draws {
 		r.draws[d.Size] = append(r.draws[d.Size], d)
 	}
@@ -172,7 +175,7 @@ func New(origin string, policy Policy, draws []operator.Draw) (*Reading, error) 
 // Add takes the log's next entry: its bytes, and what they say.
 func (r *Reading) Add(line []byte, entry *evidence.Entry) {
 	r.tree.Add(tlog.RecordHash(line))
-	r.block = append(r.block, entry.Payload)
+	r.block = append(r.block, evidence.Entry{Actor: entry.Actor, Case: entry.Case, Payload: entry.Payload})
 	if !entry.Chain.IsZero() {
 		r.chains[entry.Chain] = max(r.chains[entry.Chain], entry.ChainSeq)
 	}
@@ -196,15 +199,19 @@ func (r *Reading) draw() {
 		case len(signed) > 1:
 			r.twofold[w.Name()] = extend(r.twofold[w.Name()], gap)
 		}
-		for i, digest := range r.block {
-			if slices.ContainsFunc(signed, func(signature []byte) bool { return Drawn(signature, digest, r.policy.Share) }) {
+		for i := range r.block {
+			if slices.ContainsFunc(signed, func(signature []byte) bool { return Drawn(signature, r.block[i].Payload, r.policy.Share) }) {
 				drawnBy[i] = append(drawnBy[i], w.Name())
 			}
 		}
 	}
-	for i, digest := range r.block {
-		if drawnBy[i] != nil {
-			r.result.Drawn = append(r.result.Drawn, Record{Index: from + int64(i), Record: digest, Trial: TrialChain(digest), Witnesses: drawnBy[i]})
+	for i, entry := range r.block {
+		switch {
+		case drawnBy[i] == nil:
+		case !r.policy.Actor.IsZero() && entry.Actor.IsZero():
+			r.result.Unknown++ // from before the log counted actors
+		case r.policy.Actor.IsZero() || entry.Actor == r.policy.Actor && entry.Case.IsZero():
+			r.result.Drawn = append(r.result.Drawn, Record{Index: from + int64(i), Record: entry.Payload, Trial: TrialChain(entry.Payload), Witnesses: drawnBy[i]})
 		}
 	}
 }

@@ -515,6 +515,7 @@ type vectors struct {
 
 type vector struct {
 	Name  string          `json:"name"`
+	Actor evidence.Digest `json:"actor,omitzero"`
 	Share int64           `json:"share"`
 	Draws []operator.Draw `json:"draws"`
 	Want  jsontext.Value  `json:"want"`
@@ -547,7 +548,7 @@ func TestVectors(t *testing.T) {
 	}
 	head := operator.Checkpoint{Origin: file.Origin, Size: int64(len(file.Entries)), Root: tlog.Hash(file.Root)}
 	for _, v := range file.Cases {
-		policy.Share = v.Share
+		policy.Share, policy.Actor = v.Share, v.Actor
 		found, err := draw.Read(head, policy, v.Draws, strings.NewReader(strings.Join(file.Entries, "\n")+"\n"))
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
@@ -562,7 +563,20 @@ func TestVectors(t *testing.T) {
 }
 
 func writeVectors(t *testing.T, file string) {
-	w := newWorld(t, 2).grow(150, "record")
+	w := newWorld(t, 2).grow(20, "from before the log counted actors")
+	desk := evidence.ActorTag(evidence.RoleAgent, "desk")
+	for n := range 130 {
+		of, seq := desk, n/2+1
+		if n%2 == 1 {
+			of = evidence.ActorTag(evidence.RoleAgent, "another")
+		}
+		about := ""
+		if n%10 == 0 {
+			about = fmt.Sprintf(`"case":%q,`, digestOf("a case"))
+		}
+		record := digestOf(fmt.Sprint("record ", n))
+		w.add([]byte(fmt.Sprintf(`{"actor":%q,"actor_seq":%d,%s"payload":%q,"signatures":["%s"]}`, of, seq, about, record, base64.StdEncoding.EncodeToString(record[:4]))))
+	}
 	draws := w.all()
 	first := w.read(w.policy(8), draws).Drawn[0]
 	for n := range 3 {
@@ -592,17 +606,22 @@ func writeVectors(t *testing.T, file string) {
 		share int64
 		draws []operator.Draw
 	}{
+		{"of one actor", 3, draws}, {"every record of one actor", 1, draws[1:]},
 		{"all draws", 8, draws}, {"every record", 1, draws}, {"a large share", 4294967296, draws}, {"a share that is no power of two", 13, draws},
 		{"no draw", 8, []operator.Draw{}}, {"one draw is missing", 8, draws[1:]}, {"a forged draw", 8, []operator.Draw{draws[0], forged, draws[2], draws[3]}},
 		{"a draw of another block", 8, []operator.Draw{moved, draws[1], draws[2], draws[3]}}, {"two draws of one block", 8, append(slices.Clone(draws), twice)},
 		{"in another order, and twice", 8, []operator.Draw{draws[3], draws[0], draws[2], draws[1], draws[0]}},
 	} {
-		found := w.read(w.policy(one.share), one.draws)
+		policy := w.policy(one.share)
+		if strings.Contains(one.name, "of one actor") {
+			policy.Actor = desk
+		}
+		found := w.read(policy, one.draws)
 		want, err := json.Marshal(found)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Cases = append(all.Cases, vector{Name: one.name, Share: one.share, Draws: one.draws, Want: want})
+		all.Cases = append(all.Cases, vector{Name: one.name, Actor: policy.Actor, Share: one.share, Draws: one.draws, Want: want})
 	}
 	doc, err := json.Marshal(all, jsontext.WithIndent(" "))
 	if err != nil {

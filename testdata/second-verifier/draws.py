@@ -51,15 +51,15 @@ def _extend(gaps, first, end, name):
         gaps.append({"from": first, "to": end, "witness": name})
 
 
-def read(origin, entries, root, witnesses, share, draws):
+def read(origin, entries, root, witnesses, share, draws, actor=None):
     """What was drawn of the log with these entries, and which draws are missing. witnesses are their keys as text, in the policy's order."""
     known = [(Witness(key), key) for key in witnesses]
-    tree, block, chains, drawn = Tree(), [], {}, []
+    tree, block, chains, drawn, unknown = Tree(), [], {}, [], 0
     missing, twofold = ({witness.name: [] for witness, _ in known} for _ in range(2))
     for line in entries:
         entry = json.loads(line)
         tree.add(log.leaf_hash(line.encode()))
-        block.append(entry["payload"])
+        block.append(entry)
         if "chain" in entry:
             chains[entry["chain"]] = max(chains.get(entry["chain"], 0), entry["chain_seq"])
         if len(block) < DRAW_BLOCK:
@@ -69,19 +69,23 @@ def read(origin, entries, root, witnesses, share, draws):
             signed = signatures_of(witness, key, origin, tree.size, tree.root(), draws)
             if len(signed) != 1:
                 _extend(twofold[witness.name] if signed else missing[witness.name], first, tree.size, witness.name)
-            for place, digest in enumerate(block):
-                if any(is_drawn(one, digest, share) for one in signed):
+            for place, entry in enumerate(block):
+                if any(is_drawn(one, entry["payload"], share) for one in signed):
                     by[place].append(witness.name)
         for place, names in enumerate(by):
-            if names:
-                drawn.append({"index": first + place, "record": block[place], "trial": trial_of(block[place]), "witnesses": names})
+            digest = block[place]["payload"]
+            if names and actor and "actor" not in block[place]:
+                unknown += 1
+            elif names and (not actor or block[place]["actor"] == actor and "case" not in block[place]):
+                drawn.append({"index": first + place, "record": digest, "trial": trial_of(digest), "witnesses": names})
         block = []
     if tree.root() != root:
         raise ValueError("the entries are not those of the checkpoint")
     for one in drawn:
         one["acts"] = chains.get(log.chain_tag(one["trial"]), 0)
     in_order = lambda gaps: [gap for witness, _ in known for gap in gaps[witness.name]]
-    return {"drawn": drawn, "format": "jurat/draws/v1", "missing": in_order(missing), "origin": origin, "share": int(share), "size": tree.size,
+    of = {"actor": actor} | ({"unknown": unknown} if unknown else {}) if actor else {}
+    return of | {"drawn": drawn, "format": "jurat/draws/v1", "missing": in_order(missing), "origin": origin, "share": int(share), "size": tree.size,
             "twofold": in_order(twofold), "waiting": len(block)}
 
 
@@ -93,7 +97,7 @@ def main():
                         key=lambda one: (one["size"], one["witness"].encode(), unbase64(one["signature"])))
         if by_act:
             check_draw("operator-draws", {"draws": by_act})
-        found = read(given["origin"], given["entries"], unbase64(given["root"]), given["witnesses"], case["share"], case["draws"])
+        found = read(given["origin"], given["entries"], unbase64(given["root"]), given["witnesses"], case["share"], case["draws"], case.get("actor"))
         print(json.dumps({"name": case["name"], "found": found}, sort_keys=True))
 
 
