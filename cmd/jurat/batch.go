@@ -56,6 +56,7 @@ func (f *batchFlags) check() error {
 
 // An attempt is one case, and what became of it. It has a result, an error, or neither if its turn did not come.
 type attempt struct {
+	id    string // of the trial, if it is known before; "": a new one
 	name  string // as it was given; "": a trial is gone on with, and no CASE was given
 	on    *subject.Case
 	out   string // where its case file is to go; "": to the data folder
@@ -192,6 +193,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		at.err = err
 		return
 	}
+	config.ID = at.id
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
 	if c.Parallel == 1 || len(c.Cases) == 1 {
 		c.try(ctx, a, io, i, config, at, run)

@@ -57,7 +57,7 @@ func cosign(ctx context.Context, i *installation.Installation, io stdio) {
 }
 
 type logProveCmd struct {
-	Record string `arg:"" help:"The record's id; with --log also a record file."`
+	Record string `arg:"" help:"The record's id or digest; with --log also a record file."`
 	withholdFlag
 	latestFlag
 	ltvFlags
@@ -74,6 +74,15 @@ With --log it needs no installation: it computes the proof from the tiles of ano
 Your trust file must have the log's key. This proves that a record which you hold is still in the log:
 
     jurat log prove record.json --log https://jurat.example/log --trust trust.json > proved.json`
+}
+
+// recordOf finds a record by its id or by the digest of its payload.
+func recordOf(ctx context.Context, l *ledger.Ledger, name string) (*evidence.Record, error) {
+	var digest evidence.Digest
+	if digest.UnmarshalText([]byte(name)) == nil {
+		return l.RecordByDigest(ctx, digest)
+	}
+	return l.Record(ctx, name)
 }
 
 // elsewhere proves a record from another operator's log.
@@ -102,7 +111,7 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		cosign(ctx, i, io)
-		r, err := i.Ledger.Record(ctx, c.Record)
+		r, err := recordOf(ctx, i.Ledger, c.Record)
 		if err != nil {
 			return fmt.Errorf("record %q: %w", c.Record, err)
 		}

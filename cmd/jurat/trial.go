@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/internal/trial"
 	"jurat/jury"
+	"jurat/reputation/draw"
 )
 
 type trialCmd struct {
@@ -24,6 +28,7 @@ type trialCmd struct {
 	Check       bool   `xor:"mode" help:"Show who would sit and what the trial would cost. Asks no model and records nothing."`
 	ShowPrompts bool   `help:"With --check: the prompts, whole."`
 	recordFlags
+	Drawn string `placeholder:"DIGEST" help:"Of CASE, try the record with this digest, which witnesses drew ('jurat log draw list'), under the id by which everybody finds that trial."`
 	batchFlags
 	keyFlags
 	stampFlags
@@ -62,6 +67,7 @@ Give it the same flags, environment and configuration as before.
     jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
     jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
+    jurat trial evidence.jurat --trust trust.json --drawn sha256:2bb80d53…
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 
@@ -82,6 +88,11 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return hint(errors.New("expected CASE, --resume, --outcome or --list"), "'jurat trial --help' says what a case is")
 	}
 	attempts := c.loadAll(ctx, io)
+	if c.Drawn != "" {
+		if err := attempts[0].isOf(c.Drawn, len(attempts)); err != nil {
+			return fmt.Errorf("--drawn: %w", err)
+		}
+	}
 	if c.Check {
 		return c.dryRun(io, attempts)
 	}
@@ -91,6 +102,23 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	ct.warn(io)
 	return c.conclude(io, attempts, c.holdAll(ctx, a, io, ct, attempts))
+}
+
+// isOf makes an attempt the trial of a drawn record, which must be among its exhibits.
+func (at *attempt) isOf(digest string, cases int) error {
+	var record evidence.Digest
+	switch err := record.UnmarshalText([]byte(digest)); {
+	case cases != 1:
+		return errors.New("one CASE holds the drawn record, and here are several")
+	case err != nil:
+		return err
+	case at.err != nil:
+		return nil // which is told with the case
+	case !slices.Contains(at.on.Exhibits(), record):
+		return hint(fmt.Errorf("%s: there is no record with the digest %s", at.name, record), "'jurat log case CHAIN' and 'jurat log prove RECORD' write files of records")
+	}
+	at.id = draw.TrialID(record)
+	return nil
 }
 
 // convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
@@ -118,6 +146,10 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	at.began = time.Now()
 	at.trial, at.err = hold(config)
 	at.took = time.Since(at.began)
+	if errors.Is(at.err, ledger.ErrDuplicate) && at.id != "" {
+		at.err = hint(at.err, "this record's trial has begun already: 'jurat trial --outcome %[1]s' shows it, 'jurat trial --resume %[1]s' goes on with it", evidence.TrialPrefix+at.id)
+		return
+	}
 	if at.err != nil {
 		at.err = interrupted(at.err, at.trial)
 		return
