@@ -181,7 +181,7 @@ var importRules = []importRule{
 	{"jurat/internal/limits", []string{"jurat/api", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"}, "it counts requests and bytes, whatever they are for"},
 	{"jurat/internal/jsonschema", []string{"jurat/evidence", jsonLibrary}, "a type is described alike, whatever travels"},
 	{"jurat/internal/server/wire", []string{"jurat/api", "jurat/evidence", "jurat/internal/", jsonLibrary}, "it reads bodies and writes answers, whatever they are about"},
-	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", jsonLibrary, logHashing,
+	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing,
 		"github.com/prometheus/client_golang/"},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",

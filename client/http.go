@@ -128,6 +128,20 @@ func (c *Client) Deliver(ctx context.Context, id, reviewID string) (*evidence.Re
 	return c.record(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/deliveries", body)
 }
 
+// Property asks the server for a proof of what a value is like that it keeps, in a bundle without the value. Package verify checks it.
+// A program that holds the value itself calls Prove.
+func (c *Client) Property(ctx context.Context, id string, wanted api.Property) (*evidence.Bundle, error) {
+	body, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := c.ask(ctx, http.MethodPost, "/v1/records/"+url.PathEscape(id)+"/properties", body)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.ParseBundle(doc)
+}
+
 // Certificate asks the server's CA for a certificate in the name of the token's agent. request is a certificate request (PKCS #10) in PEM.
 func (c *Client) Certificate(ctx context.Context, request []byte) (*api.Certificate, error) {
 	body, err := json.Marshal(api.CertificateRequest{Request: string(request)})

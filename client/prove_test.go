@@ -3,13 +3,19 @@ package client_test
 import (
 	"crypto/ed25519"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/api"
 	"jurat/client"
 	"jurat/evidence"
+	"jurat/jurattest"
 	"jurat/property"
 	"jurat/property/proving"
 	"jurat/verify/properties"
@@ -83,5 +89,28 @@ func TestProve(t *testing.T) {
 	}
 	if _, err := client.SignApart([]byte(refund), client.Apart{Provable: map[string]property.Kind{"/metadata/amount": "date"}}, signer); err == nil {
 		t.Error("a number was made provable as a date")
+	}
+}
+
+// TestProperty: the request has the statement as docs/api.md writes it, and the answer is the server's bundle.
+func TestProperty(t *testing.T) {
+	house := jurattest.New(t)
+	bundle := house.Bundle(t, house.Seal(t, must(evidence.ParseDraft([]byte(strings.Replace(refund, "2026-01-31", "2025-12-31", 1)))).Payload))
+	doc := must(bundle.Marshal())
+	var path, sent string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, sent = r.Method+" "+r.URL.Path, string(must(io.ReadAll(r.Body)))
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(doc); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	got, err := connect(t, client.Config{URL: s.URL}).Property(t.Context(), "a/b", api.Property{Form: "range", Pointer: "/metadata/amount", Lo: []byte("0"), Hi: []byte("5000")})
+	if err != nil || got.Records[0].Digest != bundle.Records[0].Digest {
+		t.Errorf("%v, %v", got, err)
+	}
+	if path != "POST /v1/records/a/b/properties" || sent != `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5000}` {
+		t.Errorf("%s %s", path, sent)
 	}
 }

@@ -17,9 +17,11 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/access"
+	"jurat/internal/erasure"
 	"jurat/internal/limits"
 	"jurat/internal/portal"
 	"jurat/internal/server"
+	"jurat/property"
 )
 
 // columns of the table in docs/api.md. The first is for callers without a token.
@@ -43,7 +45,10 @@ func furnish(t *testing.T) *house {
 	for role, name := range names {
 		h.tokens[role] = h.token(t, name, role)
 	}
-	h.said = post(t, h.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17",`, 1), bearer(h.tokens[access.Agent])...)
+	if err := h.Installation.Apart.Set(t.Context(), erasure.Setting{Actor: names[access.Agent], Provable: map[string]property.Kind{"/metadata/amount": property.Integer}}); err != nil {
+		t.Fatal(err)
+	}
+	h.said = post(t, h.URL+"/v1/records", strings.Replace(action, "{", `{"chain_id":"order-17","metadata":{"amount":5},`, 1), bearer(h.tokens[access.Agent])...)
 	h.trial = h.tried(t, h.tokens[access.Submitter])
 	h.review = post(t, h.URL+"/v1/records/"+h.said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, bearer(h.tokens[access.Reviewer])...)
 	return h
@@ -58,6 +63,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"POST /v1/records":                 {"", action},
 		"GET /v1/records/{id}":             {"/v1/records/" + h.said.Payload.RecordID, ""},
 		"POST /v1/records/{id}/reviews":    {"/v1/records/" + h.said.Payload.RecordID + "/reviews", `{"approval_status":"approved"}`},
+		"POST /v1/records/{id}/properties": {"/v1/records/" + h.said.Payload.RecordID + "/properties", `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`},
 		"POST /v1/records/{id}/deliveries": {"/v1/records/" + h.said.Payload.RecordID + "/deliveries", fmt.Sprintf(`{"review":%q}`, h.review.Payload.RecordID)},
 		"POST /v1/submissions":             {"", parcelCase},
 		"GET /v1/submissions/{id}":         {"/v1/submissions/" + h.trial, ""},

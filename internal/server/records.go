@@ -22,6 +22,9 @@ func (s *Server) recordRoutes() []Route {
 				In: Payload, Out: Record, Status: http.StatusCreated}},
 		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getRecord,
 			Doc: Doc{Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record}},
+		{Method: "POST", Pattern: "/v1/records/{id}/properties", Kind: API, Heavy: true, Who: SignedIn, Handle: s.postProperty,
+			Doc: Doc{Summary: "A proof of what a value is like that was sealed apart, in a bundle that does not have the value. It changes nothing, and each answer has another proof.",
+				In: api.Property{}, Out: Bundle}},
 	}
 }
 

@@ -1,0 +1,119 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/erasure"
+	"jurat/property"
+	"jurat/verify/properties"
+)
+
+// provingHouse has two agents with a record each: the amount is 12.5 in both.
+func provingHouse(t *testing.T) (r *running, tokens [2][]string, records [2]*evidence.Record) {
+	t.Helper()
+	r = start(t, nil)
+	for i, name := range []string{"logistics-agent-v1", "other-agent"} {
+		setting := erasure.Setting{Actor: name, Provable: map[string]property.Kind{"/metadata/amount": "decimal:2", "/metadata/born": property.Date, "/metadata/action": property.Text}}
+		if err := r.Installation.Apart.Set(t.Context(), setting); err != nil {
+			t.Fatal(err)
+		}
+		tokens[i] = bearer(r.token(t, name, access.Agent))
+		payload := strings.Replace(strings.Replace(action, "logistics-agent-v1", name, 1), "{", `{"metadata":{"amount":12.5,"born":"2001-05-17","action":"refund"},`, 1)
+		records[i] = post(t, r.URL+"/v1/records", payload, tokens[i]...)
+	}
+	return r, tokens, records
+}
+
+// TestProperties: who may read a value gets a proof of what it is like, in a file that does not have the value.
+func TestProperties(t *testing.T) {
+	r, tokens, records := provingHouse(t)
+	url := r.URL + "/v1/records/" + records[0].Payload.RecordID + "/properties"
+	for body, want := range map[string]property.Form{
+		`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50.00,"audience":"auditor"}`: property.Range,
+		`{"form":"in","pointer":"/metadata/action","set":["refund","quote"]}`:                  property.In,
+		`{"form":"not_in","pointer":"/metadata/action","set":["a",{"b":1, "a":2}]}`:            property.NotIn,
+		`{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`:      property.AgeAtLeast,
+	} {
+		answer, doc := send(t, http.DefaultClient, "POST", url, body, tokens[0]...)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s: %s", body, answer.Status, doc)
+			continue
+		}
+		bundle := must(evidence.ParseBundle([]byte(doc)))
+		found := properties.Of(bundle.Records[0])
+		if len(found.Shown) != 1 || len(found.Doubts) != 0 || !strings.Contains(string(found.Shown[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
+			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
+		}
+	}
+	for _, body := range []string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":12.49}`, `{"form":"in","pointer":"/metadata/action","set":["a","b"]}`,
+		`{"form":"range","pointer":"/prompt","lo":0,"hi":12.49}`, `{"form":"range","pointer":"/metadata/amount"}`, `{"form":"x","pointer":"/metadata/amount"}`,
+		`{"form":"equal","pointer":"/metadata/amount"}`, `{"form":"in","pointer":"/metadata/action","set":[null,{}]}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":1e400}`,
+		`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5,"x":1}`, `{"form":"in","pointer":"","set":["refund","b"]}`, `[]`} {
+		answer, doc := send(t, http.DefaultClient, "POST", url, body, tokens[0]...)
+		problem(t, answer, doc, api.ErrInvalid)
+	}
+	if _, err := r.Installation.Eraser.Erase(t.Context(), erasure.Order{RecordID: records[0].Payload.RecordID, Pointers: []string{"/metadata/born"}, Reason: "a test", By: "tester", DespiteQuotes: true}); err != nil {
+		t.Fatal(err)
+	}
+	answer, doc := send(t, http.DefaultClient, "POST", url, `{"form":"age_at_least","pointer":"/metadata/born","years":18,"at":"2026-11-23"}`, tokens[0]...)
+	if problem(t, answer, doc, api.ErrInvalid); !strings.Contains(doc, "it was erased, or its owner keeps it") {
+		t.Errorf("erased: %s", doc)
+	}
+}
+
+// TestPropertiesAreNoOracle: a caller who may not read a value gets the same refusal whether the statement is true or false, also where the
+// value is the second one of the statement, and also where the chain is public.
+func TestPropertiesAreNoOracle(t *testing.T) {
+	r, tokens, records := provingHouse(t)
+	at := func(i int) string { return r.URL + "/v1/records/" + records[i].Payload.RecordID + "/properties" }
+	refused := func(what, url string, want error, bodies [2]string, header ...string) {
+		t.Helper()
+		var answers [2]string
+		for i, body := range bodies {
+			answer, doc := send(t, http.DefaultClient, "POST", url, body, header...)
+			problem(t, answer, doc, want)
+			answers[i] = doc
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s: a true statement is refused with %s, a false one with %s", what, answers[0], answers[1])
+		}
+	}
+	ranges := [2]string{`{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`, `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":5}`}
+	refused("another agent", at(0), api.ErrForbidden, ranges, tokens[1]...)
+	id := records[0].Payload.RecordID
+	refused("the other record", at(1), api.ErrForbidden, [2]string{fmt.Sprintf(`{"form":"at_most_sum","pointer":"/metadata/amount","hi":50,"others":[{"record":%q,"pointer":"/metadata/amount"}]}`, id),
+		fmt.Sprintf(`{"form":"at_most_sum","pointer":"/metadata/amount","hi":5,"others":[{"record":%q,"pointer":"/metadata/amount"}]}`, id)}, tokens[1]...)
+	if err := r.Access().SetPublic(t.Context(), id, true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	refused("a stranger", at(0), api.ErrSignIn, ranges)
+
+	answer, doc := send(t, http.DefaultClient, "POST", at(1), fmt.Sprintf(`{"form":"at_most_sum","pointer":"/metadata/amount","hi":50,"others":[{"record":%q,"pointer":"/metadata/amount"}]}`, id),
+		bearer(r.token(t, "Olga", access.Auditor))...)
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("an auditor: %s: %s", answer.Status, doc)
+	}
+	bundle := must(evidence.ParseBundle([]byte(doc)))
+	known, shown := new(properties.Known), 0
+	for _, record := range bundle.Records {
+		known.Add(record)
+		if doubt := known.Later(properties.Of(record).Open); doubt != nil {
+			t.Error(doubt)
+		}
+	}
+	known.Joint(func(_ string, s *properties.Shown, d *properties.Doubt) {
+		if d != nil {
+			t.Error(d)
+		}
+		shown++
+	})
+	if len(bundle.Records) != 2 || shown != 1 {
+		t.Errorf("%d records, %d statements", len(bundle.Records), shown)
+	}
+}
