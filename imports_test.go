@@ -32,7 +32,7 @@ var importRules = []importRule{
 		"it reads what the operator states from payloads and notes, and knows no log"},
 	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/trustlist", cryptobyte + "/", jsonLibrary, logHashing},
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
-	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", jsonLibrary},
+	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", "jurat/internal/plural", jsonLibrary},
 		"what proofs show is read from records alone; whether it counts is for verify to say"},
 	{"jurat/verify/graph", []string{"jurat/evidence", "jurat/jury", "jurat/verify/trust", jsonLibrary},
 		"how records name each other is read from payloads; what that proves is for verify to say"},

@@ -65,7 +65,7 @@ func TestProve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := properties.Of(read); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
+	if found := properties.Of(read, nil); found.Carried != 1 || len(found.Shown) != 1 || len(found.Doubts) != 0 || len(read.Disclosures) != 0 {
 		t.Errorf("%+v", found)
 	}
 

@@ -182,17 +182,12 @@ func (s *Statement) checkForm() error {
 		return fmt.Errorf("unknown form %.40q", string(s.Form))
 	case !slices.Equal(want, s.extras()):
 		return fmt.Errorf("it has the members %q, and %s has %q", s.extras(), s.Form, want)
-	case s.Form == AgeAtLeast && s.Kind != Date:
-		return fmt.Errorf("age_at_least is asked of the kind date, and this is %s", s.Kind)
-	case s.Form == AtMostSum && (s.Kind == Date || s.Kind == Time):
-		return fmt.Errorf("values of the kind %s have no sum", s.Kind)
 	case s.Set != nil:
 		return s.checkSet()
 	case s.Form == Equal:
 		return nil
 	}
-	_, _, err := s.bounds()
-	return err
+	return s.CheckBounds()
 }
 
 func (s *Statement) checkSet() error {
@@ -231,6 +226,18 @@ func (s *Statement) bounds() (lo, hi int64, err error) {
 		return 0, 0, errors.New("hi is not more than the least value: whoever shows that shows the value")
 	}
 	return lo, hi, nil
+}
+
+// CheckBounds returns an error unless the numbers of a statement of the form range, at_most_sum or age_at_least are of its kind and in order.
+func (s *Statement) CheckBounds() error {
+	switch {
+	case s.Form == AgeAtLeast && s.Kind != Date:
+		return fmt.Errorf("age_at_least is asked of the kind date, and this is %s", s.Kind)
+	case s.Form == AtMostSum && (s.Kind == Date || s.Kind == Time):
+		return fmt.Errorf("values of the kind %s have no sum", s.Kind)
+	}
+	_, _, err := s.bounds()
+	return err
 }
 
 // ages returns the days from 0000-01-01 to the last one that is so many years before a date. Of 29 February, it is 28 February in years that

@@ -45,7 +45,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
-	e.proofs = properties.Of(r)
+	e.proofs = properties.Of(r, c.options.Demands)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
@@ -140,7 +140,7 @@ func (c *check) take(e examined) {
 	c.count(e)
 	c.details.room += roomOfRecord
 	c.findings = c.keep(c.findings, e.found...)
-	c.takeProofs(e.whole, e.proofs)
+	c.proofs.Take(e.whole, e.proofs)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)

@@ -87,6 +87,9 @@ type Report struct {
 	// nothing shows that they are true.
 	Properties []properties.Shown `json:"properties,omitempty"`
 
+	// Demands says what came of the reader's demands, in their order.
+	Demands []properties.Answer `json:"demands,omitempty"`
+
 	// TrialOutcome is the outcome of a trial: the jury's judgment and people's decisions on it. It is nil if the file
 	// is no trial or its verdict is not proved. A decision that is not proved under human_review leaves the outcome
 	// open.
@@ -155,6 +158,14 @@ func (c *check) counts(g Guarantee) bool {
 		return true
 	}
 	return c.options.Policy == Strict && c.kind != Package && c.kind != SeveralFiles && (g != HumanReview || c.kind != OneRecord)
+}
+
+// required returns what counts besides what always does. Whoever demands properties wants them to count.
+func (o *Options) required() []Guarantee {
+	if len(o.Demands) > 0 {
+		return append(slices.Clip(o.Require), Property)
+	}
+	return o.Require
 }
 
 // Guarantees returns every guarantee, in the order of the report.

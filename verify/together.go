@@ -24,7 +24,7 @@ type Together struct {
 // NewTogether returns a Together for a reader with these Options.
 func NewTogether(o Options) *Together {
 	o.Together, o.Each, o.envelope = nil, nil, nil
-	o.Checkpoint, o.Consistency, o.Entries = "", nil, nil // each file was already compared with them
+	o.Checkpoint, o.Consistency, o.Entries, o.Demands = "", nil, nil, nil // each file was already compared with them
 	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(required[SeveralFiles], g) })
 	return &Together{options: o, logs: map[string]*gathered{}}
 }

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/inorder"
 	"jurat/timestamp"
 	"jurat/verify/graph"
+	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
 
@@ -25,6 +26,7 @@ type Options struct {
 	Trust   *trust.Trust           // nil: nothing can be proved
 	Policy  Policy                 // how much must be proved; "": Default
 	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
+	Demands []*properties.Demand   // what proofs or values must show; with any, Property counts
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
@@ -189,7 +191,7 @@ type check struct {
 
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
-	proofs     carriedProofs
+	proofs     *properties.File
 	placed     []Finding // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
@@ -208,6 +210,7 @@ func newCheck(o Options, kind Kind) *check {
 		c.doubt(Authentication, "unknown-key", nil, "the trust cannot be used, so no key is trusted: %v", err)
 	}
 	c.Trust = prepared
+	c.proofs = properties.NewFile(o.Demands, c.doubted)
 	return c
 }
 
@@ -260,8 +263,9 @@ func (c *check) worst(g Guarantee) *Finding {
 // report sums up: a guarantee is proved if there is no finding against it.
 func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
+	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.shown}
+		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -279,13 +283,13 @@ func (c *check) report() *Report {
 			r.Outcome = f.Status
 		}
 	}
-	for _, g := range c.options.Require {
+	for _, g := range c.options.required() {
 		if r.Of(g).Status.worse(r.Outcome) {
 			r.Outcome = r.Of(g).Status
 		}
 	}
 	for _, f := range r.Guarantees {
-		if f.Status == NotProved && !c.counts(f.Guarantee) && !slices.Contains(c.options.Require, f.Guarantee) {
+		if f.Status == NotProved && !c.counts(f.Guarantee) && !slices.Contains(c.options.required(), f.Guarantee) {
 			r.Uncounted = append(r.Uncounted, f.Guarantee)
 		}
 	}
@@ -318,7 +322,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Qualified:
 		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified)
 	case Property:
-		return c.proofs.carried > 0 || slices.Contains(c.options.Require, Property)
+		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:
 		return slices.ContainsFunc(c.all, configured)
 	case Completeness:

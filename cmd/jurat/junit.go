@@ -93,7 +93,7 @@ func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 }
 
 func (c *trialCmd) junitCase(at *attempt) junitCase {
-	one := junitCase{Name: inert(at.title()), Class: "jurat.trial", Time: seconds(at.took), Properties: properties(at)}
+	one := junitCase{Name: inert(at.title()), Class: "jurat.trial", Time: seconds(at.took), Properties: propertiesOf(at)}
 	r := at.result()
 	switch {
 	case at.err != nil:
@@ -115,7 +115,7 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 	return one
 }
 
-func properties(at *attempt) *junitProperties {
+func propertiesOf(at *attempt) *junitProperties {
 	var list []junitProperty
 	add := func(name, value string) {
 		if value != "" {

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/words"
 	"jurat/verify"
+	"jurat/verify/properties"
 )
 
 type verifyCmd struct {
@@ -24,8 +25,10 @@ type verifyCmd struct {
 	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 
-	Policy  string             `help:"How much must be proved: default, or strict." default:"default" enum:"default,strict"`
-	Require []verify.Guarantee `placeholder:"GUARANTEE" help:"Count this guarantee, too: configuration, non-repudiation, human-review, qualified. May be given several times."`
+	Policy   string   `help:"How much must be proved: default, or strict." default:"default" enum:"default,strict"`
+	Require  []string `sep:"none" placeholder:"WHAT" help:"Count this guarantee, too: configuration, non-repudiation, human-review, qualified, property; or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
+	ForAll   bool     `help:"Demands are for every record of an agent, and their chains must be proved complete."`
+	Audience string   `placeholder:"NAME" help:"Demands count proofs that were made for this reader, and no others."`
 
 	knownLogFlags
 }
@@ -43,6 +46,16 @@ because the reviewed record is another one; qualified, because a time stamp is g
 enclosures of an evidence package. To make one count: --require configuration.
 
 Whether a time stamp is a qualified one by EU law is asked if the trust file has what the EU's trusted lists say ('jurat trust eu').
+
+--require also takes a demand: what the value of a member must be, even if it is hidden and a proof shows no more than that. It is met
+by a proof that shows as much or more (a narrower range, fewer values), and by a value in clear or disclosed:
+
+    jurat verify --trust trust.json --require 'in:/metadata/action=refund,quote' --for-all --entries log.entries chain.jurat
+
+The forms: range:/metadata/amount=0..5000, in:/metadata/action=refund,quote, not_in:/metadata/action=delete, age_at_least:/metadata/born=18@2026-11-23,
+equal:/metadata/payer=/metadata/owner, at_most_sum:/metadata/amount=5000. It is asked of the records that have the member, and with
+--for-all of every record of an agent; then nothing is proved until their chains are proved complete. A proof shows what the
+actor committed to, and not that it is true.
 
 --policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
 revocation asked about each certificate on which the answer rests. The report says under which policy it is.
@@ -87,12 +100,8 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	for _, g := range c.Require {
-		g = verify.Guarantee(strings.ReplaceAll(string(g), "-", "_"))
-		if !slices.Contains(verify.Guarantees(), g) {
-			return fmt.Errorf("--require: unknown guarantee %q: want one of %v", g, verify.Guarantees())
-		}
-		o.Require = append(o.Require, g)
+	if err := c.requires(&o); err != nil {
+		return err
 	}
 	if c.Policy == string(verify.Strict) {
 		o.Policy = verify.Strict
@@ -125,6 +134,33 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 		return nil
 	}
 	return worst
+}
+
+// requires takes over what the reader requires: guarantees, and demands.
+func (c *verifyCmd) requires(o *verify.Options) error {
+	for _, text := range c.Require {
+		if properties.IsDemand(text) {
+			demand, err := properties.ParseDemand(text)
+			if err != nil {
+				return fmt.Errorf("--require: %w", err)
+			}
+			demand.ForAll, demand.Audience = c.ForAll, c.Audience
+			o.Demands = append(o.Demands, demand)
+			continue
+		}
+		g := verify.Guarantee(strings.ReplaceAll(text, "-", "_"))
+		if !slices.Contains(verify.Guarantees(), g) {
+			return fmt.Errorf("--require: unknown guarantee %q: want one of %v, or a demand such as in:/metadata/action=refund,quote", g, verify.Guarantees())
+		}
+		o.Require = append(o.Require, g)
+	}
+	switch n := len(o.Demands); {
+	case n > properties.MaxDemands:
+		return fmt.Errorf("--require: %d demands: want at most %d", n, properties.MaxDemands)
+	case n == 0 && (c.ForAll || c.Audience != ""):
+		return hint(errors.New("--for-all and --audience say more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
+	}
+	return nil
 }
 
 // together prints the joint report on the files of each log. It returns the exit code of these reports and of the files that alone leave something open.
@@ -192,8 +228,8 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 
 // archive verifies an archive file. It refuses if flags ask about other kinds of files, because it could not answer them.
 func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
-	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default) {
-		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries and --policy strict ask about records, and this is an archive file of many", name),
+	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default || len(o.Demands) > 0) {
+		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries, --policy strict and demands ask about records, and this is an archive file of many", name),
 			"'jurat archive read INDEX FILE' prints one of its records, about which they can ask")
 	}
 	if err != nil {
@@ -235,6 +271,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	if r.LeftOut > 0 {
 		p.text("  ", fmt.Sprintf("%d further findings are left out, as there are more than a report holds. Of each record the worst under each guarantee is kept.", r.LeftOut))
+	}
+	for _, d := range r.Demands {
+		p.text("  ", demandLine(d))
 	}
 	for _, g := range r.Uncounted {
 		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
@@ -345,4 +384,16 @@ func describe(r *verify.Report) string {
 		return "a checkpoint of a log"
 	}
 	return "one record"
+}
+
+// demandLine says what came of a reader's demand.
+func demandLine(d properties.Answer) string {
+	of, met := "", "not met"
+	if d.ForAll {
+		of = ", for all"
+	}
+	if d.Met {
+		met = "met"
+	}
+	return fmt.Sprintf("Demanded %s%s: %s: shown of %d of %s.", d.Demand, of, met, d.Proved, plural.Of(d.Asked, "record"))
 }

@@ -46,7 +46,7 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		bundle := must(evidence.ParseBundle([]byte(doc)))
-		found := properties.Of(bundle.Records[0])
+		found := properties.Of(bundle.Records[0], nil)
 		if len(found.Shown) != 1 || len(found.Doubts) != 0 || !strings.Contains(string(found.Shown[0].Statement), fmt.Sprintf(`"form":%q`, want)) || len(bundle.Records[0].Disclosures) != 0 {
 			t.Errorf("%s: %+v, disclosed %v", body, found, bundle.Records[0].Disclosures)
 		}
@@ -103,7 +103,7 @@ func TestPropertiesAreNoOracle(t *testing.T) {
 	known, shown := new(properties.Known), 0
 	for _, record := range bundle.Records {
 		known.Add(record)
-		if doubt := known.Later(properties.Of(record).Open); doubt != nil {
+		if doubt := known.Later(properties.Of(record, nil).Open); doubt != nil {
 			t.Error(doubt)
 		}
 	}

@@ -98,7 +98,7 @@ func TestAdd(t *testing.T) {
 		}
 		break
 	}
-	if found := properties.Of(r); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
+	if found := properties.Of(r, nil); len(found.Shown) != evidence.MaxProperties || len(found.Doubts) != 0 {
 		t.Errorf("%d are shown; %v", len(found.Shown), found.Doubts)
 	}
 	large := &evidence.PropertyProof{Statement: []byte(`{}`), Proof: make([]byte, properties.MaxOfRecord)}

@@ -33,6 +33,8 @@ type Doubt struct {
 type Shown struct {
 	Record    string         `json:"record"` // id of the record that carries the proof
 	Statement jsontext.Value `json:"statement"`
+
+	statement *property.Statement
 }
 
 // Found is what the proofs of one record show.
@@ -41,6 +43,8 @@ type Found struct {
 	Shown   []Shown
 	Doubts  []Doubt
 	Open    []Open // those about several records
+
+	known []known // what the record shows of each demand
 }
 
 // An Open is a proof about several records, which are not all known yet.
@@ -52,7 +56,9 @@ type Open struct {
 }
 
 // Of checks the proofs that are about one record alone, and reads the others.
-func Of(r *evidence.Record) Found {
+//
+// It also looks for what the record shows of each demand.
+func Of(r *evidence.Record, demands []*Demand) Found {
 	found, size, known := Found{Carried: len(r.Properties)}, 0, new(Known)
 	known.Add(r)
 	for i, p := range r.Properties {
@@ -62,7 +68,7 @@ func Of(r *evidence.Record) Found {
 			break
 		}
 		statement, doubt := read(r, p, i)
-		open := Open{shown: Shown{Record: r.Payload.RecordID, Statement: p.Statement}, statement: statement, proof: p.Proof, size: len(p.Statement) + len(p.Proof)}
+		open := Open{shown: Shown{r.Payload.RecordID, p.Statement, statement}, statement: statement, proof: p.Proof, size: len(p.Statement) + len(p.Proof)}
 		switch {
 		case doubt != nil:
 			found.doubt(doubt)
@@ -71,6 +77,9 @@ func Of(r *evidence.Record) Found {
 		default:
 			found.take(open.check(known))
 		}
+	}
+	for _, d := range demands {
+		found.known = append(found.known, d.look(r))
 	}
 	return found
 }
