@@ -64,6 +64,7 @@ const (
 	TrustedList        ActionType = "trusted_list"        // the operator keeps a trusted list of the EU
 	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
 	Draw               ActionType = "draw"                // witnesses drew which records are to be tried
+	ReputationEvent    ActionType = "reputation_event"    // an agent's reputation crossed a threshold
 )
 
 // A rule says which actor and which members the payload of an action type has. Members in none of the lists are
@@ -139,7 +140,7 @@ var rules = map[ActionType]rule{
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
-	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule, Draw: operatorRule,
+	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule, Draw: operatorRule, ReputationEvent: operatorRule,
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.

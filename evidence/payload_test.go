@@ -116,6 +116,7 @@ var table = map[ActionType]struct {
 	"revocation_evidence": {"operator", operatorMust, "", "", ""},
 	"trusted_list":        {"operator", operatorMust, "", "", ""},
 	"draw":                {"operator", operatorMust, "", "", ""},
+	"reputation_event":    {"operator", operatorMust, "", "", ""},
 }
 
 const (

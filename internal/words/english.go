@@ -84,6 +84,7 @@ var englishTerms = Terms{
 		TrustedList:        "trusted list that is kept",
 		Mandate:            "mandate of an organisation",
 		Draw:               "draw of the records to try",
+		ReputationEvent:    "change of a reputation",
 	},
 	Roles: Roles{
 		Agent:     "agent",

@@ -84,6 +84,7 @@ var japaneseTerms = Terms{
 		TrustedList:        "保管するトラステッドリスト",
 		Mandate:            "組織による委任",
 		Draw:               "審理する記録の抽選",
+		ReputationEvent:    "評判の変化",
 	},
 	Roles: Roles{
 		Agent:     "エージェント",

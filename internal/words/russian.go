@@ -84,6 +84,7 @@ var russianTerms = Terms{
 		TrustedList:        "хранимый доверенный список",
 		Mandate:            "полномочие от организации",
 		Draw:               "жеребьёвка записей для разбирательства",
+		ReputationEvent:    "изменение репутации",
 	},
 	Roles: Roles{
 		Agent:     "агент",

@@ -130,7 +130,7 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
-	CertificateEvent, RevocationEvidence, TrustedList, Mandate, Draw string
+	CertificateEvent, RevocationEvidence, TrustedList, Mandate, Draw, ReputationEvent string
 }
 
 // Of returns "" for an unknown action.
@@ -194,6 +194,8 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.Mandate
 	case evidence.Draw:
 		return a.Draw
+	case evidence.ReputationEvent:
+		return a.ReputationEvent
 	case evidence.CertificateEvent:
 		return a.CertificateEvent
 	case evidence.RevocationEvidence:

@@ -180,7 +180,47 @@ def check_draw(chain, body):
     require(all(a < b for a, b in zip(order, order[1:])), "draws are not sorted, or one is there twice")
 
 
+REPUTATION_CHAIN = "operator-reputation"
+_ALL_PARTS = 10000
+
+
+def _side(bounds, threshold):
+    if bounds is None:
+        return "none"
+    if bounds["lower"] >= threshold:
+        return "above"
+    return "across" if bounds["upper"] >= threshold else "below"
+
+
+def _check_crossing(body):
+    members(body, ("agent", "class", "event", "from", "size", "threshold", "to", "trust"), ("bounds", "panel"))
+    require(is_name(body["agent"]) and body["class"] in ("models", "people", "rules"), "no agent, or no such class")
+    require("panel" not in body or body["class"] == "models" and is_digest_not_zero(body["panel"]), "panel is none, or not of models")
+    require(is_whole(body["threshold"], 1, _ALL_PARTS), "no threshold")
+    bounds = body.get("bounds")
+    if bounds is not None:
+        members(bounds, ("lower", "upper"))
+        require(is_whole(bounds["lower"], 0, _ALL_PARTS) and is_whole(bounds["upper"], bounds["lower"], _ALL_PARTS), "no bounds")
+    require(body["from"] in ("none", "below", "across", "above") and body["from"] != body["to"], "nothing was crossed")
+    require(body["to"] == _side(bounds, body["threshold"]), "to is not where the bounds are")
+    require(is_whole(body["size"], 1, MAX_WHOLE) and is_digest_not_zero(body["trust"]), "size or trust is none")
+
+
+def check_reputation(chain, body):
+    """Refuses what is no reputation_event."""
+    require(chain == REPUTATION_CHAIN, "not in its chain")
+    require(isinstance(body, dict) and body.get("event") in ("crossed", "told", "untold"), "no such event")
+    if body["event"] == "crossed":
+        return _check_crossing(body)
+    reason = ("reason",) if body["event"] == "untold" else ()
+    members(body, ("attempts", "crossing", "event", "webhook", *reason))
+    require(is_whole(body["attempts"], 1, MAX_WHOLE) and is_digest_not_zero(body["crossing"]), "attempts or crossing is none")
+    require(is_name(body["webhook"]) and all(_is_filled(body[name]) for name in reason), "webhook or reason is none")
+    return None
+
+
 CHECKS = {
+    "reputation_event": check_reputation,
     "draw": check_draw,
     "mandate": check_mandate,
     "retention_event": check_retention,

@@ -101,6 +101,7 @@ ACTS = {
     "revocation_evidence": _OPERATOR,
     "trusted_list": _OPERATOR,
     "draw": _OPERATOR,
+    "reputation_event": _OPERATOR,
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
