@@ -158,6 +158,8 @@
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	backup        copies an installation that is in use, and makes an installation from a copy
+//	continuous    tries records without being asked, within a budget, and tells when a reputation crosses a threshold
+//	webhook       sends signed messages, and none inward
 //	conduct       finds in a log what it has about one agent, for package reputation
 //	bench         measures what this machine does, in turn with the primitives that each act needs
 //	names         which names people and agents may take, and which names count as the same

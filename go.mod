@@ -39,9 +39,11 @@ require (
 )
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	filippo.io/bigmod v0.1.0
 	filippo.io/nistec v0.0.4
 	github.com/ebitengine/purego v0.11.3
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 )
 
 require github.com/bwesterb/go-ristretto v1.2.4 // indirect

@@ -41,7 +41,7 @@ var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type House struct {
 	Ledger *ledger.Ledger
 	Keys   *Keys
-	Now    func() time.Time // a millisecond later at each call
+	Now    func() time.Time // a millisecond later at each call; a test may set another clock before it uses the House
 	Random io.Reader        // the same bytes in each House
 
 	log       note.Signer
@@ -73,7 +73,7 @@ func furnish(t testing.TB, whose string, authority *timestamp.Authority) *House 
 	check(t, err)
 	h.verifier, h.log = public, signer
 	h.Ledger, err = ledger.Create(t.Context(), ledger.Config{Store: memory.New(), Signer: signer, Verifier: verifier,
-		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: h.Now})
+		UnsafeContradictions: true, Stamper: stamper{authority}, Random: h.Random, Now: func() time.Time { return h.Now() }})
 	check(t, err)
 	t.Cleanup(func() { check(t, h.Ledger.Close()) })
 	return h

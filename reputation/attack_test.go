@@ -208,6 +208,45 @@ func TestDroppedJudgment(t *testing.T) {
 	}
 }
 
+// TestJudgmentWithoutPlace: a judgment that is at hand without a proof of its place, as before witnesses have cosigned it, is not held
+// against anybody, and nobody gets a number without it. What judges another agent, or is in no entry, does not stand in for it.
+func TestJudgmentWithoutPlace(t *testing.T) {
+	w := passed(t, 12)
+	r := w.act(12)
+	w.give(r)
+	w.try(panel(jury.UnsafeFail, "script"), r)
+	last := len(w.files) - 1
+	bare := func(doc []byte) []byte {
+		b, _, err := evidence.ReadWholeBundle(doc)
+		w.ok(err)
+		b.Checkpoint, b.CheckpointTimestamps = "", nil
+		for _, one := range b.Records {
+			one.Log = nil
+		}
+		form, err := b.Marshal()
+		w.ok(err)
+		return form
+	}
+	g := w.gatherer()
+	w.ok(w.entries(g))
+	v := w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[last])))
+	if v.Outcome != verify.NotProved || v.Completeness[0].Judgments.Rule != "unproved" || !v.Unsettled() || class(v, reputation.Models).Status != reputation.Unproved || class(v, reputation.Models).Bounds != nil {
+		t.Errorf("%s %+v %+v", v.Outcome, v.Completeness, class(v, reputation.Models))
+	}
+	g = w.gatherer()
+	w.ok(w.entries(g))
+	v = w.viewOf(g, append(slices.Clone(w.files[:last]), bare(w.files[1]))) // another one
+	if v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != "dropped" || v.Unsettled() {
+		t.Errorf("with another judgment in its place: %s %+v", v.Outcome, v.Completeness)
+	}
+	g = w.gatherer()
+	w.ok(w.entries(g))
+	v = w.viewOf(g, append(slices.Clone(w.files), bare(w.files[last]))) // anybody can strip a copy
+	if v.Outcome != verify.Proved || class(v, reputation.Models).Bounds == nil {
+		t.Errorf("with a copy beside: %s %+v", v.Outcome, v.Completeness)
+	}
+}
+
 // entries gives the log's entries to a gatherer.
 func (w *world) entries(g *reputation.Gatherer) error {
 	checkpoint, err := w.Ledger.Checkpoint(w.t.Context())

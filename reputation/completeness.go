@@ -28,18 +28,48 @@ func (c *computation) completeness() {
 	}
 	c.view.Completeness = []LogView{}
 	c.view.Outcome = verify.Proved
+	unproved := c.facts.withoutPlace()
 	for _, origin := range slices.Sorted(maps.Keys(logs)) {
 		l := logs[origin]
+		l.unproved = unproved
 		made := LogView{Origin: origin, Judgments: l.judgments(), Records: l.records()}
 		if l.log != nil {
 			made.Size = l.log.Size
 		}
 		c.view.Completeness = append(c.view.Completeness, made)
+		c.unproved = c.unproved || made.Judgments.Rule == ruleUnproved
 		c.view.Outcome = worse(worse(c.view.Outcome, made.Judgments.Status), refuted(made.Records.Status))
 	}
 	if len(logs) == 0 {
 		c.view.Outcome = verify.NotProved
 	}
+}
+
+// ruleUnproved says that judgments are at hand whose place in the log is not proved.
+const ruleUnproved = "unproved"
+
+// withoutPlace returns the digests of what judges the agent, is at hand, and has no place that is proved. A log's witnesses may not have
+// cosigned yet what it has just taken in.
+func (f *Facts) withoutPlace() map[evidence.Digest]bool {
+	list := map[evidence.Digest]bool{}
+	note := func(p *Place) {
+		if p.Origin == "" {
+			list[p.Digest] = true
+		}
+	}
+	for i := range f.Trials {
+		note(&f.Trials[i].Place)
+		for j := range f.Trials[i].Decisions {
+			note(&f.Trials[i].Decisions[j].Place)
+		}
+	}
+	for i := range f.Reviews {
+		note(&f.Reviews[i].Place)
+	}
+	for i := range f.Revocations {
+		note(&f.Revocations[i].Place)
+	}
+	return list
 }
 
 // refuted lets records that are not at hand count for nothing: only false numbers count against the whole.
@@ -65,6 +95,7 @@ type counts struct {
 	end       map[CountOf]int64 // one more than the highest index that was seen
 	uncounted map[CountOf]bool  // a record at hand has no number
 	forked    bool              // two records have one number
+	unproved  map[evidence.Digest]bool
 }
 
 func (l *counts) see(f *CountedFact) {
@@ -117,6 +148,8 @@ func (l *counts) judgments() Completeness {
 		made.Status, made.Rule = verify.Refuted, "count"
 	case l.contradicts(OfSubject, entries):
 		made.Status, made.Rule = verify.Refuted, "fork"
+	case lacks > 0 && l.areUnproved(made.Total, entries):
+		made.Status, made.Rule = verify.NotProved, ruleUnproved
 	case lacks > 0 && made.Missing[0] <= int64(len(entries)):
 		made.Status, made.Rule = verify.Refuted, "dropped"
 	case lacks > 0:
@@ -127,6 +160,16 @@ func (l *counts) judgments() Completeness {
 		made.Status, made.Rule = verify.NotProved, "tail"
 	}
 	return made
+}
+
+// areUnproved reports whether all judgments that are missing are in the entries, and at hand without a place that is proved.
+func (l *counts) areUnproved(total int64, entries []evidence.Digest) bool {
+	for seq := int64(1); seq <= total; seq++ {
+		if _, there := l.seen[OfSubject][seq]; !there && (seq > int64(len(entries)) || !l.unproved[entries[seq-1]]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *counts) records() Completeness {

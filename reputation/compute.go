@@ -48,6 +48,8 @@ type computation struct {
 	records map[evidence.Digest]*RecordFact // that count
 	classes map[classKey]*class
 	rests   map[evidence.Digest]bool
+
+	unproved bool // judgments are at hand whose place in the log is not proved, so no class has a number
 }
 
 type classKey struct {

@@ -205,6 +205,8 @@ func (r *random) counts(f *reputation.Facts) {
 				}
 				if i != dropped {
 					f.Counted = append(f.Counted, one)
+				} else if of == reputation.OfSubject && r.chance(50) { // it is at hand, and its place is not proved
+					r.displace(f, p.Digest)
 				}
 				if of == reputation.OfActor {
 					log.Actor = append(log.Actor, p.Digest)
@@ -215,6 +217,15 @@ func (r *random) counts(f *reputation.Facts) {
 		}
 		if r.chance(60) {
 			f.Logs = append(f.Logs, log)
+		}
+	}
+}
+
+// displace takes its place in the log from a trial.
+func (r *random) displace(f *reputation.Facts, digest evidence.Digest) {
+	for i := range f.Trials {
+		if t := &f.Trials[i]; t.Digest == digest {
+			t.Origin, t.Index, t.Proved, t.Rule = "", 0, false, "order/witnesses"
 		}
 	}
 }
@@ -286,7 +297,7 @@ func TestSecondImplementation(t *testing.T) {
 		}
 		t.Fatalf("%d lines, want %d", len(g), len(w))
 	}
-	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
+	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
 		"degraded", "inconclusive", "exhibits", "time", "moved", "set aside", "allegation"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)

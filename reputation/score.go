@@ -30,7 +30,7 @@ func (c *computation) scored(key classKey, from *class) Class {
 	})
 	t := &tally{c: c, units: map[evidence.Digest]*Unit{}, later: from.later(c.policy)}
 	t.made = Class{Class: key.name, Panel: from.panel, Judges: judges(from.verdicts), Units: []Unit{}, Moves: []Move{}}
-	t.shown = c.view.Outcome != verify.Refuted && (key.name != Rules || c.policy.RuleJuries)
+	t.shown = c.view.Outcome != verify.Refuted && !c.unproved && (key.name != Rules || c.policy.RuleJuries)
 	for _, v := range from.verdicts {
 		c.rests[v.place.Digest] = true
 		for _, exhibit := range v.exhibits {
@@ -45,6 +45,8 @@ func (c *computation) scored(key classKey, from *class) Class {
 	switch {
 	case c.view.Outcome == verify.Refuted:
 		t.made.Status = Incomplete
+	case c.unproved:
+		t.made.Status = Unproved
 	case !t.shown:
 		t.made.Status = Uncounted
 	case t.made.Bounds == nil:

@@ -1,6 +1,8 @@
 package reputation
 
 import (
+	"slices"
+
 	"jurat/evidence"
 	"jurat/jury"
 	"jurat/verify"
@@ -109,6 +111,7 @@ const (
 	TooFew     Status = "too few"
 	Uncounted  Status = "not counted" // by the policy
 	Incomplete Status = "refuted"     // judgments are missing
+	Unproved   Status = "not proved"  // judgments are at hand whose place in the log is not proved
 )
 
 // A Sum is units of one outcome, and their weight in 1/1,048,576.
@@ -195,6 +198,12 @@ const (
 	TheReview     What = "review"
 	TheRevocation What = "revocation"
 )
+
+// Unsettled reports whether the view has judgments whose place in a log is not proved, so that it has no number. The same files with a
+// later checkpoint can have one.
+func (v *View) Unsettled() bool {
+	return slices.ContainsFunc(v.Completeness, func(l LogView) bool { return l.Judgments.Rule == ruleUnproved })
+}
 
 // Marshal writes the view in canonical form, and a line feed.
 func (v *View) Marshal() ([]byte, error) {

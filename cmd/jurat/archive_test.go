@@ -90,7 +90,7 @@ func TestArchiveVerifyExpired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	growIn(t, past, 256, "long ago")
+	growIn(t, past, "courier", 256, "long ago")
 	if err := past.Close(); err != nil {
 		t.Fatal(err)
 	}

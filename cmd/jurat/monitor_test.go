@@ -41,18 +41,24 @@ func (l watchedLog) open(t *testing.T) *installation.Installation {
 	return i
 }
 
-// grow seals n records with this text.
+// grow seals n records of the courier with this text.
 func (l watchedLog) grow(t *testing.T, n int, what string) {
+	t.Helper()
+	l.growBy(t, "courier", n, what)
+}
+
+// growBy seals n records of an agent with this text.
+func (l watchedLog) growBy(t *testing.T, agent string, n int, what string) {
 	t.Helper()
 	i := l.open(t)
 	defer i.Close()
-	growIn(t, i, n, what)
+	growIn(t, i, agent, n, what)
 }
 
-func growIn(t *testing.T, i *installation.Installation, n int, what string) {
+func growIn(t *testing.T, i *installation.Installation, agent string, n int, what string) {
 	t.Helper()
 	for range n {
-		draft, err := evidence.NewDraft(evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
+		draft, err := evidence.NewDraft(evidence.Payload{AgentID: agent, RequestID: "r", Timestamp: "2024-01-31T16:15:00Z", Model: "m", ModelVersion: "1",
 			Prompt: jsontext.Value(`"p"`), Response: jsontext.Value(fmt.Sprintf("%q", what)), Parameters: jsontext.Value(`{}`)})
 		if err != nil {
 			t.Fatal(err)

@@ -86,6 +86,9 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 	if err != nil {
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "nothing was recorded")
 	}
+	if file.Continuous != nil {
+		return nil, hint(fmt.Errorf("%s: the section continuous is for a server", name), "'jurat serve --continuous %s' tries records without being asked, by the jury of that file", name)
+	}
 	if c.Config == "" {
 		fmt.Fprintf(io.err, "jurat: the jury sits as %s in this folder says\n", name)
 	}

@@ -321,6 +321,8 @@ func classLine(k *reputation.Class, v *reputation.View) string {
 		return fmt.Sprintf("%s: too few for a number (%s; old records and verdicts over many records weigh less; the least is %d)", k.Title(), counts, v.Minimum)
 	case reputation.Uncounted:
 		return fmt.Sprintf("%s: no number, by the policy (%s)", k.Title(), counts)
+	case reputation.Unproved:
+		return fmt.Sprintf("%s: no number, as judgments are not proved to be in the log (%s)", k.Title(), counts)
 	}
 	return fmt.Sprintf("%s: no number, as judgments are missing (%s)", k.Title(), counts)
 }
@@ -342,6 +344,7 @@ func completenessLine(l *reputation.LogView) string {
 		"count":     "the log's entries number them falsely",
 		"fork":      "two records have one number: the log shows two histories",
 		"dropped":   fmt.Sprintf("the log has number %d, which is not among the files: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
+		"unproved":  fmt.Sprintf("number %d is at hand, but not proved to be in the log: witnesses cosign what is new within seconds, if a server runs ('jurat log witness ask')", first(j.Missing)),
 		"hole":      fmt.Sprintf("number %d is missing: ask the operator for all ('jurat reputation AGENT --out DIR')", first(j.Missing)),
 		"uncounted": "the log has older records that it did not count",
 		"tail":      "later ones may exist: only the log's entries show that (--checkpoint and --entries)",

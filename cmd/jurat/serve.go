@@ -16,6 +16,7 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/ca"
 	"jurat/internal/certlog"
+	"jurat/internal/conduct"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
@@ -41,6 +42,7 @@ type serveCmd struct {
 	oidcFlags
 	panelFlags
 	serveCAFlags
+	continuousFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
 
 	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
@@ -154,6 +156,10 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	ct.warn(io)
+	unasked, err := c.unasked()
+	if err != nil {
+		return err
+	}
 	memory, err := c.memory()
 	if err != nil {
 		return err
@@ -186,13 +192,17 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer queue.Close()
-		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: ct.sit, Locks: i.Locks(),
+		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: unasked.seating(ct), Locks: i.Locks(),
 			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
 		if err != nil {
 			return err
 		}
-		at := c.address(l)
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
+		at, views := c.address(l), conduct.NewCache(i.Ledger, time.Now)
+		service, err := unasked.service(ctx, i, trials, views, at, log)
+		if err != nil {
+			return err
+		}
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Continuous: service, Views: views, Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

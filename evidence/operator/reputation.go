@@ -61,7 +61,7 @@ type ReputationEventBody struct {
 	Crossing  evidence.Digest   `json:"crossing,omitzero"` // of told and untold: the act that reports the crossing
 	Event     ReputationChange  `json:"event"`
 	From      Side              `json:"from,omitzero"`
-	Panel     evidence.Digest   `json:"panel,omitzero"`     // of models: which
+	Panel     evidence.Digest   `json:"panel,omitzero"`     // of a jury: which
 	Reason    string            `json:"reason,omitzero"`    // of untold
 	Size      int64             `json:"size,omitzero"`      // of the log, as far as it was read
 	Threshold int64             `json:"threshold,omitzero"` // in parts of ten thousand
@@ -105,8 +105,8 @@ func (b *ReputationEventBody) checkCrossing() error {
 		return fmt.Errorf("%s has no attempts, crossing, reason or webhook", b.Event)
 	case !slices.Contains([]string{"models", "people", "rules"}, b.Class):
 		return fmt.Errorf("class: unknown %q", evidence.Abbreviate(b.Class))
-	case b.Class != "models" && !b.Panel.IsZero():
-		return errors.New("panel is there, but class is not models")
+	case b.Class == "people" && !b.Panel.IsZero():
+		return errors.New("people have no panel")
 	case b.Threshold < 1 || b.Threshold > maxReputation:
 		return fmt.Errorf("threshold: %d, want 1 to %d", b.Threshold, maxReputation)
 	case b.Bounds != nil && (b.Bounds.Lower < 0 || b.Bounds.Upper < b.Bounds.Lower || b.Bounds.Upper > maxReputation):

@@ -55,7 +55,7 @@ func (h *house) watch(ctx context.Context, c Config, watchers int) (took time.Du
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d, err := schedule.Open(ctx, schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.Locks(),
-		Sit: func(int64) (trial.Config, error) { return deliberating(c.Delay), nil }})
+		Sit: func(string, int64) (trial.Config, error) { return deliberating(c.Delay), nil }})
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,8 @@ import (
 const (
 	maxViews   = 64
 	viewLife   = 10 * time.Minute
-	MaxRecords = 20_000 // of the agent and of its trials
+	briefLife  = 5 * time.Second // of a view with judgments that are not proved yet: soon witnesses will have cosigned them
+	MaxRecords = 20_000          // of the agent and of its trials
 )
 
 // Errors of a Cache.
@@ -96,7 +97,7 @@ func (c *Cache) fresh(ctx context.Context, k key) (*reputation.View, error) {
 	c.mu.Lock()
 	v, is := c.views[k]
 	c.mu.Unlock()
-	if !is || c.now().Sub(v.at) >= viewLife {
+	if !is || c.now().Sub(v.at) >= lifeOf(v.view) {
 		return nil, nil
 	}
 	news, err := c.log.CountsFrom(ctx, evidence.RoleAgent, k.Agent, v.size)
@@ -104,6 +105,13 @@ func (c *Cache) fresh(ctx context.Context, k key) (*reputation.View, error) {
 		return nil, err
 	}
 	return v.view, nil
+}
+
+func lifeOf(v *reputation.View) time.Duration {
+	if v.Unsettled() {
+		return briefLife
+	}
+	return viewLife
 }
 
 func (c *Cache) keep(k key, v kept) {

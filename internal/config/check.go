@@ -56,6 +56,9 @@ func (f *File) check() error {
 			return err
 		}
 	}
+	if err := f.Continuous.check("/continuous"); err != nil {
+		return err
+	}
 	for i, p := range f.Prices {
 		here := jsontext.Pointer(fmt.Sprintf("/prices/%d", i))
 		if p.Model == "" {

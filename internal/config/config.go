@@ -66,6 +66,8 @@ type File struct {
 	Deadlines     Deadlines  `json:"deadlines,omitzero"`
 	Shorten       *int       `json:"shorten_over,omitzero"` // bytes of evidence above which it is shortened
 	Prices        llm.Prices `json:"prices,omitzero"`       // these override the built-in ones
+
+	Continuous *Continuous `json:"continuous,omitzero"` // for 'jurat serve --continuous' alone; nil: nothing is tried unasked
 }
 
 // A Seat is a seat on the jury, with the member that takes it.

@@ -121,6 +121,9 @@ func functions(lang words.Lang) template.FuncMap {
 		"share":     func(perMyriad int64) int64 { return min(max(perMyriad/100, 0), 100) },
 		"who":       func(c reputation.ClassName) string { return who(says, c) },
 		"row":       row,
+		"agent":     func(name string) string { return "/agents/" + url.PathEscape(name) },
+		"side":      func(of string) string { return side(says, of) },
+		"dollars":   microDollars,
 	}
 }
 

@@ -96,7 +96,7 @@ func TestOrphan(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
 	run(t, d)
-	c, _ := b.sit(0)
+	c, _ := b.sit("", 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	id, err := trial.Submit(t.Context(), c, jurattest.Case(t))
 	if err != nil {

@@ -205,7 +205,7 @@ func (d *Scheduler) hold(ctx context.Context, adjourn <-chan struct{}, id string
 	if err := d.cfg.Vouch(ctx, r.Records...); err != nil {
 		return err
 	}
-	config, err := d.cfg.Sit(r.Spent)
+	config, err := d.cfg.Sit(r.Submitter, r.Spent)
 	if err != nil {
 		return err
 	}

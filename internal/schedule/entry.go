@@ -37,6 +37,12 @@ func (d *Scheduler) Entry(ctx context.Context, id string) (Entry, error) {
 	return list[0], nil
 }
 
+// Follow reads what the log has of trials since the last time. Its errors are those of reading the log.
+func (d *Scheduler) Follow(ctx context.Context) error { return d.index.Follow(ctx) }
+
+// Summary returns what the log has of a trial, as far as it was followed. It asks no database.
+func (d *Scheduler) Summary(id string) (trial.Summary, bool) { return d.index.Get(id) }
+
 // Entries lists at most n trials that match (nil: all match), the newest first, of those submitted before a given one
 // ("": of all). It reports whether there are more. It returns ErrUnknown if the given trial does not exist.
 func (d *Scheduler) Entries(ctx context.Context, before string, n int, match func(*trial.Summary) bool) (list []Entry, more bool, err error) {

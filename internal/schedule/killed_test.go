@@ -77,7 +77,7 @@ func TestKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := scripted(0)
+	c, err := scripted("", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

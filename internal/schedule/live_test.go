@@ -65,7 +65,7 @@ func (c framed) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func openHall(t testing.TB, how schedule.Delivery, sit func(int64) (trial.Config, error)) *house {
+func openHall(t testing.TB, how schedule.Delivery, sit func(string, int64) (trial.Config, error)) *house {
 	t.Helper()
 	h := &house{House: jurattest.New(t), left: make(chan struct{}, 100), closing: make(chan struct{}, 100)}
 	var err error
@@ -115,7 +115,7 @@ func openHall(t testing.TB, how schedule.Delivery, sit func(int64) (trial.Config
 }
 
 // scripted seats jurattest's panel.
-func scripted(int64) (trial.Config, error) {
+func scripted(string, int64) (trial.Config, error) {
 	jurors, judge := jurattest.Panel()
 	return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 }
@@ -389,8 +389,8 @@ func TestSlowReader(t *testing.T) {
 
 // TestHugeEvent: a watcher who does not read is also disconnected if events are larger than all buffers on the way.
 func TestHugeEvent(t *testing.T) {
-	long := func(int64) (trial.Config, error) {
-		c, err := scripted(0)
+	long := func(string, int64) (trial.Config, error) {
+		c, err := scripted("", 0)
 		for i := range c.Jurors {
 			o := jurattest.Opine(jury.SafePass, 90)
 			o.Rationale = strings.Repeat("a", 60_000)
@@ -451,9 +451,9 @@ func awaitOver(t *testing.T, h *house, id string) {
 }
 
 // slowly seats jurattest's panel, with this delay before each answer.
-func slowly(delay time.Duration) func(int64) (trial.Config, error) {
-	return func(int64) (trial.Config, error) {
-		c, err := scripted(0)
+func slowly(delay time.Duration) func(string, int64) (trial.Config, error) {
+	return func(string, int64) (trial.Config, error) {
+		c, err := scripted("", 0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = &jurattest.Juror{Opinion: j.(*jurattest.Juror).Opinion, Delay: delay}
 		}
@@ -462,9 +462,9 @@ func slowly(delay time.Duration) func(int64) (trial.Config, error) {
 }
 
 // held seats jurattest's panel. Its jurors wait until the channel is closed.
-func held(until <-chan struct{}) func(int64) (trial.Config, error) {
-	return func(int64) (trial.Config, error) {
-		c, err := scripted(0)
+func held(until <-chan struct{}) func(string, int64) (trial.Config, error) {
+	return func(string, int64) (trial.Config, error) {
+		c, err := scripted("", 0)
 		for i, j := range c.Jurors {
 			c.Jurors[i] = heldJuror{j, until}
 		}

@@ -102,9 +102,10 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Keys   ledger.Keys
 
-	// Sit seats the jury for a trial that has already spent an amount, in millionths of a US dollar. It is a function
-	// because it joins what no single object has: the panel, and the weights that the votes have at that time.
-	Sit func(spent int64) (trial.Config, error)
+	// Sit seats the jury for the trial of a submitter that has already spent an amount, in millionths of a US dollar. It
+	// is a function because it joins what no single object has: the panels, and the weights that the votes have at that
+	// time.
+	Sit func(submitter string, spent int64) (trial.Config, error)
 	// Locks keep other processes from acting in a trial that this one conducts, and say whether one does. nil: only
 	// this scheduler uses the log.
 	Locks lock.Locks
@@ -243,7 +244,7 @@ func (d *Scheduler) Submit(ctx context.Context, o Order) (id string, err error) 
 	if err := d.queueable(ctx); err != nil {
 		return "", err
 	}
-	config, err := d.cfg.Sit(0)
+	config, err := d.cfg.Sit(o.Submitter, 0)
 	if err != nil {
 		return "", fmt.Errorf("seating the jury: %w", err)
 	}

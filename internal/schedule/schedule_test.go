@@ -58,7 +58,7 @@ func (s seated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	return s.Juror.Answer(ctx, b)
 }
 
-func (b *bench) sit(int64) (trial.Config, error) {
+func (b *bench) sit(string, int64) (trial.Config, error) {
 	jurors, judge := jurattest.Panel()
 	for i, j := range jurors {
 		jurors[i] = seated{j, b}
@@ -222,7 +222,7 @@ func TestQueueIsTheLog(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	half, _ := b.sit(0)
+	half, _ := b.sit("", 0)
 	half.Ledger, half.Keys, half.Now = h.Ledger, h.Keys, h.Now
 	half.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 6 { // phase 1 is over, and no juror was asked to discuss
@@ -253,7 +253,7 @@ func TestOtherSettings(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c, _ := b.sit(0)
+	c, _ := b.sit("", 0)
 	c.Ledger, c.Keys, c.Now = h.Ledger, h.Keys, h.Now
 	c.OnEvent = func(e trial.Event) {
 		if e.Head().Seq == 4 {
@@ -403,7 +403,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 
-	c.Sit = func(int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
+	c.Sit = func(string, int64) (trial.Config, error) { return trial.Config{}, errors.New("nobody sits") }
 	if _, err := open(t, c).Submit(t.Context(), schedule.Order{Case: jurattest.Case(t)}); err == nil || !strings.Contains(err.Error(), "nobody sits") {
 		t.Errorf("%v", err)
 	}
@@ -553,7 +553,7 @@ func TestElsewhere(t *testing.T) {
 	begun, goOn := make(chan string), make(chan struct{})
 	over := make(chan error)
 	go func() { // in the other process
-		own, _ := b.sit(0)
+		own, _ := b.sit("", 0)
 		own.Ledger, own.Keys, own.Now, own.Locks = h.Ledger, h.Keys, h.Now, locks
 		own.OnEvent = func(e trial.Event) {
 			if e.Head().Seq == 3 {

@@ -17,7 +17,8 @@ import (
 // metered may read the metrics. They are not public, because they show how busy the server is.
 var metered = Who{Roles: []access.Role{access.Auditor, access.Operator}}
 
-// meters holds the metrics. Their labels have few values: routes, statuses, action types, and never a name or an id.
+// meters holds the metrics. Their labels have few values: routes, statuses, action types, and no name or id but those of agents for which
+// the operator's configuration has thresholds.
 type meters struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -15,6 +15,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/certlog"
 	"jurat/internal/conduct"
+	"jurat/internal/continuous"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
@@ -32,6 +33,8 @@ type Config struct {
 	Certificates  *certlog.Issuer            // issues certificates to agents; nil: none
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
+	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: nobody does; the Server runs it
+	Views         *conduct.Cache             // of agents; nil: one of the Server's own
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins       []string                   // the origins under which a proxy shows it, such as https://jurat.example; nil: only its own
@@ -105,7 +108,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
-	s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
+	if s.conduct = c.Views; s.conduct == nil {
+		s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
+	}
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
@@ -113,6 +118,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.meters = newMeters(c.Installation.Ledger.Size, c.Scheduler.Waiting, c.Scheduler.UnderWay)
 	s.cosigned = &cosigning{server: s}
 	s.cosigned.measure(s.meters)
+	if c.Continuous != nil {
+		s.meters.measureContinuous(c.Continuous)
+	}
 	s.table = s.routes()
 	var err error
 	if s.handler, err = s.assemble(); err != nil {
@@ -124,7 +132,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 // idleScheduler shows trials and holds none.
 func idleScheduler(ctx context.Context, c Config) (*schedule.Scheduler, error) {
 	return schedule.Open(ctx, schedule.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Locks: c.Installation.Locks(),
-		Sit: func(int64) (trial.Config, error) {
+		Sit: func(string, int64) (trial.Config, error) {
 			return trial.Config{}, fmt.Errorf("%w: no jury sits on this server", api.ErrUnavailable)
 		}})
 }
@@ -147,6 +155,13 @@ func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	}
 }
 
+// tryUnasked tries records without being asked, until ctx ends: a server that stops begins no trial.
+func (s *Server) tryUnasked(ctx context.Context) {
+	if s.config.Continuous != nil {
+		s.config.Continuous.Run(ctx)
+	}
+}
+
 // Access returns the register of access rights.
 func (s *Server) Access() *access.Register { return s.access }
 
@@ -164,7 +179,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() { defer close(recorded); s.refusals.run(background) }()
 	witnessed := make(chan struct{})
 	go func() { defer close(witnessed); s.cosigned.run(background) }()
-	defer func() { stop(); <-recorded; <-witnessed }()
+	tried := make(chan struct{})
+	go func() { defer close(tried); s.tryUnasked(ctx) }()
+	defer func() { stop(); <-recorded; <-witnessed; <-tried }()
 	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)

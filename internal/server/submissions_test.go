@@ -50,7 +50,7 @@ func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Con
 // withPanel seats a panel for each trial.
 func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror)) func(*server.Config) {
 	return func(c *server.Config) {
-		sit := func(int64) (trial.Config, error) {
+		sit := func(string, int64) (trial.Config, error) {
 			jurors, judge := panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}
@@ -576,7 +576,7 @@ func TestWatchingEnds(t *testing.T) {
 // ends at once.
 func TestReasonsAreNotPublic(t *testing.T) {
 	r := start(t, func(c *server.Config) {
-		sit := func(spent int64) (trial.Config, error) {
+		sit := func(_ string, spent int64) (trial.Config, error) {
 			jurors, judge := jurattest.Panel()
 			return trial.Config{Settings: jurattest.Settings(jury.FinalJudge), Jurors: jurors, Judge: judge}, nil
 		}

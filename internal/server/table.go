@@ -30,6 +30,7 @@ func (s *Server) routes() []Route {
 		s.certificateRoutes(),
 		s.chainRoutes(),
 		s.agentRoutes(),
+		s.continuousRoutes(),
 		s.submissionRoutes(),
 		s.streamRoutes(),
 		s.pageRoutes(),

@@ -203,7 +203,7 @@ func (a *Asker) sealDraws(ctx context.Context, draws []operator.Draw) error {
 
 // readDraws reads the acts of draws that have been sealed since the last time. The caller holds the lock.
 func (a *Asker) readDraws(ctx context.Context) error {
-	return eachDraw(ctx, a.Ledger, &a.drawn.next, func(d operator.Draw) {
+	return EachDraw(ctx, a.Ledger, &a.drawn.next, func(d operator.Draw) {
 		if a.drawn.of == nil {
 			a.drawn.of = map[string]map[int64]struct{}{}
 		}
@@ -217,15 +217,16 @@ func (a *Asker) readDraws(ctx context.Context) error {
 // Draws returns all draws that the log has, in its order.
 func (a *Asker) Draws(ctx context.Context) (draws []operator.Draw, err error) {
 	var next int64
-	err = eachDraw(ctx, a.Ledger, &next, func(d operator.Draw) { draws = append(draws, d) })
+	err = EachDraw(ctx, a.Ledger, &next, func(d operator.Draw) { draws = append(draws, d) })
 	if err != nil {
 		return nil, fmt.Errorf("reading the log's draws: %w", err)
 	}
 	return draws, nil
 }
 
-// eachDraw calls take with each draw in the acts from an index on, and moves the index behind them.
-func eachDraw(ctx context.Context, l *ledger.Ledger, next *int64, take func(operator.Draw)) error {
+// EachDraw calls take with each draw in the acts from an index of the log on, and moves the index behind them. Its errors are those of the
+// ledger, and of an act that is none.
+func EachDraw(ctx context.Context, l *ledger.Ledger, next *int64, take func(operator.Draw)) error {
 	for {
 		acts, after, err := l.InChain(ctx, operator.DrawsChain, *next)
 		if errors.Is(err, ledger.ErrNotFound) || err == nil && len(acts) == 0 {

@@ -33,6 +33,8 @@ type Pages struct {
 	Link      linkWords      // other records that a record names
 	Chain     chainWords     // the page of a chain
 	Agent     agentWords     // the page of an agent
+
+	Continuous continuousWords // the page of what is tried without being asked
 }
 
 // StateText is the name of a trial's state, and more about it.
@@ -152,6 +154,11 @@ type outcomeWords struct {
 	Person, Open, By, Jury string
 }
 
+type continuousWords struct {
+	Title, Lead, Off, JSON, Owed, OwedHelp, Nothing, More, Record, Agent, By, Sampled, Trial, Begun, Why, Today, Money, Missing, MissingHelp, MissingOf,
+	Thresholds, Threshold, Raters, Bounds, Side, Below, Across, Above, Unknown, Since, Webhooks, Waiting, Told, Faults string
+}
+
 type deskWords struct {
 	Title, Lead, Open, Empty, Decided, Own string
 }
@@ -175,7 +182,7 @@ type chainWords struct {
 }
 
 type agentWords struct {
-	Title, Lead, About, Personal, JSON, Recompute, Unjudged, People, Models, Rules, Judge, Number, TooFew, Uncounted, Incomplete,
+	Title, Lead, About, Personal, JSON, Recompute, Unjudged, People, Models, Rules, Judge, Number, TooFew, Uncounted, Incomplete, Unproved,
 	Counts, Picture, Since, Moves, When, Verdict, Record, Unit, Bounds, Earlier, Judges, Coverage, All, Known, Log, OfLog, Incidents,
 	Revoked, Allegations, AllegationsHelp, Left, LeftHelp, What, Rule, HowMany, Identity, ByKeys, ByCA, Key, From, To, Formula, FormulaIs,
 	HalfLife, Policy, Trust string

@@ -195,7 +195,7 @@ def _side(bounds, threshold):
 def _check_crossing(body):
     members(body, ("agent", "class", "event", "from", "size", "threshold", "to", "trust"), ("bounds", "panel"))
     require(is_name(body["agent"]) and body["class"] in ("models", "people", "rules"), "no agent, or no such class")
-    require("panel" not in body or body["class"] == "models" and is_digest_not_zero(body["panel"]), "panel is none, or not of models")
+    require("panel" not in body or body["class"] != "people" and is_digest_not_zero(body["panel"]), "panel is none, or of people")
     require(is_whole(body["threshold"], 1, _ALL_PARTS), "no threshold")
     bounds = body.get("bounds")
     if bounds is not None:

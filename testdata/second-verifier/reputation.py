@@ -30,9 +30,10 @@ def view(facts):
         _review(review, records, facts, classes, out)
     incidents = _incidents(facts, out)
     logs, outcome = _completeness(facts)
+    numberless = outcome == REFUTED or any(one["judgments"].get("rule") == "unproved" for one in logs)
     rests, made = set(), []
     for key in sorted(classes):
-        made.append(_class(key, classes[key], records, facts, outcome, rests))
+        made.append(_class(key, classes[key], records, facts, outcome, numberless, rests))
     return {
         "format": "jurat/reputation/v1",
         "formula": "wilson-z2-dyadic/v1",
@@ -260,15 +261,22 @@ def _completeness(facts):
     for one in facts["logs"]:
         logs.setdefault(one["origin"], _Log()).entries = one
     made, outcome = [], PROVED if logs else NOT_PROVED
+    unproved = _without_place(facts)
     for origin in sorted(logs, key=lambda name: name.encode()):
         log = logs[origin]
         one = {"origin": origin, "size": log.entries["size"] if log.entries else 0}
-        one |= {"judgments": log.answer("subject"), "records": log.answer("actor")}
+        one |= {"judgments": log.answer("subject", unproved), "records": log.answer("actor", set())}
         made.append(one)
         counting = [outcome, one["judgments"]["status"]]
         counting += [REFUTED] if one["records"]["status"] == REFUTED else []
         outcome = max(counting, key=WORSE.__getitem__)
     return made, outcome
+
+
+def _without_place(facts):
+    judging = [*facts["trials"], *facts["reviews"], *facts["revocations"]]
+    judging += [decision for trial in facts["trials"] for decision in trial["decisions"]]
+    return {one["digest"] for one in judging if not one["origin"]}
 
 
 class _Log:
@@ -286,7 +294,7 @@ class _Log:
         self.forked |= self.seen[of].get(seq, digest) != digest
         self.seen[of][seq] = digest
 
-    def answer(self, of):
+    def answer(self, of, unproved):
         entries, seen = self.entries[of] if self.entries else [], self.seen[of]
         total = max([len(entries), *seen])
         missing, seq = [], 1
@@ -299,6 +307,10 @@ class _Log:
             status, rule = REFUTED, "count"
         elif self.forked or any(seq <= len(entries) and entries[seq - 1] != digest for seq, digest in seen.items()):
             status, rule = REFUTED, "fork"
+        elif of == "subject" and missing and all(
+            seq in seen or seq <= len(entries) and entries[seq - 1] in unproved for seq in range(1, total + 1)
+        ):
+            status, rule = NOT_PROVED, "unproved"
         elif of == "subject" and missing:
             status, rule = REFUTED, "dropped" if missing[0] <= len(entries) else "hole"
         elif of in self.uncounted or self.entries and self.entries["counts"] > 0:
@@ -308,9 +320,9 @@ class _Log:
         return made | {"status": status} | _unless_empty(rule=rule)
 
 
-def _class(key, given, records, facts, outcome, rests):
+def _class(key, given, records, facts, outcome, numberless, rests):
     verdicts = sorted(given["verdicts"], key=_order)
-    shown = outcome != REFUTED and (key[0] != "rules" or facts["policy"]["rule_juries"])
+    shown = not numberless and (key[0] != "rules" or facts["policy"]["rule_juries"])
     tally = _Tally(facts, records, shown, _last(verdicts) if facts["policy"]["after_overturn"] else None)
     for verdict in verdicts:
         rests.add(verdict["place"]["digest"])
@@ -318,7 +330,7 @@ def _class(key, given, records, facts, outcome, rests):
             rests.add(exhibit)
             tally.take(verdict, exhibit)
     bounds = tally.bounds()
-    status = "refuted" if outcome == REFUTED else "not counted" if not shown else "scored" if bounds else "too few"
+    status = "refuted" if outcome == REFUTED else "not proved" if numberless else "not counted" if not shown else "scored" if bounds else "too few"
     made = {
         "class": key[0],
         "status": status,
