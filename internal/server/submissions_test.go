@@ -47,6 +47,20 @@ func withJurors(t *testing.T, delay time.Duration, waiting int) func(*server.Con
 	})
 }
 
+// A gated juror answers when its gate is closed.
+type gated struct {
+	jury.Juror
+	gate <-chan struct{}
+}
+
+func (g gated) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	select {
+	case <-g.gate:
+	case <-ctx.Done():
+	}
+	return g.Juror.Answer(ctx, b)
+}
+
 // withPanel seats a panel for each trial.
 func withPanel(t *testing.T, waiting int, panel func() ([]jury.Juror, jury.Juror)) func(*server.Config) {
 	return func(c *server.Config) {
@@ -628,7 +642,14 @@ func TestSubmittedChainStaysSealedApart(t *testing.T) {
 
 // TestCancel: the submitter of a trial and the operator can cancel and resume it. The log records who did so, and why.
 func TestCancel(t *testing.T) {
-	r := start(t, withJurors(t, 300*time.Millisecond, 0))
+	answering := make(chan struct{}) // closed when jurors may answer: no trial is over before it is cancelled
+	r := start(t, withPanel(t, 0, func() ([]jury.Juror, jury.Juror) {
+		jurors, judge := jurattest.Panel()
+		for n, j := range jurors {
+			jurors[n] = gated{j, answering}
+		}
+		return jurors, judge
+	}))
 	token, operator := r.token(t, "sam", access.Submitter), r.token(t, "olga", access.Operator)
 	first, second := r.submit(t, token, parcelCase), r.submit(t, token, strings.Replace(parcelCase, "Kassel", "Bremen", 1))
 	cancel := func(token, id, body string) (*http.Response, string) {
@@ -653,6 +674,7 @@ func TestCancel(t *testing.T) {
 	if answer, doc = cancel(token, first.ID, `{"reason":"enough"}`); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%s: %s", answer.Status, doc)
 	}
+	close(answering)
 	if s := r.await(t, token, first.ID, api.Cancelled); s.CancelledBy != "sam" || s.Verdict != nil {
 		t.Errorf("%+v", s)
 	}

@@ -319,13 +319,15 @@ func TestTakenOver(t *testing.T) {
 // TestReasonIsKept checks that a job that has failed for good keeps its reason and is not worked again: not while River
 // still stores how it ended, whoever looks for abandoned jobs then, and not when somebody adds it who saw it missing.
 func TestReasonIsKept(t *testing.T) {
+	// In the first, a busy machine must begin a job that it has fetched. In half the second, it must store the reason.
+	const own, lease = time.Second, 3 * time.Second
 	onEach(t, func(t *testing.T, open func() *queue.Database) {
 		w := worked{answer: func(string, int) error {
-			time.Sleep(1100 * time.Millisecond) // longer than the leases
+			time.Sleep(lease + lease/10) // longer than the leases
 			return queue.Permanent(errors.New("a mistake"))
 		}}
-		first := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: time.Nanosecond})
-		second := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: time.Second, Locks: lockedFunc{locked: func(context.Context, string) (bool, error) {
+		first := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: own})
+		second := newQueue(t, queue.Config{Database: open(), Work: w.work, Lease: lease, Locks: lockedFunc{locked: func(context.Context, string) (bool, error) {
 			return len(w.all()) > 0 && jobOf(t, first, "trial-1").Here, nil // as a lock that is released when the work ends
 		}}})
 		start(t, first)
@@ -334,6 +336,7 @@ func TestReasonIsKept(t *testing.T) {
 			if err := errors.Join(first.TakeOver(t.Context()), second.TakeOver(t.Context())); err != nil || time.Now().After(end) {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Millisecond)
 		}
 		if err := first.AddMissing(t.Context(), "trial-1", "trial-2"); err != nil {
 			t.Fatal(err)
