@@ -60,7 +60,7 @@ continuous:
 `)
 	open := []string{"--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline", "--continuous", settings}
 
-	url, stderr, stop := serve(t, open...)
+	url, _, stop := serve(t, open...)
 	await := func(what string, is func(*api.ContinuousTrial) bool) api.ContinuousTrial {
 		t.Helper()
 		return awaitStatus(t, url+"/v1/continuous-trial", token, what, is)
@@ -87,6 +87,7 @@ continuous:
 	stop()
 	unsafe.Store(true)
 	log.grow(t, 6, "two")
+	var stderr *lines
 	url, stderr, stop = serve(t, open...)
 	await("six failures later the reputation is across the threshold", settled(20, "across"))
 	if code := stop(); code != 0 {
