@@ -154,7 +154,7 @@ var importRules = []importRule{
 		"it gives each job to one process, and does not know what is done then"},
 	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust"},
 		"it names what records and reports speak of, and knows nothing of where that is shown"},
-	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/words", jsonLibrary},
+	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/property", "jurat/verify", "jurat/verify/properties", "jurat/verify/trust", "jurat/internal/words", jsonLibrary},
 		"a statement is built from what verification proved"},
 	{"jurat/examples", nil, "documents, and the names of their folders"},
 	{"jurat/internal/openssl", []string{"jurat/evidence", "jurat/timestamp", "jurat/verify/trust"},

@@ -265,6 +265,9 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))
 		p.others(r, f)
+		if f.Guarantee == verify.Property {
+			p.proofs(r)
+		}
 	}
 	if r.Records > 0 { // otherwise it did not open
 		p.apart("  ", apart, r.Records > 1)
@@ -348,6 +351,20 @@ func (p *printer) others(r *verify.Report, main verify.Finding) {
 		}
 		seen[kindOf(f)] = true
 		p.finding("    ", f, alike(r, f))
+	}
+}
+
+// maxProofs is how many proofs are put into words. The JSON has more.
+const maxProofs = 20
+
+// proofs says what the proofs about hidden values show.
+func (p *printer) proofs(r *verify.Report) {
+	said := incident.Proofs(r, words.English)
+	for _, one := range said[:min(len(said), maxProofs)] {
+		p.text("      ", one)
+	}
+	if n := len(said) - maxProofs; n > 0 {
+		p.text("      ", fmt.Sprintf("And %s: see --json.", plural.Of(n, "more proof")))
 	}
 }
 

@@ -55,8 +55,10 @@ func (w *writer) record(r *evidence.Record) []string {
 	if decided := w.reviewOf(r); decided != "" {
 		paragraphs = append(paragraphs, decided)
 	}
-	if under := w.under(r); under != "" {
-		paragraphs = append(paragraphs, under)
+	for _, more := range []string{w.under(r), w.proofs(r)} {
+		if more != "" {
+			paragraphs = append(paragraphs, more)
+		}
 	}
 	return append(paragraphs, w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest))
 }
@@ -232,8 +234,12 @@ func inert(s string) string {
 
 // holds reports whether all these guarantees are proved for the record.
 func (w *writer) holds(r *evidence.Record, guarantees ...verify.Guarantee) bool {
+	return w.proved(r.Payload.RecordID, guarantees...)
+}
+
+func (w *writer) proved(record string, guarantees ...verify.Guarantee) bool {
 	for _, g := range guarantees {
-		if w.answers.For(g, r.Payload.RecordID).Status != verify.Proved {
+		if w.answers.For(g, record).Status != verify.Proved {
 			return false
 		}
 	}

@@ -141,6 +141,24 @@ var englishStatement = Statement{
 	KeysOfOperator: "The operator keeps keys with which acts are signed, and could have signed in the place of their actors.",
 	KeyUnproved:    "It is not proved that only the actor could have signed: {reason}.",
 
+	Hidden: Hidden{
+		Range:    "A proof shows that the hidden value at {pointer} is from {lo} to {hi}, both included.",
+		In:       "A proof shows that the hidden value at {pointer} is one of these: {set}.",
+		NotIn:    "A proof shows that the hidden value at {pointer} is none of these: {set}.",
+		Equal:    "A proof shows that these hidden values are equal: {members}.",
+		Sum:      "A proof shows that these hidden values together are at most {hi}, and that none of them is negative: {members}.",
+		Age:      "A proof shows that the hidden date at {pointer} is at least {years} years before {at}.",
+		Audience: "It was made for {audience}.",
+		OwnWord:  "The actor chose the hidden values: nothing shows that they are true.",
+		Doubt: Doubts{
+			NotProved: "Not all proofs about hidden values that the record carries show something: {reason}.",
+			Refuted:   "A proof about a hidden value that the record carries does not hold: {reason}.",
+		},
+		Member:  "{pointer} of the record {record}",
+		Between: ", ",
+		More:    "and {n} more",
+	},
+
 	Sealed:           "It was sealed with a signature ({algorithms}), and its content has not been changed since.",
 	Place:            "It stands at place {place} of the log.",
 	ContentNotProved: "It is not proved that the content is what was sealed.",

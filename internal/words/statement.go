@@ -42,6 +42,8 @@ type Statement struct {
 	Check         Sentence
 	CheckTrial    Sentence // {submission}, {judgment}: record ids
 
+	Hidden Hidden
+
 	// What a person decided, and delivered: {status}, {original}, {actor}, {time}, {record}.
 	Reviewed       Sentence // of one record
 	Decided        Sentence
@@ -89,6 +91,22 @@ type Statement struct {
 	// The disclaimer: {items} are those of NotShown in Terms, joined with Nor.
 	Disclaimer Sentence
 	Nor        Sentence
+}
+
+// Hidden has the sentences on proofs about hidden values. {pointer} is the place of the value in the record.
+type Hidden struct {
+	Range    Sentence // {lo}, {hi}
+	In       Sentence // {set}
+	NotIn    Sentence // {set}
+	Equal    Sentence // {members}
+	Sum      Sentence // {members}, {hi}
+	Age      Sentence // {years}, {at}
+	Audience Sentence // {audience}
+	OwnWord  Sentence
+	Doubt    Doubts   // {reason}
+	Member   Sentence // {pointer}, {record}: a digest
+	Between  Sentence // stands between two values or members
+	More     Sentence // {n}
 }
 
 // Deciders has a sentence for each possible decider.

@@ -1,0 +1,118 @@
+package incident
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/words"
+	"jurat/property"
+	"jurat/verify"
+	"jurat/verify/properties"
+)
+
+// mostValues is how many entries of a set, or members of a sum, a sentence names.
+const mostValues = 16
+
+// proofs says what the proofs about hidden values show that the record carries. It asserts only what holds, of a record whose content and author
+// are proved: a commitment that nobody signed hides nobody's value.
+func (w *writer) proofs(r *evidence.Record) string {
+	if len(r.Properties) == 0 || !w.holds(r, verify.Content, verify.Authentication) {
+		return ""
+	}
+	var said []string
+	for i := range w.report.Properties {
+		if shown := &w.report.Properties[i]; shown.Record == r.Payload.RecordID {
+			said = append(said, w.proof(shown))
+		}
+	}
+	if len(said) > 0 {
+		said = append(said, string(w.says.Hidden.OwnWord))
+	}
+	if f := w.answers.For(verify.Property, r.Payload.RecordID); f.Status != verify.Proved {
+		said = append(said, w.says.Hidden.Doubt.Of(f.Status).With("reason", inert(f.Reason)))
+	}
+	return w.join(said...)
+}
+
+// Proofs says what each proof of a report shows, in the report's order. Like the statement, it says so only of records whose content and author
+// are proved.
+func Proofs(report *verify.Report, lang words.Lang) (said []string) {
+	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
+	for i := range report.Properties {
+		shown := &report.Properties[i]
+		if one := w.proof(shown); one != "" && w.proved(shown.Record, verify.Content, verify.Authentication) {
+			said = append(said, one)
+		}
+	}
+	return said
+}
+
+// proof says what one proof shows. It returns "" for a statement of a form that it does not know.
+func (w *writer) proof(shown *properties.Shown) string {
+	s, err := property.ParseStatement(shown.Statement)
+	if err != nil {
+		return ""
+	}
+	says, pointer := &w.says.Hidden, word(s.Members[0].Pointer)
+	said := ""
+	switch s.Form {
+	case property.Range:
+		said = says.Range.With("pointer", pointer, "lo", value(s.Lo), "hi", value(s.Hi))
+	case property.In:
+		said = says.In.With("pointer", pointer, "set", w.values(s.Set))
+	case property.NotIn:
+		said = says.NotIn.With("pointer", pointer, "set", w.values(s.Set))
+	case property.Equal:
+		said = says.Equal.With("members", w.members(s.Members))
+	case property.AtMostSum:
+		said = says.Sum.With("members", w.members(s.Members), "hi", value(s.Hi))
+	case property.AgeAtLeast:
+		said = says.Age.With("pointer", pointer, "years", s.Years, "at", word(s.At))
+	}
+	if said != "" && s.Audience != "" {
+		said = w.join(said, says.Audience.With("audience", quoted(quote(s.Audience))))
+	}
+	return said
+}
+
+// value writes a value of a statement: text in quotes, and other values as they stand in JSON.
+func value(v jsontext.Value) string {
+	if v.Kind() == '"' {
+		return quoted(v)
+	}
+	return inert(shortened(string(v)))
+}
+
+func quote(text string) jsontext.Value {
+	v, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		return jsontext.Value(`""`) // the statement was read from JSON, so its text is valid
+	}
+	return v
+}
+
+func (w *writer) values(set []jsontext.Value) string {
+	var list []string
+	for _, v := range set[:min(len(set), mostValues)] {
+		list = append(list, value(v))
+	}
+	return w.list(list, len(set))
+}
+
+func (w *writer) members(all []property.Member) string {
+	var list []string
+	for _, m := range all[:min(len(all), mostValues)] {
+		list = append(list, w.says.Hidden.Member.With("pointer", word(m.Pointer), "record", word(m.Record)))
+	}
+	return w.list(list, len(all))
+}
+
+// list joins what is named, and says how many more there are.
+func (w *writer) list(named []string, all int) string {
+	if more := all - len(named); more > 0 {
+		named = append(named, w.says.Hidden.More.With("n", more))
+	}
+	return strings.Join(named, string(w.says.Hidden.Between))
+}
