@@ -59,30 +59,12 @@ type watch struct {
 
 // listen returns nil when the trial is over.
 func (c *Client) listen(ctx context.Context, id string, w *watch) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	dead := time.AfterFunc(silence, cancel)
-	defer dead.Stop()
-	answer, err := c.send(ctx, http.MethodGet, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), w.after), "", nil)
-	if err != nil {
+	lines, end, err := c.stream(ctx, fmt.Sprintf("%s?after=%d", submissionPath(id, "/events"), w.after))
+	if lines == nil {
 		return err
 	}
-	defer answer.Body.Close()
-	switch answer.StatusCode {
-	case http.StatusOK:
-	case http.StatusNoContent:
-		return nil
-	default:
-		doc, err := io.ReadAll(io.LimitReader(answer.Body, c.config.MaxAnswer))
-		if err != nil {
-			return &url.Error{Op: http.MethodGet, URL: id, Err: err}
-		}
-		return problemIn(answer, doc)
-	}
-	lines := bufio.NewScanner(answer.Body)
-	lines.Buffer(nil, int(min(c.config.MaxAnswer, 1<<30)))
+	defer end()
 	for lines.Scan() {
-		dead.Reset(silence)
 		doc, isData := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 		if !isData {
 			continue // event boundaries and signs of life
@@ -95,6 +77,49 @@ func (c *Client) listen(ctx context.Context, id string, w *watch) error {
 		return fmt.Errorf("an event has more than %d bytes", c.config.MaxAnswer)
 	}
 	return errors.Join(errBroken, lines.Err())
+}
+
+// stream asks for an answer that the server sends line by line. The answer ends when the server is silent for too long, or when end is
+// called. Without an answer (204) lines is nil.
+func (c *Client) stream(ctx context.Context, path string) (lines *bufio.Scanner, end func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	dead := time.AfterFunc(silence, cancel)
+	var answer *http.Response
+	end = func() {
+		dead.Stop()
+		cancel()
+		if answer != nil {
+			_ = answer.Body.Close() // what was read is complete, or its reader has an error
+		}
+	}
+	if answer, err = c.send(ctx, http.MethodGet, path, "", nil); err == nil && answer.StatusCode == http.StatusOK {
+		lines = bufio.NewScanner(lively{answer.Body, dead})
+		lines.Buffer(nil, int(min(c.config.MaxAnswer, 1<<30)))
+		return lines, end, nil
+	}
+	defer end()
+	if err != nil || answer.StatusCode == http.StatusNoContent {
+		return nil, nil, err
+	}
+	doc, err := io.ReadAll(io.LimitReader(answer.Body, c.config.MaxAnswer))
+	if err != nil {
+		return nil, nil, &url.Error{Op: http.MethodGet, URL: path, Err: err}
+	}
+	return nil, nil, problemIn(answer, doc)
+}
+
+// lively is an answer whose bytes are signs of life.
+type lively struct {
+	io.Reader
+	dead *time.Timer
+}
+
+func (l lively) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if n > 0 {
+		l.dead.Reset(silence)
+	}
+	return n, err
 }
 
 // tell passes an event to the caller if it is the next one.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -79,6 +81,26 @@ func (r *remoteLog) newest(ctx context.Context) (string, operator.Checkpoint, er
 
 func whereLogsAre(err error) error {
 	return hint(err, "the log of a jurat server is at its URL with /log at the end")
+}
+
+// lines reads all entries that a checkpoint covers, as 'jurat log entries' prints them. They are fetched while they are read.
+func (r *remoteLog) lines(ctx context.Context, head operator.Checkpoint, told func(done, of int64)) io.ReadCloser {
+	lines, into := io.Pipe()
+	go func() {
+		out := bufio.NewWriterSize(into, 64<<10)
+		err := r.Tree(ctx, head).Entries(0, head.Size, func(index int64, entry []byte) error {
+			told(index+1, head.Size)
+			if _, err := out.Write(entry); err != nil {
+				return err
+			}
+			return out.WriteByte('\n')
+		})
+		if err == nil {
+			err = out.Flush()
+		}
+		into.CloseWithError(err)
+	}()
+	return lines
 }
 
 // prove makes the proof of a record's place anew, from the log's tiles and under its newest checkpoint.

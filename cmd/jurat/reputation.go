@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/crypto/sha3"
 
+	"jurat/api"
+	"jurat/client"
 	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
@@ -29,6 +31,8 @@ type reputationCmd struct {
 	Agent string   `arg:"" help:"The agent's name, as its records give it."`
 	Files []string `arg:"" optional:"" name:"file" help:"Case files of trials, and bundles of the agent's records. Without any: the log of this installation."`
 	readerFlags
+	Log string `name:"log" help:"Compute it from the log at this URL, such as https://jurat.example/log, with your own trust file: its checkpoint, all its entries, and what it has about the agent." placeholder:"URL"`
+	tokenFlag
 	CA         string `name:"ca" help:"The agent is the one whose keys this CA of your trust file certified, by the CA's name." placeholder:"NAME"`
 	PolicyFile string `name:"policy" help:"Your policy: whose word counts, how fast the past fades. See docs/reputation.md." placeholder:"FILE"`
 	Checkpoint string `help:"A checkpoint of the log, for --entries." placeholder:"FILE"`
@@ -63,6 +67,10 @@ file from the operator, who writes all of them with --out DIR. Whether later one
     jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl
     jurat reputation AGENT --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl DIR/*.jurat
 
+From a jurat server the same is one command, for whoever may read its entries. Nothing that the server says is believed without proof:
+
+    jurat reputation AGENT --log https://jurat.example/log --trust trust.json --token-file auditor.token
+
 A policy is a JSON file. What it leaves out has its default:
 
     {"format": "jurat/reputation-policy/v1", "half_life_days": 90, "clock": "independent",
@@ -86,6 +94,9 @@ func (c *reputationCmd) Run(ctx context.Context, a *app, io stdio) error {
 	o, err := b.options()
 	if err != nil {
 		return err
+	}
+	if c.Log != "" {
+		return c.fromServer(ctx, a, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
 	}
 	if len(c.Files) > 0 {
 		return c.fromFiles(ctx, a, io, reputation.Config{Agent: c.Agent, CA: c.CA, Policy: policy, Options: o})
@@ -119,10 +130,14 @@ func (c *reputationCmd) checkFlags() error {
 	switch {
 	case (c.Entries == "") != (c.Checkpoint == ""):
 		return errors.New("--entries and --checkpoint belong together: bring the entries, and the checkpoint that covers them")
+	case c.Log != "" && len(c.Files)+len(c.Entries) > 0:
+		return errors.New("--log reads all that the log has: leave out files and --entries")
+	case c.Log == "" && c.TokenFile != "":
+		return errors.New("--token-file is for --log, which names the server that wants the token")
 	case c.Entries != "" && len(c.Files) == 0:
 		return errors.New("--entries are for files: without files the log of this installation is read, and it knows its entries")
 	case c.Out != "" && len(c.Files) > 0:
-		return errors.New("--out writes what the log has: leave out the files")
+		return errors.New("--out writes what a log has: leave out the files")
 	case c.Export == "erc-8004" && (c.Registry == "" || c.AgentID == "" || c.Client == ""):
 		return errors.New("--export erc-8004 needs --registry, --agent-id and --client: feedback names the agent by its number in a registry, and who gives it")
 	}
@@ -190,10 +205,8 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 	if err != nil {
 		return err
 	}
-	if c.Out != "" {
-		if err := os.Mkdir(c.Out, 0o750); err != nil {
-			return err
-		}
+	if err := c.makeOut(); err != nil {
+		return err
 	}
 	told, files := progress(io, "files verified"), int64(0)
 	fact, err := conduct.Read(ctx, i.Ledger, c.Agent, func(f conduct.File) error {
@@ -206,10 +219,70 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 		return err
 	}
 	if len(fact.Actor)+len(fact.Subject) == 0 {
-		return hint(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Agent), "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Agent))
 	}
 	g.Log(fact)
 	return c.tellOf(ctx, i, io, g)
+}
+
+func unknownAgent(err error) error {
+	return hint(err, "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+}
+
+// fromServer asks another machine's log. The entries are those of one checkpoint, and the files are asked for as of then: what is sealed
+// meanwhile would look like a judgment that is missing.
+func (c *reputationCmd) fromServer(ctx context.Context, a *app, io stdio, config reputation.Config) error {
+	log, err := openRemote(c.Log, c.Trust, c.tokenFlag)
+	if err != nil {
+		return err
+	}
+	server, is := strings.CutSuffix(log.URL(), "/log/")
+	if !is {
+		return hint(fmt.Errorf("--log: %s is not the log of a jurat server, which alone has the records", c.Log), "the log of a jurat server is at its URL with /log at the end")
+	}
+	asking, err := client.NewClient(client.Config{URL: server, Token: log.token})
+	if err != nil {
+		return err
+	}
+	g, err := gatherer(config)
+	if err != nil {
+		return err
+	}
+	signed, head, err := log.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.makeOut(); err != nil {
+		return err
+	}
+	told, files := progress(io, "files verified"), int64(0)
+	for bundle, err := range asking.Conduct(ctx, c.Agent, head.Size) {
+		if errors.Is(err, api.ErrNotFound) {
+			return unknownAgent(err)
+		}
+		if err != nil {
+			return err
+		}
+		g.Bundle(bundle)
+		files++
+		told(files, files)
+		if err := c.write(conduct.File{Name: fmt.Sprintf("conduct-%04d", files), Bundle: bundle}); err != nil {
+			return err
+		}
+	}
+	entries := log.lines(ctx, head, progress(io, "entries of the log"))
+	defer entries.Close()
+	if err := g.Entries(signed, entries); err != nil {
+		return err
+	}
+	return c.tell(ctx, a, io, g)
+}
+
+func (c *reputationCmd) makeOut() error {
+	if c.Out == "" {
+		return nil
+	}
+	return os.Mkdir(c.Out, 0o750)
 }
 
 // write keeps a file for a stranger.

@@ -143,11 +143,7 @@ func (c *Cache) compute(ctx context.Context, asked Asked, by *trust.Trust, at ti
 		if read += len(f.Bundle.Records); read > MaxRecords {
 			return fmt.Errorf("%w: more than %d records", ErrTooMany, MaxRecords)
 		}
-		var bytes int64
-		for _, r := range f.Bundle.Records {
-			bytes += int64(len(r.Canonical()))
-		}
-		if err := take(bytes); err != nil {
+		if err := take(f.Bytes()); err != nil {
 			return err
 		}
 		g.Bundle(f.Bundle)

@@ -22,6 +22,14 @@ type File struct {
 	Bundle *evidence.Bundle
 }
 
+// Bytes returns the size of the file's payloads.
+func (f *File) Bytes() (sum int64) {
+	for _, r := range f.Bundle.Records {
+		sum += int64(len(r.Canonical()))
+	}
+	return sum
+}
+
 // Knows reports whether a log has counted a record of an agent, or a judgment about one.
 func Knows(ctx context.Context, log *ledger.Ledger, agent string) (bool, error) {
 	return log.CountsFrom(ctx, evidence.RoleAgent, agent, 0)
@@ -34,6 +42,11 @@ func Read(ctx context.Context, log *ledger.Ledger, agent string, take func(File)
 	if err != nil {
 		return reputation.LogFact{}, err
 	}
+	return Until(ctx, log, agent, size, take)
+}
+
+// Until is Read of a log as it was when it had this size. A trial that judged before it is handed on as it is now.
+func Until(ctx context.Context, log *ledger.Ledger, agent string, size int64, take func(File) error) (made reputation.LogFact, err error) {
 	r := &reading{ctx: ctx, log: log, take: take, tried: map[string]bool{},
 		fact: reputation.LogFact{Origin: log.Origin(), Size: size, Actor: []evidence.Digest{}, Subject: []evidence.Digest{}}}
 	if r.fact.Counts, err = countedFrom(ctx, log, size); err != nil {

@@ -86,6 +86,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /chains/{chain_id}":           {"/chains/order-17", ""},
 		"GET /agents/{name}":               {"/agents/logistics-agent-v1", ""},
 		"GET /v1/agents/{name}/reputation": {"/v1/agents/logistics-agent-v1/reputation", ""},
+		"GET /v1/agents/{name}/conduct":    {"/v1/agents/logistics-agent-v1/conduct", ""},
 		"POST /sign-in":                    {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"jurat/api"
 	"jurat/internal/conduct"
+	"jurat/internal/ledger"
 	"jurat/internal/limits"
 	"jurat/internal/pages"
 	"jurat/internal/server/wire"
@@ -20,6 +22,9 @@ func (s *Server) agentRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/agents/{name}/reputation", Kind: API, Heavy: true, Who: Readers, Handle: s.getReputation, Doc: Doc{
 			Summary: "How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
 			Out:     reputation.View{}, Query: query}},
+		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{
+			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. Whoever has them, and the log's entries, computes the agent's reputation alone: jurat reputation --log.",
+			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}}},
 		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: s.agentPage, Doc: Doc{Query: query}},
 	}
 }
@@ -34,6 +39,59 @@ func (s *Server) getReputation(w http.ResponseWriter, r *http.Request, c *Caller
 		return err
 	}
 	return wire.WriteTagged(w, r, http.StatusOK, "application/json", doc)
+}
+
+// bundleLines is the media type of bundles of which each is one line (NDJSON).
+const bundleLines = "application/x-ndjson"
+
+// getConduct sends one file after the other, and holds one at a time. What is hidden in records stays hidden: a verdict's worth does not depend on it.
+func (s *Server) getConduct(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	ctx, name, log := r.Context(), r.PathValue("name"), s.config.Installation.Ledger
+	size, err := sizeOf(r, log)
+	if err != nil {
+		return err
+	}
+	switch known, err := conduct.Knows(ctx, log, name); {
+	case err != nil:
+		return err
+	case !known:
+		return fmt.Errorf("%w: %w", api.ErrNotFound, conduct.ErrUnknown)
+	}
+	if w.Header().Set("Content-Type", bundleLines); r.Method == http.MethodHead {
+		return nil
+	}
+	account, began := limits.AccountOf(ctx), false
+	_, err = conduct.Until(ctx, log, name, size, func(f conduct.File) error {
+		account.Keep(limits.HeavyRequest) // the file before it is sent
+		if err := account.Take(ctx, limits.RecordFactor*f.Bytes()); err != nil {
+			return err
+		}
+		doc, err := f.Bundle.Marshal()
+		if err != nil {
+			return err
+		}
+		began = true
+		_, err = w.Write(doc)
+		return err
+	})
+	if err != nil && began {
+		return abort(err)
+	}
+	return err
+}
+
+// sizeOf returns the size of the log that the query names, or its size now.
+func sizeOf(r *http.Request, log *ledger.Ledger) (int64, error) {
+	size, err := log.Size(r.Context())
+	text := r.URL.Query().Get("size")
+	if err != nil || text == "" {
+		return size, err
+	}
+	asked, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || asked < 0 || asked > size {
+		return 0, fmt.Errorf("%w: size: %q: want a number from 0 to %d, which is how many entries the log has", api.ErrMalformed, text, size)
+	}
+	return asked, nil
 }
 
 func (s *Server) agentPage(w http.ResponseWriter, r *http.Request, c *Caller) error {

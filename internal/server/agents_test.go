@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"jurat/internal/access"
 	"jurat/reputation"
+	"jurat/verify"
 )
 
 // TestAgentIsPublished: strangers read what the log has of an agent once the operator has published it, and its records
@@ -26,7 +28,7 @@ func TestAgentIsPublished(t *testing.T) {
 				t.Errorf("published %v: a stranger gets %s for %s, want %d", public, answer.Status, path, want)
 			}
 		}
-		for _, path := range []string{"/v1/records/" + h.said.Payload.RecordID, "/agents/another", "/v1/agents/another/reputation"} {
+		for _, path := range []string{"/v1/records/" + h.said.Payload.RecordID, "/agents/another", "/v1/agents/another/reputation", doc[:len(doc)-len("reputation")] + "conduct"} {
 			if answer, _ := send(t, http.DefaultClient, "GET", h.URL+path, ""); answer.StatusCode != 401 {
 				t.Errorf("published %v: a stranger gets %s for %s", public, answer.Status, path)
 			}
@@ -69,4 +71,46 @@ func TestAgentPage(t *testing.T) {
 	shows(t, answer, page, 200, "logistics-agent-v1", "personal data", "/v1/agents/logistics-agent-v1/reputation", second.Trust.String(), second.Policy.String(), second.At)
 	answer, page = send(t, http.DefaultClient, "GET", h.URL+"/agents/nobody", "", append([]string{"Accept", "text/html"}, ada...)...)
 	shows(t, answer, page, 404, "Page not found")
+}
+
+// TestConductOfAgent: the lines are bundles that verify, of what the log had at the size that is asked for.
+func TestConductOfAgent(t *testing.T) {
+	h := furnish(t)
+	ada := bearer(h.tokens[access.Auditor])
+	const path = "/v1/agents/logistics-agent-v1/conduct"
+	answer, text := send(t, http.DefaultClient, "GET", h.URL+path, "", ada...)
+	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "application/x-ndjson" || !strings.HasSuffix(text, "\n") {
+		t.Fatal(answer.Status, answer.Header, text)
+	}
+	by, err := h.Installation.Trust(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(text) {
+		report, err := verify.File([]byte(line), verify.Options{Trust: by})
+		if err != nil || report.Records == 0 || report.Log == nil || report.Log.Origin != h.Installation.Ledger.Origin() {
+			t.Errorf("%v, %+v", err, report)
+		}
+		found = found || strings.Contains(line, h.said.Payload.RecordID)
+	}
+	if !found {
+		t.Errorf("the agent's record is not in it: %s", text)
+	}
+	size, err := h.Installation.Ledger.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{"?size=0": 200, "?size=-1": 400, "?size=": 200, "?size=x": 400, fmt.Sprintf("?size=%d", size+1000): 400, "?ca=x": 400} {
+		answer, text := send(t, http.DefaultClient, "GET", h.URL+path+query, "", ada...)
+		if answer.StatusCode != want || query == "?size=0" && text != "" {
+			t.Errorf("%s: %s %s", query, answer.Status, text)
+		}
+	}
+	if answer, text := send(t, http.DefaultClient, "HEAD", h.URL+path, "", ada...); answer.StatusCode != 200 || text != "" {
+		t.Error(answer.Status, text)
+	}
+	if answer, _ := send(t, http.DefaultClient, "GET", h.URL+"/v1/agents/nobody/conduct", "", ada...); answer.StatusCode != 404 {
+		t.Error(answer.Status)
+	}
 }
