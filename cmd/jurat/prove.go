@@ -254,6 +254,9 @@ func (c *proveCmd) change(ctx context.Context, io stdio, p *provable, wishes []w
 	if err := out.write(io, p.file); err != nil {
 		return err
 	}
+	if shown := p.shown(added); len(shown) > 0 {
+		fmt.Fprintf(io.err, "jurat: note: the file still shows %s, as the one that you gave did; 'jurat redact' takes texts out\n", inert(strings.Join(shown, ", ")))
+	}
 	if c.Out != "" {
 		return c.say(io, madeOf(proofsOf(p.records), added))
 	}
@@ -284,6 +287,19 @@ func (c *proveCmd) keeps(p *provable, made []*proved, r *evidence.Record, pointe
 		return c.Disclose
 	}
 	return slices.Contains(p.own[r], pointer)
+}
+
+// shown lists the fields of whose values nothing was proved now, and that the file shows.
+func (p *provable) shown(made []*proved) (pointers []string) {
+	for _, r := range p.records {
+		for _, d := range r.Disclosures {
+			if !p.proved(made, r, d.Pointer) && !slices.Contains(pointers, d.Pointer) {
+				pointers = append(pointers, d.Pointer)
+			}
+		}
+	}
+	slices.Sort(pointers)
+	return pointers
 }
 
 // proved is a proof that was made.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,12 +177,17 @@ func (c *reputationCmd) fromFiles(ctx context.Context, a *app, io stdio, config 
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if report.Outcome == verify.Refuted {
+		if lies(report) {
 			fmt.Fprintf(io.err, "jurat: %s: refuted; what of it is not proved does not count ('jurat verify' says why)\n", name)
 		}
 		told(int64(n+1), int64(len(c.Files)))
 	}
 	return c.tell(ctx, a, io, g)
+}
+
+// lies reports whether something is refuted beside chains. Of a chain that several agents share, --out writes the records of one, so it is never whole.
+func lies(report *verify.Report) bool {
+	return slices.ContainsFunc(report.Guarantees, func(f verify.Finding) bool { return f.Status == verify.Refuted && f.Guarantee != verify.Chain })
 }
 
 func (c *reputationCmd) entries(g *reputation.Gatherer) error {

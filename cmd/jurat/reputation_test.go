@@ -11,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/reputation"
+	"jurat/verify"
 )
 
 // TestFeedback: the feedback of ERC-8004 has the lower bound, the view, and the hash that goes into the transaction.
@@ -55,5 +56,19 @@ func TestFeedback(t *testing.T) {
 	}
 	if hash := keccak(bytes.TrimSuffix(out.Bytes(), []byte("\n"))); !strings.Contains(complaints.String(), "0x"+hash) {
 		t.Errorf("%s does not name %s", complaints.String(), hash)
+	}
+}
+
+// TestLies: a file is named as refuted for what would count, and not for a chain of which it has some records.
+func TestLies(t *testing.T) {
+	for _, c := range []struct {
+		guarantee verify.Guarantee
+		status    verify.Status
+		want      bool
+	}{{verify.Chain, verify.Refuted, false}, {verify.Content, verify.Refuted, true}, {verify.Content, verify.NotProved, false}} {
+		report := &verify.Report{Outcome: c.status, Guarantees: []verify.Finding{{Guarantee: verify.Order, Status: verify.Proved}, {Guarantee: c.guarantee, Status: c.status}}}
+		if got := lies(report); got != c.want {
+			t.Errorf("%s %s: %v", c.guarantee, c.status, got)
+		}
 	}
 }
