@@ -52,7 +52,7 @@ type subjectLook struct {
 	store   storage.Store
 	earlier []*evidence.Record // of the same transaction
 	judged  *judged
-	left    evidence.Digest // the subject, if the records that name it have expired
+	left    evidence.Digest // the subject of a trial whose submission, which names it, has expired
 }
 
 func (s *subjectLook) First(chain string) (*census.Seen, error) {
@@ -80,9 +80,8 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	row, err := s.store.ByRecordID(s.ctx, id)
 	if err == nil {
 		record, err := row.Record()
-		if errors.Is(err, ErrExpired) {
-			s.left = row.Actor
-			return nil, nil
+		if errors.Is(err, ErrExpired) { // the log keeps what the rules need of it
+			return &census.Seen{Chain: row.ChainID, Digest: row.Digest, Actor: row.Actor}, nil
 		}
 		return seen(record, err)
 	}

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,6 +17,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
+	"jurat/internal/ledger/storage"
 )
 
 // submission makes a trial's submission of this response.
@@ -45,7 +47,12 @@ func sealed(t testing.TB, l *ledger.Ledger, p evidence.Payload) *evidence.Record
 // lenient is a log in memory that does not judge links: its acts are not those of a whole trial.
 func lenient(t testing.TB) *ledger.Ledger {
 	t.Helper()
-	c := config(memory.New())
+	return lenientOver(t, memory.New())
+}
+
+func lenientOver(t testing.TB, store storage.Store) *ledger.Ledger {
+	t.Helper()
+	c := config(store)
 	c.UnsafeContradictions = true
 	l := must(ledger.Create(t.Context(), c))
 	t.Cleanup(func() { l.Close() })
@@ -101,6 +108,62 @@ func TestSubjects(t *testing.T) {
 	absent.Payload.RecordID = "0199aabb-0000-7000-8000-000000000000"
 	if counts := countsOf(t, l, review(t, l, "", &absent)); !counts.Subject.IsZero() {
 		t.Errorf("a review of a record that the log lacks has a subject: %+v", counts)
+	}
+}
+
+// expiring is a store in which records have expired: it keeps what the log hashed and counted of them.
+type expiring struct {
+	storage.Store
+	expired map[string]bool // by record id
+}
+
+func (f *expiring) without(row storage.Row) storage.Row {
+	if f.expired[row.RecordID] {
+		row.Entry, row.ExpiredBy = []byte("{}"), "an act"
+	}
+	return row
+}
+
+func (f *expiring) ByRecordID(ctx context.Context, id string) (storage.Row, error) {
+	row, err := f.Store.ByRecordID(ctx, id)
+	return f.without(row), err
+}
+
+func (f *expiring) InChain(ctx context.Context, chain string, from, n int64) ([]storage.Row, error) {
+	rows, err := f.Store.InChain(ctx, chain, from, n)
+	for i := range rows {
+		rows[i] = f.without(rows[i])
+	}
+	return rows, err
+}
+
+// TestSubjectsOfExpired: whom a record judges does not depend on whether the log still has what it judges. A reader who kept a copy counts
+// the same.
+func TestSubjectsOfExpired(t *testing.T) {
+	store := &expiring{memory.New(), map[string]bool{}}
+	l := lenientOver(t, store)
+	submitted := submission(t, l, "trial-1", ofTranscript)
+	judged, act := judgment(t, l, "trial-1"), seal(t, l, "")
+	onAct := review(t, l, "", act)
+	for _, r := range []*evidence.Record{submitted, judged, act, onAct} {
+		store.expired[r.Payload.RecordID] = true
+	}
+	other := *act
+	other.Digest = evidence.DigestOf(nil)
+	for name, c := range map[string]struct {
+		record *evidence.Record
+		want   evidence.Digest
+	}{
+		"a second judgment":                      {judgment(t, l, "trial-1"), evidence.SubjectTag(evidence.RoleAgent, "transcribed")},
+		"a review in the trial's chain":          {review(t, l, "trial-1", judged), evidence.SubjectTag(evidence.RoleAgent, "transcribed")},
+		"a review of the verdict":                {review(t, l, "", judged), evidence.SubjectTag(evidence.RoleAgent, "transcribed")},
+		"a review of the act":                    {review(t, l, "", act), evidence.SubjectTag(evidence.RoleAgent, "agent-7")},
+		"a review of another version of the act": {review(t, l, "", &other), evidence.Digest{}},
+		"a review of the review":                 {review(t, l, "", onAct), evidence.SubjectTag(evidence.RoleReviewer, "u")},
+	} {
+		if counts := countsOf(t, l, c.record); counts.Subject != c.want {
+			t.Errorf("%s is counted as %+v, want the subject %v", name, counts, c.want)
+		}
 	}
 }
 
