@@ -7,6 +7,7 @@ import (
 	"encoding/asn1"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,12 @@ func TestAccept(t *testing.T) {
 			same := o.says(t, `,"context":"another","record_id":"`+signed.Payload.RecordID+`"`)
 			if _, err := l.Accept(t.Context(), same); !errors.As(err, &duplicate) || duplicate.Field != "record_id" {
 				t.Errorf("another with its id: %v", err)
+			}
+			if _, err := l.Accept(t.Context(), o.says(t, "")); err != nil {
+				t.Error(err)
+			}
+			if counted := seqs(t, l.OfActor(t.Context(), evidence.RoleAgent, o.name), actorSeq); !slices.Equal(counted, upTo(2)) {
+				t.Errorf("what was refused is counted: %v", counted)
 			}
 			if _, err := l.Seal(t.Context(), must(evidence.ParseDraft(signedDraft(o.name))), actor); !errors.Is(err, keys.ErrForeign) {
 				t.Errorf("sealed by the operator: %v", err)
