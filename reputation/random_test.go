@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"jurat/evidence"
@@ -239,12 +240,8 @@ func randomFacts(seed uint64) *reputation.Facts {
 	return r.facts()
 }
 
-// TestSecondImplementation compares with a second implementation, to the byte.
+// TestSecondImplementation compares with a second implementation, and with this one in WebAssembly, to the byte.
 func TestSecondImplementation(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skipf("the second implementation cannot run: %v", err)
-	}
 	var facts, want bytes.Buffer
 	kinds, sealed := map[string]int{}, sealedFacts(t)
 	for seed := range uint64(seeds + len(sealed)) {
@@ -276,33 +273,76 @@ func TestSecondImplementation(t *testing.T) {
 	if err := os.WriteFile(file, facts.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := exec.Command(python, filepath.Join("..", "testdata", "second-verifier", "reputation.py"), "--lines", file)
-	var complaints bytes.Buffer
-	run.Stderr = &complaints
-	got, err := run.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, complaints.String())
-	}
-	if !bytes.Equal(got, want.Bytes()) {
-		g, w := bytes.Split(got, []byte("\n")), bytes.Split(want.Bytes(), []byte("\n"))
-		for i := range min(len(g), len(w)) {
-			if !bytes.Equal(g[i], w[i]) {
-				at := 0
-				for at < min(len(g[i]), len(w[i])) && g[i][at] == w[i][at] {
-					at++
-				}
-				from := max(at-200, 0)
-				t.Fatalf("seed %d, byte %d\nGo:     %s\nPython: %s", i, at, w[i][from:min(at+200, len(w[i]))], g[i][from:min(at+200, len(g[i]))])
-			}
+	t.Run("Python", func(t *testing.T) {
+		second := filepath.Join("..", "testdata", "second-verifier", "reputation.py")
+		sameViews(t, want.Bytes(), exec.Command(needed(t, "python3"), second, "--lines", file))
+	})
+	t.Run("WebAssembly", func(t *testing.T) {
+		root, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
 		}
-		t.Fatalf("%d lines, want %d", len(g), len(w))
-	}
+		start := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")
+		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
+	})
 	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
 		"degraded", "inconclusive", "exhibits", "time", "moved", "set aside", "allegation"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)
 		}
 	}
+}
+
+// needed is the path of a program without which the test is skipped, but not in CI.
+func needed(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("the other implementation cannot run: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// inWebAssembly builds this package's program as a browser would run it.
+func inWebAssembly(t *testing.T) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "views.wasm")
+	build := exec.Command("go", "build", "-o", file, "./testdata/views")
+	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
+// sameViews compares what another program prints with these views, one in a line.
+func sameViews(t *testing.T, want []byte, other *exec.Cmd) {
+	t.Helper()
+	var complaints bytes.Buffer
+	other.Stderr = &complaints
+	got, err := other.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, complaints.String())
+	}
+	if bytes.Equal(got, want) {
+		return
+	}
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := range min(len(g), len(w)) {
+		if bytes.Equal(g[i], w[i]) {
+			continue
+		}
+		at := 0
+		for at < min(len(g[i]), len(w[i])) && g[i][at] == w[i][at] {
+			at++
+		}
+		from := max(at-200, 0)
+		t.Fatalf("seed %d, byte %d\nGo:    %s\nother: %s", i, at, w[i][from:min(at+200, len(w[i]))], g[i][from:min(at+200, len(g[i]))])
+	}
+	t.Fatalf("%d lines, want %d", len(g), len(w))
 }
 
 // sealedFacts are of real files: of records that were sealed and tried, with what people decided.
