@@ -1,7 +1,6 @@
 package aep
 
 import (
-	"archive/zip"
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
@@ -25,13 +24,21 @@ const (
 const (
 	localHeader      = "PK\x03\x04"
 	descriptorHeader = "PK\x07\x08"
+	directoryHeader  = "PK\x01\x02"
 	endHeader        = "PK\x05\x06"
 )
 
 const (
 	localSize      = 30 // of a local header without name and extra field
 	descriptorSize = 16
+	entrySize      = 46 // of an entry of the directory without name, extra field and comment
 	endSize        = 22
+)
+
+// Compression methods.
+const (
+	stored   = 0
+	deflated = 8
 )
 
 // Flags that do not change a member's content: the compression level, sizes that follow the content, a name in UTF-8.
@@ -57,39 +64,49 @@ func plainName(name string) bool {
 	return name != "" && len(name) <= 100 && !other(rune(name[0])) && !strings.ContainsFunc(name, odd)
 }
 
+// An entry is what the directory says of a member.
+type entry struct {
+	name          string
+	extra         []byte
+	flags, method uint16
+	checksum      uint32 // CRC-32 of the content
+	packed, size  uint32 // bytes in the archive, and unpacked
+	offset        uint32 // of its local header
+	plain         bool   // it is a file, and no folder, link or device
+}
+
 // unzip returns the members of an archive by name. It accepts only archives that every reader reads alike: one file
 // after the other without a gap, then the directory, then its end. A reader from the front finds the same as a reader
-// of the directory.
+// of the directory. Package archive/zip would do half of this, and brings what writes archives into the portal's program; tests compare
+// with it.
 func unzip(file []byte) (map[string][]byte, error) {
-	directory, err := checkEnd(file)
+	directory, count, err := readEnd(file)
 	if err != nil {
 		return nil, err
 	}
-	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	entries, err := readDirectory(file[directory:len(file)-endSize], count)
 	if err != nil {
 		return nil, err
-	}
-	if len(archive.File) > maxMembers {
-		return nil, fmt.Errorf("%d members: at most %d are read", len(archive.File), maxMembers)
 	}
 	members, names := map[string][]byte{}, map[string]bool{}
 	at, total := 0, 0
-	for _, f := range archive.File {
-		if err := checkMember(f, names); err != nil {
-			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+	for i := range entries {
+		e := &entries[i]
+		if err := e.check(names); err != nil {
+			return nil, fmt.Errorf("member %q: %w", e.name, err)
 		}
-		packed, next, err := follow(file[:directory], f, at)
+		packed, next, err := e.follow(file[:directory], at)
 		if err != nil {
-			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+			return nil, fmt.Errorf("member %q: %w", e.name, err)
 		}
-		content, err := unpack(packed, f)
+		content, err := e.unpack(packed)
 		if err != nil {
-			return nil, fmt.Errorf("member %q: %w", f.Name, err)
+			return nil, fmt.Errorf("member %q: %w", e.name, err)
 		}
 		if total += len(content); total > maxTotal {
 			return nil, fmt.Errorf("the members hold more than %d bytes together", maxTotal)
 		}
-		members[f.Name], at = content, next
+		members[e.name], at = content, next
 	}
 	if at != directory {
 		return nil, fmt.Errorf("%d bytes between the last member and the directory", directory-at)
@@ -97,45 +114,87 @@ func unzip(file []byte) (map[string][]byte, error) {
 	return members, nil
 }
 
-// checkEnd returns where the directory begins. The directory must end where the end record begins, and that must end
+// readEnd returns where the directory begins, and how many entries it has. The directory must end where the end record begins, and that must end
 // the file.
-func checkEnd(file []byte) (directory int, err error) {
+func readEnd(file []byte) (directory, count int, err error) {
 	if len(file) > maxArchive {
-		return 0, fmt.Errorf("%d bytes: at most %d are read", len(file), maxArchive)
+		return 0, 0, fmt.Errorf("%d bytes: at most %d are read", len(file), maxArchive)
 	}
-	if len(file) < endSize || string(file[len(file)-endSize:][:4]) != endHeader {
-		return 0, errors.New("the file does not end with the end of an archive: it is cut, or has more data after it")
+	le := binary.LittleEndian
+	if len(file) < endSize || string(file[len(file)-endSize:][:4]) != endHeader || le.Uint16(file[len(file)-2:]) != 0 {
+		return 0, 0, errors.New("the file does not end with the end of an archive: it is cut, or has more data after it")
 	}
 	end := file[len(file)-endSize:]
-	size, start := binary.LittleEndian.Uint32(end[12:]), binary.LittleEndian.Uint32(end[16:])
+	size, start := le.Uint32(end[12:]), le.Uint32(end[16:])
 	if size > maxDirectory {
-		return 0, fmt.Errorf("a directory of %d bytes: at most %d are read", size, maxDirectory)
+		return 0, 0, fmt.Errorf("a directory of %d bytes: at most %d are read", size, maxDirectory)
 	}
 	if uint64(start)+uint64(size) != uint64(len(file)-endSize) {
-		return 0, errors.New("the directory is not directly before the end: there is data before, between or after")
+		return 0, 0, errors.New("the directory is not directly before the end: there is data before, between or after")
 	}
-	return int(start), nil
+	if le.Uint32(end[4:]) != 0 || le.Uint16(end[8:]) != le.Uint16(end[10:]) {
+		return 0, 0, errors.New("it is a part of an archive in several files")
+	}
+	if count = int(le.Uint16(end[10:])); count > maxMembers {
+		return 0, 0, fmt.Errorf("%d members: at most %d are read", count, maxMembers)
+	}
+	return int(start), count, nil
 }
 
-// checkMember refuses members that are not plain files.
-func checkMember(f *zip.File, names map[string]bool) error {
-	name := strings.ToLower(f.Name) // the same file on some machines
+// readDirectory reads this many entries, which must be all.
+func readDirectory(directory []byte, count int) (entries []entry, err error) {
+	le := binary.LittleEndian
+	for range count {
+		if len(directory) < entrySize || string(directory[:4]) != directoryHeader {
+			return nil, errDirectory
+		}
+		head, rest := directory[:entrySize], directory[entrySize:]
+		name, extra, comment := int(le.Uint16(head[28:])), int(le.Uint16(head[30:])), int(le.Uint16(head[32:]))
+		if len(rest) < name+extra+comment || le.Uint16(head[34:]) != 0 { // in the first of several files
+			return nil, errDirectory
+		}
+		entries = append(entries, entry{name: string(rest[:name]), extra: rest[name : name+extra], flags: le.Uint16(head[8:]), method: le.Uint16(head[10:]),
+			checksum: le.Uint32(head[16:]), packed: le.Uint32(head[20:]), size: le.Uint32(head[24:]), offset: le.Uint32(head[42:]), plain: isPlain(head[5], le.Uint32(head[38:]))})
+		directory = rest[name+extra+comment:]
+	}
+	if len(directory) > 0 {
+		return nil, errDirectory
+	}
+	return entries, nil
+}
+
+var errDirectory = errors.New("the directory is not one entry after the other, as many as the end says")
+
+// isPlain reads the attributes of a file by the system that made them.
+func isPlain(system byte, attributes uint32) bool {
+	const unix, macOS = 3, 19
+	if system == unix || system == macOS {
+		const kind, none, regular = 0xf000, 0, 0x8000
+		return attributes>>16&kind == none || attributes>>16&kind == regular
+	}
+	const folder, volume = 0x10, 0x8
+	return attributes&(folder|volume) == 0
+}
+
+// check refuses members that are not plain files.
+func (e *entry) check(names map[string]bool) error {
+	name := strings.ToLower(e.name) // the same file on some machines
 	switch {
-	case !plainName(f.Name):
+	case !plainName(e.name):
 		return errors.New("want a plain file name: letters, digits, dots, hyphens and underscores, no folder")
 	case names[name]:
 		return errors.New("it is there twice")
-	case !f.Mode().IsRegular():
-		return fmt.Errorf("want a plain file, not one of type %v", f.Mode().Type())
-	case f.Flags&1 != 0:
+	case !e.plain:
+		return errors.New("want a plain file, and it is a folder, a link or a device")
+	case e.flags&1 != 0:
 		return errors.New("it is encrypted")
-	case f.Flags&^harmlessFlag != 0:
-		return fmt.Errorf("the flags %#x are not supported", f.Flags)
-	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return fmt.Errorf("the compression method %d is not supported", f.Method)
+	case e.flags&^harmlessFlag != 0:
+		return fmt.Errorf("the flags %#x are not supported", e.flags)
+	case e.method != stored && e.method != deflated:
+		return fmt.Errorf("the compression method %d is not supported", e.method)
 	}
 	names[name] = true
-	return checkExtra(f.Extra)
+	return checkExtra(e.extra)
 }
 
 func checkExtra(extra []byte) error {
@@ -155,47 +214,43 @@ var errOtherwise = errors.New("the data before or after it contradicts the direc
 
 // follow returns the packed bytes of the member that begins at a place, and where the next must begin. The directory
 // and the headers at the member must agree.
-func follow(file []byte, f *zip.File, at int) (packed []byte, next int, err error) {
+func (e *entry) follow(file []byte, at int) (packed []byte, next int, err error) {
 	le := binary.LittleEndian
-	offset, err := f.DataOffset()
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(file)-at < localSize || string(file[at:at+4]) != localHeader {
+	if uint64(e.offset) != uint64(at) || len(file)-at < localSize || string(file[at:at+4]) != localHeader {
 		return nil, 0, errors.New("it does not begin where the one before it ends")
 	}
-	head, nameSize := file[at:at+localSize], len(f.Name)
+	head, nameSize := file[at:at+localSize], len(e.name)
 	extra := int(le.Uint16(head[28:]))
 	start := at + localSize + nameSize + extra
-	end := uint64(start) + f.CompressedSize64
+	end := uint64(start) + uint64(e.packed)
 	switch {
 	case end > uint64(len(file)):
 		return nil, 0, errors.New("it is cut, or overlaps the directory")
-	case offset != int64(start) || int(le.Uint16(head[26:])) != nameSize || string(file[at+localSize:at+localSize+nameSize]) != f.Name:
+	case int(le.Uint16(head[26:])) != nameSize || string(file[at+localSize:at+localSize+nameSize]) != e.name:
 		return nil, 0, errors.New("it does not begin where the one before it ends, or has another name there")
-	case le.Uint16(head[6:]) != f.Flags || le.Uint16(head[8:]) != f.Method:
+	case le.Uint16(head[6:]) != e.flags || le.Uint16(head[8:]) != e.method:
 		return nil, 0, errOtherwise
 	}
 	if err := checkExtra(file[start-extra : start]); err != nil {
 		return nil, 0, err
 	}
 	sizes, next := head[14:26], int(end)
-	if f.Flags&sizesFollow != 0 {
+	if e.flags&sizesFollow != 0 {
 		if next += descriptorSize; next > len(file) || string(file[end:end+4]) != descriptorHeader {
 			return nil, 0, errOtherwise
 		}
 		sizes = file[end+4 : next]
 	}
-	if le.Uint32(sizes) != f.CRC32 || uint64(le.Uint32(sizes[4:])) != f.CompressedSize64 || uint64(le.Uint32(sizes[8:])) != f.UncompressedSize64 {
+	if le.Uint32(sizes) != e.checksum || le.Uint32(sizes[4:]) != e.packed || le.Uint32(sizes[8:]) != e.size {
 		return nil, 0, errOtherwise
 	}
 	return file[start:end], next, nil
 }
 
 // unpack returns a member's content. It refuses content above the limit.
-func unpack(packed []byte, f *zip.File) ([]byte, error) {
+func (e *entry) unpack(packed []byte) ([]byte, error) {
 	content := packed
-	if f.Method == zip.Deflate {
+	if e.method == deflated {
 		rest := bytes.NewReader(packed)
 		var err error
 		if content, err = io.ReadAll(io.LimitReader(flate.NewReader(rest), maxMember+1)); err != nil {
@@ -208,7 +263,7 @@ func unpack(packed []byte, f *zip.File) ([]byte, error) {
 	switch {
 	case len(content) > maxMember:
 		return nil, fmt.Errorf("it holds more than %d bytes", maxMember)
-	case uint64(len(content)) != f.UncompressedSize64 || crc32.ChecksumIEEE(content) != f.CRC32:
+	case uint64(len(content)) != uint64(e.size) || crc32.ChecksumIEEE(content) != e.checksum:
 		return nil, errors.New("its length or checksum is not what the directory says")
 	}
 	return content, nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io/fs"
 	"strings"
@@ -137,6 +138,12 @@ func TestArchivesRefused(t *testing.T) {
 		{"a comment at the end", craft(t, func(w *zip.Writer) error { return w.SetComment("comment") }), "has more data after it"},
 		{"something after it", append(bytes.Clone(one), 0), "has more data after it"},
 		{"cut", one[:len(one)-1], "it is cut"},
+		{"the second of two files", patched(one, len(one)-18, 1), "part of an archive in several files"},
+		{"more entries than there are", patched(patched(one, len(one)-14, 2), len(one)-12, 2), "not one entry after the other"},
+		{"fewer entries than there are", patched(patched(one, len(one)-14, 0), len(one)-12, 0), "not one entry after the other"},
+		{"a long name in the directory", patched(one, bytes.LastIndex(one, []byte("PK\x01\x02"))+29, 1), "not one entry after the other"},
+		{"no entry in the directory", patched(one, bytes.LastIndex(one, []byte("PK\x01\x02")), 0), "not one entry after the other"},
+		{"a folder by its attributes", patched(one, bytes.LastIndex(one, []byte("PK\x01\x02"))+38, 0x10), "want a plain file"},
 		{"nothing", nil, "it is cut"},
 		{"something before it", append([]byte("MZ"), one...), "data before, between or after"},
 		{"something before it that the offsets allow for", append([]byte("MZ"), craft(t, func(w *zip.Writer) error {
@@ -230,7 +237,30 @@ func TestOtherWriters(t *testing.T) {
 	}
 }
 
-// FuzzOpen: Open never panics and never reads more than its limits. A valid signature has a key and bytes.
+// sameAsZip compares what Open found with what package archive/zip finds: an archive that Open accepts has one content.
+func sameAsZip(t *testing.T, file []byte, p *aep.Package) {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatalf("Open accepts an archive that package zip refuses: %v", err)
+	}
+	for name, got := range map[string][]byte{"response.txt": p.Response, "canonical.bin": p.Canonical, "metadata.json": p.Metadata} {
+		content, err := fs.ReadFile(r, name)
+		if errors.Is(err, fs.ErrNotExist) && len(got) == 0 {
+			continue
+		}
+		if err != nil || !bytes.Equal(content, got) {
+			t.Errorf("%s is %q, and %q by package zip: %v", name, got, content, err)
+		}
+	}
+	for _, f := range r.File {
+		if !f.Mode().IsRegular() {
+			t.Errorf("%s is no plain file by package zip: %v", f.Name, f.Mode())
+		}
+	}
+}
+
+// FuzzOpen: Open never panics and never reads more than its limits, and what it accepts other readers read alike. A valid signature has a key and bytes.
 func FuzzOpen(f *testing.F) {
 	m := aeptest.New(f, timestamp.NewMock())
 	f.Add(m.Zip(f))
@@ -242,6 +272,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
+		sameAsZip(t, file, p)
 		if !aep.Is(file) {
 			t.Error("Open accepts it, but Is does not recognise it")
 		}

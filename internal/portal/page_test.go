@@ -2,12 +2,16 @@ package portal
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"jurat/internal/words"
 )
 
 // colours reads the colours of the style sheet: those of the light scheme, and those of the dark one.
@@ -132,5 +136,23 @@ const maxProgram = 3_000_000
 func TestProgramIsSmall(t *testing.T) {
 	if len(packedVerifier) > maxProgram {
 		t.Errorf("the packed verifier has %d bytes, want at most %d", len(packedVerifier), maxProgram)
+	}
+}
+
+// TestProgramHasNothingElse: the linker has dropped the pages' texts and their types, and what writes archives.
+func TestProgramHasNothingElse(t *testing.T) {
+	unpack, err := gzip.NewReader(bytes.NewReader(packedVerifier))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := io.ReadAll(unpack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{words.PagesIn(words.Russian).Home.Lead: false, words.StatementIn(words.Russian).Hidden.OwnWord.With(): true,
+		"agentWords": false, "archive/zip.": false, "compress/flate": true} {
+		if got := bytes.Contains(program, []byte(text)); got != want {
+			t.Errorf("the program contains %q: %v, want %v", text, got, want)
+		}
 	}
 }

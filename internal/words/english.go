@@ -5,6 +5,8 @@ const English Lang = "en"
 
 type english struct{}
 
+var _ whole = english{}
+
 func (english) lang() Lang            { return English }
 func (english) name() string          { return "English" }
 func (english) terms() *Terms         { return &englishTerms }

@@ -5,6 +5,8 @@ const Japanese Lang = "ja"
 
 type japanese struct{}
 
+var _ whole = japanese{}
+
 func (japanese) lang() Lang            { return Japanese }
 func (japanese) name() string          { return "日本語" }
 func (japanese) terms() *Terms         { return &japaneseTerms }

@@ -5,6 +5,8 @@ const Russian Lang = "ru"
 
 type russian struct{}
 
+var _ whole = russian{}
+
 func (russian) lang() Lang            { return Russian }
 func (russian) name() string          { return "Русский" }
 func (russian) terms() *Terms         { return &russianTerms }

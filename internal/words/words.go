@@ -5,8 +5,9 @@
 // each text in them, with the same places for values as in English. Only Terms names and explains a guarantee; every
 // page and statement takes it from there.
 //
-// Unexported methods return the tables of a language, so that the linker drops the tables that a program does not
-// use. The portal's program contains neither the pages nor the portal's own texts.
+// Unexported methods return the tables of a language, and an interface of their own asks for those that not every program needs, so
+// that the linker drops the tables, and their types, that a program does not use. The portal's program contains neither the pages nor
+// the portal's own texts.
 package words
 
 import (
@@ -17,15 +18,26 @@ import (
 // Lang is the two-letter code of a language (ISO 639-1). The zero value is English.
 type Lang string
 
-// A language is implemented by the file of each language.
+// A language has what every program needs.
 type language interface {
 	lang() Lang
 	name() string // in the language itself
 	terms() *Terms
 	statement() *Statement
-	pages() *Pages
-	portal() *Portal
 	trusts() *Trusts
+}
+
+// What servers need besides.
+type (
+	ofPages  interface{ pages() *Pages }
+	ofPortal interface{ portal() *Portal }
+)
+
+// whole is implemented by the file of each language.
+type whole interface {
+	language
+	ofPages
+	ofPortal
 }
 
 // languages lists every language, in the order of display. The first is the default.
@@ -60,10 +72,10 @@ func TermsIn(l Lang) *Terms { return in(l).terms() }
 func StatementIn(l Lang) *Statement { return in(l).statement() }
 
 // PagesIn returns the texts of pages in a language.
-func PagesIn(l Lang) *Pages { return in(l).pages() }
+func PagesIn(l Lang) *Pages { return in(l).(ofPages).pages() }
 
 // PortalIn returns the texts of the portal in a language.
-func PortalIn(l Lang) *Portal { return in(l).portal() }
+func PortalIn(l Lang) *Portal { return in(l).(ofPortal).portal() }
 
 // A Sentence is a template: {name} is a place for a value. It is a whole sentence, or a whole clause if the language
 // can join clauses without inflection. So the translator decides word order and cases, not the program.
