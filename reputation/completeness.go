@@ -31,7 +31,7 @@ func (c *computation) completeness() {
 	unproved := c.facts.withoutPlace()
 	for _, origin := range slices.Sorted(maps.Keys(logs)) {
 		l := logs[origin]
-		l.unproved = unproved
+		l.unproved, l.heeded = unproved, c.heeded
 		made := LogView{Origin: origin, Judgments: l.judgments(), Records: l.records()}
 		if l.log != nil {
 			made.Size = l.log.Size
@@ -96,6 +96,7 @@ type counts struct {
 	uncounted map[CountOf]bool  // a record at hand has no number
 	forked    bool              // two records have one number
 	unproved  map[evidence.Digest]bool
+	heeded    map[evidence.Digest]bool
 }
 
 func (l *counts) see(f *CountedFact) {
@@ -154,12 +155,24 @@ func (l *counts) judgments() Completeness {
 		made.Status, made.Rule = verify.Refuted, "dropped"
 	case lacks > 0:
 		made.Status, made.Rule = verify.Refuted, "hole"
+	case len(l.doubted()) > 0:
+		made.Status, made.Rule, made.Missing = verify.NotProved, "doubted", l.doubted()
 	case l.uncounted[OfSubject] || l.log != nil && l.log.Counts > 0:
 		made.Status, made.Rule = verify.NotProved, "uncounted"
 	case l.log == nil, max(l.end[OfSubject], l.end[OfActor]) > l.log.Size:
 		made.Status, made.Rule = verify.NotProved, "tail"
 	}
 	return made
+}
+
+// doubted lists the first judgments that are at hand, and whose finding neither counts nor is set aside by a rule of the reader.
+func (l *counts) doubted() (numbers []int64) {
+	for _, seq := range slices.Sorted(maps.Keys(l.seen[OfSubject])) {
+		if len(numbers) < maxMissing && !l.heeded[l.seen[OfSubject][seq]] {
+			numbers = append(numbers, seq)
+		}
+	}
+	return numbers
 }
 
 // areUnproved reports whether all judgments that are missing are in the entries, and at hand without a place that is proved.

@@ -19,7 +19,8 @@ func (f *Facts) View() (*View, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	c := &computation{facts: f, policy: f.Policy, records: map[evidence.Digest]*RecordFact{}, classes: map[classKey]*class{}, rests: map[evidence.Digest]bool{}}
+	c := &computation{facts: f, policy: f.Policy, records: map[evidence.Digest]*RecordFact{}, classes: map[classKey]*class{}, rests: map[evidence.Digest]bool{},
+		logged: f.logged(), aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
 	if err := c.once(); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,10 @@ type computation struct {
 	rests   map[evidence.Digest]bool
 
 	unproved bool // judgments are at hand whose place in the log is not proved, so no class has a number
+
+	logged map[evidence.Digest]bool // the agent's records, by the logs' entries
+	aside  map[evidence.Digest]bool // records that a rule of the reader sets aside, and no lack of proof
+	heeded map[evidence.Digest]bool // judgments that count, or that a rule of the reader sets aside
 }
 
 type classKey struct {
@@ -126,10 +131,13 @@ func (c *computation) stands(s Standing) string {
 	case at == 0:
 		return "time"
 	case at > c.facts.At:
-		return "later"
+		return ruleLater
 	}
 	return ""
 }
+
+// ruleLater is for what is later than the moment of asking.
+const ruleLater = "later"
 
 func (c *computation) takeRecords() {
 	for i := range c.facts.Records {
@@ -142,6 +150,7 @@ func (c *computation) takeRecords() {
 		}
 		if rule != "" {
 			c.leave(TheRecord, r.Place, rule, "")
+			c.aside[r.Digest] = rule == "identity" || rule == "revoked" || rule == ruleLater
 			continue
 		}
 		c.records[r.Digest] = r
@@ -166,16 +175,63 @@ func (c *computation) takeTrials() {
 			c.leave(TheTrial, t.Place, cmp.Or(t.Rule, "unproved"), "")
 		case t.Transcript:
 			c.allege(t)
+			c.heedTrial(t)
 		case own != "":
 			c.leave(TheTrial, t.Place, "own-side", own)
+			c.heedTrial(t)
 		case len(exhibits) == 0:
 			c.leave(TheTrial, t.Place, "exhibits", "")
+			if !c.lacks(t.Exhibits) {
+				c.heedTrial(t)
+			}
 		default:
 			decision := c.decided(t)
+			c.heedStanding(t)
 			c.juryVerdict(t, exhibits, decision)
 			c.peopleVerdict(t, exhibits, decision)
 		}
 	}
+}
+
+// heedTrial notes that a trial, with all that people decided on it, is taken into account or set aside by a rule of the reader.
+func (c *computation) heedTrial(t *TrialFact) {
+	c.heeded[t.Digest] = true
+	for i := range t.Decisions {
+		c.heeded[t.Decisions[i].Digest] = true
+	}
+}
+
+// heedStanding notes it of what in a trial is proved, unless a record that the trial judged could count and does not.
+func (c *computation) heedStanding(t *TrialFact) {
+	if c.lacks(t.Exhibits) {
+		return
+	}
+	c.heeded[t.Digest] = c.known(t.Standing)
+	for i := range t.Decisions {
+		c.heeded[t.Decisions[i].Digest] = c.known(t.Decisions[i].Standing)
+	}
+}
+
+// known reports whether something is proved by a time that counts, or is later than the moment of asking.
+func (c *computation) known(s Standing) bool {
+	rule := c.stands(s)
+	return rule == "" || rule == ruleLater
+}
+
+// lacks reports whether one of these is a record of the agent, by the logs' entries, that does not count because it is not at hand, or
+// not proved. Whoever shows the files could hide a verdict by that.
+func (c *computation) lacks(digests []evidence.Digest) bool {
+	return slices.ContainsFunc(digests, func(d evidence.Digest) bool { return c.logged[d] && c.records[d] == nil && !c.aside[d] })
+}
+
+func (f *Facts) logged() map[evidence.Digest]bool {
+	list := map[evidence.Digest]bool{}
+	for i := range f.Logs {
+		for _, d := range f.Logs[i].Actor {
+			list[d] = true
+		}
+	}
+	return list
 }
 
 // own returns the first of these raters, by name, that is of the agent's own organisation; "": none is.
@@ -279,6 +335,7 @@ func (c *computation) takeReviews() {
 		if rule == "" && original == nil {
 			rule = "original"
 		}
+		c.heeded[r.Digest] = c.known(r.Standing) && (r.Status != evidence.Rejected || rule == "own-side" || original != nil || !c.lacks(r.Names))
 		switch {
 		case rule != "":
 			c.leave(TheReview, r.Place, rule, actor)
@@ -342,6 +399,7 @@ func (c *computation) incidents() {
 			c.leave(TheRevocation, r.Place, cmp.Or(r.Rule, "unproved"), "")
 			continue
 		}
+		c.heeded[r.Digest] = true
 		c.view.Incidents = append(c.view.Incidents, Incident{KeyID: r.KeyID, From: rfc3339(r.From), Source: "log", Record: r.Digest.String()})
 	}
 }

@@ -34,6 +34,7 @@ type Gatherer struct {
 	records     map[evidence.Digest]*RecordFact
 	trials      map[evidence.Digest]*TrialFact
 	reviews     map[evidence.Digest]*ReviewFact
+	beside      map[evidence.Digest]bool // reviews that the log counts about the agent, and that decide on no trial
 	revocations map[evidence.Digest]*RevocationFact
 	counted     map[CountedFact]bool
 	logs        map[string]*LogFact
@@ -57,7 +58,7 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	}
 	c.Options.Trust, c.Options.Policy, c.Options.Require, c.Options.Each, c.Options.Together = t, verify.Default, nil, nil, nil
 	g := &Gatherer{options: c.Options, policy: c.Policy, records: map[evidence.Digest]*RecordFact{}, trials: map[evidence.Digest]*TrialFact{},
-		reviews: map[evidence.Digest]*ReviewFact{}, revocations: map[evidence.Digest]*RevocationFact{}, counted: map[CountedFact]bool{}, logs: map[string]*LogFact{}}
+		reviews: map[evidence.Digest]*ReviewFact{}, beside: map[evidence.Digest]bool{}, revocations: map[evidence.Digest]*RevocationFact{}, counted: map[CountedFact]bool{}, logs: map[string]*LogFact{}}
 	if g.policy == nil {
 		g.policy = DefaultPolicy()
 	}
@@ -246,9 +247,9 @@ func (g *Gatherer) Facts() (*Facts, error) {
 	return f, nil
 }
 
-// concerns reports whether a review is about a record of an agent of this name.
+// concerns reports whether a review is about a record of an agent of this name, or the log says so of one outside of trials.
 func (g *Gatherer) concerns(r *ReviewFact) bool {
-	return slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
+	return g.beside[r.Digest] || slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return g.records[d] != nil && g.records[d].ID == r.Original })
 }
 
 // View computes the result of what was gathered so far.

@@ -285,7 +285,7 @@ func TestSecondImplementation(t *testing.T) {
 		start := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
-	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
+	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "doubted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
 		"degraded", "inconclusive", "exhibits", "time", "moved", "set aside", "allegation"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)

@@ -3,6 +3,7 @@ package reputation
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -114,7 +115,7 @@ func (f *taken) record(r *evidence.Record) {
 	case p.ActionType == evidence.KeyEvent:
 		f.keyEvent(r)
 	case p.ActionType == evidence.HumanReview && f.report.Kind != verify.Trial:
-		f.review(r)
+		f.review(r, !strings.HasPrefix(p.ChainID, evidence.TrialPrefix))
 	}
 	if f.isSubject(r) {
 		f.count(r, OfSubject, logCounts(r).SubjectSeq)
@@ -164,9 +165,12 @@ func (f *taken) keyEvent(r *evidence.Record) {
 	f.g.revocations[made.Digest] = made
 }
 
-// review keeps a person's decision on a record outside of a trial.
-func (f *taken) review(r *evidence.Record) {
+// review keeps a person's decision on a record. beside says that it is known to decide on no trial.
+func (f *taken) review(r *evidence.Record, beside bool) {
 	p := &r.Payload
+	if beside && f.isSubject(r) {
+		f.g.beside[r.Digest] = true
+	}
 	made := &ReviewFact{Place: f.place(r), Standing: f.standing(r), Status: p.ApprovalStatus, Original: p.OriginalResponseID, Names: []evidence.Digest{}, Reviewer: f.rater(r)}
 	if !p.PreviousRecord.IsZero() {
 		made.Names = append(made.Names, p.PreviousRecord)
@@ -322,6 +326,7 @@ func (f *taken) decisions(made *TrialFact, records []*evidence.Record) {
 		}
 		d := decide(r)
 		if d == nil {
+			f.review(r, rule == "") // on another act of the trial
 			continue
 		}
 		one := DecisionFact{Place: f.place(r), Standing: f.standing(r), Status: d.Status, Position: d.Position, Reviewer: f.rater(r)}

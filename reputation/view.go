@@ -69,7 +69,7 @@ type Completeness struct {
 	Rule    string        `json:"rule,omitempty"`
 	Known   int64         `json:"known"`
 	Total   int64         `json:"total"`             // as far as it is known
-	Missing []int64       `json:"missing,omitempty"` // the first numbers that are missing, at most ten
+	Missing []int64       `json:"missing,omitempty"` // the first numbers that are missing, or that are at hand and not heeded; at most ten
 }
 
 // Coverage says how many of the agent's records were judged.

@@ -29,7 +29,7 @@ def view(facts):
     for review in facts["reviews"]:
         _review(review, records, facts, classes, out)
     incidents = _incidents(facts, out)
-    logs, outcome = _completeness(facts)
+    logs, outcome = _completeness(facts, out.heeded)
     numberless = outcome == REFUTED or any(one["judgments"].get("rule") == "unproved" for one in logs)
     rests, made = set(), []
     for key in sorted(classes):
@@ -60,6 +60,7 @@ class _Out:
 
     def __init__(self):
         self.left, self.allegations, self.approvals = [], [], 0
+        self.aside, self.heeded = set(), set()
 
     def leave(self, what, of, rule, actor=""):
         one = {"what": what, "record": of["digest"], "id": of["id"], "rule": rule}
@@ -104,6 +105,7 @@ def _records(facts, out):
             rule = "revoked"
         if rule:
             out.leave("record", record, rule)
+            out.aside |= {record["digest"]} if rule in ("identity", "revoked", "later") else set()
         else:
             counting[record["digest"]] = record
     return counting
@@ -125,15 +127,31 @@ def _trial(trial, records, facts, classes, out):
         out.leave("trial", trial, trial["rule"] or "unproved")
     elif trial["transcript"]:
         out.allegations.append(_allegation(trial, facts))
+        _heed(trial, out)
     elif own:
         out.leave("trial", trial, "own-side", own)
+        _heed(trial, out)
     elif not exhibits:
         out.leave("trial", trial, "exhibits")
+        if not _lacks(trial["exhibits"], records, facts, out):
+            _heed(trial, out)
     else:
+        if not _lacks(trial["exhibits"], records, facts, out):
+            out.heeded |= {one["digest"] for one in [trial, *trial["decisions"]] if _stands(one, facts) in ("", "later")}
         decision = _decided(trial, facts, out)
         shared = (max(len(trial["exhibits"]), 1) - 1).bit_length()
         _jury(trial, exhibits, shared, decision, facts, classes, out)
         _people(trial, exhibits, shared, decision, facts, classes, out)
+
+
+def _heed(trial, out):
+    out.heeded |= {one["digest"] for one in [trial, *trial["decisions"]]}
+
+
+def _lacks(digests, records, facts, out):
+    """Whether a record of the agent, by the entries, could count and does not."""
+    logged = {digest for log in facts["logs"] for digest in log["actor"]}
+    return any(one in logged and one not in records and one not in out.aside for one in digests)
 
 
 def _allegation(trial, facts):
@@ -192,6 +210,9 @@ def _review(review, records, facts, classes, out):
         rule, actor = "own-side", _actor(review["reviewer"])
     if not rule and not originals:
         rule = "original"
+    harmless = review["status"] != "rejected" or rule == "own-side" or originals or not _lacks(review["names"], records, facts, out)
+    if _stands(review, facts) in ("", "later") and harmless:
+        out.heeded.add(review["digest"])
     if rule:
         out.leave("review", review, rule, actor)
     elif review["status"] != "rejected":
@@ -248,12 +269,13 @@ def _incidents(facts, out):
     for act in facts["revocations"]:
         if act["proved"]:
             made.append({"key_id": act["key_id"], "from": _time(act["from"]), "source": "log", "record": act["digest"]})
+            out.heeded.add(act["digest"])
         else:
             out.leave("revocation", act, act["rule"] or "unproved")
     return sorted(made, key=lambda one: (one["from"], one["key_id"], one["source"], one.get("record", "")))
 
 
-def _completeness(facts):
+def _completeness(facts, heeded):
     logs = {}
     for one in facts["counted"]:
         log = logs.setdefault(one["origin"], _Log())
@@ -265,7 +287,7 @@ def _completeness(facts):
     for origin in sorted(logs, key=lambda name: name.encode()):
         log = logs[origin]
         one = {"origin": origin, "size": log.entries["size"] if log.entries else 0}
-        one |= {"judgments": log.answer("subject", unproved), "records": log.answer("actor", set())}
+        one |= {"judgments": log.answer("subject", unproved, heeded), "records": log.answer("actor", set(), set())}
         made.append(one)
         counting = [outcome, one["judgments"]["status"]]
         counting += [REFUTED] if one["records"]["status"] == REFUTED else []
@@ -294,14 +316,14 @@ class _Log:
         self.forked |= self.seen[of].get(seq, digest) != digest
         self.seen[of][seq] = digest
 
-    def answer(self, of, unproved):
+    def answer(self, of, unproved, heeded):
         entries, seen = self.entries[of] if self.entries else [], self.seen[of]
         total = max([len(entries), *seen])
         missing, seq = [], 1
         while len(missing) < min(total - len(seen), 10):
             missing += [] if seq in seen else [seq]
             seq += 1
-        made = {"known": len(seen), "total": total} | _unless_empty(missing=missing)
+        doubted = [seq for seq in sorted(seen) if of == "subject" and seen[seq] not in heeded][:10]
         status, rule = PROVED, ""
         if self.entries and self.entries["wrong"]:
             status, rule = REFUTED, "count"
@@ -313,11 +335,13 @@ class _Log:
             status, rule = NOT_PROVED, "unproved"
         elif of == "subject" and missing:
             status, rule = REFUTED, "dropped" if missing[0] <= len(entries) else "hole"
+        elif doubted:
+            status, rule, missing = NOT_PROVED, "doubted", doubted
         elif of in self.uncounted or self.entries and self.entries["counts"] > 0:
             status, rule = NOT_PROVED, "uncounted"
         elif not self.entries or self.end > self.entries["size"]:
             status, rule = NOT_PROVED, "tail"
-        return made | {"status": status} | _unless_empty(rule=rule)
+        return {"known": len(seen), "total": total, "status": status} | _unless_empty(missing=missing, rule=rule)
 
 
 def _class(key, given, records, facts, outcome, numberless, rests):
