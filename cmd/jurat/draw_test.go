@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -143,4 +145,20 @@ func readAs(t *testing.T, token, url string) string {
 		t.Fatal(err)
 	}
 	return string(body)
+}
+
+// TestDrawnAndNotJudged: a trial that has begun and was not judged is a debt, as one that has not begun.
+func TestDrawnAndNotJudged(t *testing.T) {
+	for _, c := range []struct {
+		record draw.Record
+		says   string
+		code   exitCode
+	}{{draw.Record{}, "NOT TRIED", exitUndecided}, {draw.Record{Acts: 5}, "NOT JUDGED, trial of 5 acts", exitUndecided}, {draw.Record{Acts: 5, Judged: true}, "  trial of 5 acts", 0}} {
+		var out bytes.Buffer
+		err := (&logDrawListCmd{Agent: "courier"}).print(stdio{out: &out}, &draw.Result{Drawn: []draw.Record{c.record}})
+		var code exitCode
+		if errors.As(err, &code); code != c.code || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%+v: %v\n%s", c.record, err, &out)
+		}
+	}
 }

@@ -83,7 +83,7 @@ type logDrawListCmd struct {
 // Help is shown by 'jurat log draw list --help'.
 func (*logDrawListCmd) Help() string {
 	return `Computes which records the witnesses drew, with the share that you choose, and shows two kinds of debts: a block that a witness has not drawn,
-and a drawn record of the agent whose trial the log does not have. The operator can neither predict a draw nor have it made again.
+and a drawn record of the agent whose trial the log does not have, or has not judged. The operator can neither predict a draw nor have it made again.
 
     jurat log draw list --share 50 --agent "Orders desk"
 
@@ -94,7 +94,7 @@ A stranger computes the same from the log's entries, with the trust file that na
 
 What a trial came to, and whether it was about the drawn record, 'jurat reputation AGENT' shows.
 
-Exit code 0: every block is drawn, and with --agent every drawn record has a trial. 3: something is missing. 2: it could not be done.`
+Exit code 0: every block is drawn, and with --agent every drawn record was judged. 3: something is missing. 2: it could not be done.`
 }
 
 // Run lists.
@@ -265,7 +265,7 @@ func readDraws(name string) (draws []operator.Draw, err error) {
 func (c *logDrawListCmd) print(io stdio, found *draw.Result) error {
 	debts := len(found.Missing)
 	for _, r := range found.Drawn {
-		if r.Acts == 0 && c.Agent != "" {
+		if !r.Judged && c.Agent != "" {
 			debts++
 		}
 	}
@@ -291,8 +291,11 @@ func describeDraws(io stdio, found *draw.Result) error {
 	p.line("%s of %d entries: drawn 1 of %d by each witness, %s in all", found.Origin, found.Size, found.Share, plural.Of(int64(len(found.Drawn)), "record"))
 	for _, r := range found.Drawn {
 		state := "trial of " + plural.Of(r.Acts, "act")
-		if r.Acts == 0 {
+		switch {
+		case r.Acts == 0:
 			state = "NOT TRIED"
+		case !r.Judged:
+			state = "NOT JUDGED, " + state
 		}
 		p.line("%10d  %s  %-20s drawn by %s; %s", r.Index, r.Record, state, strings.Join(r.Witnesses, ", "), r.Trial)
 	}

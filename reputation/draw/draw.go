@@ -24,6 +24,8 @@
 //   - Add filler: it moves a record to another block, and changes signatures that are unknown before and fixed after.
 //   - Skip: a block without the draw of one of the policy's witnesses is a Gap, which is a debt as an untried record is. The operator can
 //     always settle it, as the witness answers for old blocks too.
+//   - Begin the trial, and stop it when the first jurors find against the agent: a trial counts as held when the log has counted its judgment
+//     ([Record].Judged), and is a debt until then.
 //   - Show one draw of several: there is no quorum. Each witness of the policy draws for itself, and draws are added up. So an operator that
 //     holds all witnesses but one cannot keep out what that one draws.
 //   - Try a record under the drawn name, but put another before the jury: the exhibits that package reputation finds in the trial say for which
@@ -116,8 +118,9 @@ func TrialChain(record evidence.Digest) string { return evidence.TrialPrefix + T
 
 // A Record was drawn, and is to be tried.
 type Record struct {
-	Acts      int64           `json:"acts"`  // how many entries the log has of its trial; 0: the trial has not begun
-	Index     int64           `json:"index"` // in the log
+	Acts      int64           `json:"acts"`   // how many entries the log has of its trial; 0: the trial has not begun
+	Index     int64           `json:"index"`  // in the log
+	Judged    bool            `json:"judged"` // the log has counted a judgment of its clerk
 	Record    evidence.Digest `json:"record"`
 	Trial     string          `json:"trial"`     // chain_id of its trial
 	Witnesses []string        `json:"witnesses"` // the names of those that drew it, in the policy's order
@@ -151,10 +154,27 @@ type Reading struct {
 	draws   map[int64][]operator.Draw
 	tree    operator.Frontier
 	block   []evidence.Entry // without signatures
-	chains  map[evidence.Digest]int64
+	chains  map[evidence.Digest]chain
 	result  *Result
 	missing map[string][]Gap
 	twofold map[string][]Gap
+}
+
+// A chain is what the entries say of one.
+type chain struct {
+	acts   int64
+	clerk  evidence.Digest // the actor of the second entry, which in a trial is the clerk's opening
+	judged bool
+}
+
+// add takes the chain's next entry. People decide in a trial's chain, too, but only the clerk seals the judgment.
+func (c chain) add(e *evidence.Entry) chain {
+	c.acts = max(c.acts, e.ChainSeq)
+	if e.ChainSeq == 2 {
+		c.clerk = e.Actor
+	}
+	c.judged = c.judged || e.SubjectSeq > 0 && !e.Actor.IsZero() && e.Actor == c.clerk
+	return c
 }
 
 // New begins a reading of the log of this name. draws are those that the log's acts hold, and others that the reader has, in any order.
@@ -163,7 +183,7 @@ func New(origin string, policy Policy, draws []operator.Draw) (*Reading, error) 
 	if err := policy.Check(); err != nil {
 		return nil, fmt.Errorf("reading draws: %w", err)
 	}
-	r := &Reading{policy: policy, origin: origin, draws: map[int64][]operator.Draw{}, chains: map[evidence.Digest]int64{},
+	r := &Reading{policy: policy, origin: origin, draws: map[int64][]operator.Draw{}, chains: map[evidence.Digest]chain{},
 		missing: map[string][]Gap{}, twofold: map[string][]Gap{},
 		result: &Result{Actor: policy.Actor, Format: Format, Origin: origin, Share: policy.Share, Drawn: []Record{}, Missing: []Gap{}, Twofold: []Gap{}}}
 	for _, d := range draws {
@@ -177,7 +197,7 @@ func (r *Reading) Add(line []byte, entry *evidence.Entry) {
 	r.tree.Add(tlog.RecordHash(line))
 	r.block = append(r.block, evidence.Entry{Actor: entry.Actor, Case: entry.Case, Payload: entry.Payload})
 	if !entry.Chain.IsZero() {
-		r.chains[entry.Chain] = max(r.chains[entry.Chain], entry.ChainSeq)
+		r.chains[entry.Chain] = r.chains[entry.Chain].add(entry)
 	}
 	if len(r.block) == operator.DrawBlock {
 		r.draw()
@@ -252,7 +272,8 @@ func (r *Reading) Result(head operator.Checkpoint) (*Result, error) {
 	}
 	for i := range r.result.Drawn {
 		drawn := &r.result.Drawn[i]
-		drawn.Acts = r.chains[evidence.ChainTag(drawn.Trial)]
+		of := r.chains[evidence.ChainTag(drawn.Trial)]
+		drawn.Acts, drawn.Judged = of.acts, of.judged
 	}
 	return r.result, nil
 }

@@ -114,6 +114,23 @@ func entry(record evidence.Digest, chain string, seq int) []byte {
 	return []byte(fmt.Sprintf(`{%s"payload":%q,"signatures":["%s"]}`, of, record, base64.StdEncoding.EncodeToString(record[:4])))
 }
 
+// act is the entry of an act of a trial, by an actor. about: the log counts it as a judgment.
+func act(trial string, seq int, role evidence.Role, name string, about bool) []byte {
+	subject, record := "", digestOf(fmt.Sprint(trial, " act ", seq))
+	if about {
+		subject = fmt.Sprintf(`,"subject":%q,"subject_seq":1`, evidence.SubjectTag(evidence.RoleAgent, "desk"))
+	}
+	return []byte(fmt.Sprintf(`{"actor":%q,"actor_seq":%d,"chain":%q,"chain_seq":%d,"payload":%q,"signatures":["%s"]%s}`, evidence.ActorTag(role, name), seq,
+		evidence.ChainTag(trial), seq, record, base64.StdEncoding.EncodeToString(record[:4]), subject))
+}
+
+// begin adds the first acts of a trial: of the submitter, the clerk and a juror.
+func (w *world) begin(trial string) {
+	w.add(act(trial, 1, evidence.RoleSubmitter, "zoe", false))
+	w.add(act(trial, 2, evidence.RoleClerk, "clerk", false))
+	w.add(act(trial, 3, evidence.RoleJuror, "juror-gpt", false))
+}
+
 // grow adds entries of records that the word begins to name.
 func (w *world) grow(n int, word string) *world {
 	for range n {
@@ -456,21 +473,34 @@ func TestHonestAnswers(t *testing.T) {
 	}
 }
 
-// TestTrials: the trial of a drawn record is found by the record's digest alone, and counted in the log.
+// TestTrials: the trial of a drawn record is found by the record's digest alone, and counted in the log. It is judged when the log counts a judgment
+// of its clerk: an operator that stops it before, or has a person decide in its chain, has not held it.
 func TestTrials(t *testing.T) {
 	w := newWorld(t, 1).grow(64, "record")
 	draws := w.all()
-	drawn := w.read(w.policy(8), draws).Drawn
-	if len(drawn) < 2 {
+	drawn := w.read(w.policy(4), draws).Drawn
+	if len(drawn) < 5 {
 		t.Fatalf("%d records are drawn", len(drawn))
 	}
-	for n := range 5 {
-		w.add(entry(digestOf(fmt.Sprint("act ", n)), drawn[1].Trial, n+1))
+	for i, then := range []func(trial string){
+		func(string) {},
+		func(trial string) { w.add(act(trial, 4, evidence.RoleClerk, "clerk", true)) },
+		func(trial string) { w.add(act(trial, 4, evidence.RoleReviewer, "mia", true)) },
+		func(trial string) { w.add(act(trial, 4, evidence.RoleClerk, "clerk", false)) },
+	} {
+		w.begin(drawn[i].Trial)
+		then(drawn[i].Trial)
 	}
-	found := w.read(w.policy(8), draws)
-	for i, d := range found.Drawn {
-		if want := int64(i%2*5) * int64(min(1, max(0, 2-i))); d.Acts != want {
-			t.Errorf("record %d: %d acts, want %d", i, d.Acts, want)
+	old := drawn[4].Trial // entries of a log that counts no actors
+	w.add(entry(digestOf("one"), old, 1))
+	w.add(entry(digestOf("two"), old, 2))
+	found := w.read(w.policy(4), draws).Drawn
+	for i, want := range []struct {
+		acts   int64
+		judged bool
+	}{{3, false}, {4, true}, {4, false}, {4, false}, {2, false}, {0, false}} {
+		if i < len(found) && (found[i].Acts != want.acts || found[i].Judged != want.judged) {
+			t.Errorf("record %d: %d acts, judged %v, want %+v", i, found[i].Acts, found[i].Judged, want)
 		}
 	}
 	if id := draw.TrialID(drawn[0].Record); evidence.CheckRecordID(id) != nil || drawn[0].Trial != "trial-"+id {
@@ -578,10 +608,15 @@ func writeVectors(t *testing.T, file string) {
 		w.add([]byte(fmt.Sprintf(`{"actor":%q,"actor_seq":%d,%s"payload":%q,"signatures":["%s"]}`, of, seq, about, record, base64.StdEncoding.EncodeToString(record[:4]))))
 	}
 	draws := w.all()
-	first := w.read(w.policy(8), draws).Drawn[0]
+	of := w.read(w.policy(8), draws).Drawn
 	for n := range 3 {
-		w.add(entry(digestOf(fmt.Sprint("act ", n)), first.Trial, n+1))
+		w.add(entry(digestOf(fmt.Sprint("act ", n)), of[0].Trial, n+1))
 	}
+	for _, one := range of[1:4] {
+		w.begin(one.Trial)
+	}
+	w.add(act(of[2].Trial, 4, evidence.RoleClerk, "clerk", true))
+	w.add(act(of[3].Trial, 4, evidence.RoleReviewer, "mia", true))
 	twice := draws[0]
 	text, err := operator.FormatCheckpoint(w.tree(64))
 	if err != nil {

@@ -51,17 +51,27 @@ def _extend(gaps, first, end, name):
         gaps.append({"from": first, "to": end, "witness": name})
 
 
+def _follow(chain, entry, clerks):
+    """Only the clerk, whose is the second entry of a trial, seals the judgment that the log counts."""
+    tag = entry["chain"]
+    chain["acts"] = max(chain["acts"], entry["chain_seq"])
+    if entry["chain_seq"] == 2:
+        clerks[tag] = entry.get("actor")
+    if entry.get("subject_seq", 0) > 0 and entry.get("actor") and entry["actor"] == clerks.get(tag):
+        chain["judged"] = True
+
+
 def read(origin, entries, root, witnesses, share, draws, actor=None):
     """What was drawn of the log with these entries, and which draws are missing. witnesses are their keys as text, in the policy's order."""
     known = [(Witness(key), key) for key in witnesses]
-    tree, block, chains, drawn, unknown = Tree(), [], {}, [], 0
+    tree, block, chains, clerks, drawn, unknown = Tree(), [], {}, {}, [], 0
     missing, twofold = ({witness.name: [] for witness, _ in known} for _ in range(2))
     for line in entries:
         entry = json.loads(line)
         tree.add(log.leaf_hash(line.encode()))
         block.append(entry)
         if "chain" in entry:
-            chains[entry["chain"]] = max(chains.get(entry["chain"], 0), entry["chain_seq"])
+            _follow(chains.setdefault(entry["chain"], {"acts": 0, "judged": False}), entry, clerks)
         if len(block) < DRAW_BLOCK:
             continue
         first, by = tree.size - DRAW_BLOCK, [[] for _ in block]
@@ -82,7 +92,7 @@ def read(origin, entries, root, witnesses, share, draws, actor=None):
     if tree.root() != root:
         raise ValueError("the entries are not those of the checkpoint")
     for one in drawn:
-        one["acts"] = chains.get(log.chain_tag(one["trial"]), 0)
+        one |= chains.get(log.chain_tag(one["trial"]), {"acts": 0, "judged": False})
     in_order = lambda gaps: [gap for witness, _ in known for gap in gaps[witness.name]]
     of = {"actor": actor} | ({"unknown": unknown} if unknown else {}) if actor else {}
     return of | {"drawn": drawn, "format": "jurat/draws/v1", "missing": in_order(missing), "origin": origin, "share": int(share), "size": tree.size,
