@@ -20,7 +20,7 @@ func (f *Facts) View() (*View, error) {
 		return nil, err
 	}
 	c := &computation{facts: f, policy: f.Policy, records: map[evidence.Digest]*RecordFact{}, classes: map[classKey]*class{}, rests: map[evidence.Digest]bool{},
-		logged: f.logged(), aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
+		logged: f.logged(), judging: f.judging(), aside: map[evidence.Digest]bool{}, heeded: map[evidence.Digest]bool{}}
 	if err := c.once(); err != nil {
 		return nil, err
 	}
@@ -52,9 +52,10 @@ type computation struct {
 
 	unproved bool // judgments are at hand whose place in the log is not proved, so no class has a number
 
-	logged map[evidence.Digest]bool // the agent's records, by the logs' entries
-	aside  map[evidence.Digest]bool // records that a rule of the reader sets aside, and no lack of proof
-	heeded map[evidence.Digest]bool // judgments that count, or that a rule of the reader sets aside
+	logged  map[evidence.Digest]bool // the agent's records, by the logs' entries
+	judging map[evidence.Digest]bool // what is at hand and judges: judgments, decisions, reviews
+	aside   map[evidence.Digest]bool // records that a rule of the reader sets aside, and no lack of proof
+	heeded  map[evidence.Digest]bool // judgments that count, or that a rule of the reader sets aside
 }
 
 type classKey struct {
@@ -181,7 +182,7 @@ func (c *computation) takeTrials() {
 			c.heedTrial(t)
 		case len(exhibits) == 0:
 			c.leave(TheTrial, t.Place, "exhibits", "")
-			if !c.lacks(t.Exhibits) {
+			if !c.lacks(t) {
 				c.heedTrial(t)
 			}
 		default:
@@ -203,7 +204,7 @@ func (c *computation) heedTrial(t *TrialFact) {
 
 // heedStanding notes it of what in a trial is proved, unless a record that the trial judged could count and does not.
 func (c *computation) heedStanding(t *TrialFact) {
-	if c.lacks(t.Exhibits) {
+	if c.lacks(t) {
 		return
 	}
 	c.heeded[t.Digest] = c.known(t.Standing)
@@ -218,10 +219,31 @@ func (c *computation) known(s Standing) bool {
 	return rule == "" || rule == ruleLater
 }
 
-// lacks reports whether one of these is a record of the agent, by the logs' entries, that does not count because it is not at hand, or
+// lacks reports whether an exhibit is a record of the agent, by the submission or the logs' entries, and does not count because it is not at hand, or
 // not proved. Whoever shows the files could hide a verdict by that.
-func (c *computation) lacks(digests []evidence.Digest) bool {
-	return slices.ContainsFunc(digests, func(d evidence.Digest) bool { return c.logged[d] && c.records[d] == nil && !c.aside[d] })
+func (c *computation) lacks(t *TrialFact) bool {
+	missing := func(d evidence.Digest) bool { return c.records[d] == nil && !c.aside[d] }
+	return slices.ContainsFunc(t.Own, missing) || slices.ContainsFunc(t.Exhibits, func(d evidence.Digest) bool { return c.logged[d] && missing(d) })
+}
+
+// about reports whether it is known of what a review is: of a record that counts or is set aside, of what was done in a trial, or of
+// another review. A review that names no digest is about nothing.
+func (c *computation) about(r *ReviewFact) bool {
+	return len(r.Names) == 0 || slices.ContainsFunc(r.Names, func(d evidence.Digest) bool { return c.records[d] != nil || c.aside[d] || c.judging[d] })
+}
+
+func (f *Facts) judging() map[evidence.Digest]bool {
+	list := map[evidence.Digest]bool{}
+	for i := range f.Trials {
+		list[f.Trials[i].Digest] = true
+		for j := range f.Trials[i].Decisions {
+			list[f.Trials[i].Decisions[j].Digest] = true
+		}
+	}
+	for i := range f.Reviews {
+		list[f.Reviews[i].Digest] = true
+	}
+	return list
 }
 
 func (f *Facts) logged() map[evidence.Digest]bool {
@@ -335,7 +357,7 @@ func (c *computation) takeReviews() {
 		if rule == "" && original == nil {
 			rule = "original"
 		}
-		c.heeded[r.Digest] = c.known(r.Standing) && (r.Status != evidence.Rejected || rule == "own-side" || original != nil || !c.lacks(r.Names))
+		c.heeded[r.Digest] = c.known(r.Standing) && (r.Status != evidence.Rejected || rule == "own-side" || c.about(r))
 		switch {
 		case rule != "":
 			c.leave(TheReview, r.Place, rule, actor)

@@ -21,9 +21,11 @@ func TestVerdictThatIsHidden(t *testing.T) {
 		w.try(panel(jury.UnsafeFail, "script"), r)
 		return w
 	}
-	ask := func(w *world, files [][]byte, change ...func(*reputation.Config)) *reputation.View {
-		g := w.gatherer(change...)
-		w.ok(w.entries(g))
+	ask := func(w *world, files [][]byte, blind bool, change func(*reputation.Config)) *reputation.View {
+		g := w.gatherer(change)
+		if !blind {
+			w.ok(w.entries(g))
+		}
 		return w.viewOf(g, files)
 	}
 	bundle := func(w *world, records ...*evidence.Record) []byte {
@@ -39,6 +41,7 @@ func TestVerdictThatIsHidden(t *testing.T) {
 	for name, c := range map[string]struct {
 		files func(w *world) [][]byte
 		ask   func(c *reputation.Config)
+		blind bool    // the reader has no entries of this log, as where the record stands in another log
 		want  []int64 // the judgments that are not weighed
 	}{
 		"nothing is hidden": {files: func(w *world) [][]byte { return w.files }},
@@ -51,6 +54,8 @@ func TestVerdictThatIsHidden(t *testing.T) {
 			return append(slices.Clone(w.files[:25]), bundle(w, open...))
 		}, want: []int64{13}},
 		"without the record that failed": {files: func(w *world) [][]byte { return slices.Delete(slices.Clone(w.files), 24, 25) }, want: []int64{13}},
+		"without the record that failed, which stands in a log of which nothing is shown": {files: func(w *world) [][]byte { return slices.Delete(slices.Clone(w.files), 24, 25) },
+			blind: true, want: []int64{13}},
 		"the record that failed, without its time stamp": {files: func(w *world) [][]byte {
 			b, _, err := evidence.ReadWholeBundle(w.files[24])
 			w.ok(err)
@@ -104,7 +109,7 @@ func TestVerdictThatIsHidden(t *testing.T) {
 			if c.ask != nil {
 				change = c.ask
 			}
-			v := ask(w, files, change)
+			v := ask(w, files, c.blind, change)
 			got := v.Completeness[0].Judgments
 			if c.want == nil && (v.Outcome != verify.Proved || got.Rule != "") || c.want != nil && (v.Outcome != verify.NotProved || got.Rule != "doubted" || !slices.Equal(got.Missing, c.want)) {
 				t.Errorf("%s %+v, lower bound %d, want doubts about %v\n%+v", v.Outcome, got, lower(v), c.want, v.LeftOut)

@@ -146,13 +146,16 @@ func (r *random) record(index int64, me *reputation.Identity) reputation.RecordF
 
 func (r *random) trial(index int64, records []reputation.RecordFact) reputation.TrialFact {
 	t := reputation.TrialFact{Place: r.place(index), Standing: r.standing(), Chain: "trial-x", CaseSeq: r.Int64N(4), Position: r.position(), Degraded: r.chance(8), Inconclusive: r.chance(4),
-		Panel: panelOf(r.IntN(3)), Transcript: r.chance(8), Exhibits: []evidence.Digest{}, Decisions: []reputation.DecisionFact{},
+		Panel: panelOf(r.IntN(3)), Transcript: r.chance(8), Exhibits: []evidence.Digest{}, Own: []evidence.Digest{}, Decisions: []reputation.DecisionFact{},
 		Raters: []reputation.Rater{r.rater(evidence.RoleSubmitter), r.rater(evidence.RoleJuror), r.rater(evidence.RoleJudge)}}
 	for range 1 + r.IntN(1+r.IntN(5)) {
 		if len(records) > 0 && r.chance(90) {
 			t.Exhibits = append(t.Exhibits, records[r.IntN(len(records))].Digest)
 		} else {
 			t.Exhibits = append(t.Exhibits, r.digest())
+		}
+		if r.chance(60) {
+			t.Own = append(t.Own, t.Exhibits[len(t.Exhibits)-1])
 		}
 	}
 	for i := range r.IntN(3) * r.IntN(2) {
@@ -164,7 +167,10 @@ func (r *random) trial(index int64, records []reputation.RecordFact) reputation.
 
 func (r *random) review(index int64, records []reputation.RecordFact) reputation.ReviewFact {
 	one := reputation.ReviewFact{Place: r.place(index), Standing: r.standing(), Status: pick(r, evidence.Rejected, evidence.Approved), Original: "nothing", Names: []evidence.Digest{}, Reviewer: r.rater(evidence.RoleReviewer)}
-	if len(records) > 0 {
+	switch {
+	case r.chance(10):
+		one.Names = append(one.Names, r.digest())
+	case len(records) > 0:
 		of := records[r.IntN(len(records))]
 		one.Names, one.Original = append(one.Names, of.Digest), of.ID
 	}
@@ -184,6 +190,9 @@ func (r *random) counts(f *reputation.Facts) {
 		note(reputation.OfActor, one.Place)
 	}
 	for _, one := range f.Trials {
+		note(reputation.OfSubject, one.Place)
+	}
+	for _, one := range f.Reviews {
 		note(reputation.OfSubject, one.Place)
 	}
 	for _, origin := range []string{"log.example/a", "log.example/b"} {
@@ -414,6 +423,7 @@ func TestOrderChangesNothing(t *testing.T) {
 		shuffle(r, f.Identity.Keys)
 		for i := range f.Trials {
 			shuffle(r, f.Trials[i].Exhibits)
+			shuffle(r, f.Trials[i].Own)
 			shuffle(r, f.Trials[i].Raters)
 			shuffle(r, f.Trials[i].Decisions)
 		}

@@ -260,10 +260,10 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 	} else {
 		f.count(judgment, OfSubject, 0)
 	}
-	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript, Exhibits: filled(on.exhibits),
+	made := &TrialFact{Place: f.place(judgment), Standing: f.standing(judgment), Chain: judgment.Payload.ChainID, Transcript: on.transcript, Exhibits: filled(on.exhibits), Own: []evidence.Digest{},
 		Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
 	if first >= 0 {
-		made.CaseSeq = logCounts(records[first]).CaseSeq
+		made.CaseSeq, made.Own = logCounts(records[first]).CaseSeq, filled(on.by[f.g.identity.Name])
 	}
 	f.whole(made, records, bundle)
 	if made.Proved {
@@ -413,6 +413,9 @@ func (g *Gatherer) keepTrial(made *TrialFact) {
 	if len(known.Exhibits) == 0 {
 		known.Exhibits, known.Transcript = made.Exhibits, made.Transcript
 	}
+	if len(known.Own) == 0 { // this copy's submission has lost its text
+		known.Own = made.Own
+	}
 	known.CaseSeq = max(known.CaseSeq, made.CaseSeq)
 	for _, d := range made.Decisions {
 		i := slices.IndexFunc(known.Decisions, func(k DecisionFact) bool { return k.Digest == d.Digest })
@@ -436,6 +439,7 @@ type submitted struct {
 	name       string // of the agent on trial; "": it is sealed apart
 	transcript bool
 	exhibits   []evidence.Digest
+	by         map[string][]evidence.Digest // exhibits, by the agent that each names
 }
 
 // readSubmission reads whom a trial is about, and by which records. A submission names its exhibits in saw, too, so they
@@ -457,13 +461,16 @@ func readSubmission(r *evidence.Record) (s submitted) {
 		return submitted{name: census.OnTrial(response), transcript: true}
 	}
 	same := true
+	s.by = map[string][]evidence.Digest{}
 	for _, one := range material.Records {
 		form, err := evidence.Canonical(one.Payload)
 		same = same && err == nil && evidence.DigestOf(form) == one.Digest
 		s.exhibits = append(s.exhibits, one.Digest)
+		name := census.OfAgent(one.Payload)
+		s.by[name] = append(s.by[name], one.Digest)
 	}
 	if saw := r.Payload.Saw; !same || len(saw) > 0 && !slices.Equal(saw, s.exhibits) {
-		s.exhibits = nil
+		s.exhibits, s.by = nil, nil
 	}
 	s.name = census.OnTrial(response)
 	return s

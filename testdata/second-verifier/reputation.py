@@ -133,10 +133,10 @@ def _trial(trial, records, facts, classes, out):
         _heed(trial, out)
     elif not exhibits:
         out.leave("trial", trial, "exhibits")
-        if not _lacks(trial["exhibits"], records, facts, out):
+        if not _lacks(trial, records, facts, out):
             _heed(trial, out)
     else:
-        if not _lacks(trial["exhibits"], records, facts, out):
+        if not _lacks(trial, records, facts, out):
             out.heeded |= {one["digest"] for one in [trial, *trial["decisions"]] if _stands(one, facts) in ("", "later")}
         decision = _decided(trial, facts, out)
         shared = (max(len(trial["exhibits"]), 1) - 1).bit_length()
@@ -148,10 +148,17 @@ def _heed(trial, out):
     out.heeded |= {one["digest"] for one in [trial, *trial["decisions"]]}
 
 
-def _lacks(digests, records, facts, out):
-    """Whether a record of the agent, by the entries, could count and does not."""
+def _lacks(trial, records, facts, out):
+    """Whether an exhibit is a record of the agent, by the submission or the entries, that could count and does not."""
     logged = {digest for log in facts["logs"] for digest in log["actor"]}
-    return any(one in logged and one not in records and one not in out.aside for one in digests)
+    own = {*trial["own"], *(digest for digest in trial["exhibits"] if digest in logged)}
+    return any(one not in records and one not in out.aside for one in own)
+
+
+def _about(review, records, facts, out):
+    """Whether it is known of what a review is."""
+    judging = {one["digest"] for trial in facts["trials"] for one in [trial, *trial["decisions"]]} | {one["digest"] for one in facts["reviews"]}
+    return not review["names"] or any(one in records or one in out.aside or one in judging for one in review["names"])
 
 
 def _allegation(trial, facts):
@@ -210,7 +217,7 @@ def _review(review, records, facts, classes, out):
         rule, actor = "own-side", _actor(review["reviewer"])
     if not rule and not originals:
         rule = "original"
-    harmless = review["status"] != "rejected" or rule == "own-side" or originals or not _lacks(review["names"], records, facts, out)
+    harmless = review["status"] != "rejected" or rule == "own-side" or _about(review, records, facts, out)
     if _stands(review, facts) in ("", "later") and harmless:
         out.heeded.add(review["digest"])
     if rule:

@@ -121,13 +121,20 @@ func onTrial(chain string, log Log) (evidence.Digest, error) {
 func OnTrial(response jsontext.Value) string {
 	submitted := object(response)
 	for _, exhibit := range array(submitted["records"]) {
-		payload := object(object(exhibit)["payload"])
-		role, known := evidence.RoleOf(evidence.ActionType(text(payload["action_type"])))
-		if name := text(payload["agent_id"]); known && role == evidence.RoleAgent && name != "" {
+		if name := OfAgent(object(exhibit)["payload"]); name != "" {
 			return name
 		}
 	}
 	return text(object(submitted["agentCard"])["name"])
+}
+
+// OfAgent returns the agent that a payload names as its actor, or "" if its actor is no agent.
+func OfAgent(payload jsontext.Value) string {
+	members := object(payload)
+	if role, known := evidence.RoleOf(evidence.ActionType(text(members["action_type"]))); !known || role != evidence.RoleAgent {
+		return ""
+	}
+	return text(members["agent_id"])
 }
 
 // object returns the members of an object, and none of another value.
