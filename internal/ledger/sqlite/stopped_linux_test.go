@@ -27,11 +27,22 @@ func TestStopsInATransaction(t *testing.T) {
 	}
 	s := create(t, path)
 	err := s.Append(t.Context(), func(storage.Head, storage.Committed) (storage.Batch, error) {
-		return storage.Batch{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGSTOP), errors.New("nothing to append"))
+		return storage.Batch{}, errors.Join(stop(), errors.New("nothing to append"))
 	})
 	if err == nil {
 		t.Error("Append succeeded, but appended nothing")
 	}
+}
+
+// stop stops this process, and returns when it goes on. The signal is for this thread: one for the process goes to whichever thread takes it, and
+// where processors are scarce this one came to the end of the process before that.
+func stop() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, _, failed := syscall.Syscall(syscall.SYS_TGKILL, uintptr(os.Getpid()), uintptr(syscall.Gettid()), uintptr(syscall.SIGSTOP)); failed != 0 {
+		return failed
+	}
+	return nil
 }
 
 // TestStoppedProcess checks that a stopped process with the lock does not block others for ever. The error names the
