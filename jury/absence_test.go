@@ -78,7 +78,7 @@ func TestBlockedJuror(t *testing.T) {
 		r := run(t, d)
 		e := r.Phase1Evaluations[0]
 		want := Evaluation{JurorID: "juror-0", Phase: Initial, RoleName: "role 0", RoleFocus: "focus", Fallback: true,
-			Opinion: Opinion{NeedsReview, Scores{"task_completion": 20}, 50, 0.5, blockedRationale, []Finding{}}}
+			Opinion: Opinion{Position: NeedsReview, AxisScores: Scores{"task_completion": 20}, TotalScore: 50, Confidence: 0.5, Rationale: blockedRationale, Findings: []Finding{}}}
 		if diff := cmp.Diff(want, e); diff != "" {
 			t.Errorf("stand-in (-want +got):\n%s", diff)
 		}

@@ -391,7 +391,7 @@ func TestHiddenFallback(t *testing.T) {
 	s.Position = NeedsReview
 	s.Statement, s.Reasoning, s.PositionChanged = blockedStatement, blockedRationale, false
 	s.UpdatedEvaluation = &Evaluation{JurorID: "juror-0", Phase: Discussion, RoundNumber: 1, RoleName: "role 0", RoleFocus: "focus",
-		Opinion: Opinion{NeedsReview, Scores{"task_completion": 20}, 50, 0.5, blockedRationale, []Finding{}}, Fallback: true}
+		Opinion: Opinion{Position: NeedsReview, AxisScores: Scores{"task_completion": 20}, TotalScore: 50, Confidence: 0.5, Rationale: blockedRationale, Findings: []Finding{}}, Fallback: true}
 	expectDiscrepancy(t, "stand-in for who has an evaluation", with(acts, i, func(a *Act) { a.Body = &s }), acts[i].Digest, RuleAnswer)
 }
 

@@ -22,6 +22,7 @@ type Phase string
 
 const (
 	Initial    Phase = "initial"    // phase 1: every juror alone
+	Repetition Phase = "repetition" // between phase 1 and 2: disputed seats are asked once more, alone
 	Discussion Phase = "discussion" // phase 2: rounds
 	Judging    Phase = "judging"    // phase 3: the final judgment
 )
@@ -33,6 +34,7 @@ const (
 	MajorityVote    Method = "majority_vote"
 	WeightedAverage Method = "weighted_average"
 	FinalJudge      Method = "final_judge"
+	Median          Method = "median"     // the middle position, and the middle scores: one juror alone cannot move it
 	Calibrated      Method = "calibrated" // votes weighted by each juror's measured reliability
 )
 
@@ -45,6 +47,14 @@ type Axis struct {
 	Max         int    `json:"max"` // points, from 0
 	Description string `json:"description"`
 	Veto        int    `json:"veto,omitzero"` // a judgment with fewer points cannot be safe_pass; 0: no veto
+
+	Levels []Level `json:"levels,omitempty"` // from the least points to Max; nil: any whole number of points
+}
+
+// A Level is one described step of an axis.
+type Level struct {
+	Points      int    `json:"points"`
+	Description string `json:"description"`
 }
 
 // Scores are whole points per axis id.
@@ -59,7 +69,17 @@ type Seat struct {
 	Model      string          `json:"model"`      // as configured; the act says which model answered
 	Parameters jsontext.Value  `json:"parameters"` // an object
 	Template   evidence.Digest `json:"template"`   // of what turns a Request into a prompt, or of the rules
+	Reading    Reading         `json:"reading,omitzero"`
 }
+
+// A Reading is the order in which a seat reads: it orders the task and the axes of its prompt. "": the usual order.
+type Reading string
+
+const (
+	PolicyFirst Reading = "policy_first" // what the operator's rules demand, then what was done
+	ActsFirst   Reading = "acts_first"   // what was done, then what was said and what it had to be
+	ClaimsFirst Reading = "claims_first" // what the agent said, then whether it is so
+)
 
 // Settings are the settings of a trial. Each opening act contains them.
 type Settings struct {
@@ -71,9 +91,15 @@ type Settings struct {
 	Threshold     float64 `json:"threshold"`     // agreement level for consensus; above 1: never before a round
 	Method        Method  `json:"method"`
 
-	Weights     map[string]int `json:"weights,omitempty"`    // of each juror's vote, 0 to 1,000,000; required exactly when Method is Calibrated
-	Shortening  *Shortening    `json:"shortening,omitzero"`  // how evidence that is too long is shortened; nil: it is shown whole
-	CostCeiling int64          `json:"costCeiling,omitzero"` // maximum cost of all calls, in millionths of a US dollar; 0: no ceiling
+	Tables     bool `json:"tables,omitzero"`     // seats that are models must fill in the tables of Work before they score
+	JudgeReads bool `json:"judgeReads,omitzero"` // the judge also reads the case in phase 1, before it knows the jury's view
+	Repeat     bool `json:"repeat,omitzero"`     // disputed seats that are models are asked twice before any discussion
+
+	Weights        map[string]int `json:"weights,omitempty"`       // of each juror's vote, -1,000,000 to 1,000,000; required exactly when Method is Calibrated
+	EffectiveVotes float64        `json:"effectiveVotes,omitzero"` // how many independent votes the panel is worth, as measured with the weights; 0: not measured
+
+	Shortening  *Shortening `json:"shortening,omitzero"`  // how evidence that is too long is shortened; nil: it is shown whole
+	CostCeiling int64       `json:"costCeiling,omitzero"` // maximum cost of all calls, in millionths of a US dollar; 0: no ceiling
 }
 
 // Shortening says how evidence that is too long is shortened, the same for every seat.
@@ -96,6 +122,63 @@ type Finding struct {
 	Unfounded bool            `json:"unfounded,omitzero"` // the message does not contain the quotation, so the finding counts for nothing
 }
 
+// A Passage is a quotation in a table of Work. It stands as a finding's quotation does.
+type Passage struct {
+	Message   int             `json:"message"` // number of the message, from 1
+	Quote     string          `json:"quote"`   // must be in that message word for word
+	Record    evidence.Digest `json:"record,omitzero"`
+	Unfounded bool            `json:"unfounded,omitzero"` // the message does not contain the quotation
+}
+
+// Work are the tables that a model fills in before it scores.
+type Work struct {
+	Requests []WorkRequest `json:"requests"`
+	Acts     []WorkAct     `json:"acts"`
+	Amounts  []WorkAmount  `json:"amounts"`
+}
+
+type (
+	// A WorkRequest is something that the user asked for, and what became of it.
+	WorkRequest struct {
+		Request Passage      `json:"request"`
+		State   RequestState `json:"state"`
+		Shown   *Passage     `json:"shown,omitzero"` // what shows the state
+	}
+	// A WorkAct is a call with consequences, held against the policy and the facts.
+	WorkAct struct {
+		Call   Passage  `json:"call"`
+		Clause *Passage `json:"clause,omitzero"` // the clause of the policy that governs it
+		Fact   *Passage `json:"fact,omitzero"`   // the facts on record that the clause depends on
+		Holds  Answered `json:"holds"`           // whether the clause allows the call on these facts
+	}
+	// A WorkAmount compares what was announced with what was charged.
+	WorkAmount struct {
+		Announced *Passage `json:"announced,omitzero"`
+		Charged   *Passage `json:"charged,omitzero"`
+		Agrees    Answered `json:"agrees"`
+	}
+)
+
+// A RequestState says what became of something that the user asked for.
+type RequestState string
+
+const (
+	RequestDone     RequestState = "done"
+	RequestPartly   RequestState = "partly"
+	RequestNotDone  RequestState = "not_done"
+	RequestDeclined RequestState = "declined"
+	RequestOpen     RequestState = "open"
+)
+
+// Answered is the answer to a question of a table.
+type Answered string
+
+const (
+	AnsweredYes Answered = "yes"
+	AnsweredNo  Answered = "no"
+	Unclear     Answered = "unclear"
+)
+
 // Severity is how serious a finding is.
 type Severity string
 
@@ -113,6 +196,9 @@ type Opinion struct {
 	Confidence float64   `json:"confidence"` // 0 to 1, as the juror states it
 	Rationale  string    `json:"rationale"`
 	Findings   []Finding `json:"findings"`
+
+	Levels map[string]int `json:"levels,omitempty"` // the chosen level of each axis that has levels, from 0; the scores follow from them
+	Work   *Work          `json:"work,omitzero"`    // nil: the seat was not asked for it
 }
 
 // An Evaluation (JurorEvaluation) is an opinion in its place in the trial.
@@ -198,6 +284,7 @@ type Vote struct {
 	TotalScore int       `json:"totalScore"`
 	Confidence float64   `json:"confidence"`
 	Fallback   bool      `json:"fallback"`
+	Abstained  bool      `json:"abstained,omitzero"` // asked twice, the juror took two positions, and it has not spoken since
 }
 
 // A Judgment (FinalJudgment) ends a trial.
@@ -212,7 +299,24 @@ type Judgment struct {
 	Vetoes       []string `json:"vetoes,omitempty"` // axes whose score forbade a safe_pass that the method gave
 	Degraded     bool     `json:"degraded"`
 	Inconclusive bool     `json:"inconclusive"` // fewer than two valid votes, or the cost ceiling was reached
+
+	AfterTalk *AfterTalk     `json:"afterTalk,omitzero"` // calibrated: what the same weights give on the votes after the discussion; nil: there was none
+	Review    []ReviewReason `json:"review,omitempty"`   // why a person must see this verdict
 }
+
+// AfterTalk is what a method that counts the votes before the discussion would give after it.
+type AfterTalk struct {
+	Position Position `json:"position"`
+	Score    int      `json:"score"`
+}
+
+// A ReviewReason is why a person must see a verdict.
+type ReviewReason string
+
+const (
+	TurnedByTalk ReviewReason = "turned_by_talk" // the same method on the votes before the discussion gives another position
+	OneExtreme   ReviewReason = "one_extreme"    // one juror alone holds its position, and without it the method gives another
+)
 
 // A Result (CollaborativeJuryResult) is a whole trial.
 type Result struct {
@@ -233,6 +337,29 @@ type Result struct {
 	Phase1Verdict     Position `json:"phase1Verdict"`     // the majority's after phase 1; needs_review on a tie
 	DiscussionVerdict Position `json:"discussionVerdict"` // the majority's when the discussion was over
 	Changes           []Change `json:"changes"`           // of position, by round and seat
+
+	JudgeReading        *Opinion         `json:"judgeReading,omitzero"`        // the judge's own findings, before it knew the jury's view; nil: none
+	Repeated            []Evaluation     `json:"repeated,omitempty"`           // what disputed seats answered when they were asked again
+	RepetitionConsensus *ConsensusResult `json:"repetitionConsensus,omitzero"` // the check after that; nil: nobody was asked again
+	Abstentions         []string         `json:"abstentions,omitempty"`        // jurors whose second answer took another position than the first
+	Talk                *Talk            `json:"talk,omitzero"`                // what the discussion did; nil: there was none
+	EffectiveVotes      *EffectiveVotes  `json:"effectiveVotes,omitzero"`      // nil: nobody has voted
+	SameVendor          []string         `json:"sameVendor,omitempty"`         // jurors, and the judge, whose vendor also made the accused's model
+}
+
+// Talk is what the discussion did to the votes.
+type Talk struct {
+	Changes     int     `json:"changes"`     // of position
+	ToMajority  int     `json:"toMajority"`  // of these, to the position that the majority held before
+	Unsupported int     `json:"unsupported"` // of these, without a new finding that stands
+	Conformity  float64 `json:"conformity"`  // share of the changes that went to the majority without a new finding that stands, two decimals
+	Turned      bool    `json:"turned"`      // the same method on the votes before the discussion gives another position
+}
+
+// EffectiveVotes say how many independent votes the valid ones are worth.
+type EffectiveVotes struct {
+	Votes    float64 `json:"votes"`
+	Measured bool    `json:"measured"` // from the errors that the jurors share; otherwise jurors of one model count as one
 }
 
 // A Change is a juror's change of position in a round, with its reasons.
@@ -294,7 +421,8 @@ type Request struct {
 	Rubric      Rubric            `json:"rubric"`
 	Evidence    evidence.Digest   `json:"evidence"`
 	Shortening  *Shortening       `json:"shortening,omitzero"`
-	Saw         []evidence.Digest `json:"saw"` // submission, evaluations by seat, statements by round and seat
+	Saw         []evidence.Digest `json:"saw"`             // submission, for the judge its own reading, evaluations by seat, statements by round and seat
+	Tables      bool              `json:"tables,omitzero"` // the answer must have Work
 }
 
 // A Brief is a request with the contents behind its digests.
@@ -302,8 +430,10 @@ type Brief struct {
 	Request
 	Material    []byte       // the evidence: canonical JSON {agentCard, conversation}
 	Evaluations []Evaluation // phase 1, by seat; nil in phase 1
+	Repeated    []Evaluation // what disputed seats answered when they were asked again, by seat; nil before that
 	Rounds      []Round      // the rounds before this one, with empty checks, because seats are not given checks
 	Last        *Evaluation  // this seat's own current evaluation; nil if it has none (a stand-in is not its own)
+	Own         *Opinion     // for the judge: its own reading in phase 1; nil if it has none
 }
 
 // An Origin says what made an answer, as its provider reported it.
