@@ -155,6 +155,79 @@ func TestAttacksMoveNothing(t *testing.T) {
 	}
 }
 
+// TestPaddingMovesNothing: a record that failed weighs as much as one observation at least, whatever stood beside it before the jury, and a later jury
+// that hears it alone gives it all its weight.
+func TestPaddingMovesNothing(t *testing.T) {
+	idle := func(w *world, n int, change ...func(*evidence.Payload)) (list []*evidence.Record) {
+		for i := range n {
+			list = append(list, w.act(100+i, change...))
+		}
+		w.give(list...)
+		return list
+	}
+	tests := map[string]struct {
+		padding func(w *world) []*evidence.Record
+		old     bool  // the padding is ten years older
+		want    int64 // the lower bound, at most
+	}{
+		"records of another agent": {want: 6603, padding: func(w *world) []*evidence.Record { // 12 of 13
+			return idle(w, 63, func(p *evidence.Payload) { p.AgentID = "a-friend" })
+		}},
+		"idle records": {want: 6603, padding: func(w *world) []*evidence.Record { return idle(w, 100) }},
+		"old records":  {want: 6603, old: true, padding: func(w *world) []*evidence.Record { return idle(w, 63) }},
+		"records that failed": {want: 5947, padding: func(w *world) []*evidence.Record { // 12 of 14
+			pool := idle(w, 64)
+			w.try(panel(jury.UnsafeFail, "script"), pool...)
+			return pool
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := passed(t, 12)
+			failed := w.act(12)
+			w.give(failed)
+			padding := tt.padding(w)
+			view := func() *reputation.View {
+				f := w.facts()
+				for i := range f.Records {
+					if tt.old && slices.ContainsFunc(padding, func(r *evidence.Record) bool { return r.Digest == f.Records[i].Digest }) {
+						f.Records[i].Time -= 10 * 365 * 86_400
+					}
+				}
+				v, err := f.View()
+				w.ok(err)
+				return v
+			}
+			w.try(panel(jury.UnsafeFail, "script"), append([]*evidence.Record{failed}, padding...)...)
+			if v := view(); lower(v) == 0 || lower(v) > tt.want || v.Outcome == verify.Refuted {
+				t.Errorf("the lower bound is %d, want at most %d; %+v", lower(v), tt.want, class(v, reputation.Models).Bad)
+			}
+			w.try(panel(jury.UnsafeFail, "script"), failed)
+			v := view()
+			for _, u := range class(v, reputation.Models).Units {
+				if u.Digest == failed.Digest && (u.Weight != 1<<20 || u.Shared != 0) {
+					t.Errorf("tried alone it weighs %d: %+v", u.Weight, u)
+				}
+			}
+			if lower(v) == 0 || lower(v) > tt.want {
+				t.Errorf("tried alone, it leaves a lower bound of %d, want at most %d", lower(v), tt.want)
+			}
+		})
+	}
+}
+
+func (w *world) facts() *reputation.Facts {
+	w.t.Helper()
+	g := w.gatherer()
+	for _, doc := range w.files {
+		_, err := g.File(doc)
+		w.ok(err)
+	}
+	f, err := g.Facts()
+	w.ok(err)
+	return f
+}
+
 // TestNewNamesBeginAtNothing: under a new name nothing of the record is kept, good or bad.
 func TestNewNamesBeginAtNothing(t *testing.T) {
 	w := passed(t, 12)

@@ -67,7 +67,7 @@ func (u *Unit) explain(v *View, say func(string, ...any) bool) bool {
 	if !say("  unit %s (record %s): %s", u.Digest, u.ID, outcomeText(u.Outcome)) {
 		return false
 	}
-	if !say("    existed by %s: %d half-lives of %d days before %s; its verdict is shared by up to 2^%d records: weight 2^(20 - %d - %d) = %d", u.Time, u.HalfLives, v.HalfLife, v.At, u.Shared,
+	if !say("    existed by %s: %d half-lives of %d days before %s; its verdict is shared with s = %d: weight 2^(20 - %d - %d) = %d", u.Time, u.HalfLives, v.HalfLife, v.At, u.Shared,
 		u.HalfLives, u.Shared, u.Weight) {
 		return false
 	}

@@ -295,7 +295,7 @@ func TestSecondImplementation(t *testing.T) {
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
 	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "doubted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
-		"degraded", "inconclusive", "exhibits", "time", "moved", "set aside", "allegation"} {
+		"degraded", "inconclusive", "exhibits", "time", "moved", "among fewer", "set aside", "allegation"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)
 		}
@@ -390,6 +390,9 @@ func note(kinds map[string]int, v *reputation.View) {
 		for _, m := range c.Moves {
 			if m.From != "" {
 				kinds["moved"]++
+			}
+			if m.From == m.To {
+				kinds["among fewer"]++
 			}
 		}
 		for _, u := range c.Units {

@@ -33,10 +33,7 @@ func (c *computation) scored(key classKey, from *class) Class {
 	t.shown = c.view.Outcome != verify.Refuted && !c.unproved && (key.name != Rules || c.policy.RuleJuries)
 	for _, v := range from.verdicts {
 		c.rests[v.place.Digest] = true
-		for _, exhibit := range v.exhibits {
-			c.rests[exhibit] = true
-			t.take(v, exhibit)
-		}
+		t.takeAll(v)
 	}
 	for _, digest := range slices.SortedFunc(maps.Keys(t.units), compareDigests) {
 		t.made.Units = append(t.made.Units, *t.units[digest])
@@ -94,29 +91,75 @@ type tally struct {
 	shown bool // the class may have a number
 }
 
-// take takes one verdict on one unit: the first, and later ones that are worse.
-func (t *tally) take(v *verdict, exhibit evidence.Digest) {
-	said := Verdict{Record: v.place.Digest, At: rfc3339(v.at), Position: v.position, CaseSeq: v.caseSeq, SetAside: t.later.setAside(v, exhibit)}
-	u := t.units[exhibit]
-	if u == nil {
-		r := t.c.records[exhibit]
-		when := t.c.policy.when(r.Standing)
-		u = &Unit{Digest: exhibit, ID: r.ID, Time: rfc3339(when), HalfLives: (t.c.facts.At - when) / (t.c.policy.HalfLifeDays * 86_400)}
-		t.units[exhibit] = u
+// takeAll takes one verdict on all its units.
+func (t *tally) takeAll(v *verdict) {
+	var all, fail []*Unit
+	for _, exhibit := range v.exhibits {
+		t.c.rests[exhibit] = true
+		u := t.unit(exhibit)
+		if all = append(all, u); u.Outcome != jury.UnsafeFail && !t.later.setAside(v, exhibit) {
+			fail = append(fail, u)
+		}
 	}
-	if !said.SetAside && badness[v.position] > badness[u.Outcome] {
+	first, again := spread(fail), spread(all)
+	for _, u := range all {
+		switch {
+		case v.position != jury.UnsafeFail:
+			t.take(v, u, v.shared)
+		case u.Outcome != jury.UnsafeFail:
+			t.take(v, u, first)
+		default:
+			t.take(v, u, again)
+		}
+	}
+}
+
+func (t *tally) unit(exhibit evidence.Digest) *Unit {
+	if u := t.units[exhibit]; u != nil {
+		return u
+	}
+	r := t.c.records[exhibit]
+	when := t.c.policy.when(r.Standing)
+	u := &Unit{Digest: exhibit, ID: r.ID, Time: rfc3339(when), HalfLives: (t.c.facts.At - when) / (t.c.policy.HalfLifeDays * 86_400)}
+	t.units[exhibit] = u
+	return u
+}
+
+// spread returns s of a verdict that fails these units: the largest with which they weigh, together, as much as the heaviest of them alone. So a
+// record that failed weighs no less because idle, old or failed ones stood beside it before the jury.
+func spread(units []*Unit) (s int64) {
+	var sum, most int64
+	for _, u := range units {
+		w := weight(u.HalfLives)
+		sum, most = sum+w, max(most, w)
+	}
+	for most > 0 && most<<(s+1) <= sum {
+		s++
+	}
+	return s
+}
+
+// take takes one verdict on one unit: the first, and later ones that are worse. shared is how often it is halved.
+func (t *tally) take(v *verdict, u *Unit, shared int64) {
+	said := Verdict{Record: v.place.Digest, At: rfc3339(v.at), Position: v.position, CaseSeq: v.caseSeq, SetAside: t.later.setAside(v, u.Digest)}
+	if !said.SetAside && u.worsens(v.position, shared) {
 		from := u.Outcome
 		t.count(u, -1)
 		for i := range u.Verdicts {
 			u.Verdicts[i].Stands = false
 		}
 		said.Stands = true
-		u.Outcome, u.Shared = v.position, v.shared
+		u.Outcome, u.Shared = v.position, shared
 		u.Weight = weight(u.HalfLives + u.Shared)
 		t.count(u, 1)
-		t.made.Moves = append(t.made.Moves, Move{At: said.At, Record: said.Record, Unit: exhibit, From: from, To: u.Outcome, Weight: u.Weight, Bounds: t.bounds()})
+		t.made.Moves = append(t.made.Moves, Move{At: said.At, Record: said.Record, Unit: u.Digest, From: from, To: u.Outcome, Weight: u.Weight, Bounds: t.bounds()})
 	}
 	u.Verdicts = append(u.Verdicts, said)
+}
+
+// worsens reports whether a verdict is worse than the one that stands: by its position, or because it fails the unit among fewer.
+func (u *Unit) worsens(position jury.Position, shared int64) bool {
+	return badness[position] > badness[u.Outcome] || position == jury.UnsafeFail && u.Outcome == jury.UnsafeFail && shared < u.Shared
 }
 
 // weight is that of an observation after so many halvings.

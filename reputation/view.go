@@ -11,7 +11,7 @@ import (
 // Versions of the format of a View, and of the rules by which it is computed.
 const (
 	Format  = "jurat/reputation/v1"
-	Formula = "wilson-z2-dyadic/v1"
+	Formula = "wilson-z2-dyadic/v2"
 )
 
 // A View is what a page shows, and what `jurat reputation --json` prints. Its lists are sorted, so the same Facts give the

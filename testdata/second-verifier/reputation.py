@@ -36,7 +36,7 @@ def view(facts):
         made.append(_class(key, classes[key], records, facts, outcome, numberless, rests))
     return {
         "format": "jurat/reputation/v1",
-        "formula": "wilson-z2-dyadic/v1",
+        "formula": "wilson-z2-dyadic/v2",
         "at": _time(facts["at"]),
         "identity": _identity(me),
         "trust": facts["trust"],
@@ -357,9 +357,8 @@ def _class(key, given, records, facts, outcome, numberless, rests):
     tally = _Tally(facts, records, shown, _last(verdicts) if facts["policy"]["after_overturn"] else None)
     for verdict in verdicts:
         rests.add(verdict["place"]["digest"])
-        for exhibit in verdict["exhibits"]:
-            rests.add(exhibit)
-            tally.take(verdict, exhibit)
+        rests.update(verdict["exhibits"])
+        tally.take_all(verdict)
     bounds = tally.bounds()
     status = "refuted" if outcome == REFUTED else "not proved" if numberless else "not counted" if not shown else "scored" if bounds else "too few"
     made = {
@@ -407,20 +406,34 @@ class _Tally:
         self.units, self.moves = {}, []
         self.sums = {position: {"units": 0, "weight": 0} for position in ("safe_pass", "unsafe_fail", "needs_review")}
 
-    def take(self, verdict, exhibit):
-        place = verdict["place"]
-        aside = self.last is not None and verdict["overturns"] is not None
-        aside = aside and self.last.get((exhibit, place["origin"]), 0) > verdict["overturns"]
-        unit = self.units.get(exhibit) or self._unit(exhibit)
-        said = {"record": place["digest"], "at": _time(verdict["at"]), "position": verdict["position"], "stands": False}
+    def take_all(self, verdict):
+        units = [(exhibit, self.units.get(exhibit) or self._unit(exhibit)) for exhibit in verdict["exhibits"]]
+        failed = {exhibit for exhibit, unit in units if unit["outcome"] == "unsafe_fail"}
+        first = _spread([unit for exhibit, unit in units if exhibit not in failed and not self._aside(verdict, exhibit)])
+        again = _spread([unit for _, unit in units])
+        for exhibit, unit in units:
+            shared = verdict["shared"]
+            if verdict["position"] == "unsafe_fail":
+                shared = again if exhibit in failed else first
+            self._take(verdict, exhibit, unit, shared)
+
+    def _aside(self, verdict, exhibit):
+        if self.last is None or verdict["overturns"] is None:
+            return False
+        return self.last.get((exhibit, verdict["place"]["origin"]), 0) > verdict["overturns"]
+
+    def _take(self, verdict, exhibit, unit, shared):
+        aside = self._aside(verdict, exhibit)
+        said = {"record": verdict["place"]["digest"], "at": _time(verdict["at"]), "position": verdict["position"], "stands": False}
         said |= _unless_empty(case_seq=verdict["case_seq"], set_aside=aside)
         before = unit["outcome"]
-        if not aside and BADNESS[verdict["position"]] > BADNESS[before]:
+        among_fewer = before == verdict["position"] == "unsafe_fail" and shared < unit["shared"]
+        if not aside and (BADNESS[verdict["position"]] > BADNESS[before] or among_fewer):
             self._count(unit, -1)
             for earlier in unit["verdicts"]:
                 earlier["stands"] = False
             said["stands"] = True
-            unit["outcome"], unit["shared"] = verdict["position"], verdict["shared"]
+            unit["outcome"], unit["shared"] = verdict["position"], shared
             unit["weight"] = ONE >> (unit["half_lives"] + unit["shared"])
             self._count(unit, 1)
             move = {"at": said["at"], "record": said["record"], "unit": exhibit, "to": unit["outcome"], "weight": unit["weight"]}
@@ -445,6 +458,13 @@ class _Tally:
         if not self.shown or good + bad < self.facts["policy"]["minimum"] * ONE:
             return None
         return wilson(good, bad)
+
+
+def _spread(units):
+    """s of a verdict that fails these units: together they weigh at least as much as the heaviest alone."""
+    weights = [ONE >> unit["half_lives"] for unit in units]
+    heaviest = max(weights, default=0)
+    return (sum(weights) // heaviest).bit_length() - 1 if heaviest else 0
 
 
 def wilson(good, bad):
