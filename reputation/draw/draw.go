@@ -28,6 +28,7 @@
 //     ([Record].Judged), and is a debt until then.
 //   - Show one draw of several: there is no quorum. Each witness of the policy draws for itself, and draws are added up. So an operator that
 //     holds all witnesses but one cannot keep out what that one draws.
+//   - Try it as an exhibit against another agent: the judgment that the log counts must be about the record's actor.
 //   - Try a record under the drawn name, but put another before the jury: the exhibits that package reputation finds in the trial say for which
 //     records it counts.
 //
@@ -120,10 +121,12 @@ func TrialChain(record evidence.Digest) string { return evidence.TrialPrefix + T
 type Record struct {
 	Acts      int64           `json:"acts"`   // how many entries the log has of its trial; 0: the trial has not begun
 	Index     int64           `json:"index"`  // in the log
-	Judged    bool            `json:"judged"` // the log has counted a judgment of its clerk
+	Judged    bool            `json:"judged"` // the log has counted a judgment of its clerk about the record's actor
 	Record    evidence.Digest `json:"record"`
 	Trial     string          `json:"trial"`     // chain_id of its trial
 	Witnesses []string        `json:"witnesses"` // the names of those that drew it, in the policy's order
+
+	actor evidence.Digest // whose record it is; zero: the log did not count actors yet
 }
 
 // A Gap is a run of blocks for which a witness's draw is missing.
@@ -162,9 +165,9 @@ type Reading struct {
 
 // A chain is what the entries say of one.
 type chain struct {
-	acts   int64
-	clerk  evidence.Digest // the actor of the second entry, which in a trial is the clerk's opening
-	judged bool
+	acts  int64
+	clerk evidence.Digest   // the actor of the second entry, which in a trial is the clerk's opening
+	about []evidence.Digest // whom the clerk's judgment is about
 }
 
 // add takes the chain's next entry. People decide in a trial's chain, too, but only the clerk seals the judgment.
@@ -173,8 +176,16 @@ func (c chain) add(e *evidence.Entry) chain {
 	if e.ChainSeq == 2 {
 		c.clerk = e.Actor
 	}
-	c.judged = c.judged || e.SubjectSeq > 0 && !e.Actor.IsZero() && e.Actor == c.clerk
+	if e.SubjectSeq > 0 && !e.Actor.IsZero() && e.Actor == c.clerk && !slices.Contains(c.about, e.Subject) {
+		c.about = append(c.about, e.Subject)
+	}
 	return c
+}
+
+// judged reports whether the chain has a judgment about the actor of a record. If the log did not count actors when it took the record in,
+// nobody knows whose it is, and any judgment counts.
+func (c chain) judged(actor evidence.Digest) bool {
+	return len(c.about) > 0 && (actor.IsZero() || slices.Contains(c.about, actor))
 }
 
 // New begins a reading of the log of this name. draws are those that the log's acts hold, and others that the reader has, in any order.
@@ -231,7 +242,7 @@ func (r *Reading) draw() {
 		case !r.policy.Actor.IsZero() && entry.Actor.IsZero():
 			r.result.Unknown++ // from before the log counted actors
 		case r.policy.Actor.IsZero() || entry.Actor == r.policy.Actor && entry.Case.IsZero():
-			r.result.Drawn = append(r.result.Drawn, Record{Index: from + int64(i), Record: entry.Payload, Trial: TrialChain(entry.Payload), Witnesses: drawnBy[i]})
+			r.result.Drawn = append(r.result.Drawn, Record{actor: entry.Actor, Index: from + int64(i), Record: entry.Payload, Trial: TrialChain(entry.Payload), Witnesses: drawnBy[i]})
 		}
 	}
 }
@@ -273,7 +284,7 @@ func (r *Reading) Result(head operator.Checkpoint) (*Result, error) {
 	for i := range r.result.Drawn {
 		drawn := &r.result.Drawn[i]
 		of := r.chains[evidence.ChainTag(drawn.Trial)]
-		drawn.Acts, drawn.Judged = of.acts, of.judged
+		drawn.Acts, drawn.Judged = of.acts, of.judged(drawn.actor)
 	}
 	return r.result, nil
 }

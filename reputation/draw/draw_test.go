@@ -508,6 +508,38 @@ func TestTrials(t *testing.T) {
 	}
 }
 
+// TestTrialOfAnotherAgent: a drawn record that stands as an exhibit in a trial of another agent was not tried. Whose a record is from before the log
+// counted actors nobody knows.
+func TestTrialOfAnotherAgent(t *testing.T) {
+	w := newWorld(t, 1)
+	of := map[evidence.Digest]bool{} // the records of desk, and those of nobody
+	for n := range 64 {
+		record := digestOf(fmt.Sprint("record ", n))
+		switch name := []string{"desk", "another", ""}[n%3]; name {
+		case "":
+			w.add(entry(record, "", 0))
+			of[record] = true
+		default:
+			w.add([]byte(fmt.Sprintf(`{"actor":%q,"actor_seq":%d,"payload":%q,"signatures":["%s"]}`, evidence.ActorTag(evidence.RoleAgent, name), n/3+1, record, base64.StdEncoding.EncodeToString(record[:4]))))
+			of[record] = name == "desk"
+		}
+	}
+	draws := w.all()
+	for _, r := range w.read(w.policy(1), draws).Drawn {
+		w.begin(r.Trial)
+		w.add(act(r.Trial, 4, evidence.RoleClerk, "clerk", true)) // about desk
+	}
+	found := w.read(w.policy(1), draws[:1]).Drawn
+	if len(found) < 64 {
+		t.Fatalf("%d records are drawn", len(found))
+	}
+	for _, r := range found[:64] {
+		if r.Judged != of[r.Record] {
+			t.Errorf("record %d: judged %v, want %v", r.Index, r.Judged, of[r.Record])
+		}
+	}
+}
+
 // TestRefused: what is not the log of the checkpoint, and a policy by which nothing can be drawn, give an error.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, 1).grow(70, "record")
@@ -617,6 +649,10 @@ func writeVectors(t *testing.T, file string) {
 	}
 	w.add(act(of[2].Trial, 4, evidence.RoleClerk, "clerk", true))
 	w.add(act(of[3].Trial, 4, evidence.RoleReviewer, "mia", true))
+	for _, one := range of[4:8] { // judgments about desk, whosever records these are
+		w.begin(one.Trial)
+		w.add(act(one.Trial, 4, evidence.RoleClerk, "clerk", true))
+	}
 	twice := draws[0]
 	text, err := operator.FormatCheckpoint(w.tree(64))
 	if err != nil {

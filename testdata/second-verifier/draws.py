@@ -52,13 +52,13 @@ def _extend(gaps, first, end, name):
 
 
 def _follow(chain, entry, clerks):
-    """Only the clerk, whose is the second entry of a trial, seals the judgment that the log counts."""
+    """Only the clerk, whose is the second entry of a trial, seals the judgment that the log counts, about the actor of the record."""
     tag = entry["chain"]
     chain["acts"] = max(chain["acts"], entry["chain_seq"])
     if entry["chain_seq"] == 2:
         clerks[tag] = entry.get("actor")
     if entry.get("subject_seq", 0) > 0 and entry.get("actor") and entry["actor"] == clerks.get(tag):
-        chain["judged"] = True
+        chain["about"].add(entry["subject"])
 
 
 def read(origin, entries, root, witnesses, share, draws, actor=None):
@@ -71,7 +71,7 @@ def read(origin, entries, root, witnesses, share, draws, actor=None):
         tree.add(log.leaf_hash(line.encode()))
         block.append(entry)
         if "chain" in entry:
-            _follow(chains.setdefault(entry["chain"], {"acts": 0, "judged": False}), entry, clerks)
+            _follow(chains.setdefault(entry["chain"], {"acts": 0, "about": set()}), entry, clerks)
         if len(block) < DRAW_BLOCK:
             continue
         first, by = tree.size - DRAW_BLOCK, [[] for _ in block]
@@ -87,12 +87,13 @@ def read(origin, entries, root, witnesses, share, draws, actor=None):
             if names and actor and "actor" not in block[place]:
                 unknown += 1
             elif names and (not actor or block[place]["actor"] == actor and "case" not in block[place]):
-                drawn.append({"index": first + place, "record": digest, "trial": trial_of(digest), "witnesses": names})
+                drawn.append({"actor": block[place].get("actor"), "index": first + place, "record": digest, "trial": trial_of(digest), "witnesses": names})
         block = []
     if tree.root() != root:
         raise ValueError("the entries are not those of the checkpoint")
     for one in drawn:
-        one |= chains.get(log.chain_tag(one["trial"]), {"acts": 0, "judged": False})
+        chain, whose = chains.get(log.chain_tag(one["trial"]), {"acts": 0, "about": set()}), one.pop("actor")
+        one |= {"acts": chain["acts"], "judged": bool(chain["about"]) and (whose is None or whose in chain["about"])}
     in_order = lambda gaps: [gap for witness, _ in known for gap in gaps[witness.name]]
     of = {"actor": actor} | ({"unknown": unknown} if unknown else {}) if actor else {}
     return of | {"drawn": drawn, "format": "jurat/draws/v1", "missing": in_order(missing), "origin": origin, "share": int(share), "size": tree.size,
