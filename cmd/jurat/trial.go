@@ -8,13 +8,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 	"jurat/reputation/draw"
+	"jurat/verify/census"
 )
 
 type trialCmd struct {
@@ -117,8 +121,27 @@ func (at *attempt) isOf(digest string, cases int) error {
 	case !slices.Contains(at.on.Exhibits(), record):
 		return hint(fmt.Errorf("%s: there is no record with the digest %s", at.name, record), "'jurat log case CHAIN' and 'jurat log prove RECORD' write files of records")
 	}
+	if of, on := whose(at.on.Material(), record), census.OnTrial(at.on.Material()); of != on {
+		return hint(fmt.Errorf("%s: a trial judges the agent whose record comes first, which is %q, and record %s is of agent %q", at.name, on, record, of),
+			"give a file in which no record of another agent comes before: 'jurat log prove DIGEST' writes the record alone")
+	}
 	at.id = draw.TrialID(record)
 	return nil
+}
+
+// whose returns the agent of an exhibit.
+func whose(material []byte, record evidence.Digest) string {
+	var submitted struct {
+		Records []subject.Exhibit `json:"records"`
+	}
+	if json.Unmarshal(material, &submitted) != nil {
+		return "" // no record of an agent is there
+	}
+	i := slices.IndexFunc(submitted.Records, func(e subject.Exhibit) bool { return e.Digest == record })
+	if i < 0 {
+		return ""
+	}
+	return census.OfAgent(submitted.Records[i].Payload)
 }
 
 // convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
