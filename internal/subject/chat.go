@@ -30,10 +30,37 @@ func (m *Message) readChatBody(n *node) (err error) {
 	}
 	if m.Role == Tool {
 		m.ToolName = m.Name
-		m.ToolCallID, err = n.str("tool_call_id")
-		return err
+		if m.ToolCallID, err = n.str("tool_call_id"); err != nil {
+			return err
+		}
+		return m.readRequestor(n)
 	}
 	return m.readCalls(n)
+}
+
+// readRequestor reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
+// id of the call is the member id. The shape is that of tau2-bench's ToolMessage:
+// https://github.com/sierra-research/tau2-bench/blob/main/src/tau2/data_model/message.py
+func (m *Message) readRequestor(n *node) (err error) {
+	at := n.get("requestor")
+	if at.absent() {
+		return nil
+	}
+	if m.AnswersTo, err = requestor(at); err != nil {
+		return err
+	}
+	if m.ToolCallID == "" {
+		m.ToolCallID, err = n.str("id")
+	}
+	m.Failed = n.get("error").isTrue()
+	return err
+}
+
+func requestor(at *node) (Role, error) {
+	if role := roles[at.text]; at.kind == '"' && (role == User || role == Assistant) {
+		return role, nil
+	}
+	return "", at.errorf("unknown requestor: expected \"assistant\" or \"user\"")
 }
 
 func (m *Message) readCalls(n *node) error {
@@ -45,8 +72,8 @@ func (m *Message) readCalls(n *node) error {
 			return err
 		}
 	}
-	if len(m.ToolCalls) > 0 && m.Role != Assistant {
-		return n.errorf("a message of role %s makes tool calls: expected role assistant", m.Role)
+	if len(m.ToolCalls) > 0 && m.Role != Assistant && m.Role != User {
+		return n.errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls", m.Role)
 	}
 	return nil
 }
@@ -55,6 +82,11 @@ func (m *Message) readCall(n *node) error {
 	id, err := n.str("id")
 	if err != nil {
 		return err
+	}
+	if at := n.get("requestor"); !at.absent() {
+		if by, err := requestor(at); err != nil || by != m.Role {
+			return at.errorf("expected the requestor %s, because the call is in a message of the %s, found %s", m.Role, m.Role, quote(at.text))
+		}
 	}
 	if function := n.get("function"); !function.absent() {
 		return m.addCall(function, id)

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,12 +27,14 @@ const (
 type Message struct {
 	Number     int // from 1, in the order of the file
 	Role       Role
-	Text       string // text parts joined by line breaks
-	Name       string // of a participant, if the file gives one
-	ToolCalls  []ToolCall
-	ToolCallID string // of a tool's message: the call that it answers
-	ToolName   string // of a tool's message: the tool's name
-	CallNumber int    // of a tool's message: the number of the message that made the call; 0: unknown
+	Text       string     // text parts joined by line breaks
+	Name       string     // of a participant, if the file gives one
+	ToolCalls  []ToolCall // of the agent or, if Role is User, the user's own
+	ToolCallID string     // of a tool's message: the call that it answers
+	ToolName   string     // of a tool's message: the tool's name
+	CallNumber int        // of a tool's message: the number of the message that made the call; 0: unknown
+	AnswersTo  Role       // of a tool's message: who made the call, Assistant or User; "": unknown
+	Failed     bool       // of a tool's message: the log marks it as an error, apart from its text
 
 	// Of a message that comes from a record:
 	Record evidence.Digest // zero if the evidence is a conversation
@@ -39,13 +42,34 @@ type Message struct {
 	Head   string          // of a record's first message: the program's description of the record
 }
 
-// A ToolCall is one call that the agent made.
+// A ToolCall is one call that the agent or the user made. Its message says who: see [Message.Caller].
 type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
 	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one
 	Result    int            // number of the message with its result; 0 if there is none
+}
+
+// Caller returns who made the calls of a message or, of a tool's message, the call that it answers: Assistant, which
+// is the agent under trial, or User. It returns "" if the message has no calls, or answers a call that is not known.
+// Where the user has tools of their own (dual control), a juror must not attribute their calls to the agent.
+func (m *Message) Caller() Role {
+	if m.Role == Tool {
+		return m.AnswersTo
+	}
+	if len(m.ToolCalls) == 0 {
+		return ""
+	}
+	return m.Role
+}
+
+// AgentCalls returns the calls that the agent made in the message, and none that the user made.
+func (m *Message) AgentCalls() []ToolCall {
+	if m.Role != Assistant {
+		return nil
+	}
+	return m.ToolCalls
 }
 
 // Holds reports whether a text occurs literally in the message's text, or in a name or the arguments of its calls.
@@ -70,7 +94,7 @@ func (c *Case) link() (unanswering *Message) {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		for j := range m.ToolCalls {
-			calls.add(m, &m.ToolCalls[j])
+			calls.add(madeCall{&m.ToolCalls[j], m.Number, m.Role})
 		}
 		if m.Role != Tool {
 			continue
@@ -82,7 +106,7 @@ func (c *Case) link() (unanswering *Message) {
 			}
 			continue
 		}
-		made.call.Result, m.CallNumber = m.Number, made.number
+		made.call.Result, m.CallNumber, m.AnswersTo = m.Number, made.number, made.by
 		if m.ToolName == "" {
 			m.ToolName = made.call.Name
 		}
@@ -92,33 +116,40 @@ func (c *Case) link() (unanswering *Message) {
 
 // openCalls holds calls, the latest last, under each key by which a result may name them. answeredBy drops calls that
 // have a result when it finds them.
-type openCalls map[string][]madeCall
+type openCalls map[callKey][]madeCall
 
 type madeCall struct {
 	call   *ToolCall
 	number int // of its message
+	by     Role
 }
 
-const (
-	byID   = "id "
-	byName = "name "
-	anyOne = ""
-)
+// A callKey is what a result may say of its call. What it does not say is "".
+type callKey struct {
+	by       Role
+	id, name string
+}
 
-func (o openCalls) add(m *Message, call *ToolCall) {
-	for _, key := range []string{byID + call.ID, byName + call.Name, anyOne} {
-		o[key] = append(o[key], madeCall{call, m.Number})
+func (o openCalls) add(made madeCall) {
+	for _, by := range []Role{"", made.by} {
+		keys := []callKey{{by: by}, {by: by, id: made.call.ID}, {by: by, name: made.call.Name}}
+		if made.call.ID == "" {
+			keys = slices.Delete(keys, 1, 2)
+		}
+		for _, key := range keys {
+			o[key] = append(o[key], made)
+		}
 	}
 }
 
 // answeredBy finds the latest call without a result that a message names. Ids may repeat in a long log.
 func (o openCalls) answeredBy(m *Message) (madeCall, bool) {
-	key := anyOne
+	key := callKey{by: m.AnswersTo}
 	switch {
 	case m.ToolCallID != "":
-		key = byID + m.ToolCallID
+		key.id = m.ToolCallID
 	case m.ToolName != "":
-		key = byName + m.ToolName
+		key.name = m.ToolName
 	}
 	list := o[key]
 	for len(list) > 0 && list[len(list)-1].call.Result != 0 {
@@ -133,6 +164,13 @@ func (o openCalls) answeredBy(m *Message) (madeCall, bool) {
 }
 
 func callName(m *Message) string {
+	if m.AnswersTo == User {
+		return "of the user " + nameOfCall(m)
+	}
+	return nameOfCall(m)
+}
+
+func nameOfCall(m *Message) string {
 	if m.ToolCallID != "" {
 		return quote(m.ToolCallID)
 	}

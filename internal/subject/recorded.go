@@ -304,11 +304,18 @@ func (n *node) empty() bool {
 	return n.kind == 'n' || (n.kind == '[' || n.kind == '{') && len(n.members) == 0
 }
 
-// readChat reads a chat message. The output of an agent is its own text, whatever role it states. A response with
-// another role is shown unchanged.
+// readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
+// response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
+// change, because findings about records name messages by number.
 func (m *Message) readChat(n *node, role Role) error {
 	if role != Assistant {
-		return m.readChatMessage(n)
+		if err := m.readChatMessage(n); err != nil {
+			return err
+		}
+		if m.Role == User && len(m.ToolCalls) > 0 {
+			return n.errorf("a call of the user")
+		}
+		return nil
 	}
 	if at := n.get("role"); !at.absent() {
 		if given, err := readRole(n); err != nil || given != Assistant {

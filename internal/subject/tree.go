@@ -169,6 +169,8 @@ func (n *node) str(name string) (string, error) {
 	return m.text, nil
 }
 
+func (n *node) isTrue() bool { return n != nil && n.kind == 't' }
+
 func (n *node) kindName() string {
 	switch n.kind {
 	case '{':

@@ -87,13 +87,18 @@ func piecesOf(m *subject.Message) []piece {
 	case subject.System:
 		add(kept, m.Text, "operator: instructions to the agent")
 	case subject.User:
-		add(kept, m.Text, "user: what the user says to the agent")
-	case subject.Tool:
-		if m.CallNumber == 0 {
-			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
-			break
+		if m.Text != "" || len(m.ToolCalls) == 0 {
+			add(kept, m.Text, "user: what the user says to the agent")
 		}
-		add(result, m.Text, "tool: result of a call in message %d", m.CallNumber)
+	case subject.Tool:
+		switch {
+		case m.CallNumber == 0:
+			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
+		case m.AnswersTo == subject.User:
+			add(result, m.Text, "tool: result of the user's own call in message %d", m.CallNumber)
+		default:
+			add(result, m.Text, "tool: result of a call in message %d", m.CallNumber)
+		}
 	case subject.Reviewer:
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
 	case subject.Operator:
@@ -109,10 +114,14 @@ func piecesOf(m *subject.Message) []piece {
 	default: // an unknown role is not taken for the agent
 		add(kept, m.Text, "somebody else: neither the agent nor its user")
 	}
+	caller := "agent"
+	if m.Caller() == subject.User {
+		caller = "user"
+	}
 	for i, call := range m.ToolCalls {
-		add(kept, call.Name, "agent: tool call %d of %d, name", i+1, len(m.ToolCalls))
+		add(kept, call.Name, "%s: tool call %d of %d, name", caller, i+1, len(m.ToolCalls))
 		if call.Arguments != "" {
-			add(kept, call.Arguments, "agent: tool call %d of %d, arguments", i+1, len(m.ToolCalls))
+			add(kept, call.Arguments, "%s: tool call %d of %d, arguments", caller, i+1, len(m.ToolCalls))
 		}
 	}
 	if m.Name != "" {

@@ -16,7 +16,7 @@ import (
 type reading struct {
 	ctx    context.Context
 	c      *subject.Case
-	calls  []*call
+	calls  []*call   // of the agent
 	policy string    // the system messages, one after the other
 	house  []string  // the sentences of the policy, each once
 	now    time.Time // the present that the policy states; zero if it states none
@@ -48,8 +48,9 @@ func read(ctx context.Context, c *subject.Case) *reading {
 		} else {
 			r.given.add(m.Text, m)
 		}
-		for j := range m.ToolCalls {
-			k := newCall(c, m, &m.ToolCalls[j])
+		calls := m.AgentCalls()
+		for j := range calls {
+			k := newCall(c, m, &calls[j])
 			k.about, k.aboutKey = known.about(k)
 			r.calls = append(r.calls, k)
 			if k.mayAct() {
@@ -91,13 +92,13 @@ func (r *reading) settle() {
 	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest = nil, nil, nil, nil, nil, nil, nil
 }
 
-// each iterates over the messages, with the calls of each, until the context ends.
+// each iterates over the messages, with the agent's calls in each, until the context ends.
 func (r *reading) each() iter.Seq2[*subject.Message, []*call] {
 	return func(yield func(*subject.Message, []*call) bool) {
 		from := 0
 		for i := range r.c.Messages {
 			m := &r.c.Messages[i]
-			to := from + len(m.ToolCalls)
+			to := from + len(m.AgentCalls())
 			if r.late() || !yield(m, r.calls[from:to]) {
 				return
 			}
