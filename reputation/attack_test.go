@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
@@ -336,6 +338,61 @@ func (w *world) allEntries() []byte {
 		all = append(append(all, line...), '\n')
 	}
 	return all
+}
+
+// TestFalseCounts: an operator that keeps a bad judgment back, and signs entries that count falsely so that nothing is missing, is refuted: it may
+// leave out no number of an actor, and no number of a judgment.
+func TestFalseCounts(t *testing.T) {
+	w := passed(t, 12)
+	r := w.act(12)
+	w.give(r)
+	w.try(panel(jury.UnsafeFail, "script"), r)
+	files := w.files[:len(w.files)-1]
+	member := regexp.MustCompile(`"(actor|actor_seq|subject|subject_seq)":("[^"]*"|[0-9]+),?`)
+	judgment := func(line string) bool { return strings.Contains(line, `"subject_seq":13`) }
+	for name, tt := range map[string]struct {
+		change func(line string) string
+		want   string
+	}{
+		"as they are": {func(line string) string { return line }, "dropped"},
+		"the judgment has no numbers": {func(line string) string {
+			if !judgment(line) {
+				return line
+			}
+			return strings.Replace(member.ReplaceAllString(line, ""), ",}", "}", 1)
+		}, "count"},
+		"another one has its number": {func(line string) string {
+			if judgment(line) {
+				return line
+			}
+			return strings.Replace(line, `"subject_seq":12`, `"subject_seq":13`, 1)
+		}, "count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree, all := new(operator.Frontier), ""
+			for line := range strings.Lines(string(w.allEntries())) {
+				line = tt.change(strings.TrimSuffix(line, "\n"))
+				tree.Add(tlog.RecordHash([]byte(line)))
+				all += line + "\n"
+			}
+			known, err := w.Options(t).Trust.OpenCheckpoint(must(w.Ledger.Checkpoint(t.Context())))
+			w.ok(err)
+			checkpoint, err := w.SignCheckpoint(operator.Checkpoint{Origin: known.Origin, Size: tree.Size(), Root: tree.Root()})
+			w.ok(err)
+			g := w.gatherer()
+			w.ok(g.Entries(checkpoint, strings.NewReader(all)))
+			if v := w.viewOf(g, files); v.Outcome != verify.Refuted || v.Completeness[0].Judgments.Rule != tt.want || lower(v) != 0 {
+				t.Errorf("%s %+v, lower bound %d, want %s", v.Outcome, v.Completeness, lower(v), tt.want)
+			}
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // TestForeignEntries: entries that the log did not sign say nothing, and are an error of the reader's.

@@ -184,6 +184,8 @@ func (g *Gatherer) Entries(checkpoint string, entries io.Reader) error {
 		tree.Add(tlog.RecordHash(line))
 		if e.ActorSeq > 0 {
 			made.Counts = min(made.Counts, index)
+		} else if made.Counts < index {
+			made.Wrong = true // a log that counts actors counts every record: this one could be a judgment about anybody
 		}
 		if e.Actor == actor && e.ActorSeq > 0 {
 			made.Actor = append(made.Actor, e.Payload)
