@@ -61,6 +61,7 @@ func TestGroupLaws(t *testing.T) {
 func TestEncodings(t *testing.T) {
 	// From SEC 2: the generator.
 	const g = "036b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
+	const y = "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
 	if text := hex.EncodeToString(Generator().Bytes()); text != g {
 		t.Errorf("G is %s", text)
 	}
@@ -71,6 +72,8 @@ func TestEncodings(t *testing.T) {
 		"with x not in the field":  "02" + field,
 		"all ones":                 "02ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
 		"hybrid in its first byte": "06" + g[2:],
+		"hybrid":                   "07" + g[2:] + y,
+		"uncompressed":             "04" + g[2:] + y,
 		"with a byte more":         g + "00",
 		"with a byte less":         g[:64],
 		"empty":                    "",

@@ -73,6 +73,27 @@ func TestPublishedProofs(t *testing.T) {
 	}
 }
 
+// TestBatchableIsNoProof: the draft's other form of proofs is not taken, whether it is given as it is or shortened to the size of a proof.
+func TestBatchableIsNoProof(t *testing.T) {
+	tried := 0
+	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
+		relation, err := parseRelation(unhex(t, v.Instance))
+		if v.Flavor != "batchable" || err != nil {
+			continue
+		}
+		tried++
+		proof := unhex(t, v.NargString)
+		for _, given := range [][]byte{proof, proof[:min(len(proof), relation.Size())], proof[len(proof)-min(len(proof), relation.Size()):]} {
+			if Verify(v.Tag, relation, given) == nil {
+				t.Errorf("%s: it holds", v.ID)
+			}
+		}
+	}
+	if tried < 3 {
+		t.Errorf("%d proofs of this form were tried", tried)
+	}
+}
+
 // Our own proofs of the published statements hold, and those of other scalars are refused.
 func TestProvePublishedStatements(t *testing.T) {
 	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {
