@@ -204,7 +204,7 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 
 // ofOneRecord are the guarantees about single records.
 var ofOneRecord = []verify.Guarantee{verify.Content, verify.Authentication, verify.NonRepudiation, verify.Configuration, verify.Time,
-	verify.Qualified, verify.Before, verify.Order, verify.Chain, verify.HumanReview}
+	verify.Qualified, verify.Property, verify.Before, verify.Order, verify.Chain, verify.HumanReview}
 
 // first are the members that readers look for, in display order.
 var first = []string{"prompt", "context", "tools_used", "response", "modified_response", "changes", "parameters", "metadata"}

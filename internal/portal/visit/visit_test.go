@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/property"
 	"jurat/verify"
 )
 
@@ -209,3 +211,59 @@ func TestRefusals(t *testing.T) {
 }
 
 var _ io.ReaderAt = broken{}
+
+// TestProofs: of each record of a file, the portal says in each language what its proofs show of hidden values, and whether they hold.
+func TestProofs(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	records := []*evidence.Record{hiding(t, h, 1), hiding(t, h, 2)}
+	records[1].Properties[0].Proof[40] ^= 1 // it does not hold
+	v := &visit.Visit{Now: clock}
+	sources := []visit.Source{source(t, "records", h.Bundle(t, records...)), source(t, "trust", h.Trust(t))}
+	if _, err := v.Verify([]byte(`{"trust":1,"files":[0]}`), sources); err != nil {
+		t.Fatal(err)
+	}
+	for _, lang := range words.Langs() {
+		shown, err := v.Records(0, 0, 2, lang)
+		if err != nil || len(shown) != 2 {
+			t.Fatalf("%+v, %v", shown, err)
+		}
+		sentence, _, _ := strings.Cut(string(words.StatementIn(lang).Hidden.Range), "{pointer}")
+		for i, want := range []verify.Status{verify.Proved, verify.Refuted} {
+			if says := strings.Contains(strings.Join(shown[i].Statement, " "), sentence); says != (want == verify.Proved) {
+				t.Errorf("%s, record %d: %q", lang, i, shown[i].Statement)
+			}
+			at := slices.IndexFunc(shown[i].Lines, func(l visit.Line) bool { return l.Guarantee == verify.Property })
+			if at < 0 || shown[i].Lines[at].Status != want {
+				t.Errorf("%s, record %d, line %d: %+v", lang, i, at, shown[i].Lines)
+			}
+		}
+	}
+}
+
+// hiding seals a record with a hidden amount, and proves that it is from 0 to 5000.
+func hiding(t *testing.T, h *jurattest.House, i int) *evidence.Record {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := said(i, "Done.")
+	p.Metadata = jsontext.Value(`{"amount":120}`)
+	draft, err := evidence.NewDraft(p)
+	must(err)
+	signers, err := h.Keys.Signers(t.Context(), draft.Role(), draft.Actor())
+	must(err)
+	r, err := h.Ledger.Seal(t.Context(), draft.SealingProvable(map[string]property.Kind{"/metadata/amount": property.Integer}), signers)
+	must(err)
+	s := &property.Statement{Format: property.Format, Form: property.Range, Kind: property.Integer, Lo: jsontext.Value("0"), Hi: jsontext.Value("5000"),
+		Members: []property.Member{{Record: r.Digest.String(), Pointer: "/metadata/amount"}}}
+	proof, err := property.Prove(s, []property.Opening{{Value: r.Disclosures[0].Value, Salt: [32]byte(r.Disclosures[0].Salt)}}, rand.NewChaCha8([32]byte{7}))
+	must(err)
+	doc, err := s.Bytes()
+	must(err)
+	made := *r
+	made.Disclosures, made.Properties = nil, []evidence.PropertyProof{{Proof: proof, Statement: doc}}
+	return &made
+}
