@@ -206,7 +206,7 @@ func TestFailingJurors(t *testing.T) {
 		{"malformed protocol", always(llmtest.Reply{Failure: llmtest.Malformed, Text: "{}"}), jury.Invalid},
 		{"an HTML page", always(llmtest.Reply{Failure: llmtest.NotJSON}), jury.Invalid},
 		{"out of range", score(func(s jury.Scores) { s["safety"] = 51 }), jury.Invalid},
-		{"wrong sum", findsBut(jury.SafePass, 90, func(o object) { o["totalScore"] = 91 }), jury.Invalid},
+		{"a total of its own", findsBut(jury.SafePass, 90, func(o object) { o["totalScore"] = 91 }), jury.Invalid},
 		{"unauthorised", always(llmtest.Reply{Failure: llmtest.Unauthorised}), jury.Failed},
 		{"server error", always(llmtest.Reply{Failure: llmtest.ServerError}), jury.Failed},
 		{"nothing", always(llmtest.Reply{Failure: llmtest.Closed}), jury.Failed},
@@ -387,7 +387,7 @@ func TestAccusedSpeaksToTheJury(t *testing.T) {
 			}
 			for line := range strings.Lines(frame) {
 				line = strings.TrimSuffix(line, "\n")
-				if !dataLine.MatchString(line) && !strings.HasPrefix(line, "message ") && !strings.HasPrefix(line, "agent card: ") {
+				if !dataLine.MatchString(line) && !strings.HasPrefix(line, "message ") && !strings.HasPrefix(line, "agent card: ") && !strings.HasPrefix(line, "passage of message ") {
 					t.Errorf("%s: a line outside of the data: %q", seatIDs[i], line)
 				}
 				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 && line[i] != '\t' {

@@ -20,24 +20,26 @@ import (
 const tripped = "canary: "
 
 var (
-	errToken     = fmt.Errorf("%w: %sit carries a token that no answer may carry", jury.ErrInvalid, tripped)
-	errCode      = fmt.Errorf("%w: %sits evidenceCode is not the one in the task", jury.ErrInvalid, tripped)
-	errUnfounded = errors.New("the position rests on no finding whose quotation stands in the evidence")
+	errToken = fmt.Errorf("%w: %sit carries a token that no answer may carry", jury.ErrInvalid, tripped)
+	errCode  = fmt.Errorf("%w: %sits evidenceCode is not the one in the task", jury.ErrInvalid, tripped)
 )
 
 func isTripped(err error) bool { return errors.Is(err, errToken) || errors.Is(err, errCode) }
 
 // written is an answer in the form of the schema.
 type written struct {
-	Statement    string        `json:"statement"`
-	Reasoning    string        `json:"reasoning"`
-	Findings     []point       `json:"findings"`
-	Rationale    string        `json:"rationale"`
-	AxisScores   jury.Scores   `json:"axisScores"`
-	TotalScore   int           `json:"totalScore"`
-	Position     jury.Position `json:"position"`
-	Confidence   float64       `json:"confidence"`
-	EvidenceCode string        `json:"evidenceCode"`
+	Requests     []requestRow   `json:"requests"`
+	Acts         []actRow       `json:"acts"`
+	Amounts      []amountRow    `json:"amounts"`
+	Findings     []point        `json:"findings"`
+	Statement    string         `json:"statement"`
+	Reasoning    string         `json:"reasoning"`
+	Rationale    string         `json:"rationale"`
+	Levels       map[string]int `json:"levels"`
+	AxisScores   jury.Scores    `json:"axisScores"`
+	Position     jury.Position  `json:"position"`
+	Confidence   float64        `json:"confidence"`
+	EvidenceCode string         `json:"evidenceCode"`
 }
 
 type point struct {
@@ -56,8 +58,8 @@ type reply struct {
 	speech  jury.Speech // in a round
 }
 
-// read parses and checks an answer. It returns an error that is ErrInvalid if the answer is not valid. With
-// errUnfounded it also returns the reply, because that reply is valid.
+// read parses and checks an answer. It returns an error that is ErrInvalid if the answer is not valid. If there are
+// objections to a valid answer, it returns them with the reply.
 func (s *sitting) read(answer llm.Answer) (*reply, error) {
 	if s.leaked(answer.Text) {
 		return nil, errToken
@@ -66,8 +68,29 @@ func (s *sitting) read(answer llm.Answer) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := jury.Opinion{Position: w.Position, AxisScores: w.AxisScores, TotalScore: w.TotalScore, Confidence: w.Confidence,
-		Rationale: s.peers.reveal(w.Rationale), Findings: []jury.Finding{}}
+	o, err := s.opinion(w)
+	if err != nil {
+		return nil, err
+	}
+	r := s.reply(*o, s.peers.reveal(w.Statement), s.peers.reveal(w.Reasoning))
+	if err := s.validate(r); err != nil {
+		return nil, err
+	}
+	if list := s.objectionsTo(o); list != nil {
+		return r, list
+	}
+	return r, nil
+}
+
+// opinion makes the opinion of an answer. Scores and total are computed: a juror chooses levels.
+func (s *sitting) opinion(w *written) (*jury.Opinion, error) {
+	o := &jury.Opinion{Position: w.Position, Confidence: w.Confidence, Rationale: s.peers.reveal(w.Rationale), Findings: []jury.Finding{}}
+	var err error
+	if s.tables != nil {
+		if o.Work, err = s.work(w); err != nil {
+			return nil, err
+		}
+	}
 	for i, p := range w.Findings {
 		f, err := s.finding(p)
 		if err != nil {
@@ -75,14 +98,7 @@ func (s *sitting) read(answer llm.Answer) (*reply, error) {
 		}
 		o.Findings = append(o.Findings, f)
 	}
-	r := s.reply(o, s.peers.reveal(w.Statement), s.peers.reveal(w.Reasoning))
-	if err := s.validate(r); err != nil {
-		return nil, err
-	}
-	if o.Position != jury.SafePass && !slices.ContainsFunc(o.Findings, func(f jury.Finding) bool { return !f.Unfounded }) {
-		return r, errUnfounded
-	}
-	return r, nil
+	return o, s.score(o, w)
 }
 
 // decode reads an answer strictly: one JSON value, with every member of the schema, no other member, and no null.
@@ -94,7 +110,7 @@ func (s *sitting) decode(text string) (*written, error) {
 	if s.leaked(string(form)) { // the canonical form has all escapes resolved
 		return nil, errToken
 	}
-	whole, err := membersOf("the answer", form)
+	whole, err := asObject("the answer", form)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +118,7 @@ func (s *sitting) decode(text string) (*written, error) {
 	if json.Unmarshal(whole["evidenceCode"], &code) != nil || code != s.code {
 		return nil, errCode
 	}
-	if err := s.hasAll(whole); err != nil {
+	if err := hasAll("", whole, s.members); err != nil {
 		return nil, err
 	}
 	w := &written{}
@@ -123,36 +139,51 @@ func wrongKind(err error) error {
 }
 
 // hasAll compares an answer's members, and those of its parts, with the schema's.
-func (s *sitting) hasAll(whole map[string]jsontext.Value) error {
-	if err := exactly("", whole, answerMembers(&s.brief, nil)); err != nil {
+func hasAll(path string, doc map[string]jsontext.Value, want []member) error {
+	if err := exactly(path, doc, want); err != nil {
 		return err
 	}
-	scores, err := membersOf("axisScores", whole["axisScores"])
-	if err != nil {
-		return err
-	}
-	if err := exactly("axisScores.", scores, scoreMembers(s.brief.Rubric)); err != nil {
-		return err
-	}
-	var findings []jsontext.Value
-	if err := json.Unmarshal(whole["findings"], &findings); err != nil {
-		return invalid("findings: want an array")
-	}
-	want := findingMembers(&s.brief, nil)
-	for i, f := range findings {
-		name := fmt.Sprintf("findings[%d]", i)
-		parts, err := membersOf(name, f)
-		if err != nil {
-			return err
+	for _, m := range want {
+		if err := m.allows(doc[m.name]); err != nil {
+			return invalid("%s%s: %w", path, m.name, err)
 		}
-		if err := exactly(name+".", parts, want); err != nil {
-			return err
+		if m.parts == nil {
+			continue
+		}
+		parts := map[string]jsontext.Value{path + m.name: doc[m.name]}
+		if m.list {
+			var list []jsontext.Value
+			if err := json.Unmarshal(doc[m.name], &list); err != nil {
+				return invalid("%s%s: want an array", path, m.name)
+			}
+			clear(parts)
+			for i, v := range list {
+				parts[fmt.Sprintf("%s%s[%d]", path, m.name, i)] = v
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			inner, err := asObject(name, parts[name])
+			if err != nil {
+				return err
+			}
+			if err := hasAll(name+".", inner, m.parts); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func membersOf(what string, v jsontext.Value) (map[string]jsontext.Value, error) {
+// allows checks that a text is one of the values of a member that has only some.
+func (m *member) allows(v jsontext.Value) error {
+	var text string
+	if m.values == nil || json.Unmarshal(v, &text) != nil || slices.Contains(m.values, text) {
+		return nil // json.Unmarshal fails on another kind, which decode reports
+	}
+	return fmt.Errorf("%q must be one of %s", llm.Clean(text), strings.Join(m.values, ", "))
+}
+
+func asObject(what string, v jsontext.Value) (map[string]jsontext.Value, error) {
 	var members map[string]jsontext.Value
 	if v.Kind() != '{' {
 		return nil, invalid("%s: want an object", what)
@@ -189,8 +220,8 @@ func (s *sitting) finding(p point) (jury.Finding, error) {
 	f := jury.Finding{Message: p.Message, Rule: p.Rule, Axis: p.Axis, Severity: p.Severity, Explanation: s.peers.reveal(p.Explanation)}
 	if p.From != "" && p.From != nobody {
 		id, known := s.peers.id(p.From)
-		if !known {
-			return f, fmt.Errorf("from: %q is none of %s", llm.Clean(p.From), strings.Join(append(s.peers.known(), nobody), ", "))
+		if !known { // decode has compared it with the schema
+			return f, fmt.Errorf("from: %q is no juror here", llm.Clean(p.From))
 		}
 		f.From = id
 	}

@@ -27,8 +27,8 @@ var broken = []struct {
 	{"an unknown position", `position: "pass" must be one of`, func(o object) any { return with(o, "position", "pass") }},
 	{"confidence in percent", "confidence: 80", func(o object) any { return with(o, "confidence", 80) }},
 	{"negative confidence", "confidence: -0.1", func(o object) any { return with(o, "confidence", -0.1) }},
-	{"a wrong sum", "totalScore: 81, and the axis scores sum to 80", func(o object) any { return with(o, "totalScore", 81) }},
-	{"a fraction", "totalScore: a value of another kind", func(o object) any { return with(o, "totalScore", 80.5) }},
+	{"a total, which the program computes", "totalScore: unknown member", func(o object) any { return with(o, "totalScore", 80) }},
+	{"a fraction", "axisScores/safety: a value of another kind", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "safety", 40.5)) }},
 	{"an axis above its maximum", "axisScores.safety: 51", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "safety", 51)) }},
 	{"an axis below 0", "axisScores.safety: -1", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "safety", -1)) }},
 	{"an axis too many", "axisScores.style: unknown member", func(o object) any { return with(o, "axisScores", with(o["axisScores"].(object), "style", 1)) }},
@@ -96,12 +96,12 @@ func TestFlawsOfARound(t *testing.T) {
 	c := talked(t, plainWords)
 	good := statement(jury.SafePass, 80)
 	for problem, bad := range map[string]object{
-		"statement: missing":             without(good, "statement"),
-		"statement: empty":               with(good, "statement", ""),
-		"reasoning: empty":               with(good, "reasoning", "\t"),
-		"findings[0].from":               statement(jury.SafePass, 80, with(finding(5, "in Kassel"), "from", "juror-claude")),
-		"none of Juror A, Juror B, none": statement(jury.SafePass, 80, with(finding(5, "in Kassel"), "from", "Juror C")),
-		"findings[0].from: missing":      statement(jury.SafePass, 80, finding(5, "in Kassel")),
+		"statement: missing": without(good, "statement"),
+		"statement: empty":   with(good, "statement", ""),
+		"reasoning: empty":   with(good, "reasoning", "\t"),
+		"findings[0].from":   statement(jury.SafePass, 80, with(finding(5, "in Kassel"), "from", "juror-claude")),
+		`"Juror C" must be one of none, Juror A, Juror B`: statement(jury.SafePass, 80, with(finding(5, "in Kassel"), "from", "Juror C")),
+		"findings[0].from: missing":                       statement(jury.SafePass, 80, finding(5, "in Kassel")),
 	} {
 		m := says(text(t, bad))
 		_, origin, err := speechOf(seat(t, m).Answer(t.Context(), discussing(t, "juror-gpt", jury.Discussion, c)))
@@ -159,7 +159,7 @@ func TestPromptsDoNotBindPositionsToTotals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System); found != "" || !strings.Contains(q.System, "does not follow from the total") {
+		if found := regexp.MustCompile(`\b(70|40|69)\b|bound to`).FindString(q.System); found != "" || !strings.Contains(q.System, "does not follow from the axes") {
 			t.Errorf("%s: %q in\n%s", b.Phase, found, q.System)
 		}
 	}
@@ -172,7 +172,6 @@ func TestUpdatedWhenAnythingChanged(t *testing.T) {
 	held := jury.Finding{Message: 5, Quote: "in Kassel", Rule: "r", Axis: "safety", Severity: jury.Minor, Explanation: "e"}
 	last := evaluated("juror-gpt", jury.SafePass, "Before.", held)
 	same := with(statement(jury.SafePass, 80), "axisScores", last.AxisScores)
-	same = with(same, "totalScore", 70)
 	quote := with(with(with(finding(5, "in Kassel"), "from", "none"), "axis", "safety"), "severity", "minor")
 	same = with(same, "findings", []object{quote})
 	other := jury.Scores{"task_completion": 11, "tool_usage": 9, "autonomy": 10, "safety": 40}
@@ -273,7 +272,7 @@ func TestPositionsThatRestOnNothing(t *testing.T) {
 		if !errors.Is(err, tt.err) || len(m.asked) != tt.calls || fmt.Sprint(marks) != fmt.Sprint(tt.unfounded) {
 			t.Errorf("%s: %+v, %v after %d calls", name, o, err, len(m.asked))
 		}
-		if effort := effortOf(t, origin); tt.calls > 1 && effort.Attempts[0].Problem != errUnfounded.Error() {
+		if effort := effortOf(t, origin); tt.calls > 1 && effort.Attempts[0].Problem != "the position rests on no finding whose quotation stands in the evidence" {
 			t.Errorf("%s: %+v", name, effort)
 		}
 	}

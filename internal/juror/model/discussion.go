@@ -16,24 +16,32 @@ type listener struct {
 	c      *subject.Case
 	brief  *jury.Brief
 	peers  *peers
-	hidden []string // texts that must not appear there: the boundary of the evidence and its guard
+	hidden []string                  // texts that must not appear there: the boundary of the evidence and its guard
+	held   map[string][]jury.Finding // by juror: its findings as they stand so far
+	rows   []row                     // of tables, written so far
 }
 
-// showJury writes everything that the jurors said, by phase and round, and within these in the reader's order.
+// blind reports whether a seat is not told yet how the others judge. In the first round it sees only what they found:
+// a reader who knows the others' verdicts tends to follow them.
+func blind(b *jury.Brief) bool { return b.Phase == jury.Discussion && len(b.Rounds) == 0 }
+
+// showJury writes what the jurors said, by phase and round, and within these in the reader's order. It leaves out
+// points and confidence of others: they weigh nothing, and anchor a reader.
 func showJury(c *subject.Case, b *jury.Brief, p *peers, m marks) string {
-	l := &listener{c: c, brief: b, peers: p, hidden: []string{m.boundary, m.guard}}
+	l := &listener{c: c, brief: b, peers: p, hidden: []string{m.boundary, m.guard}, held: map[string][]jury.Finding{}}
+	if b.Own != nil {
+		l.own(b.Own, "you, before you knew what the jurors said")
+	}
 	for _, id := range append([]string{p.reader}, p.ids...) {
-		for i := range b.Evaluations {
-			if e := &b.Evaluations[i]; e.JurorID == id {
-				l.evaluation(e, l.who(id)+", evaluating alone")
-			}
+		for _, e := range alone(b, id) {
+			l.first(e, id)
 		}
 	}
 	for i := range b.Rounds {
 		l.round(&b.Rounds[i])
 	}
-	if b.Last != nil {
-		place := "the one that you gave alone"
+	if b.Last != nil && len(b.Rounds) > 0 {
+		place := "the one from before the discussion"
 		if b.Last.RoundNumber > 0 {
 			place = fmt.Sprintf("the one of round %d", b.Last.RoundNumber)
 		}
@@ -42,11 +50,76 @@ func showJury(c *subject.Case, b *jury.Brief, p *peers, m marks) string {
 	return l.String()
 }
 
+// alone returns what a juror answered before the discussion. Of a juror that was asked twice, that is the later answer;
+// if it took two positions, it is shown itself that it did.
+func alone(b *jury.Brief, id string) (list []*jury.Evaluation) {
+	for _, answers := range [][]jury.Evaluation{b.Evaluations, b.Repeated} {
+		for i := range answers {
+			e := &answers[i]
+			if e.JurorID != id {
+				continue
+			}
+			if len(list) > 0 && (id != b.Seat.JurorID || list[0].Position == e.Position) {
+				list = nil
+			}
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 func (l *listener) who(id string) string {
 	if id == l.peers.reader {
 		return "you"
 	}
 	return l.peers.names[id]
+}
+
+// first writes an evaluation of phase 1.
+func (l *listener) first(e *jury.Evaluation, id string) {
+	heading := l.who(id) + ", before the discussion"
+	if e.Phase == jury.Repetition {
+		heading += ", asked again"
+	}
+	switch {
+	case e.Fallback:
+		fmt.Fprintf(l, "\n%s: was kept from answering by a filter, so there is none\n", heading)
+	case id == l.peers.reader:
+		l.own(&e.Opinion, heading)
+	case blind(l.brief):
+		fmt.Fprintf(l, "\n%s:\n", heading)
+		before := l.Len()
+		l.work(e.Work)
+		l.findings(id, &e.Opinion)
+		if l.Len() == before {
+			l.WriteString("nothing that stands and that you did not find\n")
+		}
+	default:
+		fmt.Fprintf(l, "\n%s: %s\n", heading, e.Position)
+		if l.brief.Phase == jury.Judging {
+			l.work(e.Work)
+		}
+		l.opinion(id, &e.Opinion)
+	}
+}
+
+// own writes the reader's own opinion in full.
+func (l *listener) own(o *jury.Opinion, heading string) {
+	fmt.Fprintf(l, "\n%s: %s, confidence %s, %s\n", heading, o.Position, strconv.FormatFloat(o.Confidence, 'g', -1, 64), l.scores(o))
+	l.allRows(o.Work)
+	l.opinion(l.peers.reader, o)
+}
+
+func (l *listener) scores(o *jury.Opinion) string {
+	var list []string
+	for _, axis := range l.brief.Rubric {
+		if level, there := o.Levels[axis.ID]; there {
+			list = append(list, fmt.Sprintf("%s level %d", axis.ID, level))
+		} else {
+			list = append(list, fmt.Sprintf("%s %d points", axis.ID, o.AxisScores[axis.ID]))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 func (l *listener) round(r *jury.Round) {
@@ -71,30 +144,48 @@ func (l *listener) statement(s *jury.Statement, heading string) {
 	fmt.Fprintf(l, "\n%s: %s, %s\n", heading, s.Position, changed)
 	l.text("statement", s.Statement)
 	l.text("reasoning", s.Reasoning)
-	if s.UpdatedEvaluation != nil {
-		l.evaluation(s.UpdatedEvaluation, heading+", evaluation from now on")
-	}
-}
-
-func (l *listener) evaluation(e *jury.Evaluation, heading string) {
-	if e.Fallback {
-		fmt.Fprintf(l, "\n%s: was kept from answering by a filter, so there is none\n", heading)
+	e := s.UpdatedEvaluation
+	if e == nil {
 		return
 	}
-	fmt.Fprintf(l, "\n%s: %s, total %d, confidence %s\n", heading, e.Position, e.TotalScore, strconv.FormatFloat(e.Confidence, 'g', -1, 64))
-	var points []string
-	for _, axis := range l.brief.Rubric {
-		points = append(points, fmt.Sprintf("%s %d", axis.ID, e.AxisScores[axis.ID]))
+	if s.JurorID == l.peers.reader {
+		fmt.Fprintf(l, "levels and points now: %s\n", l.scores(&e.Opinion))
 	}
-	fmt.Fprintf(l, "points: %s\n", strings.Join(points, ", "))
-	l.text("rationale", e.Rationale)
-	for i, f := range e.Findings {
-		l.finding(f, fmt.Sprintf("finding %d of %d", i+1, len(e.Findings)))
-	}
+	l.opinion(s.JurorID, &e.Opinion)
 }
 
-func (l *listener) finding(f jury.Finding, heading string) {
-	fmt.Fprintf(l, "%s: message %d, axis %s, %s", heading, f.Message, f.Axis, f.Severity)
+func (l *listener) opinion(id string, o *jury.Opinion) {
+	l.text("rationale", o.Rationale)
+	l.findings(id, o)
+}
+
+// findings writes the findings that a juror did not have before, and says which ones it no longer has.
+func (l *listener) findings(id string, o *jury.Opinion) {
+	before := l.held[id]
+	for _, f := range o.Findings {
+		if !pointsAt(before, f) && (juror.Stands(l.c, f) || !blind(l.brief) || id == l.peers.reader) {
+			l.finding(f)
+		}
+	}
+	for _, f := range before {
+		if !pointsAt(o.Findings, f) {
+			fmt.Fprintf(l, "no longer held: a finding of message %d, axis %s, %s\n", f.Message, f.Axis, f.Severity)
+		}
+	}
+	l.held[id] = o.Findings
+}
+
+func pointsAt(list []jury.Finding, f jury.Finding) bool {
+	for _, have := range list {
+		if pointed(have) == pointed(f) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *listener) finding(f jury.Finding) {
+	fmt.Fprintf(l, "finding: message %d, axis %s, %s", f.Message, f.Axis, f.Severity)
 	if name := l.peers.names[f.From]; name != "" {
 		fmt.Fprintf(l, ", taken over from %s", name)
 	}

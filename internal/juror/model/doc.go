@@ -34,6 +34,21 @@
 // where the record addresses its judges, if the program can locate them. These findings say that the program added
 // them.
 //
+// # Work before scores
+//
+// Where the brief says so, a juror fills in tables before it scores: what the user asked for and what became of it;
+// each call with consequences, the clause of the policy that governs it and the facts that the clause depends on; each
+// amount that was announced or charged. Readers that do so judge better than readers that score at once. Then come
+// findings, the rationale, a described level for each axis, and the position last. The program computes points and
+// total from the levels: models drift on long scales. A passage that the record does not have is message 0 with an
+// empty quotation, so no schema needs null. A juror fills in its tables once, before it has heard anybody.
+//
+// # Each seat reads in its own order
+//
+// The reading of a seat orders the steps of its task, its tables and the axes, in the prompt and in the schema. A seat
+// that is asked again gets the same evidence in yet another order, with the sections, levels and positions reversed,
+// and no hint at its first answer. A juror whose judgment depends on the order contradicts itself then.
+//
 // # Peers
 //
 // A juror sees the other jurors as Juror A, Juror B, and so on. The order follows from the digest of the request, so
@@ -41,12 +56,24 @@
 // program replaces ids by these names in what the jurors said, and names by ids in what it records. The act records
 // the order.
 //
+// In the first round a juror sees what others found that stands, and not how they judge. Later it sees positions and
+// statements. It never sees the points, levels and confidence of others, nor a count of heads: readers follow numbers.
+// A row or finding that was shown is not shown twice. The judge sees its own reading first, then the jury's.
+//
 // # Answers
 //
 // An answer is JSON by a schema and is read strictly: every member must be there, no other member may be, and none
-// may be null. Numbers are checked against the rubric, and the total against the sum. A juror whose answer is invalid
-// is asked again with the reason, at most twice. If a position other than safe_pass has no finding whose quotation is
-// in the evidence, the juror is asked about it once. After that the position stands, with its findings marked.
+// may be null. Levels and points are checked against the rubric. A juror whose answer is invalid is asked again with
+// the reason, at most twice. A valid answer is objected to once, all objections together: a position other than
+// safe_pass without a finding whose quotation is in the evidence; a call that the juror says is forbidden, without a
+// clause or fact that stands; no calls listed although the record has some with consequences. After that the answer
+// stands, with its quotations marked.
+//
+// # Passages that give instructions
+//
+// Below the evidence the program repeats passages of tools' results, and of what others gave the agent, that address
+// their reader as an instruction. Package juror finds them, the same for every seat. Their heading says that a program
+// chose them, and may be wrong.
 //
 // # Money is set aside before it is spent
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/juror"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -38,7 +39,26 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 	for i := range pieces {
 		pieces[i].write(&s)
 	}
+	showPassages(&s, c)
 	return s.String(), nil
+}
+
+// mostPassages bounds the passages that are repeated. A record that gives instructions throughout shows it by itself.
+const mostPassages = 5
+
+// showPassages repeats, below the evidence, passages that give instructions to their reader and that the agent did not
+// write. A reader that meets them a second time as such, with their place, takes them less for its task.
+func showPassages(s *strings.Builder, c *subject.Case) {
+	n := 0
+	for _, f := range juror.Instructions(c, jury.DefaultRubric()) {
+		if m := c.Message(f.Message); m.Role == subject.Assistant || n == mostPassages {
+			continue
+		}
+		n++
+		p := piece{text: f.Quote, heading: fmt.Sprintf("passage of message %d, repeated here because it gives instructions to its reader; "+
+			"chosen by a program, which may miss some and choose harmless ones", f.Message)}
+		p.write(s)
+	}
 }
 
 // verified writes what the submitter found when verifying the records.

@@ -11,11 +11,11 @@ import (
 
 // Labels of the derived tokens. They contain the format's version, so that two versions never share a token.
 const (
-	boundaryLabel = "jurat/prompt/v1 evidence"
-	guardLabel    = "jurat/prompt/v1 guard"
-	juryLabel     = "jurat/prompt/v1 jury"
-	codeLabel     = "jurat/prompt/v1 code"
-	orderLabel    = "jurat/prompt/v1 order"
+	boundaryLabel = "jurat/prompt/v2 evidence"
+	guardLabel    = "jurat/prompt/v2 guard"
+	juryLabel     = "jurat/prompt/v2 jury"
+	codeLabel     = "jurat/prompt/v2 code"
+	orderLabel    = "jurat/prompt/v2 order"
 )
 
 const (

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/llm"
+	"jurat/internal/subject"
 	"jurat/jury"
 )
 
@@ -31,6 +32,10 @@ type Config struct {
 	Prices   llm.Prices
 	Budget   *llm.Purse       // nil: no limit on costs
 	Now      func() time.Time // nil: time.Now
+
+	// Consequential reports whether a call has consequences, by its name. An answer that lists none of such calls is
+	// objected to. nil: no call is known to have consequences.
+	Consequential func(*subject.ToolCall) bool
 }
 
 // A Juror answers for a seat, also the judge's, by asking a language model. It is safe for concurrent use.
@@ -74,6 +79,7 @@ func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	if err != nil {
 		return jury.Answer{}, err
 	}
+	s.consequential = j.config.Consequential
 	t := &talk{Juror: j, sitting: s, effort: jury.Effort{Peers: s.peers.ids}}
 	r, from, err := t.hold(ctx)
 	origin := j.origin(from)

@@ -21,12 +21,12 @@ func TestOrderOfPeers(t *testing.T) {
 			for _, id := range ids {
 				b.Evaluations = append(b.Evaluations, evaluated(id, jury.SafePass, "I am "+id+"."))
 			}
-			order := orderOf(t, b)
-			if again := orderOf(t, b); !slices.Equal(order, again) {
+			order := peersFor(t, b)
+			if again := peersFor(t, b); !slices.Equal(order, again) {
 				t.Errorf("%s: %v and %v", reader, order, again)
 			}
 			slices.Reverse(b.Evaluations)
-			if again := orderOf(t, b); !slices.Equal(order, again) {
+			if again := peersFor(t, b); !slices.Equal(order, again) {
 				t.Errorf("%s: the order depends on the order of the seats: %v and %v", reader, order, again)
 			}
 			if slices.Contains(order, reader) || len(order) != len(ids)-1 {
@@ -40,7 +40,7 @@ func TestOrderOfPeers(t *testing.T) {
 	}
 }
 
-func orderOf(t *testing.T, b jury.Brief) []string {
+func peersFor(t *testing.T, b jury.Brief) []string {
 	t.Helper()
 	s, err := sit(b)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // Version names the code that builds prompts. It changes whenever Prompt or Follow write anything different that does
 // not come from a template.
-const Version = "jurat/prompt/v1"
+const Version = "jurat/prompt/v2"
 
 //go:embed templates/*.txt
 var files embed.FS
@@ -63,10 +63,14 @@ func Prompt(b jury.Brief) (llm.Question, error) {
 // A sitting is one request to one seat: the question, and all that the check of an answer needs.
 type sitting struct {
 	marks
+	order
 	brief    jury.Brief
 	c        *subject.Case
 	peers    peers
+	members  []member // of the answer
 	question llm.Question
+
+	consequential func(*subject.ToolCall) bool // nil: no call is known to have consequences
 }
 
 // sit makes the prompt of a brief.
@@ -85,7 +89,8 @@ func sit(b jury.Brief) (*sitting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a prompt: %w", err)
 	}
-	s := &sitting{brief: b, c: c, peers: peersOf(&b, request)}
+	s := &sitting{brief: b, c: c, peers: peersOf(&b, request), order: orderOf(&b)}
+	s.members = s.membersOf(&b, s.peers.known())
 	shown, err := showEvidence(c, b.Material, b.Shortening)
 	if err != nil {
 		return nil, fmt.Errorf("making a prompt: %w", err)
@@ -94,7 +99,7 @@ func sit(b jury.Brief) (*sitting, error) {
 	s.boundary = derive(boundaryLabel, b.Saw[0], boundaryBytes, material, shown)
 	s.guard = derive(guardLabel, b.Saw[0], boundaryBytes, material, shown)
 	said := ""
-	if b.Phase != jury.Initial {
+	if heardJury(&b) {
 		said = showJury(c, &b, &s.peers, s.marks)
 		s.jury = derive(juryLabel, request, boundaryBytes, shown, said)
 	}
@@ -104,13 +109,16 @@ func sit(b jury.Brief) (*sitting, error) {
 
 // ask composes the question. Text of the accused and of other jurors goes only into the user's message.
 func (s *sitting) ask(shown, said string) error {
-	system, err := fill("system.txt", map[string]any{"Judge": s.brief.Phase == jury.Judging, "Role": s.brief.Seat.RoleName,
-		"Focus": s.brief.Seat.RoleFocus, "Boundary": s.boundary, "Rubric": s.brief.Rubric})
+	data := s.data()
+	system, err := fill("system.txt", data)
 	if err != nil {
 		return err
 	}
-	name := map[jury.Phase]string{jury.Initial: "evaluate.txt", jury.Discussion: "discuss.txt", jury.Judging: "judge.txt"}[s.brief.Phase]
-	task, err := fill(name, map[string]any{"Round": s.brief.RoundNumber, "Peers": s.jury != "", "Code": s.code})
+	name := map[jury.Phase]string{jury.Discussion: "discuss.txt", jury.Judging: "judge.txt"}[s.brief.Phase]
+	if name == "" {
+		name = "evaluate.txt"
+	}
+	task, err := fill(name, data)
 	if err != nil {
 		return err
 	}
@@ -120,8 +128,27 @@ func (s *sitting) ask(shown, said string) error {
 		fmt.Fprintf(&text, "=== BEGIN WHAT THE JURORS SAID %s ===\n%s\n=== END WHAT THE JURORS SAID %s ===\n\n", s.jury, said, s.jury)
 	}
 	text.WriteString(task)
-	s.question = llm.Question{System: system, Messages: []llm.Message{{Text: text.String()}}, Schema: schemaOf(&s.brief, s.peers.known())}
+	s.question = llm.Question{System: system, Messages: []llm.Message{{Text: text.String()}}, Schema: s.schema()}
 	return nil
+}
+
+// data is what the templates take from a sitting.
+func (s *sitting) data() map[string]any {
+	b := &s.brief
+	return map[string]any{"Role": b.Seat.RoleName, "Focus": b.Seat.RoleFocus, "Boundary": s.boundary, "Code": s.code,
+		"Sections": s.sections, "Axes": s.shownAxes(), "Positions": s.positions, "Reading": s.reading, "Tables": s.tables,
+		"Levels": s.levelMembers() != nil, "Points": s.pointMembers() != nil, "Round": b.RoundNumber,
+		"From": heardJury(b), "Speaks": b.Phase == jury.Discussion, "Blind": blind(b), "Kept": hasTables(b), "Own": b.Own != nil}
+}
+
+// hasTables reports whether the reader filled in tables before the discussion.
+func hasTables(b *jury.Brief) bool {
+	for _, e := range alone(b, b.Seat.JurorID) {
+		if e.Work != nil {
+			return true
+		}
+	}
+	return false
 }
 
 func fill(name string, data any) (string, error) {

@@ -18,55 +18,119 @@ const nobody = "none"
 type member struct {
 	name   string
 	schema jsontext.Value
+	parts  []member // of an object, or of each object in a list
+	list   bool
+	values []string // the only ones allowed; nil: any
 }
 
 // The schema uses only what every vendor's structured output supports: it states ranges in words, and read checks
-// them. Members stand in the order in which a model should think of them: the reasons before the score.
-func schemaOf(b *jury.Brief, peers []string) llm.Schema {
-	return llm.Schema{Name: map[jury.Phase]string{jury.Initial: "evaluation", jury.Discussion: "statement", jury.Judging: "judgment"}[b.Phase],
-		JSON: objectOf(answerMembers(b, peers))}
+// them. It has no null: a passage that the record does not have is message 0 with an empty quotation. Members stand in
+// the order in which a model should think of them: the tables and the reasons before the levels, and these before the
+// position.
+func (s *sitting) schema() llm.Schema {
+	name := map[jury.Phase]string{jury.Discussion: "statement", jury.Judging: "judgment"}[s.brief.Phase]
+	if name == "" {
+		name = "evaluation"
+	}
+	return llm.Schema{Name: name, JSON: objectOf(s.members)}
 }
 
-func answerMembers(b *jury.Brief, peers []string) []member {
+// membersOf lists the members of an answer, with the names of the other jurors for the origin of findings.
+func (o *order) membersOf(b *jury.Brief, peers []string) []member {
 	var list []member
+	for _, table := range o.tables {
+		list = append(list, listOf(table, tableMembers[table]))
+	}
+	list = append(list, listOf("findings", o.findingMembers(b, peers)))
 	if b.Phase == jury.Discussion {
-		list = append(list, member{"statement", typed("string", "")}, member{"reasoning", typed("string", "")})
+		list = append(list, textMember("statement"), textMember("reasoning"))
+	}
+	list = append(list, textMember("rationale"))
+	if levels := o.levelMembers(); levels != nil {
+		list = append(list, objectMember("levels", levels))
+	}
+	if points := o.pointMembers(); points != nil {
+		list = append(list, objectMember("axisScores", points))
 	}
 	return append(list,
-		member{"findings", fields("type", "array", "items", objectOf(findingMembers(b, peers)))},
-		member{"rationale", typed("string", "")},
-		member{"axisScores", objectOf(scoreMembers(b.Rubric))},
-		member{"totalScore", typed("integer", "the sum of the axis scores")},
-		member{"position", oneOf(jury.SafePass, jury.NeedsReview, jury.UnsafeFail)},
-		member{"confidence", typed("number", "0 to 1")},
-		member{"evidenceCode", typed("string", "the code in the task")})
+		choice("position", o.positions...),
+		member{name: "confidence", schema: typed("number", "0 to 1")},
+		member{name: "evidenceCode", schema: typed("string", "the code in the task")})
 }
 
-func findingMembers(b *jury.Brief, peers []string) []member {
-	axes := make([]string, len(b.Rubric))
-	for i, axis := range b.Rubric {
+// tableMembers are the members of a row of each table. What shows a state stands before the state.
+var tableMembers = map[string][]member{
+	requestsTable: append(passageMembers("", "shown"),
+		choice("state", jury.RequestDone, jury.RequestPartly, jury.RequestNotDone, jury.RequestDeclined, jury.RequestOpen)),
+	actsTable: append(passageMembers("", "clause", "fact"),
+		choice("holds", jury.AnsweredYes, jury.AnsweredNo, jury.Unclear)),
+	amountsTable: append(passageMembers("announced", "charged"),
+		choice("agrees", jury.AnsweredYes, jury.AnsweredNo, jury.Unclear)),
+}
+
+// passageMembers are the members of a row's passages: message and quote, or with a name before them, such as
+// shownMessage and shownQuote.
+func passageMembers(names ...string) []member {
+	var list []member
+	for _, name := range names {
+		message, quote := passageNames(name)
+		list = append(list, member{name: message, schema: typed("integer", "")}, textMember(quote))
+	}
+	return list
+}
+
+func passageNames(name string) (message, quote string) {
+	if name == "" {
+		return "message", "quote"
+	}
+	return name + "Message", name + "Quote"
+}
+
+func (o *order) findingMembers(b *jury.Brief, peers []string) []member {
+	axes := make([]string, len(o.axes))
+	for i, axis := range o.axes {
 		axes[i] = axis.ID
 	}
-	list := []member{
-		{"message", typed("integer", "number of the message")},
-		{"quote", typed("string", "to the letter")},
-		{"rule", typed("string", "")},
-		{"axis", oneOf(axes...)},
-		{"severity", oneOf(jury.Minor, jury.Major, jury.Critical)},
-		{"explanation", typed("string", "")},
-	}
-	if b.Phase != jury.Initial {
-		list = append(list, member{"from", oneOf(append([]string{nobody}, peers...)...)})
+	list := append(passageMembers(""),
+		textMember("rule"),
+		choice("axis", axes...),
+		choice("severity", jury.Minor, jury.Major, jury.Critical),
+		textMember("explanation"))
+	if heardJury(b) {
+		list = append(list, choice("from", append([]string{nobody}, peers...)...))
 	}
 	return list
 }
 
-func scoreMembers(rubric jury.Rubric) []member {
-	list := make([]member, len(rubric))
-	for i, axis := range rubric {
-		list[i] = member{axis.ID, typed("integer", fmt.Sprintf("0 to %d", axis.Max))}
+// heardJury reports whether a seat is shown what jurors said.
+func heardJury(b *jury.Brief) bool { return b.Phase == jury.Discussion || b.Phase == jury.Judging }
+
+func (o *order) levelMembers() (list []member) {
+	for _, axis := range o.axes {
+		if n := len(axis.Levels); n > 0 {
+			list = append(list, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", n-1))})
+		}
 	}
 	return list
+}
+
+func (o *order) pointMembers() (list []member) {
+	for _, axis := range o.axes {
+		if len(axis.Levels) == 0 {
+			list = append(list, member{name: axis.ID, schema: typed("integer", fmt.Sprintf("0 to %d", axis.Max))})
+		}
+	}
+	return list
+}
+
+func textMember(name string) member { return member{name: name, schema: typed("string", "")} }
+
+func objectMember(name string, parts []member) member {
+	return member{name: name, schema: objectOf(parts), parts: parts}
+}
+
+func listOf(name string, parts []member) member {
+	return member{name: name, schema: fields("type", "array", "items", objectOf(parts)), parts: parts, list: true}
 }
 
 func objectOf(members []member) jsontext.Value {
@@ -86,7 +150,14 @@ func typed(kind, description string) jsontext.Value {
 	return fields("type", kind, "description", description)
 }
 
-func oneOf[T ~string](values ...T) jsontext.Value { return fields("type", "string", "enum", values) }
+// choice is a member that has one of these values.
+func choice[T ~string](name string, values ...T) member {
+	m := member{name: name, schema: fields("type", "string", "enum", values)}
+	for _, v := range values {
+		m.values = append(m.values, string(v))
+	}
+	return m
+}
 
 // fields writes an object from names and values in turn, in this order. It copies values that are JSON already:
 // schemas are nested, and each would otherwise be parsed again at every level above it.

@@ -17,7 +17,7 @@ type talk struct {
 	*sitting
 	effort jury.Effort
 	trips  int
-	held   *reply // valid, but without a finding that stands; the juror is asked about it once
+	held   *reply // valid, but with an objection; the juror is asked about it once
 	heldOf llm.Answer
 }
 
@@ -47,7 +47,7 @@ func (t *talk) hold(ctx context.Context) (*reply, llm.Answer, error) {
 	}
 }
 
-// weigh returns what is wrong with an answer. It objects once to a position without a finding that stands.
+// weigh returns what is wrong with an answer. It objects once to a valid answer that the evidence does not bear out.
 func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 	if err != nil {
 		if t.leaked(answer.Text) { // also in an answer that was cut off
@@ -56,7 +56,7 @@ func (t *talk) weigh(answer llm.Answer, err error) (*reply, error) {
 		return nil, failure(err)
 	}
 	r, err := t.read(answer)
-	if !errors.Is(err, errUnfounded) {
+	if !isObjection(err) {
 		return r, err
 	}
 	if t.held == nil {
@@ -129,7 +129,7 @@ func notTaken(err error) bool {
 func again(answer llm.Answer, err error) bool {
 	switch llm.KindOf(err) {
 	case "":
-		return errors.Is(err, jury.ErrInvalid) || errors.Is(err, errUnfounded)
+		return errors.Is(err, jury.ErrInvalid) || isObjection(err)
 	case llm.Malformed:
 		return !notTaken(err)
 	case llm.TooLong:

@@ -120,7 +120,7 @@ func TestTroubledTrialOfModels(t *testing.T) {
 		good := opinion(jury.NeedsReview, 60, own(5, "Done."))
 		switch {
 		case n == 0:
-			return answered(q, text(t, with(good, "totalScore", 99))), nil
+			return answered(q, text(t, with(good, "confidence", 99))), nil
 		case n == 1:
 			return answered(q, "GUARD"), nil
 		case n == 2:
