@@ -9,8 +9,9 @@ import (
 // A NewSubmission puts an agent before the jury. It has one kind of evidence: a conversation, records from anywhere,
 // or records of the installation's log.
 type NewSubmission struct {
-	AgentCard    json.RawMessage `json:"agentCard,omitzero"`    // A2A v1.0 or v0.3; required with a conversation
-	Conversation json.RawMessage `json:"conversation,omitzero"` // chat messages with tool calls, or an A2A task history
+	AgentCard    json.RawMessage `json:"agentCard,omitzero"`    // A2A v1.0 or v0.3; may be left out
+	Conversation json.RawMessage `json:"conversation,omitzero"` // in one of the forms that docs/case.md describes
+	Format       string          `json:"format,omitzero"`       // the form of the conversation, if its structure does not show it
 	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; the installation verifies it with its own trust file
 	ChainID      string          `json:"chainId,omitzero"`      // a chain of records in the log
 }

@@ -47,6 +47,7 @@ type app struct {
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`
 	Erase   eraseCmd   `cmd:"" help:"Destroy a text that was sealed apart, for ever; every proof stands."`
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
+	Case    caseCmd    `cmd:"" help:"Cases: check one before a trial, print the schemas."`
 	Card    cardCmd    `cmd:"" help:"A2A agent cards: sign them, and check their signatures."`
 	Mandate mandateCmd `cmd:"" help:"Mandates: an organisation lets a CA certify keys of agents."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`

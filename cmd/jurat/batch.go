@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,7 +80,7 @@ func (at *attempt) title() string {
 
 // named is the error with the name of the case before it.
 func (at *attempt) named() error {
-	if at.err == nil || at.title() == "" {
+	if at.err == nil || at.title() == "" || strings.HasPrefix(at.err.Error(), at.title()+":") {
 		return at.err
 	}
 	return fmt.Errorf("%s: %w", at.title(), at.err)
@@ -110,11 +111,16 @@ func (at *attempt) flags() string {
 func (c *trialCmd) loadAll(ctx context.Context, io stdio) []*attempt {
 	var attempts []*attempt
 	for _, name := range c.Cases {
-		at := &attempt{name: name}
-		at.on, at.err = c.load(ctx, io, name)
-		at.err = hint(at.err, "'jurat trial --help' says what a case is; nothing was recorded")
-		attempts = append(attempts, at)
+		list, err := c.load(ctx, io, name)
+		if err != nil {
+			list = []*attempt{{name: name, err: err}}
+		}
+		for _, at := range list {
+			at.err = hint(at.err, "'jurat case check' tells all that is wrong with a case; nothing was recorded")
+		}
+		attempts = append(attempts, list...)
 	}
+	c.several = len(attempts) > 1
 	return attempts
 }
 
@@ -140,7 +146,7 @@ func (c *trialCmd) place(attempts []*attempt) error {
 		if err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-		base := strings.TrimSuffix(filepath.Base(whole), ".jurat")
+		base := fileName(strings.TrimSuffix(filepath.Base(whole), ".jurat"))
 		name := base
 		for n := 2; taken[name]; n++ {
 			name = fmt.Sprintf("%s-%d", base, n)
@@ -152,6 +158,21 @@ func (c *trialCmd) place(attempts []*attempt) error {
 		}
 	}
 	return nil
+}
+
+// fileName replaces what a name from inside a file must not bring into the name of another file.
+func fileName(name string) string {
+	const most = 120
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.#, ()+@", r) {
+			return r
+		}
+		return '-'
+	}, name)
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "")
+	}
+	return name
 }
 
 // holdAll tries the cases that could be read, some at a time, until the program is to end.
@@ -195,7 +216,7 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 	}
 	config.ID = at.id
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
-	if c.Parallel == 1 || len(c.Cases) == 1 {
+	if c.Parallel == 1 || !c.several {
 		c.try(ctx, a, io, i, config, at, run)
 		return
 	}

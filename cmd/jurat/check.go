@@ -58,8 +58,11 @@ func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 }
 
 func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
-	p.line("%s", p.bold("The case of "+on.Card.Name))
+	p.line("%s", p.bold("The case of "+nameOfAgent(on)))
 	p.line("  %s: %s, evidence %s", name, plural.Of(o.Messages, "message"), o.Case)
+	for _, line := range aboutCase(on) {
+		p.text("  ", line)
+	}
 	p.line("  no model is asked, and nothing is recorded")
 	who := "Language models would sit"
 	if o.Jurors == config.Offline {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -14,14 +13,15 @@ import (
 	"jurat/verify"
 )
 
-// recordFlags go with sealed records as the case.
-type recordFlags struct {
+// caseFlags say how to read a case.
+type caseFlags struct {
 	readerFlags
-	Card string `help:"With sealed records as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
+	Card   string `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
+	Format string `help:"The form of the conversation, if its structure does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
 }
 
-// load reads a case: a folder, or a file with sealed records.
-func (f *recordFlags) load(ctx context.Context, io stdio, name string) (*subject.Case, error) {
+// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records.
+func (f *caseFlags) load(ctx context.Context, io stdio, name string) ([]*attempt, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("no such file or folder")
@@ -29,17 +29,79 @@ func (f *recordFlags) load(ctx context.Context, io stdio, name string) (*subject
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return f.records(ctx, io, name)
+	form, err := subject.ParseForm(f.Format)
+	if err != nil {
+		return nil, fmt.Errorf("--format: %w", err)
 	}
-	if f.Trust != "" || f.Card != "" || f.CRL != nil || f.OCSP != nil || f.At != nil {
-		return nil, fmt.Errorf("--trust, --at, --crl, --ocsp and --card go with sealed records as CASE, and %s is a folder", name)
+	if info.IsDir() {
+		return f.folder(name, form)
 	}
-	return subject.Load(name)
+	if form == "" {
+		on, err := f.records(ctx, io, name)
+		if err == nil || !errors.Is(err, verify.ErrNotOurs) {
+			return []*attempt{{name: name, on: on}}, err
+		}
+	}
+	return f.transcripts(name, form)
+}
+
+// ofRecords reports whether a flag is set that goes with sealed records only.
+func (f *caseFlags) ofRecords() bool {
+	return f.Trust != "" || f.CRL != nil || f.OCSP != nil || f.At != nil
+}
+
+func (f *caseFlags) folder(name string, form subject.Form) ([]*attempt, error) {
+	if f.ofRecords() || f.Card != "" {
+		return nil, fmt.Errorf("--trust, --at, --crl, --ocsp and --card go with a file as CASE, and %s is a folder", name)
+	}
+	b, err := subject.LoadFolder(name, subject.Options{Form: form})
+	if err == nil {
+		err = b.Err()
+	}
+	return []*attempt{{name: name, on: b.Case}}, err
+}
+
+// transcripts reads a file with conversations.
+func (f *caseFlags) transcripts(name string, form subject.Form) ([]*attempt, error) {
+	found, err := f.readTranscripts(name, subject.Options{Form: form})
+	if err != nil {
+		return nil, err
+	}
+	var list []*attempt
+	for _, b := range found {
+		list = append(list, &attempt{name: nameOf(name, b.Name), on: b.Case, err: b.Err()})
+	}
+	return list, nil
+}
+
+// nameOf names a case of a file.
+func nameOf(file, name string) string {
+	if name == "" {
+		return file
+	}
+	return file + "#" + fileName(name)
+}
+
+func (f *caseFlags) readTranscripts(name string, o subject.Options) ([]subject.Brought, error) {
+	if f.ofRecords() {
+		return nil, fmt.Errorf("--trust, --at, --crl and --ocsp go with sealed records as CASE, and %s holds none: %w", name, verify.ErrNotOurs)
+	}
+	data, err := readAtMost(nil, name, subject.MaxTranscript)
+	if err != nil {
+		return nil, err
+	}
+	if o.Card, err = f.card(); err != nil {
+		return nil, err
+	}
+	found, err := subject.ReadTranscripts(name, data, o)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: there is no conversation in it", name)
+	}
+	return found, err
 }
 
 // records verifies records and makes evidence of them.
-func (f *recordFlags) records(ctx context.Context, io stdio, name string) (*subject.Case, error) {
+func (f *caseFlags) records(ctx context.Context, io stdio, name string) (*subject.Case, error) {
 	o, err := f.options()
 	if err != nil {
 		return nil, err
@@ -58,7 +120,7 @@ func (f *recordFlags) records(ctx context.Context, io stdio, name string) (*subj
 	case errors.Is(err, subject.ErrRefuted):
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")
 	case errors.Is(err, verify.ErrNotOurs):
-		return nil, fmt.Errorf("%s: no folder with a case, and %w", name, err)
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -67,16 +129,11 @@ func (f *recordFlags) records(ctx context.Context, io stdio, name string) (*subj
 }
 
 // card reads the card, up to the largest size that a card can have.
-func (f *recordFlags) card() ([]byte, error) {
+func (f *caseFlags) card() ([]byte, error) {
 	if f.Card == "" {
 		return nil, nil
 	}
-	file, err := os.Open(f.Card)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, subject.MaxFile+1))
+	return readAtMost(nil, f.Card, subject.MaxFile)
 }
 
 // tellDoubts prints to stderr the doubts that the jurors are told.

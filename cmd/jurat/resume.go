@@ -26,9 +26,15 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 	case 0:
 	case 1:
 		at.name = c.Cases[0]
-		var err error
-		if given, err = c.load(ctx, io, at.name); err != nil {
+		list, err := c.load(ctx, io, at.name)
+		if err != nil {
 			return err
+		}
+		if len(list) > 1 {
+			return hint(fmt.Errorf("--resume goes on with one trial, and %s holds %d cases", at.name, len(list)), "leave CASE out: the trial knows its case")
+		}
+		if given = list[0].on; list[0].err != nil {
+			return list[0].err
 		}
 	default:
 		return errors.New("--resume goes on with one trial, and takes one CASE at most")

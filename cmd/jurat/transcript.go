@@ -31,11 +31,14 @@ func newTranscript(out io.Writer, silent bool) *transcript {
 
 func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) {
 	t.on = on
-	t.line("%s", t.bold("The case of "+on.Card.Name))
+	t.line("%s", t.bold("The case of "+nameOfAgent(on)))
 	if folder != "" {
 		folder += ": "
 	}
 	t.line("  %s%s, evidence %s", folder, plural.Of(len(on.Messages), "message"), on.Digest())
+	for _, line := range aboutCase(on) {
+		t.text("  ", line)
+	}
 	switch n := offline(s); n {
 	case 0:
 	case len(s.Seats):
@@ -43,6 +46,29 @@ func (t *transcript) opening(folder string, on *subject.Case, s *jury.Settings) 
 	default:
 		t.text("  ", fmt.Sprintf("%d of the %d jurors are rules, not language models.", n, len(s.Seats)))
 	}
+}
+
+// nameOfAgent names the agent on trial.
+func nameOfAgent(on *subject.Case) string {
+	if on.Card.Name == "" {
+		return "an agent without a card"
+	}
+	return on.Card.Name
+}
+
+// aboutCase says what of a case is not there, or is not shown to the jurors.
+func aboutCase(on *subject.Case) []string {
+	var lines []string
+	if !on.HasCard {
+		lines = append(lines, "There is no agent card: what the agent may do by its own word is not checked.")
+	}
+	if s := on.Source; s != nil {
+		lines = append(lines, fmt.Sprintf("The conversation comes from a file of %s: %q.", s.Kind, s))
+	}
+	for _, o := range on.LeftOut {
+		lines = append(lines, fmt.Sprintf("Not shown to the jurors: %s (%d).", o.What, o.Count))
+	}
+	return lines
 }
 
 // offline counts the seats in which rules sit.

@@ -22,7 +22,7 @@ import (
 )
 
 type trialCmd struct {
-	Cases []string `arg:"" optional:"" name:"case" help:"A folder with agent-card.json and conversation.json, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
+	Cases []string `arg:"" optional:"" name:"case" help:"A conversation (a folder, or a file), a file with several, or sealed records of an agent: a .jurat bundle or a record file. Several are tried in order."`
 	panelFlags
 	Out         string `placeholder:"FILE" help:"The case file; of several cases the folder for them. Default: in the data folder, named for the trial."`
 	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
@@ -31,19 +31,24 @@ type trialCmd struct {
 	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
 	Check       bool   `xor:"mode" help:"Show who would sit and what the trial would cost. Asks no model and records nothing."`
 	ShowPrompts bool   `help:"With --check: the prompts, whole."`
-	recordFlags
+	caseFlags
 	Drawn string `placeholder:"DIGEST" help:"Of CASE, try the record with this digest, which witnesses drew ('jurat log draw list'), under the id by which everybody finds that trial."`
 	batchFlags
 	keyFlags
 	stampFlags
 
-	ending sync.Mutex
+	ending  sync.Mutex
+	several bool // cases
 }
 
 // Help is shown by 'jurat trial --help'.
 func (*trialCmd) Help() string {
-	return `CASE is a folder with agent-card.json (A2A v1.0 or v0.3; {"name": "..."} is enough) and conversation.json: an array of chat
-messages as OpenAI's chat completions have them (role, content, tool_calls, tool_call_id), or an A2A task with its history. Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
+	return `CASE is a file with a conversation, or a folder with conversation.json and, if the agent has one, its card, agent-card.json (A2A
+v1.0 or v0.3; {"name": "..."} is enough). A conversation has the form of OpenAI's chat completions or Responses, Anthropic's Messages,
+Gemini's contents, or an A2A task with its history. A file may hold several, which are tried one after the other: JSON Lines, logs of
+Inspect (.json, .eval), results of promptfoo. 'jurat case check CASE' shows how jurat reads it, and docs/case.md describes each form.
+
+Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
 follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
 
 CASE can also be a file of records that an agent sealed. They are verified first, with your trust file: refuted records are not
@@ -66,6 +71,7 @@ person still has to decide.
 Give it the same flags, environment and configuration as before.
 
     jurat trial examples/kitchen-return
+    jurat trial transcript.json --card agent-card.json
     jurat trial --resume last
     jurat trial examples/kitchen-return --check
     jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
@@ -198,7 +204,7 @@ func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) e
 	if !c.JSON {
 		return hint(show.conclusion(at.trial, at.file, again), "the trial is over, and its case file is %s", at.file)
 	}
-	if len(c.Cases) > 1 {
+	if c.several {
 		return c.line(io, at)
 	}
 	if err := io.json(at.trial.Result); err != nil {

@@ -131,10 +131,12 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	switch {
 	case kinds != 1:
 		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
-	case n.Conversation != nil && n.AgentCard == nil:
-		return nil, fmt.Errorf("%w: a conversation needs an agentCard", api.ErrInvalid)
 	case n.Conversation != nil:
-		return subject.New(n.AgentCard, n.Conversation)
+		form, err := subject.ParseForm(n.Format)
+		if err != nil {
+			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
+		}
+		return subject.NewAs(form, n.AgentCard, n.Conversation)
 	}
 	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
 	if n.ChainID != "" {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -25,9 +27,13 @@ const (
 
 // A Case is the evidence that a jury judges.
 type Case struct {
-	Card      Card
+	Card      Card // zero if the case has none: see HasCard
+	HasCard   bool
 	Messages  []Message
-	TaskState string // of an A2A task, such as "completed"; "" for chat messages
+	TaskState string     // of an A2A task, such as "completed"; "" for other conversations
+	Form      Form       // of the conversation; "" for records
+	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
+	LeftOut   []Omission // what the conversation has and jurors are not shown
 
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
@@ -35,32 +41,56 @@ type Case struct {
 	exhibits []evidence.Digest // the records of Recorded
 	material []byte
 	lines    []lines // of the messages, in the conversation file
+	checking bool    // go on after a mistake
+	mistakes []error // found while checking
+	parsed   bool    // read from evidence, which names the form if it must
 }
 
-// Load reads a folder with agent-card.json and conversation.json. It follows no symbolic links: a case from a
+// Load reads a folder with agent-card.json, which may be missing, and conversation.json. It follows no symbolic links: a case from a
 // stranger must not be able to put another file of this machine before the jury. Errors about content are of type
 // *Error.
 func Load(dir string) (*Case, error) {
+	b, err := LoadFolder(dir, Options{})
+	if err != nil {
+		return nil, err
+	}
+	return b.Case, b.Err()
+}
+
+// LoadFolder is like Load, with the options for the conversation. It ignores the option Card. It returns an error if it
+// cannot read the files, and mistakes in them with the Brought.
+func LoadFolder(dir string, o Options) (Brought, error) {
+	card, conversation, err := readFolder(dir)
+	if err != nil {
+		return Brought{}, err
+	}
+	c := &Case{Form: o.Form, checking: o.Check}
+	mistakes := c.documents(card, conversation)
+	if mistakes != nil {
+		c = nil
+	}
+	return Brought{Case: c, Mistakes: mistakes}, nil
+}
+
+func readFolder(dir string) (card, conversation []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening case: %w", err)
+		return nil, nil, fmt.Errorf("opening case: %w", err)
 	}
 	defer root.Close()
-	card, err := readFile(root, CardFile)
-	if err != nil {
-		return nil, err
+	card, err = readFile(root, CardFile)
+	var absent *Error
+	if err != nil && !(errors.As(err, &absent) && absent.missing) {
+		return nil, nil, err
 	}
-	conversation, err := readFile(root, ConversationFile)
-	if err != nil {
-		return nil, err
-	}
-	return New(card, conversation)
+	conversation, err = readFile(root, ConversationFile)
+	return card, conversation, err
 }
 
 func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: a case is a folder with %s and %s", &Error{File: name, Reason: "no such file"}, CardFile, ConversationFile)
+		return nil, fmt.Errorf("%w: a case is a folder with %s and, if the agent has a card, %s", &Error{File: name, Reason: "no such file", missing: true}, ConversationFile, CardFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
@@ -80,21 +110,48 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	return data, nil // parseDocument refuses files that are too long
 }
 
-// New makes a case from the two documents of a conversation. Errors about content are of type *Error.
-func New(card, conversation []byte) (*Case, error) {
-	cardDoc, err := parseDocument(CardFile, card)
-	if err != nil {
-		return nil, err
-	}
-	conversationDoc, err := parseDocument(ConversationFile, conversation)
-	if err != nil {
-		return nil, err
-	}
-	return build(cardDoc.root, conversationDoc.root)
+// New makes a case from a conversation and the agent's card, which may be nil. It reads the form that the conversation
+// shows. Errors about content are of type *Error.
+func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conversation) }
+
+// NewAs is like New for a conversation whose form is known.
+func NewAs(form Form, card, conversation []byte) (*Case, error) {
+	c := &Case{Form: form}
+	return c.of(c.documents(card, conversation))
 }
 
-// Parse reads the evidence that a trial carries: {"agentCard": …, "conversation": …}, or that of records (see
-// FromRecords). Errors about content are of type *Error.
+// of returns the case unless there are mistakes.
+func (c *Case) of(mistakes []error) (*Case, error) {
+	if len(mistakes) > 0 {
+		return nil, mistakes[0]
+	}
+	return c, nil
+}
+
+// documents reads both documents, and returns what is wrong in them.
+func (c *Case) documents(card, conversation []byte) (mistakes []error) {
+	var on *node
+	if card != nil {
+		d, err := parseDocument(CardFile, card)
+		if err != nil {
+			mistakes = append(mistakes, err)
+		} else {
+			on = d.root
+		}
+	}
+	if mistakes != nil && !c.checking {
+		return mistakes
+	}
+	d, err := parseDocument(ConversationFile, conversation)
+	if err != nil {
+		return append(mistakes, err)
+	}
+	return append(mistakes, c.build(on, d.root)...)
+}
+
+// Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source"}, of which only the
+// conversation must be there, or that of records (see FromRecords). Without a format, the conversation is of chat
+// messages or an A2A task. Errors about content are of type *Error.
 func Parse(material []byte) (*Case, error) {
 	if len(material) > 2*MaxFile+64 {
 		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
@@ -106,7 +163,7 @@ func Parse(material []byte) (*Case, error) {
 		return parseRecords(material)
 	}
 	d := &document{file: evidenceName, raw: material}
-	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(material)), nil, "")
+	root, err := d.tree()
 	if err != nil {
 		return nil, notJSON(evidenceName, material, err)
 	}
@@ -114,35 +171,133 @@ func Parse(material []byte) (*Case, error) {
 		return nil, root.errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.kindName())
 	}
 	for i, name := range root.names {
-		if name != "agentCard" && name != "conversation" {
-			return nil, root.members[i].errorf("unknown member: expected agentCard and conversation")
+		if !slices.Contains([]string{"agentCard", "conversation", "format", "source"}, name) {
+			return nil, root.members[i].errorf("unknown member: expected conversation, agentCard, format and source")
 		}
 	}
-	card, conversation := root.get("agentCard"), root.get("conversation")
-	if card == nil || conversation == nil {
-		return nil, root.errorf("expected both agentCard and conversation")
+	conversation := root.get("conversation")
+	if conversation == nil {
+		return nil, root.errorf("expected a conversation")
 	}
-	return build(card, conversation)
+	c := &Case{parsed: true}
+	if err := c.readOrigin(root); err != nil {
+		return nil, err
+	}
+	return c.of(c.build(root.get("agentCard"), conversation))
 }
 
-func build(card, conversation *node) (*Case, error) {
-	c := &Case{}
-	if err := c.readCard(card); err != nil {
-		return nil, err
+// readOrigin reads what the evidence says of the conversation's form and source.
+func (c *Case) readOrigin(root *node) error {
+	if at := root.get("format"); at != nil {
+		form, err := root.str("format")
+		if err != nil {
+			return err
+		}
+		if c.Form = Form(form); readers[c.Form] == nil {
+			return at.errorf("unknown format %s", quote(form))
+		}
 	}
-	if err := c.readConversation(conversation); err != nil {
-		return nil, err
+	at := root.get("source")
+	if at == nil {
+		return nil
 	}
-	if m := c.link(); m != nil {
-		return nil, conversation.errorf("message %d is the result of a tool, but no earlier message makes the call %s", m.Number, callName(m))
+	c.Source = &Source{}
+	return readStrings(at, map[string]*string{"kind": &c.Source.Kind, "id": &c.Source.ID, "epoch": &c.Source.Epoch})
+}
+
+// build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
+// wrong.
+func (c *Case) build(card, conversation *node) []error {
+	err := c.readBoth(card, conversation)
+	if err == nil {
+		err = c.seal(card, conversation)
 	}
-	whole := bytes.Join([][]byte{[]byte(`{"agentCard":`), card.raw(), []byte(`,"conversation":`), conversation.raw(), []byte(`}`)}, nil)
-	material, err := evidence.Canonical(whole)
+	if err != nil {
+		return append(c.mistakes, err)
+	}
+	return c.mistakes
+}
+
+func (c *Case) readBoth(card, conversation *node) error {
+	if card != nil {
+		if err := c.mistake(c.readCard(card)); err != nil {
+			return err
+		}
+		c.HasCard = true
+	}
+	if err := c.readAs(conversation); err != nil {
+		return err
+	}
+	if len(c.Messages) == 0 && c.mistakes == nil {
+		return conversation.errorf("an empty conversation: expected at least one message")
+	}
+	unanswering := c.link()
+	if c.mistakes != nil {
+		return nil // whatever the mistakes hide, no result is reported for it
+	}
+	for _, m := range unanswering {
+		what := "no earlier message makes the call "
+		if err := c.mistake(conversation.errorf("message %d is the result of a tool, but %s%s", m.Number, what, callName(m))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAs reads the conversation in its form.
+func (c *Case) readAs(conversation *node) error {
+	form := c.Form
+	if form == "" && !c.parsed && !looksLikeCard(conversation) {
+		var err error
+		if form, err = detect(conversation); err != nil {
+			return err
+		}
+	}
+	if c.Source != nil {
+		c.omits(Judged)
+	}
+	read := readers[form]
+	if read == nil { // chat messages, or a task
+		return c.readConversation(conversation)
+	}
+	c.Form = form
+	return read(c, conversation)
+}
+
+// seal makes the evidence: what was brought, in canonical form.
+func (c *Case) seal(card, conversation *node) error {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	if card != nil {
+		b.WriteString(`"agentCard":`)
+		b.Write(card.raw())
+		b.WriteByte(',')
+	}
+	b.WriteString(`"conversation":`)
+	b.Write(conversation.raw())
+	if readers[c.Form] != nil {
+		fmt.Fprintf(&b, `,"format":%q`, c.Form)
+	}
+	if c.Source != nil {
+		b.WriteString(`,"source":`)
+		b.Write(c.Source.value())
+	}
+	b.WriteByte('}')
+	material, err := evidence.Canonical(b.Bytes())
 	if err != nil { // only nesting can fail: the evidence has one level more than each file
-		return nil, notJSON(evidenceName, whole, err)
+		return notJSON(conversation.doc.file, b.Bytes(), err)
 	}
 	c.material = material
-	return c, nil
+	return nil
+}
+
+// value is the source as the evidence has it.
+func (s *Source) value() jsontext.Value {
+	doc, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // strings of a JSON document always marshal
+	}
+	return doc
 }
 
 // Material returns the complete evidence in canonical form: {"agentCard": …, "conversation": …}, or that of records.

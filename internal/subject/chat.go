@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -8,15 +9,22 @@ import (
 	"jurat/evidence"
 )
 
-func (m *Message) readChatMessage(n *node) (err error) {
+// readChatMessage reads a chat message, and counts what is left out of it.
+func (c *Case) readChatMessage(m *Message, n *node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
-	return m.readChatBody(n)
+	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
+		if at := n.get(name); !at.absent() && !at.empty() && at.text+string(at.kind) != `"` {
+			c.omits(Reasoning)
+			break
+		}
+	}
+	return m.readChatBody(n, c.content)
 }
 
 // readChatBody reads everything except the role.
-func (m *Message) readChatBody(n *node) (err error) {
+func (m *Message) readChatBody(n *node, content func(*node) (string, error)) (err error) {
 	if m.Text, err = content(n.get("content")); err != nil {
 		return err
 	}
@@ -145,7 +153,31 @@ func (call *ToolCall) setArguments(text string) {
 }
 
 // content reads a string, null or an array of parts.
-func content(n *node) (string, error) {
+func (c *Case) content(n *node) (string, error) {
+	return parts(n, func(part *node) (string, bool, error) {
+		switch kind := part.get("type"); {
+		case kind == nil || kind.kind != '"':
+		case kind.text == "thinking", kind.text == "redacted_thinking", kind.text == "reasoning":
+			c.omits(Reasoning)
+			return "", false, nil
+		case slices.Contains(unreadable, kind.text):
+			c.omits(Unreadable)
+		}
+		text, err := chatPart(part)
+		return text, true, err
+	})
+}
+
+// contentOfRecord reads content in a record. Its rule must not change: see readChat.
+func contentOfRecord(n *node) (string, error) {
+	return parts(n, func(part *node) (string, bool, error) {
+		text, err := chatPart(part)
+		return text, true, err
+	})
+}
+
+// parts joins the texts of an array of parts.
+func parts(n *node, read func(*node) (text string, keep bool, err error)) (string, error) {
 	switch {
 	case n.absent():
 		return "", nil
@@ -156,14 +188,19 @@ func content(n *node) (string, error) {
 	}
 	var texts []string
 	for _, part := range n.members {
-		text, err := chatPart(part)
+		text, keep, err := read(part)
 		if err != nil {
 			return "", err
 		}
-		texts = append(texts, text)
+		if keep {
+			texts = append(texts, text)
+		}
 	}
 	return strings.Join(texts, "\n"), nil
 }
+
+// unreadable are the types of parts that no juror can read.
+var unreadable = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
 // chatPart reads the text of a part. For an image or a file it keeps only the kind, because no juror can read it.
 func chatPart(n *node) (string, error) {
@@ -185,7 +222,8 @@ func chatPart(n *node) (string, error) {
 		return n.str("text")
 	case "refusal":
 		return n.str("refusal")
-	case "image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url":
+	}
+	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
 	return "", n.get("type").errorf("content of a wrong kind: unknown part type %s: expected text", quote(kind))

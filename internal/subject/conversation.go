@@ -1,7 +1,5 @@
 package subject
 
-import "bytes"
-
 // looksLikeConversation recognises a conversation in the place of a card.
 func looksLikeConversation(n *node) bool {
 	if n.kind == '[' {
@@ -30,12 +28,12 @@ func (c *Case) readConversation(n *node) error {
 	if len(list.members) == 0 {
 		return list.errorf("an empty conversation: expected at least one message")
 	}
-	for _, item := range list.members {
-		if err := c.readMessage(item); err != nil {
-			return err
-		}
+	if err := c.each(list, "a message", c.readMessage); err != nil {
+		return err
 	}
+	c.Form = Chat
 	if task := list.parent; task != nil && list.step == "history" {
+		c.Form = A2A
 		return c.readTaskEnd(task)
 	}
 	return nil
@@ -64,39 +62,26 @@ func (c *Case) findMessages(n *node) (*node, error) {
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
 func (c *Case) readMessage(n *node) error {
-	if n.kind != '{' {
-		return n.errorf("expected a message (an object), found %s", n.kindName())
-	}
 	m := Message{Number: len(c.Messages) + 1}
 	var err error
 	if n.get("parts") != nil && n.get("content") == nil {
 		err = m.readTaskMessage(n)
 	} else {
-		err = m.readChatMessage(n)
+		err = c.readChatMessage(&m, n)
 	}
 	if err != nil {
 		return err
 	}
-	c.Messages = append(c.Messages, m)
-	c.stands(n)
+	c.say(m, n)
 	return nil
 }
 
 // lines are the lines of a message in its file.
-type lines struct {
-	from, to int
-	start    int64 // in bytes
-}
+type lines struct{ from, to int }
 
-// stands stores the lines of the message that was read last. Messages mostly follow each other, so it counts on from
-// the previous one.
+// stands stores the lines of the message that was read last.
 func (c *Case) stands(n *node) {
-	before := lines{from: 1}
-	if k := len(c.lines); k > 0 && c.lines[k-1].start <= n.offset {
-		before = c.lines[k-1]
-	}
-	from := before.from + bytes.Count(n.doc.raw[before.start:n.offset], []byte{'\n'})
-	c.lines = append(c.lines, lines{from, from + bytes.Count(n.raw(), []byte{'\n'}), n.offset})
+	c.lines = append(c.lines, lines{n.doc.lineOf(n.offset), n.doc.lineOf(n.end)})
 }
 
 // roles maps every known spelling to a role.

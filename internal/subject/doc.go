@@ -1,9 +1,9 @@
 // Package subject reads the agent under trial: what it says it can do (its A2A agent card) and what it did (its
 // conversation).
 //
-// A case is a folder with agent-card.json and conversation.json, or the canonical evidence {"agentCard": …,
-// "conversation": …} that a trial carries. The two documents stay complete: [Case.Material] is their canonical form.
-// The fields that this package extracts stand beside it.
+// A case is a conversation in one of several forms and, if there is one, the agent's card: a folder, a file, one of
+// many in a file, or the canonical evidence that a trial carries. What was brought stays complete: [Case.Material] is
+// its canonical form. The fields that this package extracts stand beside it. docs/case.md is the specification.
 //
 // Evidence can also be records that an agent sealed, verified by their submitter (see [FromRecords]): payloads under
 // their digests, and messages derived from them by the rules in docs/format.md. [ReadRecords] reads such records from
@@ -15,6 +15,10 @@
 // only the members that a juror needs. A member of a wrong kind is an error, an unknown member is not.
 //
 // # Conversation
+//
+// [Form] lists the forms. [New] finds the form by its structure, and the evidence names it, so that reading evidence
+// never depends on what later versions find. Chat messages and A2A tasks are not named, because earlier evidence does
+// not name them:
 //
 //   - an array of chat messages: role system, developer, user, assistant, tool (or the older function), content that is
 //     a string, null or an array of parts, tool_calls or function_call, tool_call_id, name;

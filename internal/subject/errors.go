@@ -16,6 +16,8 @@ type Error struct {
 	Offset  int64  // in bytes, from 0
 	Pointer string // RFC 6901 JSON pointer; "" means the whole document
 	Reason  string
+
+	missing bool // there is no such file
 }
 
 func (e *Error) Error() string {

@@ -88,8 +88,8 @@ func (m *Message) Holds(quote string) bool {
 	return false
 }
 
-// link assigns each tool result to the latest call that it can answer, and returns the first result without a call.
-func (c *Case) link() (unanswering *Message) {
+// link assigns each tool result to the latest call that it can answer, and returns the results without a call.
+func (c *Case) link() (unanswering []*Message) {
 	calls := openCalls{}
 	for i := range c.Messages {
 		m := &c.Messages[i]
@@ -101,9 +101,7 @@ func (c *Case) link() (unanswering *Message) {
 		}
 		made, ok := calls.answeredBy(m)
 		if !ok {
-			if unanswering == nil {
-				unanswering = m
-			}
+			unanswering = append(unanswering, m)
 			continue
 		}
 		made.call.Result, m.CallNumber, m.AnswersTo = m.Number, made.number, made.by

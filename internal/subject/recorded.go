@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -307,9 +306,12 @@ func (n *node) empty() bool {
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
 // response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
-func (m *Message) readChat(n *node, role Role) error {
+func (m *Message) readChat(n *node, role Role) (err error) {
 	if role != Assistant {
-		if err := m.readChatMessage(n); err != nil {
+		if m.Role, err = readRole(n); err != nil {
+			return err
+		}
+		if err := m.readChatBody(n, contentOfRecord); err != nil {
 			return err
 		}
 		if m.Role == User && len(m.ToolCalls) > 0 {
@@ -323,13 +325,13 @@ func (m *Message) readChat(n *node, role Role) error {
 		}
 	}
 	m.Role = Assistant
-	return m.readChatBody(n)
+	return m.readChatBody(n, contentOfRecord)
 }
 
 // tree reads a canonical value; nil if it is invalid.
 func tree(v jsontext.Value) *node {
 	d := &document{file: evidenceName, raw: v}
-	root, err := d.read(jsontext.NewDecoder(bytes.NewReader(v)), nil, "")
+	root, err := d.tree()
 	if err != nil {
 		return nil
 	}

@@ -143,6 +143,7 @@ func parseRecords(doc []byte) (*Case, error) {
 		if err := c.readCard(tree(m.AgentCard)); err != nil {
 			return nil, err
 		}
+		c.HasCard = true
 	}
 	for i := range m.Records {
 		c.exhibits = append(c.exhibits, m.Records[i].Digest)

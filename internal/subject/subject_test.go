@@ -110,7 +110,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"unknown role", cardV1, "[\n {\"role\":\"wizard\",\"content\":\"x\"}]", `conversation.json:2:10: at /0/role (byte 11): unknown role "wizard"`},
 		{"no role", cardV1, `[{"content":"x"}]`, "at /0 (byte 1): a message without a role"},
 		{"content of a wrong kind", cardV1, `[{"role":"user","content":7}]`, "at /0/content (byte 26): content of a wrong kind: expected a string, null or an array of parts, found a number"},
-		{"part of a wrong kind", cardV1, `[{"role":"user","content":[{"type":"tool_use"}]}]`, `at /0/content/0/type (byte 35): content of a wrong kind: unknown part type "tool_use"`},
+		{"part of a wrong kind", cardV1, `[{"role":"user","content":[{"type":"smell"}]}]`, `at /0/content/0/type (byte 35): content of a wrong kind: unknown part type "smell"`},
 		{"result without a call", cardV1, `[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"9","content":"x"}]`, `message 2 is the result of a tool, but no earlier message makes the call "9"`},
 		{"second result of one call", cardV1, `[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"a","arguments":""}}]},{"role":"tool","tool_call_id":"1","content":"x"},{"role":"tool","tool_call_id":"1","content":"x"}]`, "message 3 is the result"},
 		{"the operator calls tools", cardV1, `[{"role":"system","tool_calls":[{"id":"1","function":{"name":"a","arguments":""}}]}]`, "a message of role system makes tool calls"},
@@ -155,7 +155,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("got %v, want …%s…", err, want)
 		}
 	}
-	fails("agent-card.json: no such file")
+	fails("conversation.json: no such file: a case is a folder with conversation.json and, if the agent has a card, agent-card.json")
 	write(CardFile, cardV1)
 	fails("conversation.json: no such file")
 	if err := os.Symlink("/etc/hostname", filepath.Join(dir, ConversationFile)); err != nil {
@@ -166,16 +166,23 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(ConversationFile, hello)
-	if _, err := Load(dir); err != nil {
+	if c, err := Load(dir); err != nil || !c.HasCard {
 		t.Error(err)
+	}
+	if err := os.Remove(filepath.Join(dir, CardFile)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(dir); err != nil || c.HasCard || c.Card.Name != "" {
+		t.Errorf("without a card: %v", err)
 	}
 	if _, err := Load(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
 
-func TestParseWantsBothDocumentsAndNoMore(t *testing.T) {
-	for _, text := range []string{`[]`, `{"agentCard":` + cardV1 + `}`, `{"conversation":` + hello + `}`, `{"agentCard":` + cardV1 + `,"conversation":` + hello + `,"x":1}`, ``, `{`} {
+func TestParseWantsAConversationAndNoMore(t *testing.T) {
+	for _, text := range []string{`[]`, `{"agentCard":` + cardV1 + `}`, `{"agentCard":` + cardV1 + `,"conversation":` + hello + `,"x":1}`,
+		`{"conversation":` + hello + `,"format":"chat"}`, `{"conversation":` + hello + `,"format":7}`, `{"conversation":` + hello + `,"source":{"kind":7}}`, ``, `{`} {
 		if _, err := Parse([]byte(text)); err == nil {
 			t.Errorf("accepted: %s", text)
 		}
@@ -208,6 +215,9 @@ func FuzzCase(f *testing.F) {
 			t.Fatalf("the evidence does not read back the same: %s", diff)
 		}
 		for i, m := range c.Messages {
+			if _, _, ok := c.Lines(i + 1); !ok {
+				t.Fatalf("message %d has no lines", i+1)
+			}
 			if m.Number != i+1 {
 				t.Fatalf("message %d has number %d", i+1, m.Number)
 			}

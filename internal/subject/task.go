@@ -93,12 +93,11 @@ func (c *Case) readTaskEnd(task *node) error {
 		if artifact.get("parts").absent() {
 			return artifact.errorf("an artifact without parts")
 		}
-		m := Message{Number: len(c.Messages) + 1, Role: Assistant, Name: "artifact"}
+		m := Message{Role: Assistant, Name: "artifact"}
 		if err := m.readParts(artifact.get("parts")); err != nil {
 			return err
 		}
-		c.Messages = append(c.Messages, m)
-		c.stands(artifact)
+		c.say(m, artifact)
 		return nil
 	})
 	if err != nil {
@@ -114,6 +113,9 @@ func (c *Case) readTaskEnd(task *node) error {
 	last := status.get("message")
 	if last.absent() || c.hasMessage(task, last) {
 		return nil
+	}
+	if last.kind != '{' {
+		return last.errorf("expected a message (an object), found %s", last.kindName())
 	}
 	return c.readMessage(last)
 }

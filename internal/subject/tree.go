@@ -22,6 +22,8 @@ type node struct {
 	text    string // of a string, a number or a literal
 	names   []string
 	members []*node // of an object (by names), or of an array
+	joined  bool    // put together from values of the file, and not a value of it
+	prefix  string  // of a root that stands inside a larger document: its JSON pointer there
 }
 
 // A document is a file that was parsed into a tree.
@@ -29,6 +31,15 @@ type document struct {
 	file string
 	raw  []byte
 	root *node
+
+	counted, newlines int64 // how many line ends come before a place: see lineOf
+}
+
+// tokens reads a tree from a part of a document that begins at base.
+type tokens struct {
+	*jsontext.Decoder
+	doc  *document
+	base int64
 }
 
 // parseDocument refuses documents without a canonical form. That includes documents that nest too deep to walk.
@@ -43,8 +54,7 @@ func parseDocument(file string, raw []byte) (*document, error) {
 		return nil, notJSON(file, raw, err)
 	}
 	d := &document{file: file, raw: raw}
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
-	root, err := d.read(dec, nil, "")
+	root, err := d.tree()
 	if err != nil {
 		return nil, notJSON(file, raw, err)
 	}
@@ -52,54 +62,72 @@ func parseDocument(file string, raw []byte) (*document, error) {
 	return d, nil
 }
 
-// read recurses no deeper than evidence.MaxDepth, which parseDocument has checked.
-func (d *document) read(dec *jsontext.Decoder, parent *node, step string) (*node, error) {
-	token, err := dec.ReadToken()
+// tree reads the whole document.
+func (d *document) tree() (*node, error) {
+	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
+}
+
+// lineOf returns the line of a place, from 1. It counts on from the place that it was asked for last, so that asking
+// for places in their order takes linear time.
+func (d *document) lineOf(offset int64) int {
+	if offset < d.counted {
+		d.counted, d.newlines = 0, 0
+	}
+	d.newlines += int64(bytes.Count(d.raw[d.counted:offset], []byte{'\n'}))
+	d.counted = offset
+	return int(d.newlines) + 1
+}
+
+func (t *tokens) here() int64 { return t.base + t.InputOffset() }
+
+// read recurses no deeper than evidence.MaxDepth, which was checked before.
+func (t *tokens) read(parent *node, step string) (*node, error) {
+	token, err := t.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	n := &node{doc: d, parent: parent, step: step, kind: token.Kind()}
-	n.offset = dec.InputOffset() - 1
+	n := &node{doc: t.doc, parent: parent, step: step, kind: token.Kind()}
+	n.offset = t.here() - 1
 	switch n.kind {
 	case '{':
-		return n, n.readObject(dec)
+		return n, t.readObject(n)
 	case '[':
-		return n, n.readArray(dec)
+		return n, t.readArray(n)
 	}
 	n.text = token.String()
-	n.end = dec.InputOffset()
+	n.end = t.here()
 	n.offset = n.scalarStart()
 	return n, nil
 }
 
-func (n *node) readObject(dec *jsontext.Decoder) error {
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+func (t *tokens) readObject(n *node) error {
+	for t.PeekKind() != '}' {
+		name, err := t.ReadToken()
 		if err != nil {
 			return err
 		}
 		key := name.String()
-		member, err := n.doc.read(dec, n, key)
+		member, err := t.read(n, key)
 		if err != nil {
 			return err
 		}
 		n.names, n.members = append(n.names, key), append(n.members, member)
 	}
-	_, err := dec.ReadToken()
-	n.end = dec.InputOffset()
+	_, err := t.ReadToken()
+	n.end = t.here()
 	return err
 }
 
-func (n *node) readArray(dec *jsontext.Decoder) error {
-	for dec.PeekKind() != ']' {
-		member, err := n.doc.read(dec, n, strconv.Itoa(len(n.members)))
+func (t *tokens) readArray(n *node) error {
+	for t.PeekKind() != ']' {
+		member, err := t.read(n, strconv.Itoa(len(n.members)))
 		if err != nil {
 			return err
 		}
 		n.members = append(n.members, member)
 	}
-	_, err := dec.ReadToken()
-	n.end = dec.InputOffset()
+	_, err := t.ReadToken()
+	n.end = t.here()
 	return err
 }
 
@@ -127,12 +155,31 @@ func escaped(raw []byte, i int) bool {
 	return odd
 }
 
-// raw returns the value as written in the file.
-func (n *node) raw() jsontext.Value { return jsontext.Value(n.doc.raw[n.offset:n.end]) }
+// raw returns the value as written in the file. A value that was put together from several is written anew.
+func (n *node) raw() jsontext.Value {
+	if !n.joined {
+		return jsontext.Value(n.doc.raw[n.offset:n.end])
+	}
+	var b bytes.Buffer
+	b.WriteByte(byte(n.kind))
+	for i, m := range n.members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if n.kind == '{' {
+			name, _ := jsontext.AppendQuote(nil, n.names[i]) // the names are the program's own
+			b.Write(name)
+			b.WriteByte(':')
+		}
+		b.Write(m.raw())
+	}
+	b.WriteByte(map[jsontext.Kind]byte{'{': '}', '[': ']'}[n.kind])
+	return b.Bytes()
+}
 
 func (n *node) pointer() string {
 	if n.parent == nil {
-		return ""
+		return n.prefix
 	}
 	return n.parent.pointer() + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n.step)
 }

@@ -25,6 +25,12 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 	if card != "" {
 		pieces = append(pieces, piece{heading: "agent card: what the agent says of itself, no message", text: card})
 	}
+	if !c.HasCard && c.Recorded == nil {
+		pieces = append(pieces, piece{heading: "agent card, no message", text: "none was submitted: what the agent says of itself is not known"})
+	}
+	if c.LeftOut != nil {
+		pieces = append(pieces, leftOut(c))
+	}
 	if c.Recorded != nil {
 		pieces = append(pieces, verified(c.Recorded))
 	}
@@ -59,6 +65,15 @@ func showPassages(s *strings.Builder, c *subject.Case) {
 			"chosen by a program, which may miss some and choose harmless ones", f.Message)}
 		p.write(s)
 	}
+}
+
+// leftOut says what the conversation has and jurors are not shown.
+func leftOut(c *subject.Case) piece {
+	var lines []string
+	for _, o := range c.LeftOut {
+		lines = append(lines, fmt.Sprintf("%s: %d", o.What, o.Count))
+	}
+	return piece{heading: "what of the conversation is not shown, no message", text: strings.Join(lines, "\n")}
 }
 
 // verified writes what the submitter found when verifying the records.

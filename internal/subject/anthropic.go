@@ -1,0 +1,176 @@
+package subject
+
+import (
+	"strings"
+)
+
+// readAnthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
+// https://docs.claude.com/en/api/messages. A user's message that carries results of tools becomes one message for each
+// result and one for what the user says.
+func (c *Case) readAnthropic(n *node) error {
+	list := n
+	if n.kind == '{' {
+		if err := c.readSystem(n.get("system")); err != nil {
+			return err
+		}
+		list = n.get("messages")
+	}
+	if list.absent() || list.kind != '[' {
+		return n.errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
+	}
+	return c.each(list, "a message", c.readAnthropicMessage)
+}
+
+// readSystem reads a system prompt: a string, or an array of text blocks.
+func (c *Case) readSystem(n *node) error {
+	if n.absent() {
+		return nil
+	}
+	t := turn{c: c, role: System}
+	if err := t.blocks(n); err != nil {
+		return err
+	}
+	t.end()
+	return nil
+}
+
+func (c *Case) readAnthropicMessage(n *node) error {
+	role, err := readRole(n)
+	if err != nil {
+		return err
+	}
+	if role == Tool {
+		return n.get("role").errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.get("role").text))
+	}
+	content := n.get("content")
+	if content == nil {
+		return n.errorf("a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
+	}
+	t := turn{c: c, role: role}
+	if err := t.blocks(content); err != nil {
+		return err
+	}
+	t.end()
+	return nil
+}
+
+// blocks reads content: a string, or an array of blocks.
+func (t *turn) blocks(content *node) error {
+	switch content.kind {
+	case 'n':
+		return nil
+	case '"':
+		t.text(content, content.text)
+		return nil
+	case '[':
+	default:
+		return content.errorf("content of a wrong kind: expected a string or an array of blocks, found %s", content.kindName())
+	}
+	for _, block := range content.members {
+		if err := t.block(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) block(n *node) error {
+	if n.kind != '{' {
+		return n.errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.kindName())
+	}
+	kind, err := n.id("type", "text")
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case "thinking", "redacted_thinking", "compaction":
+		t.c.omits(Reasoning)
+		return nil
+	case "tool_use", "server_tool_use", "mcp_tool_use":
+		return t.toolUse(n)
+	}
+	if strings.HasSuffix(kind, "tool_result") {
+		return t.toolResult(n)
+	}
+	text, err := t.c.blockText(n, kind)
+	if err == nil {
+		t.text(n, text)
+	}
+	return err
+}
+
+// blockText reads a block that has a text, or that stands for something that no juror can read.
+func (c *Case) blockText(n *node, kind string) (string, error) {
+	switch kind {
+	case "text":
+		if n.get("text").absent() {
+			return "", n.errorf("a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
+		}
+		return n.str("text")
+	case "search_result":
+		return canonicalText(n)
+	case "image", "document", "container_upload", "file", "audio":
+		if source := n.get("source"); source.get("type") != nil && source.get("type").text == "text" {
+			return source.str("data")
+		}
+		title, err := n.str("title")
+		return c.unread(kind, title), err
+	}
+	return "", n.get("type").errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking", quote(kind))
+}
+
+func (t *turn) toolUse(n *node) error {
+	if t.role != Assistant {
+		return n.errorf("a tool_use block in a message of the %s: expected it in one of the assistant", t.role)
+	}
+	id, err := n.id("id", "toolu_01")
+	if err != nil {
+		return err
+	}
+	name, err := n.str("name")
+	if err != nil {
+		return err
+	}
+	if input := n.get("input"); !input.absent() && input.kind != '{' {
+		return input.errorf("expected a call's input, for example {\"order\": 7}, found %s", input.kindName())
+	}
+	call, err := newCall(n, id, name, n.get("input"))
+	if err == nil {
+		t.call(n, call)
+	}
+	return err
+}
+
+// toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
+// return has more forms, and is shown in canonical form.
+func (t *turn) toolResult(n *node) error {
+	id, err := n.id("tool_use_id", "toolu_01")
+	if err != nil {
+		return err
+	}
+	m := Message{ToolCallID: id, Failed: n.get("is_error").isTrue()}
+	content := n.get("content")
+	if content != nil && content.kind == '[' && content.onlyText() {
+		inner := turn{c: t.c, role: Tool}
+		if err := inner.blocks(content); err != nil {
+			return err
+		}
+		m.Text = strings.Join(inner.texts, "\n")
+	} else if m.Text, err = plainText(content); err != nil {
+		return err
+	}
+	t.result(n, m)
+	return nil
+}
+
+// onlyText reports whether an array has only blocks that blockText reads.
+func (n *node) onlyText() bool {
+	for _, block := range n.members {
+		switch kind, _ := block.str("type"); kind {
+		case "text", "image", "document", "search_result":
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,204 @@
+package subject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Form is a form in which people bring conversations.
+type Form string
+
+// The forms. docs/case.md describes each of them.
+const (
+	Chat      Form = "chat"      // OpenAI's chat completions, and the many programs that follow them
+	A2A       Form = "a2a"       // an A2A task with its history
+	Anthropic Form = "anthropic" // Anthropic's Messages
+	Responses Form = "responses" // OpenAI's Responses
+	Gemini    Form = "gemini"    // Gemini's contents
+	Inspect   Form = "inspect"   // messages in the form of Inspect's logs
+	Promptfoo Form = "promptfoo" // a prompt and its output, as promptfoo's results have them
+)
+
+// Forms lists the forms of a conversation.
+func Forms() []Form { return []Form{Chat, A2A, Anthropic, Responses, Gemini, Inspect, Promptfoo} }
+
+// ParseForm reads the name of a form. "" stands for the form that the conversation shows.
+func ParseForm(name string) (Form, error) {
+	if form := Form(name); name == "" || slices.Contains(Forms(), form) {
+		return form, nil
+	}
+	return "", fmt.Errorf("unknown form %s: expected one of %s", quote(name), joined(Forms()))
+}
+
+func joined(forms []Form) string {
+	var names []string
+	for _, f := range forms {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// readers are the readers of the forms that the evidence names in its member format. Chat and A2A are not named, so
+// that the evidence of earlier trials and that of new ones is the same.
+var readers = map[Form]func(*Case, *node) error{
+	Anthropic: (*Case).readAnthropic, Responses: (*Case).readResponses, Gemini: (*Case).readGemini,
+	Inspect: (*Case).readInspect, Promptfoo: (*Case).readPromptfoo,
+}
+
+// signs are the places that show a form. Only one form can read a conversation with a strong sign. A weak sign counts
+// if there is no strong one.
+type signs struct {
+	strong map[Form]string
+	weak   map[Form]string
+}
+
+func (s *signs) see(form Form, at *node, what string) {
+	if _, there := s.strong[form]; !there {
+		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
+	}
+}
+
+func place(at *node) string {
+	if p := at.pointer(); p != "" {
+		return p
+	}
+	return "the top"
+}
+
+// detect returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
+// conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
+// several forms.
+func detect(n *node) (Form, error) {
+	s := signs{map[Form]string{}, map[Form]string{}}
+	s.whole(n)
+	if len(s.strong) == 0 {
+		s.strong = s.weak
+	}
+	var found []Form
+	var why []string
+	for _, form := range Forms() {
+		if at, there := s.strong[form]; there {
+			found, why = append(found, form), append(why, fmt.Sprintf("%s (%s)", form, at))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", n.errorf("ambiguous: this has signs of several forms, %s: choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
+}
+
+// whole looks at the members around the messages, and then at each message.
+func (s *signs) whole(n *node) {
+	list := n
+	if n.kind == '{' {
+		list = s.wrapper(n)
+	}
+	if list == nil || list.kind != '[' {
+		return
+	}
+	for _, item := range list.members {
+		s.item(item)
+	}
+}
+
+// wrapper returns the list of messages in an object, if any.
+func (s *signs) wrapper(n *node) *node {
+	for _, name := range []string{"messages", "history"} {
+		if list := n.get(name); !list.absent() {
+			if system := n.get("system"); name == "messages" && !system.absent() {
+				s.see(Anthropic, system, "a system prompt beside the messages")
+			}
+			return list
+		}
+	}
+	for _, name := range []string{"contents", "candidates", "systemInstruction", "system_instruction"} {
+		if at := n.get(name); !at.absent() {
+			s.see(Gemini, at, name)
+			return nil
+		}
+	}
+	if at := n.get("prompt"); !at.absent() && n.get("output") != nil {
+		s.see(Promptfoo, at, "a prompt beside its output")
+		return nil
+	}
+	input, output := n.get("input"), n.get("output")
+	if !input.absent() || !output.absent() && output.kind == '[' {
+		s.see(Responses, n, "input or output")
+		return nil
+	}
+	for _, name := range []string{"task", "result"} {
+		if inner := n.get(name); !inner.absent() && inner.kind == '{' {
+			return s.wrapper(inner)
+		}
+	}
+	return nil
+}
+
+// chatParts and anthropicParts are types of content that only one form has.
+var (
+	chatParts = []string{"image_url", "input_audio", "audio", "file", "video_url"}
+	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
+)
+
+func (s *signs) item(n *node) {
+	if n.kind != '{' {
+		return
+	}
+	role, _ := n.str("role")
+	if at := n.get("prompt"); role == "" && !at.absent() && !n.get("output").absent() {
+		s.see(Promptfoo, at, "a prompt beside its output")
+	}
+	if kind, _ := n.str("type"); role == "" && isItem(kind) {
+		s.see(Responses, n.get("type"), "an item "+quote(kind))
+	}
+	if role == "tool" && n.get("parts") == nil || role == "function" && n.get("parts") == nil {
+		s.see(Chat, n.get("role"), "a message of role "+role)
+	}
+	for _, name := range []string{"tool_calls", "function_call", "tool_call_id"} {
+		if at := n.get(name); !at.absent() && !at.empty() {
+			s.see(Chat, at, name)
+		}
+	}
+	if content := n.get("content"); content != nil && content.kind == '[' {
+		for _, part := range content.members {
+			s.part(part)
+		}
+	}
+	if parts := n.get("parts"); parts != nil && parts.kind == '[' && n.get("content") == nil {
+		s.parts(n, parts)
+	}
+}
+
+func (s *signs) part(n *node) {
+	kind, _ := n.str("type")
+	switch {
+	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
+		s.see(Anthropic, n, "a block "+quote(kind))
+	case slices.Contains(weakParts, kind):
+		if _, there := s.weak[Anthropic]; !there {
+			s.weak[Anthropic] = place(n)
+		}
+	case slices.Contains(chatParts, kind):
+		s.see(Chat, n, "a part "+quote(kind))
+	}
+}
+
+// parts distinguishes A2A's messages from Gemini's contents, which both have parts.
+func (s *signs) parts(n, list *node) {
+	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
+		if at := n.get(name); !at.absent() {
+			s.see(A2A, at, name)
+		}
+	}
+	for _, part := range list.members {
+		for _, name := range geminiParts {
+			if at := part.get(name); !at.absent() {
+				s.see(Gemini, at, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package subject
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// sameAgain holds that the evidence of a case gives the same case.
+func sameAgain(t testing.TB, c *Case) {
+	t.Helper()
+	again, err := Parse(c.Material())
+	if err != nil {
+		t.Fatalf("the evidence cannot be read again: %v\n%s", err, c.Material())
+	}
+	if diff := cmp.Diff(c.Messages, again.Messages); diff != "" || again.Digest() != c.Digest() || again.HasCard != c.HasCard || again.Form != c.Form {
+		t.Fatalf("the evidence does not read back the same: %s\n%s", diff, c.Material())
+	}
+	if diff := cmp.Diff(c.LeftOut, again.LeftOut) + cmp.Diff(c.Source, again.Source); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestForms(t *testing.T) {
+	for _, one := range []struct {
+		name, text string
+		form       Form
+		want       []Message
+		left       []Omission
+	}{
+		{"anthropic", `{"system":"S","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","data":"x"}}]},
+			{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"tool_use","id":"1","name":"f","input":{"k":1}},{"type":"tool_use","id":"2","name":"g","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2","content":"r2","is_error":true},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r1"}]},{"type":"text","text":"c"}]}]}`, Anthropic,
+			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a\n[image]"},
+				{Number: 3, Role: Assistant, Text: "b", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 5}, {ID: "2", Name: "g", Arguments: "{}", Result: 4}}},
+				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, AnswersTo: Assistant, Failed: true},
+				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
+			[]Omission{{Unreadable, 1}, {Reasoning, 1}}},
+		{"anthropic, a tool of the vendor", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
+			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, Anthropic,
+			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "s", Name: "web_search", Arguments: `{"query":"q"}`, Result: 2}}},
+				{Number: 2, Role: Tool, Text: `[{"type":"web_search_result","url":"u"}]`, ToolCallID: "s", ToolName: "web_search", CallNumber: 1, AnswersTo: Assistant},
+				{Number: 3, Role: Assistant, Text: "found"}}, nil},
+		{"responses", `{"instructions":"S","previous_response_id":"r0","input":[{"role":"user","content":[{"type":"input_text","text":"a"}]}],"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"secret"}]},
+			{"type":"function_call","call_id":"1","name":"f","arguments":"{\"k\":1}"},{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"r"}]},
+			{"type":"custom_tool_call","call_id":"2","name":"run","input":"ls"},{"type":"custom_tool_call_output","call_id":"2","output":"files"},
+			{"type":"code_interpreter_call","id":"3","code":"1+1","outputs":[{"type":"logs","logs":"2"}]},
+			{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}`, Responses,
+			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"},
+				{Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 4}}},
+				{Number: 4, Role: Tool, Text: "r", ToolCallID: "1", ToolName: "f", CallNumber: 3, AnswersTo: Assistant},
+				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{ID: "2", Name: "run", Arguments: "ls", Result: 6}}},
+				{Number: 6, Role: Tool, Text: "files", ToolCallID: "2", ToolName: "run", CallNumber: 5, AnswersTo: Assistant},
+				{Number: 7, Role: Assistant, ToolCalls: []ToolCall{{ID: "3", Name: "code_interpreter", Arguments: "1+1", Result: 8}}},
+				{Number: 8, Role: Tool, Text: `[{"logs":"2","type":"logs"}]`, ToolCallID: "3", ToolName: "code_interpreter", CallNumber: 7, AnswersTo: Assistant},
+				{Number: 9, Role: Assistant, Text: "no"}},
+			[]Omission{{Elsewhere, 1}, {Reasoning, 1}}},
+		{"gemini, parallel calls without ids", `{"system_instruction":"S","contents":[{"role":"model","parts":[{"text":"secret","thought":true},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
+			{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":1}}},{"functionResponse":{"name":"f","response":{"error":"no"}}}]},
+			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"bad"}},{"inline_data":{"mime_type":"image/png","data":"x"}}]}],
+			"candidates":[{"content":{"parts":[{"text":"yes"}]}},{"content":{"parts":[{"text":"other"}]}}]}`, Gemini,
+			[]Message{{Number: 1, Role: System, Text: "S"},
+				{Number: 2, Role: Assistant, ToolCalls: []ToolCall{{Name: "f", Arguments: `{"n":1}`, Result: 3}, {Name: "f", Arguments: `{"n":2}`, Result: 4}}},
+				{Number: 3, Role: Tool, Text: `{"output":1}`, ToolName: "f", CallNumber: 2, AnswersTo: Assistant},
+				{Number: 4, Role: Tool, Text: `{"error":"no"}`, ToolName: "f", CallNumber: 2, AnswersTo: Assistant, Failed: true},
+				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{Name: "code_execution", Arguments: "1", Result: 6}}},
+				{Number: 6, Role: Tool, Text: "bad", ToolName: "code_execution", CallNumber: 5, AnswersTo: Assistant, Failed: true},
+				{Number: 7, Role: Assistant, Text: "[data image/png]"}, {Number: 8, Role: Assistant, Text: "yes"}},
+			[]Omission{{Reasoning, 1}, {Unreadable, 1}, {Alternatives, 1}}},
+		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, Chat,
+			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, []Omission{{Reasoning, 2}, {Unreadable, 1}}},
+		{"promptfoo, messages in a string and calls as the output", `{"prompt":"[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":\"a\"}]","output":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, Promptfoo,
+			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"}, {Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}, nil},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			c := only(t, one.text, Options{})[0]
+			ignored := cmp.Options{cmpopts.IgnoreFields(ToolCall{}, "Args")}
+			if one.form == Gemini { // the ids are the program's own
+				ignored = append(ignored, cmpopts.IgnoreFields(ToolCall{}, "ID"), cmpopts.IgnoreFields(Message{}, "ToolCallID"))
+			}
+			if diff := cmp.Diff(one.want, c.Messages, ignored); diff != "" || c.Form != one.form {
+				t.Errorf("form %s: %s", c.Form, diff)
+			}
+			if diff := cmp.Diff(one.left, c.LeftOut); diff != "" {
+				t.Error(diff)
+			}
+			for i := range c.Messages {
+				if c.Messages[i].Holds("secret") {
+					t.Errorf("message %d has the inner reasoning", i+1)
+				}
+			}
+			sameAgain(t, c)
+		})
+	}
+}
+
+// TestDigestsStay: the evidence of cases that earlier versions read has the digest that it always had.
+func TestDigestsStay(t *testing.T) {
+	for text, want := range map[string]string{
+		hello: "sha256:e2b9f7a02cccd9fb41b70a1b67599f41ce94208d726260c34b230b747f2d5153",
+		`{"task":{"history":[{"role":"user","messageId":"1","parts":[{"kind":"text","text":"Hi"}]}]}}`: "sha256:e46d24b13fb8dbfccd3267c576bfb5431d278030eecc85c064c858e56cfe097a",
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}],"x":1}],"extra":[]}`:      "sha256:c686ad237b836e34c35a2801300abc0f34b456894635f0b5992880e85a89a7f1",
+	} {
+		c, err := New([]byte(cardV03), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Digest().String(); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+		if strings.Contains(string(c.Material()), `"format"`) {
+			t.Errorf("%s", c.Material())
+		}
+	}
+}
+
+// TestChosenForm: a form that was chosen decides, and the evidence says it.
+func TestChosenForm(t *testing.T) {
+	const mixed = `{"system":"S","messages":[{"role":"assistant","content":"b","tool_calls":[{"id":"1","name":"a"}]}]}`
+	if c := only(t, mixed, Options{Form: Chat})[0]; len(c.Messages) != 1 || len(c.Messages[0].ToolCalls) != 1 {
+		t.Errorf("%+v", c.Messages)
+	}
+	c := only(t, mixed, Options{Form: Anthropic})[0]
+	if len(c.Messages) != 2 || !strings.Contains(string(c.Material()), `"format":"anthropic"`) {
+		t.Errorf("%+v", c.Messages)
+	}
+	sameAgain(t, c)
+}
+
+// TestLinesOfAFile: an error in JSON Lines names the line of the file, and the other cases are read.
+func TestLinesOfAFile(t *testing.T) {
+	found, err := ReadTranscripts("runs.jsonl", []byte("[{\"role\":\"user\",\"content\":\"a\"}]\n\n[{\"role\":\"user\",\n[{\"role\":\"wizard\"}]\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n{\"role\":\"user\"}\n"), Options{})
+	if err != nil || len(found) != 5 {
+		t.Fatalf("%v, %d cases", err, len(found))
+	}
+	for i, want := range []string{"", "runs.jsonl:3:", "runs.jsonl:4:10: at /0/role", "", "runs.jsonl:6:1: at the document (byte "} {
+		err := found[i].Err()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("case %d: got %v, want …%s…", i, err, want)
+		}
+	}
+	if from, to, _ := found[3].Case.Lines(1); from != 5 || to != 5 || found[3].Name != "5" {
+		t.Errorf("lines %d to %d of %s", from, to, found[3].Name)
+	}
+	c := only(t, "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}", Options{Card: []byte(cardV03)})[0]
+	if from, _, _ := c.Lines(2); from != 2 || !c.HasCard || string(c.Material()) != string(only(t, `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, Options{Card: []byte(cardV03)})[0].Material()) {
+		t.Errorf("%d %s", from, c.Material())
+	}
+	found, err = ReadTranscripts("one.jsonl", []byte("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"wizard\"}\n"), Options{})
+	if err != nil || len(found) != 1 || !strings.Contains(found[0].Err().Error(), "one.jsonl:2:9: at /1/role") {
+		t.Errorf("%v, %+v", err, found)
+	}
+}
+
+// TestEveryMistake: a check finds all mistakes of a conversation, and reports no result for which a mistake hides the call.
+func TestEveryMistake(t *testing.T) {
+	found, err := ReadTranscripts("f", []byte(`[{"role":"wizard"},{"role":"user","content":7},{"role":"assistant","tool_calls":[{"id":"1"}]},{"role":"tool","tool_call_id":"1","content":"x"}]`), Options{Check: true})
+	if err != nil || len(found[0].Mistakes) != 3 {
+		t.Errorf("%v, %v", err, found[0].Mistakes)
+	}
+	found, _ = ReadTranscripts("f", []byte(`[{"role":"tool","content":"x"},{"role":"tool","content":"x"}]`), Options{Check: true})
+	if len(found[0].Mistakes) != 2 {
+		t.Errorf("%v", found[0].Mistakes)
+	}
+}
+
+// packed is an Inspect log in its packed form.
+func packed(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		f, err := w.Create(files[i])
+		if err == nil {
+			_, err = f.Write([]byte(files[i+1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const sample = `{"id":"s","epoch":2,"input":"a","target":"t","scores":{"m":{"value":"C","explanation":"the score"}},
+	"messages":[{"role":"user","content":"attachment://h"},{"role":"assistant","content":"b"}],"attachments":{"h":"a long text","unused":"x"}}`
+
+// TestPackedLog: each sample of a packed log is a case. Its scores are not in the evidence, and its source is.
+func TestPackedLog(t *testing.T) {
+	c := only(t, string(packed(t, "header.json", "{}", "samples/s_epoch_2.json", sample)), Options{})[0]
+	if c.Source.String() != "s_epoch_2" || c.Messages[0].Text != "a long text" || strings.Contains(string(c.Material()), "the score") {
+		t.Errorf("%+v %s", c.Source, c.Material())
+	}
+	sameAgain(t, c)
+	for want, data := range map[string][]byte{
+		"an archive without samples": packed(t, "header.json", "{}"),
+		"twice":                      packed(t, "samples/a.json", sample, "samples/a.json", sample),
+		"a broken archive":           []byte("PK\x03\x04 and nothing more"),
+		"longer than 64 MiB":         packed(t, "samples/a.json", strings.Repeat(" ", maxSample+1)),
+	} {
+		if _, err := ReadTranscripts("log.eval", data, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want …%s…", err, want)
+		}
+	}
+	found, err := ReadTranscripts("log.eval", packed(t, "samples/a.json", "{", "samples/b.json", sample), Options{})
+	if err != nil || len(found) != 2 || found[0].Err() == nil || !strings.HasPrefix(found[0].Err().Error(), "log.eval:samples/a.json:1:") || found[1].Err() != nil {
+		t.Errorf("%v, %+v", err, found)
+	}
+}
+
+// TestCasesOfResults: logs and results give a case for each sample, and name what is wrong with one.
+func TestCasesOfResults(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"eval":{},"samples":[` + sample + `,{"id":2,"epoch":1}]}`:                                  "s_epoch_2 ok; 2_epoch_1 wrong",
+		`{"simulations":[{"id":"x","messages":` + dual + `,"reward_info":{"reward":0}},{"id":"y"}]}`: "x ok; y wrong",
+		`{"results":{"results":[{"prompt":{"raw":"a"},"response":{"output":"b","metadata":{"redteamHistory":[{"prompt":"p","output":"q"},{"prompt":"r","output":"s"}]}}},{"prompt":{"raw":"a"},"response":{"output":null}}]}}`: "1 ok; 2 wrong",
+		`[[{"role":"user","content":"a"}],{"messages":[]}]`: "1 ok; 2 wrong",
+	} {
+		found, err := ReadTranscripts("f", []byte(text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range found {
+			state := "ok"
+			if b.Err() != nil {
+				state = "wrong"
+			} else {
+				sameAgain(t, b.Case)
+			}
+			got = append(got, b.Name+" "+state)
+		}
+		if all := strings.Join(got, "; "); all != want {
+			t.Errorf("%s: %s", text, all)
+		}
+	}
+}
+
+// TestTooManyCases: a file with more cases than the limit is refused as a whole.
+func TestTooManyCases(t *testing.T) {
+	if _, err := ReadTranscripts("f", []byte(strings.Repeat(hello+"\n", MaxCases+1)), Options{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("more than %d", MaxCases)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzTranscripts: whatever a file holds, each case of it reads back the same from its evidence, and each mistake has a
+// place and a reason.
+func FuzzTranscripts(f *testing.F) {
+	for _, at := range example.FindAllStringSubmatch(page(f), -1) {
+		f.Add([]byte(at[3]), "")
+	}
+	f.Add([]byte(dual), "chat")
+	f.Add([]byte(sample), "")
+	f.Add(packed(f, "samples/s.json", sample), "")
+	for _, form := range Forms() {
+		f.Add([]byte(`{"system":"S","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`), string(form))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, form string) {
+		chosen, err := ParseForm(form)
+		if err != nil {
+			return
+		}
+		for _, check := range []bool{false, true} {
+			found, err := ReadTranscripts("f", data, Options{Form: chosen, Check: check})
+			if err != nil {
+				continue
+			}
+			for _, b := range found {
+				if (b.Case == nil) == (b.Err() == nil) {
+					t.Fatalf("a case and mistakes, or neither: %v", b.Mistakes)
+				}
+				if b.Case != nil {
+					sameAgain(t, b.Case)
+				}
+			}
+		}
+	})
+}

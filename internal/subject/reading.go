@@ -1,0 +1,169 @@
+package subject
+
+import (
+	"slices"
+	"strings"
+)
+
+// An Omission is something in a conversation that jurors are not shown.
+type Omission struct {
+	What  string `json:"what"`
+	Count int    `json:"count"`
+}
+
+// What is left out of the messages.
+const (
+	// Reasoning is the inner reasoning of a vendor's model. It is not what the agent said.
+	Reasoning = "inner reasoning of a model, which is not what the agent said"
+	// Unreadable are images, sounds and files. In their place stands what they are.
+	Unreadable = "images, sounds or files, which no juror can read"
+	// Elsewhere is context that the log names, and does not have.
+	Elsewhere = "references to what is not in the log"
+	// Judged are scores and verdicts of an evaluation. They are no evidence of what the agent did.
+	Judged = "scores and results of an evaluation, which are no evidence"
+	// Alternatives are answers that the agent did not give.
+	Alternatives = "alternative answers"
+)
+
+// omits counts something that is left out of the messages.
+func (c *Case) omits(what string) {
+	i := slices.IndexFunc(c.LeftOut, func(o Omission) bool { return o.What == what })
+	if i < 0 {
+		c.LeftOut = append(c.LeftOut, Omission{What: what})
+		i = len(c.LeftOut) - 1
+	}
+	c.LeftOut[i].Count++
+}
+
+// each reads the items of a list. While checking, it goes on after a mistake.
+func (c *Case) each(list *node, what string, read func(*node) error) error {
+	if list.absent() {
+		return nil
+	}
+	if list.kind != '[' {
+		return list.errorf("expected an array, found %s", list.kindName())
+	}
+	for _, item := range list.members {
+		err := error(nil)
+		if item.kind != '{' {
+			err = item.errorf("expected %s (an object), found %s", what, item.kindName())
+		} else {
+			err = read(item)
+		}
+		if err := c.mistake(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mistake keeps an error for later while checking, and returns it otherwise.
+func (c *Case) mistake(err error) error {
+	if err == nil || !c.checking {
+		return err
+	}
+	if len(c.mistakes) < mostMistakes {
+		c.mistakes = append(c.mistakes, err)
+	}
+	return nil
+}
+
+// mostMistakes bounds what a check reports of a hostile file.
+const mostMistakes = 1000
+
+// say appends a message that stands at a node.
+func (c *Case) say(m Message, at *node) {
+	m.Number = len(c.Messages) + 1
+	c.Messages = append(c.Messages, m)
+	c.stands(at)
+}
+
+// A turn collects what one speaker says and calls, until a result of a tool interrupts it.
+type turn struct {
+	c     *Case
+	role  Role
+	name  string
+	at    *node // where it begins
+	texts []string
+	calls []ToolCall
+}
+
+func (t *turn) text(at *node, text string) {
+	t.begin(at)
+	t.texts = append(t.texts, text)
+}
+
+func (t *turn) call(at *node, call ToolCall) {
+	t.begin(at)
+	t.calls = append(t.calls, call)
+}
+
+func (t *turn) begin(at *node) {
+	if t.at == nil {
+		t.at = at
+	}
+}
+
+// end appends the message, if there is something in it.
+func (t *turn) end() {
+	if t.at != nil {
+		t.c.say(Message{Role: t.role, Name: t.name, Text: strings.Join(t.texts, "\n"), ToolCalls: t.calls}, t.at)
+	}
+	t.at, t.texts, t.calls = nil, nil, nil
+}
+
+// result ends the message, and appends the result of a tool.
+func (t *turn) result(at *node, m Message) {
+	t.end()
+	m.Role = Tool
+	t.c.say(m, at)
+}
+
+// newCall reads the name and the input of a call.
+func newCall(n *node, id, name string, input *node) (ToolCall, error) {
+	if name == "" {
+		return ToolCall{}, n.errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
+	}
+	call := ToolCall{ID: id, Name: name}
+	switch {
+	case input.absent():
+	case input.kind == '"':
+		call.setArguments(input.text)
+	default:
+		text, err := canonicalText(input)
+		if err != nil {
+			return call, err
+		}
+		call.setArguments(text)
+	}
+	return call, nil
+}
+
+// id reads a member that must be a string and not empty.
+func (n *node) id(name, example string) (string, error) {
+	text, err := n.str(name)
+	if err == nil && text == "" {
+		err = n.errorf("expected %s, for example %q: %q", name, name, example)
+	}
+	return text, err
+}
+
+// plainText returns a string as it is, and any other value in canonical form.
+func plainText(n *node) (string, error) {
+	switch {
+	case n.absent():
+		return "", nil
+	case n.kind == '"':
+		return n.text, nil
+	}
+	return canonicalText(n)
+}
+
+// unread is the text that stands for an image, a sound or a file.
+func (c *Case) unread(kind, name string) string {
+	c.omits(Unreadable)
+	if name = strings.TrimSpace(name); name != "" {
+		kind += " " + name
+	}
+	return "[" + kind + "]"
+}
