@@ -213,13 +213,13 @@ func TestSameEvidenceForEverybody(t *testing.T) {
 func TestBriefsThatMakeNoPrompt(t *testing.T) {
 	c := talked(t, plainWords)
 	for name, change := range map[string]func(*jury.Brief){
-		"no submission":        func(b *jury.Brief) { b.Saw = nil },
-		"no axes":              func(b *jury.Brief) { b.Rubric = nil },
-		"evidence":             func(b *jury.Brief) { b.Material = []byte(`{"agentCard":1}`) },
-		"seat.parameters":      func(b *jury.Brief) { b.Seat.Parameters = jsontext.Value("7") },
-		"which is not known":   func(b *jury.Brief) { b.Shortening = &jury.Shortening{Rule: "other", Limit: 1} },
-		"expected both":        func(b *jury.Brief) { b.Material = []byte(`{}`) },
-		"invalid UTF-8 within": func(b *jury.Brief) { b.Seat.RoleName = "\xff" },
+		"no submission":           func(b *jury.Brief) { b.Saw = nil },
+		"no axes":                 func(b *jury.Brief) { b.Rubric = nil },
+		"evidence":                func(b *jury.Brief) { b.Material = []byte(`{"agentCard":1}`) },
+		"seat.parameters":         func(b *jury.Brief) { b.Seat.Parameters = jsontext.Value("7") },
+		"which is not known":      func(b *jury.Brief) { b.Shortening = &jury.Shortening{Rule: "other", Limit: 1} },
+		"expected a conversation": func(b *jury.Brief) { b.Material = []byte(`{}`) },
+		"invalid UTF-8 within":    func(b *jury.Brief) { b.Seat.RoleName = "\xff" },
 	} {
 		b := seated(t, "juror-gpt", c)
 		change(&b)
