@@ -14,8 +14,8 @@ import (
 
 // showEvidence writes what is under trial as lines of data below the clerk's headings.
 func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (string, error) {
-	if how != nil && how.Rule != Shorten {
-		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s", how.Rule, Shorten)
+	if how != nil && how.Rule != Shorten && how.Rule != shortenFirst {
+		return "", fmt.Errorf("shortening by the rule %q, which is not known here: want %s or %s", how.Rule, Shorten, shortenFirst)
 	}
 	card, err := cardOf(material)
 	if err != nil {
@@ -173,5 +173,12 @@ func (p *piece) write(s *strings.Builder) {
 	}
 	barred(s, p.text[:p.from])
 	fmt.Fprintf(s, "(left out here: %d characters; a quotation from them cannot be checked by sight)\n", p.omitted())
+	if p.stays != nil {
+		s.WriteString("(what later messages repeat of them:)\n")
+		for _, stay := range p.stays {
+			barred(s, p.text[stay.from:stay.to])
+		}
+		s.WriteString("(the end, without a gap:)\n")
+	}
 	barred(s, p.text[p.to:])
 }

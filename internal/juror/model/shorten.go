@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"sort"
 	"unicode/utf8"
 
@@ -16,7 +17,15 @@ import (
 // its end, half each, in whole characters. A line between them, which the record cannot write, says how many
 // characters are left out. The result depends only on the evidence and the limit. Quotations are checked against the
 // full text.
-const Shorten = "jurat/shorten/v1"
+//
+// Values in the part of a tool's result that is left out stay if a later message repeats them, each with its
+// surroundings up to the next comma, bracket or line end. They take up to half of the length: first those that calls or
+// the agent's words repeat, then those that only results repeat, in the order of the text. A value is a word of 3 to
+// 128 bytes with a digit, or one of at least 4 bytes that occurs less than 4 times in the result. Names of members are no values.
+const Shorten = "jurat/shorten/v2"
+
+// shortenFirst is the rule of earlier trials: it keeps no values.
+const shortenFirst = "jurat/shorten/v1"
 
 // shortestCut is the smallest length in bytes to which a text is cut.
 const shortestCut = 400
@@ -35,11 +44,18 @@ type piece struct {
 	heading  string
 	text     string
 	kind     kind
-	from, to int // the part of the text that is left out; from == to: the whole text is kept
+	from, to int    // the part of the text that is left out; from == to: the whole text is kept
+	stays    []span // what of that part stays all the same, in order
 }
 
 // omitted returns how many characters are left out.
-func (p *piece) omitted() int { return utf8.RuneCountInString(p.text[p.from:p.to]) }
+func (p *piece) omitted() int {
+	n := utf8.RuneCountInString(p.text[p.from:p.to])
+	for _, s := range p.stays {
+		n -= utf8.RuneCountInString(p.text[s.from:s.to])
+	}
+	return n
+}
 
 // shorten applies the rule to the pieces.
 func shorten(pieces []piece, how *jury.Shortening) {
@@ -50,16 +66,20 @@ func shorten(pieces []piece, how *jury.Shortening) {
 	for i := range pieces {
 		excess += len(pieces[i].text)
 	}
+	var l *later
+	if excess > 0 && how.Rule != shortenFirst {
+		l = laterOf(pieces)
+	}
 	for _, k := range []kind{result, narration} {
 		if excess > 0 {
-			excess -= cut(pieces, k, excess)
+			excess -= cut(pieces, k, excess, l)
 		}
 	}
 }
 
 // cut shortens the pieces of a kind to the greatest common length that saves enough, and returns how many bytes it
 // saved.
-func cut(pieces []piece, k kind, excess int) (saved int) {
+func cut(pieces []piece, k kind, excess int, l *later) (saved int) {
 	longest := 0
 	for _, p := range pieces {
 		if p.kind == k {
@@ -76,9 +96,50 @@ func cut(pieces []piece, k kind, excess int) (saved int) {
 		if p := &pieces[i]; p.kind == k && len(p.text) > length {
 			p.cutTo(length)
 			saved += p.to - p.from
+			if k == result && l != nil {
+				l.keep(pieces, i, length)
+			}
 		}
 	}
 	return saved
+}
+
+// keep cuts a result again so that the values which later pieces repeat have room in the same length.
+func (l *later) keep(pieces []piece, i, length int) {
+	const line = len(bar) + 1 // each value stands on a line of its own
+	p := &pieces[i]
+	found := l.repeated(pieces, i, span{p.from, p.to})
+	var stays []span
+	room := length / 2
+	for _, s := range found {
+		if room -= s.to - s.from + line; room < 0 {
+			break
+		}
+		stays = append(stays, s)
+	}
+	if stays == nil {
+		return
+	}
+	slices.SortFunc(stays, func(a, b span) int { return a.from - b.from })
+	p.stays = apart(stays)
+	used := 0
+	for _, s := range p.stays {
+		used += s.to - s.from + line
+	}
+	p.cutTo(length - used)
+}
+
+// apart joins spans that overlap.
+func apart(list []span) []span {
+	joined := list[:1]
+	for _, s := range list[1:] {
+		if last := &joined[len(joined)-1]; s.from < last.to {
+			last.to = max(last.to, s.to)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
 }
 
 func saving(pieces []piece, k kind, length int) (sum int) {

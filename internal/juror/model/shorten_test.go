@@ -11,6 +11,9 @@ import (
 func total(pieces []piece) (n int) {
 	for _, p := range pieces {
 		n += len(p.text) - (p.to - p.from)
+		for _, s := range p.stays {
+			n += s.to - s.from
+		}
 	}
 	return n
 }
