@@ -71,6 +71,8 @@ func known(lang words.Lang, value any) string {
 		return absence(says, v)
 	case subject.Role:
 		return speaker(terms, says, v)
+	case subject.Left:
+		return leftOut(says, v)
 	case api.State:
 		return state(says, v).Name
 	case Mark:
@@ -129,6 +131,23 @@ func absence(says *words.Pages, r jury.AbsenceReason) string {
 		return says.Absent.Failed
 	case jury.Ceiling:
 		return says.Absent.Ceiling
+	}
+	return ""
+}
+
+// leftOut says what jurors are not shown.
+func leftOut(says *words.Pages, kind subject.Left) string {
+	switch kind {
+	case subject.Reasoning:
+		return says.LeftOut.Reasoning
+	case subject.Unreadable:
+		return says.LeftOut.Unreadable
+	case subject.Elsewhere:
+		return says.LeftOut.Elsewhere
+	case subject.Judged:
+		return says.LeftOut.Judged
+	case subject.Alternatives:
+		return says.LeftOut.Alternatives
 	}
 	return ""
 }

@@ -131,6 +131,8 @@ func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*
 	switch {
 	case kinds != 1:
 		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
+	case n.Conversation == nil && n.Format != "":
+		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
 	case n.Conversation != nil:
 		form, err := subject.ParseForm(n.Format)
 		if err != nil {

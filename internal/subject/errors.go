@@ -31,6 +31,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
+// errorAt is like the function, and counts lines on from the place that was asked for last.
+func (d *document) errorAt(offset int64, pointer, reason string) error {
+	offset = min(max(offset, 0), int64(len(d.raw)))
+	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
+	return &Error{File: d.file, Line: d.lineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
+}
+
 // errorAt makes an Error with the line and column of an offset.
 func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
 	offset = min(max(offset, 0), int64(len(doc)))

@@ -294,20 +294,25 @@ func (m members) has(name string, kind jsontext.Kind) bool {
 	return there && jsontext.Value(m.doc.raw[at.from:at.to]).Kind() == kind
 }
 
-// text returns a member that is a string or a number as text.
+// text returns a member that is a string or a number as text, at most 200 bytes of it.
 func (m members) text(name string) string {
 	at, there := m.list[name]
 	if !there {
 		return ""
 	}
 	value := jsontext.Value(m.doc.raw[at.from:at.to])
+	const most = 200
+	text := ""
 	switch value.Kind() {
 	case '"':
-		return plain(value)
+		text = plain(value)
 	case '0':
-		return string(value)
+		text = string(value)
 	}
-	return ""
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
 }
 
 // members finds the members of an object without reading what is in them.
@@ -372,8 +377,4 @@ func (d *document) parse(at span, pointer string) (*node, error) {
 	}
 	n.prefix = pointer
 	return n, nil
-}
-
-func (d *document) errorAt(offset int64, pointer, reason string) error {
-	return errorAt(d.file, d.raw, offset, pointer, strings.TrimSpace(reason))
 }

@@ -26,6 +26,15 @@ func sameAgain(t testing.TB, c *Case) {
 	}
 }
 
+// left are the omissions of a case in which these kinds are left out.
+func left(kinds ...Left) []Omission {
+	c := new(Case)
+	for _, kind := range kinds {
+		c.omits(kind)
+	}
+	return c.LeftOut
+}
+
 func TestForms(t *testing.T) {
 	for _, one := range []struct {
 		name, text string
@@ -40,7 +49,7 @@ func TestForms(t *testing.T) {
 				{Number: 3, Role: Assistant, Text: "b", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 5}, {ID: "2", Name: "g", Arguments: "{}", Result: 4}}},
 				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, AnswersTo: Assistant, Failed: true},
 				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
-			[]Omission{{Unreadable, 1}, {Reasoning, 1}}},
+			left(Unreadable, Reasoning)},
 		{"anthropic, a tool of the vendor", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
 			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, Anthropic,
 			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "s", Name: "web_search", Arguments: `{"query":"q"}`, Result: 2}}},
@@ -59,7 +68,7 @@ func TestForms(t *testing.T) {
 				{Number: 7, Role: Assistant, ToolCalls: []ToolCall{{ID: "3", Name: "code_interpreter", Arguments: "1+1", Result: 8}}},
 				{Number: 8, Role: Tool, Text: `[{"logs":"2","type":"logs"}]`, ToolCallID: "3", ToolName: "code_interpreter", CallNumber: 7, AnswersTo: Assistant},
 				{Number: 9, Role: Assistant, Text: "no"}},
-			[]Omission{{Elsewhere, 1}, {Reasoning, 1}}},
+			left(Elsewhere, Reasoning)},
 		{"gemini, parallel calls without ids", `{"system_instruction":"S","contents":[{"role":"model","parts":[{"text":"secret","thought":true},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
 			{"role":"function","parts":[{"functionResponse":{"name":"f","response":{"output":1}}},{"functionResponse":{"name":"f","response":{"error":"no"}}}]},
 			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"bad"}},{"inline_data":{"mime_type":"image/png","data":"x"}}]}],
@@ -71,9 +80,9 @@ func TestForms(t *testing.T) {
 				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{Name: "code_execution", Arguments: "1", Result: 6}}},
 				{Number: 6, Role: Tool, Text: "bad", ToolName: "code_execution", CallNumber: 5, AnswersTo: Assistant, Failed: true},
 				{Number: 7, Role: Assistant, Text: "[data image/png]"}, {Number: 8, Role: Assistant, Text: "yes"}},
-			[]Omission{{Reasoning, 1}, {Unreadable, 1}, {Alternatives, 1}}},
+			left(Reasoning, Unreadable, Alternatives)},
 		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, Chat,
-			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, []Omission{{Reasoning, 2}, {Unreadable, 1}}},
+			[]Message{{Number: 1, Role: Assistant, Text: "b\n[image_url]"}, {Number: 2, Role: Assistant, Text: "c"}}, left(Reasoning, Reasoning, Unreadable)},
 		{"promptfoo, messages in a string and calls as the output", `{"prompt":"[{\"role\":\"system\",\"content\":\"S\"},{\"role\":\"user\",\"content\":\"a\"}]","output":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`, Promptfoo,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"}, {Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}, nil},
 	} {

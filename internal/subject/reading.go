@@ -1,35 +1,49 @@
 package subject
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
 // An Omission is something in a conversation that jurors are not shown.
 type Omission struct {
-	What  string `json:"what"`
+	Kind  Left   `json:"kind"`
+	What  string `json:"what"` // in English
 	Count int    `json:"count"`
 }
+
+// A Left is a kind of what is left out.
+type Left string
 
 // What is left out of the messages.
 const (
 	// Reasoning is the inner reasoning of a vendor's model. It is not what the agent said.
-	Reasoning = "inner reasoning of a model, which is not what the agent said"
+	Reasoning Left = "reasoning"
 	// Unreadable are images, sounds and files. In their place stands what they are.
-	Unreadable = "images, sounds or files, which no juror can read"
+	Unreadable Left = "unreadable"
 	// Elsewhere is context that the log names, and does not have.
-	Elsewhere = "references to what is not in the log"
+	Elsewhere Left = "elsewhere"
 	// Judged are scores and verdicts of an evaluation. They are no evidence of what the agent did.
-	Judged = "scores and results of an evaluation, which are no evidence"
+	Judged Left = "judged"
 	// Alternatives are answers that the agent did not give.
-	Alternatives = "alternative answers"
+	Alternatives Left = "alternatives"
 )
 
+// leftOut says in English what each kind is.
+var leftOut = map[Left]string{
+	Reasoning:    "inner reasoning of a model, which is not what the agent said",
+	Unreadable:   "images, sounds or files, which no juror can read",
+	Elsewhere:    "references to what is not in the log",
+	Judged:       "scores and results of an evaluation, which are no evidence",
+	Alternatives: "alternative answers",
+}
+
 // omits counts something that is left out of the messages.
-func (c *Case) omits(what string) {
-	i := slices.IndexFunc(c.LeftOut, func(o Omission) bool { return o.What == what })
+func (c *Case) omits(kind Left) {
+	i := slices.IndexFunc(c.LeftOut, func(o Omission) bool { return o.Kind == kind })
 	if i < 0 {
-		c.LeftOut = append(c.LeftOut, Omission{What: what})
+		c.LeftOut = append(c.LeftOut, Omission{Kind: kind, What: leftOut[kind]})
 		i = len(c.LeftOut) - 1
 	}
 	c.LeftOut[i].Count++
@@ -62,14 +76,17 @@ func (c *Case) mistake(err error) error {
 	if err == nil || !c.checking {
 		return err
 	}
-	if len(c.mistakes) < mostMistakes {
+	switch n := len(c.mistakes); {
+	case n < mostMistakes:
 		c.mistakes = append(c.mistakes, err)
+	case n == mostMistakes:
+		c.mistakes = append(c.mistakes, fmt.Errorf("more mistakes: these are the first %d", mostMistakes))
 	}
 	return nil
 }
 
 // mostMistakes bounds what a check reports of a hostile file.
-const mostMistakes = 1000
+const mostMistakes = 100
 
 // say appends a message that stands at a node.
 func (c *Case) say(m Message, at *node) {

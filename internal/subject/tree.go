@@ -185,7 +185,7 @@ func (n *node) pointer() string {
 }
 
 func (n *node) errorf(format string, args ...any) error {
-	return errorAt(n.doc.file, n.doc.raw, n.offset, n.pointer(), fmt.Sprintf(format, args...))
+	return n.doc.errorAt(n.offset, n.pointer(), fmt.Sprintf(format, args...))
 }
 
 // get returns a member of an object, or nil.

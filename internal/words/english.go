@@ -352,6 +352,15 @@ var englishPages = Pages{
 		Organization: "by",
 		Description:  "Description on the card",
 		Skills:       "Declared skills: {n}",
+		None:         "There is no agent card. What the agent may do by its own word is not checked.",
+	},
+	LeftOut: leftOutWords{
+		Title:        "Not shown to the jurors:",
+		Reasoning:    "inner reasoning of a model, which is not what the agent said ({n})",
+		Unreadable:   "images, sounds or files, which no juror can read ({n})",
+		Elsewhere:    "references to what is not in the log ({n})",
+		Judged:       "scores and results of an evaluation, which are no evidence",
+		Alternatives: "alternative answers ({n})",
 	},
 	Message: messageWords{
 		Number:    "Message {n}",

@@ -360,6 +360,15 @@ var japanesePages = Pages{
 		Organization: "提供：",
 		Description:  "カードの説明",
 		Skills:       "申告されたスキル：{n}",
+		None:         "エージェントカードはありません。エージェントが自ら述べる権限は確認されません。",
+	},
+	LeftOut: leftOutWords{
+		Title:        "陪審員に示されないもの：",
+		Reasoning:    "モデルの内部の推論（エージェントの発言ではありません）：{n} 件",
+		Unreadable:   "陪審員が読めない画像・音声・ファイル：{n} 件",
+		Elsewhere:    "記録にないものへの参照：{n} 件",
+		Judged:       "評価の得点と結果（証拠ではありません）",
+		Alternatives: "選ばれなかった別の回答：{n} 件",
 	},
 	Message: messageWords{
 		Number:    "メッセージ {n}",

@@ -2,15 +2,16 @@ package words
 
 // Pages holds the texts of a server's pages. A place for a value is written {so}; the page fills it.
 type Pages struct {
-	Frame     frameWords     // around every page, and shared by several pages
-	Nav       navWords       // the links to the main pages
-	Home      homeWords      // the first page
-	Submit    submitWords    // the form that puts an agent before the jury
-	Example   exampleWords   // descriptions of the examples
-	SignIn    signInWords    // the page for signing in
-	Trouble   troubleWords   // the kinds of errors; an error itself is described in English
-	Court     courtWords     // the courtroom
-	Card      cardWords      // the card of the agent
+	Frame     frameWords   // around every page, and shared by several pages
+	Nav       navWords     // the links to the main pages
+	Home      homeWords    // the first page
+	Submit    submitWords  // the form that puts an agent before the jury
+	Example   exampleWords // descriptions of the examples
+	SignIn    signInWords  // the page for signing in
+	Trouble   troubleWords // the kinds of errors; an error itself is described in English
+	Court     courtWords   // the courtroom
+	Card      cardWords    // the card of the agent
+	LeftOut   leftOutWords
 	Message   messageWords   // one message of the conversation, or of the records
 	Speaker   speakerWords   // the speakers of a conversation; Terms names people and operators
 	Juror     jurorWords     // a juror in the courtroom
@@ -80,6 +81,13 @@ type courtWords struct {
 
 type cardWords struct {
 	Title, Version, Organization, Description, Skills string
+	None                                              string // there is no card
+}
+
+// leftOutWords say what of a conversation the jurors are not shown.
+type leftOutWords struct {
+	Title                                                  string
+	Reasoning, Unreadable, Elsewhere, Judged, Alternatives string // of each, how many
 }
 
 type messageWords struct {
