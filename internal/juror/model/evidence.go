@@ -126,13 +126,17 @@ func piecesOf(m *subject.Message) []piece {
 			add(kept, m.Text, "user: what the user says to the agent")
 		}
 	case subject.Tool:
+		failed := ""
+		if m.Failed {
+			failed = ", which the log marks as an error"
+		}
 		switch {
 		case m.CallNumber == 0:
 			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
 		case m.AnswersTo == subject.User:
-			add(result, m.Text, "tool: result of the user's own call in message %d", m.CallNumber)
+			add(result, m.Text, "tool: result of the user's own call in message %d%s", m.CallNumber, failed)
 		default:
-			add(result, m.Text, "tool: result of a call in message %d", m.CallNumber)
+			add(result, m.Text, "tool: result of a call in message %d%s", m.CallNumber, failed)
 		}
 	case subject.Reviewer:
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
