@@ -219,7 +219,7 @@ func TestTrialsGoOnByTheirOwnRules(t *testing.T) {
 	if again, err := Replay(acts); err != nil || again.Result.TotalRounds != 3 {
 		t.Errorf("replayed: %v", err)
 	}
-	for _, rules := range []string{TrialRules, "jurat/trial/v3", ""} {
+	for _, rules := range []string{TrialRules, secondRules, "jurat/trial/v4", ""} {
 		changed := d.book().read(t)
 		for i := range changed {
 			if o, ok := changed[i].Body.(*Opening); ok && o.Phase == Discussion {

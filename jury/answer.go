@@ -35,7 +35,7 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 	if a.Origin.Parameters == nil {
 		a.Origin.Parameters = s.seats[a.seat].Parameters
 	}
-	if errors.Is(a.err, ErrBlocked) && s.Phase != Judging && t.standing[a.seat] == nil {
+	if errors.Is(a.err, ErrBlocked) && t.standsIn(s, a.seat) {
 		origin, err := a.Origin.normal()
 		if err != nil {
 			origin = unreportedOrigin()
@@ -58,40 +58,51 @@ func (t *Tally) answerAct(s *session, a answer) *Act {
 
 func (t *Tally) seatAct(s *session, seat int, origin Origin, body any) *Act {
 	announced, _ := s.Announced(s.seats[seat].JurorID)
-	return &Act{Type: s.answerType(), Actor: s.seats[seat].JurorID, Previous: s.digest, Saw: flat(s.saw),
+	return &Act{Type: s.answerType(seat), Actor: s.seats[seat].JurorID, Previous: s.digest, Saw: flat(s.saw),
 		Position: t.after(s.digest, s.saw), Request: announced, Origin: origin, Body: body}
 }
 
-// answerType is the type of the acts that answer in this phase.
-func (s *session) answerType() evidence.ActionType {
-	switch s.Phase {
-	case Initial:
-		return evidence.Evaluation
-	case Discussion:
+// standsIn reports whether a neutral stand-in replaces a seat that was blocked: a juror that never had an evaluation.
+func (t *Tally) standsIn(s *session, seat int) bool {
+	place := s.places[seat]
+	return place != judgePlace && t.standing[place] == nil && !t.abstains[place]
+}
+
+// answerType is the type of the act by which a seat answers in this session.
+func (s *session) answerType(seat int) evidence.ActionType {
+	switch {
+	case s.places[seat] == judgePlace:
+		return evidence.JudgeOpinion
+	case s.Phase == Discussion:
 		return evidence.Statement
 	}
-	return evidence.JudgeOpinion
+	return evidence.Evaluation
 }
 
 // body checks an answer and returns the body of its act. Its error says why the answer does not count.
 func (t *Tally) body(s *session, a answer) (any, error) {
-	switch s.Phase {
-	case Initial:
-		return t.evaluation(s, a.seat, &a.Opinion)
-	case Discussion:
+	if s.answerType(a.seat) == evidence.Statement {
 		return t.statement(s, a.seat, a.Speech)
 	}
-	if err := ValidateOpinion(&a.Opinion, t.settings.Rubric); err != nil {
+	request, err := t.request(&s.Opening, s.seats[a.seat].JurorID, s.saw)
+	if err != nil {
 		return nil, err
 	}
-	return new(a.Opinion.clone()), nil
+	if err := t.validate(&request, &a.Opinion); err != nil {
+		return nil, err
+	}
+	if s.places[a.seat] == judgePlace {
+		return new(a.Opinion.clone()), nil
+	}
+	return s.place(a.seat, a.Opinion), nil
 }
 
-func (t *Tally) evaluation(s *session, seat int, o *Opinion) (*Evaluation, error) {
-	if err := ValidateOpinion(o, t.settings.Rubric); err != nil {
-		return nil, err
+// validate returns why an answer to a request does not count, or nil.
+func (t *Tally) validate(r *Request, o *Opinion) error {
+	if t.earlier() && (len(o.Levels) > 0 || o.Work != nil) {
+		return invalid(wrong("levels", "the rules %s know neither levels nor work", t.rules))
 	}
-	return s.place(seat, *o), nil
+	return r.ValidateOpinion(o)
 }
 
 func (s *session) place(seat int, o Opinion) *Evaluation {
@@ -101,8 +112,15 @@ func (s *session) place(seat int, o Opinion) *Evaluation {
 }
 
 func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, error) {
-	last := t.standing[seat]
-	if err := ValidateSpeech(&speech, last, t.settings.Rubric); err != nil {
+	last := t.standing[seat] // a round asks all seats, so a seat's number is its place
+	request, err := t.request(&s.Opening, s.seats[seat].JurorID, s.saw)
+	if err != nil {
+		return nil, err
+	}
+	if o := speech.Updated; t.earlier() && o != nil && (len(o.Levels) > 0 || o.Work != nil) {
+		return nil, t.validate(&request, o)
+	}
+	if err := request.ValidateSpeech(&speech, last); err != nil {
 		return nil, err
 	}
 	statement := &Statement{JurorID: s.seats[seat].JurorID, RoundNumber: s.RoundNumber, StatementOrder: seat,
@@ -120,7 +138,11 @@ func repeats(o Opinion, last *Evaluation) bool {
 	if last == nil {
 		return false
 	}
-	_, how := difference(o.clone(), last.Opinion.clone())
+	then := last.Opinion.clone()
+	if o.Work == nil { // an update need not repeat the tables
+		then.Work = nil
+	}
+	_, how := difference(o.clone(), then)
 	return how == ""
 }
 
@@ -133,7 +155,7 @@ func (t *Tally) fallback(s *session, seat int) any {
 	e := s.place(seat, Opinion{Position: NeedsReview, AxisScores: scores, TotalScore: blockedTotal,
 		Confidence: blockedConfidence, Rationale: blockedRationale})
 	e.Fallback = true
-	if s.Phase == Initial {
+	if s.Phase != Discussion {
 		return e
 	}
 	return &Statement{JurorID: e.JurorID, RoundNumber: s.RoundNumber, StatementOrder: seat, Statement: blockedStatement,

@@ -20,6 +20,7 @@ const (
 	RuleRequest    = "request"      // it does not answer or announce the required request
 	RuleAnswer     = "answer"       // the answer is invalid, or makes a false statement about itself
 	RuleConsensus  = "consensus"    // the votes give another consensus
+	RuleLevels     = "levels"       // the scores of an answer do not follow from the levels that it chose
 	RuleVerdict    = "verdict"      // the votes give another judgment
 	RuleCompletion = "completion"   // the count of acts is wrong
 )
@@ -120,11 +121,11 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 	if !isOpening || o.Phase != Initial {
 		return undo, a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
 	}
-	if o.Rules == firstRules {
-		t.rules = firstRules
+	if o.Rules == firstRules || o.Rules == secondRules {
+		t.rules = o.Rules
 	}
 	if t.settings == nil {
-		if err := o.Settings.Validate(); err != nil {
+		if err := o.Settings.validateUnder(t.rules); err != nil {
 			return undo, a.breaks(RuleSettings, "%v", err)
 		}
 		t.settings = new(o.Settings.normal())
@@ -245,18 +246,26 @@ func (a *Act) ruleOn(path string) string {
 func (t *Tally) advance(a *Act) {
 	switch body := a.Body.(type) {
 	case *Opening:
-		seats := t.panel(body.Phase)
-		s := &session{Opening: *body, digest: a.Digest, seats: seats, saw: t.seen(body.Phase), answers: make([]*Act, len(seats))}
-		t.sessions = append(t.sessions, s)
-		if t.standing == nil {
-			t.standing = make([]*Evaluation, len(t.settings.Seats))
-		}
+		t.open(body, a.Digest)
 	case *Check, *Judgment:
 		t.last().outcome = a
 	case *Closing:
 		t.closed = true
 	}
 	t.count(a)
+}
+
+func (t *Tally) open(o *Opening, digest evidence.Digest) {
+	seats := t.panel(o.Phase)
+	s := &session{Opening: *o, digest: digest, seats: seats, places: t.settings.placesOf(seats), saw: t.seen(o.Phase), answers: make([]*Act, len(seats))}
+	t.sessions = append(t.sessions, s)
+	if t.standing == nil {
+		t.standing = make([]*Evaluation, len(t.settings.Seats))
+		t.abstains = make([]bool, len(t.settings.Seats))
+	}
+	if o.Phase == Discussion && t.before == nil {
+		t.before = &standings{slices.Clone(t.standing), slices.Clone(t.abstains)}
+	}
 }
 
 func (t *Tally) count(a *Act) {

@@ -14,7 +14,8 @@ func (t *Tally) tell(r *Result) {
 			}
 			switch body := answer.Body.(type) {
 			case *Evaluation:
-				standing[i] = body
+				place := s.places[i]
+				standing[place] = afterHearing(s, before[place], body)
 			case *Statement:
 				if body.PositionChanged {
 					r.Changes = append(r.Changes, t.change(i, before, body))

@@ -23,7 +23,50 @@ func (o Opinion) clone() Opinion {
 	maps.Copy(scores, o.AxisScores)
 	o.AxisScores = scores
 	o.Findings = flat(o.Findings)
+	o.Levels = maps.Clone(o.Levels)
+	o.Work = o.Work.copy()
 	return o
+}
+
+func (o *Opinion) copy() *Opinion {
+	if o == nil {
+		return nil
+	}
+	return new(o.clone())
+}
+
+func (w *Work) copy() *Work {
+	if w == nil {
+		return nil
+	}
+	return &Work{Requests: copied(w.Requests, WorkRequest.clone), Acts: copied(w.Acts, WorkAct.clone), Amounts: copied(w.Amounts, WorkAmount.clone)}
+}
+
+func (r WorkRequest) clone() WorkRequest {
+	r.Shown = r.Shown.copy()
+	return r
+}
+
+func (a WorkAct) clone() WorkAct {
+	a.Clause, a.Fact = a.Clause.copy(), a.Fact.copy()
+	return a
+}
+
+func (a WorkAmount) clone() WorkAmount {
+	a.Announced, a.Charged = a.Announced.copy(), a.Charged.copy()
+	return a
+}
+
+func (p *Passage) copy() *Passage {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
+func (a Axis) clone() Axis {
+	a.Levels = slices.Clone(a.Levels)
+	return a
 }
 
 func (e Evaluation) clone() Evaluation {
@@ -70,6 +113,10 @@ func (j Judgment) clone() Judgment {
 	j.AxisScores = scores
 	j.Votes = copied(j.Votes, Vote.clone)
 	j.Vetoes = slices.Clone(j.Vetoes)
+	j.Review = slices.Clone(j.Review)
+	if j.AfterTalk != nil {
+		j.AfterTalk = new(*j.AfterTalk)
+	}
 	return j
 }
 
@@ -90,7 +137,7 @@ func (s Settings) clone() Settings {
 	if s.Judge != nil {
 		s.Judge = new(s.Judge.clone())
 	}
-	s.Rubric = flat(s.Rubric)
+	s.Rubric = copied(s.Rubric, Axis.clone)
 	s.Weights = maps.Clone(s.Weights)
 	s.Shortening = s.Shortening.copy()
 	return s

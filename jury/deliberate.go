@@ -124,7 +124,11 @@ func (d *Deliberation) ask(ctx context.Context, t *Tally) error {
 	defer interrupt()
 	answers := make(chan answer, len(waiting)) // with room for all, so that a late answer does not block
 	for i, seat := range waiting {
-		go d.call(asking, seat, briefs[i], answers)
+		juror := d.Judge
+		if place := s.places[seat]; place != judgePlace {
+			juror = d.Jurors[place]
+		}
+		go call(asking, juror, seat, briefs[i], answers)
 	}
 	for left := len(waiting) - 1; left >= 0; left-- {
 		select {
@@ -153,7 +157,7 @@ func await(ctx context.Context, answers <-chan answer, left int) {
 }
 
 // call asks one seat. It sends an answer even if the juror's code panics or exits.
-func (d *Deliberation) call(ctx context.Context, seat int, b Brief, answers chan<- answer) {
+func call(ctx context.Context, juror Juror, seat int, b Brief, answers chan<- answer) {
 	a := answer{seat: seat, err: errors.New("ended without an answer")}
 	defer func() {
 		if p := recover(); p != nil {
@@ -161,10 +165,6 @@ func (d *Deliberation) call(ctx context.Context, seat int, b Brief, answers chan
 		}
 		answers <- a
 	}()
-	juror := d.Judge
-	if b.Phase != Judging {
-		juror = d.Jurors[seat]
-	}
 	given, err := juror.Answer(ctx, b)
 	a = answer{seat, given, err}
 }

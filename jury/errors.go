@@ -18,6 +18,8 @@ var (
 type FieldError struct {
 	Field  string
 	Reason string
+
+	rule string // which the field breaks in an answer; "": RuleAnswer
 }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
@@ -31,9 +33,18 @@ func wrong(field, format string, args ...any) error {
 func within(field string, err error) error {
 	var inner *FieldError
 	if errors.As(err, &inner) {
-		return wrong(field+"."+inner.Field, "%s", inner.Reason)
+		return &FieldError{Field: field + "." + inner.Field, Reason: inner.Reason, rule: inner.rule}
 	}
 	return wrong(field, "%v", err)
+}
+
+// ruleOf returns the rule that an invalid answer breaks.
+func ruleOf(err error) string {
+	var field *FieldError
+	if errors.As(err, &field) && field.rule != "" {
+		return field.rule
+	}
+	return RuleAnswer
 }
 
 // invalid marks an error as one about an answer.

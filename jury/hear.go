@@ -39,18 +39,18 @@ func (t *Tally) rebuilt(s *session, seat int, a *Act) (*Act, error) {
 	if absent, ok := a.Body.(*Absent); ok {
 		return t.rebuiltAbsence(s, seat, a, absent)
 	}
-	if a.Type != s.answerType() {
+	if a.Type != s.answerType(seat) {
 		return nil, a.breaks(RuleSequence, "%s in %s", a.Type, placeName(s.Phase, s.RoundNumber))
 	}
 	if _, _, missing := Missing(a.Body); missing {
-		if t.standing[seat] != nil {
-			return nil, a.breaks(RuleAnswer, "a fallback for %q, which has an evaluation", a.Actor)
+		if !t.standsIn(s, seat) {
+			return nil, a.breaks(RuleAnswer, "a fallback for %q, which has an evaluation or abstains", a.Actor)
 		}
 		return t.seatAct(s, seat, a.Origin, t.fallback(s, seat)), nil
 	}
 	body, err := t.body(s, said(a.Body, seat))
 	if err != nil {
-		return nil, a.breaks(RuleAnswer, "%v", err)
+		return nil, a.breaks(ruleOf(err), "%v", err)
 	}
 	return t.seatAct(s, seat, a.Origin, body), nil
 }
@@ -75,7 +75,7 @@ func said(body any, seat int) answer {
 func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*Act, error) {
 	switch absent.Reason {
 	case Blocked:
-		if s.Phase != Judging && t.standing[seat] == nil {
+		if t.standsIn(s, seat) {
 			return nil, a.breaks(RuleAnswer, "%q was blocked before it had an evaluation, and has no stand-in", absent.JurorID)
 		}
 	case TimedOut, Invalid, Failed, Ceiling:
@@ -91,10 +91,10 @@ func (t *Tally) rebuiltAbsence(s *session, seat int, a *Act, absent *Absent) (*A
 func (t *Tally) hear(s *session, seat int, a *Act) {
 	switch body := a.Body.(type) {
 	case *Evaluation:
-		t.standing[seat] = body
+		t.evaluated(s, s.places[seat], body)
 	case *Statement:
 		if body.UpdatedEvaluation != nil {
-			t.standing[seat] = body.UpdatedEvaluation
+			t.standing[s.places[seat]], t.abstains[s.places[seat]] = body.UpdatedEvaluation, false
 		}
 	}
 	s.answers[seat] = a

@@ -37,6 +37,8 @@ type Verdict struct {
 	Method       Method   `json:"method"`
 	Degraded     bool     `json:"degraded"`
 	Inconclusive bool     `json:"inconclusive"`
+
+	Review []ReviewReason `json:"review,omitempty"` // why a person must see it, however it was reached
 }
 
 // A Decision is a person's decision on a verdict. Its position is the person's own; it has no score, method or model.
@@ -105,8 +107,9 @@ func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
 	if k.outcome != nil {
 		return
 	}
-	v := Verdict{Record: record, Position: j.Position, Score: j.Score, Method: j.Method, Degraded: j.Degraded, Inconclusive: j.Inconclusive}
-	open := !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive
+	v := Verdict{Record: record, Position: j.Position, Score: j.Score, Method: j.Method, Degraded: j.Degraded, Inconclusive: j.Inconclusive,
+		Review: slices.Clone(j.Review)}
+	open := !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive || len(v.Review) > 0
 	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: open, Verdict: v}
 	k.judgment = ruling{digest: digest}
 	if slices.Contains(Decidable(), v.Position) {

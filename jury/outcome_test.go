@@ -3,6 +3,7 @@ package jury_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestOutcome(t *testing.T) {
 		if o.Position != c.want || o.By != c.by || o.Open != c.open {
 			t.Errorf("%s: %+v", c.name, o)
 		}
-		if o.Verdict != before.Verdict || o.Verdict.Position != c.jury || o.Verdict.Score != 64 {
+		if !reflect.DeepEqual(o.Verdict, before.Verdict) || o.Verdict.Position != c.jury || o.Verdict.Score != 64 {
 			t.Errorf("%s: the jury's verdict is %+v", c.name, o.Verdict)
 		}
 		if before.Decision != nil {

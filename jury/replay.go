@@ -46,7 +46,7 @@ func (t *Tally) State() *Replayed {
 	}
 	r.Settings = new(t.settings.clone())
 	r.Phase, r.RoundNumber = s.Phase, s.RoundNumber
-	r.Standing = votesOf(t.settings.Seats, t.standing)
+	r.Standing = votesOf(t.settings.Seats, t.now())
 	if s.Phase == Discussion && s.outcome == nil {
 		r.Open = new(t.round(s))
 	}

@@ -23,13 +23,15 @@ func (r Request) Digest() (evidence.Digest, error) {
 }
 
 // Request rebuilds what an opening says that a seat was asked, from the digest of the evidence and of the acts that
-// the seat was given. Its digest must equal the announced one: see Announced. It returns an error if the juror has no
-// seat in the phase of the opening.
+// the seat was given. Its digest must equal the announced one: see Announced. A judge that has a reading of phase 1 is
+// not asked for tables in phase 3: there the caller clears Tables. It returns an error if the juror has no seat in the
+// phase of the opening.
 func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {
 			return Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat.clone(),
-				Rubric: flat(o.Settings.Rubric), Evidence: material, Shortening: o.Settings.Shortening.copy(), Saw: flat(saw)}, nil
+				Rubric: copied(o.Settings.Rubric, Axis.clone), Evidence: material, Shortening: o.Settings.Shortening.copy(), Saw: flat(saw),
+				Tables: o.Settings.Tables && seat.Provider != Offline && o.Phase != Discussion}, nil
 		}
 	}
 	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
@@ -46,19 +48,30 @@ func (o *Opening) Announced(jurorID string) (evidence.Digest, bool) {
 
 // asked lists who may be asked in a phase, in seat order.
 func (s *Settings) asked(phase Phase) []Seat {
-	if phase != Judging {
+	switch {
+	case phase == Initial && s.JudgeReads:
+		return append(slices.Clone(s.Seats), *s.Judge)
+	case phase != Judging:
 		return s.Seats
-	}
-	if s.Judge == nil {
+	case s.Judge == nil:
 		return nil
 	}
 	return []Seat{*s.Judge}
 }
 
+// placesOf returns the place of each seat on the panel.
+func (s *Settings) placesOf(seats []Seat) []int {
+	places := make([]int, len(seats))
+	for i, seat := range seats { // judgePlace is -1, which says that the panel has no such seat
+		places[i] = slices.IndexFunc(s.Seats, func(other Seat) bool { return other.JurorID == seat.JurorID })
+	}
+	return places
+}
+
 // clone copies a brief deeply, so that a juror may change its copy.
 func (b Brief) clone() Brief {
 	b.Seat = b.Seat.clone()
-	b.Rubric = flat(b.Rubric)
+	b.Rubric = copied(b.Rubric, Axis.clone)
 	b.Saw = flat(b.Saw)
 	b.Material = slices.Clone(b.Material)
 	if b.Evaluations != nil {
@@ -67,6 +80,10 @@ func (b Brief) clone() Brief {
 	if b.Rounds != nil {
 		b.Rounds = copied(b.Rounds, Round.clone)
 	}
+	if b.Repeated != nil {
+		b.Repeated = copied(b.Repeated, Evaluation.clone)
+	}
 	b.Last = b.Last.copy()
+	b.Own = b.Own.copy()
 	return b
 }

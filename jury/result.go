@@ -14,6 +14,8 @@ func (t *Tally) result() Result {
 		case s.outcome == nil:
 		case s.Phase == Initial:
 			r.Phase1Consensus = s.check().clone()
+		case s.Phase == Repetition:
+			r.RepetitionConsensus = new(s.check().clone())
 		case s.Phase == Discussion:
 			r.DiscussionRounds = append(r.DiscussionRounds, t.round(s))
 		case s.Phase == Judging:
@@ -22,6 +24,7 @@ func (t *Tally) result() Result {
 	}
 	r.TotalRounds = len(r.DiscussionRounds)
 	t.tell(&r)
+	t.tellMore(&r)
 	r.EarlyTermination = t.endedEarly(r.TotalRounds)
 	return r
 }
@@ -39,17 +42,18 @@ func (t *Tally) endedEarly(rounds int) bool {
 }
 
 // initial lists the evaluations of phase 1 by seat.
-func (t *Tally) initial() []Evaluation {
-	list := []Evaluation{}
-	if len(t.sessions) == 0 {
-		return list
-	}
-	for _, a := range t.sessions[0].answers {
-		if a == nil {
-			continue
-		}
-		if e, ok := a.Body.(*Evaluation); ok {
-			list = append(list, e.clone())
+func (t *Tally) initial() []Evaluation { return append([]Evaluation{}, t.evaluations(Initial)...) }
+
+// evaluations lists the evaluations of phase 1, or of the repetition, by seat. It is nil if there are none.
+func (t *Tally) evaluations(phase Phase) (list []Evaluation) {
+	for _, s := range t.sessions {
+		for _, a := range s.answers {
+			if a == nil || s.Phase != phase {
+				continue
+			}
+			if e, ok := a.Body.(*Evaluation); ok {
+				list = append(list, e.clone())
+			}
 		}
 	}
 	return list
@@ -88,15 +92,18 @@ func (t *Tally) absences() []Absent {
 
 // brief is what a seat is given in the open session.
 func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
-	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
+	request, err := t.request(&s.Opening, s.seats[seat].JurorID, s.saw)
 	if err != nil {
 		return Brief{}, err
 	}
 	b := Brief{Request: request, Material: material}
-	if s.Phase == Initial {
+	if s.Phase == Initial || s.Phase == Repetition {
 		return b.clone(), nil
 	}
-	b.Evaluations, b.Rounds = t.initial(), []Round{}
+	b.Evaluations, b.Repeated, b.Rounds = t.initial(), t.evaluations(Repetition), []Round{}
+	if reading := t.reading(); s.Phase == Judging && reading != nil {
+		b.Own = reading.Body.(*Opinion)
+	}
 	for _, earlier := range t.sessions {
 		if earlier.Phase == Discussion && earlier != s {
 			r := t.round(earlier)
@@ -112,8 +119,9 @@ func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
 
 // own returns the juror's own evaluation (not a stand-in), or nil.
 func (t *Tally) own(s *session, seat int) *Evaluation {
-	if s.Phase == Judging || t.standing[seat] == nil || t.standing[seat].Fallback {
+	e := t.evaluationOf(s, seat)
+	if e == nil || e.Fallback {
 		return nil
 	}
-	return t.standing[seat]
+	return e
 }

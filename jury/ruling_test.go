@@ -60,7 +60,7 @@ func TestPositionIsItsGiversOwn(t *testing.T) {
 				return &script{initial: holding(p, total), rounds: []move{turning(p, total)}}
 			}
 			d := seated(FinalJudge, hold(), hold(), hold())
-			d.Settings.Rubric[3].Veto = 0
+			d.Settings.Rubric[0].Veto, d.Settings.Rubric[3].Veto = 0, 0
 			d.Judge.(*script).judge = holding(p, total)
 			r := run(t, d)
 			j := r.Phase3Judgment

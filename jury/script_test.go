@@ -30,6 +30,7 @@ type move struct {
 type script struct {
 	mu      sync.Mutex
 	initial move
+	again   move   // when it is asked a second time
 	rounds  []move // the last one goes on
 	judge   move
 	briefs  []Brief
@@ -106,6 +107,8 @@ func (s *script) move(b Brief) move {
 	switch b.Phase {
 	case Initial:
 		return s.initial
+	case Repetition:
+		return s.again
 	case Judging:
 		return s.judge
 	}

@@ -19,16 +19,25 @@ type Tally struct {
 	rules      string    // likewise; "": those of this version
 	positions  map[evidence.Digest]int64
 	sessions   []*session
-	standing   []*Evaluation // by seat: the latest evaluation; nil if there was none
+	standing   []*Evaluation // by seat: the latest evaluation that counts; nil if there is none
+	abstains   []bool        // by seat: asked twice, it took two positions, and has not spoken since
+	before     *standings    // as the discussion began; nil: it has not
 	acts       int           // including the submission
 	closed     bool
 }
 
-// A session is one opening and what follows it: phase 1, a round, or phase 3.
+// standings are the votes at one moment, by seat.
+type standings struct {
+	evaluations []*Evaluation
+	abstains    []bool
+}
+
+// A session is one opening and what follows it: phase 1, the repetition, a round, or phase 3.
 type session struct {
 	Opening
 	digest  evidence.Digest
 	seats   []Seat            // who is asked
+	places  []int             // of each of them on the panel; judgePlace: the judge
 	saw     []evidence.Digest // what they are given
 	answers []*Act            // by seat; nil: none yet
 	outcome *Act              // the consensus check, or in phase 3 the final judgment; nil: not yet
@@ -58,6 +67,17 @@ func (s *session) waiting() []int {
 	return seats
 }
 
+// judgePlace is the place of the judge, who has none on the panel.
+const judgePlace = -1
+
+// evaluation returns the evaluation that counts of a seat that was asked. It is nil for the judge.
+func (t *Tally) evaluationOf(s *session, seat int) *Evaluation {
+	if s.places[seat] == judgePlace {
+		return nil
+	}
+	return t.standing[s.places[seat]]
+}
+
 func (s *session) seatOf(jurorID string) int {
 	return slices.IndexFunc(s.seats, func(seat Seat) bool { return seat.JurorID == jurorID })
 }
@@ -78,6 +98,8 @@ func (t *Tally) next() (*Act, error) {
 		return t.checkAct(s), nil
 	case s.Phase == Judging:
 		return t.clerkAct(evidence.TrialClosing, s.outcome.Digest, nil, &Closing{Acts: t.acts + 1}), nil
+	case s.Phase == Initial && len(t.disputed()) > 0:
+		return t.opening(Repetition, 0)
 	case t.discusses(s):
 		return t.opening(Discussion, s.RoundNumber+1)
 	}
@@ -87,20 +109,36 @@ func (t *Tally) next() (*Act, error) {
 // discusses reports whether another round follows the check of s.
 func (t *Tally) discusses(s *session) bool {
 	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached && !t.ceilinged() &&
-		(t.rules == firstRules || t.possibleVotes(s) >= quorum)
+		(t.rules == firstRules || t.possibleVotes() >= quorum && !t.pointless())
 }
 
-// possibleVotes counts the seats that have a valid vote or can still give one. It leaves out seats that failed in the
-// session that is over. A seat that was late, blocked or invalid is asked again, so it counts.
-func (t *Tally) possibleVotes(s *session) int {
+// possibleVotes counts the seats that have a valid vote or can still give one. It leaves out seats that failed when
+// they were last asked. A seat that was late, blocked or invalid is asked again, so it counts.
+func (t *Tally) possibleVotes() int {
 	n := 0
-	for i, answer := range s.answers {
-		absent, _ := answer.Body.(*Absent)
-		if validVotes(t.standing[i:i+1]) == 1 || absent == nil || absent.Reason != Failed {
+	for place := range t.standing {
+		if validVotes(t.standing[place:place+1]) == 1 || !t.failed(place) {
 			n++
 		}
 	}
 	return n
+}
+
+// failed reports whether a seat failed when it was last asked.
+func (t *Tally) failed(place int) bool {
+	for _, s := range slices.Backward(t.sessions) {
+		if seat := slices.Index(s.places, place); seat >= 0 {
+			absent, is := s.answers[seat].Body.(*Absent)
+			return is && absent.Reason == Failed
+		}
+	}
+	return false
+}
+
+// pointless reports whether no discussion can change that the trial is inconclusive, because the method counts the
+// votes before it, and they are too few.
+func (t *Tally) pointless() bool {
+	return t.countsBefore() && validVotes(t.beforeTalk().evaluations) < quorum
 }
 
 // check returns the result of the session's consensus check, or nil.
@@ -128,7 +166,7 @@ func (t *Tally) opening(phase Phase, round int) (*Act, error) {
 	o := &Opening{Rules: cmp.Or(t.rules, TrialRules), Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
-		request, err := o.Request(seat.JurorID, t.material, saw)
+		request, err := t.request(o, seat.JurorID, saw)
 		if err != nil {
 			return nil, err
 		}
@@ -149,18 +187,34 @@ func (t *Tally) panel(phase Phase) []Seat {
 	if phase == Judging && (validVotes(t.standing) < quorum || t.ceilinged()) {
 		return nil
 	}
+	if phase == Repetition {
+		return t.disputed()
+	}
 	return t.settings.asked(phase)
 }
 
-// seen lists what seats are given when a phase or round opens now: all that was said in the sessions before it.
+// request is what an opening asks a seat.
+func (t *Tally) request(o *Opening, jurorID string, saw []evidence.Digest) (Request, error) {
+	request, err := o.Request(jurorID, t.material, saw)
+	if o.Phase == Judging && t.reading() != nil { // the judge's reading has the tables
+		request.Tables = false
+	}
+	return request, err
+}
+
+// seen lists what seats are given when a phase or round opens now: all that jurors said in the sessions before it.
+// Only the judge is given its own reading, and first. Nobody is given anything in phase 1 or in the repetition.
 func (t *Tally) seen(phase Phase) []evidence.Digest {
 	saw := []evidence.Digest{t.submission}
-	if phase == Initial {
+	if phase == Initial || phase == Repetition {
 		return saw
+	}
+	if reading := t.reading(); phase == Judging && reading != nil {
+		saw = append(saw, reading.Digest)
 	}
 	for _, s := range t.sessions {
 		for _, answer := range s.answers {
-			if answer.Type != evidence.Absence {
+			if answer.Type != evidence.Absence && answer.Type != evidence.JudgeOpinion {
 				saw = append(saw, answer.Digest)
 			}
 		}
@@ -188,19 +242,20 @@ func (t *Tally) judgmentAct(s *session) *Act {
 	return t.clerkAct(evidence.FinalJudgment, s.digest, s.answered(), t.judge(s))
 }
 
-// judge applies the method to the latest evaluations.
+// judge applies the method to the evaluations that count.
 func (t *Tally) judge(s *session) *Judgment {
-	rubric, n := t.settings.Rubric, validVotes(t.standing)
-	j := &Judgment{Method: t.settings.Method, Votes: votesOf(t.settings.Seats, t.standing), Degraded: t.degraded()}
+	counted := t.counted()
+	rubric, n := t.settings.Rubric, validVotes(counted.evaluations)
+	j := &Judgment{Method: t.settings.Method, Votes: votesOf(t.settings.Seats, counted), Degraded: t.degraded()}
 	switch opinion := s.opinion(); {
 	case t.ceilinged():
 		j.Method, j.Inconclusive = MajorityVote, true
-		out := ByMajority(t.standing, rubric)
+		out := ByMajority(counted.evaluations, rubric)
 		out.Position, out.Rationale = NeedsReview, ceilingRationale
 		j.take(out)
 	case n < quorum:
 		j.Method, j.Inconclusive = MajorityVote, true
-		out := ByMajority(t.standing, rubric)
+		out := ByMajority(counted.evaluations, rubric)
 		out.Position, out.Rationale = NeedsReview, inconclusiveRationale(n, len(t.standing))
 		j.take(out)
 	case j.Method == FinalJudge && opinion != nil:
@@ -208,18 +263,32 @@ func (t *Tally) judge(s *session) *Judgment {
 		j.take(Outcome{opinion.Position, opinion.TotalScore, opinion.clone().AxisScores, opinion.Rationale})
 	case j.Method == FinalJudge:
 		j.Method = MajorityVote
-		out := ByMajority(t.standing, rubric)
+		out := ByMajority(counted.evaluations, rubric)
 		out.Rationale = "The final judge gave no opinion that counts, so the jurors' majority decides. " + out.Rationale
 		j.take(out)
-	case j.Method == WeightedAverage:
-		j.take(ByWeight(t.standing, rubric))
-	case j.Method == Calibrated:
-		j.take(ByCalibration(t.standing, t.settings.weights(), rubric))
 	default:
-		j.take(ByMajority(t.standing, rubric))
+		j.take(t.apply(j.Method, counted.evaluations))
 	}
 	j.veto(rubric)
+	t.review(j, counted.evaluations)
 	return j
+}
+
+// apply applies a method that needs no judge.
+func (t *Tally) apply(method Method, evaluations []*Evaluation) Outcome {
+	rubric := t.settings.Rubric
+	switch method {
+	case WeightedAverage:
+		return ByWeight(evaluations, rubric)
+	case Median:
+		return ByMedian(evaluations, rubric)
+	case Calibrated:
+		if t.earlier() {
+			return ByCalibration(evaluations, t.settings.weights(), rubric)
+		}
+		return ByReliability(evaluations, t.settings.weights(), rubric)
+	}
+	return ByMajority(evaluations, rubric)
 }
 
 // veto replaces a safe_pass by needs_review if an axis of the rubric forbids it.

@@ -45,8 +45,12 @@ func with(acts []Act, i int, change func(*Act)) []Act {
 
 // TestEverySealedValueOfTheClerk changes each value in each act of the clerk, one at a time.
 func TestEverySealedValueOfTheClerk(t *testing.T) {
-	for _, method := range []Method{FinalJudge, MajorityVote, WeightedAverage} {
+	for _, method := range []Method{FinalJudge, MajorityVote, WeightedAverage, Median} {
 		d := longTrial()
+		if method == Median {
+			d = dispute()
+			d.Settings.JudgeReads = false
+		}
 		if method != FinalJudge {
 			d.Judge, d.Settings.Judge = nil, nil
 		}
@@ -135,7 +139,7 @@ func forge(v jsontext.Value, path string, yield func(string, jsontext.Value)) {
 			yield(path+"[-]", encoded(list[1:]))
 		}
 	case '0':
-		yield(path, jsontext.Value("7"))
+		yield(path, jsontext.Value(map[bool]string{true: "8", false: "7"}[string(v) == "7"]))
 	case 't':
 		yield(path, jsontext.Value("false"))
 	case 'f':

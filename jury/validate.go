@@ -38,6 +38,37 @@ func ValidateSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
 	return invalid(checkLength(texts))
 }
 
+// ValidateOpinion returns why an opinion does not count as an answer to this request, or nil. Beside what every opinion
+// must be, a model must give levels where the rubric has them, and work if the request asks for tables.
+func (r *Request) ValidateOpinion(o *Opinion) error {
+	if err := ValidateOpinion(o, r.Rubric); err != nil {
+		return err
+	}
+	return invalid(r.checkDemands(o))
+}
+
+// ValidateSpeech returns why a speech does not count as an answer to this request, or nil. last is as for the function
+// of that name.
+func (r *Request) ValidateSpeech(s *Speech, last *Evaluation) error {
+	if err := ValidateSpeech(s, last, r.Rubric); err != nil || s.Updated == nil {
+		return err
+	}
+	if err := r.checkDemands(s.Updated); err != nil {
+		return invalid(within("updatedEvaluation", err))
+	}
+	return nil
+}
+
+func (r *Request) checkDemands(o *Opinion) error {
+	if r.Seat.Provider != Offline && r.Rubric.leveled() && len(o.Levels) == 0 {
+		return broken(RuleLevels, "levels", "missing: this rubric is answered with a level of each axis")
+	}
+	if r.Tables && o.Work == nil {
+		return wrong("work", "missing: the tables of requests, acts and amounts are filled in before the scores")
+	}
+	return nil
+}
+
 func checkSpeech(s *Speech, last *Evaluation, rubric Rubric) error {
 	if err := checkText("statement", s.Statement); err != nil {
 		return err
@@ -89,7 +120,12 @@ func checkOpinion(o *Opinion, rubric Rubric) error {
 			return err
 		}
 	}
-	return nil
+	if o.Work != nil {
+		if err := o.Work.check(); err != nil {
+			return err
+		}
+	}
+	return o.checkFollows(rubric)
 }
 
 func checkScores(o *Opinion, rubric Rubric) error {
@@ -158,6 +194,9 @@ func opinionTexts(o *Opinion) []string {
 	texts := []string{o.Rationale}
 	for _, f := range o.Findings {
 		texts = append(texts, f.Quote, f.Rule, f.Explanation, f.From)
+	}
+	for _, p := range o.Work.Passages() {
+		texts = append(texts, p.Quote)
 	}
 	return texts
 }

@@ -19,5 +19,5 @@ func (t *Tally) Ballot() *Ballot {
 	if t.settings == nil {
 		return nil
 	}
-	return &Ballot{prevailing(t.standing), votesOf(t.settings.Seats, t.standing)}
+	return &Ballot{prevailing(t.standing), votesOf(t.settings.Seats, t.now())}
 }
