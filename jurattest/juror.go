@@ -10,6 +10,8 @@ import (
 // A Juror gives the answers of its script. It is safe for concurrent use as long as the script does not change.
 type Juror struct {
 	Opinion  jury.Opinion  // for phase 1 and as a judge
+	Again    *jury.Opinion // when it is asked a second time; nil: Opinion
+	Reading  *jury.Opinion // as a judge in phase 1; nil: Opinion
 	Speeches []jury.Speech // by round; the last one repeats in later rounds; none: it keeps its opinion
 	Err      error         // returned instead of any answer
 	Delay    time.Duration // before each answer
@@ -32,6 +34,10 @@ func (j *Juror) wait(ctx context.Context) error {
 func (j *Juror) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	a := jury.Answer{Opinion: j.Opinion, Origin: scripted}
 	switch {
+	case b.Phase == jury.Repetition && j.Again != nil:
+		a.Opinion = *j.Again
+	case b.Phase == jury.Initial && j.Reading != nil:
+		a.Opinion = *j.Reading
 	case b.Phase != jury.Discussion:
 	case len(j.Speeches) == 0:
 		a.Speech = jury.Speech{Statement: "I stay with what I said.", Position: j.Opinion.Position, Reasoning: "Nothing new was said."}

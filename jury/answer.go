@@ -84,7 +84,7 @@ func (t *Tally) body(s *session, a answer) (any, error) {
 	if s.answerType(a.seat) == evidence.Statement {
 		return t.statement(s, a.seat, a.Speech)
 	}
-	request, err := t.request(&s.Opening, s.seats[a.seat].JurorID, s.saw)
+	request, err := s.Request(s.seats[a.seat].JurorID, t.material, s.saw)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *session) place(seat int, o Opinion) *Evaluation {
 
 func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, error) {
 	last := t.standing[seat] // a round asks all seats, so a seat's number is its place
-	request, err := t.request(&s.Opening, s.seats[seat].JurorID, s.saw)
+	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
 	if err != nil {
 		return nil, err
 	}

@@ -23,18 +23,23 @@ func (r Request) Digest() (evidence.Digest, error) {
 }
 
 // Request rebuilds what an opening says that a seat was asked, from the digest of the evidence and of the acts that
-// the seat was given. Its digest must equal the announced one: see Announced. A judge that has a reading of phase 1 is
-// not asked for tables in phase 3: there the caller clears Tables. It returns an error if the juror has no seat in the
-// phase of the opening.
+// the seat was given. Its digest must equal the announced one: see Announced. It returns an error if the juror has no
+// seat in the phase of the opening.
 func (o *Opening) Request(jurorID string, material evidence.Digest, saw []evidence.Digest) (Request, error) {
 	for _, seat := range o.Settings.asked(o.Phase) {
 		if seat.JurorID == jurorID {
 			return Request{Format: RequestFormat, Phase: o.Phase, RoundNumber: o.RoundNumber, Seat: seat.clone(),
 				Rubric: copied(o.Settings.Rubric, Axis.clone), Evidence: material, Shortening: o.Settings.Shortening.copy(), Saw: flat(saw),
-				Tables: o.Settings.Tables && seat.Provider != Offline && o.Phase != Discussion}, nil
+				Tables: o.Settings.wantsTables(&seat, o.Phase)}, nil
 		}
 	}
 	return Request{}, fmt.Errorf("%q has no seat in phase %s", jurorID, o.Phase)
+}
+
+// wantsTables reports whether a seat must fill in tables in a phase: a model that reads the case for itself. A judge that
+// was to read it in phase 1 need not do so again in phase 3.
+func (s *Settings) wantsTables(seat *Seat, phase Phase) bool {
+	return s.Tables && seat.Provider != Offline && phase != Discussion && !(phase == Judging && s.JudgeReads)
 }
 
 // Announced returns the digest of the request that the opening announced for a seat, and false if it announced none.

@@ -92,7 +92,7 @@ func (t *Tally) absences() []Absent {
 
 // brief is what a seat is given in the open session.
 func (t *Tally) brief(s *session, seat int, material []byte) (Brief, error) {
-	request, err := t.request(&s.Opening, s.seats[seat].JurorID, s.saw)
+	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
 	if err != nil {
 		return Brief{}, err
 	}

@@ -166,7 +166,7 @@ func (t *Tally) opening(phase Phase, round int) (*Act, error) {
 	o := &Opening{Rules: cmp.Or(t.rules, TrialRules), Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
-		request, err := t.request(o, seat.JurorID, saw)
+		request, err := o.Request(seat.JurorID, t.material, saw)
 		if err != nil {
 			return nil, err
 		}
@@ -191,15 +191,6 @@ func (t *Tally) panel(phase Phase) []Seat {
 		return t.disputed()
 	}
 	return t.settings.asked(phase)
-}
-
-// request is what an opening asks a seat.
-func (t *Tally) request(o *Opening, jurorID string, saw []evidence.Digest) (Request, error) {
-	request, err := o.Request(jurorID, t.material, saw)
-	if o.Phase == Judging && t.reading() != nil { // the judge's reading has the tables
-		request.Tables = false
-	}
-	return request, err
 }
 
 // seen lists what seats are given when a phase or round opens now: all that jurors said in the sessions before it.

@@ -222,7 +222,7 @@ func TestJudgeReads(t *testing.T) {
 	d = dispute()
 	d.Judge.(*script).initial = move{err: ErrBlocked}
 	r = run(t, d)
-	if last := d.Judge.(*script).briefs[1]; !r.Degraded || r.JudgeReading != nil || last.Own != nil || !last.Tables || r.Phase3Judgment.Method != FinalJudge {
+	if last := d.Judge.(*script).briefs[1]; !r.Degraded || r.JudgeReading != nil || last.Own != nil || last.Tables || r.Phase3Judgment.Method != FinalJudge {
 		t.Errorf("a judge that failed in phase 1: degraded %t, %+v", r.Degraded, r.Phase3Judgment)
 	}
 }

@@ -164,6 +164,7 @@ var guaranteeOf = map[string]Guarantee{
 	jury.RuleRequest:    Simultaneity,
 	jury.RuleSettings:   Verdict,
 	jury.RuleAnswer:     Verdict,
+	jury.RuleLevels:     Verdict,
 	jury.RuleConsensus:  Verdict,
 	jury.RuleVerdict:    Verdict,
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/asn1"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -610,7 +611,7 @@ func trialPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Juror) {
 	}
 	blocked := &jurattest.Juror{Err: jury.ErrBlocked}
 	absent := &jurattest.Juror{Err: errors.New("no connection")}
-	return map[string]func() (jury.Settings, []jury.Juror, jury.Juror){
+	plans := map[string]func() (jury.Settings, []jury.Juror, jury.Juror){
 		"final-judge": plan(jury.FinalJudge, nil),
 		"positions-apart-from-totals": plan(jury.FinalJudge, func(_ *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror) {
 			for _, juror := range jurors {
@@ -681,6 +682,8 @@ func trialPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Juror) {
 			jurors[0], jurors[1], jurors[2] = absent, absent, absent
 		}),
 	}
+	maps.Copy(plans, thirdPlans())
+	return plans
 }
 
 func trialVectors(t *testing.T) []given {
@@ -710,7 +713,7 @@ func trialVectors(t *testing.T) []given {
 		tt.forge(f)
 		list = append(list, f.given(slug("forged", tt.name)))
 	}
-	return append(list, partialTrials(t)...)
+	return slices.Concat(list, partialTrials(t), thirdVectors(t))
 }
 
 // furtherForgeries break exactly one rule each.

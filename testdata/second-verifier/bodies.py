@@ -6,7 +6,9 @@ from shapes import is_blank, is_digest, is_name, is_text, is_whole, members, req
 
 POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
 PHASES = ("initial", "discussion", "judging")
-METHODS = ("majority_vote", "weighted_average", "final_judge", "calibrated")
+METHODS = ("majority_vote", "weighted_average", "final_judge", "median", "calibrated")
+READINGS = ("policy_first", "acts_first", "claims_first")
+EARLIER = ("jurat/trial/v1", "jurat/trial/v2")
 REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
 MAX_STRINGS = 1_048_576
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -26,6 +28,10 @@ def _is_int64(value):
 
 def _is_number(value):
     return isinstance(value, float)
+
+
+def _is_true(value):
+    return value is True
 
 
 def _is_scores(value):
@@ -68,19 +74,27 @@ _SEAT = {
     "model": _is_string,
     "parameters": lambda value: isinstance(value, dict),
     "template": is_digest,
+    "reading": _is_string,
 }
 
 
 def seat(value):
-    _shape(value, _SEAT, ("roleName", "roleFocus"))
+    _shape(value, _SEAT, ("roleName", "roleFocus", "reading"))
 
 
-_AXIS = {"id": _is_string, "max": _is_int64, "description": _is_string, "veto": _is_int64}
+_LEVEL = {"points": _is_int64, "description": _is_string}
+_AXIS = {
+    "id": _is_string,
+    "max": _is_int64,
+    "description": _is_string,
+    "veto": _is_int64,
+    "levels": _all(lambda value: _shape(value, _LEVEL)),
+}
 _SHORTENING = {"rule": _is_string, "limit": _is_int64}
 _SETTINGS = {
     "seats": _all(seat),
     "judge": _one(seat),
-    "rubric": _all(lambda value: _shape(value, _AXIS, ("veto",))),
+    "rubric": _all(lambda value: _shape(value, _AXIS, ("veto", "levels"))),
     "collaborative": _is_bool,
     "maxRounds": _is_int64,
     "threshold": _is_number,
@@ -88,8 +102,13 @@ _SETTINGS = {
     "weights": _is_scores,
     "shortening": _one(lambda value: _shape(value, _SHORTENING)),
     "costCeiling": _is_int64,
+    "tables": _is_true,
+    "judgeReads": _is_true,
+    "repeat": _is_true,
+    "effectiveVotes": _is_number,
 }
-_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling")
+_THIRD = ("tables", "judgeReads", "repeat", "effectiveVotes")
+_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling", *_THIRD)
 _REQUEST = {"jurorId": _is_string, "requestDigest": is_digest}
 _OPENING = {
     "rules": _is_string,
@@ -109,6 +128,23 @@ _FINDING = {
     "record": is_digest,
     "unfounded": lambda value: value is True,
 }
+_PASSAGE = {"message": _is_int64, "quote": _is_string, "record": is_digest, "unfounded": _is_true}
+
+
+def _passage(value):
+    _shape(value, _PASSAGE, ("record", "unfounded"))
+    return True
+
+
+def _table(forms, optional):
+    return _all(lambda value: _shape(value, forms, optional))
+
+
+_WORK = {
+    "requests": _table({"request": _passage, "state": _is_string, "shown": _passage}, ("shown",)),
+    "acts": _table({"call": _passage, "clause": _passage, "fact": _passage, "holds": _is_string}, ("clause", "fact")),
+    "amounts": _table({"announced": _passage, "charged": _passage, "agrees": _is_string}, ("announced", "charged")),
+}
 OPINION = {
     "position": _is_string,
     "axisScores": _is_scores,
@@ -116,7 +152,10 @@ OPINION = {
     "confidence": _is_number,
     "rationale": _is_string,
     "findings": _all(lambda value: _shape(value, _FINDING, ("from", "record", "unfounded"))),
+    "levels": _is_scores,
+    "work": _one(lambda value: _shape(value, _WORK)),
 }
+_OPINION_OPTIONAL = ("levels", "work")
 _EVALUATION = OPINION | {
     "jurorId": _is_string,
     "phase": _is_string,
@@ -128,7 +167,7 @@ _EVALUATION = OPINION | {
 
 
 def evaluation(value):
-    _shape(value, _EVALUATION, ("roleName", "roleFocus"))
+    _shape(value, _EVALUATION, ("roleName", "roleFocus", *_OPINION_OPTIONAL))
 
 
 _STATEMENT = {
@@ -165,7 +204,9 @@ _VOTE = {
     "totalScore": _is_int64,
     "confidence": _is_number,
     "fallback": _is_bool,
+    "abstained": _is_true,
 }
+_AFTER_TALK = {"position": _is_string, "score": _is_int64}
 _JUDGMENT = {
     "method": _is_string,
     "model": _is_string,
@@ -174,19 +215,21 @@ _JUDGMENT = {
     "axisScores": _is_scores,
     "rationale": _is_string,
     "vetoes": _all(lambda value: require(_is_string(value), "not a string")),
-    "votes": _all(lambda value: _shape(value, _VOTE)),
+    "votes": _all(lambda value: _shape(value, _VOTE, ("abstained",))),
     "degraded": _is_bool,
     "inconclusive": _is_bool,
+    "afterTalk": _one(lambda value: _shape(value, _AFTER_TALK)),
+    "review": _all(lambda value: require(_is_string(value), "not a string")),
 }
 
 _BODIES = {
     "phase_opening": (_OPENING, ()),
-    "evaluation": (_EVALUATION, ("roleName", "roleFocus")),
+    "evaluation": (_EVALUATION, ("roleName", "roleFocus", *_OPINION_OPTIONAL)),
     "statement": (_STATEMENT, ()),
-    "judge_opinion": (OPINION, ()),
+    "judge_opinion": (OPINION, _OPINION_OPTIONAL),
     "absence": (_ABSENCE, ()),
     "consensus_check": (_CHECK, ()),
-    "final_judgment": (_JUDGMENT, ("vetoes",)),
+    "final_judgment": (_JUDGMENT, ("vetoes", "afterTalk", "review")),
     "trial_closing": ({"acts": _is_int64}, ()),
 }
 
@@ -198,8 +241,20 @@ def check_body(record):
         _shape(record.payload["response"], forms, optional)
 
 
-def settings_can_be(settings):
+def settings_can_be(settings, rules):
     """Whether the settings of a trial are as the format wants them."""
+    return _settings_can_be(settings) and (rules not in EARLIER or _are_earlier(settings))
+
+
+def _are_earlier(settings):
+    """Whether settings have nothing that earlier rules do not know."""
+    seats = [*settings["seats"], settings.get("judge", {})]
+    newer = [name for name in _THIRD if name in settings]
+    newer += [item for item in seats if "reading" in item] + [axis for axis in settings["rubric"] if "levels" in axis]
+    return not newer and settings["method"] != "median" and all(weight >= 0 for weight in settings.get("weights", {}).values())
+
+
+def _settings_can_be(settings):
     seats, method, judge = settings["seats"], settings["method"], settings.get("judge")
     names = [item["jurorId"] for item in seats] + ([judge["jurorId"]] if judge else [])
     axes = settings["rubric"]
@@ -215,21 +270,32 @@ def settings_can_be(settings):
         and 0 <= settings["maxRounds"] <= 20
         and settings["threshold"] >= 0
         and _weights_can_be(settings)
+        and all(item.get("reading", READINGS[0]) in READINGS for item in seats + ([judge] if judge else []))
+        and ("judgeReads" not in settings or (judge is not None and judge["provider"] != "offline"))
         and ("shortening" not in settings or 1 <= settings["shortening"]["limit"] <= 2147483647)
         and 1 <= settings.get("costCeiling", 1) <= 1_000_000_000_000
     )
 
 
 def _axis_can_be(axis):
-    return is_name(axis["id"]) and 1 <= axis["max"] <= 100 and 1 <= axis.get("veto", 1) <= axis["max"]
+    fits = is_name(axis["id"]) and 1 <= axis["max"] <= 100 and 1 <= axis.get("veto", 1) <= axis["max"]
+    return fits and ("levels" not in axis or _levels_can_be(axis["levels"], axis["max"]))
+
+
+def _levels_can_be(levels, most):
+    points = [level["points"] for level in levels]
+    rising = all(low < high for low, high in zip([-1, *points], points))
+    return 2 <= len(levels) <= 20 and rising and points[-1] == most and all(is_text(level["description"]) for level in levels)
 
 
 def _weights_can_be(settings):
     if settings["method"] != "calibrated":
-        return "weights" not in settings
+        return "weights" not in settings and "effectiveVotes" not in settings
+    if not 1 <= settings.get("effectiveVotes", 1) <= len(settings["seats"]):
+        return False
     jurors = {item["jurorId"] for item in settings["seats"]}
     weights = settings.get("weights", {})
-    return set(weights) == jurors and all(0 <= weight <= 1_000_000 for weight in weights.values())
+    return set(weights) == jurors and all(-1_000_000 <= weight <= 1_000_000 for weight in weights.values())
 
 
 def opinion_is_valid(opinion, rubric, further=""):
@@ -245,7 +311,38 @@ def opinion_is_valid(opinion, rubric, further=""):
         and is_text(opinion["rationale"])
         and len(opinion["findings"]) <= 1000
         and all(_finding_is_valid(finding, most) for finding in opinion["findings"])
+        and ("work" not in opinion or _work_is_valid(opinion["work"]))
         and _strings_fit(opinion, further)
+    )
+
+
+def levels_follow(opinion, rubric):
+    """Whether the chosen levels are of the axes that have levels, and the scores are their points."""
+    levels, leveled = opinion["levels"], {axis["id"]: axis["levels"] for axis in rubric if "levels" in axis}
+    return set(levels) == set(leveled) and all(
+        0 <= level < len(leveled[axis]) and leveled[axis][int(level)]["points"] == opinion["axisScores"][axis]
+        for axis, level in levels.items()
+    )
+
+
+def passages(work):
+    """The passages in the tables."""
+    rows = work["requests"] + work["acts"] + work["amounts"]
+    return [row[name] for row in rows for name in _PASSAGES if name in row]
+
+
+_PASSAGES = ("request", "shown", "call", "clause", "fact", "announced", "charged")
+_STATES = ("done", "partly", "not_done", "declined", "open")
+_ANSWERS = ("yes", "no", "unclear")
+
+
+def _work_is_valid(work):
+    return (
+        all(len(table) <= 1000 for table in work.values())
+        and all(1 <= item["message"] <= 2147483647 and not is_blank(item["quote"]) for item in passages(work))
+        and all(row["state"] in _STATES for row in work["requests"])
+        and all(row["holds"] in _ANSWERS for row in work["acts"])
+        and all(row["agrees"] in _ANSWERS and ("announced" in row or "charged" in row) for row in work["amounts"])
     )
 
 
@@ -267,6 +364,7 @@ def _strings_fit(opinion, further):
     texts = [opinion["rationale"], further]
     for finding in opinion["findings"]:
         texts += [finding["quote"], finding["rule"], finding["explanation"], finding.get("from", "")]
+    texts += [item["quote"] for item in passages(opinion["work"])] if "work" in opinion else []
     return sum(len(text.encode()) for text in texts) <= MAX_STRINGS
 
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
-from bodies import POSITIONS, band
+from bodies import EARLIER, POSITIONS, band
 
 STAND_IN_RATIONALE = (
     "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
@@ -58,13 +58,30 @@ def is_valid_vote(evaluation):
     return evaluation is not None and not evaluation["fallback"]
 
 
-def judgment(settings, standing, opinion, degraded, ceiling):
+class Votes:
+    """The votes at one moment: the standing evaluations by juror, in the order of seats, and who abstains."""
+
+    def __init__(self, settings, standing, abstains):
+        jurors = [seat["jurorId"] for seat in settings["seats"]]
+        self.standing = {juror: standing[juror] for juror in jurors if juror in standing}
+        self.abstains = set(abstains)
+
+
+def counts_before(settings, rules):
+    """Whether the method counts the votes before the discussion."""
+    return settings["method"] == "calibrated" and rules not in EARLIER
+
+
+def judgment(settings, rules, now, before, opinion, degraded, ceiling):
     """The body of the final judgment.
 
-    standing maps jurors to their standing evaluations; opinion is the judge's act, or None; ceiling says whether an
-    absence has that reason.
+    now are the votes as they stand, before those before the discussion, or None if there was none; opinion is the
+    judge's act, or None; ceiling says whether an absence has that reason.
     """
     jurors = [seat["jurorId"] for seat in settings["seats"]]
+    early = counts_before(settings, rules)
+    votes = before if early and before else now
+    standing = votes.standing
     valid = sum(is_valid_vote(evaluation) for evaluation in standing.values())
     inconclusive = valid < 2 or ceiling
     method = settings["method"]
@@ -77,10 +94,49 @@ def judgment(settings, standing, opinion, degraded, ceiling):
         result = _majority(settings, standing)
         result["rationale"] = _NO_JUDGE + result["rationale"]
     else:
-        result = _METHODS[method](settings, standing)
+        result = _apply(method, rules, settings, standing)
     _forbid(result, settings["rubric"])
-    votes = [_vote(juror, standing.get(juror)) for juror in jurors]
-    return {"model": "", **result, "votes": votes, "degraded": degraded, "inconclusive": inconclusive}
+    if not inconclusive and rules not in EARLIER:
+        result |= _beside(settings, rules, result["method"], votes, now, before, early)
+    listed = [_vote(juror, standing.get(juror), juror in votes.abstains) for juror in jurors]
+    return {"model": "", **result, "votes": listed, "degraded": degraded, "inconclusive": inconclusive}
+
+
+def _apply(method, rules, settings, standing):
+    if method == "calibrated" and rules not in EARLIER:
+        return _reliable(settings, standing)
+    return _METHODS[method](settings, standing)
+
+
+def _beside(settings, rules, method, votes, now, before, early):
+    """What the judgment says beside the verdict: afterTalk and review."""
+    method = "majority_vote" if method == "final_judge" else method
+
+    def ruled(standing):
+        result = _apply(method, rules, settings, standing)
+        _forbid(result, settings["rubric"])
+        return result
+
+    beside, reasons = {}, []
+    if early and before:
+        after = ruled(now.standing)
+        beside["afterTalk"] = {"position": after["position"], "score": after["score"]}
+    if not early and before and ruled(before.standing)["position"] != ruled(now.standing)["position"]:
+        reasons.append("turned_by_talk")
+    if _is_extreme(votes.standing, ruled):
+        reasons.append("one_extreme")
+    return beside | ({"review": reasons} if reasons else {})
+
+
+def _is_extreme(standing, ruled):
+    """Whether one juror alone holds its position, and the method gives another one without it."""
+    verdict, held = ruled(standing)["position"], [evaluation["position"] for evaluation in standing.values()]
+    for juror, evaluation in standing.items():
+        others = {name: other for name, other in standing.items() if name != juror}
+        alone = not evaluation["fallback"] and held.count(evaluation["position"]) == 1
+        if alone and any(map(is_valid_vote, others.values())) and ruled(others)["position"] != verdict:
+            return True
+    return False
 
 
 def _forbid(result, rubric):
@@ -96,9 +152,10 @@ def _forbid(result, rubric):
         result |= {"position": "needs_review", "vetoes": [axis["id"] for axis in forbidding]}
 
 
-def _vote(juror, evaluation):
+def _vote(juror, evaluation, abstains):
     if evaluation is None:
-        return {"jurorId": juror, "position": None, "totalScore": 0, "confidence": 0, "fallback": False}
+        none = {"jurorId": juror, "position": None, "totalScore": 0, "confidence": 0, "fallback": False}
+        return none | ({"abstained": True} if abstains else {})
     return {"jurorId": juror} | {
         name: evaluation[name] for name in ("position", "totalScore", "confidence", "fallback")
     }
@@ -172,7 +229,53 @@ def _calibrated(settings, standing):
     return _result("calibrated", position, score, counted, settings, text)
 
 
-_METHODS = {"majority_vote": _majority, "weighted_average": _weighted, "calibrated": _calibrated}
+def _reliable(settings, standing):
+    """calibrated under the third rules: weights have a sign, and a position that nobody holds can win."""
+    sums = {position: 0 for position in POSITIONS}
+    for juror, evaluation in standing.items():
+        sums[evaluation["position"]] += int(settings["weights"][juror])
+    leaders = [position for position in POSITIONS if sums[position] == max(sums.values())]
+    counted = [(item, Fraction(1)) for item in standing.values() if item["position"] in leaders]
+    whose = "of those who hold it" if len(leaders) == 1 else "of those who hold a tied position"
+    if not counted:
+        counted, whose = [(item, Fraction(1)) for item in standing.values()], "of all"
+    position = leaders[0] if len(leaders) == 1 else "needs_review"
+    verdict = f"the verdict is {position}" if len(leaders) == 1 else "a tie needs review"
+    score = _rounded(counted, "totalScore")
+    safe, review, unsafe = (f"{sums[position]} for {position}" for position in POSITIONS)
+    text = (
+        f"The weights of the votes before any discussion sum to {safe}, {review} and {unsafe}, so {verdict}; "
+        f"the mean of the scores {whose} is {score}."
+    )
+    return _result("calibrated", position, score, counted, settings, text)
+
+
+def _median(settings, standing):
+    everyone, seats = list(standing.values()), len(settings["seats"])
+    if not everyone:
+        return _majority(settings, standing) | {"method": "median"}
+    worst_first = POSITIONS[::-1]
+    position = worst_first[_lower_median(worst_first.index(item["position"]) for item in everyone)]
+    score = _lower_median(int(item["totalScore"]) for item in everyone)
+    axes = {}
+    for axis in settings["rubric"]:
+        scores = [int(item["axisScores"][axis["id"]]) for item in everyone if axis["id"] in item["axisScores"]]
+        if scores:
+            axes[axis["id"]] = _lower_median(scores)
+    text = (
+        f"In the order unsafe_fail, needs_review, safe_pass, the middle position of the {len(everyone)} votes of {seats} jurors is "
+        f"{position}, and the middle score is {score} (of an even number, the lower one of the two in the middle). "
+        "The score of each axis is a median of its own, so they need not sum to the score."
+    )
+    return {"method": "median", "position": position, "score": score, "axisScores": axes, "rationale": text}
+
+
+def _lower_median(values):
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2]
+
+
+_METHODS = {"majority_vote": _majority, "weighted_average": _weighted, "median": _median, "calibrated": _calibrated}
 
 
 def _result(method, position, score, counted, settings, text):

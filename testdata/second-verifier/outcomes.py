@@ -20,7 +20,8 @@ def outcome(records, findings):
 def _judged(record):
     body = record.payload["response"]
     verdict = {name: body[name] for name in ("position", "score", "method", "degraded", "inconclusive")}
-    is_open = verdict["position"] not in _DECIDABLE or verdict["degraded"] or verdict["inconclusive"]
+    verdict |= {"review": body["review"]} if "review" in body else {}
+    is_open = verdict["position"] not in _DECIDABLE or verdict["degraded"] or verdict["inconclusive"] or "review" in verdict
     return {
         "position": verdict["position"],
         "by": "jury",

@@ -9,7 +9,7 @@ import report
 from canonical import Refused, form
 from shapes import digest_of_value, is_text
 
-FIRST_RULES, RULES, REQUEST = "jurat/trial/v1", "jurat/trial/v2", "jurat/request/v1"
+FIRST_RULES, RULES, REQUEST = "jurat/trial/v1", "jurat/trial/v3", "jurat/request/v1"
 _GUARANTEE = {
     "sequence": "completeness",
     "previous": "completeness",
@@ -19,10 +19,11 @@ _GUARANTEE = {
     "request": "simultaneity",
     "settings": "verdict",
     "answer": "verdict",
+    "levels": "verdict",
     "consensus": "verdict",
     "verdict": "verdict",
 }
-_ANSWERS = {"initial": "evaluation", "discussion": "statement", "judging": "judge_opinion"}
+_ANSWERS = {"initial": "evaluation", "repetition": "evaluation", "discussion": "statement", "judging": "judge_opinion"}
 _CLERKS = ("phase_opening", "absence", "consensus_check", "final_judgment", "trial_closing")
 
 
@@ -132,9 +133,10 @@ def _check_course(acts, findings):
 class Session:
     """An opening, and what has come since."""
 
-    def __init__(self, opening):
+    def __init__(self, opening, seats, saw):
         body = opening.payload["response"]
         self.opening, self.phase, self.round = opening, body["phase"], int(body["roundNumber"])
+        self.seats, self.saw = {seat["jurorId"]: seat for seat in seats}, saw
         self.requests = {item["jurorId"]: item["requestDigest"] for item in body["requests"]}
         self.answers = {}
 
@@ -152,7 +154,8 @@ class Course:
         self._case = submission.get("case")
         self._seen, self._positions = set(), {}
         self._submission = self._settings = self._rules = None
-        self._sessions, self._standing = [], {}
+        self._sessions, self._standing, self._abstains = [], {}, set()
+        self._before = None
         self._last_check = self._judgment = None
         self._degraded = self._ceiling = self.closed = False
 
@@ -195,7 +198,7 @@ class Course:
         phase, round_number = self._next_session()
         must((body["phase"], body["roundNumber"]) == (phase, round_number), "sequence", "another phase or round")
         if self._settings is None:
-            must(bodies.settings_can_be(body["settings"]), "settings", "settings that cannot be")
+            must(bodies.settings_can_be(body["settings"], body["rules"]), "settings", "settings that cannot be")
             self._settings = body["settings"]
         if phase == "initial":
             self._check_links(act, self._submission, [self._submission])
@@ -203,28 +206,58 @@ class Course:
             self._check_links(act, self._last_check[0], [])
         must(form(body["requests"]) == form(self._requests(phase, round_number)), "request", "other requests")
         if self._rules is None:
-            must(body["rules"] in (FIRST_RULES, RULES), "settings", "unknown rules")
+            must(body["rules"] in (*bodies.EARLIER, RULES), "settings", "unknown rules")
             self._rules = body["rules"]
         must(body["rules"] == self._rules, "settings", "other rules")
         must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
-        self._sessions.append(Session(act))
+        self._sessions.append(Session(act, self._asked(phase), self._seen_by_answers(phase)))
+        if phase == "discussion" and self._before is None:
+            self._before = self._votes()
+
+    def _votes(self):
+        return judgment.Votes(self._settings, self._standing, self._abstains)
 
     def _next_session(self):
         if self._last_check is None:
             return "initial", 0
         body = self._last_check[0].payload["response"]
+        if body["phase"] == "initial" and self._disputed():
+            return "repetition", 0
         reached = body["consensusCheck"]["consensusReached"]
         again = self._settings["collaborative"] and not reached and not self._ceiling
         again = again and body["roundNumber"] < self._settings["maxRounds"]
-        again = again and (self._rules == FIRST_RULES or self._possible_votes() >= 2)
+        again = again and (self._rules == FIRST_RULES or (self._possible_votes() >= 2 and not self._is_pointless()))
         return ("discussion", body["roundNumber"] + 1) if again else ("judging", 0)
 
     def _possible_votes(self):
-        """How many seats have a valid vote, or did more in the last session than fail."""
-        answers = self._sessions[-1].answers
-        failed = {juror for juror, act in answers.items() if act.action == "absence" and act.payload["response"]["reason"] == "failed"}
+        """How many seats have a valid vote, or did more when they were last asked than fail."""
+        last = {}
+        for session in self._sessions:
+            last |= session.answers
+        failed = {juror for juror, act in last.items() if act.action == "absence" and act.payload["response"]["reason"] == "failed"}
         valid = {juror for juror, evaluation in self._standing.items() if judgment.is_valid_vote(evaluation)}
-        return len(answers.keys() - (failed - valid))
+        return len({seat["jurorId"] for seat in self._settings["seats"]} - (failed - valid))
+
+    def _is_pointless(self):
+        """Whether the method counts the votes before the discussion, and they are too few."""
+        votes = self._before or self._votes()
+        return judgment.counts_before(self._settings, self._rules) and sum(map(judgment.is_valid_vote, votes.standing.values())) < 2
+
+    def _disputed(self):
+        """The seats that are asked again: models with a valid vote in phase 1 that is not the majority's."""
+        first = self._sessions[0].answers
+        votes = {juror: act.payload["response"] for juror, act in first.items() if act.action == "evaluation"}
+        valid = sum(map(judgment.is_valid_vote, votes.values()))
+        if "repeat" not in self._settings or self._ceiling or valid < 2:
+            return []
+        check = judgment.consensus("initial", 0, self._settings, list(votes.values()))["consensusCheck"]
+        return [
+            seat
+            for seat in self._settings["seats"]
+            if seat["provider"] != "offline"
+            and judgment.is_valid_vote(votes.get(seat["jurorId"]))
+            and votes[seat["jurorId"]]["position"] != check["majorityPosition"]
+        ]
 
     def _requests(self, phase, round_number):
         return [
@@ -233,6 +266,10 @@ class Course:
         ]
 
     def _asked(self, phase):
+        if phase == "initial" and "judgeReads" in self._settings:
+            return [*self._settings["seats"], self._settings["judge"]]
+        if phase == "repetition":
+            return self._disputed()
         if phase != "judging":
             return self._settings["seats"]
         valid = sum(map(judgment.is_valid_vote, self._standing.values()))
@@ -240,9 +277,10 @@ class Course:
         return [self._settings["judge"]] if asked else []
 
     def _request(self, seat, phase, round_number):
-        shortening = {name: self._settings[name] for name in ("shortening",) if name in self._settings}
+        extra = {name: self._settings[name] for name in ("shortening",) if name in self._settings}
+        extra |= {"tables": True} if self._wants_tables(seat, phase) else {}
         return digest_of_value(
-            shortening
+            extra
             | {
                 "evidence": self._case,
                 "format": REQUEST,
@@ -254,22 +292,38 @@ class Course:
             }
         )
 
+    def _wants_tables(self, seat, phase):
+        """Whether this seat must give work in a session that opens now, or is open."""
+        if "tables" not in self._settings or seat["provider"] == "offline" or phase == "discussion":
+            return False
+        return phase != "judging" or "judgeReads" not in self._settings
+
+    def _reading(self):
+        """The judge's opinion of phase 1, or None."""
+        answers = self._sessions[0].answers.values() if self._sessions else ()
+        return next((answer for answer in answers if answer.action == "judge_opinion"), None)
+
     def _seen_by_answers(self, phase):
         """What whoever answers in a session that opens now is shown."""
-        if phase == "initial":
+        if phase in ("initial", "repetition"):
             return [self._submission]
-        earlier = [answer for session in self._sessions if session.by_seat() for answer in session.by_seat()]
-        return [self._submission] + [answer for answer in earlier if answer.action != "absence"]
+        own = [self._reading()] if phase == "judging" and self._reading() else []
+        earlier = [answer for session in self._sessions for answer in session.by_seat()]
+        said = [answer for answer in earlier if answer.action not in ("absence", "judge_opinion")]
+        return [self._submission, *own, *said]
 
     def _take_answer(self, act):
         session = self._sessions[-1]
-        must(act.action in ("absence", _ANSWERS[session.phase]), "sequence", "no answer")
         body = act.payload["response"]
         juror = body["jurorId"] if act.action == "absence" else act.actor
         must(juror in session.waiting(), "sequence", "nobody waits for an answer from there")
-        seat = next(seat for seat in self._asked(session.phase) if seat["jurorId"] == juror)
-        must(self._is_valid(act, juror), "answer", "an answer that is not valid")
-        self._check_links(act, session.opening, self._saw_of(act, session))
+        seat = session.seats[juror]
+        expected = "judge_opinion" if self._is_judge(seat) else _ANSWERS[session.phase]
+        must(act.action in ("absence", expected), "sequence", "no answer")
+        must(self._is_valid(act, seat), "answer", "an answer that is not valid")
+        if act.action != "absence":
+            self._check_demands(act, seat, session)
+        self._check_links(act, session.opening, [] if act.action == "absence" else session.saw)
         if act.action != "absence":
             must(act.get("request_digest") == session.requests[juror], "request", "another request")
         updated = {
@@ -279,28 +333,42 @@ class Course:
             "judge_opinion": lambda *_: None,
         }[act.action](body, seat, session)
         session.answers[juror] = act
-        if updated is not None:
+        if session.phase == "repetition" and updated is not None and updated["position"] != self._standing[juror]["position"]:
+            del self._standing[juror]
+            self._abstains.add(juror)
+        elif updated is not None:
             self._standing[juror] = updated
+            self._abstains.discard(juror)
         self._ceiling |= act.action == "absence" and body["reason"] == "ceiling"
         self._degraded |= act.action == "absence" or bool(updated and updated["fallback"])
 
-    def _saw_of(self, act, session):
-        if act.action == "absence":
-            return []
-        before = [other for other in self._sessions if other is not session]
-        earlier = [answer for other in before for answer in other.by_seat() if answer.action != "absence"]
-        return [self._submission, *earlier]
+    def _is_judge(self, seat):
+        return seat is self._settings.get("judge")
 
-    def _is_valid(self, act, juror):
+    def _check_demands(self, act, seat, session):
+        """What an opinion must have beside what every opinion has: levels that its scores follow from, and work."""
+        body = act.payload["response"]
+        opinion = body["updatedEvaluation"] if act.action == "statement" else body
+        if opinion is None or opinion.get("fallback"):
+            return
+        if "levels" in opinion:
+            must(bodies.levels_follow(opinion, self._settings["rubric"]), "levels", "scores that do not follow from levels")
+        elif seat["provider"] != "offline":
+            must(not any("levels" in axis for axis in self._settings["rubric"]), "levels", "no levels")
+        must("work" in opinion or not self._wants_tables(seat, session.phase), "answer", "no tables")
+
+    def _is_valid(self, act, seat):
         """Whether an answer can be that of this seat now, whatever it says of its place in the trial."""
-        body, rubric = act.payload["response"], self._settings["rubric"]
+        body, rubric, juror = act.payload["response"], self._settings["rubric"], seat["jurorId"]
         standing = self._standing.get(juror)
+        kept = self._is_judge(seat) or standing is not None or juror in self._abstains
         if act.action == "absence":
-            kept = self._sessions[-1].phase == "judging" or standing is not None
             return body["reason"] in bodies.REASONS and (body["reason"] != "blocked" or kept)
         evaluation = body["updatedEvaluation"] if act.action == "statement" else body
         if evaluation and evaluation.get("fallback"):
-            return standing is None
+            return not kept
+        if evaluation and self._rules in bodies.EARLIER and ("levels" in evaluation or "work" in evaluation):
+            return False
         if act.action == "statement":
             return self._can_be_said(body, standing)
         return bodies.opinion_is_valid(body, rubric)
@@ -345,7 +413,8 @@ class Course:
             texts = (judgment.STAND_IN_STATEMENT, judgment.STAND_IN_RATIONALE)
             must((body["statement"], body["reasoning"]) == texts, "answer", "not the texts of a stand-in")
         elif standing is not None:
-            same = all(form(updated[name]) == form(standing[name]) for name in bodies.OPINION)
+            names = [name for name in bodies.OPINION if name != "work" or "work" in updated]
+            same = all(form(updated.get(name)) == form(standing.get(name)) for name in names)
             must(not same, "answer", "an updated evaluation that changes nothing")
         return updated
 
@@ -355,16 +424,16 @@ class Course:
         must(act.action == ("final_judgment" if judging else "consensus_check"), "sequence", "no outcome")
         must(judging or _names_session(act.payload["response"], session), "sequence", "another phase or round")
         self._check_links(act, session.opening, session.by_seat())
-        jurors = [seat["jurorId"] for seat in self._settings["seats"]]
-        standing = {juror: self._standing[juror] for juror in jurors if juror in self._standing}
-        body = act.payload["response"]
+        votes, body = self._votes(), act.payload["response"]
         if judging:
             opinion = next((answer for answer in session.by_seat() if answer.action == "judge_opinion"), None)
-            wanted = judgment.judgment(self._settings, standing, opinion, self._degraded, self._ceiling)
+            wanted = judgment.judgment(
+                self._settings, self._rules, votes, self._before, opinion, self._degraded, self._ceiling
+            )
             must(form(body) == form(wanted), "verdict", "another judgment follows")
             self._judgment = act
         else:
-            wanted = judgment.consensus(session.phase, session.round, self._settings, list(standing.values()))
+            wanted = judgment.consensus(session.phase, session.round, self._settings, list(votes.standing.values()))
             must(form(body) == form(wanted), "consensus", "another consensus follows")
             self._last_check = (act, session)
 
