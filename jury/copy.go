@@ -24,7 +24,7 @@ func (o Opinion) clone() Opinion {
 	o.AxisScores = scores
 	o.Findings = flat(o.Findings)
 	o.Levels = maps.Clone(o.Levels)
-	o.Work = o.Work.copy()
+	o.Work = o.Work.Clone()
 	return o
 }
 
@@ -35,7 +35,8 @@ func (o *Opinion) copy() *Opinion {
 	return new(o.clone())
 }
 
-func (w *Work) copy() *Work {
+// Clone returns a copy of tables that shares nothing with them; nil of nil.
+func (w *Work) Clone() *Work {
 	if w == nil {
 		return nil
 	}

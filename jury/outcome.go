@@ -41,6 +41,24 @@ type Verdict struct {
 	Review []ReviewReason `json:"review,omitempty"` // why a person must see it, however it was reached
 }
 
+// Summary returns the verdict of a judgment, without its record.
+func (j *Judgment) Summary() Verdict {
+	return Verdict{Position: j.Position, Score: j.Score, Method: j.Method, Degraded: j.Degraded, Inconclusive: j.Inconclusive,
+		Review: slices.Clone(j.Review)}
+}
+
+// Judgment returns what a verdict has of its judgment.
+func (v *Verdict) Judgment() *Judgment {
+	return &Judgment{Position: v.Position, Score: v.Score, Method: v.Method, Degraded: v.Degraded, Inconclusive: v.Inconclusive,
+		Review: slices.Clone(v.Review)}
+}
+
+// NeedsPerson reports whether a person must pass or fail the agent after this verdict: if it does neither, if votes were
+// missing, or if there is a reason for a review. Everything that waits for a person asks here.
+func (v *Verdict) NeedsPerson() bool {
+	return !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive || len(v.Review) > 0
+}
+
 // A Decision is a person's decision on a verdict. Its position is the person's own; it has no score, method or model.
 type Decision struct {
 	Record   string                  `json:"record"` // id of its record
@@ -107,10 +125,9 @@ func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
 	if k.outcome != nil {
 		return
 	}
-	v := Verdict{Record: record, Position: j.Position, Score: j.Score, Method: j.Method, Degraded: j.Degraded, Inconclusive: j.Inconclusive,
-		Review: slices.Clone(j.Review)}
-	open := !slices.Contains(Decidable(), v.Position) || v.Degraded || v.Inconclusive || len(v.Review) > 0
-	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: open, Verdict: v}
+	v := j.Summary()
+	v.Record = record
+	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
 	k.judgment = ruling{digest: digest}
 	if slices.Contains(Decidable(), v.Position) {
 		k.judgment.position = v.Position

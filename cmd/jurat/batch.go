@@ -339,6 +339,8 @@ func (f *batchFlags) fails(r *jury.Result) string {
 		return "needs_review"
 	case r.Degraded && named("degraded"):
 		return "degraded"
+	case needsPerson(r) && named("needs_review"):
+		return "needs_review"
 	}
 	return ""
 }

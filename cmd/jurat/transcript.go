@@ -91,6 +91,9 @@ func (t *transcript) event(e trial.Event) {
 		t.phase(e)
 	case trial.JurorEvaluated:
 		t.evaluation(e.Evaluation, e.Model)
+		if e.Abstains {
+			t.line("      %s", t.paint(yellow, "abstains: asked again, it took another position"))
+		}
 	case trial.JurorAbsent:
 		t.line("  %-24s %s (%s): %s", t.name(e.JurorID), t.paint(yellow, "absent"), e.Reason, e.Detail)
 	case trial.ConsensusChecked:
@@ -116,8 +119,12 @@ func (t *transcript) phase(e trial.PhaseStarted) {
 		t.names[judge.JurorID] = judge.RoleName
 		t.seat("judge", *judge)
 	}
-	if e.Phase == jury.Initial {
+	switch e.Phase {
+	case jury.Initial:
 		t.line("\n%s", t.bold("Each juror alone"))
+		return
+	case jury.Repetition:
+		t.line("\n%s", t.bold("Disputed seats, asked again"))
 		return
 	}
 	t.line("\n%s", t.bold("Judgment"))
@@ -230,15 +237,51 @@ func (t *transcript) course(r *jury.Result) {
 		}
 		t.text("  ", fmt.Sprintf("%s moved from %s to %s in round %d, %s", t.name(c.JurorID), c.From, c.To, c.RoundNumber, what))
 	}
+	t.beside(r)
 	for _, a := range r.Absences {
 		t.text("  ", fmt.Sprintf("%s was absent in %s (%s)", t.name(a.JurorID), place(a.Phase, a.RoundNumber), a.Reason))
 	}
+}
+
+// beside says what a person should know beside the verdict: why one must see it, who abstained, what talk did, and how many
+// votes the votes are worth.
+func (t *transcript) beside(r *jury.Result) {
+	j := &r.Phase3Judgment
+	for _, reason := range j.Review {
+		t.line("  %s", t.paint(yellow, "a person must see it: "+reviewWords[reason]))
+	}
+	for _, id := range r.Abstentions {
+		t.text("  ", t.name(id)+" was asked twice, and took two positions")
+	}
+	if own := r.JudgeReading; own != nil {
+		t.text("  ", fmt.Sprintf("the judge's own reading, before it knew the jury's view: %s %d/100", own.Position, own.TotalScore))
+	}
+	if after := j.AfterTalk; after != nil {
+		t.text("  ", fmt.Sprintf("after the discussion the same weights would give %s %d/100", after.Position, after.Score))
+	}
+	if talk := r.Talk; talk != nil && talk.Changes > 0 {
+		t.text("  ", fmt.Sprintf("conformity: %.2f of the changes went to the majority without a new finding", talk.Conformity))
+	}
+	if votes := r.EffectiveVotes; votes != nil {
+		how := "assumed: jurors of one model count as one"
+		if votes.Measured {
+			how = "measured"
+		}
+		t.text("  ", fmt.Sprintf("effective votes: %.2f (%s)", votes.Votes, how))
+	}
+}
+
+var reviewWords = map[jury.ReviewReason]string{
+	jury.TurnedByTalk: "the same method on the votes before the discussion gives another position",
+	jury.OneExtreme:   "one juror alone holds its position, and without it the verdict would be another",
 }
 
 func place(phase jury.Phase, round int) string {
 	switch phase {
 	case jury.Initial:
 		return "phase 1"
+	case jury.Repetition:
+		return "the repetition"
 	case jury.Discussion:
 		return fmt.Sprintf("round %d", round)
 	}
@@ -274,6 +317,9 @@ func flags(r *jury.Result) string {
 	}
 	if r.Degraded {
 		words = append(words, "degraded"+missing(r))
+	}
+	if len(r.Phase3Judgment.Review) > 0 {
+		words = append(words, "a person must see it")
 	}
 	if r.Offline {
 		words = append(words, "offline jurors: rules, not models")

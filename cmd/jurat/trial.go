@@ -214,12 +214,18 @@ func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) e
 	return err
 }
 
+// needsPerson reports whether a person must decide on a result that no person has decided on yet.
+func needsPerson(r *jury.Result) bool {
+	v := r.Phase3Judgment.Summary()
+	return v.NeedsPerson() || r.Degraded
+}
+
 // verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.
 func verdictCode(r *jury.Result) exitCode {
 	switch {
 	case r.FinalVerdict == jury.UnsafeFail:
 		return exitBad
-	case r.FinalVerdict == jury.SafePass && !r.Degraded && !r.Inconclusive:
+	case !needsPerson(r):
 		return 0
 	}
 	return exitUndecided

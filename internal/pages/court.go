@@ -25,6 +25,10 @@ const (
 	Offline       Mark = "offline"        // rules sit in all seats
 	PartlyOffline Mark = "partly_offline" // rules sit in some seats
 	Broken        Mark = "broken"         // the records contradict each other
+
+	// Why a person must see a verdict:
+	TurnedByTalk Mark = Mark(jury.TurnedByTalk)
+	OneExtreme   Mark = Mark(jury.OneExtreme)
 )
 
 // A Court is the courtroom page of one trial.
@@ -49,7 +53,9 @@ type Court struct {
 	Judgment     *jury.Judgment // the jury's; nil: none yet
 	JudgmentAxes []Axis
 	Judge        *Utterance // the final judge's own words
-	Rules        int        // how many seats are filled by rules
+	Reading      *Utterance // and in phase 1, before it knew the jury's view
+	Effective    *jury.EffectiveVotes
+	Rules        int // how many seats are filled by rules
 	Cost         int64
 	Calls        int
 	Human        []Decision // people's decisions, and deliveries
@@ -70,6 +76,7 @@ type Juror struct {
 	Silent bool   // the trial is over, and this juror gave no valid answer
 	Rules  bool
 	Alone  *Utterance
+	Again  *Utterance // when it was asked a second time; nil: it was not
 	Now    *jury.Evaluation
 	Axes   []Axis
 
@@ -212,7 +219,7 @@ func (c *Court) show(v *trial.View, after int) {
 		c.Jurors = append(c.Jurors, c.juror(v, seat))
 	}
 	for _, j := range c.Jurors {
-		j.Alone = c.utterance(j.Seat.Alone)
+		j.Alone, j.Again = c.utterance(j.Seat.Alone), c.utterance(j.Seat.Again)
 	}
 	for _, said := range v.SaidSince(after) {
 		if said.Discusses() {
@@ -222,7 +229,10 @@ func (c *Court) show(v *trial.View, after int) {
 	slices.SortStableFunc(c.Discussion, func(a, b *Utterance) int {
 		return cmp.Or(a.Round-b.Round, a.Seat.Number-b.Seat.Number)
 	})
-	c.Judge = c.utterance(v.Judge)
+	c.Judge, c.Reading = c.utterance(v.Judge), c.utterance(v.Reading)
+	if result, err := v.Result(); err == nil {
+		c.Effective = result.EffectiveVotes
+	}
 	for _, id := range v.Waiting() {
 		c.Waiting = append(c.Waiting, c.name(id))
 	}
@@ -428,7 +438,12 @@ func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 // Marks lists what weakens the jury's verdict. Every place that shows the verdict shows these.
 func (c *Court) Marks() []Mark {
 	return marks(c.Inconclusive(), Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Rules > 0 && !c.AllRules(), PartlyOffline,
-		c.Broken != "", Broken)
+		hasReason(c.Outcome, jury.TurnedByTalk), TurnedByTalk, hasReason(c.Outcome, jury.OneExtreme), OneExtreme, c.Broken != "", Broken)
+}
+
+// hasReason reports whether a verdict has this reason for a review.
+func hasReason(o *jury.TrialOutcome, r jury.ReviewReason) bool {
+	return o != nil && slices.Contains(o.Verdict.Review, r)
 }
 
 // marks lists the marks whose condition is true.

@@ -17,12 +17,12 @@ import (
 
 func TestCourt(t *testing.T) {
 	c := courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill"))
-	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors")
+	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors · turned by the discussion")
 	equal(t, c.State, api.Over)
 	first := c.Jurors[0]
 	equal(t, []Vote{*first.VoteAlone, *first.VoteAfter, *first.VoteEnd}, []Vote{{jury.SafePass, 96, false}, {jury.NeedsReview, 68, false}, {jury.NeedsReview, 68, false}})
 	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 96, false})
-	equal(t, first.Axes[0], Axis{ID: "task_completion", Score: 0, Max: 20})
+	equal(t, first.Axes[0], Axis{ID: "task_completion", Score: 0, Max: 20, Veto: true, Vetoed: true})
 	equal(t, []jury.ConsensusStatus{c.Alone.ConsensusStatus, c.After.ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
 	said := c.Discussion[0]
 	if !said.Changed || said.From != jury.SafePass || said.Position != jury.NeedsReview {
@@ -39,7 +39,7 @@ func TestCourt(t *testing.T) {
 
 func TestPageOfACourt(t *testing.T) {
 	page := write(t, Frame{Lang: words.Japanese}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
-	for _, want := range []string{"立場変更", `<a href="#message-13">`, `id="message-13"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · jurat</title>"} {
+	for _, want := range []string{"立場変更", `<a href="#message-13">`, `id="message-13"`, "<title>Corner Pharmacy refill line · 要確認 · 規則による陪審 · 議論で変わった判定 · jurat</title>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -109,7 +109,7 @@ func TestOrderIsBySeat(t *testing.T) {
 func TestAbsencesAndInventions(t *testing.T) {
 	h := jurattest.New(t)
 	c := courtOf(t, hostileTrial(t, h))
-	equal(t, c.Marks(), []Mark{Degraded})
+	equal(t, c.Marks(), []Mark{Degraded, TurnedByTalk})
 	if a := c.Jurors[2].Alone.Absent; a == nil || a.Reason != jury.Failed || len(c.Jurors[2].Absences) < 2 {
 		t.Errorf("absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
 	}
@@ -183,7 +183,7 @@ func TestOutcomeFirst(t *testing.T) {
 	h := jurattest.New(t)
 	records := offline(t, h, "pharmacy-refill")
 	court := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
-	equal(t, court.headline(words.English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors")
+	equal(t, court.headline(words.English), "Corner Pharmacy refill line · unsafe, fails · decided by a person · the jury: needs review · rule jurors · turned by the discussion")
 	equal(t, court.Line().NeedsPerson(), false)
 	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{NewItem(court.Line(), "")}}}
 	for name, p := range pages {

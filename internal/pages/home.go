@@ -4,6 +4,7 @@ import (
 	"jurat/api"
 	"jurat/internal/trial"
 	"jurat/internal/words"
+	"jurat/jury"
 )
 
 // Home is the first page: the list of trials, and the form for a new one.
@@ -29,7 +30,8 @@ type Summary struct {
 
 // Marks lists what weakens the verdict.
 func (s Summary) Marks() []Mark {
-	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline)
+	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline,
+		hasReason(s.Outcome, jury.TurnedByTalk), TurnedByTalk, hasReason(s.Outcome, jury.OneExtreme), OneExtreme)
 }
 
 func (h *Home) view() string               { return "home" }

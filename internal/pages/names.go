@@ -89,6 +89,8 @@ func method(says *words.Pages, m jury.Method) string {
 		return says.Method.WeightedAverage
 	case jury.FinalJudge:
 		return says.Method.FinalJudge
+	case jury.Median:
+		return says.Method.Median
 	case jury.Calibrated:
 		return says.Method.Calibrated
 	}
@@ -199,6 +201,10 @@ func mark(says *words.Pages, m Mark) words.MarkText {
 		return says.Mark.PartlyOffline
 	case Broken:
 		return says.Mark.Broken
+	case TurnedByTalk:
+		return says.Mark.TurnedByTalk
+	case OneExtreme:
+		return says.Mark.OneExtreme
 	}
 	return words.MarkText{}
 }

@@ -9,8 +9,9 @@ import (
 	"jurat/jury"
 )
 
-// citing adds to a juror's findings the record that their message comes from, if the evidence is made of records. The
-// program decides that, so it replaces whatever record a juror names.
+// citing adds to a juror's findings, and to the passages in its tables, the record that their message comes from, if the
+// evidence is made of records, and marks quotations that do not stand in their message. The program decides that, so it
+// replaces whatever record a juror names, and no juror can show a quotation that it made up as one that stands.
 type citing struct {
 	juror   jury.Juror
 	subject *subject.Case
@@ -33,21 +34,32 @@ func (c Config) cite(on *subject.Case) Config {
 // Answer implements jury.Juror.
 func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	a, err := j.juror.Answer(ctx, b)
-	a.Opinion.Findings = cite(j.subject, a.Opinion.Findings)
+	a.Opinion = citeOpinion(j.subject, a.Opinion)
 	if a.Speech.Updated != nil {
-		updated := *a.Speech.Updated
-		updated.Findings = cite(j.subject, updated.Findings)
-		a.Speech.Updated = &updated
+		a.Speech.Updated = new(citeOpinion(j.subject, *a.Speech.Updated))
 	}
 	return a, err
+}
+
+func citeOpinion(on *subject.Case, o jury.Opinion) jury.Opinion {
+	o.Findings, o.Work = cite(on, o.Findings), o.Work.Clone()
+	for _, p := range o.Work.Passages() {
+		m := on.Message(p.Message)
+		p.Record, p.Unfounded = evidence.Digest{}, p.Unfounded || m == nil || !m.Holds(p.Quote)
+		if m != nil {
+			p.Record = m.Record
+		}
+	}
+	return o
 }
 
 func cite(on *subject.Case, findings []jury.Finding) []jury.Finding {
 	findings = slices.Clone(findings)
 	for i := range findings {
 		f := &findings[i]
-		f.Record = evidence.Digest{}
-		if m := on.Message(f.Message); m != nil {
+		m := on.Message(f.Message)
+		f.Record, f.Unfounded = evidence.Digest{}, f.Unfounded || m == nil || !m.Holds(f.Quote)
+		if m != nil {
 			f.Record = m.Record
 		}
 	}

@@ -30,19 +30,20 @@ type (
 		Record evidence.Digest `json:"record"`
 		Case   evidence.Digest `json:"case"`
 	}
-	// PhaseStarted opens phase 1 or 3.
+	// PhaseStarted opens phase 1, the repetition or phase 3.
 	PhaseStarted struct {
 		EventHead
 		Phase    jury.Phase    `json:"phase"`
 		Settings jury.Settings `json:"settings"`
 		Asked    []string      `json:"asked"` // seats, in order
 	}
-	// JurorEvaluated is an evaluation of phase 1.
+	// JurorEvaluated is an evaluation of phase 1, or of a disputed seat that was asked again.
 	JurorEvaluated struct {
 		EventHead
 		Record     evidence.Digest `json:"record"`
 		Model      string          `json:"model"`
 		Evaluation jury.Evaluation `json:"evaluation"`
+		Abstains   bool            `json:"abstains,omitzero"` // asked again, the juror took another position
 	}
 	// JurorAbsent says that a seat gave no valid answer.
 	JurorAbsent struct {
@@ -58,7 +59,7 @@ type (
 		Juror  string             `json:"juror"` // or the judge
 		Reason jury.AbsenceReason `json:"reason"`
 	}
-	// ConsensusChecked ends phase 1.
+	// ConsensusChecked ends phase 1, or the repetition.
 	ConsensusChecked struct {
 		EventHead
 		Phase jury.Phase `json:"phase"`
@@ -89,12 +90,13 @@ type (
 		AgreementLevel   float64              `json:"agreementLevel"`
 		MajorityPosition *jury.Position       `json:"majorityPosition"`
 	}
-	// JudgeSpoke is the final judge's opinion.
+	// JudgeSpoke is the final judge's opinion, or its own findings in phase 1, before it knows the jury's.
 	JudgeSpoke struct {
 		EventHead
 		Record  evidence.Digest `json:"record"`
 		Model   string          `json:"model"`
 		Opinion jury.Opinion    `json:"opinion"`
+		Alone   bool            `json:"alone,omitzero"` // in phase 1
 	}
 	// Judged is the final judgment.
 	Judged struct {

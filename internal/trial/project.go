@@ -46,8 +46,18 @@ func (v *View) open(phase jury.Phase) {
 
 func (v *View) evaluated(s *step) Event {
 	e := s.act.Body.(*jury.Evaluation)
+	before := v.Now[e.JurorID]
 	if at := v.seat(e.JurorID); at != nil {
-		at.Alone = v.say(at, s, e.JurorID, e.RoundNumber, e.Findings)
+		said := v.say(at, s, e.JurorID, e.RoundNumber, added(e, before))
+		if e.Phase == jury.Repetition {
+			at.Again, at.Abstains = said, before != nil && before.Position != e.Position
+		} else {
+			at.Alone = said
+		}
+		if at.Abstains {
+			delete(v.Now, e.JurorID)
+			return JurorEvaluated{EventHead: v.head(s.Record, "juror_evaluated"), Record: s.Digest, Model: s.Payload.Model, Evaluation: *e, Abstains: true}
+		}
 	}
 	v.Now[e.JurorID] = e
 	return JurorEvaluated{EventHead: v.head(s.Record, "juror_evaluated"), Record: s.Digest, Model: s.Payload.Model, Evaluation: *e}
@@ -59,8 +69,11 @@ func (v *View) absent(s *step) Event {
 	said := v.say(at, s, a.JurorID, a.RoundNumber, nil)
 	if at != nil {
 		at.Absences = append(at.Absences[:len(at.Absences):len(at.Absences)], *a)
-		if a.Phase != jury.Discussion {
+		switch a.Phase {
+		case jury.Initial:
 			at.Alone = said
+		case jury.Repetition:
+			at.Again = said
 		}
 	}
 	return JurorAbsent{EventHead: v.head(s.Record, "juror_absent"), Record: s.Digest, Absent: *a}
@@ -74,6 +87,7 @@ func (v *View) stated(s *step) Event {
 		v.Now[st.JurorID], findings = st.UpdatedEvaluation, added(st.UpdatedEvaluation, before)
 	}
 	if at := v.seat(st.JurorID); at != nil {
+		at.Abstains = at.Abstains && st.UpdatedEvaluation == nil
 		said := v.say(at, s, st.JurorID, st.RoundNumber, findings)
 		if before != nil && st.PositionChanged {
 			said.From = before.Position
@@ -94,6 +108,10 @@ func (v *View) checked(s *step) Event {
 	if s.lawful {
 		now = v.tally.Ballot()
 	}
+	if check.Phase == jury.Repetition {
+		v.Again = c
+		return ConsensusChecked{EventHead: v.head(s.Record, "consensus_checked"), Phase: check.Phase, ConsensusResult: *c}
+	}
 	if check.Phase != jury.Discussion {
 		v.Alone, v.Votes.AfterPhase1 = c, now
 		return ConsensusChecked{EventHead: v.head(s.Record, "consensus_checked"), Phase: check.Phase, ConsensusResult: *c}
@@ -106,7 +124,7 @@ func (v *View) checked(s *step) Event {
 func (v *View) judgeSpoke(s *step) Event {
 	o := s.act.Body.(*jury.Opinion)
 	v.say(nil, s, s.act.Actor, 0, o.Findings)
-	return JudgeSpoke{EventHead: v.head(s.Record, "judge_spoke"), Record: s.Digest, Model: s.Payload.Model, Opinion: *o}
+	return JudgeSpoke{EventHead: v.head(s.Record, "judge_spoke"), Record: s.Digest, Model: s.Payload.Model, Opinion: *o, Alone: v.Phase == jury.Initial}
 }
 
 func (v *View) judged(s *step) Event {

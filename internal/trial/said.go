@@ -14,6 +14,8 @@ type Seat struct {
 	Number   int    // from 1
 	Reported string // the model's name in its provider's last report; "": it has not answered
 	Alone    *Said  // in phase 1; nil: not yet
+	Again    *Said  // when it was asked a second time; nil: it was not
+	Abstains bool   // the second answer had another position, and it has not spoken since
 	Absences []jury.Absent
 }
 
@@ -65,7 +67,7 @@ func (v *View) sit() {
 	}
 }
 
-// say stores an answer of a seat. A nil seat is the judge's.
+// say stores an answer of a seat. A nil seat is the judge's, who may speak in phase 1, too.
 func (v *View) say(at *Seat, s *step, juror string, round int, findings []jury.Finding) *Said {
 	said := &Said{Juror: juror, Nth: v.Records, Record: s.Payload.RecordID, At: s.Payload.Time(), Model: s.Payload.Model, Round: round,
 		Body: s.act.Body, Effort: s.effort}
@@ -79,7 +81,11 @@ func (v *View) say(at *Seat, s *step, juror string, round int, findings []jury.F
 		v.unchecked = append(v.unchecked, said)
 	}
 	if v.Said = append(v.Said, said); at == nil {
-		v.Judge = said
+		if v.Phase == jury.Initial {
+			v.Reading = said
+		} else {
+			v.Judge = said
+		}
 		return said
 	}
 	said.Seat = at.Number

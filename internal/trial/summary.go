@@ -92,6 +92,6 @@ func (s *Summary) judge(record string, digest evidence.Digest, v *jury.Verdict) 
 	if s.reckoning == nil {
 		s.reckoning = new(jury.Reckoning)
 	}
-	s.reckoning.Judge(record, digest, &jury.Judgment{Position: v.Position, Score: v.Score, Method: v.Method, Degraded: v.Degraded, Inconclusive: v.Inconclusive})
+	s.reckoning.Judge(record, digest, v.Judgment())
 	s.Outcome = s.reckoning.Outcome()
 }

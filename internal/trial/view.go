@@ -26,10 +26,12 @@ type View struct {
 	Said     []*Said                     // of all seats, in log order
 	Cited    map[int][]*Said             // the answers that cite a message, by its number
 	Judge    *Said                       // the final judge's opinion or absence; nil: not yet
+	Reading  *Said                       // the judge's own findings in phase 1, before it knew the jury's, or its absence there; nil: none
 
 	Phase     jury.Phase            // the last opened phase; "": none yet
 	Discussed bool                  // a round was opened
 	Alone     *jury.ConsensusResult // the check after phase 1; nil: none yet
+	Again     *jury.ConsensusResult // the check after disputed seats were asked again; nil: none
 	After     *jury.ConsensusResult // the check of the last round; nil: the discussion is not over, or there was none
 	Judgment  *jury.Judgment        // nil: none yet
 	Votes     jury.Votes            // the jury's positions at three moments

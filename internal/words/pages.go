@@ -77,6 +77,7 @@ type courtWords struct {
 	Kicker, Unnamed, Submitter, Opened, Duration, Cost, Dollars, NoCost, ID, CaseFile, Chain, Waiting, NoScript,
 	Evidence, Ahead, Resume, Cancel, Why, By, Stopping, Next, Apart, Unreadable, Conversation, Records, Jury,
 	NoJury, Discussion, NoDiscussion, Judgment, Human string
+	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed string
 }
 
 type cardWords struct {
@@ -139,7 +140,7 @@ type judgmentWords struct {
 }
 
 type methodWords struct {
-	MajorityVote, WeightedAverage, FinalJudge, Calibrated string
+	MajorityVote, WeightedAverage, FinalJudge, Median, Calibrated string
 }
 
 type stateWords struct {
@@ -156,6 +157,8 @@ type markWords struct {
 	Offline       MarkText
 	PartlyOffline MarkText
 	Broken        MarkText
+	TurnedByTalk  MarkText
+	OneExtreme    MarkText
 }
 
 type outcomeWords struct {

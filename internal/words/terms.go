@@ -266,7 +266,7 @@ func (p *Positions) Of(of jury.Position) Position {
 }
 
 // Methods describe how a jury decides: the identifier and its meaning.
-type Methods struct{ MajorityVote, WeightedAverage, FinalJudge, Calibrated string }
+type Methods struct{ MajorityVote, WeightedAverage, FinalJudge, Median, Calibrated string }
 
 // Of returns "" for an unknown method.
 func (m *Methods) Of(of jury.Method) string {
@@ -277,6 +277,8 @@ func (m *Methods) Of(of jury.Method) string {
 		return m.WeightedAverage
 	case jury.FinalJudge:
 		return m.FinalJudge
+	case jury.Median:
+		return m.Median
 	case jury.Calibrated:
 		return m.Calibrated
 	}

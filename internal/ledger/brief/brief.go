@@ -134,7 +134,7 @@ func actOf(p *evidence.Payload) *Act {
 	case *jury.Opening:
 		act.Offline = !slices.ContainsFunc(body.Settings.Seats, func(seat jury.Seat) bool { return seat.Provider != jury.Offline })
 	case *jury.Judgment:
-		act.Verdict = &jury.Verdict{Position: body.Position, Score: body.Score, Method: body.Method, Degraded: body.Degraded, Inconclusive: body.Inconclusive}
+		act.Verdict = new(body.Summary())
 	}
 	return shown(act)
 }
