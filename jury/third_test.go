@@ -281,7 +281,7 @@ func TestForgedThird(t *testing.T) {
 	reopening := find(func(a *Act) bool { o, is := a.Body.(*Opening); return is && o.Phase == Repetition })
 	repeated := find(func(a *Act) bool { e, is := a.Body.(*Evaluation); return is && e.Phase == Repetition })
 	reading := find(func(a *Act) bool { return a.Type == evidence.JudgeOpinion })
-	first := find(func(a *Act) bool { return a.Type == evidence.Evaluation })
+	first := find(func(a *Act) bool { return a.Type == evidence.Evaluation && a.Actor == "juror-0" })
 	judgment := find(func(a *Act) bool { return a.Type == evidence.FinalJudgment })
 	check := find(func(a *Act) bool { c, is := a.Body.(*Check); return is && c.Phase == Repetition })
 
