@@ -20,7 +20,7 @@ var (
 	adversary   = regexp.MustCompile(`(?m)^### (\d+)\. `)
 )
 
-// TestThreatModel: every test that the threat model names exists, and every adversary has one.
+// TestThreatModel: every test that the threat model names exists. Every adversary has a test and a row in the table of adversaries.
 func TestThreatModel(t *testing.T) {
 	doc, err := os.ReadFile("docs/threat-model.md")
 	if err != nil {
@@ -50,6 +50,9 @@ func TestThreatModel(t *testing.T) {
 		title, _, _ := strings.Cut(text, "\n")
 		if got := string(doc[at[2]:at[3]]); got != fmt.Sprint(i+1) {
 			t.Errorf("%q has the number %s, want %d", title, got, i+1)
+		}
+		if who, _, _ := strings.Cut(title, ". "); !strings.Contains(string(doc), "\n| "+strings.TrimPrefix(who, "### ")+" | ") {
+			t.Errorf("the table of adversaries does not have %q", title)
 		}
 		if !testMention.MatchString(text) {
 			t.Errorf("%q names no test", title)

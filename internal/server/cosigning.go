@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"jurat/evidence/operator"
 	"jurat/internal/witness"
 )
@@ -105,26 +103,4 @@ func (c *cosigning) once(ctx context.Context) {
 			c.server.config.Log.Info("a witness cosigns", "witness", a.Name(), "cosigned", now.Cosigned(), "quorum", now.Quorum)
 		}
 	}
-}
-
-// measure adds metrics that show whether the witnesses keep up.
-func (c *cosigning) measure(m *meters) {
-	kept := func(value func(*witness.Cosigning) float64) func() float64 {
-		return func() float64 {
-			last, err := c.server.config.Installation.Witnesses.LastCosigned(context.Background()) // Prometheus passes no context
-			if err != nil || last == nil {
-				return 0
-			}
-			return value(last)
-		}
-	}
-	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_draws_missing", Help: "Draws of witnesses that the log does not have, one for each witness and block of 64 records."},
-			func() float64 { return float64(c.drawn.Load().Missing()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosigned_records", Help: "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses."},
-			kept(func(k *witness.Cosigning) float64 { return float64(k.Size) })),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_cosignatures", Help: "Witnesses that have cosigned that checkpoint."},
-			kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) })),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jurat_log_quorum", Help: "Witnesses that must have cosigned a checkpoint for it to count."},
-			kept(func(k *witness.Cosigning) float64 { return float64(k.Quorum) })))
 }

@@ -43,7 +43,7 @@ func (s *Server) sealOrAccept(r *http.Request, c *Caller, doc []byte) (*acts.Don
 // count adds a sealed record to the metrics.
 func (s *Server) count(done *acts.Done, err error) (*acts.Done, error) {
 	if err == nil && !done.Before {
-		s.meters.sealed(done.Record.Payload.ActionType)
+		s.metrics.Sealed(done.Record.Payload.ActionType)
 	}
 	return done, err
 }

@@ -20,6 +20,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
+	"jurat/internal/server/metrics"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -65,7 +66,7 @@ type Server struct {
 	limiter   *limits.Limiter
 	budget    *limits.Budget
 	ready     *readiness
-	meters    *meters
+	metrics   *metrics.Metrics
 	cosigned  *cosigning
 	portal    portalPage
 	conduct   *conduct.Cache
@@ -115,11 +116,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
 	s.ready = &readiness{probe: c.Installation.Ready, log: c.Log, now: c.Now}
-	s.meters = newMeters(c.Installation.Ledger.Size, c.Scheduler.Waiting, c.Scheduler.UnderWay)
 	s.cosigned = &cosigning{server: s}
-	s.cosigned.measure(s.meters)
+	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
+		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: func() int64 { return s.cosigned.drawn.Load().Missing() }})
 	if c.Continuous != nil {
-		s.meters.measureContinuous(c.Continuous)
+		s.metrics.Continuous(c.Continuous)
 	}
 	s.table = s.routes()
 	var err error

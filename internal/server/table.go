@@ -190,7 +190,7 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 
 // answered logs a finished request: the route and the caller, and no content.
 func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, took time.Duration) {
-	s.meters.answered(route.Name(), status, took)
+	s.metrics.Answered(route.Name(), status, took)
 	level := slog.LevelInfo
 	if route.Probe && status < http.StatusInternalServerError {
 		level = slog.LevelDebug // successful probes would fill the log
