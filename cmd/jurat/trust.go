@@ -12,6 +12,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/plural"
 	"jurat/verify/trust"
 )
 
@@ -29,6 +30,7 @@ type trustOwnCmd struct {
 	Revocation string          `help:"With --ca: how to find out whether a certificate was revoked: crl, none, or short, which asks nothing of certificates of at most a week." default:"crl" enum:"crl,none,short"`
 	Mandate    string          `placeholder:"FILE" help:"With --ca: a signed mandate by which an organisation lets the CA certify keys. The CA then vouches within it alone."`
 	With       string          `placeholder:"FILE" help:"With --ca: print this trust file with the CA, in the place of what it says of the CA."`
+	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out the keys of these roles, so that the CA alone vouches. Keys that have ended or sign in pairs stay."`
 	mandateFlags
 	At  *time.Time `help:"With --mandate: the moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
 	CRL []string   `name:"crl" help:"With --mandate: a certificate revocation list, PEM or DER, of a CA of the seal. May be given several times." placeholder:"FILE" sep:"none"`
@@ -43,7 +45,9 @@ Give the file to the people who verify, and the fingerprint over another channel
 
 As a reader, you can write a CA into your trust file. It then vouches for the keys that it certifies:
 
-    jurat trust --ca ca.pem --role agent --custody owner --with trust.json > with-ca.json
+    jurat trust --ca ca.pem --role agent --custody owner --ca-alone --with trust.json > with-ca.json
+
+A key that the trust file lists is believed without the CA, even if its certificate is revoked. --ca-alone leaves such keys out.
 
 --mandate limits the CA to what an organisation lets it certify. The mandate is checked by trusted lists, and by the authorities of the trust file
 that --with names ('jurat mandate check'):
@@ -58,8 +62,8 @@ func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.CA != "" {
 		return c.withCA(io)
 	}
-	if len(c.Role) > 0 || c.Custody != "" || c.Mandate != "" || c.With != "" || c.Name != "" {
-		return errors.New("--name, --role, --custody, --mandate and --with go with --ca FILE")
+	if len(c.Role) > 0 || c.Custody != "" || c.Mandate != "" || c.With != "" || c.Name != "" || c.CAAlone {
+		return errors.New("--name, --role, --custody, --mandate, --ca-alone and --with go with --ca FILE")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		file, err := i.Trust(ctx)
@@ -93,10 +97,32 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 		}
 	}
 	file.CAs = append(slices.DeleteFunc(slices.Clone(file.CAs), func(known trust.CA) bool { return bytes.Equal(known.Certificate, ca.Certificate) }), ca)
+	listed := c.listed(file)
+	if c.CAAlone {
+		file.Keys = slices.DeleteFunc(slices.Clone(file.Keys), func(k trust.Key) bool { return slices.Contains(listed, k.KeyID) })
+	} else if len(listed) > 0 {
+		fmt.Fprintf(io.err, "jurat: the trust file lists %s of these roles. It believes listed keys even if the CA revokes their certificates: --ca-alone leaves them out.\n", plural.Of(len(listed), "key"))
+	}
 	if file, err = file.Prepared(); err != nil {
 		return err
 	}
 	return printTrust(file, io)
+}
+
+// listed returns the keys of the CA's roles that the trust file lists and the CA could vouch for in its place. A certificate says neither that
+// a key has ended nor that it signs together with others, so keys of which the trust file says so are not among them.
+func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
+	var second []evidence.KeyID
+	for _, k := range file.Keys {
+		second = append(second, k.With...)
+	}
+	for _, k := range file.Keys {
+		ended, pair := !k.NotAfter.IsZero() || !k.Revoked.IsZero(), len(k.With) > 0 || slices.Contains(second, k.KeyID)
+		if slices.Contains(c.Role, k.Role) && !ended && !pair {
+			ids = append(ids, k.KeyID)
+		}
+	}
+	return ids
 }
 
 // mandated checks the mandate for a CA, and returns what the trust file says of it.

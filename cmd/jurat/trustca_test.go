@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"jurat/evidence"
+)
+
+// TestTrustCAAlone: a reader who takes a CA into the operator's trust file hears that listed keys outlive their certificates. With --ca-alone the
+// CA alone vouches, and what it revokes is not believed. What the trust file says of the end of a key stays.
+func TestTrustCAAlone(t *testing.T) {
+	data, ca := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "ca")
+	jurat := func(args ...string) string {
+		t.Helper()
+		return doing(t, 0, append([]string{"--data", data}, args...)...)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := written(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	jurat("init")
+	jurat("ca", "init", "--ca", ca, "--name", "House CA", "--reason", "our agents")
+	request := written(t, jurat("keys", "request", "mia", "--key", private, "--checkpoint", written(t, jurat("log", "checkpoint"))))
+	certificate := jurat("ca", "issue", "--ca", ca, request, "--reason", "the owner asked")
+	record := written(t, jurat("seal", written(t, jurat("sign", "--key", private, written(t, strings.ReplaceAll(action, "AGENT", "mia"))))))
+	root, own := written(t, jurat("ca", "show", "--ca", ca)), written(t, jurat("trust"))
+	withCA := []string{"trust", "--ca", root, "--role", "agent", "--custody", "owner"}
+
+	listed, errs := both(t, 0, append(withCA, "--with", own)...)
+	if !strings.Contains(errs, "lists 1 key of these roles") || !strings.Contains(errs, "--ca-alone") {
+		t.Errorf("the reader hears %q", errs)
+	}
+	alone, errs := both(t, 0, append(withCA, "--ca-alone", "--with", own)...)
+	if strings.Contains(errs, "lists") || strings.Contains(alone, `"mia"`) || !strings.Contains(alone, `"operator"`) {
+		t.Errorf("with --ca-alone the reader hears %q and has %s", errs, alone)
+	}
+	crl := func() string {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "ca.crl")
+		jurat("ca", "crl", "--ca", ca, "--out", file)
+		return file
+	}
+	doing(t, 0, "verify", "--trust", written(t, alone), "--crl", crl(), record)
+
+	jurat("ca", "revoke", "--ca", ca, idOfCertificate(t, certificate), "--cause", "keyCompromise", "--reason", "a laptop is gone")
+	doing(t, 0, "verify", "--trust", written(t, listed), "--crl", crl(), record)
+	if said := doing(t, 3, "verify", "--trust", written(t, alone), "--crl", crl(), record); !strings.Contains(said, "not proved authentication") {
+		t.Errorf("after the revocation: %s", said)
+	}
+	jurat("keys", "revoke", idOfCertificate(t, certificate), "--reason", "a laptop is gone")
+	if ended, _ := both(t, 0, append(withCA, "--ca-alone", "--with", written(t, jurat("trust")))...); !strings.Contains(ended, `"revoked"`) {
+		t.Errorf("the end of the key is lost: %s", ended)
+	}
+	doing(t, 2, "trust", "--ca-alone")
+}
+
+// idOfCertificate is the key id of a certificate's key.
+func idOfCertificate(t *testing.T, text string) string {
+	t.Helper()
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		t.Fatalf("no certificate: %s", text)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return evidence.DigestOf(certificate.RawSubjectPublicKeyInfo).String()
+}
