@@ -14,7 +14,7 @@ import (
 // commandLine matches a command in a document: on an indented line, in backquotes, or in a block of the README.
 var commandLine = regexp.MustCompile("(?m)(?:^ {4}jurat|`jurat|go run \\./cmd/jurat) +([^`#\n]*)")
 
-// TestDocumentsNameCommandsThatExist: every command and flag in a document exists.
+// TestDocumentsNameCommandsThatExist: every command and flag in a document exists, and commands of blocks have all arguments that they need.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	parser, err := kong.New(&app{}, kong.Name("jurat"))
 	if err != nil {
@@ -36,7 +36,10 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 				continue // a word about the program, such as "jurat COMMAND --help"
 			}
 			found++
-			checkCommand(t, filepath.Base(document), parser.Model.Node, words)
+			node := checkCommand(t, filepath.Base(document), parser.Model.Node, words)
+			if strings.HasPrefix(match[0], "    ") && node != nil {
+				checkArguments(t, filepath.Base(document), node, match[1])
+			}
 		}
 	}
 	if found < 40 {
@@ -46,12 +49,13 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 
 var lower = regexp.MustCompile(`^[a-z][a-z-]*$`)
 
-func checkCommand(t *testing.T, document string, node *kong.Node, words []string) {
+// checkCommand returns the command, or nil if there is no such command.
+func checkCommand(t *testing.T, document string, node *kong.Node, words []string) *kong.Node {
 	t.Helper()
 	flags := slices.Clone(node.Flags)
 	for _, word := range words {
 		if word == ">" || word == "|" {
-			return // of the shell
+			return node // of the shell
 		}
 		if name, isFlag := strings.CutPrefix(word, "--"); isFlag {
 			if node.DefaultCmd != nil { // a flag before any command is the default command's, too
@@ -72,7 +76,44 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 			}
 		} else if len(node.Children) > 0 && lower.MatchString(word) {
 			t.Errorf("%s: jurat %s: there is no such command", document, strings.Join(words, " "))
-			return
+			return nil
 		}
+	}
+	return node
+}
+
+var (
+	quoted = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	aside  = regexp.MustCompile(` {2,}.*| [>|<].*`) // what a document says of the command, and what the shell does with it
+)
+
+// checkArguments: a command has as many arguments as it needs.
+func checkArguments(t *testing.T, document string, command *kong.Node, line string) {
+	t.Helper()
+	flags, needed, given := command.AllFlags(true), 0, 0
+	for _, p := range command.Positional {
+		if p.Required {
+			needed++
+		}
+	}
+	names := strings.Count(command.FullPath(), " ")
+	if command.Parent.DefaultCmd == command && !slices.Contains(strings.Fields(line), command.Name) {
+		names-- // such as that of 'jurat trust'
+	}
+	valued := func(word string) bool {
+		return slices.ContainsFunc(flags, func(of []*kong.Flag) bool {
+			return slices.ContainsFunc(of, func(f *kong.Flag) bool { return "--"+f.Name == word && !f.IsBool() })
+		})
+	}
+	words := strings.Fields(quoted.ReplaceAllString(aside.ReplaceAllString(line, ""), "TEXT"))
+	for i := 0; i < len(words); i++ {
+		if valued(words[i]) {
+			i++
+		} else if !strings.HasPrefix(words[i], "-") {
+			given++
+		}
+	}
+	if given -= names; given < needed {
+		t.Errorf("%s: jurat %s: it needs %d arguments and has %d", document, line, needed, given)
 	}
 }
