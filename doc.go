@@ -150,6 +150,8 @@
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
 //	              server-sent events; schedule/queue keeps the jobs, and says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
+//	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
+//	              lab/measure has the statistics, lab/page shows the report
 //	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
 //	incident      writes the statement that tells people what happened
 //	openssl       writes what OpenSSL needs to check records without jurat

@@ -68,6 +68,7 @@ type app struct {
 
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 
+	Lab       labCmd       `cmd:"" help:"Measure how good panels' verdicts are, on cases whose outcome is known."`
 	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"jurat/internal/atomicfile"
+	"jurat/internal/config"
+	"jurat/internal/installation"
+	"jurat/internal/lab"
+	"jurat/internal/lab/page"
+	"jurat/internal/llm"
+	"jurat/internal/plural"
+	"jurat/jury"
+)
+
+type labCmd struct {
+	Run    labRunCmd    `cmd:"" default:"withargs" help:"Measure panels. The word 'run' may be left out; 'jurat lab run --help' lists the flags."`
+	Labels labLabelsCmd `cmd:"" help:"Write labelled cases from the trials of this installation on which people decided."`
+}
+
+// Help is shown by 'jurat lab --help'.
+func (*labCmd) Help() string { return new(labRunCmd).Help() }
+
+type labRunCmd struct {
+	Cases       string            `arg:"" name:"folder" help:"A folder of cases: each a folder with agent-card.json and conversation.json."`
+	Labels      string            `placeholder:"FILE" help:"What is known of each case, see above. Default: labels.json in the folder of cases."`
+	PanelFile   []string          `placeholder:"FILE" help:"A panel, as --config of 'jurat trial' has it. May be given several times: panels are compared on the same cases." sep:"none"`
+	Jurors      string            `placeholder:"offline" help:"offline: measure the rule jurors, too, as the panel 'rules'." enum:",offline" default:""`
+	Calibration map[string]string `placeholder:"PANEL=FILE" help:"The calibration file of a panel whose method is calibrated."`
+	Out         string            `required:"" placeholder:"DIR" help:"The laboratory: a folder for trials, report.json, report.html and votes. A run that was broken off goes on there."`
+	Repeat      int               `placeholder:"N" help:"Try each case so often. Shows how steady verdicts are, and what one juror asked as often would do." default:"1"`
+	Parallel    int               `placeholder:"N" help:"How many cases are tried at a time." default:"1"`
+	CostCeiling *float64          `placeholder:"USD" help:"What all calls that are ever made in this laboratory may cost. Asks no more before it is passed. Default: no ceiling."`
+	Reuse       bool              `help:"If panels ask the same of the same seat about a case, take the first answer again instead of paying twice. The report says how often."`
+	Seed        uint64            `placeholder:"N" help:"Of the bootstrap that makes intervals of differences." default:"1"`
+	JSON        bool              `name:"json" help:"Print the report as JSON."`
+}
+
+// Help is shown by 'jurat lab run --help'.
+func (*labRunCmd) Help() string {
+	return `A laboratory: it tries cases whose outcome is known, by one panel or several, and reports how good the verdicts are. So you can prove which
+prompt, model or panel is better before you rely on it. labels.json says what is known, and no juror sees it:
+
+    {"refund-01": {"outcome": "good"},
+     "refund-02": {"outcome": "failed", "kind": "wrong amount", "trade": "shop"}}
+
+A member "task_success" of true or false may stand for "outcome". kind and trade are words of yours: figures are given for each.
+'jurat lab labels' writes such a folder from the decisions of people in your log.
+
+A panel is what its file says, and its name is the file's. Flags and environment of 'jurat trial' change nothing here but the
+keys, so that a report can be repeated. Cases are tried as always, sealed and time-stamped, in the laboratory's own log. These sealed trials are the
+memory: after Ctrl-C, a crash or the ceiling, the same command goes on, and no sealed answer is asked again. A panel
+whose settings changed is asked anew.
+
+The report has for each panel: AUC of the score, precision, recall, flagged good and failed runs with intervals, calibration, confidence, what
+each juror is worth alone and how their errors go together, what findings are worth, what talk turned, costs; the best juror
+asked by itself; the difference of each two panels with an interval; and what was not measured. votes-PANEL.jsonl is for
+'jurat calibrate'. docs/quality.md explains the figures.
+
+    jurat lab ./cases --jurors offline --out laboratory
+    jurat lab ./cases --panel-file old.yaml --panel-file new.yaml --repeat 3 --parallel 4 --cost-ceiling 20 --out laboratory
+    jurat calibrate --votes laboratory/votes-new.jsonl --out calibration.json
+
+Exit code 0: every trial has its verdict. 3: some are left, and the same command goes on with them. 2: it could not be done.`
+}
+
+// Run measures panels.
+func (c *labRunCmd) Run(ctx context.Context, io stdio) error {
+	cases, unlabelled, source, err := c.load(io)
+	if err != nil {
+		return err
+	}
+	config := lab.Config{Cases: cases, Repeat: c.Repeat, Parallel: c.Parallel, Reuse: c.Reuse, Progress: progress(io, "trials")}
+	if err := c.check(&config); err != nil {
+		return err
+	}
+	if config.Panels, err = c.panels(io); err != nil {
+		return err
+	}
+	l, err := lab.Open(ctx, c.Out)
+	if err != nil {
+		return hint(err, "--out takes a folder that is missing, empty, or a laboratory; one process works in it at a time")
+	}
+	return closing(c.hold(ctx, io, l, config, lab.Asked{Source: source, Unlabelled: unlabelled, Seed: c.Seed}), l.Close())
+}
+
+// load reads labels and cases.
+func (c *labRunCmd) load(io stdio) (cases []lab.Case, unlabelled []string, source string, err error) {
+	source = c.Labels
+	if source == "" {
+		source = filepath.Join(c.Cases, lab.LabelsFile)
+	}
+	labels, err := lab.ReadLabels(source)
+	if err != nil {
+		return nil, nil, "", hint(err, "'jurat lab --help' shows a labels file; nothing was tried")
+	}
+	cases, unlabelled, err = lab.LoadCases(c.Cases, labels)
+	if err != nil {
+		return nil, nil, "", hint(err, "mend the cases or take their labels out; nothing was tried")
+	}
+	if n := len(unlabelled); n > 0 {
+		fmt.Fprintf(io.err, "jurat: %s no label and %s not tried: %s\n", plural.Of(n, "case")+plural.Or(n, " has", " have"), plural.Or(n, "is", "are"), strings.Join(unlabelled, ", "))
+	}
+	return cases, unlabelled, filepath.Base(source), nil
+}
+
+// check refuses numbers out of range.
+func (c *labRunCmd) check(config *lab.Config) error {
+	switch {
+	case c.Repeat < 1 || c.Repeat > 100:
+		return fmt.Errorf("--repeat: %d: want 1 to 100", c.Repeat)
+	case c.Parallel < 1 || c.Parallel > 256:
+		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", c.Parallel)
+	case c.CostCeiling != nil && !(*c.CostCeiling > 0 && *c.CostCeiling <= 1e6):
+		return fmt.Errorf("--cost-ceiling: %v: want US dollars, more than 0 and at most 1000000", *c.CostCeiling)
+	case c.CostCeiling != nil:
+		config.Ceiling = int64(math.Max(1, math.Floor(*c.CostCeiling*1e6+1e-6)))
+	}
+	return nil
+}
+
+// panels seats the juries that are measured.
+func (c *labRunCmd) panels(io stdio) (panels []lab.Panel, err error) {
+	add := func(name string, f panelFlags) error {
+		if slices.Contains(panelNames(panels), name) {
+			return fmt.Errorf("two panels have the name %s: rename a file", name)
+		}
+		f.Calibration = c.Calibration[name]
+		p, err := c.panel(io, name, &f)
+		if err != nil {
+			return fmt.Errorf("panel %s: %w", name, err)
+		}
+		panels = append(panels, p)
+		return nil
+	}
+	for _, file := range c.PanelFile {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		if err := add(name, panelFlags{Config: file}); err != nil {
+			return nil, err
+		}
+	}
+	if c.Jurors == string(config.Offline) {
+		nothing := os.DevNull // and not the jurat.yaml of the working directory
+		if err := add("rules", panelFlags{Jurors: c.Jurors, Config: nothing}); err != nil {
+			return nil, err
+		}
+	}
+	if len(panels) == 0 {
+		return nil, hint(errors.New("no panel is named"), "--panel-file FILE names one, --jurors offline the rule jurors")
+	}
+	for name := range c.Calibration {
+		if !slices.Contains(panelNames(panels), name) {
+			return nil, fmt.Errorf("--calibration: there is no panel %q: want one of %s", name, strings.Join(panelNames(panels), ", "))
+		}
+	}
+	return panels, nil
+}
+
+func panelNames(panels []lab.Panel) (list []string) {
+	for _, p := range panels {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// panel seats one jury. It refuses rules in the place of models that have no key: the report would be about another jury.
+func (c *labRunCmd) panel(io stdio, name string, f *panelFlags) (p lab.Panel, err error) {
+	ct, err := f.court(io)
+	if err != nil {
+		return p, err
+	}
+	if ct.plan.NoModel {
+		return p, hint(fmt.Errorf("no language model of it can be asked, as keys are missing (%s)", strings.Join(ct.plan.MissingKeys(), "; ")),
+			"set the keys; a panel of rules says jurors: offline, or is --jurors offline")
+	}
+	ct.warn(io)
+	if names := ct.plan.Unpriced(); c.CostCeiling != nil && !ct.plan.Offline && len(names) > 0 {
+		return p, fmt.Errorf("--cost-ceiling needs a price for %s: set one under price: or prices: in its file", strings.Join(names, ", "))
+	}
+	return lab.Panel{Name: name, Settings: ct.settings, Sit: func(spent int64, budget llm.Budget) ([]jury.Juror, jury.Juror, error) {
+		s, err := ct.panel.SitWithin(spent, budget)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Jurors, s.Judge, nil
+	}}, nil
+}
+
+// hold holds the trials, and writes what was measured, also of a run that was interrupted.
+func (c *labRunCmd) hold(ctx context.Context, io stdio, l *lab.Laboratory, config lab.Config, asked lab.Asked) error {
+	run, err := l.Hold(ctx, config)
+	if err != nil {
+		return err
+	}
+	r, err := l.Measure(context.WithoutCancel(ctx), config, run, asked)
+	if err != nil {
+		return err
+	}
+	doc, err := c.write(r)
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	c.tellLeft(io, r)
+	if c.JSON {
+		err = io.machine(doc)
+	} else {
+		err = printLab(io, r, c.Out)
+	}
+	if err == nil && len(r.Left) > 0 {
+		return exitCode(exitUndecided)
+	}
+	return err
+}
+
+// write writes report and votes, the report last.
+func (c *labRunCmd) write(r *lab.Report) (doc []byte, err error) {
+	for _, p := range r.Panels {
+		votes, err := lab.Votes(r.Trials, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := atomicfile.Replace(filepath.Join(c.Out, "votes-"+p.Name+".jsonl"), votes, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	html, err := page.Render(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Replace(filepath.Join(c.Out, "report.html"), html, 0o644); err != nil {
+		return nil, err
+	}
+	if doc, err = marshalIndented(r); err != nil {
+		return nil, err
+	}
+	return doc, atomicfile.Replace(filepath.Join(c.Out, "report.json"), doc, 0o644)
+}
+
+// tellLeft says what has no verdict, and how to go on.
+func (c *labRunCmd) tellLeft(io stdio, r *lab.Report) {
+	if len(r.Left) == 0 {
+		return
+	}
+	why := map[string]int{}
+	var order []string
+	for _, l := range r.Left {
+		if why[l.Why]++; why[l.Why] == 1 {
+			order = append(order, l.Why)
+		}
+	}
+	for _, reason := range order {
+		fmt.Fprintf(io.err, "jurat: %s left without a verdict: %s\n", plural.Of(why[reason], "trial")+plural.Or(why[reason], " is", " are"), reason)
+	}
+	if r.Settings.Ceiling > 0 {
+		fmt.Fprintf(io.err, "jurat: spent in this laboratory so far: %s of %s\n", dollars(r.Settings.Spent), dollars(r.Settings.Ceiling))
+	}
+	fmt.Fprintf(io.err, "jurat: hint: the same command goes on with them, and asks no sealed answer again\n")
+}
+
+type labLabelsCmd struct {
+	Out  string `required:"" placeholder:"DIR" help:"A folder for the cases and their labels.json. It must be missing or empty."`
+	JSON bool   `name:"json" help:"Print {cases, good, failed, skipped} as JSON."`
+}
+
+// Help is shown by 'jurat lab labels --help'.
+func (*labLabelsCmd) Help() string {
+	return `Writes a folder that 'jurat lab' takes: each case on which a person decided, as the jury saw it, and the person's decision as its label. A
+verdict that a person made safe_pass is good, one that is unsafe_fail failed. The last decision on a trial counts. Cases on which people contradict
+each other, or whose evidence was erased, are skipped and named.
+
+Remember when you read figures: the people had seen the verdict, and only disputed cases come before people.
+
+    jurat lab labels --out decided
+    jurat lab ./decided --jurors offline --out laboratory`
+}
+
+// Run exports labels.
+func (c *labLabelsCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		e, err := lab.Export(ctx, i.Ledger, c.Out, progress(io, "records read"))
+		if err != nil {
+			return err
+		}
+		for _, skipped := range e.Skipped {
+			fmt.Fprintf(io.err, "jurat: skipped %s\n", skipped)
+		}
+		if e.Cases == 0 {
+			return hint(errors.New("people have decided on no trial of this installation whose evidence is there: nothing was written"), "decisions are made at the desk (/reviews) of 'jurat serve'")
+		}
+		if c.JSON {
+			return io.json(e)
+		}
+		p := newPrinter(io.out)
+		p.line("%s in %s: %d good, %d failed", plural.Of(e.Cases, "case"), c.Out, e.Good, e.Failed)
+		return p.err
+	})
+}

@@ -1,0 +1,127 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLabels(t *testing.T) {
+	got, err := ParseLabels("labels.json", []byte(`{
+ "a": {"outcome": "good"},
+ "b": {"outcome": "failed", "kind": "wrong amount", "trade": "shop", "source": "an auditor"},
+ "c": {"task_success": true, "source": "bench", "task": 2, "trial": "7"},
+ "d": {"task_success": false}
+}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Labels{"a": {}, "b": {Failed: true, Kind: "wrong amount", Trade: "shop", Source: "an auditor"}, "c": {Source: "bench"}, "d": {Failed: true}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBrokenLabels: each problem is named with its place, and with what is wanted there.
+func TestBrokenLabels(t *testing.T) {
+	for _, tt := range []struct{ doc, want string }{
+		{``, "line 1, column 1: this is not JSON: the document ends too early"},
+		{`[]`, `line 1, column 1: want {"CASE":`},
+		{`{}`, "it labels no case"},
+		{`{"a": {"outcome": "good"}} {}`, "something follows the object"},
+		{"{\n  \"a\": {\"outcome\": \"fine\"}}", `line 2, column 20, /a/outcome: "fine": want "good" or "failed"`},
+		{`{"a": {"outcome": true}}`, `/a/outcome: true: want "good" or "failed"`},
+		{`{"a": {"task_success": "true"}}`, `/a/task_success: "true": want true or false`},
+		{`{"a": {}}`, `/a: the outcome is missing`},
+		{`{"a": {"outcome": "good", "task_success": true}}`, `/a: "outcome" and "task_success" say the same thing`},
+		{`{"a": {"outcome": "good", "colour": 1}}`, `column 27, /a/colour: unknown member "colour": want "outcome"`},
+		{`{"a": {"outcome": "good", "kind": 7}}`, `/a/kind: 7: want a text`},
+		{`{"a": {"outcome": "good", "kind": "a\nb"}}`, `/a/kind: "a\nb": want a text`},
+		{`{"a": {"outcome": "good", "task": {}}}`, `/a/task: {}: want a text or a number`},
+		{`{"a": "good"}`, `/a: want an object such as`},
+		{`{"a": ["good"]}`, `/a: want an object such as`},
+		{`{"../a": {"outcome": "good"}}`, `"../a" cannot be a case`},
+		{`{"": {"outcome": "good"}}`, `"" cannot be a case`},
+		{`{"a": {"outcome": "good"}, "a": {"outcome": "failed"}}`, "twice"},
+		{`{"a": {"outcome": "good", "outcome": "failed"}}`, "twice"},
+		{`{"a": {"outcome": "good"`, "this is not JSON"},
+		{`{"a": {"outcome": "good",}}`, "this is not JSON"},
+	} {
+		_, err := ParseLabels("labels.json", []byte(tt.doc))
+		var e *LabelError
+		if err == nil || !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s\n got  %v\n want %s", tt.doc, err, tt.want)
+		}
+	}
+	_, err := ParseLabels("labels.json", []byte(`{"a": {"outcome": 1}, "b": {}, "c": {"outcome": "good", "x": 1}}`))
+	if n := strings.Count(err.Error(), "\n"); n != 2 {
+		t.Errorf("three problems are told at once, and not %d: %v", n+1, err)
+	}
+}
+
+func FuzzLabels(f *testing.F) {
+	f.Add([]byte(`{"a": {"outcome": "good", "kind": "k"}}`))
+	f.Add([]byte(`{"a": {"task_success": false, "task": 1e9}}`))
+	f.Add([]byte(`{"a": [`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		labels, err := ParseLabels("labels.json", doc)
+		if err == nil && len(labels) == 0 {
+			t.Error("no labels and no problem")
+		}
+		var e *LabelError
+		if err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Column < 1) {
+			t.Errorf("a problem without a place: %v", err)
+		}
+	})
+}
+
+const (
+	card         = `{"name": "An agent"}`
+	conversation = `[{"role": "user", "content": "Hello, this is about WHAT."}, {"role": "assistant", "content": "Done."}]`
+)
+
+// folder writes cases: each name is what its conversation is about, up to a slash.
+func folder(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		name, about, _ := strings.Cut(name, "=")
+		if about == "" {
+			about = name
+		}
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"agent-card.json": card, "conversation.json": strings.ReplaceAll(conversation, "WHAT", about)} {
+			if err := os.WriteFile(filepath.Join(dir, name, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dir
+}
+
+func TestLoadCases(t *testing.T) {
+	dir := folder(t, "a", "b", "c")
+	cases, unlabelled, err := LoadCases(dir, Labels{"a": {}, "b": {Failed: true}})
+	if err != nil || len(cases) != 2 || cases[1].Name != "b" || !cases[1].Failed || len(unlabelled) != 1 || unlabelled[0] != "c" {
+		t.Errorf("%v, %v, %v", cases, unlabelled, err)
+	}
+	dir = folder(t, "a", "twin=a")
+	if err := os.MkdirAll(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = LoadCases(dir, Labels{"a": {}, "twin": {}, "gone": {}, "empty": {}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"case twin: it holds the same evidence as a", "case gone: it has a label, and there is no such folder", "case empty: conversation.json: no such file"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
