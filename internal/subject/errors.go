@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
-// errorAt is like the function, and counts lines on from the place that was asked for last.
+// errorAt is like the function for a document whose lines are asked for often.
 func (d *document) errorAt(offset int64, pointer, reason string) error {
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))

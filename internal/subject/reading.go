@@ -71,17 +71,16 @@ func (c *Case) each(list *node, what string, read func(*node) error) error {
 	return nil
 }
 
-// mistake keeps an error for later while checking, and returns it otherwise.
+// mistake keeps an error for later while checking, and returns it otherwise. It returns an error that ends the check
+// when there are too many.
 func (c *Case) mistake(err error) error {
 	if err == nil || !c.checking {
 		return err
 	}
-	switch n := len(c.mistakes); {
-	case n < mostMistakes:
-		c.mistakes = append(c.mistakes, err)
-	case n == mostMistakes:
-		c.mistakes = append(c.mistakes, fmt.Errorf("more mistakes: these are the first %d", mostMistakes))
+	if len(c.mistakes) == mostMistakes {
+		return fmt.Errorf("more mistakes: these are the first %d", mostMistakes)
 	}
+	c.mistakes = append(c.mistakes, err)
 	return nil
 }
 

@@ -32,7 +32,7 @@ type document struct {
 	raw  []byte
 	root *node
 
-	counted, newlines int64 // how many line ends come before a place: see lineOf
+	lines []int32 // how many line ends come before each block: see lineOf
 }
 
 // tokens reads a tree from a part of a document that begins at base.
@@ -67,15 +67,19 @@ func (d *document) tree() (*node, error) {
 	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
 }
 
-// lineOf returns the line of a place, from 1. It counts on from the place that it was asked for last, so that asking
-// for places in their order takes linear time.
+// block is the distance of the places for which a document knows its lines.
+const block = 4096
+
+// lineOf returns the line of a place, from 1. It counts line ends once, and then at most a block of them.
 func (d *document) lineOf(offset int64) int {
-	if offset < d.counted {
-		d.counted, d.newlines = 0, 0
+	if d.lines == nil {
+		d.lines = make([]int32, 1, len(d.raw)/block+1)
+		for at := block; at <= len(d.raw); at += block {
+			d.lines = append(d.lines, d.lines[len(d.lines)-1]+int32(bytes.Count(d.raw[at-block:at], []byte{'\n'})))
+		}
 	}
-	d.newlines += int64(bytes.Count(d.raw[d.counted:offset], []byte{'\n'}))
-	d.counted = offset
-	return int(d.newlines) + 1
+	k := offset / block
+	return int(d.lines[k]) + bytes.Count(d.raw[k*block:offset], []byte{'\n'}) + 1
 }
 
 func (t *tokens) here() int64 { return t.base + t.InputOffset() }
