@@ -18,7 +18,7 @@ import (
 type panelFlags struct {
 	Config        string   `placeholder:"FILE" help:"Who sits and how, as YAML. Default: jurat.yaml in the working directory, if it is there." env:"JURAT_CONFIG"`
 	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set, and otherwise rules, whose safe_pass then exits with 3." env:"JURAT_JURORS"`
-	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
+	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
 	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3." env:"JURY_MAX_DISCUSSION_ROUNDS"`
@@ -62,7 +62,7 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 		return nil, hint(err, "nothing was recorded")
 	}
 	ct := &court{p, plan, p.Settings()}
-	if err := c.weigh(&ct.settings); err != nil {
+	if err := c.weigh(io, &ct.settings); err != nil {
 		return nil, err
 	}
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
@@ -124,7 +124,7 @@ func (ct *court) warn(io stdio) {
 }
 
 // weigh gives the seats the weights of the calibration, for the method that takes them.
-func (c *panelFlags) weigh(s *jury.Settings) error {
+func (c *panelFlags) weigh(io stdio, s *jury.Settings) error {
 	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
 		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
 	}
@@ -132,13 +132,12 @@ func (c *panelFlags) weigh(s *jury.Settings) error {
 	if err != nil || measured == nil {
 		return err
 	}
-	var names []string
-	for _, seat := range s.Seats {
-		names = append(names, seat.JurorID)
+	if err := measured.Weigh(s); err != nil {
+		return hint(fmt.Errorf("%s: %w", c.Calibration, err), "nothing was recorded")
 	}
-	s.Weights, err = measured.Weights(names...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Calibration, err)
+	if names := measured.Unbound(s); len(names) > 0 {
+		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
+		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
 	}
 	return nil
 }

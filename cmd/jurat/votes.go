@@ -13,7 +13,8 @@ import (
 
 const aboutVotes = `Votes are JSON Lines: {"item": "42", "juror": "juror-gpt", "vote": "unsafe_fail", "label": "unsafe_fail"}. A vote of null is an
 abstention. The label, where the right answer is known, may stand on any line of an item. "confidence" (0 to 1) may stand on each
-line, for the method weighted.`
+line, for the method weighted, and "model" and "template" (the digest of the seat's template) may say what gave the vote: weights then
+hold for that model and template alone, and no other takes them.`
 
 type calibrateCmd struct {
 	Votes string `required:"" placeholder:"FILE" help:"Votes in JSON Lines; - is standard input."`
@@ -25,7 +26,7 @@ type calibrateCmd struct {
 func (*calibrateCmd) Help() string {
 	return aboutVotes + `
 
-Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets; how the
+Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets (negative for a juror worse than chance, whose vote counts against its position); how the
 errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.
 
     jurat calibrate --votes votes.jsonl --out calibration.json`
@@ -61,6 +62,9 @@ func (c *calibrateCmd) Run(io stdio) error {
 		p.line("errors of %s and %s: correlation %+.2f on %d items", pair.A, pair.B, pair.Correlation, pair.Items)
 	}
 	p.line("worth %.2f independent votes", measured.EffectiveVotes)
+	if leader := measured.Leader(); leader != "" {
+		p.line("%s weighs more than all others together: its vote always decides, and to follow it alone is the best that these weights can do", leader)
+	}
 	return p.err
 }
 

@@ -37,6 +37,7 @@ var ErrNoCalibration = errors.New("the calibrated method needs a calibration, or
 func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, error) {
 	v := &Verdicts{Verdicts: map[string]Choice{}}
 	var weigh func(*Ballot) map[string]*big.Rat
+	decide := heaviest
 	switch method {
 	case Majority:
 		weigh = equally
@@ -49,13 +50,13 @@ func Aggregate(ballots []Ballot, method Method, c *Calibration) (*Verdicts, erro
 				return nil, fmt.Errorf("%w: %w", ErrNoCalibration, err)
 			}
 		}
-		weigh = c.without()
+		weigh, decide = c.without(), likeliest(ballots)
 	default:
 		return nil, fmt.Errorf("unknown method %q: want %s, %s or %s", method, Majority, Weighted, Calibrated)
 	}
 	for i := range ballots {
 		b := &ballots[i]
-		verdict := heaviest(b, weigh(b))
+		verdict := decide(b, weigh(b))
 		v.Verdicts[b.Item] = verdict
 		if b.Label != "" {
 			v.Labelled++
@@ -104,10 +105,54 @@ func (c *Calibration) without() func(*Ballot) map[string]*big.Rat {
 		}
 		weights := map[string]*big.Rat{}
 		for name := range b.Votes {
-			weights[name] = big.NewRat(int64(counts[name].weight(c.Choices)), 1)
+			weights[name] = big.NewRat(int64(c.weightOf(counts[name])), 1)
 		}
 		return weights
 	}
+}
+
+// likeliest returns the decision by weights with a sign: the choice with the highest sum among all that anybody voted for on
+// any ballot. A choice without a vote has the sum 0, so it wins if jurors that are mostly wrong vote against it. It returns no
+// choice on a tie.
+func likeliest(ballots []Ballot) func(*Ballot, map[string]*big.Rat) Choice {
+	all := map[Choice]bool{}
+	for _, b := range ballots {
+		for _, vote := range b.Votes {
+			if vote != "" {
+				all[vote] = true
+			}
+		}
+	}
+	return func(b *Ballot, weights map[string]*big.Rat) Choice {
+		sums, voted := map[Choice]*big.Rat{}, false
+		for choice := range all {
+			sums[choice] = new(big.Rat)
+		}
+		for name, vote := range b.Votes {
+			if vote != "" {
+				sums[vote].Add(sums[vote], weights[name])
+				voted = true
+			}
+		}
+		if !voted {
+			return ""
+		}
+		return greatest(sums)
+	}
+}
+
+// greatest is the choice with the highest sum; none on a tie.
+func greatest(sums map[Choice]*big.Rat) (best Choice) {
+	var most *big.Rat
+	for choice, sum := range sums {
+		switch {
+		case most == nil || sum.Cmp(most) > 0:
+			best, most = choice, sum
+		case sum.Cmp(most) == 0:
+			best = ""
+		}
+	}
+	return best
 }
 
 // heaviest is the choice with the largest total weight. It returns no choice on a tie, without votes, and if no vote

@@ -4,19 +4,22 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 )
 
-// Format is the version of the calibration file.
-const Format = "jurat/calibration/v1"
+// Format is the version of the calibration file. Files of the first version are still read: their weights have no sign,
+// and they do not say what was measured.
+const (
+	Format      = "jurat/calibration/v2"
+	firstFormat = "jurat/calibration/v1"
+)
 
 // Unit is the number of units of weight per natural unit of log-odds. Weights are whole numbers, so that their sums
 // are exact.
 const Unit = 100_000
 
-// MaxWeight is the greatest weight: a juror without errors still counts as fallible.
+// MaxWeight is the greatest weight, and its negative the least: a juror without errors still counts as fallible.
 const MaxWeight = 1_000_000
 
 // A Calibration holds the reliability of jurors, measured on items with known answers.
@@ -33,13 +36,14 @@ type Calibration struct {
 // A Juror is the measurement of one juror.
 type Juror struct {
 	Juror       string  `json:"juror"`
+	Made                // the model and template that the votes name
 	Votes       int     `json:"votes"`       // on labelled items
 	Correct     int     `json:"correct"`     // of these
 	Abstentions int     `json:"abstentions"` // on labelled items
 	Reliability float64 `json:"reliability"` // (correct + 1) / (votes + choices)
 	Low         float64 `json:"low"`         // 95 % interval of the share that is correct (Wilson)
 	High        float64 `json:"high"`
-	Weight      int     `json:"weight"` // log-odds of reliability in units of 1/100,000, 0 to 1,000,000
+	Weight      int     `json:"weight"` // log-odds of reliability in units of 1/100,000, -1,000,000 to 1,000,000: a juror worse than chance counts against its position
 }
 
 // A Pair is the correlation of two jurors' errors.
@@ -61,6 +65,10 @@ type Known struct {
 func Calibrate(ballots []Ballot) (*Calibration, error) {
 	c := &Calibration{Format: Format, Choices: choices(ballots), Jurors: []Juror{}, Pairs: []Pair{}, Known: []Known{}}
 	abstained := map[string]int{}
+	made, err := madeBy(ballots)
+	if err != nil {
+		return nil, err
+	}
 	for _, b := range ballots {
 		if b.Label == "" {
 			continue
@@ -78,7 +86,9 @@ func Calibrate(ballots []Ballot) (*Calibration, error) {
 	}
 	counts := c.counts()
 	for _, name := range jurors(ballots) {
-		c.Jurors = append(c.Jurors, measured(name, counts[name], c.Choices, abstained[name]))
+		j := measured(name, counts[name], c.Choices, abstained[name])
+		j.Made = made[name]
+		c.Jurors = append(c.Jurors, j)
 	}
 	c.pair()
 	return c, nil
@@ -148,10 +158,18 @@ func (n tally) reliability(choices int) float64 {
 }
 
 // weight is the log-odds of reliability against chance: how strongly this juror's vote supports its choice over
-// another. A juror no better than chance has weight 0.
+// another. A juror no better than chance has weight 0, and one that is worse a negative weight.
 func (n tally) weight(choices int) int {
 	right, wrong := float64(n.correct+1), float64(n.votes-n.correct+choices-1)/float64(choices-1)
-	return min(max(int(math.Round(Unit*math.Log(right/wrong))), 0), MaxWeight)
+	return min(max(int(math.Round(Unit*math.Log(right/wrong))), -MaxWeight), MaxWeight)
+}
+
+// weightOf is the weight by the rules of the file's format.
+func (c *Calibration) weightOf(n tally) int {
+	if c.Format == firstFormat {
+		return max(n.weight(c.Choices), 0)
+	}
+	return n.weight(c.Choices)
 }
 
 // wilson is the 95 % score interval of a share.
@@ -218,7 +236,7 @@ func Parse(doc []byte) (*Calibration, error) {
 	if err := json.Unmarshal(doc, c, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reading calibration: %w", err)
 	}
-	if c.Format != Format {
+	if c.Format != Format && c.Format != firstFormat {
 		return nil, fmt.Errorf("reading calibration: format is %q, want %q", c.Format, Format)
 	}
 	if c.Choices < 2 || c.Items != len(c.Known) || c.Items == 0 {
@@ -235,7 +253,7 @@ func Parse(doc []byte) (*Calibration, error) {
 			return nil, fmt.Errorf("reading calibration: jurors/%d: not sorted, or a juror is repeated", i)
 		}
 		n := counts[j.Juror]
-		if n.votes != j.Votes || n.correct != j.Correct || n.weight(c.Choices) != j.Weight {
+		if n.votes != j.Votes || n.correct != j.Correct || c.weightOf(n) != j.Weight {
 			return nil, fmt.Errorf("reading calibration: jurors/%d (%s): votes, correct and weight do not follow from the known items", i, j.Juror)
 		}
 		delete(counts, j.Juror)
@@ -244,18 +262,4 @@ func Parse(doc []byte) (*Calibration, error) {
 		return nil, fmt.Errorf("reading calibration: known items name jurors that are not listed")
 	}
 	return c, nil
-}
-
-// Weights returns the weights of the named jurors, by name. It returns an error that names a juror without a
-// measurement.
-func (c *Calibration) Weights(names ...string) (map[string]int, error) {
-	weights := map[string]int{}
-	for _, name := range names {
-		i, found := slices.BinarySearchFunc(c.Jurors, name, func(j Juror, name string) int { return strings.Compare(j.Juror, name) })
-		if !found {
-			return nil, fmt.Errorf("the calibration has no juror %q", name)
-		}
-		weights[name] = c.Jurors[i].Weight
-	}
-	return weights, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/jury"
 )
 
 func read(t testing.TB, text string) []Ballot {
@@ -228,8 +230,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-func TestWorseThanChanceWeighsNothing(t *testing.T) {
-	if w := (tally{votes: 10, correct: 2}).weight(2); w != 0 {
+func TestWorseThanChanceCountsAgainst(t *testing.T) {
+	if w := (tally{votes: 10, correct: 2}).weight(2); w != -109861 {
 		t.Errorf("%d", w)
 	}
 	if w := (tally{votes: 0}).weight(3); w != 0 {
@@ -322,11 +324,11 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s instead of %s is accepted", spoilt, old)
 		}
 	}
-	weights, err := c.Weights("b", "a")
+	weights, err := weightsOf(c, "b", "a")
 	if err != nil || weights["a"] != c.Jurors[0].Weight || len(weights) != 2 {
 		t.Errorf("%v, %v", weights, err)
 	}
-	if _, err := c.Weights("a", "nobody"); err == nil {
+	if _, err := weightsOf(c, "a", "nobody"); err == nil {
 		t.Error("a juror without measured votes has a weight")
 	}
 }
@@ -346,4 +348,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func weightsOf(c *Calibration, names ...string) (map[string]int, error) {
+	s := jury.Settings{}
+	for _, name := range names {
+		s.Seats = append(s.Seats, jury.Seat{JurorID: name})
+	}
+	err := c.Weigh(&s)
+	return s.Weights, err
 }

@@ -62,6 +62,7 @@ type Ballot struct {
 	Label Choice            // the right answer; none: unknown
 	Votes map[string]Choice // by juror; none: the juror abstained
 	Sure  map[string]float64
+	Made  map[string]Made // by juror
 }
 
 // line is a vote in a line of the file.
@@ -71,12 +72,13 @@ type line struct {
 	Vote       *Choice  `json:"vote"`
 	Label      Choice   `json:"label"`
 	Confidence *float64 `json:"confidence"`
+	Made
 }
 
 // maxLine is the longest line in bytes.
 const maxLine = 1 << 20
 
-// Read reads votes in JSON Lines: {"item", "juror", "vote", "label", "confidence"}, the last two optional. A vote of
+// Read reads votes in JSON Lines: {"item", "juror", "vote", "label", "confidence", "model", "template"}, the last four optional. A vote of
 // null is an abstention. It returns the ballots sorted by item. Its errors name the line.
 func Read(from io.Reader) ([]Ballot, error) {
 	scanner := bufio.NewScanner(from)
@@ -116,7 +118,7 @@ func take(ballots map[string]*Ballot, text []byte) error {
 	}
 	b := ballots[*l.Item]
 	if b == nil {
-		b = &Ballot{Item: *l.Item, Votes: map[string]Choice{}, Sure: map[string]float64{}}
+		b = &Ballot{Item: *l.Item, Votes: map[string]Choice{}, Sure: map[string]float64{}, Made: map[string]Made{}}
 		ballots[*l.Item] = b
 	}
 	if _, twice := b.Votes[*l.Juror]; twice {
@@ -128,7 +130,7 @@ func take(ballots map[string]*Ballot, text []byte) error {
 	if l.Label != "" {
 		b.Label = l.Label
 	}
-	b.Votes[*l.Juror], b.Sure[*l.Juror] = "", 1
+	b.Votes[*l.Juror], b.Sure[*l.Juror], b.Made[*l.Juror] = "", 1, l.Made
 	if l.Vote != nil {
 		b.Votes[*l.Juror] = *l.Vote
 	}
