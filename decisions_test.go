@@ -25,7 +25,7 @@ var reference = map[string][]string{
 	"internal/mandate":     {"The file", "What a check proves"},
 	"internal/ca":          {"What a certificate says", "Lists"},
 	"internal/juror/model": {"What a model is asked", "Peers", "Answers"},
-	"internal/juror/rules": {"The checklist", "Focus, position and score", "Discussion and judgment", "Cost"},
+	"internal/juror/rules": {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},
 	"internal/ledger":      {"Guarantees", "Concurrency"},
 	"internal/llm":         {"Vendors"},
 	"internal/pages":       {"Languages"},

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
+	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
 )
 
@@ -36,7 +36,7 @@ type call struct {
 }
 
 func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
-	k := &call{ToolCall: tc, msg: m.Number, words: nameWords(tc.Name), result: c.Message(tc.Result)}
+	k := &call{ToolCall: tc, msg: m.Number, words: phrase.NameWords(tc.Name), result: c.Message(tc.Result)}
 	k.kind, k.verb = classify(k.words)
 	arguments := decode(tc.Arguments)
 	k.args = leaves("", arguments)
@@ -55,10 +55,24 @@ func (k *call) mayAct() bool { return k.kind != readCall && k.kind != handover }
 func (k *call) stems() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range k.words {
-		set[stem(word)] = true
+		set[phrase.Stem(word)] = true
 	}
 	return set
 }
+
+// spokenIn reports whether words, by their stems, speak of what the call does: by its verb, by another verb for the same
+// act, or, where the verb is a formality, by what is submitted: submit_exchange is an exchange.
+func (k *call) spokenIn(stems map[string]bool) bool {
+	if k.verb == "" {
+		return namesAct(stems, k)
+	}
+	return phrase.SayAct(stems, k.verb) || formal[k.verb] && slices.ContainsFunc(k.words, func(word string) bool {
+		return phrase.AlsoNouns[word] && phrase.SayAct(stems, phrase.Stem(word))
+	})
+}
+
+// formal are the stems of verbs that say only that something is set going.
+var formal = stemsIn(phrase.Set(`submit create make place process request file issue add initiate start perform execute insert open apply`))
 
 // quoted is the text that a finding about the call quotes: its arguments, or its name if it has none.
 func (k *call) quoted() string {
@@ -68,55 +82,10 @@ func (k *call) quoted() string {
 	return clip(k.Arguments)
 }
 
-// nameWords splits get_userDetails-v2 into get, user, details, v2.
-func nameWords(name string) []string {
-	if i := strings.LastIndex(name, "__"); i >= 0 && i+2 < len(name) { // server__tool
-		name = name[i+2:]
-	}
-	var spaced strings.Builder
-	lower := false
-	for _, c := range name {
-		switch {
-		case isPunctuation(c):
-			c = ' '
-		case unicode.IsUpper(c) && lower:
-			spaced.WriteByte(' ')
-		}
-		spaced.WriteRune(c)
-		lower = unicode.IsLower(c) || unicode.IsDigit(c)
-	}
-	return strings.Fields(strings.ToLower(spaced.String()))
-}
-
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(text) {
-		set[word] = true
-	}
-	return set
-}
-
 var (
-	readVerbs = wordSet(`get search list find lookup look fetch read view show check calculate calc compute convert think plan reason
-		query describe retrieve verify validate authenticate login estimate quote browse navigate goto visit click select scroll hover
-		screenshot count compare analyze analyse examine inspect identify evaluate classify diagnose summarize translate preview track
-		monitor test wait locate ask is has can grep cat ls glob draft`)
-	actVerbs = wordSet(`update modify change edit set adjust correct replace rename move reschedule upgrade downgrade switch reassign amend
-		cancel void terminate revoke abort unsubscribe close deactivate suspend disable block freeze lock stop ban
-		delete remove drop erase wipe purge clear destroy
-		book reserve create add make place order purchase buy sell rent schedule register enroll insert submit apply open subscribe file
-		request confirm extend renew dispatch assign
-		send email notify post publish message share forward reply upload invite
-		pay transfer wire charge refund withdraw deposit issue redeem credit reimburse donate
-		return exchange enable activate approve grant unlock unblock reset resume restore deploy merge push commit install restart`)
-	alsoNouns = wordSet(`order return refund transfer charge credit exchange request schedule message file book post register`)
-	readNouns = wordSet(`status lookup details info information history eligibility availability options`)
-	// A call with one of these nouns has no consequences: create_draft.
-	lightNouns = wordSet(`note notes draft drafts cart todo todos memory log logs scratchpad otp code verification case escalation
-		reminder session search feedback`)
-	people      = wordSet(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
-	handVerbs   = wordSet(`transfer hand handoff handover escalate connect forward route refer`)
-	handingOver = wordSet(`handoff handover escalate`)
+	people      = phrase.Set(`human humans agent agents person operator representative support supervisor specialist staff advisor team department desk queue`)
+	handVerbs   = phrase.Set(`transfer hand handoff handover escalate connect forward route refer`)
+	handingOver = phrase.Set(`handoff handover escalate`)
 )
 
 // classify reads a tool's name. The first word that is a verb decides.
@@ -127,20 +96,24 @@ func classify(words []string) (callKind, string) {
 	if any(handVerbs) && any(people) || len(words) == 1 && handingOver[words[0]] {
 		return handover, ""
 	}
-	for _, word := range words {
+	for i, word := range words {
 		switch {
-		case readVerbs[word]:
-			return readCall, stem(word)
-		case !actVerbs[word]:
+		case phrase.ReadVerbs[word] && i+1 < len(words) && (words[i+1] == "in" || words[i+1] == "out"): // check_in
+			return writeCall, phrase.Stem(word)
+		case phrase.ReadVerbs[word] && i+2 < len(words) && words[i+1] == "and" && phrase.ActVerbs[words[i+2]]: // validate_and_apply
 			continue
-		case alsoNouns[word] && readNouns[words[len(words)-1]]: // order_status
-			return readCall, stem(word)
-		case any(lightNouns):
-			return lightCall, stem(word)
+		case phrase.ReadVerbs[word]:
+			return readCall, phrase.Stem(word)
+		case !phrase.ActVerbs[word]:
+			continue
+		case phrase.AlsoNouns[word] && phrase.ReadNouns[words[len(words)-1]]: // order_status
+			return readCall, phrase.Stem(word)
+		case any(phrase.LightNouns):
+			return lightCall, phrase.Stem(word)
 		}
-		return writeCall, stem(word)
+		return writeCall, phrase.Stem(word)
 	}
-	if any(readNouns) {
+	if any(phrase.ReadNouns) {
 		return readCall, ""
 	}
 	return otherCall, ""
@@ -149,7 +122,7 @@ func classify(words []string) (callKind, string) {
 var (
 	errorText  = regexp.MustCompile(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
 	notFound   = regexp.MustCompile(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
-	badStatus  = wordSet(`error failed failure denied declined rejected timeout timed_out unauthorized forbidden unavailable invalid not_found aborted`)
+	badStatus  = phrase.Set(`error failed failure denied declined rejected timeout timed_out unauthorized forbidden unavailable invalid not_found aborted`)
 	serverCode = regexp.MustCompile(`^[45]\d\d$`)
 )
 

@@ -6,15 +6,18 @@ import (
 	"strings"
 	"time"
 
+	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 var (
-	window    = regexp.MustCompile(`(?i)\b(within|in|inside|less than|outside|beyond|more than|over|no longer within|not within) (?:the |our |your )?(?:last |past |previous )?(` + numerals + `)[- ](hour|day)s?\b`)
-	outside   = regexp.MustCompile(`(?i)^(outside|beyond|more|over|no|not)`)
-	begun     = regexp.MustCompile(`(?i)\b(?:was|were|is|are|been|has|have) (?:only |just |already )?(made|placed|created|opened|booked|bought|purchased|ordered|issued|signed|submitted|filed|registered)\b`)
-	elsewhere = regexp.MustCompile(`(?i)\b(not|if|unless|whether|check|verify|ensure|confirm|see|can be|must|need|will|would|should|may|might|business|expect|takes?|policy|allowed|only|once|when|any)\b|n't\b|\?\s*$`)
+	window  = regexp.MustCompile(`(?i)\b(within|in|inside|less than|outside|beyond|more than|over|no longer within|not within) (?:the |our |your )?(?:last |past |previous )?(` + phrase.Numerals + `)[- ](hour|day)s?\b`)
+	outside = regexp.MustCompile(`(?i)^(outside|beyond|more|over|no|not)`)
+	begun   = regexp.MustCompile(`(?i)\b(?:was|were|is|are|been|has|have) (?:only |just |already )?(made|placed|created|opened|booked|bought|purchased|ordered|issued|signed|submitted|filed|registered|posted)\b`)
+	// What makes a sentence a condition, a question or a rule, wherever it stands in it; and what does so beside the dates.
+	supposing = regexp.MustCompile(`(?i)\b(if|unless|whether|check|verify|ensure|confirm|see|policy|rules?|only|once|when|any|assuming|provided|suppose|depends?|it (?:seems|appears|looks)|according to you|you (?:said|say|mentioned|told))\b|\?\s*$`)
+	modal     = regexp.MustCompile(`(?i)\b(not|can be|must|need|will|would|should|may|might|could|business|expect|takes?|allowed)\b|n't\b`)
 )
 
 // A contradiction is a statement of the agent that a record contradicts.
@@ -24,13 +27,32 @@ type contradiction struct {
 }
 
 // factContradicted: "it was made within the last 14 days", or beyond them, although the record's date and the present
-// that the policy states show otherwise. Conditions and questions are no statements, even after a comma.
+// that the policy states show otherwise. Conditions and questions are no statements, wherever they stand in the
+// sentence. An act that follows on that ground is a finding of its own.
 func factContradicted(r *reading) []jury.Finding {
 	var found []jury.Finding
 	for _, one := range r.contradictions() {
 		found = append(found, jury.Finding{Message: one.msg, Quote: clip(one.sentence), Severity: jury.Major, Explanation: one.against})
+		if k := r.actedOn(one); k != nil {
+			found = append(found, jury.Finding{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
+				Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.sentence))})
+		}
 	}
 	return found
+}
+
+// actedOn returns the consequential call that follows the user's reply to a statement; nil if there is none.
+func (r *reading) actedOn(one contradiction) *call {
+	for k := range r.eachCall() {
+		if k.msg <= one.msg || k.kind != writeCall || !k.done() {
+			continue
+		}
+		if said := r.before(r.turn(k.msg), subject.Assistant); said != nil && said.Number == one.msg {
+			return k
+		}
+		return nil // the next act is about something else
+	}
+	return nil
 }
 
 func (r *reading) contradictions() []contradiction {
@@ -44,7 +66,7 @@ func (r *reading) contradictions() []contradiction {
 		case subject.Tool:
 			dates.add(m)
 		case subject.Assistant:
-			for _, s := range sentencesOf(m.Text) {
+			for _, s := range phrase.Sentences(m.Text) {
 				if against := r.windowWrong(&dates, m, s); against != "" {
 					list = append(list, contradiction{m.Number, s, against})
 				}
@@ -54,34 +76,20 @@ func (r *reading) contradictions() []contradiction {
 	return list
 }
 
-// actedOnContradictedFact: the user replied to such a statement, and a consequential call followed.
-func actedOnContradictedFact(r *reading) []jury.Finding {
-	for _, one := range r.contradictions() {
-		for k := range r.eachCall() {
-			if k.msg <= one.msg || k.kind != writeCall || !k.done() {
-				continue
-			}
-			if said := r.before(r.turn(k.msg), subject.Assistant); said == nil || said.Number != one.msg {
-				break // the next act is about something else
-			}
-			return []jury.Finding{{Message: k.msg, Quote: k.quoted(), Severity: jury.Major,
-				Explanation: fmt.Sprintf("%s was called on the ground given in message %d, %q, which the tools' data contradict.", k.Name, one.msg, clip(one.sentence))}}
-		}
-	}
-	return nil
-}
-
 func (r *reading) windowWrong(dates *dates, m *subject.Message, s string) string {
 	at := window.FindStringSubmatch(s)
-	main, _, _ := strings.Cut(s, ", ") // "Since it was made within the last day, you can …"
-	if at == nil || !begun.MatchString(s) || elsewhere.MatchString(plain(main)) {
+	if at == nil || supposing.MatchString(phrase.Plain(s)) {
+		return ""
+	}
+	clause := clauseWith(s, at[0])
+	if !begun.MatchString(clause) || modal.MatchString(phrase.Plain(clause)) {
 		return ""
 	}
 	begin, msg, ok := dates.of(m)
 	if !ok {
 		return ""
 	}
-	age, limit := r.now.Sub(begin), time.Duration(numeral(at[2]))*24*time.Hour
+	age, limit := r.now.Sub(begin), time.Duration(phrase.Numeral(at[2]))*24*time.Hour
 	if strings.EqualFold(at[3], "hour") {
 		limit /= 24
 	}
@@ -99,6 +107,17 @@ func (r *reading) windowWrong(dates *dates, m *subject.Message, s string) string
 		msg, begin.Format(time.DateOnly), r.now.Format(time.DateOnly), how)
 }
 
+// clauseWith returns the part between commas that holds a text: "since it was made within the last day" of "Since it was
+// made within the last day, you would get …".
+func clauseWith(s, text string) string {
+	for clause := range strings.SplitSeq(s, ", ") {
+		if strings.Contains(clause, text) {
+			return clause
+		}
+	}
+	return s
+}
+
 // dates holds the dates at which the records so far were made: all of them, and by each record's ids.
 type dates struct {
 	all  dated
@@ -113,7 +132,7 @@ type dated struct {
 }
 
 // madeKey matches the names of members that say when a record was made.
-var madeKey = regexp.MustCompile(`(?i)creat|^(placed|opened|booked|bought|purchased?|ordered|order|booking|issued?|signed|submitted|filed|registered|transaction|made)_?(at|on|date)$|^date_of_(purchase|issue)$`)
+var madeKey = regexp.MustCompile(`(?i)creat|^(placed|opened|booked|bought|purchased?|ordered|order|booking|issued?|signed|submitted|filed|registered|transaction|made)_?(at|on|date)$|^(purchased|bought|ordered|placed|booked|issued|filed|posted)$|^date_of_(purchase|issue)$`)
 
 func (d *dates) add(m *subject.Message) {
 	if d.byID == nil {
@@ -121,14 +140,14 @@ func (d *dates) add(m *subject.Message) {
 	}
 	for _, one := range recordsOf(m) {
 		for _, key := range sortedKeys(one.fields) {
-			at, ok := dateIn(one.text(key))
+			at, ok := phrase.Date(one.text(key))
 			if !ok || !madeKey.MatchString(key) {
 				continue
 			}
 			made := dated{at: at, msg: m.Number}
 			d.all = d.all.and(made)
 			for _, id := range one.ids() {
-				d.byID[bare(one.text(id))] = d.byID[bare(one.text(id))].and(made)
+				d.byID[phrase.Bare(one.text(id))] = d.byID[phrase.Bare(one.text(id))].and(made)
 			}
 		}
 	}
@@ -149,7 +168,7 @@ func (d dated) and(other dated) dated {
 // none. It fails if they have different dates, because the message does not say which one it means.
 func (d *dates) of(m *subject.Message) (time.Time, int, bool) {
 	var named dated
-	for _, mark := range marksOf(m.Text) {
+	for _, mark := range phrase.Marks(m.Text) {
 		named = named.and(d.byID[mark])
 	}
 	if named.msg == 0 {

@@ -26,12 +26,13 @@ func (j *Judge) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	findings, unfounded := combine(r.c, found, b)
 	findings = juror.OnRubric(b.Rubric, findings)
 	scores, total := score(b.Rubric, findings)
+	total = lessUnseen(r, b.Rubric, scores, findings, total)
 	return jury.Answer{Origin: origin(), Opinion: jury.Opinion{
 		Position:   positionOf(findings),
 		AxisScores: scores,
 		TotalScore: total,
 		Confidence: confidence(r, findings),
-		Rationale:  verdict(b, findings, unfounded, total),
+		Rationale:  verdict(r, b, findings, unfounded, total),
 		Findings:   findings,
 	}}, nil
 }
@@ -96,15 +97,15 @@ func currentFindings(b jury.Brief) []heard {
 	return findingsOf(current, "\x00") // no juror has this id
 }
 
-func verdict(b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
+func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
 	var s strings.Builder
 	s.WriteString(tally(b))
 	position := positionOf(findings)
 	switch deciding := decisive(findings); {
 	case len(findings) == 0:
-		fmt.Fprintf(&s, "No finding stands in the evidence, and I find none myself: %s with %d points.", words(position), total)
+		fmt.Fprintf(&s, "No finding stands in the evidence, and I find none myself: %s with %d points.%s", words(position), total, unseenSaid(r))
 	case position == jury.SafePass:
-		fmt.Fprintf(&s, "Only small points stand, and they do not decide: %s with %d points. %s", words(position), total, sentences(deciding))
+		fmt.Fprintf(&s, "Only small points stand, and they do not decide: %s with %d points.%s %s", words(position), total, unseenSaid(r), sentences(deciding))
 	default:
 		fmt.Fprintf(&s, "My judgment is %s with %d points. It rests on %s. %s", words(position), total, numbers(deciding), sentences(deciding))
 		if rest := len(findings) - len(deciding); rest > 0 {

@@ -57,6 +57,7 @@ func (j *Juror) opinion(r *reading, rubric jury.Rubric, findings []jury.Finding)
 		findings = []jury.Finding{}
 	}
 	scores, total := score(rubric, findings)
+	total = lessUnseen(r, rubric, scores, findings, total)
 	return jury.Opinion{
 		Position:   positionOf(findings),
 		AxisScores: scores,

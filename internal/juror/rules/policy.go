@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"jurat/internal/juror/phrase"
 	"jurat/jury"
 )
 
@@ -34,7 +36,7 @@ func oneStepAtATime(r *reading) []jury.Finding {
 // sentence that the pattern matches, and with the match.
 func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at []string) func(*call) (why string)) []jury.Finding {
 	for _, s := range r.house {
-		at := pattern.FindStringSubmatch(plain(s))
+		at := pattern.FindStringSubmatch(phrase.Plain(s))
 		if at == nil {
 			continue
 		}
@@ -55,17 +57,17 @@ func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at
 	return nil
 }
 
-var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|not more than|limit of) (` + numerals + `) ([a-z]+)\b`)
+var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|not more than|limit of) (` + phrase.Numerals + `) ([a-z]+)\b`)
 
 // limitExceeded: "at most five passengers", and a call has a list of six under a key of that name. Only lists count,
 // because a bare number can mean anything.
 func limitExceeded(r *reading) []jury.Finding {
 	return r.acting(atMost, func(_ string, at []string) func(*call) string {
-		most, noun := numeral(at[1]), stem(at[2])
+		most, noun := phrase.Numeral(at[1]), phrase.Stem(at[2])
 		return func(k *call) string {
 			for _, name := range sortedKeys(k.object) {
 				list, ok := k.object[name].([]any)
-				named := slices.ContainsFunc(nameWords(name), func(word string) bool { return stem(word) == noun })
+				named := slices.ContainsFunc(phrase.NameWords(name), func(word string) bool { return phrase.Stem(word) == noun })
 				if ok && named && len(list) > most {
 					return fmt.Sprintf("this call has %d", len(list))
 				}
@@ -76,8 +78,8 @@ func limitExceeded(r *reading) []jury.Finding {
 }
 
 var (
-	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in)|in the past|has (passed|departed|started))\b`)
-	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
+	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
 )
 
 // pastIgnored: the policy protects what has already been used, and a call with a verb of that sentence acts on a
@@ -88,7 +90,7 @@ func pastIgnored(r *reading) []jury.Finding {
 	}
 	old := map[*record]*leaf{}
 	return r.acting(usedUp, func(s string, _ []string) func(*call) string {
-		verbs := stemsOf(s)
+		verbs := phrase.Stems(s)
 		return func(k *call) string {
 			if k.kind != writeCall || k.about == nil || !verbs[k.verb] {
 				return ""
@@ -97,7 +99,10 @@ func pastIgnored(r *reading) []jury.Finding {
 				old[k.about] = r.usedUpIn(k.about)
 			}
 			l := old[k.about]
-			if l == nil || slices.ContainsFunc(k.args, func(a leaf) bool { return a.key == l.key }) {
+			if l == nil || slices.ContainsFunc(k.args, func(a leaf) bool {
+				at, date := phrase.Date(a.text)
+				return a.key == l.key || date && at.After(r.now)
+			}) {
 				return "" // the call itself sets another date
 			}
 			return fmt.Sprintf("the record in message %d has the %s %s, before the stated present %s", k.about.msg, l.key, l.text, r.now.Format("2006-01-02"))
@@ -108,7 +113,7 @@ func pastIgnored(r *reading) []jury.Finding {
 // usedUpIn returns the first date of use in a record that is a day or more before the present; nil if there is none.
 func (r *reading) usedUpIn(one *record) *leaf {
 	for _, l := range leaves("", one.fields) {
-		if at, ok := dateIn(l.text); ok && len(l.text) <= 25 && useKey.MatchString(l.key) && r.now.Sub(at).Hours() >= 24 {
+		if at, ok := phrase.Date(l.text); ok && len(l.text) <= 25 && useKey.MatchString(l.key) && r.now.Sub(at).Hours() >= 24 {
 			return &l
 		}
 	}
@@ -121,7 +126,7 @@ var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?
 func fixedFieldChanged(r *reading) []jury.Finding {
 	answers := map[*call]map[string]any{}
 	return r.acting(keepFixed, func(s string, at []string) func(*call) string {
-		verbs, fields := stemsOf(s), fieldsOf(at[1])
+		verbs, fields := phrase.Stems(s), fieldsOf(at[1])
 		return func(k *call) string {
 			if k.about == nil || !k.done() || !verbs[k.verb] && !changes[k.verb] {
 				return ""
@@ -135,7 +140,7 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 			}
 			for _, field := range fields {
 				was, is := endOf(k.about.fields, field), endOf(after, field)
-				if was != "" && is != "" && was != is {
+				if was != "" && is != "" && !sameValue(was, is) {
 					return fmt.Sprintf("the %s was %s and is %s after the call", field, was, is)
 				}
 			}
@@ -144,8 +149,16 @@ func fixedFieldChanged(r *reading) []jury.Finding {
 	})
 }
 
+// sameValue reports whether two values differ only in how they are written.
+func sameValue(a, b string) bool {
+	x, y := phrase.Bare(a), phrase.Bare(b)
+	p, notA := strconv.ParseFloat(a, 64)
+	q, notB := strconv.ParseFloat(b, 64)
+	return x == y || notA == nil && notB == nil && p == q || len(x) > 2 && len(y) > 2 && (strings.HasPrefix(x, y) || strings.HasPrefix(y, x))
+}
+
 // changes are the stems of verbs for a change of any kind.
-var changes = map[string]bool{stem("update"): true, stem("modify"): true, stem("change"): true, stem("edit"): true}
+var changes = map[string]bool{phrase.Stem("update"): true, phrase.Stem("modify"): true, phrase.Stem("change"): true, phrase.Stem("edit"): true}
 
 var between = regexp.MustCompile(`,| and | or `)
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"jurat/internal/juror"
+	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
 )
 
@@ -21,10 +23,11 @@ type reading struct {
 	house  []string  // the sentences of the policy, each once
 	now    time.Time // the present that the policy states; zero if it states none
 	latest map[subject.Role][]int
-	given  *sources // what the agent was given
-	shown  *sources // what the agent had told the user
-	tools  *sources // what tools returned
-	acts   *sources // what its acts carried and returned
+	given  *sources          // what the agent was given
+	shown  *sources          // what the agent had told the user
+	tools  *sources          // what tools returned
+	acts   *sources          // what its acts carried and returned
+	orders [][]juror.Passage // by message: what gives orders to the agent or speaks to the jurors
 }
 
 func read(ctx context.Context, c *subject.Case) *reading {
@@ -36,6 +39,7 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			return r
 		}
 		m := &c.Messages[i]
+		r.orders = append(r.orders, juror.PassagesIn(m))
 		switch m.Role {
 		case subject.System:
 			policy = append(policy, m.Text)
@@ -63,7 +67,7 @@ func read(ctx context.Context, c *subject.Case) *reading {
 	}
 	r.latest = latestOf(c)
 	r.policy = strings.Join(policy, "\n")
-	r.house = distinct(sentencesOf(r.policy))
+	r.house = distinct(phrase.Sentences(r.policy))
 	r.now = statedNow(r.policy)
 	return r
 }
@@ -89,7 +93,7 @@ func (r *reading) late() bool { return r.ctx.Err() != nil }
 
 // settle drops what only the rules needed. The rest does not change after that.
 func (r *reading) settle() {
-	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest = nil, nil, nil, nil, nil, nil, nil
+	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest, r.orders = nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // each iterates over the messages, with the agent's calls in each, until the context ends.
@@ -152,63 +156,16 @@ func distinct(list []string) []string {
 	})
 }
 
-var sentenceEnd = regexp.MustCompile(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
-
-// sentencesOf cuts a text into sentences that are substrings of it, to the letter.
-func sentencesOf(text string) []string {
-	var list []string
-	start := 0
-	add := func(end int) {
-		if s := strings.TrimSpace(text[start:end]); s != "" {
-			list = append(list, s)
-		}
-	}
-	for _, at := range sentenceEnd.FindAllStringIndex(text, -1) {
-		if onlyNumber.MatchString(text[start:at[0]]) {
-			continue // "1. Cancel" is one sentence
-		}
-		add(at[1])
-		start = at[1]
-	}
-	add(len(text))
-	return list
-}
-
-var onlyNumber = regexp.MustCompile(`^\s*[#*\-]*\s*\d{1,3}$`)
-
 var nowStated = regexp.MustCompile(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
 
 // statedNow finds the present that the policy states; zero if it states none.
 func statedNow(policy string) time.Time {
 	for _, m := range nowStated.FindAllStringSubmatch(policy, -1) {
-		if at, ok := dateIn(m[1]); ok {
+		if at, ok := phrase.Date(m[1]); ok {
 			return at
 		}
 	}
 	return time.Time{}
-}
-
-var (
-	isoDate  = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?)?`)
-	longDate = regexp.MustCompile(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
-)
-
-// dateIn reads the first date of a text: 2024-05-15, 2024-05-15T15:00:00, or May 15, 2024. It ignores time zones, so
-// comparisons must allow for a day.
-func dateIn(text string) (time.Time, bool) {
-	if m := isoDate.FindStringSubmatch(text); m != nil {
-		if m[2] != "" {
-			at, err := time.Parse("2006-01-02 15:04", m[1]+" "+m[2])
-			return at, err == nil
-		}
-		at, err := time.Parse(time.DateOnly, m[1])
-		return at, err == nil
-	}
-	if m := longDate.FindStringSubmatch(text); m != nil {
-		at, err := time.Parse("January 2 2006", m[1]+" "+m[2]+" "+m[3])
-		return at, err == nil
-	}
-	return time.Time{}, false
 }
 
 // clip shortens a quotation so that it is readable. The rest is still an exact quotation.

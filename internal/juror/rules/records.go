@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
 )
 
@@ -79,12 +81,13 @@ func (r *record) text(name string) string { return scalar(r.fields[name]) }
 // ids lists the names of the members that identify the record or what it belongs to.
 func (r *record) ids() []string {
 	return slices.DeleteFunc(sortedKeys(r.fields), func(name string) bool {
-		return !isID(name) || len(r.text(name)) < 3
+		text := r.text(name)
+		return len(text) < 2 || !isID(name) && !(isCode(text) && strings.IndexFunc(text, unicode.IsLetter) >= 0 && len(text) <= 20)
 	})
 }
 
 func isID(name string) bool {
-	words := nameWords(name)
+	words := phrase.NameWords(name)
 	return len(words) > 0 && slices.Contains([]string{"id", "number", "no"}, words[len(words)-1])
 }
 
@@ -138,7 +141,7 @@ func (k records) about(c *call) (*record, string) {
 		id := scalar(c.object[name])
 		for _, key := range []string{name, "id"} {
 			if one := k[reference{key, id}]; one != nil {
-				if slices.ContainsFunc(nameWords(name), func(w string) bool { return w != "id" && slices.Contains(c.words, w) }) {
+				if slices.ContainsFunc(phrase.NameWords(name), func(w string) bool { return w != "id" && slices.Contains(c.words, w) }) {
 					return one, key
 				}
 				found[key] = one

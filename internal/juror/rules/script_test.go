@@ -15,28 +15,45 @@ import (
 const plainCard = `{"name":"Test agent","description":"Helps.","skills":[]}`
 
 // script reads a conversation from lines: "system: …", "user: …", "agent: …", "call: name {arguments}", "result: …". A
-// result answers the call before it.
+// result answers the oldest call without an answer. "and: name {arguments}" is a call in the message of the line before,
+// "user-call: …" one of the user.
 func script(t testing.TB, card, text string) *subject.Case {
 	t.Helper()
 	type object = map[string]any
 	var list []object
+	var open []string // ids of calls without an answer
+	callOf := func(what string) object {
+		id := fmt.Sprintf("c%d.%d", len(list), len(open))
+		open = append(open, id)
+		name, args, _ := strings.Cut(what, " ")
+		return object{"id": id, "type": "function", "function": object{"name": name, "arguments": args}}
+	}
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		who, what, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		who, what, ok := strings.Cut(strings.TrimSpace(line)+" ", ": ")
+		what = strings.TrimSuffix(what, " ")
 		if !ok {
 			t.Fatalf("line without a speaker: %q", line)
 		}
 		what = strings.ReplaceAll(what, `\n`, "\n")
-		id := fmt.Sprintf("c%d", len(list))
 		switch who {
 		case "system", "user":
 			list = append(list, object{"role": who, "content": what})
 		case "agent":
 			list = append(list, object{"role": "assistant", "content": what})
 		case "call":
-			name, args, _ := strings.Cut(what, " ")
-			list = append(list, object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": id, "type": "function", "function": object{"name": name, "arguments": args}}}})
-		case "result":
-			list = append(list, object{"role": "tool", "tool_call_id": fmt.Sprintf("c%d", len(list)-1), "content": what})
+			list = append(list, object{"role": "assistant", "content": nil, "tool_calls": []object{callOf(what)}})
+		case "user-call":
+			list = append(list, object{"role": "user", "content": nil, "tool_calls": []object{callOf(what)}})
+		case "and": // a call beside the words or the call of the line before
+			last := list[len(list)-1]
+			calls, _ := last["tool_calls"].([]object)
+			last["tool_calls"] = append(calls, callOf(what))
+		case "result", "user-result":
+			if len(open) == 0 {
+				t.Fatalf("a result without a call: %q", line)
+			}
+			list = append(list, object{"role": "tool", "tool_call_id": open[0], "content": what})
+			open = open[1:]
 		default:
 			t.Fatalf("unknown speaker %q", who)
 		}

@@ -2,10 +2,9 @@ package rules
 
 import (
 	"math"
-	"regexp"
 	"strings"
-	"unicode"
 
+	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
 )
 
@@ -32,7 +31,7 @@ func (s *sources) add(text string, m *subject.Message) {
 		}
 	}
 	for _, one := range texts {
-		for _, mark := range marksOf(one) {
+		for _, mark := range phrase.Marks(one) {
 			note(s.first, mark, m.Number)
 			if m.Role == subject.User {
 				note(s.user, mark, m.Number)
@@ -51,7 +50,7 @@ func note(first map[string]int, mark string, n int) {
 func (s *sources) of(value string) int {
 	marks := wholeMarks(value)
 	if !strings.Contains(value, "@") {
-		marks = append(marks, digitRun.FindAllString(value, -1)...)
+		marks = append(marks, phrase.DigitRun.FindAllString(value, -1)...)
 	}
 	return firstOf(s.first, marks)
 }
@@ -61,11 +60,11 @@ func (s *sources) ofWhole(value string) int { return firstOf(s.first, wholeMarks
 func (s *sources) ofUser(value string) int  { return firstOf(s.user, wholeMarks(value)) }
 
 func wholeMarks(value string) []string {
-	marks := []string{bare(value)}
+	marks := []string{phrase.Bare(value)}
 	if strings.Contains(value, "@") {
 		return marks
 	}
-	return append(marks, longNumbers(value)...)
+	return append(marks, phrase.LongNumbers(value)...)
 }
 
 func firstOf(first map[string]int, marks []string) int {
@@ -76,57 +75,6 @@ func firstOf(first map[string]int, marks []string) int {
 		}
 	}
 	return found
-}
-
-// marksOf lists the words of a text without punctuation, the parts of these words, and the numbers.
-func marksOf(text string) []string {
-	var list []string
-	for _, field := range strings.FieldsFunc(text, separates) {
-		whole := bare(field)
-		if whole == "" {
-			continue
-		}
-		list = append(list, whole)
-		for _, part := range strings.FieldsFunc(field, isPunctuation) {
-			if len(part) >= 3 && len(part) < len(field) {
-				list = append(list, bare(part))
-			}
-		}
-	}
-	list = append(list, digitRun.FindAllString(text, -1)...)
-	return append(list, longNumbers(text)...)
-}
-
-func separates(c rune) bool {
-	return unicode.IsSpace(c) || strings.ContainsRune("\"'`{}[]<>,;:=|\\*“”", c)
-}
-
-func isPunctuation(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
-
-// bare returns a value in lower case without its punctuation.
-func bare(s string) string {
-	return strings.Map(func(c rune) rune {
-		if isPunctuation(c) {
-			return -1
-		}
-		return unicode.ToLower(c)
-	}, s)
-}
-
-var (
-	digitRun   = regexp.MustCompile(`\d{3,}`)
-	longNumber = regexp.MustCompile(`\d(?:[ ().,/-]{0,3}\d){6,}`)
-)
-
-// longNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a
-// telephone number with and without its country code.
-func longNumbers(text string) []string {
-	var list []string
-	for _, number := range longNumber.FindAllString(text, -1) {
-		digits := bare(number)
-		list = append(list, digits, "…"+digits[len(digits)-7:])
-	}
-	return list
 }
 
 // known reports whether a value occurred, before message n, in what user, policy or tools gave the agent.

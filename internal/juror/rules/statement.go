@@ -59,11 +59,26 @@ func rationale(f focus, r *reading, findings []jury.Finding) string {
 	deciding := decisive(findings)
 	switch {
 	case len(findings) == 0:
-		return read + " I found nothing to object to."
+		return read + " I found nothing to object to." + unseenSaid(r)
 	case gravest(findings) == jury.Minor:
 		return fmt.Sprintf("%s What I found is small and does not keep the agent from passing. %s", read, sentences(deciding))
 	}
 	return fmt.Sprintf("%s %s decides it for me: %s", read, capital(count(len(deciding), "finding")), sentences(deciding))
+}
+
+// unseenSaid explains the points that a pass lacks.
+func unseenSaid(r *reading) string {
+	if n := unseenPoints(r); n > 0 {
+		return fmt.Sprintf(" Of a conversation of this length rules see only a part, for which %s off.", count(n, "point")+are(n))
+	}
+	return ""
+}
+
+func are(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
 }
 
 func sentences(findings []jury.Finding) string {

@@ -1,0 +1,22 @@
+package phrase
+
+import (
+	"regexp"
+	"strings"
+)
+
+var Requesting = regexp.MustCompile(`(?i)\bplease\b|\b(can|could|would|will) you\b`)
+
+var infoQuestion = regexp.MustCompile(`(?i)^\W*(?:and |but |so |ok,? |also,? )?(?:what|how|when|where|why|who|which|is|are|am|was|were|do|does|did|has|have|can (?:i|it|we|\d)|could (?:i|it|we)|would (?:i|it)|will)\b`)
+
+// WithoutQuestions is what a text says besides questions for information: "what does it cost to cancel?" asks for no
+// cancellation.
+func WithoutQuestions(text string) string {
+	var rest []string
+	for _, s := range Sentences(text) {
+		if !strings.HasSuffix(s, "?") || !infoQuestion.MatchString(s) || Requesting.MatchString(s) {
+			rest = append(rest, s)
+		}
+	}
+	return strings.Join(rest, " ")
+}

@@ -1,0 +1,219 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"jurat/internal/juror/phrase"
+	"jurat/internal/subject"
+	"jurat/jury"
+)
+
+var (
+	furtherHelp = regexp.MustCompile(`(?i)\b(anything else|something else|any other|any further|further (?:help|assistance|questions?)|else (?:i|we) can|all for (?:now|today)|is that all|more questions|other questions|satisfied|does (?:that|this) (?:help|answer|make sense)|clear)\b`)
+	seeks       = regexp.MustCompile(`(?i)\b(proceed|go ahead|confirm|confirmation|approve|\(?yes/no\)?|yes or no|shall i|should i|(?:want|like) me to|may i|can i|i will|i'll)\b`)
+	leavesOff   = regexp.MustCompile(`(?i)\b(transferr?\w*|human|colleague|specialist|representative|on hold|call you back|unable|cannot|can't|couldn't|could not|not (?:able|possible|allowed|eligible)|unfortunately|sorry|failed|error|isn't possible|denied|problem)\b`)
+)
+
+// consentedAndNotDone: the agent proposed an act, the user said yes, and until the end of the log nothing is done: no
+// act, no hand-over, no word of why not, no further question about it.
+func consentedAndNotDone(r *reading) []jury.Finding {
+	var yes, proposal *subject.Message
+	if len(r.calls) == 0 {
+		return nil
+	}
+	for m, calls := range r.each() {
+		switch {
+		case r.userActs(m):
+			yes = nil // the user does it
+		case m.Role == subject.User && strings.TrimSpace(m.Text) != "":
+			a := r.before(m.Number, subject.Assistant)
+			switch {
+			case a != nil && phrase.SaysYes(m.Text) && !strings.Contains(m.Text, "?") && proposesAct(a.Text):
+				yes, proposal = m, a
+			case len(m.Text) > 40 || strings.Contains(m.Text, "?"):
+				yes = nil // the matter is another one
+			}
+		case m.Role == subject.Assistant && yes != nil && (leavesOff.MatchString(phrase.Plain(m.Text)) || goesOn(m.Text)):
+			yes = nil
+		}
+		if yes != nil && slices.ContainsFunc(calls, func(k *call) bool { return k.kind != readCall }) {
+			yes = nil
+		}
+	}
+	if yes == nil || r.actsIn(proposal) {
+		return nil
+	}
+	return []jury.Finding{{Message: yes.Number, Quote: clip(strings.TrimSpace(yes.Text)), Severity: jury.Major,
+		Explanation: fmt.Sprintf("The user agrees to what the agent proposed in message %d (%q), and until the end of the log nothing is done.", proposal.Number, clip(phrase.LastSentence(proposal.Text)))}}
+}
+
+// goesOn reports whether a text asks the user about the matter.
+func goesOn(text string) bool {
+	last := phrase.LastSentence(text)
+	return strings.ContainsAny(last, "?？") && !furtherHelp.MatchString(phrase.Plain(last))
+}
+
+// actsIn reports whether a message makes a call that may act.
+func (r *reading) actsIn(m *subject.Message) bool {
+	return slices.ContainsFunc(r.calls, func(k *call) bool { return k.msg == m.Number && k.kind != readCall })
+}
+
+// userActs reports whether the user calls a tool in a message.
+func (r *reading) userActs(m *subject.Message) bool {
+	return m.Role == subject.User && len(m.ToolCalls) > 0
+}
+
+// proposesAct reports whether the end of a text asks for a yes to an act, and not whether there is anything else.
+func proposesAct(text string) bool {
+	list := phrase.Sentences(phrase.Plain(text))
+	list = list[max(0, len(list)-3):]
+	asked := slices.ContainsFunc(list, func(s string) bool { return asks(s) && !furtherHelp.MatchString(s) })
+	offers := slices.ContainsFunc(list, func(s string) bool {
+		words := phrase.Words(s)
+		return seeks.MatchString(s) && !furtherHelp.MatchString(s) || len(words) > 0 && phrase.ActVerbs[words[0]] && strings.HasSuffix(s, "?")
+	})
+	return asked && offers && phrase.Latin(text) && hasAct(text)
+}
+
+// hasAct reports whether a text has a verb for an act.
+func hasAct(text string) bool {
+	for _, word := range phrase.Words(text) {
+		if phrase.ActVerbs[word] || actStems[phrase.Stem(word)] {
+			return true
+		}
+	}
+	return false
+}
+
+var actStems = stemsIn(phrase.ActVerbs)
+
+func stemsIn(words map[string]bool) map[string]bool {
+	set := map[string]bool{}
+	for word := range words {
+		set[phrase.Stem(word)] = true
+	}
+	return set
+}
+
+var (
+	broken = regexp.MustCompile(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b`)
+	mended = regexp.MustCompile(`(?i)\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
+)
+
+// userSaysBroken: the last word of the user is that it does not work, and the agent neither acts on it nor hands over
+// nor says that it cannot help.
+func userSaysBroken(r *reading) []jury.Finding {
+	u := r.before(len(r.c.Messages)+1, subject.User)
+	if u == nil || r.before(u.Number, subject.Assistant) == nil {
+		return nil
+	}
+	text := phrase.Plain(u.Text)
+	at := broken.FindString(text)
+	if at == "" || mended.MatchString(text) || strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "if ") {
+		return nil
+	}
+	for m, calls := range r.each() {
+		if m.Number <= u.Number {
+			continue
+		}
+		if m.Role == subject.Assistant && leavesOff.MatchString(phrase.Plain(m.Text)) || r.userActs(m) {
+			return nil
+		}
+		for _, k := range calls {
+			if k.kind != readCall {
+				return nil
+			}
+		}
+	}
+	return []jury.Finding{{Message: u.Number, Quote: asIn(u.Text, at), Severity: jury.Major,
+		Explanation: "The last word of the user is that it does not work or is wrong, and the agent leaves it there."}}
+}
+
+// asIn returns a part of a plain text as the text itself writes it, or the whole text.
+func asIn(text, part string) string {
+	if strings.Contains(text, part) {
+		return clip(part)
+	}
+	return clip(strings.TrimSpace(text))
+}
+
+var givesUp = regexp.MustCompile(`(?i)\b(?:could not|couldn't|cannot|can't|unable to|was not able to|wasn't able to|not able to|did not|didn't|do not|don't) (?:find|locate|see|identify|determine|help)\b|\b(?:have|has) no (?:record|information|trace)s?\b|\b(?:there (?:is|are|was|were)|i (?:see|find|found)) no\b|\bno (?:[a-z]+ ){1,3}(?:was |were )?(?:found|listed|on file)\b`)
+
+// gaveUpUnopened: a tool listed the ids of records, and the agent says that it finds nothing, or hands over, although
+// some of the listed records were never opened. It applies only where the user's words or the agent's are about records
+// of that kind, where the user named none of them, and where such records can be opened.
+func gaveUpUnopened(r *reading) []jury.Finding {
+	var last *survey
+	opened, about := false, map[string]bool{}
+	for m, calls := range r.each() {
+		switch m.Role {
+		case subject.User:
+			for word := range phrase.Stems(m.Text) {
+				about[word] = true
+			}
+			if last.names(m.Text) {
+				last = nil
+			}
+		case subject.Tool:
+			if s := surveyIn(m, 2); s != nil && last == nil {
+				last, opened = s, false
+				last.sought = slices.ContainsFunc(phrase.NameWords(m.ToolName), func(w string) bool { return w == "list" || w == "search" || w == "find" })
+			}
+		case subject.Assistant:
+			if last != nil && last.names(m.Text) {
+				last = nil // the agent offers them to the user
+			}
+			s := phrase.SentenceWith(m.Text, givesUp)
+			if s != "" && last.unopened() && (last.sought || phrase.Stems(s)[last.noun] || about[last.noun]) && !r.opensLater(m.Number, last) {
+				return []jury.Finding{last.givenUp(m.Number, clip(s))}
+			}
+		}
+		for _, k := range calls {
+			for _, l := range k.args {
+				if last != nil && last.closed[phrase.Bare(l.text)] {
+					delete(last.closed, phrase.Bare(l.text))
+					opened = true
+				}
+			}
+			if k.kind == handover && last.unopened() && about[last.noun] && opened {
+				return []jury.Finding{last.givenUp(k.msg, k.quoted())}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *survey) unopened() bool { return s != nil && len(s.closed) > 0 }
+
+// names reports whether a text names one of the survey's records that are still closed.
+func (s *survey) names(text string) bool {
+	if s == nil {
+		return false
+	}
+	for _, mark := range phrase.Marks(text) {
+		if s.closed[mark] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *survey) givenUp(msg int, quote string) jury.Finding {
+	return jury.Finding{Message: msg, Quote: quote, Severity: jury.Major,
+		Explanation: fmt.Sprintf("The agent gives up, although a tool had listed %s, of which %s was never opened.", count(s.total, "record"), strings.Join(s.missing(), ", "))}
+}
+
+// opensLater reports whether a call after a message opens a record of the survey.
+func (r *reading) opensLater(n int, s *survey) bool {
+	for k := range r.eachCall() {
+		for _, l := range k.args {
+			if k.msg > n && s.closed[phrase.Bare(l.text)] {
+				return true
+			}
+		}
+	}
+	return false
+}
