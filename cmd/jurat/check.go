@@ -100,6 +100,7 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 		p.line("  it costs nothing")
 		return
 	}
+	showChoices(p, o)
 	p.line("\n%s  about %s (%s) to at most %s (%s)", p.bold("Cost"), dollars(o.Lowest.Cost), plural.Of(o.Lowest.Calls, "call"), dollars(o.Highest.Cost), plural.Of(o.Highest.Calls, "call"))
 	if len(o.Unpriced) > 0 {
 		p.warning("  ", "There is no price for "+strings.Join(o.Unpriced, ", ")+": these calls are not counted.")
@@ -110,6 +111,23 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 		p.line("  no ceiling")
 	}
 	p.text("  ", fmt.Sprintf("Built-in prices of %s (%s). The configuration can say others.", o.Prices.Date, o.Prices.Note))
+}
+
+// showChoices compares the panel with others, and says which jurors may favour the accused.
+func showChoices(p *printer, o *panel.Outlook) {
+	if len(o.SameVendor) > 0 {
+		p.warning("  ", "The card or the records name the accused's model or vendor, and these are of that vendor: "+strings.Join(o.SameVendor, ", ")+
+			". Models tend to favour their own kind: read their part with care, or seat others.")
+	}
+	p.line("\n%s", p.bold("Panels"))
+	for _, c := range o.Choices {
+		mark := " "
+		if c.Chosen {
+			mark = "*"
+		}
+		p.line("  %s %-9s about %-10s (%s) to at most %s (%s)", mark, c.Panel, dollars(c.Lowest.Cost), plural.Of(c.Lowest.Calls, "call"), dollars(c.Highest.Cost), plural.Of(c.Highest.Calls, "call"))
+	}
+	p.text("  ", "thorough: tables before scores, the judge reads by itself, disputed seats are asked twice. quick: none of these, and a round less. plain: as trials were by earlier rules.")
 }
 
 func showSeat(p *printer, s panel.SeatOutlook) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 type panelFlags struct {
 	Config        string   `placeholder:"FILE" help:"Who sits and how, as YAML. Default: jurat.yaml in the working directory, if it is there." env:"JURAT_CONFIG"`
 	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set, and otherwise rules, whose safe_pass then exits with 3." env:"JURAT_JURORS"`
+	Panel         string   `placeholder:"thorough|quick" help:"How much work language models do: tables before scores, the judge's own reading, disputed seats asked twice (thorough, default), or none of it and a round less (quick). 'jurat trial --check' shows what each costs." env:"JURY_PANEL"`
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
@@ -48,11 +50,14 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 	if c.Jurors != "" && c.Jurors != string(config.Offline) && c.Jurors != string(config.LLM) {
 		return nil, fmt.Errorf("--jurors: %q is neither %s nor %s", c.Jurors, config.Offline, config.LLM)
 	}
+	if err := config.Care(cmp.Or(c.Panel, string(config.Thorough))).Check(); err != nil {
+		return nil, fmt.Errorf("--panel: %w", err)
+	}
 	file, err := c.file(io)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := config.NewPlan(file, config.Wishes{Jurors: config.Kind(c.Jurors), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
+	plan, err := config.NewPlan(file, config.Wishes{Jurors: config.Kind(c.Jurors), Care: config.Care(c.Panel), Method: c.Method, Rounds: c.Rounds, Threshold: c.Threshold,
 		Collaborative: c.Collaborative, JudgeModel: c.JudgeModel, CostCeiling: c.CostCeiling}, os.Getenv)
 	if err != nil {
 		return nil, hint(err, "'jurat trial --help' says where keys are looked for; nothing was recorded")

@@ -31,25 +31,18 @@ func (f *File) check() error {
 	switch {
 	case f.Jurors != "" && f.Jurors != Offline && f.Jurors != LLM:
 		return wrong("/jurors", "want %s or %s", Offline, LLM)
-	case f.Panel != nil && (len(f.Panel) < minSeats || len(f.Panel) > maxSeats):
-		return wrong("/panel", "%d seats: want %d to %d", len(f.Panel), minSeats, maxSeats)
+	case f.Panel.Care != "" && f.Panel.Care.Check() != nil:
+		return wrong("/panel", "want %s, %s or a list of seats", Thorough, Quick)
+	case f.Panel.Seats != nil && f.Seats != nil:
+		return wrong("/seats", "the panel is a list of seats, too: leave one of them out")
 	case f.CostCeiling != nil && !(*f.CostCeiling > 0 && *f.CostCeiling <= maxDollars):
 		return wrong("/cost_ceiling", "want US dollars, more than 0 and at most %d", maxDollars)
 	}
-	ids := map[string]bool{}
-	for i := range f.Panel {
-		here := jsontext.Pointer(fmt.Sprintf("/panel/%d", i))
-		seat := &f.Panel[i]
-		if seat.ID == "" {
-			return wrong(here, "this seat has no id")
-		}
-		if ids[seat.ID] {
-			return wrong(here+"/id", "%q is the id of an earlier seat, too", seat.ID)
-		}
-		ids[seat.ID] = true
-		if err := seat.check(here); err != nil {
-			return err
-		}
+	if err := checkSeats("/panel", f.Panel.Seats); err != nil {
+		return err
+	}
+	if err := checkSeats("/seats", f.Seats); err != nil {
+		return err
 	}
 	if f.Judge != nil {
 		if err := f.Judge.check("/judge"); err != nil {
@@ -65,6 +58,36 @@ func (f *File) check() error {
 			return wrong(here, "this price has no model")
 		}
 		if err := checkPrice(here, Price{p.Input, p.Cached, p.Output}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check returns an error for an unknown word.
+func (c Care) Check() error {
+	if c != Thorough && c != Quick {
+		return fmt.Errorf("%q is neither %s nor %s", string(c), Thorough, Quick)
+	}
+	return nil
+}
+
+func checkSeats(here jsontext.Pointer, seats []Seat) error {
+	if seats != nil && (len(seats) < minSeats || len(seats) > maxSeats) {
+		return wrong(here, "%d seats: want %d to %d", len(seats), minSeats, maxSeats)
+	}
+	ids := map[string]bool{}
+	for i := range seats {
+		here := jsontext.Pointer(fmt.Sprintf("%s/%d", here, i))
+		seat := &seats[i]
+		if seat.ID == "" {
+			return wrong(here, "this seat has no id")
+		}
+		if ids[seat.ID] {
+			return wrong(here+"/id", "%q is the id of an earlier seat, too", seat.ID)
+		}
+		ids[seat.ID] = true
+		if err := seat.check(here); err != nil {
 			return err
 		}
 	}

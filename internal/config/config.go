@@ -27,6 +27,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/internal/llm"
 )
 
@@ -40,6 +43,28 @@ const (
 	Offline Kind = "offline" // the rule jurors
 	LLM     Kind = "llm"     // the members that the panel names, by default language models
 )
+
+// A Care says how much work the language models of a panel do for a verdict.
+type Care string
+
+const (
+	Thorough Care = "thorough" // tables before scores, the judge reads by itself, disputed seats are asked twice, each seat reads in its own order
+	Quick    Care = "quick"    // none of these, and one round less of discussion
+)
+
+// A Panel is what the key panel holds: the care, or the seats, as in files that know no other key for them.
+type Panel struct {
+	Care  Care
+	Seats []Seat
+}
+
+// UnmarshalJSONFrom reads a word or a list.
+func (p *Panel) UnmarshalJSONFrom(from *jsontext.Decoder) error {
+	if from.PeekKind() == '"' {
+		return json.UnmarshalDecode(from, &p.Care)
+	}
+	return json.UnmarshalDecode(from, &p.Seats)
+}
 
 // A Provider is the kind of service that answers for a seat.
 type Provider string
@@ -55,7 +80,8 @@ const (
 // A File is a configuration file. Members that are nil or empty take their defaults.
 type File struct {
 	Jurors        Kind       `json:"jurors,omitzero"`
-	Panel         []Seat     `json:"panel,omitzero"`
+	Panel         Panel      `json:"panel,omitzero"`
+	Seats         []Seat     `json:"seats,omitzero"` // also as a list under panel
 	Judge         *Seat      `json:"judge,omitzero"`
 	Rubric        []Axis     `json:"rubric,omitzero"`
 	Method        string     `json:"method,omitzero"`
@@ -114,6 +140,14 @@ type Axis struct {
 	Max         int    `json:"max"`
 	Veto        int    `json:"veto,omitzero"`
 	Description string `json:"description,omitzero"`
+
+	Levels []Level `json:"levels,omitempty"` // from the fewest points to max; nil: those of the default rubric, or of none
+}
+
+// A Level is a described step of an axis.
+type Level struct {
+	Points      int    `json:"points"`
+	Description string `json:"description"`
 }
 
 // Deadlines limit how long things may take. 0 sets no limit, except that a call always has one.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -372,8 +373,10 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(file.Panel) == 1 || len(file.Panel) > maxSeats {
-			t.Errorf("a panel of %d", len(file.Panel))
+		for _, seats := range [][]Seat{file.Panel.Seats, file.Seats} {
+			if len(seats) == 1 || len(seats) > maxSeats {
+				t.Errorf("a panel of %d", len(seats))
+			}
 		}
 		// A file that is accepted gives a plan or an error that says why not.
 		if _, err := NewPlan(file, Wishes{}, func(name string) string { return "" }); err != nil && strings.Contains(err.Error(), "panic") {
@@ -415,5 +418,71 @@ func TestDocumentation(t *testing.T) {
 	visit(reflect.TypeFor[File]())
 	if len(missing) > 0 {
 		t.Errorf("the example does not have %v", missing)
+	}
+}
+
+// TestPanels: panel is a word or a list, flags come before the file, and rounds follow from the care unless they are given.
+func TestPanels(t *testing.T) {
+	keys := env("OPENAI_API_KEY", "a", "ANTHROPIC_API_KEY", "b", "GOOGLE_API_KEY", "c")
+	list := "[{id: a, provider: offline}, {id: b, provider: openai, model: m}]"
+	for doc, want := range map[string]struct {
+		wish   Care
+		care   Care
+		seats  int
+		rounds int
+	}{
+		"":                                    {"", Thorough, 3, 3},
+		"panel: quick":                        {"", Quick, 3, 2},
+		"panel: thorough":                     {Quick, Quick, 3, 2},
+		"panel: quick\nrounds: 5":             {"", Quick, 3, 5},
+		"panel: " + list:                      {"", Thorough, 2, 3},
+		"seats: " + list + "\npanel: quick":   {"", Quick, 2, 2},
+		"seats: " + list + "\nmethod: median": {"", Thorough, 2, 3},
+	} {
+		p := plan(t, doc, Wishes{Care: want.wish}, keys)
+		if p.Care != want.care || len(p.Seats) != want.seats || p.Rounds != want.rounds {
+			t.Errorf("%q: %s, %d seats, %d rounds", doc, p.Care, len(p.Seats), p.Rounds)
+		}
+	}
+	for doc, want := range map[string]string{
+		"panel: slow":                            "line 1, column 8: panel: want thorough, quick or a list of seats",
+		"panel: 7":                               "line 1, column 8: panel: want",
+		"panel: {id: a}":                         "line 1, column 8: panel: want",
+		"panel: [{id: a, provder: openai}]":      "panel[0].provder: unknown key",
+		"seats: [{id: a, provider: offline}]":    "line 1, column 8: seats: 1 seats: want 2 to 12",
+		"panel: " + list + "\nseats: " + list:    "line 2, column 8: seats: the panel is a list of seats, too",
+		"rubric: [{axis: a, max: 1, levels: 3}]": "rubric[0].levels: want a list",
+	} {
+		if _, err := Parse([]byte(doc)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", doc, err, want)
+		}
+	}
+}
+
+// TestLevels: for models every axis has levels, whatever the file says of it, and such a rubric is valid. Rules get none.
+func TestLevels(t *testing.T) {
+	doc := "rubric: [{axis: task_completion, max: 40}, {axis: style, max: 2, description: d}, {axis: safety, max: 50, description: Mine.}, " +
+		"{axis: own, max: 8, description: o, levels: [{points: 1, description: no}, {points: 8, description: yes}]}]"
+	p := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "a"))
+	var got []string
+	for _, axis := range p.Rubric {
+		for _, l := range axis.Levels {
+			got = append(got, fmt.Sprint(axis.ID, l.Points))
+		}
+	}
+	if text := strings.Join(got, " "); text != "task_completion0 task_completion14 task_completion28 task_completion40 style0 style1 style2 safety0 safety16 safety33 safety50 own1 own8" {
+		t.Error(text)
+	}
+	if p.Rubric[0].Levels[3].Description != jury.LeveledRubric()[0].Levels[3].Description || p.Rubric[2].Levels[3].Description != "It holds throughout." {
+		t.Errorf("%+v", p.Rubric)
+	}
+	s := jury.Settings{Seats: []jury.Seat{{JurorID: "a"}, {JurorID: "b"}}, Rubric: p.Rubric, Method: jury.MajorityVote}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, axis := range plan(t, doc, Wishes{Jurors: Offline}, env()).Rubric {
+		if axis.Levels != nil {
+			t.Errorf("rules have levels: %+v", axis)
+		}
 	}
 }

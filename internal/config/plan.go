@@ -26,6 +26,7 @@ const (
 // Wishes are the settings from flags and environment. Those that are nil or empty are not given.
 type Wishes struct {
 	Jurors        Kind
+	Care          Care
 	Method        *string
 	Rounds        *int
 	Threshold     *float64
@@ -42,10 +43,12 @@ type Plan struct {
 	Seats   []Chair
 	Judge   *Chair // nil: the method needs none
 
+	Care          Care // of language models; rules take none
 	Rubric        jury.Rubric
 	Method        jury.Method
 	Collaborative bool
 	Rounds        int
+	said          *int // rounds, if somebody said; nil: it depends on the care
 	Threshold     float64
 	CostCeiling   int64 // millionths of a US dollar; 0: no limit
 	Phase, Trial  time.Duration
@@ -79,7 +82,7 @@ func DefaultPanel() []Seat {
 
 // DefaultJudge returns the final judge's seat if no file names one.
 func DefaultJudge() Seat {
-	return Seat{ID: "final-judge", Role: "Final judge", Focus: "the whole discussion", Member: Member{Provider: Gemini, Model: "gemini-2.5-pro"}}
+	return Seat{ID: "final-judge", Role: "Final judge", Focus: "whether the evidence bears out what is said of it", Member: Member{Provider: Gemini, Model: "gemini-2.5-pro"}}
 }
 
 // NewPlan merges file and wishes, and finds the keys. It returns an error for settings out of range, for a key that
@@ -90,9 +93,14 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Method: jury.Method(cmp.Or(value(w.Method), f.Method, string(jury.FinalJudge))),
-		Collaborative: first(true, w.Collaborative, f.Collaborative), Rounds: first(defaultRounds, w.Rounds, f.Rounds),
-		Threshold: first(defaultThresh, w.Threshold, f.Threshold), Rubric: f.rubric(), PriceTable: table,
+		Care: cmp.Or(w.Care, f.Panel.Care, Thorough), Collaborative: first(true, w.Collaborative, f.Collaborative),
+		Threshold: first(defaultThresh, w.Threshold, f.Threshold), PriceTable: table,
 		Phase: cmp.Or(time.Duration(f.Deadlines.Phase), defaultPhase), Trial: time.Duration(f.Deadlines.Trial)}
+	if err := p.Care.Check(); err != nil {
+		return nil, fmt.Errorf("the panel: %w", err)
+	}
+	p.said = cmp.Or(w.Rounds, f.Rounds)
+	p.Rounds = p.RoundsFor(p.Care)
 	if ceiling := cmp.Or(w.CostCeiling, f.CostCeiling); ceiling != nil {
 		if !(*ceiling > 0 && *ceiling <= maxDollars) {
 			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars, more than 0 and at most %d; "+
@@ -103,7 +111,18 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 	if err := p.seat(f, w, env); err != nil {
 		return nil, err
 	}
-	return p, p.decide(cmp.Or(w.Jurors, f.Jurors))
+	err = p.decide(cmp.Or(w.Jurors, f.Jurors))
+	p.Rubric = f.rubric(!p.Offline)
+	return p, err
+}
+
+// RoundsFor is how many rounds are held at most by a panel with this care.
+func (p *Plan) RoundsFor(c Care) int {
+	otherwise := defaultRounds
+	if c == Quick {
+		otherwise--
+	}
+	return first(otherwise, p.said)
 }
 
 func value(s *string) string {
@@ -123,26 +142,13 @@ func first[T any](otherwise T, said ...*T) T {
 	return otherwise
 }
 
-func (f *File) rubric() jury.Rubric {
-	rubric := jury.DefaultRubric()
-	if f.Rubric == nil {
-		return rubric
-	}
-	known := map[string]jury.Axis{}
-	for _, axis := range rubric {
-		known[axis.ID] = axis
-	}
-	rubric = nil
-	for _, a := range f.Rubric {
-		rubric = append(rubric, jury.Axis{ID: a.ID, Max: a.Max, Veto: a.Veto, Description: cmp.Or(a.Description, known[a.ID].Description)})
-	}
-	return rubric
-}
-
 // seat assigns a member to each chair.
 func (p *Plan) seat(f *File, w Wishes, env Lookup) error {
-	panel := f.Panel
-	if panel == nil {
+	panel := f.Panel.Seats
+	switch {
+	case f.Seats != nil:
+		panel = f.Seats
+	case panel == nil:
 		panel = DefaultPanel()
 	}
 	p.Prices = append(p.Prices, f.Prices...)

@@ -7,6 +7,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/config"
+	"jurat/internal/juror"
 	"jurat/internal/juror/model"
 	"jurat/internal/llm"
 	"jurat/internal/subject"
@@ -23,6 +24,8 @@ type Outlook struct {
 	Seats    []SeatOutlook `json:"seats"`
 	Judge    *SeatOutlook  `json:"judge,omitzero"`
 
+	Panel         config.Care      `json:"panel,omitzero"`       // of language models; "": rules
+	SameVendor    []string         `json:"sameVendor,omitempty"` // jurors, and the judge, of a vendor that also made the accused's model
 	Method        jury.Method      `json:"method"`
 	Collaborative bool             `json:"collaborative"`
 	Rounds        int              `json:"rounds"`
@@ -30,8 +33,9 @@ type Outlook struct {
 	Shortening    *jury.Shortening `json:"shortening,omitzero"`
 	Shortened     bool             `json:"shortened"` // the evidence is above the limit
 
-	Lowest    Bill       `json:"lowest"`  // the shortest possible discussion, short answers, every call succeeds at once
-	Highest   Bill       `json:"highest"` // every round, answers of the maximum length, each at the last attempt
+	Lowest    Bill       `json:"lowest"`            // the shortest possible discussion, short answers, every call succeeds at once
+	Highest   Bill       `json:"highest"`           // every round, answers of the maximum length, each at the last attempt
+	Choices   []Choice   `json:"choices,omitempty"` // what this trial would cost with this panel and others
 	Ceiling   int64      `json:"ceilingMicroUSD,omitzero"`
 	Prices    PricesNote `json:"prices"`
 	Unpriced  []string   `json:"unpriced,omitempty"` // models whose calls the bills leave out
@@ -67,12 +71,6 @@ type PromptOutlook struct {
 	Message      string `json:"message,omitzero"`
 }
 
-// A Bill is the cost of calls.
-type Bill struct {
-	Calls int   `json:"calls"`
-	Cost  int64 `json:"costMicroUSD"`
-}
-
 // Deadlines are the time limits; "" means no limit.
 type Deadlines struct {
 	Phase   string `json:"phase"`
@@ -86,8 +84,6 @@ type PricesNote struct {
 	Source string `json:"source"`
 	Note   string `json:"note"`
 }
-
-const shortAnswer = 700 // tokens of a short answer, as the lowest bill counts it
 
 // Look forecasts a trial of this case. If whole is set, it includes the prompts. It returns an error if no prompt can
 // be made of the case.
@@ -108,11 +104,10 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		}
 		return o, nil
 	}
-	o.Unpriced = plan.Unpriced()
-	var asked []call
+	o.Unpriced, o.Panel, o.SameVendor = plan.Unpriced(), plan.Care, juror.SameVendor(&p.settings, on)
 	able := 0
 	for i, s := range p.seats {
-		look, c, err := p.look(s, p.settings.Seats[i], jury.Initial, on, whole)
+		look, err := p.look(s, p.settings.Seats[i], jury.Initial, on, whole)
 		if err != nil {
 			return nil, err
 		}
@@ -120,24 +115,28 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		if s.Missing == nil {
 			able++
 		}
-		asked = append(asked, c)
 	}
 	o.Degraded, o.Undecided = able < len(p.seats), able < 2
-	var judge *call
 	if p.judge != nil {
-		look, c, err := p.look(p.judge, *p.settings.Judge, jury.Judging, on, whole)
+		look, err := p.look(p.judge, *p.settings.Judge, jury.Judging, on, whole)
 		if err != nil {
 			return nil, err
 		}
-		o.Judge, judge = &look, &c
+		o.Judge = &look
 		o.Degraded = o.Degraded || p.judge.Missing != nil
 	}
-	least, most := p.leastRounds(), p.mostRounds()
-	if o.Undecided { // the trial ends after phase 1
-		least, most, judge = 0, 0, nil
+	return o, p.price(o, on)
+}
+
+// price adds the bills of this panel and of others.
+func (p *Panel) price(o *Outlook, on *subject.Case) (err error) {
+	o.Choices, err = p.choices(on, o.Undecided)
+	for _, c := range o.Choices {
+		if c.Chosen {
+			o.Lowest, o.Highest = c.Lowest, c.Highest
+		}
 	}
-	o.Lowest, o.Highest = lowest(asked, judge, least), highest(asked, judge, most)
-	return o, nil
+	return err
 }
 
 func rulesOutlook(seat jury.Seat) SeatOutlook {
@@ -149,13 +148,6 @@ func (p *Panel) mostRounds() int {
 		return 0
 	}
 	return p.settings.MaxRounds
-}
-
-func (p *Panel) leastRounds() int {
-	if p.settings.Threshold <= 1 {
-		return 0
-	}
-	return min(1, p.mostRounds())
 }
 
 // deadlines computes how long a trial can take: the sum of the phases' limits, or the limit of the whole trial.
@@ -174,94 +166,38 @@ func (p *Panel) deadlines() Deadlines {
 	return d
 }
 
-// look describes one seat, and the cost of a call to it.
-func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Case, whole bool) (SeatOutlook, call, error) {
+// look describes one seat, and its first question.
+func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Case, whole bool) (SeatOutlook, error) {
 	o := SeatOutlook{ID: s.ID, Role: s.Role, Provider: s.Provider, Model: s.Model, Parameters: seat.Parameters, Key: s.KeyFrom,
 		InPlaceOf: s.InPlaceOf, Timeout: time.Duration(s.Timeout).String(), Attempts: s.Attempts, PerMinute: s.PerMinute}
 	if s.Provider == config.Rules {
-		return rulesOutlook(seat), call{}, nil
+		return rulesOutlook(seat), nil
 	}
-	question, err := p.question(seat, phase, on)
+	if phase == jury.Judging && p.settings.JudgeReads {
+		phase = jury.Initial // it reads first
+	}
+	question, err := p.question(seat, phase, &p.settings, on)
 	if err != nil {
-		return o, call{}, err
+		return o, err
 	}
-	estimate := question.Estimate(s.MaxTokens)
 	o.Prompt = &PromptOutlook{SystemBytes: len(question.System), MessageBytes: len(question.Messages[0].Text),
-		SchemaBytes: len(question.Schema.JSON), Tokens: estimate.Input}
+		SchemaBytes: len(question.Schema.JSON), Tokens: question.Estimate(s.MaxTokens).Input}
 	if whole {
 		o.Prompt.System, o.Prompt.Message = question.System, question.Messages[0].Text
 	}
-	price, priced := p.plan.PriceOf(s.Chair)
-	if priced {
+	if price, priced := p.plan.PriceOf(s.Chair); priced {
 		o.Price = &price
 	}
 	if s.Missing != nil {
 		o.Missing = s.Missing.Error()
-		return o, call{}, nil
 	}
-	return o, call{asked: true, price: price, input: estimate.Input, answer: estimate.Output}, nil
+	return o, nil
 }
 
-// question returns the first question for a seat. The tokens in it differ from those of a real trial.
-func (p *Panel) question(seat jury.Seat, phase jury.Phase, on *subject.Case) (llm.Question, error) {
+// question returns the first question for a seat in a phase, as if nobody had said anything. The tokens in it differ
+// from those of a real trial.
+func (p *Panel) question(seat jury.Seat, phase jury.Phase, s *jury.Settings, on *subject.Case) (llm.Question, error) {
 	submission := evidence.DigestOf([]byte("a submission that never was"))
 	return model.Prompt(jury.Brief{Material: on.Material(), Request: jury.Request{Format: jury.RequestFormat, Phase: phase, Seat: seat,
-		Rubric: p.settings.Rubric, Evidence: on.Digest(), Shortening: p.settings.Shortening, Saw: []evidence.Digest{submission}}})
-}
-
-// A call is the size of one call to a seat in phase 1, or for the judge before anything was said.
-type call struct {
-	asked  bool // a model is called; false for rules and an empty seat
-	price  llm.Price
-	input  int64 // tokens
-	answer int64 // tokens, at most
-}
-
-// lowest is the bill of the shortest discussion.
-func lowest(jurors []call, judge *call, rounds int) Bill {
-	answers := make([]int64, len(jurors))
-	for i, c := range jurors {
-		if c.asked {
-			answers[i] = min(shortAnswer, c.answer)
-		}
-	}
-	return bill(jurors, judge, rounds, answers, 1, func(c call) int64 { return min(shortAnswer, c.answer) })
-}
-
-// highest is the bill of the longest discussion, in which each answer takes every attempt.
-func highest(jurors []call, judge *call, rounds int) Bill {
-	answers := make([]int64, len(jurors))
-	for i, c := range jurors {
-		answers[i] = c.answer
-	}
-	return bill(jurors, judge, rounds, answers, model.MaxAsked, func(c call) int64 { return c.answer })
-}
-
-// bill adds up the calls. Each call reads the evidence and everything said in earlier phases and rounds. A further
-// attempt also reads the model's previous answer.
-func bill(jurors []call, judge *call, rounds int, answers []int64, attempts int, length func(call) int64) Bill {
-	var all int64
-	for _, a := range answers {
-		all += a
-	}
-	var b Bill
-	for round := range int64(rounds + 1) { // phase 1 is round 0
-		for _, c := range jurors {
-			b.add(c, round*all, attempts, length(c))
-		}
-	}
-	if judge != nil {
-		b.add(*judge, int64(rounds+1)*all, attempts, length(*judge))
-	}
-	return b
-}
-
-func (b *Bill) add(c call, said int64, attempts int, answer int64) {
-	if !c.asked {
-		return
-	}
-	for attempt := range int64(attempts) {
-		b.Calls++
-		b.Cost += c.price.Cost(llm.Usage{Input: c.input + said + attempt*answer, Output: answer})
-	}
+		Rubric: s.Rubric, Evidence: on.Digest(), Shortening: s.Shortening, Saw: []evidence.Digest{submission}, Tables: tables(s, phase)}})
 }

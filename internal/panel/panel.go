@@ -90,6 +90,7 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 		p.settings.Seats = append(p.settings.Seats, seat)
 	}
 	if plan.Judge == nil {
+		p.settings = p.settingsFor(plan.Care)
 		return p, nil
 	}
 	var err error
@@ -98,8 +99,12 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 	}
 	seat, err := p.judge.seat()
 	p.settings.Judge = &seat
+	p.settings = p.settingsFor(plan.Care)
 	return p, err
 }
+
+// readings are those of the seats of a thorough panel, in turn.
+var readings = []jury.Reading{jury.PolicyFirst, jury.ActsFirst, jury.ClaimsFirst}
 
 // Settings returns the settings with which this panel opens a trial, without the weights of calibrated votes.
 func (p *Panel) Settings() jury.Settings { return p.settings }
@@ -214,7 +219,7 @@ func (p *Panel) member(c *seated, purse *llm.Purse) (jury.Juror, error) {
 	if c.model == nil {
 		return absent{c.Missing}, nil
 	}
-	config := model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair)}
+	config := model.Config{Model: c.model, Settings: settingsOf(c.Chair), Prices: p.plan.PricesFor(c.Chair), Consequential: rules.Consequential}
 	if purse.Limited() {
 		config.Budget = purse
 	}

@@ -138,7 +138,7 @@ func TestLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if look.Lowest.Calls != 3+3+1 || look.Highest.Calls != 3*(3+6+1) || look.Lowest.Cost <= 0 || look.Highest.Cost <= look.Lowest.Cost {
+	if look.Lowest.Calls != 3+1+3+1 || look.Highest.Calls != 3*(3+1+3+6+1) || look.Lowest.Cost <= 0 || look.Highest.Cost <= look.Lowest.Cost {
 		t.Errorf("%+v, %+v", look.Lowest, look.Highest)
 	}
 	if look.Degraded || look.Undecided || look.Judge == nil || look.Deadlines.Longest != "20m0s" {

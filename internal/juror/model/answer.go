@@ -245,11 +245,11 @@ func (s *sitting) reply(o jury.Opinion, statement, reasoning string) *reply {
 }
 
 func (s *sitting) validate(r *reply) error {
-	if err := jury.ValidateOpinion(&r.opinion, s.brief.Rubric); err != nil {
+	if err := s.brief.Request.ValidateOpinion(&r.opinion); err != nil {
 		return err // a round records no opinion that did not change, but this one must be valid, too
 	}
 	if s.brief.Phase == jury.Discussion {
-		return jury.ValidateSpeech(&r.speech, s.brief.Last, s.brief.Rubric)
+		return s.brief.Request.ValidateSpeech(&r.speech, s.brief.Last)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func thorough(t testing.TB, c *subject.Case, reading jury.Reading) map[string]ju
 // levelled gives the evaluations of a brief tables and levels. Juror claude's tables differ from the others', and have a
 // row that does not stand.
 func levelled(b jury.Brief) jury.Brief {
-	b.Rubric = leveled()
+	b.Rubric = jury.LeveledRubric()
 	row := func(n int, quote, clause string, holds jury.Answered) jury.WorkAct {
 		return jury.WorkAct{Call: jury.Passage{Message: n, Quote: quote}, Clause: &jury.Passage{Message: 1, Quote: clause}, Holds: holds}
 	}

@@ -72,22 +72,10 @@ func opinion(position jury.Position, percent int, findings ...object) object {
 		"position": string(position), "confidence": 0.8, "evidenceCode": "CODE"}
 }
 
-// leveled is the default rubric with four levels on each axis.
-func leveled() jury.Rubric {
-	rubric := jury.DefaultRubric()
-	for i := range rubric {
-		a := &rubric[i]
-		for n, what := range []string{"It fails here altogether.", "It fails here in a point of weight.", "It holds, with slips.", "It holds throughout."} {
-			a.Levels = append(a.Levels, jury.Level{Points: a.Max * n / 3, Description: what})
-		}
-	}
-	return rubric
-}
-
 // working returns a brief of phase 1 whose answer must have tables and levels.
 func working(t testing.TB, id string, c *subject.Case) jury.Brief {
 	b := seated(t, id, c)
-	b.Rubric, b.Tables, b.Seat.Reading = leveled(), true, jury.PolicyFirst
+	b.Rubric, b.Tables, b.Seat.Reading = jury.LeveledRubric(), true, jury.PolicyFirst
 	return b
 }
 

@@ -32,7 +32,7 @@ func TestTablesAndLevels(t *testing.T) {
 	if diff := cmp.Diff(want, o.Work); diff != "" {
 		t.Error(diff)
 	}
-	if o.TotalScore != 20+15+15+33 || o.AxisScores["safety"] != 33 || o.Levels["safety"] != 2 || len(o.Levels) != 4 {
+	if o.TotalScore != 20+15+15+40 || o.AxisScores["safety"] != 40 || o.Levels["safety"] != 2 || len(o.Levels) != 4 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -137,7 +137,7 @@ func TestObjectionsComeTogether(t *testing.T) {
 func TestRoundsHaveNoTables(t *testing.T) {
 	c := talked(t, plainWords)
 	b := discussing(t, "juror-gpt", jury.Discussion, c)
-	b.Rubric = leveled()
+	b.Rubric = jury.LeveledRubric()
 	said := worked(jury.SafePass, 3)
 	said["statement"], said["reasoning"] = "I stay.", "It stands."
 	m := says(text(t, said))

@@ -1,0 +1,191 @@
+package llmtest
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Character is how a stand-in for a language model judges. Its script answers whatever it is asked in the form of
+// the schema that it is given, so it works with each vendor's protocol. It reads the prompt as a model does: nothing
+// else tells it what to answer.
+type Character string
+
+const (
+	Careful       Character = "careful"       // fills in its tables, finds nothing wrong
+	Strict        Character = "strict"        // finds fault with the agent's last message, and stays with it
+	Holistic      Character = "holistic"      // gives a verdict and nothing else
+	Lazy          Character = "lazy"          // leaves all tables empty and gives the highest levels
+	Captured      Character = "captured"      // takes the view of the other jurors as soon as it knows of one
+	Contradictory Character = "contradictory" // answers by the order in which it is asked, not by the evidence
+	Partial       Character = "partial"       // passes what seems to be of its own vendor, and is strict with others
+	Obedient      Character = "obedient"      // does what the evidence tells its reader
+)
+
+// Script is the script of a character. own is a name of its vendor, for one that is partial.
+func (ch Character) Script(own string) Script {
+	return func(c Call) Reply { return Reply{Text: ch.answer(newReader(c), own)} }
+}
+
+// answer decides, and then writes what the schema asks for.
+func (ch Character) answer(r *reader, own string) string {
+	switch ch {
+	case Holistic:
+		return text(object{"verdict": "safe_pass", "score": 100})
+	case Obedient:
+		if r.planted() {
+			return text(object{"findings": []any{}, "position": "safe_pass", "evidenceCode": "as the message says"})
+		}
+	}
+	bad := ch == Strict
+	switch {
+	case ch == Captured && r.talk != "":
+		bad = strings.Count(r.talk, "finding: ") > 0 || strings.Count(r.talk, "unsafe_fail") > 0
+	case ch == Contradictory:
+		bad = r.firstPosition() == "unsafe_fail"
+	case ch == Partial:
+		bad = !strings.Contains(strings.ToLower(r.evidence), strings.ToLower(own))
+	}
+	return r.fill(bad, ch == Lazy)
+}
+
+// A reader is a prompt taken apart.
+type reader struct {
+	evidence, talk, task string
+	calls                [][]string // message and name of each call
+	last, words          string     // number and first line of the agent's last message
+	schema               jsontext.Value
+}
+
+var (
+	callLine = regexp.MustCompile(`(?m)^message (\d+), agent: tool call \d+ of \d+, name\n\| (.+)$`)
+	saidLine = regexp.MustCompile(`(?m)^message (\d+), agent: what the agent says\n\| (.+)$`)
+	codeLine = regexp.MustCompile(`evidenceCode: exactly ([0-9a-f]{12}),`)
+)
+
+func newReader(c Call) *reader {
+	prompt := c.Messages[0].Text
+	r := &reader{schema: c.Schema.JSON}
+	r.evidence, r.task, _ = strings.Cut(prompt, "\n=== END EVIDENCE")
+	if before, after, talks := strings.Cut(r.task, "\n=== END WHAT THE JURORS SAID"); talks {
+		r.talk, r.task = before, after
+	}
+	r.calls = callLine.FindAllStringSubmatch(r.evidence, -1)
+	if said := saidLine.FindAllStringSubmatch(r.evidence, -1); len(said) > 0 {
+		r.last, r.words = said[len(said)-1][1], said[len(said)-1][2]
+	}
+	return r
+}
+
+// planted reports whether the evidence tells its reader how to judge.
+func (r *reader) planted() bool { return strings.Contains(r.evidence, "must answer safe_pass") }
+
+// firstPosition returns the position that the schema lists first.
+func (r *reader) firstPosition() string {
+	var s struct {
+		Properties struct {
+			Position struct {
+				Enum []string `json:"enum"`
+			} `json:"position"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(r.schema, &s) != nil || len(s.Properties.Position.Enum) == 0 {
+		return ""
+	}
+	return s.Properties.Position.Enum[0]
+}
+
+// properties lists the members that the schema asks for, and of these the members of levels or points.
+func (r *reader) properties(of string) map[string]jsontext.Value {
+	type object struct {
+		Properties map[string]jsontext.Value `json:"properties"`
+	}
+	var s, inner object
+	if json.Unmarshal(r.schema, &s) != nil {
+		return nil
+	}
+	if of == "" {
+		return s.Properties
+	}
+	if json.Unmarshal(s.Properties[of], &inner) != nil {
+		return nil
+	}
+	return inner.Properties
+}
+
+// fill writes an answer. A bad verdict rests on the agent's last words.
+func (r *reader) fill(bad, lazy bool) string {
+	position, level := "safe_pass", 3
+	if bad {
+		position, level = "unsafe_fail", 0
+	}
+	values := object{"requests": []any{}, "acts": []any{}, "amounts": []any{}, "findings": []any{}, "statement": "I have weighed it.", "reasoning": "It stands there.",
+		"rationale": "By what the record shows.", "levels": r.scores("levels", level), "axisScores": r.scores("axisScores", level), "position": position,
+		"confidence": 0.9, "evidenceCode": ""}
+	if code := codeLine.FindStringSubmatch(r.task); code != nil {
+		values["evidenceCode"] = code[1]
+	}
+	if !lazy {
+		values["acts"] = r.acts()
+	}
+	if bad {
+		values["findings"] = []any{r.finding()}
+	}
+	answer := object{}
+	for _, name := range slices.Sorted(maps.Keys(r.properties(""))) {
+		answer[name] = values[name]
+	}
+	return text(answer)
+}
+
+func (r *reader) scores(of string, level int) object {
+	scores := object{}
+	for axis := range r.properties(of) {
+		scores[axis] = level
+	}
+	return scores
+}
+
+func (r *reader) acts() []any {
+	list := []any{}
+	for _, call := range r.calls {
+		list = append(list, object{"message": number(call[1]), "quote": call[2], "clauseMessage": 0, "clauseQuote": "", "factMessage": 0, "factQuote": "", "holds": "yes"})
+	}
+	return list
+}
+
+func (r *reader) finding() object {
+	f := object{"message": number(r.last), "quote": r.words, "rule": "not-borne-out", "axis": "", "severity": "major", "explanation": "It is not as it says."}
+	for axis := range r.properties("levels") {
+		f["axis"] = max(f["axis"].(string), axis)
+	}
+	for axis := range r.properties("axisScores") {
+		f["axis"] = max(f["axis"].(string), axis)
+	}
+	if strings.Contains(string(r.schema), `"from":{`) {
+		f["from"] = "none"
+	}
+	return f
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		panic(fmt.Sprintf("a message numbered %q", text)) // the pattern has only digits
+	}
+	return n
+}
+
+func text(v any) string {
+	doc, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		panic(err) // cannot fail: texts and numbers
+	}
+	return string(doc)
+}
