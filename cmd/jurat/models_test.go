@@ -150,7 +150,7 @@ func TestModelsByEachMethod(t *testing.T) {
 			t.Errorf("%s:\n%s", method, out)
 		}
 		judged := len(s.servers[3].Requests())
-		if (method == jury.FinalJudge) != (judged == 1) {
+		if want := map[jury.Method]int{jury.FinalJudge: 2}[method]; judged != want { // once by itself, once with what the jury said
 			t.Errorf("%s: the judge was asked %d times", method, judged)
 		}
 		for _, r := range s.records() {
@@ -187,10 +187,8 @@ func TestChangedMindsAreTold(t *testing.T) {
 // case file verifies.
 func TestFailingJurors(t *testing.T) {
 	always := func(r llmtest.Reply) llmtest.Script { return llmtest.Always(r) }
-	score := func(change func(jury.Scores)) llmtest.Script {
-		return findsBut(jury.SafePass, 90, func(o object) {
-			change(o["axisScores"].(jury.Scores))
-		})
+	level := func(n int) llmtest.Script {
+		return findsBut(jury.SafePass, 90, func(o object) { o["levels"].(map[string]int)["safety"] = n })
 	}
 	data := filepath.Join(t.TempDir(), "data") // one folder for all of them, because keys are slow to make
 	for _, tt := range []struct {
@@ -205,7 +203,7 @@ func TestFailingJurors(t *testing.T) {
 		{"malformed answer", llmtest.Say(`{"findings": [`), jury.Invalid},
 		{"malformed protocol", always(llmtest.Reply{Failure: llmtest.Malformed, Text: "{}"}), jury.Invalid},
 		{"an HTML page", always(llmtest.Reply{Failure: llmtest.NotJSON}), jury.Invalid},
-		{"out of range", score(func(s jury.Scores) { s["safety"] = 51 }), jury.Invalid},
+		{"out of range", level(4), jury.Invalid},
 		{"a total of its own", findsBut(jury.SafePass, 90, func(o object) { o["totalScore"] = 91 }), jury.Invalid},
 		{"unauthorised", always(llmtest.Reply{Failure: llmtest.Unauthorised}), jury.Failed},
 		{"server error", always(llmtest.Reply{Failure: llmtest.ServerError}), jury.Failed},
@@ -334,7 +332,11 @@ func TestRateLimitedOnce(t *testing.T) {
 				retries += a.Retries
 			}
 		}
-		if n := len(s.servers[seat].Requests()); n != 2 || retries != 1 {
+		want := 2
+		if seat == 3 {
+			want++ // the judge reads, and then judges
+		}
+		if n := len(s.servers[seat].Requests()); n != want || retries != 1 {
 			t.Errorf("%s was asked %d times, but %d retries are recorded", seatIDs[seat], n, retries)
 		}
 	}
@@ -442,7 +444,8 @@ func TestMissingKeys(t *testing.T) {
 	has(t, out, "(in place of anthropic claude-haiku-4-5)")
 }
 
-// TestNoQuorumCostsNothingMore: if only one juror can be asked, it is asked once, and the judge never.
+// TestNoQuorumCostsNothingMore: if only one juror can be asked, it is asked once. The judge, who reads
+// at the same time, gives no judgment.
 func TestNoQuorumCostsNothingMore(t *testing.T) {
 	s := newScene(t, map[int]llmtest.Script{2: llmtest.Always(llmtest.Reply{Failure: llmtest.ServerError})})
 	t.Setenv(seatKeys[1], "")
@@ -450,7 +453,7 @@ func TestNoQuorumCostsNothingMore(t *testing.T) {
 	if !r.Inconclusive || r.FinalVerdict != jury.NeedsReview || r.TotalRounds != 0 {
 		t.Errorf("%+v", r)
 	}
-	for i, want := range []int{1, 0, 1, 0} {
+	for i, want := range []int{1, 0, 1, 1} {
 		if n := len(s.servers[i].Requests()); n != want {
 			t.Errorf("%s was asked %d times, want %d", seatIDs[i], n, want)
 		}
@@ -461,7 +464,7 @@ func TestNoQuorumCostsNothingMore(t *testing.T) {
 func TestCostCeiling(t *testing.T) {
 	s := newScene(t, nil)
 	r := s.result(exitUndecided, 0, "--cost-ceiling", "0.0001")
-	if !r.Inconclusive || !r.Degraded || r.FinalVerdict != jury.NeedsReview || len(r.Absences) != 3 || r.Absences[0].Reason != jury.Ceiling {
+	if !r.Inconclusive || !r.Degraded || r.FinalVerdict != jury.NeedsReview || len(r.Absences) != 4 || r.Absences[0].Reason != jury.Ceiling {
 		t.Errorf("%+v", r)
 	}
 	for _, server := range s.servers {
@@ -583,7 +586,7 @@ func TestResumeOfModels(t *testing.T) {
 	has(t, said, "trial --resume trial-")
 	out, said := ran(t, 0, data, "trial", "--resume", "last", "--config", s.config(), "--out", file)
 	has(t, said, "going on with", "3 answers are missing")
-	has(t, out, "Verdict  safe_pass", "calls: 7")
+	has(t, out, "Verdict  safe_pass", "calls: 8")
 	for i, server := range s.servers[:3] {
 		alone := 0
 		for _, r := range server.Requests() {
