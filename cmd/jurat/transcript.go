@@ -250,6 +250,9 @@ func (t *transcript) beside(r *jury.Result) {
 	for _, reason := range j.Review {
 		t.line("  %s", t.paint(yellow, "a person must see it: "+reviewWords[reason]))
 	}
+	for _, id := range r.SameVendor {
+		t.text("  ", t.name(id)+" is of the vendor that the agent's card or records name: models tend to favour their own kind")
+	}
 	for _, id := range r.Abstentions {
 		t.text("  ", t.name(id)+" was asked twice, and took two positions")
 	}

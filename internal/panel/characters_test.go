@@ -216,6 +216,9 @@ func TestPartialJuror(t *testing.T) {
 			t.Errorf("before the trial: %v, %v", look.SameVendor, err)
 		}
 		done, _ := c.hold(t, protocol)
+		if !slices.Equal(done.Result.SameVendor, look.SameVendor) {
+			t.Errorf("the result names %v", done.Result.SameVendor)
+		}
 		if done.Result.FinalVerdict != jury.UnsafeFail || done.Result.Phase1Evaluations[0].Position != jury.SafePass {
 			t.Errorf("%+v", done.Result)
 		}

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/juror"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/subject"
@@ -153,6 +154,7 @@ func (c *clerk) hold(ctx context.Context, submission evidence.Digest, recorded [
 	if err != nil {
 		return trial, fmt.Errorf("trial %s: %w", c.chain, because(ctx, err))
 	}
+	result.SameVendor = juror.SameVendor(&c.config.Settings, c.subject)
 	trial.Result = result
 	return trial, nil
 }

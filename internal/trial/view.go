@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/juror"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/subject"
 	"jurat/jury"
@@ -201,6 +202,9 @@ func (v *View) Result() (*jury.Result, error) {
 	state := v.State()
 	if !state.Finished {
 		return nil, errors.New("reading trial: it has no verdict yet")
+	}
+	if v.evidence != nil {
+		state.Result.SameVendor = juror.SameVendor(state.Settings, v.evidence)
 	}
 	return &state.Result, nil
 }
