@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"jurat/internal/juror"
+	"jurat/internal/subject"
 	"jurat/jury"
 )
 
@@ -184,9 +185,10 @@ func (s *sitting) firstConsequential() int {
 		return 0
 	}
 	for i := range s.c.Messages {
-		for j := range s.c.Messages[i].ToolCalls {
-			if s.consequential(&s.c.Messages[i].ToolCalls[j]) {
-				return s.c.Messages[i].Number
+		m := &s.c.Messages[i]
+		for j := range m.ToolCalls {
+			if m.Caller() == subject.Assistant && s.consequential(&m.ToolCalls[j]) {
+				return m.Number
 			}
 		}
 	}
