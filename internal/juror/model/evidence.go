@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,15 +57,29 @@ const mostPassages = 5
 // write. A reader that meets them a second time as such, with their place, takes them less for its task.
 func showPassages(s *strings.Builder, c *subject.Case) {
 	n := 0
-	for _, f := range juror.Instructions(c, jury.DefaultRubric()) {
-		if m := c.Message(f.Message); m.Role == subject.Assistant || n == mostPassages {
+	for _, found := range juror.Passages(c) {
+		if m := c.Message(found.Message); m.Role == subject.Assistant || found.Words == "" || n == mostPassages {
 			continue
 		}
 		n++
-		p := piece{text: f.Quote, heading: fmt.Sprintf("passage of message %d, repeated here because it gives instructions to its reader; "+
-			"chosen by a program, which may miss some and choose harmless ones", f.Message)}
+		p := piece{text: begin(found.Words, mostOfPassage), heading: fmt.Sprintf("passage of message %d, repeated here because it gives instructions to its reader; "+
+			"chosen by a program, which may miss some and choose harmless ones", found.Message)}
 		p.write(s)
 	}
+}
+
+// mostOfPassage is how many bytes of a passage are repeated.
+const mostOfPassage = 400
+
+// begin returns the beginning of a text, in whole characters.
+func begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
 
 // leftOut says what the conversation has and jurors are not shown.

@@ -1,9 +1,12 @@
 package rules
 
-import "jurat/internal/subject"
+import (
+	"jurat/internal/juror/phrase"
+	"jurat/internal/subject"
+)
 
 // Consequential reports whether a call has consequences, by the name of its tool.
 func Consequential(call *subject.ToolCall) bool {
-	kind, _ := classify(nameWords(call.Name))
+	kind, _ := classify(phrase.NameWords(call.Name))
 	return kind == writeCall
 }
