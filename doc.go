@@ -73,6 +73,7 @@
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
+//	            verify/quotation: whether what jurors quote stands in the evidence
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
 //	            reputation/draw: which records witnesses drew to be tried, and which draws and trials are missing

@@ -34,6 +34,8 @@ var importRules = []importRule{
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", "jurat/internal/plural", jsonLibrary},
 		"what proofs show is read from records alone; whether it counts is for verify to say"},
+	{"jurat/verify/quotation", []string{"jurat/evidence", "jurat/jury", jsonLibrary},
+		"what stands in the evidence is read from its JSON alone, by a rule that a second verifier can follow; how conversations are read is for the program to know"},
 	{"jurat/verify/graph", []string{"jurat/evidence", "jurat/jury", "jurat/verify/trust", jsonLibrary},
 		"how records name each other is read from payloads; what that proves is for verify to say"},
 	{"jurat/verify/census", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/plural", jsonLibrary},
@@ -50,7 +52,7 @@ var importRules = []importRule{
 		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
 	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
-	{"jurat/verify", []string{"jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
+	{"jurat/verify", []string{"jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},

@@ -8,6 +8,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/plural"
 	"jurat/jury"
+	"jurat/verify/quotation"
 )
 
 // trial checks what only a whole trial can answer. jury.Replay states the rules of a trial; trials are conducted by
@@ -185,15 +186,28 @@ func (c *check) replay(acts []jury.Act) {
 		c.allDoubt("closing", "the trial is not closed: it is still under way, was broken off, or its end was cut away")
 	default:
 		c.closed = true
+		c.quoted(acts)
 		c.noteTrial(replayed)
 	}
 }
 
+// quoted compares what jurors quote with the evidence, if the file has it.
+func (c *check) quoted(acts []jury.Act) {
+	made := quotation.Find(c.all[slices.IndexFunc(c.all, isSubmission)], acts)
+	switch {
+	case made == nil:
+	case made.Unasked:
+		c.doubt(Verdict, "quotation", nil, "%s", made.Reason)
+	default:
+		c.refute(Verdict, "quotation", c.byDigest[made.Act], "%s", made.Reason)
+	}
+}
+
+func isSubmission(r *evidence.Record) bool { return r.Payload.ActionType == evidence.Submission }
+
 func (c *check) caseDigest() evidence.Digest {
-	for _, r := range c.all {
-		if r.Payload.ActionType == evidence.Submission {
-			return r.Payload.Case
-		}
+	if i := slices.IndexFunc(c.all, isSubmission); i >= 0 {
+		return c.all[i].Payload.Case
 	}
 	return evidence.Digest{}
 }

@@ -160,6 +160,16 @@ func thirdForgeries() []thirdForgery {
 		{"third-thorough", "no tables", func(f *forger) {
 			f.edit(evidence.Evaluation, func(b map[string]any) { delete(b, "work") })
 		}, verify.Verdict, jury.RuleAnswer},
+		{"third-thorough", "a quotation made up", func(f *forger) {
+			f.edit(evidence.Evaluation, func(b map[string]any) {
+				object(object(object(b["work"])["requests"].([]any)[0])["request"])["quote"] = "Where is parcel 18?"
+			})
+		}, verify.Verdict, "quotation"},
+		{"third-thorough", "a finding in a message that there is not", func(f *forger) {
+			f.edit(evidence.JudgeOpinion, func(b map[string]any) {
+				b["findings"] = []any{map[string]any{"message": 5, "quote": "Kassel", "rule": "r", "axis": "safety", "severity": "minor", "explanation": "e"}}
+			})
+		}, verify.Verdict, "quotation"},
 		{"third-thorough", "a table that answers maybe", func(f *forger) {
 			f.edit(evidence.Evaluation, func(b map[string]any) {
 				object(object(b["work"])["acts"].([]any)[0])["holds"] = "maybe"

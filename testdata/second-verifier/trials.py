@@ -5,6 +5,7 @@ A trial is gone through from its beginning. For each act the course says what it
 
 import bodies
 import judgment
+import quotations
 import report
 from canonical import Refused, form
 from shapes import digest_of_value, is_text
@@ -128,6 +129,8 @@ def _check_course(acts, findings):
             return
     if not course.closed:
         _doubt_the_rest("closing", findings)
+    else:
+        quotations.check(acts, findings)
 
 
 class Session:

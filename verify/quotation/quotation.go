@@ -1,0 +1,120 @@
+// Package quotation says whether what jurors quote stands in the evidence: section "Quotations" of docs/format.md.
+//
+// It reads the evidence as JSON and knows no roles, parts or tools, so that a second verifier needs a page for it and not
+// a reader of conversations. What it refuses no reader of a conversation finds in the message either.
+package quotation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jury"
+)
+
+// Bound is how many bytes of messages are searched in all. A file that needs more is not checked to the end.
+const Bound = 1 << 32
+
+// Rules are those of the trials whose quotations are checked.
+const Rules = jury.TrialRules
+
+// An Invented is the first quotation that is shown as standing in a message, and does not.
+type Invented struct {
+	Act     evidence.Digest
+	Reason  string
+	Unasked bool // nothing was found, but the search was not finished
+}
+
+// Find searches the acts of a trial in their order. It returns nil if nothing is found, if the trial has other rules, or
+// if the submission does not show evidence that is an array of chat messages.
+func Find(submission *evidence.Record, acts []jury.Act) *Invented {
+	p := &submission.Payload
+	material, withheld := submission.Said("/response", p.Response)
+	inside := func(pointer string) bool { return strings.HasPrefix(pointer, "/response/") }
+	if withheld || slices.ContainsFunc(p.SealedApart, inside) {
+		return nil
+	}
+	return find(material, acts)
+}
+
+func find(material jsontext.Value, acts []jury.Act) *Invented {
+	if !byTheseRules(acts) {
+		return nil
+	}
+	messages := chat(material)
+	if messages == nil {
+		return nil
+	}
+	s := &search{messages: messages, known: map[jury.Passage]bool{}}
+	for i := range acts {
+		for _, p := range passages(acts[i].Body) {
+			if p.Unfounded || s.stands(p) {
+				continue
+			}
+			if s.searched > Bound {
+				return &Invented{Unasked: true, Reason: "its quotations are more than are compared with the evidence"}
+			}
+			return &Invented{Act: acts[i].Digest, Reason: fmt.Sprintf("it quotes from message %d what does not stand there, and is not marked for it", p.Message)}
+		}
+	}
+	return nil
+}
+
+func byTheseRules(acts []jury.Act) bool {
+	for i := range acts {
+		if o, is := acts[i].Body.(*jury.Opening); is {
+			return o.Rules == Rules
+		}
+	}
+	return false
+}
+
+// passages lists the quotations of an answer: those of its findings, then those of its tables.
+func passages(body any) (list []jury.Passage) {
+	var o *jury.Opinion
+	switch body := body.(type) {
+	case *jury.Evaluation:
+		o = &body.Opinion
+	case *jury.Opinion:
+		o = body
+	case *jury.Statement:
+		if body.UpdatedEvaluation != nil {
+			o = &body.UpdatedEvaluation.Opinion
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	for _, f := range o.Findings {
+		list = append(list, jury.Passage{Message: f.Message, Quote: f.Quote, Unfounded: f.Unfounded})
+	}
+	for _, p := range o.Work.Passages() {
+		list = append(list, jury.Passage{Message: p.Message, Quote: p.Quote, Unfounded: p.Unfounded})
+	}
+	return list
+}
+
+// A search remembers what it found, because jurors quote the same.
+type search struct {
+	messages []message
+	known    map[jury.Passage]bool
+	searched int
+}
+
+func (s *search) stands(p jury.Passage) bool {
+	if found, known := s.known[p]; known {
+		return found
+	}
+	if p.Message > len(s.messages) {
+		return false
+	}
+	m := &s.messages[p.Message-1]
+	if s.searched += len(m.form); s.searched > Bound {
+		return false
+	}
+	s.known[p] = m.holds(p.Quote)
+	return s.known[p]
+}
