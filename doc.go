@@ -45,6 +45,9 @@
 //	                    testdata/second-verifier. Then 'go generate ./internal/portal', as for every text of the portal.
 //	a page              its route in internal/server/pages.go, or in the file of its area (table.go joins them); internal/pages
 //	                    has the view and its template, internal/words its texts.
+//	a transcript form   internal/subject: its name, signs and reader in form.go, its reader in a file of its own. A file that holds
+//	                    several conversations: internal/subject/transcripts. An example and its mistakes in docs/case.md, which
+//	                    tests read.
 //	an authority        one that speaks RFC 3161 needs no code: 'jurat tsa add'. Another protocol: internal/stamping. Another kind of
 //	                    token: evidence.TimestampKind and package timestamp.
 //	a key helper        no code here: docs/token.md describes the protocol between jurat and programs that keep keys.
@@ -139,7 +142,8 @@
 //	              when it forks, shrinks or is rewritten
 //	jws           JWS signatures by the algorithms that jurat's keys have
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
-//	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them
+//	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them;
+//	              subject/transcripts finds the conversations in files that have one or many
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules,
 //	              and juror/phrase reads the words for them
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer

@@ -117,6 +117,7 @@ var importRules = []importRule{
 	{"jurat/internal/conduct", []string{"jurat/evidence", "jurat/internal/ledger", "jurat/reputation", "jurat/verify/trust"},
 		"it carries what a log has about an agent to strangers; what that proves is for package reputation to say"},
 	{"jurat/internal/subject", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", jsonLibrary}, "the agent under trial is data, and its records are verified before they are read"},
+	{"jurat/internal/subject/transcripts", []string{"jurat/internal/subject", jsonLibrary}, "it finds conversations in a file; what they say is for package subject to read"},
 	{"jurat/internal/juror", []string{"jurat/jury", "jurat/internal/subject", jsonLibrary},
 		"what all jurors share, whoever answers for a seat: it knows neither models nor rules"},
 	{"jurat/internal/juror/phrase", []string{},

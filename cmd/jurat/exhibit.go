@@ -10,6 +10,7 @@ import (
 
 	"jurat/internal/plural"
 	"jurat/internal/subject"
+	"jurat/internal/subject/transcripts"
 	"jurat/verify"
 )
 
@@ -86,14 +87,14 @@ func (f *caseFlags) readTranscripts(name string, o subject.Options) ([]subject.B
 	if f.ofRecords() {
 		return nil, fmt.Errorf("--trust, --at, --crl and --ocsp go with sealed records as CASE, and %s holds none: %w", name, verify.ErrNotOurs)
 	}
-	data, err := readAtMost(nil, name, subject.MaxTranscript)
+	data, err := readAtMost(nil, name, transcripts.MaxFile)
 	if err != nil {
 		return nil, err
 	}
 	if o.Card, err = f.card(); err != nil {
 		return nil, err
 	}
-	found, err := subject.ReadTranscripts(name, data, o)
+	found, err := transcripts.Read(name, data, o)
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: there is no conversation in it", name)
 	}

@@ -7,7 +7,7 @@ import (
 // readAnthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
 // https://docs.claude.com/en/api/messages. A user's message that carries results of tools becomes one message for each
 // result and one for what the user says.
-func (c *Case) readAnthropic(n *node) error {
+func (c *Case) readAnthropic(n *Node) error {
 	list := n
 	if n.kind == '{' {
 		if err := c.readSystem(n.get("system")); err != nil {
@@ -16,13 +16,13 @@ func (c *Case) readAnthropic(n *node) error {
 		list = n.get("messages")
 	}
 	if list.absent() || list.kind != '[' {
-		return n.errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
+		return n.Errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
 	}
 	return c.each(list, "a message", c.readAnthropicMessage)
 }
 
 // readSystem reads a system prompt: a string, or an array of text blocks.
-func (c *Case) readSystem(n *node) error {
+func (c *Case) readSystem(n *Node) error {
 	if n.absent() {
 		return nil
 	}
@@ -34,17 +34,17 @@ func (c *Case) readSystem(n *node) error {
 	return nil
 }
 
-func (c *Case) readAnthropicMessage(n *node) error {
+func (c *Case) readAnthropicMessage(n *Node) error {
 	role, err := readRole(n)
 	if err != nil {
 		return err
 	}
 	if role == Tool {
-		return n.get("role").errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.get("role").text))
+		return n.get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.get("role").text))
 	}
 	content := n.get("content")
 	if content == nil {
-		return n.errorf("a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
+		return n.Errorf("a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
 	t := turn{c: c, role: role}
 	if err := t.blocks(content); err != nil {
@@ -55,7 +55,7 @@ func (c *Case) readAnthropicMessage(n *node) error {
 }
 
 // blocks reads content: a string, or an array of blocks.
-func (t *turn) blocks(content *node) error {
+func (t *turn) blocks(content *Node) error {
 	switch content.kind {
 	case 'n':
 		return nil
@@ -64,7 +64,7 @@ func (t *turn) blocks(content *node) error {
 		return nil
 	case '[':
 	default:
-		return content.errorf("content of a wrong kind: expected a string or an array of blocks, found %s", content.kindName())
+		return content.Errorf("content of a wrong kind: expected a string or an array of blocks, found %s", content.KindName())
 	}
 	for _, block := range content.members {
 		if err := t.block(block); err != nil {
@@ -74,9 +74,9 @@ func (t *turn) blocks(content *node) error {
 	return nil
 }
 
-func (t *turn) block(n *node) error {
+func (t *turn) block(n *Node) error {
 	if n.kind != '{' {
-		return n.errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.kindName())
+		return n.Errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.KindName())
 	}
 	kind, err := n.id("type", "text")
 	if err != nil {
@@ -100,11 +100,11 @@ func (t *turn) block(n *node) error {
 }
 
 // blockText reads a block that has a text, or that stands for something that no juror can read.
-func (c *Case) blockText(n *node, kind string) (string, error) {
+func (c *Case) blockText(n *Node, kind string) (string, error) {
 	switch kind {
 	case "text":
 		if n.get("text").absent() {
-			return "", n.errorf("a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
+			return "", n.Errorf("a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
 		}
 		return n.str("text")
 	case "search_result":
@@ -116,12 +116,12 @@ func (c *Case) blockText(n *node, kind string) (string, error) {
 		title, err := n.str("title")
 		return c.unread(kind, title), err
 	}
-	return "", n.get("type").errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking", quote(kind))
+	return "", n.get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking", quote(kind))
 }
 
-func (t *turn) toolUse(n *node) error {
+func (t *turn) toolUse(n *Node) error {
 	if t.role != Assistant {
-		return n.errorf("a tool_use block in a message of the %s: expected it in one of the assistant", t.role)
+		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant", t.role)
 	}
 	id, err := n.id("id", "toolu_01")
 	if err != nil {
@@ -132,7 +132,7 @@ func (t *turn) toolUse(n *node) error {
 		return err
 	}
 	if input := n.get("input"); !input.absent() && input.kind != '{' {
-		return input.errorf("expected a call's input, for example {\"order\": 7}, found %s", input.kindName())
+		return input.Errorf("expected a call's input, for example {\"order\": 7}, found %s", input.KindName())
 	}
 	call, err := newCall(n, id, name, n.get("input"))
 	if err == nil {
@@ -143,7 +143,7 @@ func (t *turn) toolUse(n *node) error {
 
 // toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
 // return has more forms, and is shown in canonical form.
-func (t *turn) toolResult(n *node) error {
+func (t *turn) toolResult(n *Node) error {
 	id, err := n.id("tool_use_id", "toolu_01")
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (t *turn) toolResult(n *node) error {
 }
 
 // onlyText reports whether an array has only blocks that blockText reads.
-func (n *node) onlyText() bool {
+func (n *Node) onlyText() bool {
 	for _, block := range n.members {
 		switch kind, _ := block.str("type"); kind {
 		case "text", "image", "document", "search_result":

@@ -27,12 +27,12 @@ type Skill struct {
 	Examples    []string
 }
 
-func (c *Case) readCard(n *node) error {
+func (c *Case) readCard(n *Node) error {
 	if looksLikeConversation(n) {
-		return n.errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
+		return n.Errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
 	}
 	if n.kind != '{' {
-		return n.errorf("expected an agent card (an object), found %s", n.kindName())
+		return n.Errorf("expected an agent card (an object), found %s", n.KindName())
 	}
 	card := &c.Card
 	err := readStrings(n, map[string]*string{"name": &card.Name, "description": &card.Description,
@@ -41,7 +41,7 @@ func (c *Case) readCard(n *node) error {
 		return err
 	}
 	if card.Name == "" {
-		return n.errorf("an agent card without a name")
+		return n.Errorf("an agent card without a name")
 	}
 	if provider := n.get("provider"); !provider.absent() {
 		if card.Organization, err = provider.str("organization"); err != nil {
@@ -55,7 +55,7 @@ func (c *Case) readCard(n *node) error {
 }
 
 // readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
-func readStrings(n *node, into map[string]*string) error {
+func readStrings(n *Node, into map[string]*string) error {
 	for i, name := range n.names {
 		target, wanted := into[name]
 		if !wanted || n.members[i].absent() {
@@ -71,7 +71,7 @@ func readStrings(n *node, into map[string]*string) error {
 }
 
 // readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(n *node) error {
+func (card *Card) readInterfaces(n *Node) error {
 	list := n.get("supportedInterfaces")
 	if list.absent() {
 		var only Interface
@@ -82,7 +82,7 @@ func (card *Card) readInterfaces(n *node) error {
 		}
 		return err
 	}
-	return eachObject(list, "an interface", func(item *node) error {
+	return eachObject(list, "an interface", func(item *Node) error {
 		var one Interface
 		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
 		card.Interfaces = append(card.Interfaces, one)
@@ -93,8 +93,8 @@ func (card *Card) readInterfaces(n *node) error {
 	})
 }
 
-func (card *Card) readSkills(n *node) error {
-	return eachObject(n.get("skills"), "a skill", func(item *node) (err error) {
+func (card *Card) readSkills(n *Node) error {
+	return eachObject(n.get("skills"), "a skill", func(item *Node) (err error) {
 		var s Skill
 		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
 			return err
@@ -110,16 +110,16 @@ func (card *Card) readSkills(n *node) error {
 	})
 }
 
-func eachObject(list *node, what string, read func(*node) error) error {
+func eachObject(list *Node, what string, read func(*Node) error) error {
 	if list.absent() {
 		return nil
 	}
 	if list.kind != '[' {
-		return list.errorf("expected an array, found %s", list.kindName())
+		return list.Errorf("expected an array, found %s", list.KindName())
 	}
 	for _, item := range list.members {
 		if item.kind != '{' {
-			return item.errorf("expected %s (an object), found %s", what, item.kindName())
+			return item.Errorf("expected %s (an object), found %s", what, item.KindName())
 		}
 		if err := read(item); err != nil {
 			return err
@@ -128,17 +128,17 @@ func eachObject(list *node, what string, read func(*node) error) error {
 	return nil
 }
 
-func stringList(list *node) ([]string, error) {
+func stringList(list *Node) ([]string, error) {
 	if list.absent() {
 		return nil, nil
 	}
 	if list.kind != '[' {
-		return nil, list.errorf("expected an array of strings, found %s", list.kindName())
+		return nil, list.Errorf("expected an array of strings, found %s", list.KindName())
 	}
 	var texts []string
 	for _, item := range list.members {
 		if item.kind != '"' {
-			return nil, item.errorf("expected a string, found %s", item.kindName())
+			return nil, item.Errorf("expected a string, found %s", item.KindName())
 		}
 		texts = append(texts, item.text)
 	}

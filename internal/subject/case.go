@@ -130,7 +130,7 @@ func (c *Case) of(mistakes []error) (*Case, error) {
 
 // documents reads both documents, and returns what is wrong in them.
 func (c *Case) documents(card, conversation []byte) (mistakes []error) {
-	var on *node
+	var on *Node
 	if card != nil {
 		d, err := parseDocument(CardFile, card)
 		if err != nil {
@@ -162,22 +162,22 @@ func Parse(material []byte) (*Case, error) {
 	if isOfRecords(material) {
 		return parseRecords(material)
 	}
-	d := &document{file: evidenceName, raw: material}
+	d := &Document{file: evidenceName, raw: material}
 	root, err := d.tree()
 	if err != nil {
 		return nil, notJSON(evidenceName, material, err)
 	}
 	if root.kind != '{' {
-		return nil, root.errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.kindName())
+		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
 	}
 	for i, name := range root.names {
 		if !slices.Contains([]string{"agentCard", "conversation", "format", "source"}, name) {
-			return nil, root.members[i].errorf("unknown member: expected conversation, agentCard, format and source")
+			return nil, root.members[i].Errorf("unknown member: expected conversation, agentCard, format and source")
 		}
 	}
 	conversation := root.get("conversation")
 	if conversation == nil {
-		return nil, root.errorf("expected a conversation")
+		return nil, root.Errorf("expected a conversation")
 	}
 	c := &Case{parsed: true}
 	if err := c.readOrigin(root); err != nil {
@@ -187,14 +187,14 @@ func Parse(material []byte) (*Case, error) {
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.
-func (c *Case) readOrigin(root *node) error {
+func (c *Case) readOrigin(root *Node) error {
 	if at := root.get("format"); at != nil {
 		form, err := root.str("format")
 		if err != nil {
 			return err
 		}
 		if c.Form = Form(form); readers[c.Form] == nil {
-			return at.errorf("unknown format %s", quote(form))
+			return at.Errorf("unknown format %s", quote(form))
 		}
 	}
 	at := root.get("source")
@@ -207,7 +207,7 @@ func (c *Case) readOrigin(root *node) error {
 
 // build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
 // wrong.
-func (c *Case) build(card, conversation *node) []error {
+func (c *Case) build(card, conversation *Node) []error {
 	err := c.readBoth(card, conversation)
 	if err == nil {
 		err = c.seal(card, conversation)
@@ -218,7 +218,7 @@ func (c *Case) build(card, conversation *node) []error {
 	return c.mistakes
 }
 
-func (c *Case) readBoth(card, conversation *node) error {
+func (c *Case) readBoth(card, conversation *Node) error {
 	if card != nil {
 		if err := c.mistake(c.readCard(card)); err != nil {
 			return err
@@ -229,15 +229,15 @@ func (c *Case) readBoth(card, conversation *node) error {
 		return err
 	}
 	if len(c.Messages) == 0 && c.mistakes == nil {
-		return conversation.errorf("an empty conversation: expected at least one message")
+		return conversation.Errorf("an empty conversation: expected at least one message")
 	}
 	unanswering := c.link()
 	if c.mistakes != nil {
-		return nil // whatever the mistakes hide, no result is reported for it
+		return nil // a mistake may hide the call of a result
 	}
 	for _, m := range unanswering {
 		what := "no earlier message makes the call "
-		if err := c.mistake(conversation.errorf("message %d is the result of a tool, but %s%s", m.Number, what, callName(m))); err != nil {
+		if err := c.mistake(conversation.Errorf("message %d is the result of a tool, but %s%s", m.Number, what, callName(m))); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (c *Case) readBoth(card, conversation *node) error {
 }
 
 // readAs reads the conversation in its form.
-func (c *Case) readAs(conversation *node) error {
+func (c *Case) readAs(conversation *Node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
 		var err error
@@ -265,7 +265,7 @@ func (c *Case) readAs(conversation *node) error {
 }
 
 // seal makes the evidence: what was brought, in canonical form.
-func (c *Case) seal(card, conversation *node) error {
+func (c *Case) seal(card, conversation *Node) error {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	if card != nil {

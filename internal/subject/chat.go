@@ -10,7 +10,7 @@ import (
 )
 
 // readChatMessage reads a chat message, and counts what is left out of it.
-func (c *Case) readChatMessage(m *Message, n *node) (err error) {
+func (c *Case) readChatMessage(m *Message, n *Node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (c *Case) readChatMessage(m *Message, n *node) (err error) {
 }
 
 // readChatBody reads everything except the role.
-func (m *Message) readChatBody(n *node, content func(*node) (string, error)) (err error) {
+func (m *Message) readChatBody(n *Node, content func(*Node) (string, error)) (err error) {
 	if m.Text, err = content(n.get("content")); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (m *Message) readChatBody(n *node, content func(*node) (string, error)) (er
 // readRequestor reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
 // id of the call is the member id. The shape is that of tau2-bench's ToolMessage:
 // https://github.com/sierra-research/tau2-bench/blob/main/src/tau2/data_model/message.py
-func (m *Message) readRequestor(n *node) (err error) {
+func (m *Message) readRequestor(n *Node) (err error) {
 	at := n.get("requestor")
 	if at.absent() {
 		return nil
@@ -64,14 +64,14 @@ func (m *Message) readRequestor(n *node) (err error) {
 	return err
 }
 
-func requestor(at *node) (Role, error) {
+func requestor(at *Node) (Role, error) {
 	if role := roles[at.text]; at.kind == '"' && (role == User || role == Assistant) {
 		return role, nil
 	}
-	return "", at.errorf("unknown requestor: expected \"assistant\" or \"user\"")
+	return "", at.Errorf("unknown requestor: expected \"assistant\" or \"user\"")
 }
 
-func (m *Message) readCalls(n *node) error {
+func (m *Message) readCalls(n *Node) error {
 	if err := eachObject(n.get("tool_calls"), "a tool call", m.readCall); err != nil {
 		return err
 	}
@@ -81,19 +81,19 @@ func (m *Message) readCalls(n *node) error {
 		}
 	}
 	if len(m.ToolCalls) > 0 && m.Role != Assistant && m.Role != User {
-		return n.errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls", m.Role)
+		return n.Errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls", m.Role)
 	}
 	return nil
 }
 
-func (m *Message) readCall(n *node) error {
+func (m *Message) readCall(n *Node) error {
 	id, err := n.str("id")
 	if err != nil {
 		return err
 	}
 	if at := n.get("requestor"); !at.absent() {
 		if by, err := requestor(at); err != nil || by != m.Role {
-			return at.errorf("expected the requestor %s, because the call is in a message of the %s, found %s", m.Role, m.Role, quote(at.text))
+			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s", m.Role, m.Role, quote(at.text))
 		}
 	}
 	if function := n.get("function"); !function.absent() {
@@ -112,16 +112,16 @@ func (m *Message) readCall(n *node) error {
 }
 
 // addCall reads {name, arguments}; arguments are a string of JSON, or the object itself.
-func (m *Message) addCall(n *node, id string) error {
+func (m *Message) addCall(n *Node, id string) error {
 	if n.kind != '{' {
-		return n.errorf("expected {name, arguments}, found %s", n.kindName())
+		return n.Errorf("expected {name, arguments}, found %s", n.KindName())
 	}
 	name, err := n.str("name")
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		return n.errorf("a tool call without a name")
+		return n.Errorf("a tool call without a name")
 	}
 	call := ToolCall{ID: id, Name: name}
 	arguments := n.get("arguments")
@@ -130,7 +130,7 @@ func (m *Message) addCall(n *node, id string) error {
 	}
 	if !arguments.absent() {
 		if arguments.kind != '"' && arguments.kind != '{' {
-			return arguments.errorf("expected a tool call's arguments (a string or an object), found %s", arguments.kindName())
+			return arguments.Errorf("expected a tool call's arguments (a string or an object), found %s", arguments.KindName())
 		}
 		text := arguments.text
 		if arguments.kind == '{' {
@@ -153,8 +153,8 @@ func (call *ToolCall) setArguments(text string) {
 }
 
 // content reads a string, null or an array of parts.
-func (c *Case) content(n *node) (string, error) {
-	return parts(n, func(part *node) (string, bool, error) {
+func (c *Case) content(n *Node) (string, error) {
+	return parts(n, func(part *Node) (string, bool, error) {
 		switch kind := part.get("type"); {
 		case kind == nil || kind.kind != '"':
 		case kind.text == "thinking", kind.text == "redacted_thinking", kind.text == "reasoning":
@@ -169,22 +169,22 @@ func (c *Case) content(n *node) (string, error) {
 }
 
 // contentOfRecord reads content in a record. Its rule must not change: see readChat.
-func contentOfRecord(n *node) (string, error) {
-	return parts(n, func(part *node) (string, bool, error) {
+func contentOfRecord(n *Node) (string, error) {
+	return parts(n, func(part *Node) (string, bool, error) {
 		text, err := chatPart(part)
 		return text, true, err
 	})
 }
 
 // parts joins the texts of an array of parts.
-func parts(n *node, read func(*node) (text string, keep bool, err error)) (string, error) {
+func parts(n *Node, read func(*Node) (text string, keep bool, err error)) (string, error) {
 	switch {
 	case n.absent():
 		return "", nil
 	case n.kind == '"':
 		return n.text, nil
 	case n.kind != '[':
-		return "", n.errorf("content of a wrong kind: expected a string, null or an array of parts, found %s", n.kindName())
+		return "", n.Errorf("content of a wrong kind: expected a string, null or an array of parts, found %s", n.KindName())
 	}
 	var texts []string
 	for _, part := range n.members {
@@ -203,12 +203,12 @@ func parts(n *node, read func(*node) (text string, keep bool, err error)) (strin
 var unreadable = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
 // chatPart reads the text of a part. For an image or a file it keeps only the kind, because no juror can read it.
-func chatPart(n *node) (string, error) {
+func chatPart(n *Node) (string, error) {
 	if n.kind == '"' {
 		return n.text, nil
 	}
 	if n.kind != '{' {
-		return "", n.errorf("content of a wrong kind: expected a part {type, text}, found %s", n.kindName())
+		return "", n.Errorf("content of a wrong kind: expected a part {type, text}, found %s", n.KindName())
 	}
 	kind, err := n.str("type")
 	if err != nil {
@@ -217,7 +217,7 @@ func chatPart(n *node) (string, error) {
 	switch kind {
 	case "text", "input_text", "output_text", "":
 		if n.get("text").absent() {
-			return "", n.errorf("a text part without a text")
+			return "", n.Errorf("a text part without a text")
 		}
 		return n.str("text")
 	case "refusal":
@@ -226,5 +226,5 @@ func chatPart(n *node) (string, error) {
 	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
-	return "", n.get("type").errorf("content of a wrong kind: unknown part type %s: expected text", quote(kind))
+	return "", n.get("type").Errorf("content of a wrong kind: unknown part type %s: expected text", quote(kind))
 }

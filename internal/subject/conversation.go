@@ -1,7 +1,7 @@
 package subject
 
 // looksLikeConversation recognises a conversation in the place of a card.
-func looksLikeConversation(n *node) bool {
+func looksLikeConversation(n *Node) bool {
 	if n.kind == '[' {
 		return len(n.members) > 0 && n.members[0].get("role") != nil
 	}
@@ -9,24 +9,24 @@ func looksLikeConversation(n *node) bool {
 }
 
 // looksLikeCard recognises a card in the place of a conversation.
-func looksLikeCard(n *node) bool {
+func looksLikeCard(n *Node) bool {
 	return n.get("skills") != nil || n.get("supportedInterfaces") != nil || n.get("capabilities") != nil ||
 		n.get("preferredTransport") != nil
 }
 
-func (c *Case) readConversation(n *node) error {
+func (c *Case) readConversation(n *Node) error {
 	if looksLikeCard(n) {
-		return n.errorf("expected a conversation, but this looks like an agent card; are the two files swapped?")
+		return n.Errorf("expected a conversation, but this looks like an agent card; are the two files swapped?")
 	}
 	list, err := c.findMessages(n)
 	if err != nil {
 		return err
 	}
 	if list.kind != '[' {
-		return list.errorf("expected an array of messages, found %s", list.kindName())
+		return list.Errorf("expected an array of messages, found %s", list.KindName())
 	}
 	if len(list.members) == 0 {
-		return list.errorf("an empty conversation: expected at least one message")
+		return list.Errorf("an empty conversation: expected at least one message")
 	}
 	if err := c.each(list, "a message", c.readMessage); err != nil {
 		return err
@@ -40,12 +40,12 @@ func (c *Case) readConversation(n *node) error {
 }
 
 // findMessages finds the list of messages in the wrappers that conversations come in.
-func (c *Case) findMessages(n *node) (*node, error) {
+func (c *Case) findMessages(n *Node) (*Node, error) {
 	if n.kind == '[' {
 		return n, nil
 	}
 	if n.kind != '{' {
-		return nil, n.errorf("expected an array of chat messages or an A2A task, found %s", n.kindName())
+		return nil, n.Errorf("expected an array of chat messages or an A2A task, found %s", n.KindName())
 	}
 	for _, name := range []string{"messages", "history"} {
 		if list := n.get(name); !list.absent() {
@@ -57,11 +57,11 @@ func (c *Case) findMessages(n *node) (*node, error) {
 			return c.findMessages(inner)
 		}
 	}
-	return nil, n.errorf("expected an array of chat messages, or an A2A task with a history")
+	return nil, n.Errorf("expected an array of chat messages, or an A2A task with a history")
 }
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
-func (c *Case) readMessage(n *node) error {
+func (c *Case) readMessage(n *Node) error {
 	m := Message{Number: len(c.Messages) + 1}
 	var err error
 	if n.get("parts") != nil && n.get("content") == nil {
@@ -80,8 +80,8 @@ func (c *Case) readMessage(n *node) error {
 type lines struct{ from, to int }
 
 // stands stores the lines of the message that was read last.
-func (c *Case) stands(n *node) {
-	c.lines = append(c.lines, lines{n.doc.lineOf(n.offset), n.doc.lineOf(n.end)})
+func (c *Case) stands(n *Node) {
+	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end)})
 }
 
 // roles maps every known spelling to a role.
@@ -92,10 +92,10 @@ var roles = map[string]Role{
 	"tool": Tool, "function": Tool,
 }
 
-func readRole(n *node) (Role, error) {
+func readRole(n *Node) (Role, error) {
 	at := n.get("role")
 	if at.absent() {
-		return "", n.errorf("a message without a role: expected system, developer, user, assistant or tool")
+		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool")
 	}
 	given, err := n.str("role")
 	if err != nil {
@@ -103,7 +103,7 @@ func readRole(n *node) (Role, error) {
 	}
 	role, known := roles[given]
 	if !known {
-		return "", at.errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent)", quote(given))
+		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent)", quote(given))
 	}
 	return role, nil
 }

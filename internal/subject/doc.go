@@ -2,7 +2,7 @@
 // conversation).
 //
 // A case is a conversation in one of several forms and, if there is one, the agent's card: a folder, a file, one of
-// many in a file, or the canonical evidence that a trial carries. What was brought stays complete: [Case.Material] is
+// many in a file (which package transcripts finds), or the canonical evidence that a trial carries. What was brought stays complete: [Case.Material] is
 // its canonical form. The fields that this package extracts stand beside it. docs/case.md is the specification.
 //
 // Evidence can also be records that an agent sealed, verified by their submitter (see [FromRecords]): payloads under

@@ -32,10 +32,10 @@ func (e *Error) Error() string {
 }
 
 // errorAt is like the function for a document whose lines are asked for often.
-func (d *document) errorAt(offset int64, pointer, reason string) error {
+func (d *Document) ErrorAt(offset int64, pointer, reason string) error {
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
-	return &Error{File: d.file, Line: d.lineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
+	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
 }
 
 // errorAt makes an Error with the line and column of an offset.

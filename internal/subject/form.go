@@ -41,7 +41,7 @@ func joined(forms []Form) string {
 
 // readers are the readers of the forms that the evidence names in its member format. Chat and A2A are not named, so
 // that the evidence of earlier trials and that of new ones is the same.
-var readers = map[Form]func(*Case, *node) error{
+var readers = map[Form]func(*Case, *Node) error{
 	Anthropic: (*Case).readAnthropic, Responses: (*Case).readResponses, Gemini: (*Case).readGemini,
 	Inspect: (*Case).readInspect, Promptfoo: (*Case).readPromptfoo,
 }
@@ -53,13 +53,13 @@ type signs struct {
 	weak   map[Form]string
 }
 
-func (s *signs) see(form Form, at *node, what string) {
+func (s *signs) see(form Form, at *Node, what string) {
 	if _, there := s.strong[form]; !there {
 		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
 	}
 }
 
-func place(at *node) string {
+func place(at *Node) string {
 	if p := at.pointer(); p != "" {
 		return p
 	}
@@ -69,7 +69,7 @@ func place(at *node) string {
 // detect returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
 // conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
 // several forms.
-func detect(n *node) (Form, error) {
+func detect(n *Node) (Form, error) {
 	s := signs{map[Form]string{}, map[Form]string{}}
 	s.whole(n)
 	if len(s.strong) == 0 {
@@ -88,11 +88,11 @@ func detect(n *node) (Form, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", n.errorf("ambiguous: this has signs of several forms, %s: choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
+	return "", n.Errorf("ambiguous: this has signs of several forms, %s: choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
 }
 
 // whole looks at the members around the messages, and then at each message.
-func (s *signs) whole(n *node) {
+func (s *signs) whole(n *Node) {
 	list := n
 	if n.kind == '{' {
 		list = s.wrapper(n)
@@ -106,7 +106,7 @@ func (s *signs) whole(n *node) {
 }
 
 // wrapper returns the list of messages in an object, if any.
-func (s *signs) wrapper(n *node) *node {
+func (s *signs) wrapper(n *Node) *Node {
 	for _, name := range []string{"messages", "history"} {
 		if list := n.get(name); !list.absent() {
 			if system := n.get("system"); name == "messages" && !system.absent() {
@@ -144,7 +144,7 @@ var (
 	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
 )
 
-func (s *signs) item(n *node) {
+func (s *signs) item(n *Node) {
 	if n.kind != '{' {
 		return
 	}
@@ -173,7 +173,7 @@ func (s *signs) item(n *node) {
 	}
 }
 
-func (s *signs) part(n *node) {
+func (s *signs) part(n *Node) {
 	kind, _ := n.str("type")
 	switch {
 	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
@@ -188,7 +188,7 @@ func (s *signs) part(n *node) {
 }
 
 // parts distinguishes A2A's messages from Gemini's contents, which both have parts.
-func (s *signs) parts(n, list *node) {
+func (s *signs) parts(n, list *Node) {
 	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
 		if at := n.get(name); !at.absent() {
 			s.see(A2A, at, name)

@@ -18,14 +18,14 @@ type gemini struct {
 }
 
 // readGemini reads {"systemInstruction", "contents", "candidates"} or an array of contents.
-func (c *Case) readGemini(n *node) error {
+func (c *Case) readGemini(n *Node) error {
 	g := &gemini{Case: c, open: map[string][]string{}}
 	if n.kind == '[' {
 		return c.each(n, "a content {role, parts}", g.content)
 	}
 	contents := n.get("contents")
 	if n.kind != '{' || contents.absent() && n.get("candidates").absent() {
-		return n.errorf("expected Gemini's contents: an array, or {\"systemInstruction\": …, \"contents\": […]}")
+		return n.Errorf("expected Gemini's contents: an array, or {\"systemInstruction\": …, \"contents\": […]}")
 	}
 	if err := g.system(n.first("systemInstruction", "system_instruction")); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *Case) readGemini(n *node) error {
 		return err
 	}
 	taken := false
-	return c.each(n.get("candidates"), "a candidate {content}", func(candidate *node) error {
+	return c.each(n.get("candidates"), "a candidate {content}", func(candidate *Node) error {
 		content := candidate.get("content")
 		if taken || content.absent() {
 			c.omits(Alternatives)
@@ -50,7 +50,7 @@ func (c *Case) readGemini(n *node) error {
 	})
 }
 
-func (g *gemini) system(n *node) error {
+func (g *gemini) system(n *Node) error {
 	switch {
 	case n.absent():
 		return nil
@@ -66,7 +66,7 @@ func (g *gemini) system(n *node) error {
 }
 
 // content reads a content. A missing role is the user's.
-func (g *gemini) content(n *node) error {
+func (g *gemini) content(n *Node) error {
 	role := User
 	if !n.get("role").absent() {
 		var err error
@@ -78,20 +78,20 @@ func (g *gemini) content(n *node) error {
 }
 
 // said reads a content whose role is known.
-func (g *gemini) said(n *node, role Role) error {
+func (g *gemini) said(n *Node, role Role) error {
 	if n.kind != '{' {
-		return n.errorf("expected a content {role, parts}, found %s", n.kindName())
+		return n.Errorf("expected a content {role, parts}, found %s", n.KindName())
 	}
 	return g.parts(n, role)
 }
 
-func (g *gemini) parts(n *node, role Role) error {
+func (g *gemini) parts(n *Node, role Role) error {
 	list := n.get("parts")
 	if list.absent() {
-		return n.errorf("a content without parts: expected, for example, {\"role\": \"user\", \"parts\": [{\"text\": \"Hello\"}]}")
+		return n.Errorf("a content without parts: expected, for example, {\"role\": \"user\", \"parts\": [{\"text\": \"Hello\"}]}")
 	}
 	if list.kind != '[' {
-		return list.errorf("expected an array of parts, found %s", list.kindName())
+		return list.Errorf("expected an array of parts, found %s", list.KindName())
 	}
 	t := turn{c: g.Case, role: role}
 	if role == Tool { // it may hold results only
@@ -99,7 +99,7 @@ func (g *gemini) parts(n *node, role Role) error {
 	}
 	for _, part := range list.members {
 		if part.kind != '{' {
-			return part.errorf("expected a part, for example {\"text\": \"Hello\"}, found %s", part.kindName())
+			return part.Errorf("expected a part, for example {\"text\": \"Hello\"}, found %s", part.KindName())
 		}
 		if err := g.part(&t, part); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (g *gemini) parts(n *node, role Role) error {
 	return nil
 }
 
-func (g *gemini) part(t *turn, n *node) error {
+func (g *gemini) part(t *turn, n *Node) error {
 	if n.get("thought").isTrue() {
 		g.omits(Reasoning)
 		return nil
@@ -133,7 +133,7 @@ func (g *gemini) part(t *turn, n *node) error {
 	return err
 }
 
-func (g *gemini) partText(n *node) (string, error) {
+func (g *gemini) partText(n *Node) (string, error) {
 	if !n.get("text").absent() {
 		return n.str("text")
 	}
@@ -148,12 +148,12 @@ func (g *gemini) partText(n *node) (string, error) {
 	if n.first("thoughtSignature", "thought_signature") != nil {
 		return "", nil
 	}
-	return "", n.errorf("expected a part with text, functionCall, functionResponse, inlineData or fileData")
+	return "", n.Errorf("expected a part with text, functionCall, functionResponse, inlineData or fileData")
 }
 
-func (g *gemini) functionCall(t *turn, n *node) error {
+func (g *gemini) functionCall(t *turn, n *Node) error {
 	if t.role != Assistant {
-		return n.errorf("a functionCall in a content of the %s: expected it in one of the model", t.role)
+		return n.Errorf("a functionCall in a content of the %s: expected it in one of the model", t.role)
 	}
 	name, err := n.str("name")
 	if err != nil {
@@ -168,7 +168,7 @@ func (g *gemini) functionCall(t *turn, n *node) error {
 	}
 	args := n.get("args")
 	if !args.absent() && args.kind != '{' {
-		return args.errorf("expected a call's args, for example {\"order\": 7}, found %s", args.kindName())
+		return args.Errorf("expected a call's args, for example {\"order\": 7}, found %s", args.KindName())
 	}
 	call, err := newCall(n, id, name, args)
 	if err == nil {
@@ -195,7 +195,7 @@ func (g *gemini) oldest(name string) (string, bool) {
 	return ids[0], true
 }
 
-func (g *gemini) functionResponse(t *turn, n *node) error {
+func (g *gemini) functionResponse(t *turn, n *Node) error {
 	name, err := n.id("name", "get_order")
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (g *gemini) functionResponse(t *turn, n *node) error {
 // codeTool is the vendor's tool that runs code.
 const codeTool = "code_execution"
 
-func (g *gemini) code(t *turn, n *node) error {
+func (g *gemini) code(t *turn, n *Node) error {
 	call, err := newCall(n, g.number(codeTool), codeTool, n.get("code"))
 	if err == nil {
 		t.call(n, call)
@@ -226,7 +226,7 @@ func (g *gemini) code(t *turn, n *node) error {
 	return err
 }
 
-func (g *gemini) codeResult(t *turn, n *node) error {
+func (g *gemini) codeResult(t *turn, n *Node) error {
 	text, err := n.str("output")
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (g *gemini) codeResult(t *turn, n *node) error {
 	}
 	id, ok := g.oldest(codeTool)
 	if !ok {
-		return n.errorf("a codeExecutionResult, but no earlier executableCode")
+		return n.Errorf("a codeExecutionResult, but no earlier executableCode")
 	}
 	t.result(n, Message{ToolCallID: id, Text: text, Failed: outcome != "" && outcome != "OUTCOME_OK"})
 	return nil

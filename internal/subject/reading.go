@@ -50,17 +50,17 @@ func (c *Case) omits(kind Left) {
 }
 
 // each reads the items of a list. While checking, it goes on after a mistake.
-func (c *Case) each(list *node, what string, read func(*node) error) error {
+func (c *Case) each(list *Node, what string, read func(*Node) error) error {
 	if list.absent() {
 		return nil
 	}
 	if list.kind != '[' {
-		return list.errorf("expected an array, found %s", list.kindName())
+		return list.Errorf("expected an array, found %s", list.KindName())
 	}
 	for _, item := range list.members {
 		err := error(nil)
 		if item.kind != '{' {
-			err = item.errorf("expected %s (an object), found %s", what, item.kindName())
+			err = item.Errorf("expected %s (an object), found %s", what, item.KindName())
 		} else {
 			err = read(item)
 		}
@@ -77,18 +77,18 @@ func (c *Case) mistake(err error) error {
 	if err == nil || !c.checking {
 		return err
 	}
-	if len(c.mistakes) == mostMistakes {
-		return fmt.Errorf("more mistakes: these are the first %d", mostMistakes)
+	if len(c.mistakes) == MaxMistakes {
+		return fmt.Errorf("more mistakes: these are the first %d", MaxMistakes)
 	}
 	c.mistakes = append(c.mistakes, err)
 	return nil
 }
 
-// mostMistakes bounds what a check reports of a hostile file.
-const mostMistakes = 100
+// MaxMistakes bounds what a check reports of a hostile file.
+const MaxMistakes = 100
 
 // say appends a message that stands at a node.
-func (c *Case) say(m Message, at *node) {
+func (c *Case) say(m Message, at *Node) {
 	m.Number = len(c.Messages) + 1
 	c.Messages = append(c.Messages, m)
 	c.stands(at)
@@ -99,22 +99,22 @@ type turn struct {
 	c     *Case
 	role  Role
 	name  string
-	at    *node // where it begins
+	at    *Node // where it begins
 	texts []string
 	calls []ToolCall
 }
 
-func (t *turn) text(at *node, text string) {
+func (t *turn) text(at *Node, text string) {
 	t.begin(at)
 	t.texts = append(t.texts, text)
 }
 
-func (t *turn) call(at *node, call ToolCall) {
+func (t *turn) call(at *Node, call ToolCall) {
 	t.begin(at)
 	t.calls = append(t.calls, call)
 }
 
-func (t *turn) begin(at *node) {
+func (t *turn) begin(at *Node) {
 	if t.at == nil {
 		t.at = at
 	}
@@ -129,16 +129,16 @@ func (t *turn) end() {
 }
 
 // result ends the message, and appends the result of a tool.
-func (t *turn) result(at *node, m Message) {
+func (t *turn) result(at *Node, m Message) {
 	t.end()
 	m.Role = Tool
 	t.c.say(m, at)
 }
 
 // newCall reads the name and the input of a call.
-func newCall(n *node, id, name string, input *node) (ToolCall, error) {
+func newCall(n *Node, id, name string, input *Node) (ToolCall, error) {
 	if name == "" {
-		return ToolCall{}, n.errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
+		return ToolCall{}, n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
 	}
 	call := ToolCall{ID: id, Name: name}
 	switch {
@@ -156,16 +156,16 @@ func newCall(n *node, id, name string, input *node) (ToolCall, error) {
 }
 
 // id reads a member that must be a string and not empty.
-func (n *node) id(name, example string) (string, error) {
+func (n *Node) id(name, example string) (string, error) {
 	text, err := n.str(name)
 	if err == nil && text == "" {
-		err = n.errorf("expected %s, for example %q: %q", name, name, example)
+		err = n.Errorf("expected %s, for example %q: %q", name, name, example)
 	}
 	return text, err
 }
 
 // plainText returns a string as it is, and any other value in canonical form.
-func plainText(n *node) (string, error) {
+func plainText(n *Node) (string, error) {
 	switch {
 	case n.absent():
 		return "", nil

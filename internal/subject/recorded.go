@@ -266,7 +266,7 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	if root == nil {
 		return nil
 	}
-	list := []*node{root}
+	list := []*Node{root}
 	switch {
 	case root.kind == '[':
 		list = root.members
@@ -286,7 +286,7 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	return c.Messages
 }
 
-func isChat(n *node) bool {
+func isChat(n *Node) bool {
 	if n.kind != '{' || n.get("content") == nil && n.get("tool_calls").absent() && n.get("function_call").absent() {
 		return false
 	}
@@ -299,14 +299,14 @@ func isChat(n *node) bool {
 }
 
 // empty reports whether a value has no content. Libraries write such members out.
-func (n *node) empty() bool {
+func (n *Node) empty() bool {
 	return n.kind == 'n' || (n.kind == '[' || n.kind == '{') && len(n.members) == 0
 }
 
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
 // response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
-func (m *Message) readChat(n *node, role Role) (err error) {
+func (m *Message) readChat(n *Node, role Role) (err error) {
 	if role != Assistant {
 		if m.Role, err = readRole(n); err != nil {
 			return err
@@ -315,13 +315,13 @@ func (m *Message) readChat(n *node, role Role) (err error) {
 			return err
 		}
 		if m.Role == User && len(m.ToolCalls) > 0 {
-			return n.errorf("a call of the user")
+			return n.Errorf("a call of the user")
 		}
 		return nil
 	}
 	if at := n.get("role"); !at.absent() {
 		if given, err := readRole(n); err != nil || given != Assistant {
-			return at.errorf("not the agent")
+			return at.Errorf("not the agent")
 		}
 	}
 	m.Role = Assistant
@@ -329,8 +329,8 @@ func (m *Message) readChat(n *node, role Role) (err error) {
 }
 
 // tree reads a canonical value; nil if it is invalid.
-func tree(v jsontext.Value) *node {
-	d := &document{file: evidenceName, raw: v}
+func tree(v jsontext.Value) *Node {
+	d := &Document{file: evidenceName, raw: v}
 	root, err := d.tree()
 	if err != nil {
 		return nil
@@ -378,7 +378,7 @@ func (one *record) tools() []Message {
 
 // toolUse reads one use of a tool: only its name, or an object with name, input and output. If an object has other
 // members, the call's arguments show all of it.
-func toolUse(n *node) (call ToolCall, result *node) {
+func toolUse(n *Node) (call ToolCall, result *Node) {
 	if n.kind == '"' {
 		return ToolCall{Name: n.text}, nil
 	}
@@ -387,7 +387,7 @@ func toolUse(n *node) (call ToolCall, result *node) {
 		return whole, nil
 	}
 	used := map[string]bool{"id": true}
-	pick := func(names []string) *node {
+	pick := func(names []string) *Node {
 		for _, name := range names {
 			if m := n.get(name); m != nil {
 				used[name] = true

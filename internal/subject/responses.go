@@ -15,12 +15,12 @@ func isItem(kind string) bool {
 }
 
 // readResponses reads {"instructions", "input", "output"} or an array of items.
-func (c *Case) readResponses(n *node) error {
+func (c *Case) readResponses(n *Node) error {
 	if n.kind == '[' {
 		return c.each(n, "an item", c.readItem)
 	}
 	if n.kind != '{' || n.get("input").absent() && n.get("output").absent() {
-		return n.errorf("expected items of OpenAI's Responses: an array, or {\"instructions\": …, \"input\": …, \"output\": […]}")
+		return n.Errorf("expected items of OpenAI's Responses: an array, or {\"instructions\": …, \"input\": …, \"output\": […]}")
 	}
 	for _, name := range []string{"previous_response_id", "conversation", "prompt"} {
 		if !n.get(name).absent() {
@@ -43,7 +43,7 @@ func (c *Case) readResponses(n *node) error {
 	return nil
 }
 
-func (c *Case) readItem(n *node) error {
+func (c *Case) readItem(n *Node) error {
 	kind, err := n.str("type")
 	if err != nil {
 		return err
@@ -68,17 +68,17 @@ func (c *Case) readItem(n *node) error {
 	case isItem(kind):
 		return c.readItemCall(n, kind)
 	}
-	return n.get("type").errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output", quote(kind))
+	return n.get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output", quote(kind))
 }
 
-func (c *Case) readItemMessage(n *node) error {
+func (c *Case) readItemMessage(n *Node) error {
 	m := Message{}
 	var err error
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
 	if m.Role == Tool {
-		return n.get("role").errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.get("role").text))
+		return n.get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.get("role").text))
 	}
 	if m.Text, err = c.content(n.get("content")); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Case) readItemMessage(n *node) error {
 }
 
 // readItemCall reads a call. A function has a name. The vendor's own tools are named for their type: web_search.
-func (c *Case) readItemCall(n *node, kind string) error {
+func (c *Case) readItemCall(n *Node, kind string) error {
 	id, err := n.firstString("call_id", "id")
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (c *Case) readItemCall(n *node, kind string) error {
 	}
 	if strings.HasPrefix(kind, "function") || strings.HasPrefix(kind, "custom") {
 		if id == "" {
-			return n.errorf("a call without an id: expected, for example, \"call_id\": \"call_1\"")
+			return n.Errorf("a call without an id: expected, for example, \"call_id\": \"call_1\"")
 		}
 	} else if name == "" {
 		name = strings.TrimSuffix(kind, "_call")
@@ -113,7 +113,7 @@ func (c *Case) readItemCall(n *node, kind string) error {
 }
 
 // readItemResult reads the result that the item of a vendor's own tool has beside the call.
-func (c *Case) readItemResult(n *node, id string) error {
+func (c *Case) readItemResult(n *Node, id string) error {
 	result := n.first("output", "outputs", "results", "result", "error")
 	if result.absent() {
 		return nil
@@ -130,13 +130,13 @@ func (c *Case) readItemResult(n *node, id string) error {
 	return err
 }
 
-func (c *Case) readItemOutput(n *node) (err error) {
+func (c *Case) readItemOutput(n *Node) (err error) {
 	m := Message{Role: Tool}
 	if m.ToolCallID, err = n.firstString("call_id", "id"); err != nil {
 		return err
 	}
 	if m.ToolCallID == "" {
-		return n.errorf("an output without the id of its call: expected, for example, \"call_id\": \"call_1\"")
+		return n.Errorf("an output without the id of its call: expected, for example, \"call_id\": \"call_1\"")
 	}
 	output := n.get("output")
 	if output != nil && output.kind == '[' && output.onlyParts() {
@@ -152,7 +152,7 @@ func (c *Case) readItemOutput(n *node) (err error) {
 }
 
 // onlyParts reports whether an array has only parts of content.
-func (n *node) onlyParts() bool {
+func (n *Node) onlyParts() bool {
 	for _, part := range n.members {
 		if kind, _ := part.str("type"); !strings.HasPrefix(kind, "input_") && !strings.HasSuffix(kind, "_text") {
 			return false
@@ -162,7 +162,7 @@ func (n *node) onlyParts() bool {
 }
 
 // first returns the first of several members that is there.
-func (n *node) first(names ...string) *node {
+func (n *Node) first(names ...string) *Node {
 	for _, name := range names {
 		if m := n.get(name); !m.absent() {
 			return m
@@ -171,7 +171,7 @@ func (n *node) first(names ...string) *node {
 	return nil
 }
 
-func (n *node) firstString(names ...string) (string, error) {
+func (n *Node) firstString(names ...string) (string, error) {
 	for _, name := range names {
 		if text, err := n.str(name); err != nil || text != "" {
 			return text, err

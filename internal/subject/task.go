@@ -6,7 +6,7 @@ import (
 	"jurat/evidence"
 )
 
-func (m *Message) readTaskMessage(n *node) (err error) {
+func (m *Message) readTaskMessage(n *Node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
@@ -14,9 +14,9 @@ func (m *Message) readTaskMessage(n *node) (err error) {
 }
 
 // readParts reads text, data and file parts, of v0.3 (with kind) and of v1.0 (which their members distinguish).
-func (m *Message) readParts(list *node) error {
+func (m *Message) readParts(list *Node) error {
 	if list.kind != '[' {
-		return list.errorf("expected an array of parts, found %s", list.kindName())
+		return list.Errorf("expected an array of parts, found %s", list.KindName())
 	}
 	var texts []string
 	for _, part := range list.members {
@@ -32,9 +32,9 @@ func (m *Message) readParts(list *node) error {
 	return nil
 }
 
-func (m *Message) readPart(n *node) (string, error) {
+func (m *Message) readPart(n *Node) (string, error) {
 	if n.kind != '{' {
-		return "", n.errorf("content of a wrong kind: expected a part (an object), found %s", n.kindName())
+		return "", n.Errorf("content of a wrong kind: expected a part (an object), found %s", n.KindName())
 	}
 	switch {
 	case !n.get("text").absent():
@@ -44,10 +44,10 @@ func (m *Message) readPart(n *node) (string, error) {
 	case !n.get("file").absent(), !n.get("url").absent(), !n.get("raw").absent():
 		return filePart(n)
 	}
-	return "", n.errorf("content of a wrong kind: expected a part with text, data or file")
+	return "", n.Errorf("content of a wrong kind: expected a part with text, data or file")
 }
 
-func filePart(n *node) (string, error) {
+func filePart(n *Node) (string, error) {
 	at := n
 	if inner := n.get("file"); !inner.absent() {
 		at = inner
@@ -62,7 +62,7 @@ func filePart(n *node) (string, error) {
 
 // readData recognises a function call or its response, in the form in which agent frameworks put them into a history.
 // It keeps other data as text in canonical form.
-func (m *Message) readData(n *node) (string, error) {
+func (m *Message) readData(n *Node) (string, error) {
 	name, _ := n.str("name")
 	id, _ := n.str("id")
 	switch {
@@ -79,19 +79,19 @@ func (m *Message) readData(n *node) (string, error) {
 	return canonicalText(n)
 }
 
-func canonicalText(n *node) (string, error) {
+func canonicalText(n *Node) (string, error) {
 	form, err := evidence.Canonical(n.raw())
 	if err != nil {
-		return "", n.errorf("%v", err)
+		return "", n.Errorf("%v", err)
 	}
 	return string(form), nil
 }
 
 // readTaskEnd appends the content after a task's history: artifacts, then the message of its status.
-func (c *Case) readTaskEnd(task *node) error {
-	err := eachObject(task.get("artifacts"), "an artifact", func(artifact *node) error {
+func (c *Case) readTaskEnd(task *Node) error {
+	err := eachObject(task.get("artifacts"), "an artifact", func(artifact *Node) error {
 		if artifact.get("parts").absent() {
-			return artifact.errorf("an artifact without parts")
+			return artifact.Errorf("an artifact without parts")
 		}
 		m := Message{Role: Assistant, Name: "artifact"}
 		if err := m.readParts(artifact.get("parts")); err != nil {
@@ -115,13 +115,13 @@ func (c *Case) readTaskEnd(task *node) error {
 		return nil
 	}
 	if last.kind != '{' {
-		return last.errorf("expected a message (an object), found %s", last.kindName())
+		return last.Errorf("expected a message (an object), found %s", last.KindName())
 	}
 	return c.readMessage(last)
 }
 
 // hasMessage reports whether the history already has a message with that id.
-func (c *Case) hasMessage(task, message *node) bool {
+func (c *Case) hasMessage(task, message *Node) bool {
 	id, _ := message.str("messageId")
 	if id == "" {
 		return false

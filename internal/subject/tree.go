@@ -11,39 +11,39 @@ import (
 	"jurat/evidence"
 )
 
-// A node is one JSON value and its position in the file.
-type node struct {
-	doc     *document
-	parent  *node
+// A Node is one JSON value and its position in the file.
+type Node struct {
+	doc     *Document
+	parent  *Node
 	step    string // the name or index of the value in its parent
 	offset  int64
 	end     int64
 	kind    jsontext.Kind
 	text    string // of a string, a number or a literal
 	names   []string
-	members []*node // of an object (by names), or of an array
+	members []*Node // of an object (by names), or of an array
 	joined  bool    // put together from values of the file, and not a value of it
 	prefix  string  // of a root that stands inside a larger document: its JSON pointer there
 }
 
-// A document is a file that was parsed into a tree.
-type document struct {
+// A Document is a file that was parsed into a tree.
+type Document struct {
 	file string
 	raw  []byte
-	root *node
+	root *Node
 
-	lines []int32 // how many line ends come before each block: see lineOf
+	lines []int32 // how many line ends come before each block: see LineOf
 }
 
 // tokens reads a tree from a part of a document that begins at base.
 type tokens struct {
 	*jsontext.Decoder
-	doc  *document
+	doc  *Document
 	base int64
 }
 
 // parseDocument refuses documents without a canonical form. That includes documents that nest too deep to walk.
-func parseDocument(file string, raw []byte) (*document, error) {
+func parseDocument(file string, raw []byte) (*Document, error) {
 	if len(raw) > MaxFile {
 		return nil, &Error{File: file, Reason: fmt.Sprintf("longer than %d MiB", MaxFile>>20)}
 	}
@@ -53,7 +53,7 @@ func parseDocument(file string, raw []byte) (*document, error) {
 	if _, err := evidence.Canonical(raw); err != nil {
 		return nil, notJSON(file, raw, err)
 	}
-	d := &document{file: file, raw: raw}
+	d := &Document{file: file, raw: raw}
 	root, err := d.tree()
 	if err != nil {
 		return nil, notJSON(file, raw, err)
@@ -63,7 +63,7 @@ func parseDocument(file string, raw []byte) (*document, error) {
 }
 
 // tree reads the whole document.
-func (d *document) tree() (*node, error) {
+func (d *Document) tree() (*Node, error) {
 	return (&tokens{jsontext.NewDecoder(bytes.NewReader(d.raw)), d, 0}).read(nil, "")
 }
 
@@ -71,7 +71,7 @@ func (d *document) tree() (*node, error) {
 const block = 4096
 
 // lineOf returns the line of a place, from 1. It counts line ends once, and then at most a block of them.
-func (d *document) lineOf(offset int64) int {
+func (d *Document) LineOf(offset int64) int {
 	if d.lines == nil {
 		d.lines = make([]int32, 1, len(d.raw)/block+1)
 		for at := block; at <= len(d.raw); at += block {
@@ -85,12 +85,12 @@ func (d *document) lineOf(offset int64) int {
 func (t *tokens) here() int64 { return t.base + t.InputOffset() }
 
 // read recurses no deeper than evidence.MaxDepth, which was checked before.
-func (t *tokens) read(parent *node, step string) (*node, error) {
+func (t *tokens) read(parent *Node, step string) (*Node, error) {
 	token, err := t.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	n := &node{doc: t.doc, parent: parent, step: step, kind: token.Kind()}
+	n := &Node{doc: t.doc, parent: parent, step: step, kind: token.Kind()}
 	n.offset = t.here() - 1
 	switch n.kind {
 	case '{':
@@ -104,7 +104,7 @@ func (t *tokens) read(parent *node, step string) (*node, error) {
 	return n, nil
 }
 
-func (t *tokens) readObject(n *node) error {
+func (t *tokens) readObject(n *Node) error {
 	for t.PeekKind() != '}' {
 		name, err := t.ReadToken()
 		if err != nil {
@@ -122,7 +122,7 @@ func (t *tokens) readObject(n *node) error {
 	return err
 }
 
-func (t *tokens) readArray(n *node) error {
+func (t *tokens) readArray(n *Node) error {
 	for t.PeekKind() != ']' {
 		member, err := t.read(n, strconv.Itoa(len(n.members)))
 		if err != nil {
@@ -136,7 +136,7 @@ func (t *tokens) readArray(n *node) error {
 }
 
 // scalarStart walks back from the end, because the decoder tells only where a token ends.
-func (n *node) scalarStart() int64 {
+func (n *Node) scalarStart() int64 {
 	raw := n.doc.raw[:n.end]
 	if n.kind != '"' {
 		i := bytes.LastIndexAny(raw, " \t\r\n:,[{")
@@ -160,7 +160,7 @@ func escaped(raw []byte, i int) bool {
 }
 
 // raw returns the value as written in the file. A value that was put together from several is written anew.
-func (n *node) raw() jsontext.Value {
+func (n *Node) raw() jsontext.Value {
 	if !n.joined {
 		return jsontext.Value(n.doc.raw[n.offset:n.end])
 	}
@@ -181,19 +181,20 @@ func (n *node) raw() jsontext.Value {
 	return b.Bytes()
 }
 
-func (n *node) pointer() string {
+func (n *Node) pointer() string {
 	if n.parent == nil {
 		return n.prefix
 	}
 	return n.parent.pointer() + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n.step)
 }
 
-func (n *node) errorf(format string, args ...any) error {
-	return n.doc.errorAt(n.offset, n.pointer(), fmt.Sprintf(format, args...))
+// Errorf returns an error of type *Error that names the place of the value.
+func (n *Node) Errorf(format string, args ...any) error {
+	return n.doc.ErrorAt(n.offset, n.pointer(), fmt.Sprintf(format, args...))
 }
 
 // get returns a member of an object, or nil.
-func (n *node) get(name string) *node {
+func (n *Node) get(name string) *Node {
 	if n == nil || n.kind != '{' {
 		return nil
 	}
@@ -206,23 +207,27 @@ func (n *node) get(name string) *node {
 }
 
 // absent reports whether a member is missing or null. Every format here treats the two alike.
-func (n *node) absent() bool { return n == nil || n.kind == 'n' }
+func (n *Node) absent() bool { return n == nil || n.kind == 'n' }
 
 // str reads an optional string member.
-func (n *node) str(name string) (string, error) {
+func (n *Node) str(name string) (string, error) {
 	m := n.get(name)
 	if m.absent() {
 		return "", nil
 	}
 	if m.kind != '"' {
-		return "", m.errorf("expected a string, found %s", m.kindName())
+		return "", m.Errorf("expected a string, found %s", m.KindName())
 	}
 	return m.text, nil
 }
 
-func (n *node) isTrue() bool { return n != nil && n.kind == 't' }
+// Kind returns the kind of the value.
+func (n *Node) Kind() jsontext.Kind { return n.kind }
 
-func (n *node) kindName() string {
+func (n *Node) isTrue() bool { return n != nil && n.kind == 't' }
+
+// KindName returns the kind of the value as messages name it.
+func (n *Node) KindName() string {
 	switch n.kind {
 	case '{':
 		return "an object"

@@ -1,16 +1,18 @@
-package subject
+package transcripts
 
 import (
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"jurat/internal/subject"
 )
 
 // page is docs/case.md.
 func page(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/case.md")
+	text, err := os.ReadFile("../../../docs/case.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,13 +22,13 @@ func page(t testing.TB) string {
 var example = regexp.MustCompile("(?ms)^```(jsonl?) (\\w+)\n(.*?)^```")
 
 // only reads a file and returns its cases, which must be without mistakes.
-func only(t testing.TB, text string, o Options) []*Case {
+func only(t testing.TB, text string, o subject.Options) []*subject.Case {
 	t.Helper()
-	found, err := ReadTranscripts("file", []byte(text), o)
+	found, err := Read("file", []byte(text), o)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	var cases []*Case
+	var cases []*subject.Case
 	for _, b := range found {
 		if b.Err() != nil {
 			t.Fatalf("%v\n%s", b.Mistakes, text)
@@ -38,22 +40,22 @@ func only(t testing.TB, text string, o Options) []*Case {
 
 // TestExamplesOfThePage: each example of docs/case.md is read in the form that it shows, and its evidence reads the same.
 func TestExamplesOfThePage(t *testing.T) {
-	forms := map[Form]int{}
+	forms := map[subject.Form]int{}
 	for _, at := range example.FindAllStringSubmatch(page(t), -1) {
-		cases := only(t, at[3], Options{})
+		cases := only(t, at[3], subject.Options{})
 		if at[1] == "jsonl" {
 			if want := int(at[2][0] - '0'); len(cases) != want {
 				t.Errorf("%d cases, want %d:\n%s", len(cases), want, at[3])
 			}
 			continue
 		}
-		if len(cases) != 1 || cases[0].Form != Form(at[2]) {
+		if len(cases) != 1 || cases[0].Form != subject.Form(at[2]) {
 			t.Errorf("%d cases, the first of the form %s:\n%s", len(cases), cases[0].Form, at[3])
 		}
 		forms[cases[0].Form]++
 		sameAgain(t, cases[0])
 	}
-	for _, form := range Forms() {
+	for _, form := range subject.Forms() {
 		if forms[form] == 0 {
 			t.Errorf("the page has no example of the form %s", form)
 		}
@@ -69,7 +71,7 @@ func TestMistakesOfThePage(t *testing.T) {
 		t.Fatalf("%d rows of %d were found", len(rows), strings.Count(table, "\n| ")-1)
 	}
 	for _, at := range rows {
-		found, err := ReadTranscripts("file", []byte(at[1]), Options{})
+		found, err := Read("file", []byte(at[1]), subject.Options{})
 		if err == nil && len(found) > 0 {
 			err = found[0].Err()
 		}

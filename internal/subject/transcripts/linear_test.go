@@ -1,9 +1,11 @@
-package subject
+package transcripts
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"jurat/internal/subject"
 )
 
 // hostile are files of about a size that look for work that grows faster than the file.
@@ -40,7 +42,7 @@ func BenchmarkHostile(b *testing.B) {
 		for name, text := range hostile(size) {
 			b.Run(fmt.Sprintf("%s/%.1fMB", name, float64(size)/1e6), func(b *testing.B) {
 				for b.Loop() {
-					_, _ = ReadTranscripts("f", []byte(text), Options{Check: true})
+					_, _ = Read("f", []byte(text), subject.Options{Check: true})
 				}
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/(float64(len(text))/1e6)/1e3, "ms/MB")
 			})
@@ -51,12 +53,12 @@ func BenchmarkHostile(b *testing.B) {
 // TestHostileFilesEnd: each of them is read or refused, with at most the mistakes that a check reports.
 func TestHostileFilesEnd(t *testing.T) {
 	for name, text := range hostile(100_000) {
-		found, err := ReadTranscripts("f", []byte(text), Options{Check: true})
+		found, err := Read("f", []byte(text), subject.Options{Check: true})
 		if err != nil {
 			continue
 		}
 		for _, b := range found {
-			if len(b.Mistakes) > mostMistakes+1 {
+			if len(b.Mistakes) > subject.MaxMistakes+1 {
 				t.Errorf("%s: %d mistakes", name, len(b.Mistakes))
 			}
 			if b.Case != nil {

@@ -1,0 +1,62 @@
+package subject
+
+// readPromptfoo reads {"prompt", "output"}, or an array of them.
+func (c *Case) readPromptfoo(n *Node) error {
+	if n.kind == '[' {
+		return c.each(n, "a turn {prompt, output}", c.readExchange)
+	}
+	return c.readExchange(n)
+}
+
+func (c *Case) readExchange(n *Node) error {
+	prompt, output := n.get("prompt"), n.get("output")
+	if n.kind != '{' || prompt.absent() || output.absent() {
+		return n.Errorf("expected a turn {\"prompt\": \"…\", \"output\": \"…\"}")
+	}
+	if err := c.readPrompt(prompt); err != nil {
+		return err
+	}
+	m := Message{Role: Assistant}
+	if calls := m.callsOnly(output); !calls {
+		text, err := plainText(output)
+		if err != nil {
+			return err
+		}
+		m.Text = text
+	}
+	c.say(m, output)
+	return nil
+}
+
+// readPrompt reads a prompt: chat messages, as JSON or as JSON in a string, or a text of the user.
+func (c *Case) readPrompt(n *Node) error {
+	text, err := plainText(n)
+	if err != nil {
+		return err
+	}
+	if inner, err := parseDocument(n.doc.file, []byte(text)); err == nil && inner.root.kind == '[' {
+		said := &Case{}
+		if said.readConversation(inner.root) == nil {
+			for _, m := range said.Messages {
+				c.say(m, n)
+			}
+			return nil
+		}
+	}
+	c.say(Message{Role: User, Text: text}, n)
+	return nil
+}
+
+// callsOnly reads an output that is a list of calls, and reports whether it is one.
+func (m *Message) callsOnly(n *Node) bool {
+	if n.kind != '[' || len(n.members) == 0 {
+		return false
+	}
+	for _, item := range n.members {
+		if item.get("function") == nil || m.readCall(item) != nil {
+			m.ToolCalls = nil
+			return false
+		}
+	}
+	return true
+}

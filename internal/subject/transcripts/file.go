@@ -1,0 +1,113 @@
+package transcripts
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/subject"
+)
+
+// A file is what conversations are read from.
+type file struct {
+	*subject.Document
+	name string
+	raw  []byte
+}
+
+func newFile(name string, raw []byte) *file {
+	return &file{subject.NewDocument(name, raw), name, raw}
+}
+
+// parse reads the value at a place.
+func (f *file) parse(at span, pointer string) (*subject.Node, error) {
+	return f.Parse(at.from, at.to, pointer)
+}
+
+// A span is a value in a file.
+type span struct {
+	from, to int64
+}
+
+// members are those of an object, by name.
+type members struct {
+	file *file
+	list map[string]span
+}
+
+func (m members) get(name string) (span, bool) {
+	at, there := m.list[name]
+	return at, there
+}
+
+func (m members) has(name string, kind jsontext.Kind) bool {
+	at, there := m.list[name]
+	return there && jsontext.Value(m.file.raw[at.from:at.to]).Kind() == kind
+}
+
+// text returns a member that is a string or a number as text, at most 200 bytes of it.
+func (m members) text(name string) string {
+	at, there := m.list[name]
+	if !there {
+		return ""
+	}
+	value := jsontext.Value(m.file.raw[at.from:at.to])
+	const most = 200
+	text := ""
+	switch value.Kind() {
+	case '"':
+		if plain, err := jsontext.AppendUnquote(nil, value); err == nil {
+			text = string(plain)
+		}
+	case '0':
+		text = string(value)
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
+}
+
+// members finds the members of an object without reading what is in them.
+func (f *file) members(at span) (members, error) {
+	found := members{f, map[string]span{}}
+	dec := jsontext.NewDecoder(bytes.NewReader(f.raw[at.from:at.to]))
+	if _, err := dec.ReadToken(); err != nil {
+		return found, err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return found, err
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return found, err
+		}
+		to := at.from + dec.InputOffset()
+		found.list[key] = span{to - int64(len(value)), to}
+	}
+	_, err := dec.ReadToken()
+	return found, err
+}
+
+// elements finds the elements of an array.
+func (f *file) elements(at span) ([]span, error) {
+	var found []span
+	dec := jsontext.NewDecoder(bytes.NewReader(f.raw[at.from:at.to]))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for kind := dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; kind = dec.PeekKind() {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		to := at.from + dec.InputOffset()
+		found = append(found, span{from: to - int64(len(value)), to: to})
+	}
+	_, err := dec.ReadToken()
+	return found, err
+}
