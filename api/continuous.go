@@ -42,8 +42,8 @@ type ThresholdState struct {
 	Class     string          `json:"class,omitzero"` // whose verdicts: "models", "people" or "rules"; "": none has given bounds yet
 	Panel     evidence.Digest `json:"panel,omitzero"`
 	Threshold int64           `json:"threshold"`
-	Side      string          `json:"side"` // "none", "below", "across" or "above"
-	Lower     *int64          `json:"lower,omitzero"`
+	Side      string          `json:"side"`           // "none", "below", "across" or "above"
+	Lower     *int64          `json:"lower,omitzero"` // nil: there are no bounds, or judgments are not proved to be in the log yet, and the side is the last that the log has
 	Upper     *int64          `json:"upper,omitzero"`
 	Since     string          `json:"since,omitzero"`
 	RecordID  string          `json:"recordId,omitzero"` // of the act that reports the last crossing

@@ -68,7 +68,8 @@ continuous:
 	settled := func(trials int, side string) func(*api.ContinuousTrial) bool {
 		return func(s *api.ContinuousTrial) bool {
 			return s.Trials == trials && s.Owed == 0 && len(s.Missing) == 0 && len(s.Faults) == 0 && len(s.Webhooks) == 1 && s.Webhooks[0].Waiting == 0 &&
-				len(s.Thresholds) == 1 && s.Thresholds[0].Side == side
+				len(s.Thresholds) == 1 && s.Thresholds[0].Side == side &&
+				s.Thresholds[0].Lower != nil // until witnesses have cosigned the newest judgments there are no bounds, and the side is the last that the log has
 		}
 	}
 	first := await("every record of the courier is tried once, and its reputation is above the threshold", settled(14, "above"))

@@ -432,3 +432,22 @@ func TestRun(t *testing.T) {
 	<-done
 	equal(t, "messages", p.took(), "desk people none>above")
 }
+
+// TestSideWithoutBounds: while judgments are not proved to be in the log, an agent has no bounds. Its side is then the last that the log has.
+func TestSideWithoutBounds(t *testing.T) {
+	h, p, on := newHall(t, 0), newPager(t), new(scene)
+	h.output(t, "desk", "", "a")
+	s := h.watch(t, on, p.server.URL)
+	on.set(people(9000, 9500))
+	check(t, s.told.round(t.Context()))
+	unproved := people()
+	unproved.Status = reputation.Unproved
+	on.set(unproved)
+	on.view.Completeness = []reputation.LogView{{Judgments: reputation.Completeness{Rule: "unproved"}}}
+	h.pass(2 * lookAgain)
+	check(t, s.told.round(t.Context()))
+	if one := s.Status().Thresholds; len(one) != 1 || one[0].Side != "above" || one[0].Lower != nil || one[0].Upper != nil {
+		t.Errorf("%+v", one)
+	}
+	equal(t, "acts", h.acts(t), "crossed", "told")
+}

@@ -28,6 +28,7 @@ func (w *writer) trial(records []*evidence.Record) []string {
 	head := w.says.Acts.With("count", len(records), "acts", len(acts), "people", len(records)-len(acts), "trial", word(first.Payload.ChainID), "digest", first.Payload.Case)
 	paragraphs = append(paragraphs, w.join(head, w.when(first), w.signed()))
 	paragraphs = append(paragraphs, w.judgments(acts)...)
+	paragraphs = append(paragraphs, w.beside(acts)...)
 	if sat := w.seats(acts); sat != "" {
 		paragraphs = append(paragraphs, sat)
 	}
@@ -58,8 +59,14 @@ func (w *writer) outcomeOf(records []*evidence.Record) string {
 	return w.says.Unknown.With("count", claimed.Decisions)
 }
 
-// Outcome returns a trial's outcome in one or two sentences.
-func Outcome(o *jury.TrialOutcome, lang words.Lang) string { return in(lang).came(o) }
+// Outcome returns a trial's outcome in a few sentences: while it is open, with the reasons why a person must see the verdict.
+func Outcome(o *jury.TrialOutcome, lang words.Lang) string {
+	t := in(lang)
+	if !o.Open {
+		return t.came(o)
+	}
+	return t.join(t.came(o), t.reasons(o.Verdict.Review))
+}
 
 func (t tongue) came(o *jury.TrialOutcome) string {
 	said := t.says.Outcome.Of(o.By)
@@ -187,12 +194,13 @@ func (w *writer) judgment(r *evidence.Record) string {
 		return w.says.Unreadable.With("reason", inert(evidence.Steady(err).Error()))
 	}
 	said, degraded, inconclusive := w.says.Judged, w.says.Degraded, w.says.Inconclusive
-	f := w.report.Of(verify.Verdict)
+	f, reasons := w.report.Of(verify.Verdict), j.Review
 	if f.Status != verify.Proved { // then its qualifications are also only the file's word
 		said, degraded, inconclusive = w.says.JudgedStated.Of(f.Status), w.says.DegradedStated, w.says.InconclusiveStated
+		reasons = nil
 	}
 	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(f.Reason))
-	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive))
+	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive), w.reasons(reasons))
 }
 
 // when returns a sentence if it applies, and otherwise "".

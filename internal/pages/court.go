@@ -55,7 +55,8 @@ type Court struct {
 	Judge        *Utterance // the final judge's own words
 	Reading      *Utterance // and in phase 1, before it knew the jury's view
 	Effective    *jury.EffectiveVotes
-	Rules        int // how many seats are filled by rules
+	SameVendor   []string // names of jurors, and the judge, of the vendor of the accused's model
+	Rules        int      // how many seats are filled by rules
 	Cost         int64
 	Calls        int
 	Human        []Decision // people's decisions, and deliveries
@@ -232,6 +233,9 @@ func (c *Court) show(v *trial.View, after int) {
 	c.Judge, c.Reading = c.utterance(v.Judge), c.utterance(v.Reading)
 	if result, err := v.Result(); err == nil {
 		c.Effective = result.EffectiveVotes
+		for _, id := range result.SameVendor {
+			c.SameVendor = append(c.SameVendor, c.name(id))
+		}
 	}
 	for _, id := range v.Waiting() {
 		c.Waiting = append(c.Waiting, c.name(id))

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/jurattest"
@@ -274,5 +276,24 @@ func TestLongChainsHavePages(t *testing.T) {
 	text := write(t, Frame{}, NewChain("long", chain, report, 2))
 	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
 		t.Error("the last page must link to the first page and to no further one")
+	}
+}
+
+// TestCourtNamesJurorsOfTheAccusedsVendor: the page names them, by the names of their seats, and no others.
+func TestCourtNamesJurorsOfTheAccusedsVendor(t *testing.T) {
+	h := jurattest.New(t)
+	jurors, judge := jurattest.Panel()
+	s := jurattest.Settings(jury.FinalJudge)
+	s.Seats[1].Model, s.Judge.Model, s.Seats[0].Model = "gpt-4.1", "openai/gpt-5", "claude-opus-4"
+	on, err := subject.Parse(bytes.Replace(jurattest.Case(t).Material(), []byte("Tracks parcels."), []byte("Tracks parcels with GPT-4o."), 1))
+	check(t, err)
+	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Settings: s, Jurors: jurors, Judge: judge}, on)
+	check(t, err)
+	c := courtOf(t, done.Records)
+	equal(t, c.SameVendor, []string{"Second", "Judge"})
+	for _, lang := range words.Langs() {
+		if says := words.PagesIn(lang).Court.SameVendor; !strings.Contains(write(t, Frame{Lang: lang}, c), says) || strings.Contains(write(t, Frame{Lang: lang}, courtOf(t, h.Try(t, jury.FinalJudge).Records)), says) {
+			t.Errorf("in %s: the page does not say it, or says it of a jury of other vendors", lang)
+		}
 	}
 }

@@ -245,6 +245,26 @@ var englishStatement = Statement{
 	Inconclusive:       "The trial was inconclusive: fewer than two valid votes.",
 	InconclusiveStated: "It states that the trial was inconclusive: fewer than two valid votes.",
 
+	MustSee: Reviews{
+		TurnedByTalk: "A person must see this verdict: the same method on the votes before the discussion gives another position.",
+		OneExtreme:   "A person must see this verdict: one juror alone holds its position, and without it the method gives another.",
+		Other:        "A person must see this verdict ({reason}).",
+	},
+	Beside: Beside{
+		Abstained:     "Juror {juror} was asked twice and took two positions, so its vote did not count until it spoke again.",
+		JudgeAlone:    "The judge's own reading, before it knew the jury's view, was {position} with {score} points.",
+		AfterTalk:     "On the votes after the discussion, the same weights would give {position} with {score} points.",
+		VotesMeasured: "The votes are worth {votes} independent ones, as was measured.",
+		VotesAssumed:  "The votes are taken to be worth {votes} independent ones; this was not measured: jurors of one model count as one.",
+		Talk:          "Changes of position in the discussion: {changes}; of these, to the majority's position: {majority}. The share that went to the majority without a new finding is {conformity}.",
+		Moved: Moves{
+			Citing:       "In round {round} juror {juror} moved from {from} to {to}, which had been the position of {toward}, and cited a new finding in message {message}: {quote}.",
+			Uncited:      "In round {round} juror {juror} moved from {from} to {to}, which had been the position of {toward}, without a new finding.",
+			CitingAlone:  "In round {round} juror {juror} moved from {from} to {to}, which nobody had held, and cited a new finding in message {message}: {quote}.",
+			UncitedAlone: "In round {round} juror {juror} moved from {from} to {to}, which nobody had held, without a new finding.",
+		},
+	},
+
 	Disclaimer: "None of this says {items}.",
 	Nor:        ", nor ",
 }
@@ -353,6 +373,7 @@ var englishPages = Pages{
 		EffectiveVotes: "Effective votes",
 		Measured:       "measured",
 		Assumed:        "assumed: jurors of one model count as one",
+		SameVendor:     "Of the vendor that made the accused’s model, and models tend to favour their own kind",
 	},
 	Card: cardWords{
 		Title:        "The agent's card",

@@ -253,6 +253,26 @@ var japaneseStatement = Statement{
 	Inconclusive:       "審理は結論に至りませんでした（inconclusive）。有効な票は二票未満でした。",
 	InconclusiveStated: "ファイルの記載では、審理は結論に至らず（inconclusive）、有効な票は二票未満であったとされています。",
 
+	MustSee: Reviews{
+		TurnedByTalk: "この判定は人が確認する必要があります。議論の前の票に同じ方法を適用すると、別の立場になります。",
+		OneExtreme:   "この判定は人が確認する必要があります。ある立場をとる陪審員が一人だけで、その票を除くと同じ方法で別の立場になります。",
+		Other:        "この判定は人が確認する必要があります（{reason}）。",
+	},
+	Beside: Beside{
+		Abstained:     "陪審員 {juror} は二度質問され、二つの異なる立場をとったため、再び発言するまでその票は数えられませんでした。",
+		JudgeAlone:    "陪審の見解を知る前の裁定者自身の所見は {position}、{score} 点でした。",
+		AfterTalk:     "議論の後の票に同じ重みを適用すると、{position}、{score} 点になります。",
+		VotesMeasured: "これらの票は、測定によれば独立した {votes} 票に相当します。",
+		VotesAssumed:  "これらの票は、独立した {votes} 票に相当するとみなされます。測定はされておらず、同じモデルの陪審員は一票と数えます。",
+		Talk:          "議論での立場の変更は {changes} 件、うち多数派の立場への変更は {majority} 件です。新しい所見なしに多数派へ移った割合は {conformity} です。",
+		Moved: Moves{
+			Citing:       "第 {round} ラウンドで陪審員 {juror} は {from} から、{toward} の立場であった {to} へ移り、メッセージ {message} の新しい所見を引用しました：{quote}。",
+			Uncited:      "第 {round} ラウンドで陪審員 {juror} は、新しい所見なしに {from} から、{toward} の立場であった {to} へ移りました。",
+			CitingAlone:  "第 {round} ラウンドで陪審員 {juror} は {from} から、それまで誰の立場でもなかった {to} へ移り、メッセージ {message} の新しい所見を引用しました：{quote}。",
+			UncitedAlone: "第 {round} ラウンドで陪審員 {juror} は、新しい所見なしに {from} から、それまで誰の立場でもなかった {to} へ移りました。",
+		},
+	},
+
 	Disclaimer: "以上の記述は、次のいずれのことも示すものではありません：{items}。",
 	Nor:        "、",
 }
@@ -361,6 +381,7 @@ var japanesePages = Pages{
 		EffectiveVotes: "実効票数",
 		Measured:       "測定値",
 		Assumed:        "推定：同じモデルの陪審員は一票と数えます",
+		SameVendor:     "被告のモデルと同じ提供元のモデル（モデルは同族に甘くなる傾向があります）",
 	},
 	Card: cardWords{
 		Title:        "エージェントのカード",

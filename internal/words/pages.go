@@ -77,7 +77,7 @@ type courtWords struct {
 	Kicker, Unnamed, Submitter, Opened, Duration, Cost, Dollars, NoCost, ID, CaseFile, Chain, Waiting, NoScript,
 	Evidence, Ahead, Resume, Cancel, Why, By, Stopping, Next, Apart, Unreadable, Conversation, Records, Jury,
 	NoJury, Discussion, NoDiscussion, Judgment, Human string
-	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed string
+	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed, SameVendor string
 }
 
 type cardWords struct {

@@ -88,6 +88,9 @@ type Statement struct {
 	Inconclusive       Sentence
 	InconclusiveStated Sentence
 
+	MustSee Reviews
+	Beside  Beside
+
 	// The disclaimer: {items} are those of NotShown in Terms, joined with Nor.
 	Disclaimer Sentence
 	Nor        Sentence
