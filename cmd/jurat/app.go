@@ -29,10 +29,12 @@ type app struct {
 	io    stdio
 	token *installation.Token // where a new installation's own keys are made; nil: in files
 
-	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA"`
-	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB"`
-	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY"`
-	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE"`
+	Data        string `help:"The data folder: keys, log, case files. With --db, what this machine keeps for itself." default:"./jurat-data" env:"JURAT_DATA" group:"place"`
+	DB          string `name:"db" placeholder:"URL" help:"The PostgreSQL database that several machines share, instead of the data folder: postgres://USER@HOST/NAME." env:"JURAT_DB" group:"place"`
+	WrappingKey string `name:"wrapping-key" placeholder:"FILE" help:"With --db: the key under which keys and settings are wrapped in the database." env:"JURAT_WRAPPING_KEY" group:"place"`
+	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE" group:"place"`
+
+	Version versionFlag `help:"Print the version."`
 
 	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log. 'serve', 'trial' and 'seal' do so on first use."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
@@ -72,13 +74,10 @@ type app struct {
 	Stats     statsCmd     `cmd:"" help:"Say what trials have in common: agreement, who moves, what changes, what it costs."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
+
+	Help        helpCmd    `cmd:"" help:"Show the commands by task, or the help of one command."`
+	ShowVersion versionCmd `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`
 }
-
-const about = `jurat puts AI agents before a jury of three that evaluates, discusses in parallel rounds and decides, and seals
-everything that anyone says into signed and time-stamped records that a stranger can verify offline.
-
-Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 needs_review, inconclusive or a degraded safe_pass; verify 0 proved,
-1 refuted, 3 not proved; 2 everywhere: it could not be done.`
 
 // exitCode ends the program with a code and no further word.
 type exitCode int
@@ -109,7 +108,7 @@ func run(ctx context.Context, args []string, io stdio) int {
 	}
 	a := app{io: io}
 	code := -1
-	parser, err := kong.New(&a, append(timeFlags(), kong.Name("jurat"), kong.Description(about),
+	parser, err := kong.New(&a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
 		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))...)
@@ -130,9 +129,24 @@ func run(ctx context.Context, args []string, io stdio) int {
 		return report(io, err) // the reader closed the help early, which is fine
 	}
 	if err != nil {
-		return report(io, hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(commandOf(err)+" --help")))
+		return report(io, suggest(parser.Model.Node, err))
 	}
 	return report(io, advise(fault.Guard(func() error { return parsed.Run() })))
+}
+
+// suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command
+// below another is often called by its last word alone.
+func suggest(root *kong.Node, err error) error {
+	command := commandOf(err)
+	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
+		if like := endingIn(root, word); len(like) > 0 {
+			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
+		}
+		if _, ok := groupOf(word); ok {
+			return hint(err, "it is a task: 'jurat help %s' says which commands it has", word)
+		}
+	}
+	return hint(err, "run 'jurat %s' to see what there is", strings.TrimSpace(command+" --help"))
 }
 
 // commandOf returns the command whose arguments were wrong, as it is typed, or "" if the error is not about a command's arguments.

@@ -5,9 +5,90 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
+
+// model is the command line as the library has it.
+func model(t *testing.T) *kong.Node {
+	t.Helper()
+	parser, err := kong.New(&app{}, kong.Name("jurat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parser.Model.Node
+}
+
+// TestFirstHelpFitsAScreen: what 'jurat --help' prints has 24 lines of at most 80 columns.
+func TestFirstHelpFitsAScreen(t *testing.T) {
+	text := doing(t, 0, "--help")
+	lines := strings.Split(text, "\n")
+	if len(lines) > 24 {
+		t.Errorf("%d lines", len(lines))
+	}
+	for _, line := range lines {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	if doing(t, 0) != text || doing(t, 0, "help") != text {
+		t.Error("jurat, jurat help and jurat --help differ")
+	}
+}
+
+// TestEveryCommandIsInOneGroup: groups name each command once, and nothing else. No group is called as a command is.
+func TestEveryCommandIsInOneGroup(t *testing.T) {
+	var named, there []string
+	for _, n := range model(t).Children {
+		there = append(there, n.Name)
+	}
+	for _, g := range groups {
+		named = append(named, g.commands...)
+		if slices.Contains(there, g.name) {
+			t.Errorf("%s is a group and a command", g.name)
+		}
+		text := doing(t, 0, "help", g.name)
+		for _, name := range g.commands {
+			if !strings.Contains(text, "jurat "+name+" ") {
+				t.Errorf("jurat help %s does not show %s", g.name, name)
+			}
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(there)
+	if !slices.Equal(named, there) {
+		t.Errorf("groups.go has\n%v\nand the commands are\n%v", named, there)
+	}
+}
+
+// TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
+func TestHelpShowsFlagsThatApply(t *testing.T) {
+	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false, "lab run": false,
+		"bench seal": false, "witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": true, "restore": true} {
+		text := doing(t, 0, append(strings.Fields(command), "--help")...)
+		for _, flag := range []string{"--data=", "--db=", "--wrapping-key=", "--archive="} {
+			if got := strings.Contains(text, "  "+flag); got != want {
+				t.Errorf("jurat %s --help shows %s: %t, want %t", command, flag, got, want)
+			}
+		}
+	}
+	if text := doing(t, 0, "trust", "--help"); !strings.Contains(text, "--ca=FILE") {
+		t.Errorf("trust, whose default command has no name that people see:\n%s", text)
+	}
+}
+
+// TestHelpOfACommand: 'jurat help COMMAND' is 'jurat COMMAND --help', for every command.
+func TestHelpOfACommand(t *testing.T) {
+	for _, n := range nodesBelow(model(t)) {
+		words := strings.Fields(n.Path())
+		if text := doing(t, 0, append([]string{"help"}, words...)...); text == "" || text != doing(t, 0, append(words, "--help")...) {
+			t.Errorf("jurat help %s:\n%s", n.Path(), text)
+		}
+	}
+}
 
 // TestUsageShowsAlternatives: if one of several flags is required, the usage line does not say that all are.
 func TestUsageShowsAlternatives(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
@@ -145,13 +144,6 @@ func sarif(attempts []*attempt) ([]byte, error) {
 	doc, err := json.Marshal(&sarifLog{sarifSchema, "2.1.0", []sarifRun{run}}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true),
 		jsontext.Multiline(true), jsontext.WithIndent("  "))
 	return append(doc, '\n'), err
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// A group is what people come for, with the commands that they then need.
+type group struct {
+	name     string // as 'jurat help NAME' takes it; no command has this name
+	about    string
+	commands []string // first words of commands
+}
+
+// groups has every command once. A test fails for a command that is in no group.
+var groups = []group{
+	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "case", "stats", "reputation"}},
+	{"recording", "Seal what agents say, show parts of it, erase texts.", []string{"seal", "sign", "apart", "prove", "redact", "erase"}},
+	{"verifying", "Check records and case files that others made.", []string{"verify", "explain", "portal", "export"}},
+	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "mandate", "lists"}},
+	{"logging", "The log, its witnesses, and authorities for time.", []string{"log", "witness", "tsa"}},
+	{"operating", "Begin, serve, keep, copy and measure an installation.", []string{"init", "serve", "backup", "restore", "archive", "hold", "bench"}},
+	{"measuring", "Measure how good juries are.", []string{"lab", "calibrate", "aggregate"}},
+	{"program", "This program itself.", []string{"help", "version"}},
+}
+
+// groupOf returns the group of this name.
+func groupOf(name string) (group, bool) {
+	i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
+	if i < 0 {
+		return group{}, false
+	}
+	return groups[i], true
+}
+
+const firstLines = `Usage: jurat COMMAND [flags]
+
+jurat puts AI agents before a jury of three language models, and seals what is
+said into signed, time-stamped records that anyone can verify offline.
+
+  jurat trial CASE                      try a case, and leave a case file
+  jurat serve                           pages for people, an API for programs
+  jurat seal payload.json               seal what an agent said into a record
+  jurat verify --trust trust.json FILE  verify a record or a case file
+  jurat trust > trust.json              whose keys count, for those who verify
+
+All commands, by task:
+`
+
+const lastWords = `
+'jurat help TASK' says what these commands do; 'jurat help COMMAND' shows flags.
+Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 a person must decide; verify
+0 proved, 1 refuted, 3 not proved; 2 everywhere: it could not be done.
+`
+
+// firstHelp is what 'jurat --help' prints: one screen.
+func firstHelp() string {
+	var text strings.Builder
+	text.WriteString(firstLines)
+	for _, g := range groups {
+		fmt.Fprintf(&text, "  %-10s %s\n", g.name, strings.Join(g.commands, " "))
+	}
+	text.WriteString(lastWords)
+	return text.String()
+}
+
+// help says what each command of a group does.
+func (g group) help(root *kong.Node) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n", g.about)
+	for _, name := range g.commands {
+		i := slices.IndexFunc(root.Children, func(n *kong.Node) bool { return n.Name == name })
+		if i < 0 {
+			continue // a test says that there is none
+		}
+		command := root.Children[i]
+		text.WriteString(row("jurat "+name, command.Help))
+		for _, leaf := range command.Leaves(true) {
+			text.WriteString(row("  "+leaf.Path(), leaf.Help))
+		}
+	}
+	text.WriteString("\n'jurat help COMMAND' shows its flags.\n")
+	return text.String()
+}
+
+const (
+	screen   = 80 // columns
+	nameWide = 24 // of them for the names of commands
+)
+
+// row is a name with a text beside it.
+func row(name, about string) string {
+	var text strings.Builder
+	for i, line := range wrap(about, screen-nameWide-1) {
+		if i > 0 {
+			name = ""
+		} else if name = "  " + name; len(name) >= nameWide {
+			text.WriteString(name + "\n")
+			name = ""
+		}
+		fmt.Fprintf(&text, "%-*s%s\n", nameWide, name, line)
+	}
+	return text.String()
+}
