@@ -40,7 +40,7 @@
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that
 //	                    share it also need a filestore.Store, lock.Locks and a River driver for the queue (schedule/queue);
 //	                    internal/backup reads and fills it.
-//	a guarantee         verify/report.go names it (allGuarantees, required, WhyUncounted), verify.go says where it applies; its check in
+//	a guarantee         verify/assurance names it (guarantee.go) and verify/report.go again, verify.go says where it applies; its check in
 //	                    package verify; internal/words names and explains it in each language; docs/format.md,
 //	                    testdata/second-verifier. Then 'go generate ./internal/portal', as for every text of the portal.
 //	a page              its route in internal/server/pages.go, or in the file of its area (table.go joins them); internal/pages
@@ -74,6 +74,7 @@
 //	trustlist   verifies the EU's trusted lists from the Official Journal on, and says which services were qualified when
 //	verify      takes a trust file and records, and returns a report
 //	            verify/trust: what a reader believes of keys, certificates, revocation and tokens
+//	            verify/assurance: which guarantees count, what a proof rests on, levels of it, and policy files
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/quotation: whether what jurors quote stands in the evidence

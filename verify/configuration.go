@@ -54,7 +54,7 @@ func (c *check) unsound() map[string]*Finding {
 		if f.Guarantee != Content && f.Guarantee != Authentication {
 			continue
 		}
-		if worst := found[f.Record]; worst == nil || f.Status.worse(worst.Status) {
+		if worst := found[f.Record]; worst == nil || f.Status.Worse(worst.Status) {
 			found[f.Record] = f
 		}
 	}

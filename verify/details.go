@@ -1,5 +1,7 @@
 package verify
 
+import "jurat/verify/assurance"
+
 // The details of a report are bounded, because the sender of a file controls how many findings there are. The worst
 // finding of each record under each guarantee always has room.
 const (
@@ -36,7 +38,7 @@ func (t tally) with(g Guarantee, rank int) tally {
 // placeOf is the index of a guarantee in a tally.
 var placeOf = func() map[Guarantee]int {
 	places := map[Guarantee]int{}
-	for i, g := range allGuarantees {
+	for i, g := range assurance.Guarantees() {
 		places[g] = i
 	}
 	return places
@@ -44,7 +46,7 @@ var placeOf = func() map[Guarantee]int {
 
 // admit returns the finding in the form in which the report keeps it, or false if there is no room.
 func (d *details) admit(f Finding) (Finding, bool) {
-	worst := f.Record == "" || rank[f.Status] > d.worst[f.Record].of(f.Guarantee)
+	worst := f.Record == "" || f.Status.Rank() > d.worst[f.Record].of(f.Guarantee)
 	cost := 0
 	if !worst {
 		cost = sizeOfDetail
@@ -65,7 +67,7 @@ func (d *details) admit(f Finding) (Finding, bool) {
 	}
 	f.Reason = reason
 	if worst && f.Record != "" {
-		d.worst[f.Record] = d.worst[f.Record].with(f.Guarantee, rank[f.Status])
+		d.worst[f.Record] = d.worst[f.Record].with(f.Guarantee, f.Status.Rank())
 	}
 	return f, true
 }

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"jurat/evidence"
 	"jurat/internal/fault"
-	"jurat/jury"
 	"jurat/timestamp"
 	"jurat/verify/census"
 	"jurat/verify/graph"
@@ -43,7 +40,7 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.bu
 
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
-	e := examined{share: share, whole: r, record: slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
+	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
 	e.proofs = properties.Of(r, c.options.Demands)
 	e.said.Names = census.Names(&r.Payload)
@@ -113,7 +110,7 @@ func sealed(r *evidence.Record, o Options) Finding {
 		if f.Rule == Skew {
 			f.Status = Proved
 		}
-		if f.Status.worse(worst.Status) || worst.Rule == "" && f.Rule == Skew {
+		if f.Status.Worse(worst.Status) || worst.Rule == "" && f.Rule == Skew {
 			worst = f
 		}
 	}
@@ -144,6 +141,7 @@ func (c *check) take(e examined) {
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
+	c.party(e.identified)
 	c.Unasked = c.Unasked || e.unasked
 	for name, by := range e.vouched {
 		c.vouched[name] = by.and(c.vouched[name])
@@ -152,49 +150,15 @@ func (c *check) take(e examined) {
 
 // count counts what the check keeps of a record, and keeps less once a bound is exceeded.
 func (c *check) count(e examined) {
-	if c.volume.take(e.whole) {
+	if c.volume.Take(e.whole) {
 		for _, r := range c.all {
-			drop(r)
+			graph.Drop(r)
 		}
 	}
-	if c.volume.exceeded != "" {
-		drop(e.record)
+	if c.volume.Exceeded != "" {
+		graph.Drop(e.record)
 	}
 }
-
-// slim keeps what the rules of other records need: who, when, which record, and its links. It drops texts, except
-// those of a trial's acts, because the trial is run again from them. Of a review it keeps the position, because that
-// may give a verdict.
-func slim(r *evidence.Record) *evidence.Record {
-	s := &evidence.Record{Payload: r.Payload, Digest: r.Digest}
-	if r.Log != nil {
-		s.Log = &evidence.LogProof{LogCounts: r.Log.LogCounts, Checkpoint: r.Log.Checkpoint, Index: r.Log.Index}
-	}
-	p := &s.Payload
-	p.Schema = evidence.Schema
-	given := jury.PositionGiven(r)
-	if p.ActionType.InTrial() {
-		return s
-	}
-	withoutTexts(s)
-	for _, value := range []*jsontext.Value{&p.Parameters, &p.ModifiedResponse} {
-		if len(*value) > 0 {
-			*value = there
-		}
-	}
-	for _, name := range []*string{&p.Model, &p.ModelVersion} {
-		if *name != "" {
-			*name = string(there)
-		}
-	}
-	if given != "" {
-		p.ModifiedResponse = jury.ModifiedVerdict(given)
-	}
-	return s
-}
-
-// there replaces a value when only its presence matters.
-var there = jsontext.Value("null")
 
 // intern keeps each name once, however many records have it.
 func (c *check) intern(r *evidence.Record) {
@@ -243,7 +207,7 @@ func (c *check) end() {
 	c.placed = nil
 	c.noteOrder()
 	c.graph = new(graph.Graph)
-	if c.volume.exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // otherwise the guarantee does not apply
+	if c.volume.Exceeded == "" && (c.kind != OneRecord || slices.ContainsFunc(c.all, graph.Decides)) { // otherwise the guarantee does not apply
 		c.graph = graph.New(c.all)
 	}
 	c.byDigest = c.graph.ByDigest

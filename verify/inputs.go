@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
 
@@ -95,6 +96,11 @@ func (q *Inputs) moments(o *Options) error {
 	return nil
 }
 
+// ReadPolicy reads a policy file. Its errors name the file.
+func ReadPolicy(file *InputFile) (*assurance.Policy, error) {
+	return parsed(file, assurance.MaxPolicy, assurance.ParsePolicy)
+}
+
 // ReadTrust reads a trust file. It returns nil if file is nil. Its errors name the file.
 func ReadTrust(file *InputFile) (*trust.Trust, error) { return parsed(file, maxFile, trust.Parse) }
 
@@ -116,7 +122,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | *assurance.Policy | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil

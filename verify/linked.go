@@ -16,11 +16,11 @@ type Linked struct {
 
 // Link returns what the rules about links need of a record, without its texts.
 func Link(r *evidence.Record) Linked {
-	l := Linked{record: slim(r), said: graph.SpokenIn(r)}
+	l := Linked{record: graph.Slim(r), said: graph.SpokenIn(r)}
 	l.record.Log = nil
 	p := &l.record.Payload
 	p.Signers = slices.Clone(p.Signers)
-	withoutTexts(l.record) // texts of a trial's acts, too
+	graph.WithoutTexts(l.record) // texts of a trial's acts, too
 	return l
 }
 

@@ -143,6 +143,7 @@ func (c *check) packageSignature(p *aep.Package, r *evidence.Record, at trust.Pr
 		c.second(p, r, nil)
 		return
 	}
+	c.party([]trust.Identified{*key.Identified()})
 	c.notes[Content] = "the signature is valid over canonical.bin" + textOf(p) + formOf(null)
 	c.notes[Authentication] = fmt.Sprintf("signed with the key that the trust file gives for %s %q; no name in the package is signed, so none was compared with it",
 		key.Role, key.Name)

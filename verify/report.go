@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/jury"
+	"jurat/verify/assurance"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
 )
@@ -16,41 +17,46 @@ import (
 // ReportFormat is the version of the report format.
 const ReportFormat = "jurat/report/v1"
 
-// Status is the answer to one question about a record.
-type Status string
-
-const (
-	Proved    Status = "proved"
-	NotProved Status = "not proved" // nothing shows that it is false, and a proof is missing
-	Refuted   Status = "refuted"    // it is false
+// The words of a report are those of package assurance.
+type (
+	Status    = assurance.Status
+	Guarantee = assurance.Guarantee
+	Kind      = assurance.Kind
+	Policy    = assurance.Named
 )
 
-// worse reports whether a is the worse answer.
-func (a Status) worse(b Status) bool { return rank[a] > rank[b] }
-
-var rank = map[Status]int{Proved: 0, NotProved: 1, Refuted: 2}
-
-// Guarantee is a question that verification answers.
-type Guarantee string
-
 const (
-	Content        Guarantee = "content"         // unchanged since it was signed
-	Authentication Guarantee = "authentication"  // signed with the key of the actor that it names, in the actor's role
-	NonRepudiation Guarantee = "non_repudiation" // only the actor can have signed it
-	Configuration  Guarantee = "configuration"   // for model output: it states model and settings, as signed
-	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
-	Order          Guarantee = "order"           // it has its place in a log
-	Qualified      Guarantee = "qualified"       // that authority was a qualified trust service by the EU's trusted lists
-	Property       Guarantee = "property"        // the proofs that it carries of hidden values hold
-	Before         Guarantee = "before"          // it existed before the time that the reader asks about
-	Chain          Guarantee = "chain"           // records of a chain follow each other as they say, and none is left out
-	HumanReview    Guarantee = "human_review"    // for reviews and deliveries: a person decided on this text, and this text was delivered
-	GivenOn        Guarantee = "given_on"        // for deliveries without a review: they pass on their text unchanged, and claim no person's decision
-	Completeness   Guarantee = "completeness"    // for a trial: every act is there, once, in its place; with the reader's knowledge of the log: nothing was dropped
-	Simultaneity   Guarantee = "simultaneity"    // for a trial: no juror saw what the same round said
-	Verdict        Guarantee = "verdict"         // for a trial: the judgment follows from the votes
-	Enclosures     Guarantee = "enclosures"      // for an evidence package: everything in it belongs to what is signed
-	Envelope       Guarantee = "envelope"        // for records in an envelope: the operator put them in
+	Proved    = assurance.Proved
+	NotProved = assurance.NotProved
+	Refuted   = assurance.Refuted
+
+	Content        = assurance.Content
+	Authentication = assurance.Authentication
+	NonRepudiation = assurance.NonRepudiation
+	Configuration  = assurance.Configuration
+	Time           = assurance.Time
+	Order          = assurance.Order
+	Qualified      = assurance.Qualified
+	Property       = assurance.Property
+	Before         = assurance.Before
+	Chain          = assurance.Chain
+	HumanReview    = assurance.HumanReview
+	GivenOn        = assurance.GivenOn
+	Completeness   = assurance.Completeness
+	Simultaneity   = assurance.Simultaneity
+	Verdict        = assurance.Verdict
+	Enclosures     = assurance.Enclosures
+	Envelope       = assurance.Envelope
+
+	OneRecord     = assurance.OneRecord
+	ManyRecords   = assurance.ManyRecords
+	Trial         = assurance.Trial
+	SeveralFiles  = assurance.SeveralFiles
+	OneCheckpoint = assurance.OneCheckpoint
+	Package       = assurance.Package
+
+	Default = assurance.Default
+	Strict  = assurance.Strict
 )
 
 // A Finding is one answer, about one record or about all of them.
@@ -70,6 +76,7 @@ type Report struct {
 	Trust      string         `json:"trust,omitzero"`      // fingerprint of the trust file; "": none was given
 	Log        *LogState      `json:"log,omitzero"`        // the log that the file was cut from; nil: no valid checkpoint
 	Policy     Policy         `json:"policy,omitzero"`     // how much had to be proved; "": Default
+	Demanded   *Demanded      `json:"demanded,omitzero"`   // what else had to be proved; nil: nothing
 	Mended     bool           `json:"mended,omitzero"`     // the file was not in canonical form, and was read in it
 	Outcome    Status         `json:"outcome"`             // the worst answer among the required guarantees
 	Guarantees []Finding      `json:"guarantees"`          // one for each guarantee that applies
@@ -90,25 +97,15 @@ type Report struct {
 	// Demands says what came of the reader's demands, in their order.
 	Demands []properties.Answer `json:"demands,omitempty"`
 
+	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
+	// files together, each of which has its own.
+	Basis *assurance.Basis `json:"basis,omitzero"`
+
 	// TrialOutcome is the outcome of a trial: the jury's judgment and people's decisions on it. It is nil if the file
 	// is no trial or its verdict is not proved. A decision that is not proved under human_review leaves the outcome
 	// open.
 	TrialOutcome *jury.TrialOutcome `json:"trial_outcome,omitzero"`
 }
-
-// Kind is the kind of file that was checked.
-type Kind string
-
-const (
-	OneRecord   Kind = "record"
-	ManyRecords Kind = "bundle"
-	Trial       Kind = "trial"
-
-	SeveralFiles Kind = "files" // the files of one log together; each has a report of its own
-
-	OneCheckpoint Kind = "checkpoint" // a checkpoint of a log, by itself
-	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
-)
 
 // MendedMeans explains to people what it means that a file was mended.
 const MendedMeans = "This file is not in the form in which it was written: line ends, white space, a byte order mark, the order of members or the spelling of " +
@@ -125,39 +122,9 @@ var notShown = []string{
 // noTail is what a bundle does not prove either, unless the reader has the whole log or the chain has a known end.
 const noTail = "that nothing came after the last record of a chain"
 
-// required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
-// operator keeps the keys, it is impossible, and the report says so. Configuration does not count: it is only the
-// actor's statement about a model. Qualified does not count: only some readers need it. Property does not count: a
-// file may carry any number of proofs, or none. For a single record, HumanReview does not count: its file cannot hold the reviewed
-// record.
-var required = map[Kind][]Guarantee{
-	OneRecord:   {Content, Authentication, Time, Order, Before, Envelope},
-	ManyRecords: {Content, Authentication, Time, Order, Before, Chain, HumanReview, GivenOn, Completeness, Envelope},
-	Trial:       {Content, Authentication, Time, Order, Before, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Envelope},
-
-	SeveralFiles: {Content, Authentication, Order, Chain, HumanReview, GivenOn},
-
-	OneCheckpoint: {Order, Completeness},
-	Package:       {Content, Authentication, Time, Before}, // it is in no log, and most of it was never signed: the report says so
-}
-
-// Policy says how much must be proved.
-type Policy string
-
-const (
-	Default Policy = ""       // what required lists, where it applies
-	Strict  Policy = "strict" // all that applies; each record's time by an independent clock; revocation asked about all that counts
-)
-
-// Policies returns every policy but Default.
-func Policies() []Policy { return []Policy{Strict} }
-
-// counts reports whether a guarantee counts for the outcome, if it is asked. By Strict all count but those that such a file cannot have.
+// counts reports whether a guarantee counts for the outcome, if it is asked.
 func (c *check) counts(g Guarantee) bool {
-	if slices.Contains(required[c.kind], g) {
-		return true
-	}
-	return c.options.Policy == Strict && c.kind != Package && c.kind != SeveralFiles && (g != HumanReview || c.kind != OneRecord)
+	return assurance.Counts(c.kind, g, c.options.Policy, c.options.Need.Level)
 }
 
 // required returns what counts besides what always does. Whoever demands properties wants them to count.
@@ -169,29 +136,7 @@ func (o *Options) required() []Guarantee {
 }
 
 // Guarantees returns every guarantee, in the order of the report.
-func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
-
-// WhyUncounted explains to people why a guarantee does not count for the outcome of such a file.
-func WhyUncounted(kind Kind, g Guarantee) string {
-	switch {
-	case g == NonRepudiation:
-		return "it is impossible where the operator keeps the keys"
-	case g == Configuration:
-		return "what a record says of its model is only its actor's word"
-	case g == Qualified:
-		return "a time stamp is good evidence without being a qualified one"
-	case g == Property:
-		return "proofs of properties are no part of what was signed"
-	case g == HumanReview:
-		return "the reviewed record is another record, which is not in this file"
-	case kind == Package:
-		return "such a package cannot have it"
-	}
-	return "it does not apply to such a file"
-}
-
-// allGuarantees is in the order of the report.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+func Guarantees() []Guarantee { return assurance.Guarantees() }
 
 // Of returns the answer for a guarantee. A guarantee that was not checked is NotProved.
 func (r *Report) Of(g Guarantee) Finding {
@@ -209,6 +154,9 @@ var beyondOneFile = []Guarantee{Chain, HumanReview, GivenOn}
 // OpenAlone reports whether the only reason why a file is not proved is that it lacks other records. The file was
 // verified with these Options.Require. Then Together can prove it.
 func (r *Report) OpenAlone(require ...Guarantee) bool {
+	if r.Basis != nil && len(r.Basis.Unmet) > 0 {
+		return false
+	}
 	for _, f := range r.Guarantees {
 		counts := !slices.Contains(beyondOneFile, f.Guarantee) && !slices.Contains(r.Uncounted, f.Guarantee)
 		if f.Status == Refuted || f.Status == NotProved && counts {
@@ -247,7 +195,7 @@ func (r *Report) For(g Guarantee, recordID string) Finding {
 func worstOf(details []Finding, g Guarantee, recordID string) Finding {
 	answer := Finding{Guarantee: g, Status: Proved, Record: recordID}
 	for _, f := range details {
-		if f.Guarantee == g && (f.Record == recordID || f.Record == "") && f.Status.worse(answer.Status) {
+		if f.Guarantee == g && (f.Record == recordID || f.Record == "") && f.Status.Worse(answer.Status) {
 			answer = f
 		}
 	}
@@ -268,7 +216,7 @@ func (r *Report) Write(w io.Writer) error {
 // damaged is the report on a file that claims to be jurat's and cannot be opened.
 func damaged(kind Kind, record string, o Options, err error) *Report {
 	r := &Report{Format: ReportFormat, Kind: kind, Trust: o.fingerprint(), NotShown: notShown, Details: []Finding{}, Times: []trust.TimeOf{}}
-	for _, g := range required[kind] {
+	for _, g := range assurance.Required(kind) {
 		if g != Before && g != Chain && g != HumanReview && g != GivenOn && g != Envelope && (g != Completeness || kind == Trial) { // the guarantees that apply to what a file holds
 			r.Guarantees = append(r.Guarantees, Finding{Guarantee: g, Status: NotProved, Reason: "the file cannot be opened"})
 		}

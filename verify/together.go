@@ -9,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/verify/assurance"
 	"jurat/verify/graph"
 )
 
@@ -25,7 +26,7 @@ type Together struct {
 func NewTogether(o Options) *Together {
 	o.Together, o.Each, o.envelope = nil, nil, nil
 	o.Checkpoint, o.Consistency, o.Entries, o.Demands = "", nil, nil, nil // each file was already compared with them
-	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(required[SeveralFiles], g) })
+	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(assurance.Required(SeveralFiles), g) })
 	return &Together{options: o, logs: map[string]*gathered{}}
 }
 
@@ -62,7 +63,7 @@ func (t *Together) take(c *check) {
 	g.roots[c.log.Size] = c.log.Root
 	for _, r := range c.all {
 		alone := *r
-		withoutTexts(&alone) // also of a trial's acts: questions across files need only digests
+		graph.WithoutTexts(&alone) // also of a trial's acts: questions across files need only digests
 		g.add(&alone, c.said[r])
 	}
 	for _, f := range c.findings {

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
 	"jurat/timestamp"
+	"jurat/verify/assurance"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
@@ -26,12 +27,15 @@ type Options struct {
 	Trust   *trust.Trust           // nil: nothing can be proved
 	Policy  Policy                 // how much must be proved; "": Default
 	Require []Guarantee            // count for the outcome besides those that always do; they are not proved if they do not apply
+	Need    assurance.Need         // what the proof must rest on; the level also says which guarantees count
 	Demands []*properties.Demand   // what proofs or values must show; with any, Property counts
 	Before  time.Time              // also ask whether each record existed before this moment; zero: do not ask
 	At      time.Time              // the moment of checking; zero: none is given
 	CRLs    []*x509.RevocationList // the reader's revocation lists of CAs, unchecked; see ParseCRL
 	OCSPs   []*trust.Response      // the reader's OCSP responses, unchecked; see ParseOCSP
 	Grace   time.Duration          // how long after a record's proved time what the file carries about revocation must have been made; zero: trust.DefaultGrace
+
+	PolicyFile *assurance.PolicyFile // from which some of this was taken, for the report; nil: none
 
 	// What the reader knows of the log from elsewhere. It shows whether the log has lost records or has two
 	// histories.
@@ -139,7 +143,7 @@ func (c *check) bundle() *Report {
 		c.kind = Trial
 	}
 	c.end()
-	if c.volume.exceeded == "" {
+	if c.volume.Exceeded == "" {
 		c.joint()
 	} else {
 		c.tooMuch()
@@ -161,6 +165,16 @@ func (c *check) joint() {
 	}
 }
 
+// tooMuch doubts the guarantees about several records if a bundle exceeds a bound.
+func (c *check) tooMuch() {
+	c.decided = slices.ContainsFunc(c.all, graph.Decides)
+	for _, g := range []Guarantee{Configuration, Order, Chain, HumanReview, Completeness, Simultaneity, Verdict} {
+		if c.applies(g) {
+			c.doubt(g, "volume", nil, "%s: what the records of such a file say of each other is not checked", c.volume.Exceeded)
+		}
+	}
+}
+
 // check is one verification in progress.
 type check struct {
 	trust.Checker
@@ -169,7 +183,7 @@ type check struct {
 	mended   bool               // a part of the file was not in canonical form
 	budget   *timestamp.Budget  // for the whole file
 	all      []*evidence.Record // slim
-	volume   volume             // of all
+	volume   graph.Volume       // of all
 	said     map[*evidence.Record]graph.Spoken
 	names    map[string]string // each name, once
 	graph    *graph.Graph
@@ -195,6 +209,7 @@ type check struct {
 	placed     []Finding // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
+	parties    []assurance.Party  // of all signers
 
 	vouched map[string]vouched   // the CAs that vouched for signers, by name
 	notes   map[Guarantee]string // what to say about a guarantee that is proved
@@ -253,7 +268,7 @@ func (c *check) worst(g Guarantee) *Finding {
 	var worst *Finding
 	for i := range c.findings {
 		f := &c.findings[i]
-		if f.Guarantee == g && (worst == nil || f.Status.worse(worst.Status)) {
+		if f.Guarantee == g && (worst == nil || f.Status.Worse(worst.Status)) {
 			worst = f
 		}
 	}
@@ -265,11 +280,11 @@ func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
-	for _, g := range allGuarantees {
+	for _, g := range assurance.Guarantees() {
 		if !c.applies(g) {
 			continue
 		}
@@ -279,12 +294,12 @@ func (c *check) report() *Report {
 		}
 		r.Guarantees = append(r.Guarantees, f)
 		// A refuted guarantee counts, even if it is not required.
-		if (c.counts(g) || f.Status == Refuted) && f.Status.worse(r.Outcome) {
+		if (c.counts(g) || f.Status == Refuted) && f.Status.Worse(r.Outcome) {
 			r.Outcome = f.Status
 		}
 	}
 	for _, g := range c.options.required() {
-		if r.Of(g).Status.worse(r.Outcome) {
+		if r.Of(g).Status.Worse(r.Outcome) {
 			r.Outcome = r.Of(g).Status
 		}
 	}
@@ -298,6 +313,7 @@ func (c *check) report() *Report {
 		r.Details = []Finding{}
 	}
 	r.TrialOutcome = c.trialOutcome()
+	c.rate(r)
 	return r
 }
 
@@ -313,14 +329,14 @@ func (c *check) applies(g Guarantee) bool {
 	if c.kind == OneCheckpoint {
 		return g == Order || g == Completeness && c.options.knowsLog()
 	}
-	if c.kind == SeveralFiles && !slices.Contains(required[SeveralFiles], g) {
+	if c.kind == SeveralFiles && !slices.Contains(assurance.Required(SeveralFiles), g) {
 		return false
 	}
 	switch g {
 	case Before:
 		return !c.options.Before.IsZero()
 	case Qualified:
-		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified)
+		return c.Trust.HasServices() || slices.Contains(c.options.Require, Qualified) || c.options.Need.Level == assurance.IndependentQualified
 	case Property:
 		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/words"
 	"jurat/verify"
+	"jurat/verify/assurance"
 	"jurat/verify/properties"
 )
 
@@ -25,8 +26,8 @@ type verifyCmd struct {
 	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
 
-	Policy   string   `help:"How much must be proved: default, or strict." default:"default" enum:"default,strict"`
-	Require  []string `sep:"none" placeholder:"WHAT" help:"Count this guarantee, too: configuration, non-repudiation, human-review, qualified, property; or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
+	Policy   string   `help:"How much must be proved: default, strict, or your policy file." default:"default" placeholder:"FILE"`
+	Require  []string `sep:"none" placeholder:"WHAT" help:"What must be proved, too: a level (signed, operator, independent, independent-qualified); a part of what the proof rests on (keys=, time=, log=); a guarantee (configuration, non-repudiation, human-review, given-on, qualified, property); or a demand, such as in:/metadata/action=refund,quote. May be given several times."`
 	ForAll   bool     `help:"Demands are for every record of an agent, and their chains must be proved complete."`
 	Audience string   `placeholder:"NAME" help:"Demands count proofs that were made for this reader, and no others."`
 
@@ -39,11 +40,35 @@ func (*verifyCmd) Help() string {
 installation: only the files, and a trust file from a source that you trust ('jurat trust' writes one; compare its fingerprint
 over another channel). It never trusts anything because the file under verification says so.
 
-Exit code 0: every guarantee that counts is proved, and nothing is refuted. 1: something is refuted. 3: something that counts is not
-proved. 2: a file could not be read. The exit code ignores these guarantees, and the report says so: non-repudiation, which cannot be proved while the
-operator keeps the keys; configuration, because what a record says of its model is the actor's word; human-review of a single record,
-because the reviewed record is another one; qualified, because a time stamp is good evidence without being a qualified one; order and
-enclosures of an evidence package. To make one count: --require configuration.
+Exit code 0: of every file, every guarantee that counts is proved, the proof rests on what you require, and nothing is refuted. 1:
+something is refuted. 2: a file could not be read. 3: something that counts is not proved. If several apply: 1 before 2 before 3.
+
+Unless you require more, the exit code ignores these guarantees where they are not proved, and the report says so: non-repudiation, which
+cannot be proved while the operator keeps the keys; configuration, because what a record says of its model is the actor's word;
+qualified, because a time stamp is good evidence without being a qualified one; property, because proofs of properties are no part of what
+was signed; human-review and given-on of a single record, because what it is about is another record; order and enclosures of an evidence
+package, which cannot have them. To make one count: --require configuration.
+
+The first line of the answer says on whose word the proof rests: who keeps the keys, whose clock gave the time, and who besides its
+operator saw the log. All three follow from your trust file, and from nothing that the file says. --require LEVEL demands so much:
+
+    signed                  content and authentication are proved; time and place in a log do not count
+    operator                all that counts is proved, and a part of it on the operator's word (so it is without --require)
+    independent             likewise; the owners keep all keys that signed, an independent authority stamped each record, and your
+                            witnesses cosigned the log, or it is that of your --checkpoint
+    independent-qualified   likewise, and a service that was qualified by the EU's trusted lists stamped each record
+
+Each part can be demanded by itself: keys=ca or keys=owner, time=independent or time=qualified, log=compared, log=witnessed or
+log=witnessed_and_compared. The operator keeps the keys of a jury, so a trial is proved on the operator's word:
+
+    jurat verify --trust trust.json --require time=independent --require log=witnessed case.jurat
+
+A policy file holds all this, to be kept and shared; the report has its fingerprint:
+
+    {"format": "jurat/policy/v1", "name": "court", "level": "operator", "time": "independent", "require": ["configuration"]}
+
+Its members: level, keys, time, log; strict (true or false); require, guarantees; demands, each with demand, for_all and audience. What
+--require says is demanded besides.
 
 Whether a time stamp is a qualified one by EU law is asked if the trust file has what the EU's trusted lists say ('jurat trust eu').
 
@@ -103,9 +128,6 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 	if err := c.requires(&o); err != nil {
 		return err
 	}
-	if c.Policy == string(verify.Strict) {
-		o.Policy = verify.Strict
-	}
 	worst := exitCode(0)
 	o.Together = verify.NewTogether(o)
 	var open []*verify.Report // that others of the files may prove
@@ -148,17 +170,56 @@ func (c *verifyCmd) requires(o *verify.Options) error {
 			o.Demands = append(o.Demands, demand)
 			continue
 		}
+		if assurance.IsNeed(text) {
+			need, err := assurance.ParseNeed(text)
+			if err == nil {
+				o.Need, err = o.Need.With(need)
+			}
+			if err != nil {
+				return fmt.Errorf("--require: %w", err)
+			}
+			continue
+		}
 		g := verify.Guarantee(strings.ReplaceAll(text, "-", "_"))
 		if !slices.Contains(verify.Guarantees(), g) {
-			return fmt.Errorf("--require: unknown guarantee %q: want one of %v, or a demand such as in:/metadata/action=refund,quote", g, verify.Guarantees())
+			return fmt.Errorf("--require: %q is unknown: want a level (%v), keys=, time= or log=, a guarantee (%v), or a demand such as in:/metadata/action=refund,quote",
+				text, assurance.Levels(), verify.Guarantees())
 		}
 		o.Require = append(o.Require, g)
+	}
+	if err := c.policy(o); err != nil {
+		return err
 	}
 	switch n := len(o.Demands); {
 	case n > properties.MaxDemands:
 		return fmt.Errorf("--require: %d demands: want at most %d", n, properties.MaxDemands)
 	case n == 0 && (c.ForAll || c.Audience != ""):
 		return hint(errors.New("--for-all and --audience say more of a demand, and there is none"), "demand something: --require 'in:/metadata/action=refund,quote'")
+	}
+	return nil
+}
+
+// policy takes over what --policy names: a named policy, or a file.
+func (c *verifyCmd) policy(o *verify.Options) error {
+	switch c.Policy {
+	case "default":
+		return nil
+	case string(verify.Strict):
+		o.Policy = verify.Strict
+		return nil
+	}
+	b := new(brought)
+	defer b.close()
+	file := b.open("--policy", c.Policy)
+	if b.err != nil {
+		return hint(b.err, "--policy takes default, strict, or the name of a policy file")
+	}
+	policy, err := verify.ReadPolicy(file)
+	if err == nil {
+		err = o.Adopt(policy)
+	}
+	if err != nil {
+		return fmt.Errorf("--policy: %w", err)
 	}
 	return nil
 }
@@ -228,8 +289,8 @@ func (c *verifyCmd) one(ctx context.Context, io stdio, name string, o verify.Opt
 
 // archive verifies an archive file. It refuses if flags ask about other kinds of files, because it could not answer them.
 func (c *verifyCmd) archive(ctx context.Context, io stdio, name string, o verify.Options, err error) (exitCode, error) {
-	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default || len(o.Demands) > 0) {
-		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries, --policy strict and demands ask about records, and this is an archive file of many", name),
+	if err == nil && (c.Before != nil || c.knownLogFlags != (knownLogFlags{}) || o.Policy != verify.Default || len(o.Demands) > 0 || len(o.Require) > 0 || o.Need != (assurance.Need{})) {
+		err = hint(fmt.Errorf("%s: --before, --checkpoint, --consistency, --entries, --policy and --require ask about records, and this is an archive file of many", name),
 			"'jurat archive read INDEX FILE' prints one of its records, about which they can ask")
 	}
 	if err != nil {
@@ -250,6 +311,12 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p := newPrinter(io.out)
 	p.line("%s: %s", p.bold(file), describe(r))
+	if line := words.RestsOn(words.English, r); line != "" {
+		p.text("  ", line)
+	}
+	for _, line := range words.Wanted(words.English, r) {
+		p.text("  ", inert(line))
+	}
 	if r.Log != nil && r.Kind != verify.OneCheckpoint {
 		p.text("  ", fmt.Sprintf("taken from the log %s when it had %s", r.Log.Origin, plural.Of(r.Log.Size, "entry")))
 	}
@@ -279,7 +346,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 		p.text("  ", demandLine(d))
 	}
 	for _, g := range r.Uncounted {
-		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), verify.WhyUncounted(r.Kind, g)))
+		p.text("  ", fmt.Sprintf("%s is not proved and does not count here: %s. --require %[1]s makes it count.", strings.ReplaceAll(string(g), "_", "-"), assurance.WhyUncounted(r.Kind, g)))
 	}
 	p.times(r)
 	p.identities(r)

@@ -14,6 +14,7 @@ func (english) statement() *Statement { return &englishStatement }
 func (english) pages() *Pages         { return &englishPages }
 func (english) portal() *Portal       { return &englishPortal }
 func (english) trusts() *Trusts       { return &englishTrusts }
+func (english) basis() *Basis         { return &englishBasis }
 
 var englishTerms = Terms{
 	Guarantees: Guarantees{
@@ -801,4 +802,38 @@ var englishTrusts = Trusts{
 	RestsIndependent:   "For times: {count} authorities with independent clocks.",
 	RestsOperatorClock: "For times: the operator's clock alone.",
 	RestsNot:           "No time can be proved: the file has no time-stamping authority.",
+}
+
+var englishBasis = Basis{
+	Refuted:          "Refuted: do not rely on it.",
+	Unproved:         "Not proved.",
+	Signed:           "Only that it is signed and unchanged is proved.",
+	Operator:         "Proved on the operator's word.",
+	Independent:      "Proved independently of the operator.",
+	Qualified:        "Proved independently of the operator, with qualified time stamps.",
+	Keys:             "Keys: {who}.",
+	KeysOperator:     "the operator keeps those of {roles}, and could have signed for them",
+	KeysOwner:        "the owners keep those of {roles}",
+	KeysCA:           "the owners keep those of {roles}, by a CA's word",
+	Time:             "Time: {whose}.",
+	TimeOperator:     "by the operator's own clock",
+	TimeIndependent:  "by an independent authority",
+	TimeTrust:        "by a qualified authority, by the EU's trusted lists",
+	Log:              "Log: {who}.",
+	LogAlone:         "only its operator has seen it; it could show others another history",
+	LogCompared:      "the same that you knew from elsewhere",
+	LogWitnessed:     "witnesses that you trust have seen it grow",
+	LogBoth:          "witnesses that you trust have seen it grow, and it is the same that you knew from elsewhere",
+	Open:             "not proved",
+	And:              "; ",
+	Demanded:         "You demand: {level}.",
+	Unmet:            "Your demands are not met: {parts}.",
+	PartKeys:         "keys",
+	PartTime:         "time",
+	PartLog:          "log",
+	LevelSigned:      "signed and unchanged",
+	LevelOperator:    "proved, if only on the operator's word",
+	LevelIndependent: "proved independently of the operator",
+	LevelQualified:   "proved independently, with qualified time stamps",
+	File:             "By your policy file {name} {fingerprint}.",
 }

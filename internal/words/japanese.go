@@ -14,6 +14,7 @@ func (japanese) statement() *Statement { return &japaneseStatement }
 func (japanese) pages() *Pages         { return &japanesePages }
 func (japanese) portal() *Portal       { return &japanesePortal }
 func (japanese) trusts() *Trusts       { return &japaneseTrusts }
+func (japanese) basis() *Basis         { return &japaneseBasis }
 
 var japaneseTerms = Terms{
 	Guarantees: Guarantees{
@@ -809,4 +810,38 @@ var japaneseTrusts = Trusts{
 	RestsIndependent:   "時刻については、独立した時計を持つ {count} 個の機関。",
 	RestsOperatorClock: "時刻については、運用者の時計だけ。",
 	RestsNot:           "時刻は証明できません。ファイルにタイムスタンプ機関がありません。",
+}
+
+var japaneseBasis = Basis{
+	Refuted:          "反証されました。これに依拠しないでください。",
+	Unproved:         "証明されていません。",
+	Signed:           "署名されていて変わっていないことだけが証明されています。",
+	Operator:         "運用者の言葉に基づいて証明されています。",
+	Independent:      "運用者から独立して証明されています。",
+	Qualified:        "運用者から独立して、適格なタイムスタンプとともに証明されています。",
+	Keys:             "鍵：{who}。",
+	KeysOperator:     "次の役割の鍵は運用者が保管しており、代わりに署名できました：{roles}",
+	KeysOwner:        "次の役割の鍵は所有者本人が保管しています：{roles}",
+	KeysCA:           "次の役割の鍵は、認証局の言葉によれば、所有者本人が保管しています：{roles}",
+	Time:             "時刻：{whose}。",
+	TimeOperator:     "運用者自身の時計による",
+	TimeIndependent:  "独立した機関による",
+	TimeTrust:        "EUのトラステッドリストによる適格な機関による",
+	Log:              "ログ：{who}。",
+	LogAlone:         "見たのは運用者だけで、他の人に別の履歴を見せることができます",
+	LogCompared:      "あなたが別に知っていたログと同じです",
+	LogWitnessed:     "あなたが信頼する証人がその成長を見ています",
+	LogBoth:          "あなたが信頼する証人がその成長を見ており、あなたが別に知っていたログと同じです",
+	Open:             "証明されていません",
+	And:              "；",
+	Demanded:         "あなたの要求：{level}。",
+	Unmet:            "あなたの要求は満たされていません：{parts}。",
+	PartKeys:         "鍵",
+	PartTime:         "時刻",
+	PartLog:          "ログ",
+	LevelSigned:      "署名されていて変わっていないこと",
+	LevelOperator:    "運用者の言葉に基づくだけでも証明されていること",
+	LevelIndependent: "運用者から独立して証明されていること",
+	LevelQualified:   "独立して、適格なタイムスタンプとともに証明されていること",
+	File:             "あなたの方針ファイル {name} {fingerprint} によります。",
 }

@@ -14,6 +14,7 @@ func (russian) statement() *Statement { return &russianStatement }
 func (russian) pages() *Pages         { return &russianPages }
 func (russian) portal() *Portal       { return &russianPortal }
 func (russian) trusts() *Trusts       { return &russianTrusts }
+func (russian) basis() *Basis         { return &russianBasis }
 
 var russianTerms = Terms{
 	Guarantees: Guarantees{
@@ -809,4 +810,38 @@ var russianTrusts = Trusts{
 	RestsIndependent:   "Время: на службах с независимыми часами ({count}).",
 	RestsOperatorClock: "Время: только на часах оператора.",
 	RestsNot:           "Время доказать нельзя: в файле нет ни одной службы меток времени.",
+}
+
+var russianBasis = Basis{
+	Refuted:          "Опровергнуто: на это нельзя полагаться.",
+	Unproved:         "Не доказано.",
+	Signed:           "Доказано только, что оно подписано и не изменено.",
+	Operator:         "Доказано со слов оператора.",
+	Independent:      "Доказано независимо от оператора.",
+	Qualified:        "Доказано независимо от оператора, с квалифицированными метками времени.",
+	Keys:             "Ключи: {who}.",
+	KeysOperator:     "оператор хранит ключи таких ролей и мог подписать за них: {roles}",
+	KeysOwner:        "владельцы сами хранят ключи таких ролей: {roles}",
+	KeysCA:           "по слову удостоверяющего центра владельцы сами хранят ключи таких ролей: {roles}",
+	Time:             "Время: {whose}.",
+	TimeOperator:     "по часам самого оператора",
+	TimeIndependent:  "по независимой службе",
+	TimeTrust:        "по квалифицированной службе из доверенных списков Европейского союза",
+	Log:              "Журнал: {who}.",
+	LogAlone:         "его видел только оператор, который мог бы показать другим другую историю",
+	LogCompared:      "тот же, который вы знали из другого источника",
+	LogWitnessed:     "его рост видели свидетели, которым вы доверяете",
+	LogBoth:          "его рост видели свидетели, которым вы доверяете, и он тот же, который вы знали из другого источника",
+	Open:             "не доказано",
+	And:              "; ",
+	Demanded:         "Вы требуете: {level}.",
+	Unmet:            "Ваши требования не выполнены: {parts}.",
+	PartKeys:         "ключи",
+	PartTime:         "время",
+	PartLog:          "журнал",
+	LevelSigned:      "подписано и не изменено",
+	LevelOperator:    "доказано, пусть и со слов оператора",
+	LevelIndependent: "доказано независимо от оператора",
+	LevelQualified:   "доказано независимо, с квалифицированными метками времени",
+	File:             "По вашему файлу требований {name} {fingerprint}.",
 }

@@ -25,6 +25,7 @@ type language interface {
 	terms() *Terms
 	statement() *Statement
 	trusts() *Trusts
+	basis() *Basis
 }
 
 // What servers need besides.

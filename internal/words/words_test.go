@@ -55,7 +55,7 @@ func textsIn(tables ...any) map[string]string {
 
 // all lists every text of a language.
 func all(l Lang) map[string]string {
-	return textsIn(TermsIn(l), StatementIn(l), PagesIn(l), PortalIn(l), TrustsIn(l))
+	return textsIn(TermsIn(l), StatementIn(l), PagesIn(l), PortalIn(l), TrustsIn(l), BasisIn(l))
 }
 
 // scripts has the scripts of languages. A language that is not in it is written in Latin letters.
@@ -64,7 +64,7 @@ var scripts = map[Lang][]*unicode.RangeTable{
 }
 
 // unlettered are texts that may have no letters of the language's script.
-var unlettered = []string{"Pages.Record.JSON", "Statement.Nor"}
+var unlettered = []string{"Pages.Record.JSON", "Statement.Nor", "Basis.And"}
 
 // spaceless are languages without a space between sentences.
 var spaceless = []Lang{Japanese}
@@ -232,14 +232,14 @@ func has[T ~string](t *testing.T, l Lang, folder string, of func(T) string) {
 
 // TestTermsNameEveryValue reads the source for each value that a report or record can have. Each language must name it.
 func TestTermsNameEveryValue(t *testing.T) {
-	const verifying, sealing, judging = "../../verify", "../../evidence", "../../jury"
+	const verifying, sealing, judging = "../../verify/assurance", "../../evidence", "../../jury"
 	for _, l := range Langs() {
 		terms := TermsIn(l)
 		has(t, l, verifying, func(g verify.Guarantee) string { return terms.Guarantees.Of(g).Name })
 		has(t, l, verifying, func(g verify.Guarantee) string { return terms.Guarantees.Of(g).Asks })
 		has(t, l, verifying, terms.Statuses.Of)
 		has(t, l, verifying, terms.Kinds.Of)
-		has(t, l, verifying+"/trust", terms.Clocks.Of)
+		has(t, l, "../../verify/trust", terms.Clocks.Of)
 		has(t, l, sealing, terms.Actions.Of)
 		has(t, l, sealing, terms.Roles.Of)
 		has(t, l, sealing, terms.Approvals.Of)
@@ -275,7 +275,7 @@ func TestReportsWordsAreKnown(t *testing.T) {
 
 // TestNamesThatMustAgree compares texts that name the same thing with the term for it.
 func TestNamesThatMustAgree(t *testing.T) {
-	for _, g := range valuesOf[verify.Guarantee](t, "../../verify") {
+	for _, g := range valuesOf[verify.Guarantee](t, "../../verify/assurance") {
 		if name := TermsIn(English).Guarantees.Of(g).Name; strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name)) != string(g) {
 			t.Errorf("the guarantee %s is called %q, which the command line and the format do not", g, name)
 		}
