@@ -45,18 +45,18 @@ type Court struct {
 	Jurors     []*Juror
 	Discussion []*Utterance // by round and seat, including absences
 	Discussed  bool         // there was at least one round
-	Alone      *jury.ConsensusResult
-	After      *jury.ConsensusResult // at the end of the discussion; nil: there was none, or it is not over
-	Waiting    []string              // names of those who were asked and have not answered
+	Waiting    []Who        // those who were asked and have not answered
 	Messages   []Message
+	First      First  // what the first screen says
+	Proof      *Proof // what the proof rests on, as the server says of itself; nil: not shown
 
 	Judgment     *jury.Judgment // the jury's; nil: none yet
 	JudgmentAxes []Axis
 	Judge        *Utterance // the final judge's own words
 	Reading      *Utterance // and in phase 1, before it knew the jury's view
 	Effective    *jury.EffectiveVotes
-	SameVendor   []string // names of jurors, and the judge, of the vendor of the accused's model
-	Rules        int      // how many seats are filled by rules
+	SameVendor   []Who // jurors, and the judge, of the vendor of the accused's model
+	Rules        int   // how many seats are filled by rules
 	Cost         int64
 	Calls        int
 	Human        []Decision // people's decisions, and deliveries
@@ -68,20 +68,28 @@ type Court struct {
 	Ahead  int       // of a queued trial: how many wait before it
 	Resume bool      // the viewer may continue it
 	Cancel bool      // the viewer may stop it
+
+	reading *trial.Said // what the judge said in phase 1; nil: nothing
 }
 
 // A Juror is a seat and the juror in it.
 type Juror struct {
 	trial.Seat
-	Name   string // the role's name; the id if it has none
-	Silent bool   // the trial is over, and this juror gave no valid answer
+	Who
+	Silent bool // the trial is over, and this juror gave no valid answer
 	Rules  bool
 	Alone  *Utterance
 	Again  *Utterance // when it was asked a second time; nil: it was not
 	Now    *jury.Evaluation
 	Axes   []Axis
 
-	VoteAlone, VoteAfter, VoteEnd *Vote
+	VoteEnd *Vote // as the final judgment counted it; nil: it has no vote, or there is no judgment yet
+}
+
+// A Who is how pages name a juror or the judge, everywhere in the same way.
+type Who struct {
+	Name   string // the role's name; the id if it has none
+	Beside string // the configured model; "": a rule
 }
 
 // A Vote is a juror's position at one time.
@@ -100,9 +108,10 @@ type Axis struct {
 
 // An Utterance is one answer of a seat, or its absence.
 type Utterance struct {
-	Anchor    string
-	Seat      *Juror // nil: the judge's
-	Name      string
+	Anchor string
+	Seat   *Juror // nil: the judge's
+	Who
+	Opens     bool   // it is the first of its round
 	Record    string // record id
 	At        time.Time
 	Round     int
@@ -123,7 +132,7 @@ type Utterance struct {
 // A Finding is a juror's finding, checked against the evidence.
 type Finding struct {
 	trial.Finding
-	FromName string // the juror it was taken over from
+	FromWho *Who // the juror it was taken over from; nil: it is the seat's own
 }
 
 // A Message is a message of the conversation, with its citations.
@@ -133,7 +142,10 @@ type Message struct {
 }
 
 // A Citation is a link from a message to an answer that cites it.
-type Citation struct{ Name, Anchor string }
+type Citation struct {
+	Who
+	Anchor string
+}
 
 // A Decision is a person's decision, or a delivery.
 type Decision struct {
@@ -166,6 +178,7 @@ func NewCourt(records []*evidence.Record) (*Court, error) {
 		}
 	}
 	c.show(v, 0)
+	c.First.Person = c.personsReason()
 	for i := range c.Messages {
 		c.Messages[i].CitedBy = c.citations(v, c.Messages[i].Number)
 	}
@@ -212,7 +225,7 @@ func (c *Court) evidence(first *evidence.Record) {
 // show fills in what was said after the record of this number, and the current state.
 func (c *Court) show(v *trial.View, after int) {
 	c.Summary, c.Nth, c.Broken, c.Settings, c.Cost, c.Calls = v.Summary, v.Records, v.Broken, v.Settings, v.Spent, v.Calls
-	c.Discussed, c.Alone, c.After, c.Judgment = v.Discussed, v.Alone, v.After, v.Judgment
+	c.Discussed, c.Judgment, c.reading = v.Discussed, v.Judgment, v.Reading
 	if c.State = api.BrokenOff; v.Over {
 		c.State = api.Over
 	}
@@ -230,38 +243,34 @@ func (c *Court) show(v *trial.View, after int) {
 	slices.SortStableFunc(c.Discussion, func(a, b *Utterance) int {
 		return cmp.Or(a.Round-b.Round, a.Seat.Number-b.Seat.Number)
 	})
+	for i, u := range c.Discussion {
+		u.Opens = i == 0 || c.Discussion[i-1].Round != u.Round
+	}
 	c.Judge, c.Reading = c.utterance(v.Judge), c.utterance(v.Reading)
 	if result, err := v.Result(); err == nil {
 		c.Effective = result.EffectiveVotes
 		for _, id := range result.SameVendor {
-			c.SameVendor = append(c.SameVendor, c.name(id))
+			c.SameVendor = append(c.SameVendor, c.who(id))
 		}
 	}
 	for _, id := range v.Waiting() {
-		c.Waiting = append(c.Waiting, c.name(id))
+		c.Waiting = append(c.Waiting, c.who(id))
 	}
 	if c.Judgment != nil && c.Settings != nil && len(c.Judgment.AxisScores) > 0 {
 		c.JudgmentAxes = axes(c.Settings.Rubric, c.Judgment.AxisScores)
 	}
+	c.First = c.first(v)
 }
 
 // juror describes a seat and its state.
 func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
-	j := &Juror{Seat: seat, Name: cmp.Or(seat.RoleName, seat.JurorID), Rules: seat.Provider == jury.Offline, Now: v.Now[seat.JurorID],
+	j := &Juror{Seat: seat, Who: whoOf(&seat.Seat), Rules: seat.Provider == jury.Offline, Now: v.Now[seat.JurorID],
 		Silent: v.Over && seat.Reported == ""}
 	if j.Rules {
 		c.Rules++
 	}
-	if seat.Alone != nil {
-		if e, is := seat.Alone.Body.(*jury.Evaluation); is {
-			j.VoteAlone = voteOf(e)
-		}
-	}
 	if j.Now != nil {
 		j.Axes = axes(c.Settings.Rubric, j.Now.AxisScores)
-		if c.Discussed && v.Phase == jury.Judging {
-			j.VoteAfter = voteOf(j.Now)
-		}
 	}
 	if c.Judgment != nil && seat.Number <= len(c.Judgment.Votes) {
 		if vote := c.Judgment.Votes[seat.Number-1]; vote.Position != nil {
@@ -271,19 +280,26 @@ func (c *Court) juror(v *trial.View, seat trial.Seat) *Juror {
 	return j
 }
 
-func voteOf(e *jury.Evaluation) *Vote { return &Vote{e.Position, e.TotalScore, e.Fallback} }
+// whoOf names the juror of a seat. The model is the configured one, which stays the same in the whole trial.
+func whoOf(seat *jury.Seat) Who {
+	w := Who{Name: cmp.Or(seat.RoleName, seat.JurorID)}
+	if seat.Provider != jury.Offline {
+		w.Beside = seat.Model
+	}
+	return w
+}
 
-// name returns the readable name of a juror or the judge.
-func (c *Court) name(id string) string {
+// who names a juror or the judge.
+func (c *Court) who(id string) Who {
 	for _, j := range c.Jurors {
 		if j.JurorID == id {
-			return j.Name
+			return j.Who
 		}
 	}
 	if c.Settings != nil && c.Settings.Judge != nil && c.Settings.Judge.JurorID == id {
-		return cmp.Or(c.Settings.Judge.RoleName, id)
+		return whoOf(c.Settings.Judge)
 	}
-	return id
+	return Who{Name: id}
 }
 
 // utterance describes an answer of a seat for the page; nil stays nil.
@@ -291,7 +307,7 @@ func (c *Court) utterance(said *trial.Said) *Utterance {
 	if said == nil {
 		return nil
 	}
-	u := &Utterance{Anchor: anchor(said), Name: c.name(said.Juror), Record: said.Record, At: said.At, Round: said.Round, Model: said.Model}
+	u := &Utterance{Anchor: c.anchor(said), Who: c.who(said.Juror), Record: said.Record, At: said.At, Round: said.Round, Model: said.Model}
 	if said.Seat > 0 {
 		u.Seat = c.Jurors[said.Seat-1]
 	}
@@ -316,7 +332,7 @@ func (c *Court) utterance(said *trial.Said) *Utterance {
 	for _, f := range said.Findings {
 		shown := Finding{Finding: f}
 		if f.From != "" {
-			shown.FromName = c.name(f.From)
+			shown.FromWho = new(c.who(f.From))
 		}
 		u.Findings = append(u.Findings, shown)
 	}
@@ -324,9 +340,14 @@ func (c *Court) utterance(said *trial.Said) *Utterance {
 }
 
 // anchor returns the id of an answer in a page.
-func anchor(said *trial.Said) string {
-	if said.Seat == 0 {
+func (c *Court) anchor(said *trial.Said) string {
+	switch {
+	case said == c.reading:
+		return "reading"
+	case said.Seat == 0:
 		return "judge"
+	case phaseOf(said) == jury.Repetition:
+		return fmt.Sprintf("again-%d", said.Seat)
 	}
 	return fmt.Sprintf("said-%d-%d", said.Round, said.Seat)
 }
@@ -338,7 +359,7 @@ func (u *Utterance) opinion(o *jury.Opinion) {
 // citations lists links from a message to the answers that cite it.
 func (c *Court) citations(v *trial.View, message int) (list []Citation) {
 	for _, by := range v.Cited[message] {
-		if one := (Citation{c.name(by.Juror), anchor(by)}); !slices.Contains(list, one) {
+		if one := (Citation{c.who(by.Juror), c.anchor(by)}); !slices.Contains(list, one) {
 			list = append(list, one)
 		}
 	}

@@ -22,19 +22,23 @@ func TestCourt(t *testing.T) {
 	equal(t, c.headline(words.English), "Corner Pharmacy refill line · needs review · rule jurors · turned by the discussion")
 	equal(t, c.State, api.Over)
 	first := c.Jurors[0]
-	equal(t, []Vote{*first.VoteAlone, *first.VoteAfter, *first.VoteEnd}, []Vote{{jury.SafePass, 96, false}, {jury.NeedsReview, 68, false}, {jury.NeedsReview, 68, false}})
-	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 96, false})
+	row := c.First.Grid.Rows[0]
+	equal(t, len(row.Cells), len(c.First.Grid.Rounds)+2)
+	equal(t, []Vote{*row.Cells[0].Vote, *row.Cells[1].Vote, *first.VoteEnd}, []Vote{{jury.SafePass, 94, false}, {jury.NeedsReview, 61, false}, {jury.NeedsReview, 61, false}})
+	equal(t, []any{row.Cells[1].Change, row.Cells[1].Moved, row.Cells[1].Anchor}, []any{61 - 94, true, "said-1-1"})
+	equal(t, *c.Jurors[1].VoteEnd, Vote{jury.SafePass, 94, false})
 	equal(t, first.Axes[0], Axis{ID: "task_completion", Score: 0, Max: 20, Veto: true, Vetoed: true})
-	equal(t, []jury.ConsensusStatus{c.Alone.ConsensusStatus, c.After.ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
+	checks := c.First.Grid.Checks
+	equal(t, []jury.ConsensusStatus{checks[0].ConsensusStatus, checks[len(checks)-1].ConsensusStatus}, []jury.ConsensusStatus{jury.Majority, jury.Majority})
 	said := c.Discussion[0]
 	if !said.Changed || said.From != jury.SafePass || said.Position != jury.NeedsReview {
 		t.Errorf("the first statement changes from %s to %s: %v", said.From, said.Position, said.Changed)
 	}
 	f := said.Findings[0]
-	if !f.Here || !f.Stands || f.Message != 13 || f.FromName != "Misuse and intent" {
+	if !f.Here || !f.Stands || f.Message != 13 || f.FromWho.Name != "Misuse and intent" {
 		t.Errorf("finding %+v", f)
 	}
-	if !slices.Contains(c.Messages[12].CitedBy, Citation{"Policy compliance", said.Anchor}) {
+	if !slices.Contains(c.Messages[12].CitedBy, Citation{Who{Name: "Policy compliance"}, said.Anchor}) {
 		t.Errorf("message 13 is cited by %v", c.Messages[12].CitedBy)
 	}
 }
@@ -189,8 +193,8 @@ func TestOutcomeFirst(t *testing.T) {
 	equal(t, court.Line().NeedsPerson(), false)
 	pages := map[string]Page{"court": court, "home": &Home{Trials: []Summary{court.Line()}}, "desk": &Desk{Decided: []Item{NewItem(court.Line(), "")}}}
 	for name, p := range pages {
-		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "68"},
-			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "68"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "68"}} {
+		for lang, want := range map[words.Lang][]string{words.English: {"unsafe, fails", "decided by a person", "Hana Sato", "the jury:", "needs review", "61"},
+			words.Japanese: {"人による決定", "Hana Sato", "陪審：", "61"}, words.Russian: {"решил человек", "Hana Sato", "присяжные:", "61"}} {
 			page := write(t, Frame{Lang: lang}, p)
 			page = page[strings.Index(page, "<main"):]
 			for _, w := range want {
@@ -290,10 +294,52 @@ func TestCourtNamesJurorsOfTheAccusedsVendor(t *testing.T) {
 	done, err := trial.Run(t.Context(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Settings: s, Jurors: jurors, Judge: judge}, on)
 	check(t, err)
 	c := courtOf(t, done.Records)
-	equal(t, c.SameVendor, []string{"Second", "Judge"})
+	equal(t, c.SameVendor, []Who{{"Second", "gpt-4.1"}, {"Judge", "openai/gpt-5"}})
 	for _, lang := range words.Langs() {
 		if says := words.PagesIn(lang).Court.SameVendor; !strings.Contains(write(t, Frame{Lang: lang}, c), says) || strings.Contains(write(t, Frame{Lang: lang}, courtOf(t, h.Try(t, jury.FinalJudge).Records)), says) {
 			t.Errorf("in %s: the page does not say it, or says it of a jury of other vendors", lang)
 		}
+	}
+}
+
+// TestFirstScreen: a reader learns from the first screen what was decided, why, on which message, who disagrees, and
+// what the proof rests on; and each name of a juror has its model beside it.
+func TestFirstScreen(t *testing.T) {
+	h := jurattest.New(t)
+	records := offline(t, h, "pharmacy-refill")
+	c := courtOf(t, decide(t, h, records, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.UnsafeFail)))
+	equal(t, c.First.Person, "The patient was not told.")
+	if f := c.First.Finding; f == nil || !f.Stands || f.Message != 13 || c.First.By.Name == "" {
+		t.Errorf("it rests on %+v of %+v", f, c.First.By)
+	}
+	for _, j := range c.First.Against {
+		if j.VoteEnd.Position == c.Judgment.Position {
+			t.Errorf("%s agrees", j.Name)
+		}
+	}
+	equal(t, len(c.First.Against) > 0, true)
+	c.Proof = &Proof{Clocks: 2, Witnesses: 3, Quorum: 2}
+	page := write(t, Frame{}, c)
+	page = page[strings.Index(page, "<main"):strings.Index(page, `class="evidence"`)]
+	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-13"`, "Who disagreed:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
+		at := strings.Index(page, want)
+		if at < 0 {
+			t.Fatalf("the first screen does not say %q, or too early", want)
+		}
+		if want != `href="#message-13"` {
+			page = page[at:]
+		}
+	}
+	hostile := courtOf(t, hostileTrial(t, h))
+	if who := hostile.Jurors[0].Who; who.Beside == "" || !strings.Contains(write(t, Frame{}, hostile), `class="beside"`) {
+		t.Errorf("no model stands beside %+v", who)
+	}
+	equal(t, courtOf(t, records[:1]).First.Jury, "")
+}
+
+func TestOpening(t *testing.T) {
+	for text, want := range map[string]string{"": "", "One. Two! Three.": "One. Two!", "It has 3.5 points, e.g. two. And more? Yes.": "It has 3.5 points, e.g. two. And more?",
+		"一つ。二つ。三つ。": "一つ。二つ。", "no end": "no end", "a\n b.": "a b.", strings.Repeat("x", 400): strings.Repeat("x", maxOpening) + "…"} {
+		equal(t, opening(text), want)
 	}
 }

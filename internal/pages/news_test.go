@@ -27,8 +27,8 @@ func TestNews(t *testing.T) {
 		}
 		page := write(t, Frame{}, c)
 		for _, said := range v.SaidAfter(n) {
-			if !strings.Contains(page, `id="`+anchor(said)+`"`) {
-				t.Errorf("after %d of %d: the news lacks %s", n+1, len(records), anchor(said))
+			if !strings.Contains(page, `id="`+c.anchor(said)+`"`) {
+				t.Errorf("after %d of %d: the news lacks %s", n+1, len(records), c.anchor(said))
 			}
 		}
 		if len(v.SaidAfter(n)) == 0 && strings.Contains(page, `class="statement"`) || strings.Contains(page, `id="said-1-1"`) && strings.Contains(page, `id="said-2-1"`) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
+	"jurat/verify/trust"
 )
 
 // trialsPerPage is how many trials the first page lists at once.
@@ -107,7 +109,25 @@ func (s *Server) courtPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 		court.Resume = may && (court.State == api.BrokenOff || court.State == api.Cancelled)
 		court.Cancel = may && e.Cancelled == nil && !e.Over
 	}
+	if court.Proof, err = s.proofOf(r.Context()); err != nil {
+		return err
+	}
 	return s.page(w, r, c, http.StatusOK, court)
+}
+
+// proofOf says what the proof of a trial on this server rests on, by the trust file that the server gives out.
+func (s *Server) proofOf(ctx context.Context) (*pages.Proof, error) {
+	trusted, err := s.config.Installation.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pages.Proof{Witnesses: len(trusted.Witnesses), Quorum: trusted.Quorum}
+	for i := range trusted.Authorities {
+		if trusted.Authorities[i].Clock == trust.Independent {
+			p.Clocks++
+		}
+	}
+	return p, nil
 }
 
 // courtOf returns the courtroom, or with ?after= only what is new since that record. New parts come from the read

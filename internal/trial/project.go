@@ -116,7 +116,7 @@ func (v *View) checked(s *step) Event {
 		v.Alone, v.Votes.AfterPhase1 = c, now
 		return ConsensusChecked{EventHead: v.head(s.Record, "consensus_checked"), Phase: check.Phase, ConsensusResult: *c}
 	}
-	v.round, v.talked = c, now
+	v.round, v.talked, v.Rounds[check.RoundNumber] = c, now, c
 	return RoundCompleted{EventHead: v.head(s.Record, "round_completed"), Round: check.RoundNumber, ConsensusStatus: c.ConsensusStatus,
 		AgreementLevel: c.AgreementLevel, MajorityPosition: c.MajorityPosition}
 }

@@ -29,13 +29,14 @@ type View struct {
 	Judge    *Said                       // the final judge's opinion or absence; nil: not yet
 	Reading  *Said                       // the judge's own findings in phase 1, before it knew the jury's, or its absence there; nil: none
 
-	Phase     jury.Phase            // the last opened phase; "": none yet
-	Discussed bool                  // a round was opened
-	Alone     *jury.ConsensusResult // the check after phase 1; nil: none yet
-	Again     *jury.ConsensusResult // the check after disputed seats were asked again; nil: none
-	After     *jury.ConsensusResult // the check of the last round; nil: the discussion is not over, or there was none
-	Judgment  *jury.Judgment        // nil: none yet
-	Votes     jury.Votes            // the jury's positions at three moments
+	Phase     jury.Phase                    // the last opened phase; "": none yet
+	Discussed bool                          // a round was opened
+	Alone     *jury.ConsensusResult         // the check after phase 1; nil: none yet
+	Again     *jury.ConsensusResult         // the check after disputed seats were asked again; nil: none
+	After     *jury.ConsensusResult         // the check of the last round; nil: the discussion is not over, or there was none
+	Rounds    map[int]*jury.ConsensusResult // the check of each round that is over, by its number
+	Judgment  *jury.Judgment                // nil: none yet
+	Votes     jury.Votes                    // the jury's positions at three moments
 
 	Spent  int64  // the cost of the recorded calls, in millionths of a US dollar
 	Calls  int    // of models
@@ -58,7 +59,7 @@ type View struct {
 // NewView returns the view of a trial without records. Add compares quotations with the evidence; if that is nil, no
 // quotation counts as found. The view compares requests with each other, but not with the evidence: Reopen does that.
 func NewView(on *subject.Case) *View {
-	return &View{Now: map[string]*jury.Evaluation{}, Cited: map[int][]*Said{}, Decisions: map[string]*jury.Decision{}, evidence: on, tally: jury.NewTally(evidence.Digest{})}
+	return &View{Now: map[string]*jury.Evaluation{}, Cited: map[int][]*Said{}, Rounds: map[int]*jury.ConsensusResult{}, Decisions: map[string]*jury.Decision{}, evidence: on, tally: jury.NewTally(evidence.Digest{})}
 }
 
 // ViewOf returns the view of a trial's chain, in log order. NewView describes the evidence. Its errors are those of

@@ -10,6 +10,8 @@ type Pages struct {
 	SignIn    signInWords  // the page for signing in
 	Trouble   troubleWords // the kinds of errors; an error itself is described in English
 	Court     courtWords   // the courtroom
+	First     firstWords   // the first screen of the courtroom: why, and who disagrees
+	Proof     proofWords   // what the proof rests on, as the server says of itself
 	Card      cardWords    // the card of the agent
 	LeftOut   leftOutWords
 	Message   messageWords   // one message of the conversation, or of the records
@@ -77,7 +79,17 @@ type courtWords struct {
 	Kicker, Unnamed, Submitter, Opened, Duration, Cost, Dollars, NoCost, ID, CaseFile, Chain, Waiting, NoScript,
 	Evidence, Ahead, Resume, Cancel, Why, By, Stopping, Next, Apart, Unreadable, Conversation, Records, Jury,
 	NoJury, Discussion, NoDiscussion, Judgment, Human string
+	Follow                                                                                     string // scroll to what is new
 	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed, SameVendor string
+}
+
+// firstWords are followed by what they announce, except Undecided, LeftOpen, NoFinding and Nobody, which are whole.
+type firstWords struct {
+	Needs, Undecided, LeftOpen, Person, Jury, Rests, NoFinding, Against, Nobody, Without string
+}
+
+type proofWords struct {
+	Title, Keys, Clocks, OwnClock, Witnesses, NoWitness, Check string
 }
 
 type cardWords struct {
@@ -105,6 +117,7 @@ type jurorWords struct {
 
 type saidWords struct {
 	Statement, Reasoning, Changed, ChangedFrom string
+	Begins, GoesOn                             string // stand between the rounds, which have no numbers
 }
 
 type axesWords struct {
@@ -116,7 +129,7 @@ type axisWords struct {
 }
 
 type voteWords struct {
-	Title, Juror, Alone, After, End, Agreement string
+	Title, Juror, Alone, Talk, End, Agreement, Abstains string
 }
 
 type consensusWords struct {

@@ -1,5 +1,4 @@
-// Every page works without this file. It does three things: it updates a courtroom during its trial,
-// sends each form once, and copies.
+// Every page works without this file. It updates a courtroom during its trial, sends each form once, and copies.
 "use strict";
 
 // merge makes one element equal to another and changes only the parts that differ. So focus, scroll position and what a screen
@@ -61,6 +60,36 @@ function alike(a, b) {
   return a && !a.id && a.nodeType === b.nodeType && a.nodeName === b.nodeName;
 }
 
+// What runs while a trial runs: the time, and the view, which follows what is said if the reader wants that. The server's
+// answer replaces the elements, so their state is kept here.
+let following = false, seen = 0;
+
+function lively() {
+  const button = document.querySelector(".follow");
+  const said = document.querySelectorAll("#discussion > .statement");
+  if (button) {
+    button.hidden = false;
+    button.setAttribute("aria-pressed", following);
+    button.onclick = () => {
+      following = !following;
+      seen = -1;
+      lively();
+    };
+  }
+  if (following && said.length !== seen) {
+    (said[said.length - 1] ?? document.getElementById("jury")).scrollIntoView({ block: "center" });
+  }
+  seen = said.length;
+  tick();
+}
+
+function tick() {
+  const clock = document.querySelector(".clock[data-since]");
+  if (!clock) return;
+  const seconds = Math.max(0, Math.round((Date.now() - new Date(clock.dataset.since)) / 1000));
+  clock.textContent = [seconds / 3600, seconds / 60 % 60, seconds % 60].map((n) => String(Math.floor(n)).padStart(2, "0")).join(":");
+}
+
 function follow(main) {
   const source = new EventSource(main.dataset.events);
   let busy = false, again = false;
@@ -82,6 +111,7 @@ function follow(main) {
         if (!then) break;
         document.title = page.title;
         update(main, then);
+        lively();
         if (!main.dataset.events) source.close(); // the trial is over
       } catch {
         break; // no connection: EventSource reconnects by itself, and then an event follows
@@ -96,7 +126,11 @@ function follow(main) {
 }
 
 const main = document.getElementById("main");
-if (main && main.dataset.events) follow(main);
+if (main && main.dataset.events) {
+  follow(main);
+  lively();
+  setInterval(tick, 1000);
+}
 
 // A form is sent once, even if its button is pressed twice. The browser would show the second answer, and a link signs in only once.
 const sent = new WeakSet();
