@@ -36,7 +36,7 @@ type app struct {
 
 	Version versionFlag `help:"Print the version."`
 
-	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log. 'serve', 'trial' and 'seal' do so on first use."`
+	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log; or write a case, a configuration, a workflow to begin with."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
 	Sign    signCmd    `cmd:"" help:"Sign a payload with your own key; an installation elsewhere seals it."`
@@ -75,8 +75,10 @@ type app struct {
 	Calibrate calibrateCmd `cmd:"" help:"Measure how reliable jurors are, from votes on items whose answer is known."`
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
 
-	Help        helpCmd    `cmd:"" help:"Show the commands by task, or the help of one command."`
-	ShowVersion versionCmd `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`
+	Help        helpCmd       `cmd:"" help:"Show the commands by task, or the help of one command."`
+	Completion  completionCmd `cmd:"" help:"Print a script with which a shell completes commands, flags and values."`
+	Complete    completeCmd   `cmd:"" hidden:"" help:"Print what can come next: completion scripts call it."`
+	ShowVersion versionCmd    `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`
 }
 
 // exitCode ends the program with a code and no further word.
