@@ -310,6 +310,8 @@ func (c *computation) juryVerdict(t *TrialFact, exhibits []evidence.Digest, deci
 		rule = "inconclusive"
 	case t.Degraded && t.Position != jury.UnsafeFail:
 		rule = "degraded"
+	case t.Review && t.Position == jury.SafePass && (decision == nil || decision.Position != jury.SafePass):
+		rule = "review" // it passes nobody before a person has seen it and passed the agent, too
 	case !t.Panel.Rules && len(c.policy.Panels) > 0 && !slices.Contains(c.policy.Panels, t.Panel.Digest):
 		rule = "panel"
 	}

@@ -84,6 +84,7 @@ type TrialFact struct {
 	Position     jury.Position     `json:"position"` // "": the verdict is not proved
 	Degraded     bool              `json:"degraded"`
 	Inconclusive bool              `json:"inconclusive"`
+	Review       bool              `json:"review,omitzero"` // the verdict names a reason why a person must see it
 	Panel        Panel             `json:"panel"`
 	Transcript   bool              `json:"transcript"` // the evidence is no sealed records
 	Exhibits     []evidence.Digest `json:"exhibits"`

@@ -145,7 +145,7 @@ func (r *random) record(index int64, me *reputation.Identity) reputation.RecordF
 }
 
 func (r *random) trial(index int64, records []reputation.RecordFact) reputation.TrialFact {
-	t := reputation.TrialFact{Place: r.place(index), Standing: r.standing(), Chain: "trial-x", CaseSeq: r.Int64N(4), Position: r.position(), Degraded: r.chance(8), Inconclusive: r.chance(4),
+	t := reputation.TrialFact{Place: r.place(index), Standing: r.standing(), Chain: "trial-x", CaseSeq: r.Int64N(4), Position: r.position(), Degraded: r.chance(8), Inconclusive: r.chance(4), Review: r.chance(20),
 		Panel: panelOf(r.IntN(3)), Transcript: r.chance(8), Exhibits: []evidence.Digest{}, Own: []evidence.Digest{}, Decisions: []reputation.DecisionFact{},
 		Raters: []reputation.Rater{r.rater(evidence.RoleSubmitter), r.rater(evidence.RoleJuror), r.rater(evidence.RoleJudge)}}
 	for range 1 + r.IntN(1+r.IntN(5)) {
@@ -295,7 +295,7 @@ func TestSecondImplementation(t *testing.T) {
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
 	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "doubted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
-		"degraded", "inconclusive", "exhibits", "time", "moved", "among fewer", "set aside", "allegation"} {
+		"degraded", "inconclusive", "review", "exhibits", "time", "moved", "among fewer", "set aside", "allegation"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)
 		}

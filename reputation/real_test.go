@@ -172,3 +172,40 @@ func TestRealRecords(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestPassThatAPersonMustSee: a safe_pass with a reason for a review is no verdict until a person has passed the agent, too.
+func TestPassThatAPersonMustSee(t *testing.T) {
+	w := newWorld(t)
+	config := panel(jury.SafePass, "script")
+	config.Settings.Method, config.Settings.Seats = jury.WeightedAverage, config.Settings.Seats[:2]
+	config.Jurors = []jury.Juror{&jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 100)}, &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}}
+	r := w.act(0)
+	w.give(r)
+	done := w.tryOnly(config, r)
+	if j := done.Result.Phase3Judgment; j.Position != jury.SafePass || len(j.Review) == 0 {
+		t.Fatalf("the scene is another: %+v", j)
+	}
+	verdicts := func(decide ...jury.Position) (outcome string, reasons []string) {
+		t.Helper()
+		w.files = w.files[:1]
+		for _, position := range decide {
+			w.decide(done, "Hana Sato", position)
+		}
+		w.giveChain(done.ID)
+		v := w.view()
+		for _, one := range v.LeftOut {
+			reasons = append(reasons, string(one.What)+" "+one.Rule)
+		}
+		c := class(v, reputation.Models)
+		return fmt.Sprintf("%d good, %d bad", c.Good.Units, c.Bad.Units), reasons
+	}
+	if got, why := verdicts(); got != "0 good, 0 bad" || !slices.Contains(why, "verdict review") {
+		t.Errorf("before a person decided: %s, %q", got, why)
+	}
+	if got, why := verdicts(jury.SafePass); got != "1 good, 0 bad" || len(why) > 0 {
+		t.Errorf("a person passed it: %s, %q", got, why)
+	}
+	if got, why := verdicts(jury.UnsafeFail); got != "0 good, 0 bad" || !slices.Contains(why, "verdict review") {
+		t.Errorf("a person failed it: %s, %q", got, why)
+	}
+}

@@ -295,7 +295,7 @@ func (f *taken) whole(made *TrialFact, records []*evidence.Record, bundle func()
 	}
 	made.Proved, made.Rule = true, ""
 	verdict := report.TrialOutcome.Verdict
-	made.Position, made.Degraded, made.Inconclusive = verdict.Position, verdict.Degraded, verdict.Inconclusive
+	made.Position, made.Degraded, made.Inconclusive, made.Review = verdict.Position, verdict.Degraded, verdict.Inconclusive, len(verdict.Review) > 0
 	f.decisions(made, records)
 }
 

@@ -203,7 +203,7 @@ func (c *labRunCmd) hold(ctx context.Context, io stdio, l *lab.Laboratory, confi
 	if err != nil {
 		return err
 	}
-	doc, err := c.write(r)
+	doc, err := c.write(r, config.Panels)
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
@@ -220,9 +220,10 @@ func (c *labRunCmd) hold(ctx context.Context, io stdio, l *lab.Laboratory, confi
 }
 
 // write writes report and votes, the report last.
-func (c *labRunCmd) write(r *lab.Report) (doc []byte, err error) {
-	for _, p := range r.Panels {
-		votes, err := lab.Votes(r.Trials, p.Name)
+func (c *labRunCmd) write(r *lab.Report, panels []lab.Panel) (doc []byte, err error) {
+	for i := range panels {
+		p := &panels[i]
+		votes, err := lab.Votes(r.Trials, p)
 		if err != nil {
 			return nil, err
 		}

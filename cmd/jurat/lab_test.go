@@ -132,6 +132,9 @@ func TestLabFindsTheBetterPanel(t *testing.T) {
 	// The votes are what 'jurat calibrate' reads.
 	said, _ := ran(t, 0, "calibrate", "--votes", filepath.Join(out, "votes-sharp.jsonl"), "--out", filepath.Join(out, "c.json"))
 	has(t, said, "12 items with a label", "one", "correct 12 of 12")
+	if made := read(t, filepath.Join(out, "c.json")); !strings.Contains(made, `"model": "`) || !strings.Contains(made, `"template": "sha256:`) {
+		t.Errorf("the calibration does not name model and template of each juror:\n%s", made)
+	}
 
 	// The same command again asks nothing, and measures the same.
 	again, _ := ran(t, 0, "lab", cases, "--panel-file", a, "--panel-file", b, "--out", out)

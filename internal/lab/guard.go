@@ -51,8 +51,7 @@ func (h *halt) heard(e trial.Event) {
 	switch e.(type) {
 	case trial.PhaseStarted, trial.RoundStarted:
 		h.asked, h.sealed, h.refused = 0, 0, 0
-	case trial.SubmissionReceived, trial.TrialDegraded, trial.ConsensusChecked, trial.RoundCompleted, trial.Judged, trial.TrialClosed, trial.PersonDecided:
-	default:
+	case trial.JurorEvaluated, trial.JurorAbsent, trial.JurorStated, trial.JudgeSpoke: // in phase 1 and 3, the repetition, and the rounds
 		if h.asked > 0 { // answers of an earlier process are told before anyone is asked
 			h.sealed++
 			h.check()

@@ -48,7 +48,7 @@ type Trial struct {
 	Changes      int           `json:"changes"` // of positions, in the rounds
 
 	Alone    []Voice `json:"alone"` // in phase 1, by seat
-	Final    []Voice `json:"final"` // the last votes, by seat
+	Final    []Voice `json:"final"` // the last votes, by seat, whichever the method counted
 	Findings []Found `json:"findings"`
 	Absences int     `json:"absences"` // of jurors and the judge
 
@@ -70,7 +70,8 @@ type Voice struct {
 	Position   jury.Position `json:"position,omitzero"` // "": it was absent, or a stand-in spoke for it
 	Score      int           `json:"score"`
 	Confidence float64       `json:"confidence"`
-	Reused     bool          `json:"reused,omitzero"` // another panel's juror had given this answer
+	Reused     bool          `json:"reused,omitzero"`    // another panel's juror had given this answer
+	Abstained  bool          `json:"abstained,omitzero"` // asked again, it took another position
 }
 
 // Found is a finding with a quotation that stands in the evidence.
@@ -95,7 +96,7 @@ func observe(c *cell, records []*evidence.Record) (*Trial, error) {
 		Length: len(c.on.On.Messages), Position: result.FinalVerdict, Score: result.FinalScore, Degraded: result.Degraded, Inconclusive: result.Inconclusive,
 		AfterPhase1: result.Phase1Verdict, AfterTalk: result.DiscussionVerdict, Rounds: result.TotalRounds, Changes: len(result.Changes),
 		Absences: len(result.Absences), Took: view.Took().Milliseconds(), Findings: []Found{}}
-	t.votes(result)
+	t.votes(result, view.Votes.AfterDiscussion)
 	if err := t.reused(records); err != nil {
 		return nil, err
 	}
@@ -103,16 +104,20 @@ func observe(c *cell, records []*evidence.Record) (*Trial, error) {
 	return t, nil
 }
 
-// votes takes each seat's first and last vote.
-func (t *Trial) votes(r *jury.Result) {
-	for _, vote := range r.Phase3Judgment.Votes {
-		alone, final := Voice{Juror: vote.JurorID}, Voice{Juror: vote.JurorID}
+// votes takes each seat's first and last vote. talked are the votes after the discussion; nil: there was none.
+func (t *Trial) votes(r *jury.Result, talked *jury.Ballot) {
+	last := r.Phase3Judgment.Votes
+	if talked != nil { // the method may count the votes before the discussion
+		last = talked.Votes
+	}
+	for _, vote := range last {
+		alone, final := Voice{Juror: vote.JurorID, Abstained: slices.Contains(r.Abstentions, vote.JurorID)}, Voice{Juror: vote.JurorID, Abstained: vote.Abstained}
 		for _, e := range r.Phase1Evaluations {
 			if e.JurorID == vote.JurorID && !e.Fallback {
 				alone.Position, alone.Score, alone.Confidence = e.Position, e.TotalScore, e.Confidence
 			}
 		}
-		if vote.Position != nil && !vote.Fallback {
+		if vote.Position != nil && !vote.Fallback && !vote.Abstained {
 			final.Position, final.Score, final.Confidence = *vote.Position, vote.TotalScore, vote.Confidence
 		}
 		t.Alone, t.Final = append(t.Alone, alone), append(t.Final, final)

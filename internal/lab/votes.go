@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"jurat/internal/stats"
 	"jurat/jury"
 )
 
@@ -15,13 +16,19 @@ type vote struct {
 	Vote       *jury.Position `json:"vote"` // null: none
 	Label      jury.Position  `json:"label"`
 	Confidence *float64       `json:"confidence,omitzero"`
+	stats.Made
 }
 
 // Votes writes the first votes of a panel's jurors, of the first repeat alone: repeats of a case are not independent items. The right
-// answer is safe_pass for a good case and unsafe_fail for a failed one, so needs_review is never right.
-func Votes(trials []Trial, panel string) ([]byte, error) {
+// answer is safe_pass for a good case and unsafe_fail for a failed one, so needs_review is never right. A juror that took another position when
+// it was asked again abstains: that is what weights are applied to.
+func Votes(trials []Trial, panel *Panel) ([]byte, error) {
 	var out bytes.Buffer
-	for _, t := range by(trials, panel) {
+	made := map[string]stats.Made{}
+	for _, seat := range panel.Settings.Seats {
+		made[seat.JurorID] = stats.Made{Model: seat.Model, Template: seat.Template.String()}
+	}
+	for _, t := range by(trials, panel.Name) {
 		if t.Repeat != 1 {
 			continue
 		}
@@ -30,8 +37,8 @@ func Votes(trials []Trial, panel string) ([]byte, error) {
 			label = jury.UnsafeFail
 		}
 		for _, v := range t.Alone {
-			line := vote{Item: t.Case, Juror: v.Juror, Label: label}
-			if v.Position != "" {
+			line := vote{Item: t.Case, Juror: v.Juror, Label: label, Made: made[v.Juror]}
+			if v.Position != "" && !v.Abstained {
 				line.Vote, line.Confidence = &v.Position, &v.Confidence
 			}
 			doc, err := json.Marshal(line)

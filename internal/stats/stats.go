@@ -93,7 +93,7 @@ func (t *Tally) Add(chain []*evidence.Record) error {
 	}
 	t.outcome(result)
 	t.phase1 = append(t.phase1, held(result, result.Phase1Evaluations))
-	t.talked = append(t.talked, finally(result))
+	t.talked = append(t.talked, lastHeld(v, result))
 	return nil
 }
 
@@ -162,11 +162,15 @@ func held(r *jury.Result, evaluations []jury.Evaluation) []jury.Position {
 	return list
 }
 
-// finally returns each seat's position at the end of the discussion.
-func finally(r *jury.Result) []jury.Position {
-	list := make([]jury.Position, len(r.Phase3Judgment.Votes))
-	for i, vote := range r.Phase3Judgment.Votes {
-		if vote.Position != nil && !vote.Fallback {
+// lastHeld returns each seat's position at the end of the discussion. The final judgment may have counted earlier votes.
+func lastHeld(v *trial.View, r *jury.Result) []jury.Position {
+	votes := r.Phase3Judgment.Votes
+	if talked := v.Votes.AfterDiscussion; talked != nil {
+		votes = talked.Votes
+	}
+	list := make([]jury.Position, len(votes))
+	for i, vote := range votes {
+		if vote.Position != nil && !vote.Fallback && !vote.Abstained {
 			list[i] = *vote.Position
 		}
 	}

@@ -189,6 +189,8 @@ def _jury(trial, exhibits, shared, decision, facts, classes, out):
         rule = "inconclusive"
     elif trial["degraded"] and trial["position"] != "unsafe_fail":
         rule = "degraded"
+    elif trial.get("review") and trial["position"] == "safe_pass" and (not decision or decision["position"] != "safe_pass"):
+        rule = "review"
     elif not panel["rules"] and policy["panels"] and panel["digest"] not in policy["panels"]:
         rule = "panel"
     if rule:
