@@ -110,7 +110,7 @@ func ExampleClient_Deposit() {
 	ok(err)
 	der, err := evidence.MarshalPublicKey(public)
 	ok(err)
-	register("logistics-agent-v1", der) // from now on, nobody else can sign for it
+	register("logistics-agent-v1", der) // from now on, no one else can sign for it
 
 	signer, err := evidence.NewSigner(private, nil)
 	ok(err)

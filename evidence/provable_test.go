@@ -78,7 +78,7 @@ func TestProvable(t *testing.T) {
 	}
 }
 
-// TestNotProvable: a value that does not fit its kind, and a kind that is none, are refused before anything is signed.
+// TestNotProvable: a value that does not fit its kind, and an unknown kind, are refused before anything is signed.
 func TestNotProvable(t *testing.T) {
 	for pointer, kind := range map[string]property.Kind{"/metadata/amount": property.Integer, "/metadata/born": property.Time, "/prompt": property.Date, "/metadata/plain": "money", "/response": "decimal:0"} {
 		_, err := sealPayable(t, payableDraft(t).SealingProvable(map[string]property.Kind{pointer: kind}), Sealing{})
@@ -163,7 +163,7 @@ func TestTwoValues(t *testing.T) {
 	if err := r.CheckDisclosures(); err != nil {
 		t.Errorf("of the other member: %v", err)
 	}
-	otherKind := bytes.Replace(honest.Canonical(), []byte(`"kind":"decimal:2"`), []byte(`"kind":"integer"`), 1) // 12.5 is none
+	otherKind := bytes.Replace(honest.Canonical(), []byte(`"kind":"decimal:2"`), []byte(`"kind":"integer"`), 1) // 12.5 is not an integer
 	if r, err = OpenParts(otherKind, honest.Signatures, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -252,7 +252,7 @@ func checkTimestamps(stamps []Timestamp, kinds ...TimestampKind) error {
 	seen := make(map[[sha256.Size]byte]bool, len(stamps))
 	for i, t := range stamps {
 		if !slices.Contains(kinds, t.Kind) {
-			return fmt.Errorf("timestamp %d: kind %q is none of %s", i, Abbreviate(string(t.Kind)), list(kinds))
+			return fmt.Errorf("timestamp %d: unknown kind %q: expected one of %s", i, Abbreviate(string(t.Kind)), list(kinds))
 		}
 		if len(t.Token) == 0 || len(t.Token) > MaxToken {
 			return fmt.Errorf("timestamp %d: token of %d bytes: want 1 to %d", i, len(t.Token), MaxToken)

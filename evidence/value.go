@@ -73,7 +73,7 @@ func readOneOf[S ~string](v jsontext.Value, allowed ...S) (S, error) {
 		return "", err
 	}
 	if !slices.Contains(allowed, S(s)) {
-		return "", fmt.Errorf("%q is none of %s", Abbreviate(s), list(allowed))
+		return "", fmt.Errorf("unknown value %q: expected one of %s", Abbreviate(s), list(allowed))
 	}
 	return S(s), nil
 }
@@ -84,7 +84,7 @@ func readAction(v jsontext.Value) (ActionType, error) {
 		return "", err
 	}
 	if _, known := rules[ActionType(s)]; !known {
-		return "", fmt.Errorf("%q is none of %s", Abbreviate(s), list(ActionTypes()))
+		return "", fmt.Errorf("unknown value %q: expected one of %s", Abbreviate(s), list(ActionTypes()))
 	}
 	return ActionType(s), nil
 }
@@ -226,7 +226,7 @@ func readSigners(v jsontext.Value) ([]SignerInfo, error) {
 	seen := map[KeyID]bool{}
 	for _, s := range signers {
 		if !slices.Contains(Algorithms(), s.Algorithm) {
-			return nil, fmt.Errorf("the algorithm %q is none of %s", Abbreviate(string(s.Algorithm)), list(Algorithms()))
+			return nil, fmt.Errorf("unknown algorithm %q: expected one of %s", Abbreviate(string(s.Algorithm)), list(Algorithms()))
 		}
 		if s.KeyID.IsZero() || seen[s.KeyID] {
 			return nil, errors.New("a key id is missing or there twice")

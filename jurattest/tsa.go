@@ -137,7 +137,7 @@ func (a *TSA) PEM() []byte {
 // Be sets the authority's mood. It returns an error for an unknown mood.
 func (a *TSA) Be(m Mood) error {
 	if !slices.Contains(Moods(), m) {
-		return fmt.Errorf("mood %q is none of %v", m, Moods())
+		return fmt.Errorf("unknown mood %q: expected one of %v", m, Moods())
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -131,7 +131,7 @@ func calibratedRationale(top []Position, most, all, score int) string {
 
 // ByReliability applies calibrated under the third rules to evaluations by seat; nil is a juror without one. Each vote
 // adds its weight to its position, and a negative weight counts against it. The position with the highest sum wins, also
-// one that nobody holds: where jurors that are mostly wrong agree, another position is likelier.
+// one that no juror holds: where jurors that are mostly wrong agree, another position is likelier.
 func ByReliability(evaluations []*Evaluation, weights []int, rubric Rubric) Outcome {
 	sums := map[Position]int{}
 	for i, e := range evaluations {

@@ -194,7 +194,7 @@ func (t *Tally) panel(phase Phase) []Seat {
 }
 
 // seen lists what seats are given when a phase or round opens now: all that jurors said in the sessions before it.
-// Only the judge is given its own reading, and first. Nobody is given anything in phase 1 or in the repetition.
+// Only the judge is given its own reading, and first. No seat is given anything in phase 1 or in the repetition.
 func (t *Tally) seen(phase Phase) []evidence.Digest {
 	saw := []evidence.Digest{t.submission}
 	if phase == Initial || phase == Repetition {

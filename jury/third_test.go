@@ -259,7 +259,7 @@ func TestWhatModelsMustGive(t *testing.T) {
 	}
 }
 
-// TestUpdateWithoutWork: an update need not repeat the tables, and one that changes nothing else is none.
+// TestUpdateWithoutWork: an update need not repeat the tables, and one that changes nothing else is no update.
 func TestUpdateWithoutWork(t *testing.T) {
 	same := passing()
 	same.Work = nil

@@ -340,10 +340,10 @@ type Result struct {
 
 	JudgeReading        *Opinion         `json:"judgeReading,omitzero"`        // the judge's own findings, before it knew the jury's view; nil: none
 	Repeated            []Evaluation     `json:"repeated,omitempty"`           // what disputed seats answered when they were asked again
-	RepetitionConsensus *ConsensusResult `json:"repetitionConsensus,omitzero"` // the check after that; nil: nobody was asked again
+	RepetitionConsensus *ConsensusResult `json:"repetitionConsensus,omitzero"` // the check after that; nil: no juror was asked again
 	Abstentions         []string         `json:"abstentions,omitempty"`        // jurors whose second answer took another position than the first
 	Talk                *Talk            `json:"talk,omitzero"`                // what the discussion did; nil: there was none
-	EffectiveVotes      *EffectiveVotes  `json:"effectiveVotes,omitzero"`      // nil: nobody has voted
+	EffectiveVotes      *EffectiveVotes  `json:"effectiveVotes,omitzero"`      // nil: no juror has voted
 	SameVendor          []string         `json:"sameVendor,omitempty"`         // jurors, and the judge, whose vendor also made the accused's model
 }
 

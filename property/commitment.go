@@ -12,7 +12,7 @@ import (
 	"jurat/sigma"
 )
 
-// H is the second generator. Nobody knows its logarithm: it is hash_to_curve of RFC 9380, suite P256_XMD:SHA-256_SSWU_RO_, of
+// H is the second generator. Its logarithm is unknown to everyone: it is hash_to_curve of RFC 9380, suite P256_XMD:SHA-256_SSWU_RO_, of
 // "jurat/property/v1/H" with the domain separation tag "jurat/property/v1/P256_XMD:SHA-256_SSWU_RO_".
 func H() sigma.Point { return h }
 
@@ -60,7 +60,7 @@ func (c Commitment) String() string { return commitmentPrefix + hex.EncodeToStri
 // Equal reports whether two commitments are the same.
 func (c Commitment) Equal(d Commitment) bool { return c.point.Equal(d.point) }
 
-// An Opening opens a commitment: whoever has one knows the value.
+// An Opening opens a commitment: a reader who has it knows the value.
 type Opening struct {
 	Value jsontext.Value // canonical JSON
 	Salt  [SaltSize]byte

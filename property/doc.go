@@ -6,7 +6,7 @@
 //
 // A member that is sealed apart has a commitment by HMAC in its place. If it is provable, too, a Pedersen commitment C = v·G + r·H stands
 // beside that in the signed payload. The [Kind] says how the value becomes the number v, and r follows from the salt of the HMAC. So a disclosure opens
-// both, and whoever destroys the salt destroys both. The HMAC stays binding even if discrete logarithms on P-256 become easy. C hides its
+// both, and destroying the salt destroys both. The HMAC stays binding even if discrete logarithms on P-256 become easy. C hides its
 // value from everybody for ever, but binds only as long as they are hard.
 //
 // # What a proof does not say
@@ -15,7 +15,7 @@
 //
 // # Statements
 //
-// A [Statement] is canonical JSON. It names records by digest, members by pointer, and whoever the proof is for. All of it goes into the
-// challenge, so a proof of one statement is none of another. [Statement.relation] compiles it to a relation of package sigma;
+// A [Statement] is canonical JSON. It names records by digest, members by pointer, and the audience of the proof. All of it goes into the
+// challenge, so a proof of one statement does not prove another. [Statement.relation] compiles it to a relation of package sigma;
 // docs/format.md gives the same rules.
 package property

@@ -62,7 +62,7 @@ func TestImplies(t *testing.T) {
 	}
 }
 
-// TestAge: whoever is 21 is 18, and not the other way round; nor is a date that lies later enough.
+// TestAge: a person who is 21 is 18, and not the other way round; nor is a date that lies later enough.
 func TestAge(t *testing.T) {
 	age := func(years int, at string) *Statement {
 		return &Statement{Format: Format, Kind: Date, Form: AgeAtLeast, Years: years, At: at}

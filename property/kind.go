@@ -31,10 +31,10 @@ const (
 // maxNumber bounds the numbers of ordered kinds: with up to 256 of them, no sum comes near the order of the group.
 const maxNumber = 1<<53 - 1
 
-// ErrKind is the error for a kind that is none.
+// ErrKind is the error for an unknown kind.
 var ErrKind = errors.New(`want "integer", "decimal:1" to "decimal:9", "date", "time" or "text"`)
 
-// Check returns [ErrKind] for a kind that is none.
+// Check returns [ErrKind] for an unknown kind.
 func (k Kind) Check() error {
 	switch k {
 	case Integer, Date, Time, Text:

@@ -141,7 +141,7 @@ func TestFalseStatementsHaveNoProof(t *testing.T) {
 	}
 }
 
-// Whoever proves and leaves out the test of the statement has no proof that holds.
+// A prover who leaves out the test of the statement has no proof that holds.
 func TestForgedProofsDoNotHold(t *testing.T) {
 	forge := func(s *Statement, compile func(*compiler, []Commitment, []opened), values ...string) error {
 		openings, commitments := openAll(t, s, values...)

@@ -223,7 +223,7 @@ func (s *Statement) bounds() (lo, hi int64, err error) {
 		return 0, 0, fmt.Errorf("hi: %w", err)
 	}
 	if hi <= lo {
-		return 0, 0, errors.New("hi is not more than the least value: whoever shows that shows the value")
+		return 0, 0, errors.New("hi is not more than the least value: showing that shows the value")
 	}
 	return lo, hi, nil
 }

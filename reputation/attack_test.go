@@ -284,7 +284,7 @@ func TestDroppedJudgment(t *testing.T) {
 }
 
 // TestJudgmentWithoutPlace: a judgment that is at hand without a proof of its place, as before witnesses have cosigned it, is not held
-// against anybody, and nobody gets a number without it. What judges another agent, or is in no entry, does not stand in for it.
+// against anybody, and no agent gets a number without it. What judges another agent, or is in no entry, does not stand in for it.
 func TestJudgmentWithoutPlace(t *testing.T) {
 	w := passed(t, 12)
 	r := w.act(12)

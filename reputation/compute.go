@@ -220,7 +220,7 @@ func (c *computation) known(s Standing) bool {
 }
 
 // lacks reports whether an exhibit is a record of the agent, by the submission or the logs' entries, and does not count because it is not at hand, or
-// not proved. Whoever shows the files could hide a verdict by that.
+// not proved. The person who shows the files could hide a verdict by that.
 func (c *computation) lacks(t *TrialFact) bool {
 	missing := func(d evidence.Digest) bool { return c.records[d] == nil && !c.aside[d] }
 	return slices.ContainsFunc(t.Own, missing) || slices.ContainsFunc(t.Exhibits, func(d evidence.Digest) bool { return c.logged[d] && missing(d) })

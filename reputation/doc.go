@@ -13,7 +13,7 @@
 // A unit is a sealed record, so a record counts once, however often it is tried. But one trial can hear 10,000 records, and
 // its verdict is then not 10,000 observations. So a verdict over m records gives each of them the weight 2^-s, with s the
 // least number for which 2^s is at least m: together at most 1. If they failed, they weigh together at least what the
-// heaviest of them weighs alone. Otherwise whoever submits a record that failed could hide it among idle ones.
+// heaviest of them weighs alone. Otherwise the submitter of a record that failed could hide it among idle ones.
 //
 // # The worst verdict stands
 //

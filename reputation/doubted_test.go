@@ -11,7 +11,7 @@ import (
 )
 
 // TestVerdictThatIsHidden: every judgment that the log counts must be weighed, or set aside by a rule of the reader, for the result to be proved. It
-// is not enough that the judgment's record is at hand: whoever shows it can hide what it found, by giving it without its trial, without the
+// is not enough that the judgment's record is at hand: the person who shows it can hide what it found, by giving it without its trial, without the
 // record that failed, or by never finishing the trial.
 func TestVerdictThatIsHidden(t *testing.T) {
 	failedLast := func(t *testing.T) *world { // 12 records passed, and the last failed

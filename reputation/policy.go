@@ -33,7 +33,7 @@ type Policy struct {
 	RuleJuries    bool              `json:"rule_juries"`    // true: trials before rules give a number, too
 	AfterOverturn bool              `json:"after_overturn"` // true: a verdict that a person overturned gives way to a later one
 	Panels        []evidence.Digest `json:"panels"`         // only these panels of models count; empty: all
-	SharedCAs     []string          `json:"shared_cas"`     // CAs that certify for many organisations: sharing one makes nobody a neighbour
+	SharedCAs     []string          `json:"shared_cas"`     // CAs that certify for many organisations: sharing one does not make two organisations neighbours
 	Organisations []Organisation    `json:"organisations"`  // who belongs together, as far as the reader knows
 }
 

@@ -212,7 +212,7 @@ func merge(a, b Standing) Standing {
 	return made
 }
 
-// earlier returns the earlier of two times, of which 0 is none.
+// earlier returns the earlier of two times, of which 0 stands for no time.
 func earlier(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return a + b

@@ -32,7 +32,7 @@ func ParseScalar(b []byte) (Scalar, error) {
 	return Scalar(b), nil
 }
 
-// ReduceScalar returns 48 bytes, a big-endian number, modulo n. If the bytes are random, so is the scalar, up to a difference that nobody
+// ReduceScalar returns 48 bytes, a big-endian number, modulo n. If the bytes are random, so is the scalar, up to a difference that no one
 // can notice.
 func ReduceScalar(b [48]byte) Scalar { return scalarOf(new(big.Int).SetBytes(b[:])) }
 

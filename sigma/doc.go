@@ -21,6 +21,6 @@
 //
 // Scalars of the prover are handled in constant time: points by filippo.io/nistec, scalars by filippo.io/bigmod. Factors, points and
 // proofs are public, and are not. Under js, the code is that of crypto/elliptic and math/big, and scalars are not handled in constant time either: it is
-// for verifiers. Whoever proves there must not mind who measures the time. The nonces of a proof come from randomness of the caller hashed together with the scalars and the
+// for verifiers. A prover there must not mind who measures the time. The nonces of a proof come from randomness of the caller hashed together with the scalars and the
 // relation, so a broken source of randomness alone reveals nothing, and no nonce serves two relations.
 package sigma

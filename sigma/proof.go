@@ -17,7 +17,7 @@ var ErrWitness = errors.New("the relation does not hold with these scalars")
 // Size returns how many bytes a proof of the relation has.
 func (r *Relation) Size() int { return ScalarSize * (1 + r.scalars) }
 
-// Prove makes a proof that the caller knows the scalars of a relation. It is bound to the tag and to the relation, and whoever checks it needs
+// Prove makes a proof that the caller knows the scalars of a relation. It is bound to the tag and to the relation, and its verifier needs
 // both. The 64 bytes that it reads from random should be from crypto/rand. Its errors are those of [Relation.Check], of reading random,
 // and [ErrWitness].
 func Prove(tag string, r *Relation, scalars []Scalar, random io.Reader) ([]byte, error) {

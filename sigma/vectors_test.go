@@ -151,7 +151,7 @@ func TestWrongScalarsProveNothing(t *testing.T) {
 	}
 }
 
-// Whoever chooses challenge and responses first can compute commitments that fit the equations, without knowing any scalar. That is no proof: its
+// A prover who chooses challenge and responses first can compute commitments that fit the equations, without knowing any scalar. That is no proof: its
 // challenge is not the one that follows from them.
 func TestChosenChallengesProveNothing(t *testing.T) {
 	for _, v := range vectors(t, "sigma-proofs_Shake128_P256.json") {

@@ -135,7 +135,7 @@ func TestEntriesAreReadStrictly(t *testing.T) {
 
 // A shelf is a log in memory that serves its files over HTTP.
 type shelf struct {
-	mu     sync.Mutex // while it is held, nobody else reads or changes what follows
+	mu     sync.Mutex // while it is held, no other goroutine reads or changes what follows
 	files  map[string][]byte
 	asked  map[string]int
 	head   operator.Checkpoint

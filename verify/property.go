@@ -17,7 +17,7 @@ func (c *check) doubted(record string, d *properties.Doubt) {
 	c.findings = c.keep(c.findings, Finding{Property, status, d.Rule, record, inOneLine(d.Reason)})
 }
 
-// jointProofs checks the proofs about several records. Whoever requires properties, and does not say which, wants to see one.
+// jointProofs checks the proofs about several records. A reader who requires properties, and does not say which, wants to see one.
 func (c *check) jointProofs() {
 	c.proofs.Joint()
 	if c.proofs.Carried == 0 && slices.Contains(c.options.Require, Property) {

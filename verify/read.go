@@ -259,7 +259,7 @@ func (s *sight) withoutSpace(chunk []byte) []byte {
 
 func (s *sight) is(mark int) bool { return s.seen[mark] }
 
-// damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is none,
+// damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is not one,
 // its error says what is wrong.
 func (s *sight) damaged(err error, begins bool, o Options) (*Report, error) {
 	found := 0

@@ -127,7 +127,7 @@ func (c *check) counts(g Guarantee) bool {
 	return assurance.Counts(c.kind, g, c.options.Policy, c.options.Need.Level)
 }
 
-// required returns what counts besides what always does. Whoever demands properties wants them to count.
+// required returns what counts besides what always does. If the reader demands properties, they count.
 func (o *Options) required() []Guarantee {
 	if len(o.Demands) > 0 {
 		return append(slices.Clip(o.Require), Property)

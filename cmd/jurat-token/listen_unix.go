@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// listen makes a Unix socket that this user reaches alone, or a group, too. A socket that nobody listens on any more is replaced.
+// listen makes a Unix socket that this user reaches alone, or a group, too. A socket on which no process listens any more is replaced.
 func listen(path, group string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()

@@ -290,7 +290,7 @@ func printCard(io stdio, file string, r *card.Report) error {
 			p.text("    ", "It says nothing of these members, which others may have changed: "+inert(shortList(s.Uncovered)))
 		}
 		if s.JKU != "" {
-			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). That was not followed: whoever wrote the card wrote that.")
+			p.text("    ", "It says where its key is to be found ("+inert(s.JKU)+"). jurat did not follow it, because the author of the card wrote it.")
 		}
 	}
 	for _, f := range []struct {

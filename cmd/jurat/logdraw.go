@@ -71,7 +71,7 @@ func drawnSoFar(answer witness.Drawn, blocks int64) string {
 
 type logDrawListCmd struct {
 	Files      []string `arg:"" optional:"" name:"file" help:"For --entries: the log's chain operator-draws ('jurat log case operator-draws'), and other records with draws."`
-	Agent      string   `help:"Only records of this agent. Without it also acts of the operator, of people and of juries are listed, which nobody tries." placeholder:"NAME"`
+	Agent      string   `help:"Only records of this agent. Without it also acts of the operator, of people and of juries are listed, which are never tried." placeholder:"NAME"`
 	Share      int64    `help:"Each witness draws one of so many records." default:"100" placeholder:"N"`
 	Witness    []string `help:"Only the draws of this witness count: its key. May be given several times. Default: every witness of the trust file." placeholder:"KEY" sep:"none"`
 	Checkpoint string   `help:"A checkpoint of another operator's log, for --entries." placeholder:"FILE"`

@@ -38,7 +38,7 @@ func (p *lossyWriter) run() {
 			close(next.written)
 			continue
 		}
-		_, _ = p.to.Write(next.line) // the log's reader is gone, so there is nobody to tell
+		_, _ = p.to.Write(next.line) // the log's reader is gone, so there is no one to tell
 		if lost := p.lost.Swap(0); lost > 0 {
 			p.note(p.to, lost)
 		}

@@ -33,7 +33,7 @@ type machine struct {
 	args []string
 	with []string // which 'jurat serve' has besides
 
-	mu      sync.Mutex // while it is held, nobody else starts or ends it
+	mu      sync.Mutex // while it is held, no other goroutine starts or ends it
 	at      string     // the address of the server
 	said    *lines
 	process *exec.Cmd

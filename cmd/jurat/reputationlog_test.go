@@ -16,7 +16,7 @@ import (
 )
 
 // TestReputationOfAServer: an auditor computes from a server's log what the operator computes on its machine, byte for byte. A server that
-// leaves out a judgment is refuted, one whose answer breaks off or is no bundle decides nothing, and whoever may not read is told so.
+// leaves out a judgment is refuted, one whose answer breaks off or is no bundle decides nothing, and a caller who may not read is told so.
 func TestReputationOfAServer(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -128,7 +128,7 @@ type unfinishedLine struct {
 	Acts      int             `json:"acts"`
 	From      time.Time       `json:"from"`               // what its first act claims
 	Last      time.Time       `json:"last"`               // what its last act claims
-	Cancelled string          `json:"cancelled,omitzero"` // why somebody has stopped it; "": nobody has
+	Cancelled string          `json:"cancelled,omitzero"` // why it was stopped; "": it was not
 	UnderWay  bool            `json:"underWay"`           // a process is at work on it
 }
 

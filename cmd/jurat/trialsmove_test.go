@@ -44,7 +44,7 @@ type move struct {
 	letGo     func()
 }
 
-const discussion = 2 // the number of a juror's call in the round of discussion, where nobody is asked twice
+const discussion = 2 // the number of a juror's call in the round of discussion, where no juror is asked twice
 
 // begin starts the servers, submits a trial, and returns in the middle of its round: two jurors have answered, and their
 // acts are sealed.

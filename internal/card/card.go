@@ -4,7 +4,7 @@
 // are. So one card has several canonical forms, of which each implementation makes one. Check tries them in the order of Forms and
 // says which one held, and Uncovered says what the signature does not cover in that form.
 //
-// A key that a card names (`jku`) vouches for nothing, as whoever writes the card writes that, too. Nothing here fetches it: the
+// A key that a card names (`jku`) vouches for nothing, because the author of the card writes it, too. Nothing here fetches it: the
 // caller brings the key.
 package card
 
@@ -95,7 +95,7 @@ func (c *Card) takeSignatures() ([]any, error) {
 	return list, nil
 }
 
-// Digest identifies a card whoever signed it: SHA-256 over the form Served.
+// Digest identifies a card, and does not depend on its signatures: SHA-256 over the form Served.
 func (c *Card) Digest() (evidence.Digest, error) {
 	doc, err := c.Canonical(Served)
 	if err != nil {

@@ -127,7 +127,7 @@ func TestSignAndCheck(t *testing.T) {
 	}
 }
 
-// TestSignRefuses holds that nobody signs a card that other implementations read in another way.
+// TestSignRefuses holds that no card is signed that other implementations read in another way.
 func TestSignRefuses(t *testing.T) {
 	key := signer(t, keys(t)["ES256"])
 	for member, place := range map[string]string{

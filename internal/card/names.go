@@ -16,7 +16,7 @@ import (
 // so it is a URN.
 const Extension = "urn:jurat:a2a:v1"
 
-// Names is what a card says of its agent's records. It is the word of the card, and of whoever signed the card.
+// Names is what a card says of its agent's records. It is the word of the card, and of its signers.
 type Names struct {
 	Role  evidence.Role  `json:"role"`
 	Name  string         `json:"name"`
@@ -30,7 +30,7 @@ var ErrNames = errors.New("the card's extension " + Extension + " is not in its 
 func (n *Names) check() error {
 	switch {
 	case !slices.Contains(evidence.Roles(), n.Role):
-		return fmt.Errorf("role %q is none of %v", n.Role, evidence.Roles())
+		return fmt.Errorf("unknown role %q: expected one of %v", n.Role, evidence.Roles())
 	case n.KeyID.IsZero():
 		return errors.New("key_id is missing")
 	case len(n.Log) > 512 || strings.ContainsFunc(n.Log, func(c rune) bool { return c < '!' || c == 0x7f }):

@@ -56,7 +56,7 @@ func (c *Card) Check(s *Signature, key crypto.PublicKey) (Form, error) {
 	for _, form := range Forms() {
 		payload, err := c.Canonical(form)
 		if err != nil {
-			continue // the card does not fit the schema of this form, so that nobody signed it in this form
+			continue // the card does not fit the schema of this form, so it was not signed in this form
 		}
 		if jws.Check(s.Algorithm, key, jws.Input(s.protected, payload), s.value) == nil {
 			return form, nil

@@ -232,7 +232,7 @@ func (r *Reader) binding(report *Report) Finding {
 	report.SelfIssued = others == 0
 	reason := fmt.Sprintf("the card names the key of %s %q, as the trust file does", n.Role, n.Name)
 	if report.SelfIssued {
-		reason += "; self-issued: this key alone signed the card, so nobody else vouches for what it says"
+		reason += "; self-issued: this key alone signed the card, so no one else vouches for what it says"
 	}
 	return Finding{Status: verify.Proved, Reason: reason}
 }

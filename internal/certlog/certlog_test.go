@@ -275,7 +275,7 @@ func TestOldRequests(t *testing.T) {
 
 func everyKey(evidence.KeyID) bool { return true }
 
-// TestOneKeyForAFreeName: of several keys that ask at once for a name that nobody has, one gets a certificate. Nor does a second one while
+// TestOneKeyForAFreeName: of several keys that ask at once for a free name, one gets a certificate. Nor does a second one while
 // the log does not yet know what the CA did.
 func TestOneKeyForAFreeName(t *testing.T) {
 	h := open(t)

@@ -30,7 +30,7 @@ const (
 // Meaning explains the kind to people.
 func (k Kind) Meaning() string {
 	return map[Kind]string{
-		UnknownKey:  "the CA vouches for a key that the log does not know as this actor's: whoever has the key can pass for the actor before every reader who trusts the CA",
+		UnknownKey:  "the CA vouches for a key that the log does not know as this actor's: the key's holder can pass for the actor before every reader who trusts the CA",
 		NotItsOwn:   "the log says that the CA did something that its key did not sign: the operator, or the person who gave it to the operator, made it up",
 		TwoLists:    "the CA has signed two lists with one number: some readers may be shown one, and others the other",
 		NumberBack:  "the numbers of the CA's lists do not grow with time: the CA was set back to an old copy, or keeps two series of lists",

@@ -9,7 +9,7 @@
 //
 // # The budget is counted in the log
 //
-// How many trials began within 24 hours, and what they cost, is read from the trials themselves. A restart gives nobody a second budget. A
+// How many trials began within 24 hours, and what they cost, is read from the trials themselves. A restart does not renew the budget. A
 // trial that is not over counts with the most that it may cost, so that trials under way cannot exceed the budget together. What the budget
 // does not allow stays a debt, and is shown as one.
 //
@@ -50,7 +50,7 @@ type Config struct {
 	Trust     func(context.Context) (*trust.Trust, error)
 	Scheduler *schedule.Scheduler
 	// View returns what the log shows of an agent. It returns conduct.ErrUnknown, conduct.ErrTooMany and reputation.ErrIdentity, wrapped, for
-	// agents of which it shows nothing. It is a function so that its results are kept for whoever else asks.
+	// agents of which it shows nothing. It is a function so that its results are kept for other callers.
 	View      func(ctx context.Context, agent string, by *trust.Trust) (*reputation.View, error)
 	Locks     lock.Locks
 	Receivers map[string]*webhook.Receiver // by the ids of the settings' webhooks

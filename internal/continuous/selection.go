@@ -22,7 +22,7 @@ type selection struct {
 	agents  map[evidence.Digest]string // by the tag of the actor; empty: every agent
 	drawn   int64                      // as in config.Continuous, as the next one
 	sampled int64
-	secret  []byte // of the installation: without it, nobody knows what is sampled
+	secret  []byte // of the installation: without it, no one can know what is sampled
 	now     func() time.Time
 
 	witnesses []*operator.Witness
@@ -55,8 +55,8 @@ type debt struct {
 	agent     string    // "": not known yet
 	witnesses []string  // who drew it; none: it was sampled
 	why       string    // why it cannot be tried; "": it can, as far as is known
-	again     time.Time // before which nobody looks again
-	none      bool      // no agent made the record, so nobody tries it
+	again     time.Time // before which the record is not looked at again
+	none      bool      // no agent made the record, so it is not tried
 }
 
 // follow reads what is new in the log. The witnesses are those that the log has now.
@@ -185,7 +185,7 @@ func (s *selection) missing() map[string]int64 {
 	return lacking
 }
 
-// record reads the record of a debt. It returns nil if no agent made it, so that nobody tries it.
+// record reads the record of a debt. It returns nil if no agent made it, so that it is not tried.
 func (s *selection) record(ctx context.Context, d *debt) (*evidence.Record, error) {
 	r, err := s.log.RecordByDigest(ctx, d.of)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 type budget struct {
 	trials  int // began within 24 hours
 	micro   int64
-	waiting int // not over, and nobody has to do something about it
+	waiting int // not over, and no person has to do something about it
 }
 
 // try finds what is owed, and submits as much of it as the budget allows.

@@ -77,7 +77,7 @@ func judgmentOf(t *testing.T, h *hall, of evidence.Digest) (subject evidence.Dig
 	return subject
 }
 
-// TestEveryAgent: without names, the records of every agent are taken, and nobody else's.
+// TestEveryAgent: without names, the records of every agent are taken, and no one else's.
 func TestEveryAgent(t *testing.T) {
 	h := newHall(t, 0)
 	r := h.output(t, "desk", "orders", "a")

@@ -16,7 +16,7 @@ import (
 const mostValues = 16
 
 // proofs says what the proofs about hidden values show that the record carries. It asserts only what holds, of a record whose content and author
-// are proved: a commitment that nobody signed hides nobody's value.
+// are proved: an unsigned commitment hides no one's value.
 func (w *writer) proofs(r *evidence.Record) string {
 	if len(r.Properties) == 0 || !w.holds(r, verify.Content, verify.Authentication) {
 		return ""

@@ -124,7 +124,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestProofsThatDoNotHold: a proof that lies, one that nobody can check, and one on a record that nobody signed are not stated as facts.
+// TestProofsThatDoNotHold: a proof that lies, one that cannot be checked, and one on an unsigned record are not stated as facts.
 func TestProofsThatDoNotHold(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
 	r := hiding(t, h)

@@ -368,7 +368,7 @@ func TestExpireTwice(t *testing.T) {
 				other <- err
 			}()
 			select {
-			case err := <-other: // nobody made it wait
+			case err := <-other: // nothing made it wait
 				other <- err
 			case <-time.After(2 * time.Second):
 			}

@@ -14,7 +14,7 @@ import (
 	"jurat/internal/subject"
 )
 
-// A Passage is a place in a message that gives orders to whoever reads it.
+// A Passage is a place in a message that gives orders to its reader.
 type Passage struct {
 	Message    int    // its number
 	Start, End int    // bytes of the message's text; both 0 if the text hides the passage, such as in base64

@@ -113,7 +113,7 @@ func TestGrownIsTold(t *testing.T) {
 		if time.Sleep(2 * time.Minute); !taken(news) {
 			t.Error("the store was not polled although it cannot notify")
 		}
-		seal(t, other, "") // nobody gets this notification, and the store is not polled before it listens again
+		seal(t, other, "") // no one gets this notification, and the store is not polled before it listens again
 		store.deaf.Store(false)
 		tell = <-store.listen
 		if !taken(news) {

@@ -95,7 +95,7 @@ type loaded struct {
 	t *testing.T
 	f folder
 
-	mu           sync.Mutex // while it is held, nobody else adds
+	mu           sync.Mutex // while it is held, no other goroutine adds
 	sent         map[string]bool
 	acknowledged []string
 	killed       int

@@ -113,7 +113,7 @@ func Add(ctx context.Context, records []*evidence.Record, sources []*Source) ([]
 	for _, r := range records {
 		for _, der := range r.Certificates {
 			certificate, err := x509.ParseCertificate(der)
-			if err != nil || bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // a root's own: nobody asks about it
+			if err != nil || bytes.Equal(certificate.RawIssuer, certificate.RawSubject) { // a root's own: readers do not ask about it
 				continue
 			}
 			why, err := a.add(r, certificate)

@@ -37,7 +37,7 @@ func NewContinuous(status api.ContinuousTrial) (*Continuous, error) {
 	return c, nil
 }
 
-// Raters is whose verdicts the bounds are from; "": nobody has judged the agent.
+// Raters is whose verdicts the bounds are from; "": the agent has not been judged.
 func (t Threshold) Raters() reputation.ClassName { return reputation.ClassName(t.Class) }
 
 // Tried reports whether anything is tried, or only thresholds are watched.

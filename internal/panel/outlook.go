@@ -194,7 +194,7 @@ func (p *Panel) look(s *seated, seat jury.Seat, phase jury.Phase, on *subject.Ca
 	return o, nil
 }
 
-// question returns the first question for a seat in a phase, as if nobody had said anything. The tokens in it differ
+// question returns the first question for a seat in a phase, as if no juror had said anything. The tokens in it differ
 // from those of a real trial.
 func (p *Panel) question(seat jury.Seat, phase jury.Phase, s *jury.Settings, on *subject.Case) (llm.Question, error) {
 	submission := evidence.DigestOf([]byte("a submission that never was"))

@@ -46,7 +46,7 @@ func (t *Token) generate(s *session, u URI, algorithm evidence.Algorithm) (token
 		return token.Key{}, fmt.Errorf("%w: %s", token.ErrExists, u)
 	}
 	id := make([]byte, 20)
-	rand.Read(id) // never fails; it stays the id only where the token lets nobody change it
+	rand.Read(id) // never fails; it stays the id only where the token does not let it be changed
 	public, private, err := s.makePair(u.Object, id, algorithm)
 	if err != nil {
 		return token.Key{}, err

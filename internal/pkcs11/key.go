@@ -122,7 +122,7 @@ func (t *Token) private(s *session, u URI) ([]word, error) {
 	return handles, err
 }
 
-// checkLogin returns an error if the token is gone, or takes nobody for logged in. Sessions of some libraries outlive the token.
+// checkLogin returns an error if the token is gone, or has no user logged in. Sessions of some libraries outlive the token.
 func (t *Token) checkLogin(s *session) error {
 	const readOnlyUser, readWriteUser = 1, 3
 	var p pinned

@@ -32,7 +32,7 @@ type Token struct {
 
 	mu         sync.Mutex // held while sessions are opened, handed out or lost, and so during a login
 	info       TokenInfo  // of the token of the first login
-	holder     *session   // stays open: the user is logged out when the last session closes. nil: nobody is logged in
+	holder     *session   // stays open: the user is logged out when the last session closes. nil: the user is logged out
 	generation int        // counts how often all sessions were lost
 	idle       []*session // open, with nothing under way
 	keys       map[string]*found
@@ -149,7 +149,7 @@ func (t *Token) lose() {
 	clear(t.keys)
 }
 
-// take returns a session, and logs in before if nobody is.
+// take returns a session, and logs the user in first if necessary.
 func (t *Token) take(flags word) (*session, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,7 +27,7 @@ type wire struct {
 	cut    atomic.Pointer[func(message []byte, client, server net.Conn)] // what is done with the next message that has a COMMIT in it
 	down   atomic.Bool                                                   // no connection is possible
 
-	mu    sync.Mutex // while it is held, nobody else looks at all
+	mu    sync.Mutex // while it is held, no other goroutine looks at all
 	all   []net.Conn
 	ended bool
 }

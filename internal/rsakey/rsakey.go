@@ -1,4 +1,4 @@
-// Package rsakey says which RSA keys are used. Whoever hands over a file chooses the keys in it, and a large modulus or exponent makes one
+// Package rsakey says which RSA keys are used. The author of a file chooses the keys in it, and a large modulus or exponent makes one
 // check take long enough to be an attack.
 package rsakey
 

@@ -84,7 +84,7 @@ func (d *Scheduler) keep(ctx context.Context) {
 			orphans, err = d.adopt(ctx, orphans)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.cfg.Log.Error("looking for trials that nobody holds", "error", err)
+			d.cfg.Log.Error("looking for trials that no process holds", "error", err)
 		}
 	}
 }

@@ -316,7 +316,7 @@ func TestPanic(t *testing.T) {
 	awaitState(t, d, id, api.Over)
 }
 
-// TestTriedAgainWhileSubmitted: a trial that is sealed and has no job yet waits for its turn: nobody reads that it was
+// TestTriedAgainWhileSubmitted: a trial that is sealed and has no job yet waits for its turn: no one reads that it was
 // broken off. A caller who knows the id beforehand and retries it then is told so. It is conducted once.
 func TestTriedAgainWhileSubmitted(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
@@ -375,7 +375,7 @@ func TestFailure(t *testing.T) {
 	c := config(h, b)
 	keys := &lost{Keys: h.Keys}
 	keys.now.Store(true)
-	c.Keys, c.Backoff = keys, time.Hour // nobody tries it again but who is asked to
+	c.Keys, c.Backoff = keys, time.Hour // only a process that is asked to tries it again
 	d := open(t, c)
 	run(t, d)
 	id := submit(t, d)

@@ -112,7 +112,7 @@ func TestWatchRefusals(t *testing.T) {
 	}
 }
 
-// TestSlowWatcher: a watcher who delays blocks nobody, and gets all events in the end.
+// TestSlowWatcher: a slow watcher blocks no one, and gets all events in the end.
 func TestSlowWatcher(t *testing.T) {
 	h, b := jurattest.New(t), &bench{}
 	d := open(t, config(h, b))
@@ -151,7 +151,7 @@ func TestWatchedAgainAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, d)
-	awaitState(t, d, id, api.Over) // while nobody watches
+	awaitState(t, d, id, api.Over) // without a watcher
 	for range events.Frames {
 		break // a reading is due
 	}

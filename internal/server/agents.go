@@ -23,7 +23,7 @@ func (s *Server) agentRoutes() []Route {
 			Summary: "How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
 			Out:     reputation.View{}, Query: query}},
 		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{
-			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. Whoever has them, and the log's entries, computes the agent's reputation alone: jurat reputation --log.",
+			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
 			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}}},
 		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: s.agentPage, Doc: Doc{Query: query}},
 	}

@@ -19,7 +19,7 @@ import (
 
 // postProperty proves what a value is like, for a caller who may read the value.
 //
-// Nobody else gets a proof, or a refusal that depends on the value. By asking for ranges and halving them, a caller would find the value in a
+// No other caller gets a proof, or a refusal that depends on the value. By asking for ranges and halving them, a caller would find the value in a
 // few dozen requests. So each record is read with the caller's rights before anything is compared, and strangers, who get no disclosures, do
 // not get here.
 func (s *Server) postProperty(w http.ResponseWriter, r *http.Request, c *Caller) error {

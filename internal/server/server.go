@@ -34,7 +34,7 @@ type Config struct {
 	Certificates  *certlog.Issuer            // issues certificates to agents; nil: none
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
-	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: nobody does; the Server runs it
+	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: the server does neither; the Server runs it
 	Views         *conduct.Cache             // of agents; nil: one of the Server's own
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone

@@ -52,7 +52,7 @@ func (c *conn) read() {
 		}
 		asker := c.take(a.ID)
 		if asker == nil || a.Version != version {
-			c.fail(fmt.Errorf("%w: the helper answered what nobody had asked, or in another version", ErrUnavailable))
+			c.fail(fmt.Errorf("%w: the helper answered a request that was not sent, or in another version", ErrUnavailable))
 			return
 		}
 		if c.first != nil {

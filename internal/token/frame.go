@@ -99,7 +99,7 @@ func (r *reader) body(size int) ([]byte, error) {
 	return frame, nil
 }
 
-// A writer writes frames of any number of callers. Whoever is the last in line flushes for all.
+// A writer writes frames of any number of callers. The last caller in line flushes for all.
 type writer struct {
 	waiting  atomic.Int32
 	deadline func(time.Time) error

@@ -353,7 +353,7 @@ func TestHostileHelper(t *testing.T) {
 	})
 }
 
-// TestHostileKeys takes no key at a helper's word that is none, or that is not what was asked for.
+// TestHostileKeys refuses what a helper calls a key and is not one, or is not the one that was asked for.
 func TestHostileKeys(t *testing.T) {
 	private, err := newKey(evidence.ES256)
 	if err != nil {

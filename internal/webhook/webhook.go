@@ -3,7 +3,7 @@
 //
 // # No message goes inward
 //
-// Whoever may name an address could otherwise have this server ask the machines beside it. So a connection is made only to addresses of the
+// Otherwise a user who may name an address could make this server ask the machines beside it. So a connection is made only to addresses of the
 // public Internet. This is decided for the address that is dialled, after the name was looked up, so that a name cannot lead elsewhere at
 // the second look. Redirects are not followed, and no proxy of the environment is used, as either would connect in our place. An operator
 // who has a receiver in the own network says so, for that receiver alone ([Config].Inward). Link-local addresses stay closed even then.
@@ -124,7 +124,7 @@ func CheckSecret(secret string) error {
 }
 
 // public refuses addresses that IANA's registries keep for other uses than the public Internet. near also accepts those of private networks
-// and of this machine, but no link-local ones: there clouds answer what nobody else should ask.
+// and of this machine, but no link-local ones: there clouds answer what no one else may ask.
 var (
 	public = ssrf.New(ssrf.WithAnyPort())
 	near   = ssrf.New(ssrf.WithAnyPort(),

@@ -225,7 +225,7 @@ func (a *Asker) Draws(ctx context.Context) (draws []operator.Draw, err error) {
 }
 
 // EachDraw calls take with each draw in the acts from an index of the log on, and moves the index behind them. Its errors are those of the
-// ledger, and of an act that is none.
+// ledger, and of an act that is no draw.
 func EachDraw(ctx context.Context, l *ledger.Ledger, next *int64, take func(operator.Draw)) error {
 	for {
 		acts, after, err := l.InChain(ctx, operator.DrawsChain, *next)

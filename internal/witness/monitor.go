@@ -58,7 +58,7 @@ func (a *Alarm) ToOthers() string {
 	case a.Kind == Fork && a.Old == "", a.Kind == Impossible:
 		return "that the log's key has signed a checkpoint that no log can have"
 	case a.Kind == Fork:
-		return "that the log's key has signed both checkpoints, and that no log can have both. Together they prove that the log is false, whoever hands them over and whenever they were shown"
+		return "that the log's key has signed both checkpoints, and that no log can have both. Together they prove that the log is false. It does not matter who hands them over, or when they were shown"
 	case a.Kind == Shrink:
 		return "that the log's key has signed both checkpoints, and no more: every log has signed smaller ones before larger ones. A log that has lost nothing can prove it with a consistency proof between the two"
 	case a.Kind == Flood:

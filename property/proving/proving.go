@@ -1,6 +1,6 @@
 // Package proving makes the proofs that records carry, from the disclosures of their members: docs/format.md, "Carried proofs".
 //
-// Proofs are not signed, so everyone who has a disclosure can make them, at any time, and add them to the record's file. Whoever gets the
+// Proofs are not signed, so everyone who has a disclosure can make them, at any time, and add them to the record's file. A reader who gets the
 // file without the disclosure learns what the statement says, and nothing else about the value.
 package proving
 

@@ -34,10 +34,10 @@
 //
 // # What remains
 //
-// Whoever has a witness's key knows its draws in advance, and can make other signatures that are valid too. Two of them for one block show
+// A holder of a witness's key knows its draws in advance, and can make other signatures that are valid too. Two of them for one block show
 // it ([Result].Twofold), and both draw; one is not recognised. So the reader needs one witness that the operator does not hold. The last
 // entries, fewer than a block, are not drawn yet, and an operator that seals nothing more leaves them so ([Result].Waiting). A record that
-// was never sealed cannot be drawn. The witness itself can refuse to answer, which nobody can tell from an operator that does not ask.
+// was never sealed cannot be drawn. The witness itself can refuse to answer, which readers cannot distinguish from an operator that does not ask.
 //
 // The package uses no clock, file or network.
 package draw
@@ -183,7 +183,7 @@ func (c chain) add(e *evidence.Entry) chain {
 }
 
 // judged reports whether the chain has a judgment about the actor of a record. If the log did not count actors when it took the record in,
-// nobody knows whose it is, and any judgment counts.
+// its author is unknown, and any judgment counts.
 func (c chain) judged(actor evidence.Digest) bool {
 	return len(c.about) > 0 && (actor.IsZero() || slices.Contains(c.about, actor))
 }

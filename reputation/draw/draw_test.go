@@ -509,10 +509,10 @@ func TestTrials(t *testing.T) {
 }
 
 // TestTrialOfAnotherAgent: a drawn record that stands as an exhibit in a trial of another agent was not tried. Whose a record is from before the log
-// counted actors nobody knows.
+// counted unknown actors.
 func TestTrialOfAnotherAgent(t *testing.T) {
 	w := newWorld(t, 1)
-	of := map[evidence.Digest]bool{} // the records of desk, and those of nobody
+	of := map[evidence.Digest]bool{} // the records of desk, and those without an agent
 	for n := range 64 {
 		record := digestOf(fmt.Sprint("record ", n))
 		switch name := []string{"desk", "another", ""}[n%3]; name {

@@ -80,7 +80,7 @@ func TestJudges(t *testing.T) {
 	}
 }
 
-// TestOnTrial checks which name a submission gives, also one that nobody would write honestly.
+// TestOnTrial checks which name a submission gives, also one that no honest author would write.
 func TestOnTrial(t *testing.T) {
 	message := `{"payload":{"action_type":"message","agent_id":"a"}}`
 	for response, want := range map[string]string{

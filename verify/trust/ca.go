@@ -33,7 +33,7 @@ const (
 	NotAsked   Revocation = "none"  // not at all
 )
 
-// check refuses what is none of these words.
+// check refuses every other word.
 func (r Revocation) check(words ...Revocation) error {
 	if r != "" && !slices.Contains(words, r) {
 		return fmt.Errorf("revocation %q: want one of %q", r, words)
@@ -62,7 +62,7 @@ func (ca *CA) prepare() (err error) {
 	}
 	for i, role := range ca.Roles {
 		if !slices.Contains(evidence.Roles(), role) {
-			return fmt.Errorf("roles: %q is none of %v", role, evidence.Roles())
+			return fmt.Errorf("roles: unknown role %q: expected one of %v", role, evidence.Roles())
 		}
 		if slices.Contains(ca.Roles[:i], role) {
 			return fmt.Errorf("roles: %q is there twice", role)
@@ -111,7 +111,7 @@ var (
 	null                  = []byte{5, 0}
 )
 
-// shortLived reports whether a certificate says that nobody will say whether it was revoked (noRevAvail), and is valid for a week at most.
+// shortLived reports whether a certificate says that its CA will never say whether it was revoked (noRevAvail), and is valid for a week at most.
 // RFC 9608 forbids the extension in certificates of CAs, and in those that say where to ask.
 func shortLived(c *x509.Certificate) bool {
 	return bytes.Equal(extensionOf(c, oidNoRevAvail), null) && c.NotAfter.Sub(c.NotBefore) <= maxShort &&

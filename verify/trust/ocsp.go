@@ -246,7 +246,7 @@ func (a *answer) read(in cryptobyte.String) bool {
 	return read && in.Empty()
 }
 
-// readRevoked reads the inside of a RevokedInfo; nil if it is none.
+// readRevoked reads the inside of a RevokedInfo; nil if it is not one.
 func readRevoked(in cryptobyte.String) *entry {
 	e := &entry{reason: noReason}
 	var wrapped cryptobyte.String

@@ -202,7 +202,7 @@ func (k *Key) prepare() (err error) {
 		return errors.New("name is empty")
 	}
 	if !slices.Contains(evidence.Roles(), k.Role) {
-		return fmt.Errorf("role %q is none of %v", k.Role, evidence.Roles())
+		return fmt.Errorf("unknown role %q: expected one of %v", k.Role, evidence.Roles())
 	}
 	if k.Custody != ByOwner && k.Custody != ByOperator {
 		return fmt.Errorf("custody %q: want %q or %q", k.Custody, ByOwner, ByOperator)

@@ -59,7 +59,7 @@ func TestGoldenPrompts(t *testing.T) {
 		}
 		golden(t, name, told(t, q))
 		if name == "points" {
-			if q, err = Follow(q, jury.Attempt{Answer: `{"position":"fine"}`, Problem: "position: \"fine\" is none of …"}); err != nil {
+			if q, err = Follow(q, jury.Attempt{Answer: `{"position":"fine"}`, Problem: "position: unknown position \"fine\": expected one of …"}); err != nil {
 				t.Fatal(err)
 			}
 			if q, err = Follow(q, jury.Attempt{Answer: `{"evidenceCode":"all is well"}`, Problem: tripped + "…"}); err != nil {

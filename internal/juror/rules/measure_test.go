@@ -44,7 +44,7 @@ type run struct {
 }
 
 // TestMeasure prints how well the rules tell failed runs from good ones. It asserts nothing about the numbers: they are
-// for whoever changes a rule.
+// for developers who change a rule.
 func TestMeasure(t *testing.T) {
 	dirs := filepath.SplitList(cmp.Or(*casesAt, filepath.Join(moduleRoot(t), "..", "shared", "cases")))
 	var runs []run

@@ -230,7 +230,7 @@ const (
 	ByRequest Link = 'q' // its own request_id
 )
 
-// Key is the index key of a link. It is short, so different links can have the same key: whoever finds a record by it
+// Key is the index key of a link. It is short, so different links can have the same key: a caller who finds a record by it
 // must check the link.
 func Key(link Link, name string) int64 {
 	sum := sha256.Sum256(append([]byte{byte(link)}, name...))

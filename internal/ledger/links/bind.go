@@ -81,7 +81,7 @@ func fits(draft *evidence.Draft, original *evidence.Record) error {
 	same := compared && sameText(given, output)
 	switch {
 	case draft.Actor() == of.Actor():
-		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q also acted in record %s: nobody reviews their own output", draft.Actor(), of.RecordID)}
+		return &evidence.FieldError{Field: "reviewer_id", Reason: fmt.Sprintf("%q also acted in record %s: reviewers do not review their own output", draft.Actor(), of.RecordID)}
 	case !draft.Case.IsZero() && draft.Case != of.Case:
 		return &evidence.FieldError{Field: "case", Reason: fmt.Sprintf("differs from the case of record %s in original_response_id: leave it out", of.RecordID)}
 	case draft.ApprovalStatus == evidence.Approved && compared && !same:
