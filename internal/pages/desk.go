@@ -67,7 +67,8 @@ type Review struct {
 	May      bool     // the viewer is a reviewer
 	Reviews  []Decision
 	Court    *Court // of the trial, if the record is a verdict; nil otherwise
-	Next     string // record id of the next verdict that waits for a person; "": none
+	Previous string // record id of the verdict before it in the queue; "": no other one waits
+	Next     string // the same of the one after it
 	Problem  string // why the decision was refused; "": there was no attempt yet
 }
 

@@ -45,17 +45,22 @@ func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) err
 	return s.page(w, r, c, http.StatusOK, desk)
 }
 
-// nextCase returns the record id of the oldest verdict that waits for this reviewer, apart from one trial's; "":
-// there is none.
-func (s *Server) nextCase(ctx context.Context, c *Caller, but string) (string, error) {
+// neighbours returns the record ids of the verdicts before and after a trial's among those that wait for this reviewer,
+// the oldest first, as a ring; "": no other one waits.
+func (s *Server) neighbours(ctx context.Context, c *Caller, id string) (before, after string, err error) {
 	visible := s.visible(c)
-	next, err := s.scheduler.Oldest(ctx, 1, func(t *trial.Summary) bool {
-		return t.ID != but && !names.Same(t.Submitter, c.Name()) && visible(t) && t.NeedsPerson()
+	queue, err := s.scheduler.Oldest(ctx, deskLimit, func(t *trial.Summary) bool {
+		return t.ID == id || !names.Same(t.Submitter, c.Name()) && visible(t) && t.NeedsPerson()
 	})
-	if err != nil || len(next) == 0 {
-		return "", err
+	at := slices.IndexFunc(queue, func(e schedule.Entry) bool { return e.ID == id })
+	switch n := len(queue); {
+	case err != nil || n == 0 || n == 1 && at == 0:
+		return "", "", err
+	case at < 0: // it is behind the oldest ones
+		return queue[n-1].Outcome.Verdict.Record, queue[0].Outcome.Verdict.Record, nil
+	default:
+		return queue[(at+n-1)%n].Outcome.Verdict.Record, queue[(at+1)%n].Outcome.Verdict.Record, nil
 	}
-	return next[0].Outcome.Verdict.Record, nil
 }
 
 func briefs(entries []schedule.Entry) (list []pages.Summary) {
@@ -139,11 +144,11 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 		return err
 	}
 	review.Reviews = review.Court.Human
-	review.Next, err = s.nextCase(ctx, c, p.ChainID)
+	review.Previous, review.Next, err = s.neighbours(ctx, c, p.ChainID)
 	return err
 }
 
-// decide compares a draft with the original, or seals a decision. If it is refused, the same page shows the reason
+// decide compares a draft with the original, or seals a decision and opens the next verdict that waits. If it is refused, the same page shows the reason
 // and the draft.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	review, err := s.reviewOf(r, c)
@@ -160,6 +165,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 		return s.page(w, r, c, http.StatusOK, review)
 	}
 	if err = s.sealDecision(r, c, review, decision); err == nil {
+		if review.Next != "" {
+			return goTo(w, r, "reviews", review.Next)
+		}
 		return goTo(w, r, "reviews", review.Record.Payload.RecordID)
 	}
 	p := wire.Problem(err)

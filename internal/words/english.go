@@ -569,6 +569,7 @@ var englishPages = Pages{
 		Empty:   "Nothing waits for a decision.",
 		Decided: "Recently decided",
 		Own:     "submitted by you",
+		Keys:    "Keys: j or n opens the first case.",
 	},
 	Review: reviewWords{
 		Title:      "A decision",
@@ -597,6 +598,11 @@ var englishPages = Pages{
 		Next:       "Next case",
 		Given:      "What was given",
 		Sealed:     "Your decision becomes a record signed with your key. An agent's answer that you approve is then delivered, as a second record. Neither can be undone.",
+		Previous:   "Previous case",
+		Split:      "What the jury said, and who disagrees",
+		Keys:       "Keys: p, f or c chooses a decision (o leaves it open) and goes to the reason; Ctrl+Enter sends it and opens the next case; j or n goes to the next case, k to the previous one. Keys do nothing while you type.",
+		Chosen:     "Chosen:",
+		NotChosen:  "Choose a decision first: p, f or c, outside the text.",
 	},
 	Record: recordWords{
 		Kicker:        "A sealed record",

@@ -577,6 +577,7 @@ var japanesePages = Pages{
 		Empty:   "決定待ちの事項はありません。",
 		Decided: "最近の決定",
 		Own:     "ご自身の提出",
+		Keys:    "キー操作：j または n で最初の案件を開きます。",
 	},
 	Review: reviewWords{
 		Title:      "決定",
@@ -605,6 +606,11 @@ var japanesePages = Pages{
 		Next:       "次の案件",
 		Given:      "提供された内容",
 		Sealed:     "決定はあなたの鍵で署名された記録になります。承認されたエージェントの回答は、続いて別の記録として提供されます。どちらも取り消せません。",
+		Previous:   "前の案件",
+		Split:      "陪審の判断と異なる意見",
+		Keys:       "キー操作：p、f、c で決定を選び（o は未決のまま）、理由欄へ移動します。Ctrl+Enter で送信し、次の案件を開きます。j または n で次の案件、k で前の案件へ移動します。入力中はこれらのキーは働きません。",
+		Chosen:     "選択中：",
+		NotChosen:  "先に決定を選んでください（入力欄の外で p、f、c）。",
 	},
 	Record: recordWords{
 		Kicker:        "封印された記録",

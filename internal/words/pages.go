@@ -184,12 +184,13 @@ type continuousWords struct {
 }
 
 type deskWords struct {
-	Title, Lead, Open, Empty, Decided, Own string
+	Title, Lead, Open, Empty, Decided, Own, Keys string
 }
 
 type reviewWords struct {
 	Title, Open, Court, Before, Said, Decide, Own, MayNot, Reason, ReasonHelp, Change, Text, Compare, Diff, Added,
 	Removed, Approve, Modify, Reject, Pass, Fail, Leave, Verdict, Next, Given, Sealed string
+	Previous, Split, Keys, Chosen, NotChosen string
 }
 
 type recordWords struct {

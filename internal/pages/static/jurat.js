@@ -132,6 +132,39 @@ if (main && main.dataset.events) {
   setInterval(tick, 1000);
 }
 
+// The reviewer's keys. A key chooses a button of the form; it is sent with the reason. Keys are left alone while somebody types, and
+// with Ctrl, Alt or Meta, which belong to browsers and screen readers.
+const deciding = document.querySelector("form.decide");
+let chosen = null;
+
+function choose(button) {
+  chosen = button;
+  for (const b of deciding.querySelectorAll("button[data-key]")) b.setAttribute("aria-pressed", b === button);
+  const told = deciding.querySelector(".chosen");
+  told.textContent = told.dataset.says + " " + button.textContent;
+  // The focus moves when the key is up: otherwise its letter could go into the text.
+  document.addEventListener("keyup", () => deciding.querySelector(button.dataset.key === "c" ? "#text" : "#reason").focus(), { once: true });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.repeat || event.isComposing) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && deciding && deciding.contains(event.target)) {
+    event.preventDefault();
+    const told = deciding.querySelector(".chosen");
+    if (chosen) deciding.requestSubmit(chosen);
+    else told.textContent = told.dataset.lacks;
+    return;
+  }
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+  const key = event.key.toLowerCase();
+  const button = deciding && /^[a-z]$/.test(key) ? deciding.querySelector(`button[data-key="${key}"]`) : null;
+  const link = key === "k" ? document.querySelector('a[rel="prev"]') : key === "j" || key === "n" ? document.querySelector('a[rel="next"], .waiting a') : null;
+  if (!button && !link) return;
+  event.preventDefault();
+  if (button) choose(button);
+  else link.click();
+});
+
 // A form is sent once, even if its button is pressed twice. The browser would show the second answer, and a link signs in only once.
 const sent = new WeakSet();
 document.addEventListener("submit", (event) => {

@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+
+	"jurat/api"
+	"jurat/internal/access"
+	"jurat/internal/browsertest"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// TestReviewerDecidesByKeyboard decides twenty waiting cases by keyboard alone, each with a reason, without leaving the
+// queue. Keys that are typed in the reason choose nothing, and nothing is sent without a choice.
+func TestReviewerDecidesByKeyboard(t *testing.T) {
+	const cases = 20
+	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
+	r := start(t, withPanel(t, cases, func() ([]jury.Juror, jury.Juror) {
+		open := &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}
+		return []jury.Juror{open, open, open}, open
+	}))
+	sam := r.token(t, "sam", access.Submitter)
+	var ids []string
+	for range cases {
+		ids = append(ids, r.tried(t, sam))
+	}
+	r.enter(t, b, "mia")
+	b.Visit(r.URL + "/reviews")
+	b.Press("j")
+	for n := range cases {
+		b.Wait(`location.pathname.startsWith("/reviews/") && document.readyState === "complete" && document.querySelector("#reason") !== null && document.querySelector("#reason").value === ""`)
+		at := browsertest.Eval[string](b, "location.pathname")
+		if n == 0 {
+			ctrlEnter(b, "#reason") // nothing is chosen
+			if text := b.Text(".chosen"); text == "" || browsertest.Eval[string](b, "location.pathname") != at {
+				t.Fatalf("without a choice it says %q at %s", text, at)
+			}
+			browsertest.Eval[bool](b, `document.activeElement.blur(), true`)
+		}
+		key, want := "f", "unsafe_fail"
+		if n%2 == 0 {
+			key, want = "p", "safe_pass"
+		}
+		b.Press(key)
+		for _, letter := range fmt.Sprintf("jfpno %d", n) {
+			b.Press(string(letter))
+		}
+		if is := browsertest.Eval[string](b, `document.querySelector('[aria-pressed="true"]').value + document.querySelector("#reason").value`); is != fmt.Sprintf("%sjfpno %d", want, n) {
+			t.Fatalf("case %d: %s", n, is)
+		}
+		if n == 1 {
+			b.Screenshot("queue-deciding")
+		}
+		ctrlEnter(b, "#reason")
+		if n < cases-1 {
+			b.Wait(fmt.Sprintf(`location.pathname.startsWith("/reviews/") && location.pathname !== %q`, at))
+		}
+	}
+	b.Wait(`document.querySelector("#before-title") !== null && document.querySelector('a[rel="next"]') === null`)
+	passed := 0
+	for _, id := range ids {
+		s := r.submission(t, sam, id)
+		if s.State != api.Over || s.Outcome == nil || s.Outcome.Open || s.Outcome.Decision == nil || s.Outcome.Decision.Reviewer != "mia" {
+			t.Errorf("%s: %+v", id, s.Outcome)
+			continue
+		}
+		if s.Outcome.Passed() {
+			passed++
+		}
+	}
+	if passed != cases/2 {
+		t.Errorf("%d passed", passed)
+	}
+}
+
+// ctrlEnter presses Ctrl+Enter in an element.
+func ctrlEnter(b *browsertest.Browser, css string) {
+	browsertest.Eval[bool](b, fmt.Sprintf(`document.querySelector(%q).dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true, cancelable: true})), true`, css))
+}
