@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,7 @@ type Court struct {
 	Discussed  bool         // there was at least one round
 	Waiting    []Who        // those who were asked and have not answered
 	Messages   []Message
+	Cited      []int  // the numbers of the messages that an answer cites
 	First      First  // what the first screen says
 	Proof      *Proof // what the proof rests on, as the server says of itself; nil: not shown
 
@@ -259,7 +261,7 @@ func (c *Court) show(v *trial.View, after int) {
 	if c.Judgment != nil && c.Settings != nil && len(c.Judgment.AxisScores) > 0 {
 		c.JudgmentAxes = axes(c.Settings.Rubric, c.Judgment.AxisScores)
 	}
-	c.First = c.first(v)
+	c.Cited, c.First = slices.Sorted(maps.Keys(v.Cited)), c.first(v)
 }
 
 // juror describes a seat and its state.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -341,5 +342,21 @@ func TestOpening(t *testing.T) {
 	for text, want := range map[string]string{"": "", "One. Two! Three.": "One. Two!", "It has 3.5 points, e.g. two. And more? Yes.": "It has 3.5 points, e.g. two. And more?",
 		"一つ。二つ。三つ。": "一つ。二つ。", "no end": "no end", "a\n b.": "a b.", strings.Repeat("x", 400): strings.Repeat("x", maxOpening) + "…"} {
 		equal(t, opening(text), want)
+	}
+}
+
+// TestLongResultsAreFolded: a long result of a tool is folded, whole, and a short one is not; the cited messages are
+// listed, and a longer conversation can be searched.
+func TestLongResultsAreFolded(t *testing.T) {
+	long := strings.Repeat("parcel 17 was seen in Kassel\\n", foldLines+1)
+	const call = `{"role":"assistant","content":"","tool_calls":[{"id":"%d","type":"function","function":{"name":"track","arguments":"{}"}}]},{"role":"tool","tool_call_id":"%d","content":"%s"},`
+	conversation := "[" + fmt.Sprintf(call, 1, 1, long) + fmt.Sprintf(call, 2, 2, "short") + strings.Repeat(`{"role":"user","content":"And now?"},{"role":"assistant","content":"In Kassel."},`, 3) + `{"role":"user","content":"Thanks."}]`
+	on, err := subject.New([]byte(`{"name":"Parcel agent","description":"d","version":"1.0.0","url":"https://parcels.example/a2a","protocolVersion":"0.3.0","skills":[]}`), []byte(conversation))
+	check(t, err)
+	page := write(t, Frame{}, courtOf(t, try(t, jurattest.New(t), on)))
+	equal(t, []int{strings.Count(page, `<details class="result">`), strings.Count(page, "seen in Kassel"), strings.Count(page, `class="find"`)}, []int{1, foldLines + 1, 1})
+	cited := write(t, Frame{}, courtOf(t, offline(t, jurattest.New(t), "pharmacy-refill")))
+	if i := strings.Index(cited, `id="cited-all"`); i < 0 || !strings.Contains(cited[i:i+400], `<a href="#message-13">13</a>`) {
+		t.Error("the page does not list the cited messages")
 	}
 }

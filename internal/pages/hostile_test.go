@@ -185,7 +185,7 @@ var knownElements = strings.Fields(`html head meta title link script body a head
 	section table caption thead tbody tfoot tr th td svg rect path polygon polyline text figure figcaption footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
 
 var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
-	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable
+	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-go data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable
 	width height d points x y for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
 
 // intrusions returns elements and attributes that no template writes.

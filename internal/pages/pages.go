@@ -112,6 +112,8 @@ func functions(lang words.Lang) template.FuncMap {
 		"langs":     languageLinks,
 		"said":      said,
 		"long":      long,
+		"folds":     folds,
+		"lines":     lines,
 		"plain":     plain,
 		"clock":     clock,
 		"instant":   instant,

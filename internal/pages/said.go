@@ -87,6 +87,16 @@ const longText = 2500
 
 func long(text string) bool { return len(text) > longText || strings.Count(text, "\n") > 40 }
 
+// A tool result of more lines or bytes than these is folded.
+const (
+	foldLines = 12
+	foldBytes = 1200
+)
+
+func folds(text string) bool { return lines(text) > foldLines || len(text) > foldBytes }
+
+func lines(text string) int { return strings.Count(strings.TrimRight(text, "\n"), "\n") + 1 }
+
 // maxPlain is the length in characters of a text in places that allow only plain characters: titles and attributes.
 const maxPlain = 80
 

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"jurat/api"
@@ -77,4 +78,36 @@ func TestReviewerDecidesByKeyboard(t *testing.T) {
 // ctrlEnter presses Ctrl+Enter in an element.
 func ctrlEnter(b *browsertest.Browser, css string) {
 	browsertest.Eval[bool](b, fmt.Sprintf(`document.querySelector(%q).dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true, cancelable: true})), true`, css))
+}
+
+// TestFindInAConversation finds a text in a conversation of 500 messages, goes on to the next place, and opens what is
+// folded there.
+func TestFindInAConversation(t *testing.T) {
+	b := browsertest.Open(t, browsertest.Options{Width: 1280, Height: 900})
+	r := start(t, withJury(t))
+	var talk []string
+	for n := range 250 {
+		text := fmt.Sprintf("It is in Kassel, %d.", n)
+		if n%100 == 50 {
+			text = "The Needle is here."
+		}
+		talk = append(talk, fmt.Sprintf(`{"role":"user","content":"Where is parcel %d?"},{"role":"assistant","content":%q}`, n, text))
+	}
+	body := parcelCase[:strings.Index(parcelCase, `"conversation"`)] + `"conversation":[` + strings.Join(talk, ",") + "]}"
+	ines := r.token(t, "ines", access.Submitter)
+	id := r.submit(t, ines, body).ID
+	r.await(t, ines, id, api.Over)
+	r.enter(t, b, "ines")
+	b.Visit(r.URL + "/submissions/" + id)
+	b.Type("#find", "needle")
+	for _, want := range []string{"102 1 / 2", "302 2 / 2", "102 1 / 2"} {
+		b.Click(`.find [data-go="found"]`)
+		if got := browsertest.Eval[string](b, `document.querySelector(".message.here").id.slice(8) + " " + document.querySelector(".find [role=status]").textContent`); got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	if !browsertest.Eval[bool](b, `(() => { const at = document.querySelector(".message.here").getBoundingClientRect(); return at.bottom > 0 && at.top < innerHeight })()`) {
+		t.Error("what is found is not in view")
+	}
+	b.Screenshot("find")
 }

@@ -421,6 +421,11 @@ var englishPages = Pages{
 		Calls:     "calls",
 		Arguments: "Arguments of the call",
 		Cited:     "Cited by",
+		AllCited:  "Cited messages:",
+		Find:      "Find in the conversation",
+		NextFound: "Next place",
+		NextCited: "Next cited message",
+		Folded:    "Tool result; lines: {n}",
 	},
 	Speaker: speakerWords{
 		System:    "Instructions to the agent",

@@ -429,6 +429,11 @@ var japanesePages = Pages{
 		Calls:     "呼び出し",
 		Arguments: "呼び出しの引数",
 		Cited:     "引用：",
+		AllCited:  "引用されたメッセージ：",
+		Find:      "会話内を検索",
+		NextFound: "次の箇所",
+		NextCited: "次の引用メッセージ",
+		Folded:    "ツールの結果（{n} 行）",
 	},
 	Speaker: speakerWords{
 		System:    "エージェントへの指示",

@@ -105,6 +105,7 @@ type leftOutWords struct {
 
 type messageWords struct {
 	Number, Answers, Result, Calls, Arguments, Cited string
+	AllCited, Find, NextFound, NextCited, Folded     string
 }
 
 type speakerWords struct {

@@ -429,6 +429,11 @@ var russianPages = Pages{
 		Calls:     "вызывает",
 		Arguments: "Аргументы вызова",
 		Cited:     "Цитируют:",
+		AllCited:  "Цитируемые сообщения:",
+		Find:      "Найти в разговоре",
+		NextFound: "Следующее место",
+		NextCited: "Следующее цитируемое",
+		Folded:    "Результат инструмента; строк: {n}",
 	},
 	Speaker: speakerWords{
 		System:    "Указания агенту",

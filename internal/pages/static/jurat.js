@@ -132,6 +132,43 @@ if (main && main.dataset.events) {
   setInterval(tick, 1000);
 }
 
+// A link to a message opens what is folded in it.
+function unfold(message) {
+  for (const folded of message?.querySelectorAll("details.result") ?? []) folded.open = true;
+}
+addEventListener("hashchange", () => unfold(document.getElementById(location.hash.slice(1))));
+if (location.hash.startsWith("#message-")) unfold(document.getElementById(location.hash.slice(1)));
+
+// The field that finds a text in the conversation, and the way from one cited message to the next.
+const find = document.querySelector(".find");
+if (find) {
+  const field = find.querySelector("input"), told = find.querySelector('[role="status"]');
+  let last = null;
+  const all = () => [...document.querySelectorAll(".conversation > .message")];
+  const matches = {
+    found: (message) => field.value !== "" && message.textContent.toLowerCase().includes(field.value.toLowerCase()),
+    cited: (message) => message.querySelector(".cited:not([hidden])") !== null,
+  };
+  function go(which) {
+    const places = all().filter(matches[which]);
+    const after = last ? places.findIndex((m) => last.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING) : 0;
+    const at = Math.max(after, 0);
+    told.textContent = places.length ? `${at + 1} / ${places.length}` : "0";
+    if (!places.length) return;
+    last = places[at];
+    unfold(last);
+    last.scrollIntoView({ block: "start" });
+    for (const message of document.querySelectorAll(".message.here")) message.classList.remove("here");
+    last.classList.add("here");
+  }
+  field.addEventListener("input", () => { last = null; });
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") go("found");
+  });
+  for (const button of find.querySelectorAll("button")) button.addEventListener("click", () => go(button.dataset.go));
+  find.hidden = false;
+}
+
 // The reviewer's keys. A key chooses a button of the form; it is sent with the reason. Keys are left alone while somebody types, and
 // with Ctrl, Alt or Meta, which belong to browsers and screen readers.
 const deciding = document.querySelector("form.decide");
