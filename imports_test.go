@@ -213,7 +213,7 @@ var importRules = []importRule{
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
 	{"jurat/internal/pgtest", []string{"github.com/jackc/pgx/v5"}, "it runs a server for tests, whatever is kept on it"},
 	{"jurat/internal/portal", []string{"jurat/internal/words", jsonLibrary}, "a page, its texts and the packed program in it: what that program may see stands below"},
-	{"jurat/internal/portal/visit", []string{"jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
+	{"jurat/internal/portal/visit", []string{"jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/trust", "jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/internal/portal/verifier", nil, "outside of a browser it only says where it runs; what the program in the browser may see stands below"},

@@ -24,8 +24,8 @@ sealed, and what this does not prove. Facts come from verified fields only; the 
 
     jurat explain record.json --trust trust.json
 
---lang ja or --lang ru writes the statement in Japanese or in Russian. The reasons that verification gives are quoted in
-English, and the timeline and the answer to --who-said are English too.
+--lang ja or --lang ru writes the statement in Japanese or in Russian, reasons included. Names, texts and values are quoted as they
+are. The timeline and the answer to --who-said are English.
 
 Of records that follow each other, it shows the timeline. --who-said TEXT names the record whose output first held a text
 that its input did not; the text is looked for exactly as it is.

@@ -23,7 +23,7 @@ import (
 )
 
 // Statement returns the paragraphs of the statement on one record, or on a trial's records. report is the verification report on these
-// records. The statement says the same in every language; only the report's reasons are always English.
+// records. The statement says the same in every language.
 func Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
 	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
 	if report.Kind == verify.Trial {
@@ -33,14 +33,22 @@ func Statement(records []*evidence.Record, report *verify.Report, lang words.Lan
 	for _, r := range records {
 		paragraphs = append(paragraphs, w.record(r)...)
 	}
-	return append(paragraphs, w.disclaim(report))
+	return w.end(paragraphs)
 }
 
 // OnRecord returns the paragraphs of the statement on one record of a larger file. report is on the whole file. If the file is a trial,
 // Statement would describe the whole trial instead.
 func OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
 	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
-	return append(w.record(r), w.disclaim(report))
+	return w.end(w.record(r))
+}
+
+// end adds what the proof rests on, and what it does not show.
+func (w *writer) end(paragraphs []string) []string {
+	if rests := words.RestsOn(w.lang, w.report); rests != "" {
+		paragraphs = append(paragraphs, rests)
+	}
+	return append(paragraphs, w.disclaim(w.report))
 }
 
 // A writer writes one statement.
@@ -124,7 +132,7 @@ func (w *writer) keysBy(f verify.Finding, ofOperator words.Sentence) string {
 	case f.Rule == "custody":
 		return string(ofOperator)
 	}
-	return w.says.KeyUnproved.With("reason", inert(f.Reason))
+	return w.says.KeyUnproved.With("reason", inert(words.Reason(w.lang, f)))
 }
 
 // reviewOf says what a person decided, if it is proved that they did.
@@ -260,7 +268,7 @@ func (w *writer) refutes(r *evidence.Record, guarantees ...verify.Guarantee) boo
 func (w *writer) why(r *evidence.Record, guarantees ...verify.Guarantee) string {
 	for _, g := range guarantees {
 		if f := w.answers.For(g, r.Payload.RecordID); f.Status != verify.Proved {
-			return w.because(g).Of(f.Status).With("reason", inert(f.Reason))
+			return w.because(g).Of(f.Status).With("reason", inert(words.Reason(w.lang, f)))
 		}
 	}
 	return string(w.says.NoReason)

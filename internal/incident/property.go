@@ -31,7 +31,7 @@ func (w *writer) proofs(r *evidence.Record) string {
 		said = append(said, string(w.says.Hidden.OwnWord))
 	}
 	if f := w.answers.For(verify.Property, r.Payload.RecordID); f.Status != verify.Proved {
-		said = append(said, w.says.Hidden.Doubt.Of(f.Status).With("reason", inert(f.Reason)))
+		said = append(said, w.says.Hidden.Doubt.Of(f.Status).With("reason", inert(words.Reason(w.lang, f))))
 	}
 	return w.join(said...)
 }

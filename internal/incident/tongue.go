@@ -12,11 +12,12 @@ import (
 
 // A tongue is what statements are written from in one language.
 type tongue struct {
+	lang  words.Lang
 	says  *words.Statement
 	terms *words.Terms
 }
 
-func in(lang words.Lang) tongue { return tongue{words.StatementIn(lang), words.TermsIn(lang)} }
+func in(lang words.Lang) tongue { return tongue{lang, words.StatementIn(lang), words.TermsIn(lang)} }
 
 // join makes a paragraph of the sentences that are not empty.
 func (t tongue) join(sentences ...string) string {

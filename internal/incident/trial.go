@@ -38,12 +38,12 @@ func (w *writer) trial(records []*evidence.Record) []string {
 		said      *words.Answers
 	}{{verify.Completeness, &w.says.Procedure.Completeness}, {verify.Simultaneity, &w.says.Procedure.Simultaneity}} {
 		f := w.report.Of(held.guarantee)
-		paragraphs = append(paragraphs, held.said.Of(f.Status).With("reason", inert(f.Reason)))
+		paragraphs = append(paragraphs, held.said.Of(f.Status).With("reason", inert(words.Reason(w.lang, f))))
 	}
 	if i := slices.IndexFunc(acts, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.FinalJudgment }); i >= 0 {
 		paragraphs = append(paragraphs, w.says.CheckTrial.With("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID)))
 	}
-	return append(paragraphs, w.disclaim(w.report))
+	return w.end(paragraphs)
 }
 
 // outcomeOf returns the trial's outcome, if it is proved. If it is only claimed, and a person decided on it, it says that the outcome is
@@ -169,7 +169,7 @@ func (w *writer) signed() string {
 		doubted *words.Doubts
 	}{{verify.Authentication, &w.says.ActsDoubted.Authentication}, {verify.Content, &w.says.ActsDoubted.Content}} {
 		if f := w.report.Of(borne.by); f.Status != verify.Proved {
-			return borne.doubted.Of(f.Status).With("reason", inert(f.Reason))
+			return borne.doubted.Of(f.Status).With("reason", inert(words.Reason(w.lang, f)))
 		}
 	}
 	return w.join(string(w.says.ActsProved), w.keysBy(w.report.Of(verify.NonRepudiation), w.says.KeysOfOperator))
@@ -199,7 +199,7 @@ func (w *writer) judgment(r *evidence.Record) string {
 		said, degraded, inconclusive = w.says.JudgedStated.Of(f.Status), w.says.DegradedStated, w.says.InconclusiveStated
 		reasons = nil
 	}
-	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(f.Reason))
+	text := said.With("position", w.position(j.Position), "score", j.Score, "method", w.method(j.Method), "reason", inert(words.Reason(w.lang, f)))
 	return w.join(text, when(j.Degraded, degraded), when(j.Inconclusive, inconclusive), w.reasons(reasons))
 }
 

@@ -2,6 +2,7 @@ package words
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"jurat/verify"
@@ -28,6 +29,7 @@ type Basis struct {
 	LevelSigned, LevelOperator       string // the levels' names, for Demanded
 	LevelIndependent, LevelQualified string
 	File                             Sentence // {name}, {fingerprint}
+	Changed                          Sentence // {n}, {record}, {action}, {role}, {actor}, {time}, {guarantee}, {reason}
 }
 
 // BasisIn returns the sentences about what a proof rests on in a language.
@@ -161,3 +163,6 @@ func (w *Basis) log(l assurance.Log) string {
 	}
 	return w.Open
 }
+
+// Quoted quotes a name or a text from a file, so that nobody takes it for a sentence of the program.
+func Quoted(text string) string { return strconv.Quote(text) }

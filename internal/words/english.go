@@ -15,6 +15,7 @@ func (english) pages() *Pages         { return &englishPages }
 func (english) portal() *Portal       { return &englishPortal }
 func (english) trusts() *Trusts       { return &englishTrusts }
 func (english) basis() *Basis         { return &englishBasis }
+func (english) reasons() Reasons      { return nil }
 
 var englishTerms = Terms{
 	Guarantees: Guarantees{
@@ -771,7 +772,6 @@ var englishPortal = Portal{
 	WithoutTrust: "You chose no trust file, so nothing can be proved.",
 	ByTrust:      "Trust file",
 	Unchecked:    "This could not be checked: {reason}",
-	Reason:       "Reason",
 	Uncounted:    "The answer above does not depend on this.",
 	OfRecord:     "Record {record}.",
 	Also:         "The same holds for {count} more.",
@@ -872,4 +872,5 @@ var englishBasis = Basis{
 	LevelIndependent: "proved independently of the operator",
 	LevelQualified:   "proved independently, with qualified time stamps",
 	File:             "By your policy file {name} {fingerprint}.",
+	Changed:          "Record {n} is not what it claims: {action} by {role} {actor}, as it says at {time} ({record}). {guarantee}: {reason}.",
 }

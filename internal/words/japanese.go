@@ -15,6 +15,7 @@ func (japanese) pages() *Pages         { return &japanesePages }
 func (japanese) portal() *Portal       { return &japanesePortal }
 func (japanese) trusts() *Trusts       { return &japaneseTrusts }
 func (japanese) basis() *Basis         { return &japaneseBasis }
+func (japanese) reasons() Reasons      { return japaneseReasons }
 
 var japaneseTerms = Terms{
 	Guarantees: Guarantees{
@@ -143,7 +144,7 @@ var japaneseStatement = Statement{
 	KeyOfActor:     "署名鍵は主体自身が保管しており、他の誰にも署名できませんでした。",
 	KeyOfOperator:  "署名鍵は運用者が保管しており、運用者が主体に代わって署名することも可能でした。",
 	KeysOfOperator: "行為の署名に使われた鍵には運用者が保管しているものがあり、運用者が各主体に代わって署名することも可能でした。",
-	KeyUnproved:    "主体以外の誰にも署名できなかったことは証明されていません（検証の理由・英語原文：{reason}）。",
+	KeyUnproved:    "主体以外の誰にも署名できなかったことは証明されていません（検証の理由：{reason}）。",
 
 	Hidden: Hidden{
 		Range:    "証明により、{pointer} の隠された値は {lo} 以上 {hi} 以下であることが示されています。",
@@ -155,8 +156,8 @@ var japaneseStatement = Statement{
 		Audience: "この証明は {audience} に宛てて作られました。",
 		OwnWord:  "隠された値は主体が自ら選んだものであり、それが真実であることは何も示しません。",
 		Doubt: Doubts{
-			NotProved: "この記録に付いている隠された値についての証明には、何も示さないものがあります（検証の理由・英語原文：{reason}）。",
-			Refuted:   "この記録に付いている隠された値についての証明には、成り立たないものがあります（検証の理由・英語原文：{reason}）。",
+			NotProved: "この記録に付いている隠された値についての証明には、何も示さないものがあります（検証の理由：{reason}）。",
+			Refuted:   "この記録に付いている隠された値についての証明には、成り立たないものがあります（検証の理由：{reason}）。",
 		},
 		Member:  "記録 {record} の {pointer}",
 		Between: "、",
@@ -202,16 +203,16 @@ var japaneseStatement = Statement{
 
 	Because: Because{
 		Content: Doubts{
-			NotProved: "内容が署名の時点から変わっていないことは確認できません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "内容が署名されたものと一致しません（検証の理由・英語原文：{reason}）。",
+			NotProved: "内容が署名の時点から変わっていないことは確認できません（検証の理由：{reason}）。",
+			Refuted:   "内容が署名されたものと一致しません（検証の理由：{reason}）。",
 		},
 		Authentication: Doubts{
-			NotProved: "署名が、記載された主体の鍵によるものであることは確認できません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "署名は、記載された主体の鍵による有効な署名ではありません（検証の理由・英語原文：{reason}）。",
+			NotProved: "署名が、記載された主体の鍵によるものであることは確認できません（検証の理由：{reason}）。",
+			Refuted:   "署名は、記載された主体の鍵による有効な署名ではありません（検証の理由：{reason}）。",
 		},
 		Time: Doubts{
-			NotProved: "信頼された時刻認証局による時刻は確認できません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "タイムスタンプは、この記録の署名に対する有効なものではありません（検証の理由・英語原文：{reason}）。",
+			NotProved: "信頼された時刻認証局による時刻は確認できません（検証の理由：{reason}）。",
+			Refuted:   "タイムスタンプは、この記録の署名に対する有効なものではありません（検証の理由：{reason}）。",
 		},
 	},
 	NoReason: "理由は示されていません。",
@@ -221,32 +222,32 @@ var japaneseStatement = Statement{
 	ActsProved: "すべての行為は、それぞれの主体によって署名され、変更されていません。",
 	ActsDoubted: ActsDoubted{
 		Authentication: Doubts{
-			NotProved: "各行為が、記載された主体によるものであることは証明されていません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "各行為が、記載された主体によるものであることは反証されています（検証の理由・英語原文：{reason}）。",
+			NotProved: "各行為が、記載された主体によるものであることは証明されていません（検証の理由：{reason}）。",
+			Refuted:   "各行為が、記載された主体によるものであることは反証されています（検証の理由：{reason}）。",
 		},
 		Content: Doubts{
-			NotProved: "各行為が封印されたとおりのものであることは証明されていません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "各行為が封印されたとおりのものであることは反証されています（検証の理由・英語原文：{reason}）。",
+			NotProved: "各行為が封印されたとおりのものであることは証明されていません（検証の理由：{reason}）。",
+			Refuted:   "各行為が封印されたとおりのものであることは反証されています（検証の理由：{reason}）。",
 		},
 	},
 	Procedure: Procedure{
 		Completeness: Answers{
-			Proved:    "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されています（検証の理由・英語原文：{reason}）。",
-			NotProved: "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されていません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は反証されています（検証の理由・英語原文：{reason}）。",
+			Proved:    "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されています（検証の理由：{reason}）。",
+			NotProved: "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は証明されていません（検証の理由：{reason}）。",
+			Refuted:   "完全性（審理のすべての行為が、一度ずつ、所定の位置にあること）は反証されています（検証の理由：{reason}）。",
 		},
 		Simultaneity: Answers{
-			Proved:    "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されています（検証の理由・英語原文：{reason}）。",
-			NotProved: "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されていません（検証の理由・英語原文：{reason}）。",
-			Refuted:   "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は反証されています（検証の理由・英語原文：{reason}）。",
+			Proved:    "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されています（検証の理由：{reason}）。",
+			NotProved: "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は証明されていません（検証の理由：{reason}）。",
+			Refuted:   "同時性（同じラウンドの他者の発言を誰も見ずに発言したこと）は反証されています（検証の理由：{reason}）。",
 		},
 	},
 	NoJudgment: "このファイルには最終判定が含まれていません。",
 	Unreadable: "封印された最終判定を読み取ることができません（理由・英語原文：{reason}）。",
 	Judged:     "陪審の判定は {position}、100 点中 {score} 点、判定方法は {method} です。封印された票から合意と判定を再計算すると、同じ結果になります。",
 	JudgedStated: Doubts{
-		NotProved: "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは証明されていません（検証の理由・英語原文：{reason}）。",
-		Refuted:   "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは反証されています（検証の理由・英語原文：{reason}）。",
+		NotProved: "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは証明されていません（検証の理由：{reason}）。",
+		Refuted:   "ファイルに記載された判定は {position}、100 点中 {score} 点、判定方法は {method} ですが、これが票から導かれることは反証されています（検証の理由：{reason}）。",
 	},
 
 	Degraded:           "審理は不完全な状態（degraded）で行われました。陪審員の欠席もしくは遮断、または裁定者の失敗がありました。",
@@ -779,7 +780,6 @@ var japanesePortal = Portal{
 	WithoutTrust: "トラストファイルが選ばれていないため、何も証明できません。",
 	ByTrust:      "トラストファイル",
 	Unchecked:    "これは検証できませんでした：{reason}",
-	Reason:       "検証の理由（英語原文）",
 	Uncounted:    "上の答えはこれに左右されません。",
 	OfRecord:     "記録 {record}。",
 	Also:         "ほか {count} 件も同様です。",
@@ -880,4 +880,5 @@ var japaneseBasis = Basis{
 	LevelIndependent: "運用者から独立して証明されていること",
 	LevelQualified:   "独立して、適格なタイムスタンプとともに証明されていること",
 	File:             "あなたの方針ファイル {name} {fingerprint} によります。",
+	Changed:          "{n} 番目の記録は自称するとおりのものではありません：{action}、{role} {actor}、自称の時刻 {time}（{record}）。{guarantee}：{reason}。",
 }

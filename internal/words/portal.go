@@ -62,7 +62,6 @@ type Portal struct {
 	WithoutTrust string `json:"without_trust"`
 	ByTrust      string `json:"by_trust"`
 	Unchecked    string `json:"unchecked"`
-	Reason       string `json:"reason"`
 	Uncounted    string `json:"uncounted"`
 	OfRecord     string `json:"of_record"`
 	Also         string `json:"also"`

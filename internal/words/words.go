@@ -26,6 +26,7 @@ type language interface {
 	statement() *Statement
 	trusts() *Trusts
 	basis() *Basis
+	reasons() Reasons
 }
 
 // What servers need besides.

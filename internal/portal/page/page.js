@@ -190,7 +190,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		const argument = {
 			files: list.map((_, i) => i), trust: source(trust?.file), crls: [...$("crls").files].map(source),
 			checkpoint: source($("checkpoint").files[0]), consistency: source($("consistency").files[0]), entries: source($("entries").files[0]),
-			before: $("before").value.trim(), at: $("at").value.trim(),
+			before: $("before").value.trim(), at: $("at").value.trim(), sort: true,
 		};
 		const mine = under = {};
 		busy(true);
@@ -265,6 +265,9 @@ document.addEventListener("DOMContentLoaded", () => {
 			view.came ? make("p", {class: "came", dir: "auto"}, line(view.came)) : "",
 			make("p", {class: "outcome " + tone[view.outcome]}, capital(view.said)),
 			make("p", {class: "meaning"}, say(meaning)),
+			view.rests ? make("p", {class: "rests", dir: "auto"}, line(view.rests)) : "",
+			...(view.wanted ?? []).map((item) => make("p", {class: "wanted", dir: "auto"}, line(item))),
+			...(view.changed ?? []).map((item) => make("p", {class: "changed", dir: "auto"}, line(item))),
 			make("p", {class: "quiet"}, about.filter(Boolean).join(" ")),
 			view.mended ? make("p", {class: "quiet"}, say("mended")) : "",
 			make("ul", {class: "lines"}, ...view.guarantees.map((g) => answer(g, view.outcome === "proved" && g.status !== "proved"))),
@@ -289,7 +292,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
 	function reason(g) {
 		const parts = [];
-		if (g.reason) parts.push(make("p", {class: "reason"}, texts.lang === "en" ? "" : say("reason") + ": ", make("span", {lang: "en"}, line(g.reason))));
+		if (g.reason) parts.push(make("p", {class: "reason", dir: "auto"}, line(g.reason)));
 		const which = [g.record ? say("of_record", {record: line(g.record)}) : "", g.more > 0 ? say("also", {count: g.more}) : ""].filter(Boolean);
 		if (which.length > 0) parts.push(make("p", {class: "reason"}, which.join(" ")));
 		return parts;

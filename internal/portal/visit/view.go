@@ -21,8 +21,11 @@ type View struct {
 	Name       string        `json:"name"`
 	Kind       string        `json:"kind"`
 	Outcome    verify.Status `json:"outcome"`
-	Said       string        `json:"said"` // the outcome in words
-	Came       string        `json:"came"` // a trial's outcome, in words; "": not a trial, or not proved
+	Said       string        `json:"said"`    // the outcome in words
+	Came       string        `json:"came"`    // a trial's outcome, in words; "": not a trial, or not proved
+	Rests      string        `json:"rests"`   // on whose word the proof rests; "": not said of such a file
+	Wanted     []string      `json:"wanted"`  // what the visitor's policy demands, and what of it is not met
+	Changed    []string      `json:"changed"` // of a refuted file: which records are not what they were, and who said them
 	Trusted    bool          `json:"trusted"`
 	Trust      string        `json:"trust"`
 	Records    int           `json:"records"`
@@ -44,7 +47,7 @@ type Line struct {
 	Asks      string           `json:"asks"`
 	Status    verify.Status    `json:"status"`
 	Said      string           `json:"said"`
-	Reason    string           `json:"reason"` // in English
+	Reason    string           `json:"reason"`
 	Record    string           `json:"record"` // "": all records
 	More      int              `json:"more"`   // how many further findings say the same
 	Others    []Line           `json:"others"` // other findings, the first of each kind
@@ -59,6 +62,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	r, terms := e.report, words.TermsIn(lang)
 	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
 		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text, Identities: words.Identities(lang, r.Identities)}
+	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
 	if r.TrialOutcome != nil {
 		view.Came = incident.Outcome(r.TrialOutcome, lang)
 	}
@@ -67,14 +71,14 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	kinds := summed(r.Details)
 	for _, f := range r.Guarantees {
-		line := lineOf(terms, f)
+		line := lineOf(lang, f)
 		for _, k := range kinds {
 			switch {
 			case k.first.Guarantee != f.Guarantee:
 			case kindOf(k.first) == kindOf(f):
 				line.More = k.count - 1
 			default:
-				other := lineOf(terms, k.first)
+				other := lineOf(lang, k.first)
 				other.More = k.count - 1
 				line.Others = append(line.Others, other)
 			}
@@ -101,10 +105,11 @@ func status(terms *words.Terms, s verify.Status) string {
 	return cmp.Or(terms.Statuses.Of(s), string(s))
 }
 
-func lineOf(terms *words.Terms, f verify.Finding) Line {
+func lineOf(lang words.Lang, f verify.Finding) Line {
+	terms := words.TermsIn(lang)
 	g := terms.Guarantees.Of(f.Guarantee)
 	return Line{Guarantee: f.Guarantee, Name: cmp.Or(g.Name, string(f.Guarantee)), Asks: g.Asks, Status: f.Status,
-		Said: status(terms, f.Status), Reason: f.Reason, Record: f.Record}
+		Said: status(terms, f.Status), Reason: words.Reason(lang, f), Record: f.Record}
 }
 
 // A sum counts findings that say the same of different records.
@@ -193,7 +198,7 @@ func (e *examined) record(index int, r *evidence.Record, lang words.Lang) Record
 	}
 	for _, f := range e.report.Guarantees {
 		if slices.Contains(ofOneRecord, f.Guarantee) {
-			view.Lines = append(view.Lines, lineOf(terms, e.report.For(f.Guarantee, p.RecordID)))
+			view.Lines = append(view.Lines, lineOf(lang, e.report.For(f.Guarantee, p.RecordID)))
 		}
 	}
 	if e.report.Kind == verify.ManyRecords {

@@ -42,6 +42,7 @@ type examined struct {
 	held    int64 // bytes of payloads in records
 	left    bool  // there are more records than are kept
 	text    string
+	broken  *claimed // the record by which a file does not open; nil: it opens, or it is not known
 }
 
 // mostHeld limits the payloads that are kept for showing, in bytes. The records beyond it are verified but not shown.
@@ -53,6 +54,9 @@ type Request struct {
 	Files       []int  `json:"files"`
 	Trust       *int   `json:"trust"`
 	CRLs        []int  `json:"crls"`
+	OCSPs       []int  `json:"ocsps"`
+	Policy      *int   `json:"policy"`
+	Sort        bool   `json:"sort"` // take trust file, lists, checkpoint and the like out of Files, by what they are
 	Checkpoint  *int   `json:"checkpoint"`
 	Consistency *int   `json:"consistency"`
 	Entries     *int   `json:"entries"`
@@ -79,6 +83,11 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 	if err := json.Unmarshal(request, &r, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
+	if r.Sort {
+		if err := r.sort(sources); err != nil {
+			return nil, err
+		}
+	}
 	o, err := v.options(&r, sources)
 	if err != nil {
 		return nil, err
@@ -90,7 +99,7 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer.Files = append(answer.Files, v.file(i, source, o))
+		answer.Files = append(answer.Files, v.file(r.Files[i], source, o))
 	}
 	for _, report := range o.Together.Reports() {
 		answer.Files = append(answer.Files, v.together(report))
@@ -140,12 +149,14 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*file = &verify.InputFile{Name: source.Name, From: source.reader()}
 	}
-	for _, place := range r.CRLs {
-		source, err := at(sources, &place)
-		if err != nil {
-			return o, err
+	for list, places := range map[*[]verify.InputFile][]int{&q.CRLs: r.CRLs, &q.OCSPs: r.OCSPs} {
+		for _, place := range places {
+			source, err := at(sources, &place)
+			if err != nil {
+				return o, err
+			}
+			*list = append(*list, verify.InputFile{Name: source.Name, From: source.reader()})
 		}
-		q.CRLs = append(q.CRLs, verify.InputFile{Name: source.Name, From: source.reader()})
 	}
 	if r.Entries != nil {
 		source, err := at(sources, r.Entries)
@@ -154,7 +165,23 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		q.Entries = io.NewSectionReader(source.From, 0, source.Size)
 	}
-	return q.Options()
+	if o, err = q.Options(); err != nil || r.Policy == nil {
+		return o, err
+	}
+	return o, adopt(&o, r.Policy, sources)
+}
+
+// adopt takes over the visitor's policy file.
+func adopt(o *verify.Options, place *int, sources []Source) error {
+	source, err := at(sources, place)
+	if err != nil {
+		return err
+	}
+	policy, err := verify.ReadPolicy(&verify.InputFile{Name: source.Name, From: source.reader()})
+	if err != nil {
+		return err
+	}
+	return o.Adopt(policy)
 }
 
 func at(sources []Source, place *int) (*Source, error) {
@@ -176,6 +203,9 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 	}}, o)
 	if err != nil {
 		return FileAnswer{Name: source.Name, Error: err.Error()}
+	}
+	if first := report.Guarantees[0]; first.Rule == "form" && first.Record != "" {
+		e.broken = claimedIn(source, first.Record)
 	}
 	doc, err := report.Marshal()
 	if err != nil {
