@@ -21,6 +21,9 @@
 // consensus checks, the final judgment, a closing. Submissions enter through internal/trial, other acts of people and agents through
 // internal/acts, acts of jurors and the clerk through the clerk of internal/trial, and the operator's through ledger.Operator.
 //
+// 'jurat seal' (cmd/jurat/seal.go) takes these steps through acts.Seal, as a POST to the server does: may.go of internal/acts decides who may
+// seal as whom, and the ledger does the rest. Nothing is printed before the record is durable.
+//
 // # When a server dies in a round
 //
 // The acts that were sealed stand. The lock on the trial ends with the process or its connection. About ten seconds later another process,
@@ -48,6 +51,10 @@
 //	a transcript form   internal/subject: its name, signs and reader in form.go, its reader in a file of its own. A file that holds
 //	                    several conversations: internal/subject/transcripts. An example and its mistakes in docs/case.md, which
 //	                    tests read.
+//	a rule              internal/juror/rules: its line in the checklist of rules.go, and its function in the file of its subject. Then
+//	                    Version changes, because trials record the digest of the rules.
+//	a method            jury/method.go computes it; jury/types.go and settings.go name it, tally.go calls it; internal/words names it in each
+//	                    language; docs/format.md, testdata/second-verifier. For new trials only: old ones keep their rules.
 //	an authority        one that speaks RFC 3161 needs no code: 'jurat tsa add'. Another protocol: internal/stamping. Another kind of
 //	                    token: evidence.TimestampKind and package timestamp.
 //	a key helper        no code here: docs/token.md describes the protocol between jurat and programs that keep keys.
