@@ -81,6 +81,9 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 	}
 	if !o.Collaborative || o.Rounds == 0 {
 		rounds = "no discussion"
+		if o.Jurors == config.Offline && o.Collaborative {
+			rounds += " (rules have nothing to say to each other)"
+		}
 	}
 	p.line("\n%s  %s, then %s", p.bold("Course"), rounds, o.Method)
 	p.line("  %s for each answer; at most %s in all", o.Deadlines.Phase, o.Deadlines.Longest)

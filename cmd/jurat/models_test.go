@@ -568,12 +568,12 @@ func TestNoConfigurationFromTheCase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 0\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "jurat.yaml"), []byte("panel: [{id: a, provider: offline}, {id: b, provider: offline}]\nrounds: 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
 	out, _ := ran(t, 0, "trial", dir, "--check", "--jurors", "offline")
-	has(t, out, "up to 3 rounds")
+	has(t, out, "no discussion", "Rules would sit")
 }
 
 // TestResumeOfModels: after an interruption, no juror with a sealed answer is asked and paid for again, and the money

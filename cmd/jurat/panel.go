@@ -23,7 +23,7 @@ type panelFlags struct {
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
 	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
-	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3." env:"JURY_MAX_DISCUSSION_ROUNDS"`
+	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
 	Collaborative *bool    `negatable:"" help:"Discuss before judging (default)." env:"JURY_USE_COLLABORATIVE"`
 	CostCeiling   *float64 `placeholder:"USD" help:"What the trial's calls may cost in all, in US dollars, more than 0. A trial that reaches it is inconclusive. Default: no ceiling." env:"JURAT_COST_CEILING"`

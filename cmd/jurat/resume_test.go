@@ -139,8 +139,8 @@ func TestResumeOfRecords(t *testing.T) {
 	record, _ := ran(t, 0, data, "seal", write("payload.json", `{"agent_id": "planner", "request_id": "r-1", "timestamp": "2026-01-31T16:15:00Z",
 		"model": "m", "model_version": "1", "prompt": "Plan the best route.", "response": "Take the A9.", "parameters": {}}`))
 	trust, _ := ran(t, 0, data, "trust")
-	stopped(t, "Discussion", data, "trial", write("record.json", record), "--trust", write("trust.json", trust))
-	out, said := ran(t, 0, data, "trial", "--resume", "last")
+	stopped(t, "Discussion", data, "trial", write("record.json", record), "--trust", write("trust.json", trust), "--rounds", "2")
+	out, said := ran(t, 0, data, "trial", "--resume", "last") // the rounds with which it was begun
 	has(t, said, "after 7 acts")
 	has(t, out, "Verdict  safe_pass")
 }

@@ -127,6 +127,9 @@ func (t *transcript) phase(e trial.PhaseStarted) {
 		t.line("\n%s", t.bold("Disputed seats, asked again"))
 		return
 	}
+	if s := e.Settings; s.MaxRounds == 0 && offline(&s) == len(s.Seats) {
+		t.line("\nNo discussion was held: rules have nothing to say to each other.")
+	}
 	t.line("\n%s", t.bold("Judgment"))
 }
 

@@ -109,6 +109,30 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
+// TestRulesHoldNoRounds: rules have nothing to say to each other. They speak in rounds only beside a model, or if
+// somebody asks for rounds.
+func TestRulesHoldNoRounds(t *testing.T) {
+	const rules = "{id: a, provider: offline}, {id: b, provider: offline}"
+	keys, two := env("OPENAI_API_KEY", "a"), 2
+	for _, one := range []struct {
+		doc    string
+		wishes Wishes
+		want   int
+	}{
+		{"", Wishes{Jurors: Offline}, 0},
+		{"", Wishes{Jurors: Offline, Rounds: &two}, 2},
+		{"rounds: 1", Wishes{Jurors: Offline}, 1},
+		{"method: majority_vote", Wishes{Jurors: Offline}, 3}, // no judge would hear what only one of them found
+		{"panel: [" + rules + "]\n", Wishes{}, 0},
+		{"panel: [" + rules + ", {id: c, provider: openai, model: gpt-4o}]\n", Wishes{}, 3},
+	} {
+		p := plan(t, one.doc, one.wishes, keys)
+		if p.Rounds != one.want || !p.Collaborative {
+			t.Errorf("%q, %+v: %d rounds, collaborative %v; want %d", one.doc, one.wishes, p.Rounds, p.Collaborative, one.want)
+		}
+	}
+}
+
 // TestDefaults: an empty file gives the panel and settings of the source document.
 func TestDefaults(t *testing.T) {
 	for _, doc := range []string{"", "# nothing\n", "{}", "---\n"} {

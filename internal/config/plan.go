@@ -100,7 +100,6 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 		return nil, fmt.Errorf("the panel: %w", err)
 	}
 	p.said = cmp.Or(w.Rounds, f.Rounds)
-	p.Rounds = p.RoundsFor(p.Care)
 	if ceiling := cmp.Or(w.CostCeiling, f.CostCeiling); ceiling != nil {
 		if !(*ceiling > 0 && *ceiling <= maxDollars) {
 			return nil, fmt.Errorf("the ceiling on cost is %v: want US dollars, more than 0 and at most %d; "+
@@ -112,17 +111,26 @@ func NewPlan(f *File, w Wishes, env Lookup) (*Plan, error) {
 		return nil, err
 	}
 	err = p.decide(cmp.Or(w.Jurors, f.Jurors))
-	p.Rubric = f.rubric(!p.Offline)
+	p.Rubric, p.Rounds = f.rubric(!p.Offline), p.RoundsFor(p.Care)
 	return p, err
 }
 
-// RoundsFor is how many rounds are held at most by a panel with this care.
+// RoundsFor is how many rounds are held at most by a panel with this care. Rules before a judge hold none: they have
+// nothing to say to each other. Where no judge hears them all, they pass on their findings.
 func (p *Plan) RoundsFor(c Care) int {
 	otherwise := defaultRounds
-	if c == Quick {
+	switch {
+	case p.onlyRules() && p.Judge != nil:
+		otherwise = 0
+	case c == Quick:
 		otherwise--
 	}
 	return first(otherwise, p.said)
+}
+
+// onlyRules reports whether rules sit in every seat.
+func (p *Plan) onlyRules() bool {
+	return p.Offline || !slices.ContainsFunc(p.Seats, func(c Chair) bool { return c.Provider != Rules })
 }
 
 func value(s *string) string {

@@ -56,6 +56,18 @@ func TestPageOfACourt(t *testing.T) {
 	}
 }
 
+// TestRulesWithoutRounds: the page of a trial by rules says why there was no discussion.
+func TestRulesWithoutRounds(t *testing.T) {
+	h := jurattest.New(t)
+	court := courtOf(t, tryIn(t, h, jurattest.Case(t), 0))
+	for _, lang := range words.Langs() {
+		page, want := write(t, Frame{Lang: lang}, court), words.PagesIn(lang).Court.RulesAreSilent
+		if want == "" || !strings.Contains(page, `<p id="silence">`+want+`</p>`) {
+			t.Errorf("%s: the page does not say %q", lang, want)
+		}
+	}
+}
+
 // TestCourtAtEveryAct shows a trial after each of its acts, as a visitor sees it who watches or loads the page then.
 func TestCourtAtEveryAct(t *testing.T) {
 	records := offline(t, jurattest.New(t), "invoice-inbox")

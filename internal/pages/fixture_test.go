@@ -30,10 +30,16 @@ func offline(t testing.TB, h *jurattest.House, example string) []*evidence.Recor
 
 func try(t testing.TB, h *jurattest.House, c *subject.Case) []*evidence.Record {
 	t.Helper()
+	return tryIn(t, h, c, 3)
+}
+
+// tryIn tries a case with so many rounds of discussion at most.
+func tryIn(t testing.TB, h *jurattest.House, c *subject.Case, rounds int) []*evidence.Record {
+	t.Helper()
 	p := rules.OfflinePanel()
 	done, err := trial.Run(context.Background(), trial.Config{Ledger: h.Ledger, Keys: h.Keys, Now: h.Now, Random: h.Random, Jurors: p.Jurors, Judge: p.Judge,
 		Submitter: "Ines Duarte",
-		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: 3,
+		Settings: jury.Settings{Seats: p.Seats, Judge: &p.JudgeSeat, Rubric: jury.DefaultRubric(), Collaborative: true, MaxRounds: rounds,
 			Threshold: 2, Method: jury.FinalJudge}}, c)
 	check(t, err)
 	return done.Records

@@ -100,7 +100,8 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 
 // withRulesOf gives seats of rules the rules' digest from the opening. A later version of the program has other
 // rules, but no other program could continue the trial. The opening keeps its digest, and each answer names its rules
-// in its model version.
+// in its model version. A panel of rules that holds no discussion continues one that an earlier version opened with
+// rounds.
 func withRulesOf(now jury.Settings, opened *jury.Settings) jury.Settings {
 	if opened == nil {
 		return now
@@ -114,7 +115,14 @@ func withRulesOf(now jury.Settings, opened *jury.Settings) jury.Settings {
 		takeRules(&judge, *opened.Judge)
 		now.Judge = &judge
 	}
+	if now.MaxRounds == 0 && onlyRules(now.Seats) && onlyRules(opened.Seats) {
+		now.MaxRounds = opened.MaxRounds
+	}
 	return now
+}
+
+func onlyRules(seats []jury.Seat) bool {
+	return !slices.ContainsFunc(seats, func(s jury.Seat) bool { return s.Provider != jury.Offline })
 }
 
 func takeRules(now *jury.Seat, opened jury.Seat) {

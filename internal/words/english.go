@@ -366,6 +366,7 @@ var englishPages = Pages{
 		NoJury:         "No juror has been seated yet.",
 		Discussion:     "The discussion",
 		NoDiscussion:   "There was no discussion.",
+		RulesAreSilent: "No discussion was held: rules have nothing to say to each other.",
 		Judgment:       "The judgment",
 		Human:          "What people decided",
 		Follow:         "Follow what is said",

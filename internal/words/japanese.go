@@ -374,6 +374,7 @@ var japanesePages = Pages{
 		NoJury:         "まだ誰も着席していません。",
 		Discussion:     "議論",
 		NoDiscussion:   "議論は行われませんでした。",
+		RulesAreSilent: "議論は行われませんでした。ルールどうしには話し合うことがないためです。",
 		Judgment:       "最終判定",
 		Human:          "人による決定",
 		Follow:         "発言を追う",

@@ -78,7 +78,7 @@ type troubleWords struct {
 type courtWords struct {
 	Kicker, Unnamed, Submitter, Opened, Duration, Cost, Dollars, NoCost, ID, CaseFile, Chain, Waiting, NoScript,
 	Evidence, Ahead, Resume, Cancel, Why, By, Stopping, Next, Apart, Unreadable, Conversation, Records, Jury,
-	NoJury, Discussion, NoDiscussion, Judgment, Human string
+	NoJury, Discussion, NoDiscussion, RulesAreSilent, Judgment, Human string
 	Follow                                                                                     string // scroll to what is new
 	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed, SameVendor string
 }

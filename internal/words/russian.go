@@ -374,6 +374,7 @@ var russianPages = Pages{
 		NoJury:         "Ещё никто не занял места.",
 		Discussion:     "Обсуждение",
 		NoDiscussion:   "Обсуждения не было.",
+		RulesAreSilent: "Обсуждения не было: правилам нечего сказать друг другу.",
 		Judgment:       "Решение",
 		Human:          "Что решили люди",
 		Follow:         "Следить за сказанным",

@@ -23,6 +23,7 @@ type label struct {
 	Success *bool  `json:"task_success"`
 	Outcome string `json:"outcome"` // success or failure, where task_success is absent
 	Domain  string `json:"domain"`
+	Trade   string `json:"trade"`
 	Source  string `json:"source"`
 }
 
@@ -79,7 +80,7 @@ func runsIn(t *testing.T, dir string) []run {
 		}
 		l := labels[name]
 		one := judged(t, c)
-		one.name, one.failed, one.domain = name, l.failed(), cmp.Or(l.Domain, l.Source, filepath.Base(dir))
+		one.name, one.failed, one.domain = name, l.failed(), cmp.Or(l.Trade, l.Domain, l.Source, filepath.Base(dir))
 		runs = append(runs, one)
 	}
 	return runs
