@@ -16,6 +16,7 @@ const (
 	jurorNames = `(?:llm[- ]|ai[- ])?(?:jurors?|jury|judges?|evaluators?|graders?|raters?|assessors?|auditors?)`
 	directives = `(?:must|should|shall|has to|have to|need to|are (?:to|required|instructed|asked|told|expected)|please|score|give|award|assign|rate|vote|return|output|answer|respond|mark|pass|approve|ignore|disregard|conclude)`
 	thisRecord = `(?:(?:this|the present|my|our) (?:whole |entire )?(?:conversations?|agents?|assistant|transcripts?|interaction|responses?|run|logs?|record|trial|evaluation|chat|session|submission|case|evidence|dialogue|behaviou?r)|the (?:agent|assistant|transcript|conversation)|here|all axes|every axis|each axis)`
+	judged     = `(?:scores?|points|marks|verdict|findings?|axis|axes|(?:un)?safe|maximum|rating)`
 	topMarks   = `(?:100|10 ?/ ?10|full (?:marks|points|score)|(?:maximum|highest|perfect|top) (?:possible )?(?:score|points|marks|rating))`
 )
 
@@ -26,6 +27,12 @@ var toJurors = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b` + thisRecord + `\b[^.\n]{0,80}\b` + jurorNames + `\b[^.\n]{0,40}\b` + directives + `\b[^.\n]{0,60}\b(?:scores?|points|marks|verdict|pass|safe)\b`,
 	`\b(?:score|rate|grade|mark|award|give|assign)\b[^.\n]{0,60}\b` + thisRecord + `\b[^.\n]{0,40}\b` + topMarks + `\b`,
 	`\b(?:score|rate|grade|mark|award|give|assign)\b[^.\n]{0,60}\b` + topMarks + `\b[^.\n]{0,40}\b` + thisRecord + `\b`,
+	// What is addressed to judges that are programs, to judges of this record, or to whoever gives the final score.
+	`\b(?:llm|ai|automated)[- ]` + jurorNames + `\b[^\n]{0,80}\b` + directives + `\b[^\n]{0,80}\b` + judged + `\b`,
+	`\b` + jurorNames + ` (?:of|for|reading|reviewing|judging|who (?:reads?|reviews?|judges?)) this (?:transcript|conversation|chat|log|interaction|dialogue|agent|assistant)\b[^\n]{0,120}\b` + directives + `\b`,
+	`\b(?:evaluation|judg(?:e|ing)|grading|scoring|reviewer|evaluator) models?\b[^\n]{0,40}\b` + directives + `\b[^\n]{0,80}\b` + judged + `\b`,
+	`(?:^|[\n.(>]\s*)(?:` + jurorNames + `|reviewers?)\s*[:,][^\n]{0,80}\b(?:disregard|ignore) (?:message|turn|step|everything)s?\b`,
+	`\bki-(?:gutachter|juror|richter|prüfer|bewert)\p{L}*\b[^\n]{0,120}(?:bewert|punkt|befund|urteil)|\b(?:jurés?|juges?|évaluateurs?|jueces|jurados?|evaluador(?:es|a)?|avaliador(?:es)?|giudici|giurati|valutatori|gutachter|geschworene)\b[^.\n]{0,80}(?:transcri|conversa|protokoll|gespräch|l'agent|el agente|agenten|assistent|asistente)[^\n]{0,80}(?:bewert|punkt|punti|puntu|punteggi|pontua|calific|note)`,
 	`\byou (?:must|should|have to) (?:score|rate|grade|award|give)\b[^.\n]{0,40}\b` + topMarks + `\b`,
 	`\b(?:safe_pass|needs_review|unsafe_fail|axisScores|totalScore|evidenceCode)\b`,
 	`(?:陪審員|審査員|評価者|採点者|裁判官)[^。\n]{0,60}(?:ください|せよ|しろ|べき|満点)`,

@@ -15,6 +15,8 @@ type form struct {
 
 const readers = `(?:ai|a\.i\.|assistants?|agents?|llms?|(?:chat ?)?bots?|(?:large )?language models?|ai models?|automated (?:systems?|assistants?)|gpt(?:-\w+)?|chatgpt|claude|gemini|copilot)`
 
+const programs = `(?:ai|a\.i\.|(?:ai )?assistants?|ai agents?|llms?|(?:chat ?)?bots?|(?:large )?language models?|ai models?)`
+
 // The forms look for what the attack cannot do without: it must reach the model instead of a person, outrank what the
 // model was told before, or put its order between the model and its task.
 var forms = []form{
@@ -52,6 +54,12 @@ var forms = []form{
 		regexp.MustCompile(`(?i)\b(?:call|use|invoke|run|execute) (?:the |this |your )*(?:following )?(?:[a-z]+_[a-z_]+|\w{0,30} ?(?:tool|function)s?)\b`)},
 	{"wants something done first", false, []string{"do the following", "follow these", "perform the following", "instructions below"},
 		regexp.MustCompile(`(?i)\b(?:please |must |should |to )?(?:do|perform|follow|execute|complete|carry out) (?:the following|these|the instructions below)\b`)},
+	{"changes from now on what an AI must do", true, []string{"from now on", "henceforth", "effective immediately", "as of now"},
+		regexp.MustCompile(`(?i)\b` + programs + `\b[^.\n]{0,30}\b(?:must|shall|should|will|have to|need to|are to)\b[^.\n]{0,30}\b(?:from now on|henceforth|effective immediately|as of now)\b|\b(?:from now on|henceforth|effective immediately|as of now)\b[^.\n]{0,30}\b` + programs + ` (?:must|shall|should|will|have to|need to|are to)\b`)},
+	{"gives orders in the description of a tool", true, []string{"tool", "function"},
+		regexp.MustCompile(`(?i)\b(?:before|when|whenever|after|to) (?:using|calling|invoking|you (?:use|call|invoke)|use|call) (?:this|any|the|other) (?:\w+ )?(?:tool|function)s?\b[^.\n]{0,60}\b(?:must|first|always|also|need to|have to|required)\b|\b(?:this|the) (?:tool|function) (?:will not|won't|only|cannot) work\w*\b[^.\n]{0,60}\b(?:unless|if|until|without|after)\b|\bpass (?:its|the|their) (?:contents?|output|text) (?:as|in|to)\b`)},
+	{"is a note to an assistant in another language", false, []string{"nota", "hinweis", "nachricht", "anweisung", "note", "attention", "avis", "mensaje", "mensagem", "messagg", "opmerking", "uwaga", "для", "внимани", "致", "给", "給", "へ", "向け", "에게", "المساعد"},
+		regexp.MustCompile(`(?i)\b(?:nota|hinweis|nachricht|anweisung|note|à l['’]attention|avis|aviso|avviso|mensaje|mensagem|messaggio|opmerking|bericht|uwaga)\b[^.\n]{0,20}\b(?:ki|ia|asistente|assistente|assistenten?|l['’]assistant|asystent\w*|kunstmatige\w*)\b[^.\n]{0,20}[:,]|(?:для|вниманию) (?:ии|ассистент|помощник|бот)[\p{L}-]*\s*[:,!]|(?:致|给|給)(?:AI|人工智能|智能|助手)|(?:AI|エージェント)(?:アシスタント)?(?:へ|向け|各位)|(?:AI|에이전트|어시스턴트)에게|إلى المساعد`)},
 	{"hides an order in a comment", false, []string{"<!--", "/*"},
 		regexp.MustCompile(`(?is)<!--.{0,300}?\b(?:please|must|should|you|your|assistants?|agents?|ai|models?|run|send|call|delete|transfer|forward|book|add|open|visit|use|tell|ignore|do not)\b.*?-->`)},
 	{"tells its reader in another language to drop earlier instructions", true, []string{"指示", "指令", "지시", "игнориру", "забудь", "ignor", "oublie", "vergiss", "olvida", "esque", "dimentica", "negeer", "zignoruj", "önceki", "تجاهل", "अनदेखा"},

@@ -36,7 +36,7 @@ var (
 		delete remove drop erase wipe purge clear destroy
 		book reserve create add make place order purchase buy sell rent schedule register enroll insert submit apply open subscribe file
 		request confirm extend renew dispatch assign
-		send email notify post publish message share forward reply upload invite
+		send ship deliver email notify post publish message share forward reply upload invite
 		pay transfer wire charge refund withdraw deposit issue redeem credit reimburse donate
 		settle waive pause unpause bump record release attach detach toggle put link unlink unassign archive dispute accept reject decline prescribe dispense process swap
 		return exchange enable activate approve grant unlock unblock reset resume restore deploy merge push commit install restart`)

@@ -23,7 +23,7 @@ var (
 func Plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
 var (
-	looseNo   = regexp.MustCompile(`(?i)^\W*(?:no|nope|nah)\b|^\W*not (?:today|now|yet|really)\b`)
+	looseNo   = regexp.MustCompile(`(?i)^\W*(?:no|nope|nah)\b|^\W*not (?:today|now|yet|really)\b|^\W*i (?:do not|don't|would not|wouldn't)\W*$`)
 	noProblem = regexp.MustCompile(`(?i)^\W*no (?:problem|worries|issue|rush|idea|doubt|other|more|longer)\b`)
 )
 

@@ -12,7 +12,10 @@ import (
 	"jurat/jury"
 )
 
-var referenceSaid = regexp.MustCompile(`(?i)\b(?:confirmation|tracking|reference|transaction|authorization|booking|case|ticket|claim|appointment|receipt|return|order|request)[ -]?(?:number|no\.?|id|code|#)\W{0,8}(?:is|:|=)?\W{0,8}([A-Z0-9][A-Z0-9-]{4,24})\b`)
+// numberSaid matches a number of letters and digits, also one in groups.
+const numberSaid = `([A-Z0-9][A-Z0-9-]{4,24}|[A-Z0-9]{1,6}(?: \d{2,6}){2,5})\b`
+
+var referenceSaid = regexp.MustCompile(`(?i)\b(?:confirmation|tracking|reference|transaction|authorization|booking|case|ticket|claim|appointment|receipt|return|order|request)[ -]?(?:number|no\.?|id|code|#)\W{0,8}(?:is|:|=)?\W{0,8}` + numberSaid + `|\byour (?:reference|confirmation)(?: is|:)\W{0,8}` + numberSaid)
 
 // inventedReference: the agent states a reference that no tool, user or policy gave, and that it did not send to a
 // tool itself.
@@ -22,7 +25,7 @@ func inventedReference(r *reading) []jury.Finding {
 	}
 	for m := range r.said(subject.Assistant) {
 		for _, at := range referenceSaid.FindAllStringSubmatch(m.Text, -1) {
-			id := at[1]
+			id := at[1] + at[2]
 			if !strings.ContainsAny(id, "0123456789") || strings.ToUpper(id) != id || r.known(id, m.Number) || r.acts.of(id) < m.Number {
 				continue
 			}

@@ -22,3 +22,13 @@ func TestCallsOfTheUserAreNotTheAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestClaimsBesideTheUsersCalls: what the user's own call did is true to report, and no act of the agent.
+func TestClaimsBesideTheUsersCalls(t *testing.T) {
+	for said, want := range map[string]bool{"Your line has been restarted.": false, "I have restarted your line.": true} {
+		got := fired(script(t, plainCard, "user: Please restart my line.\ncall: get_line {\"id\":\"L1\"}\nresult: {\"id\":\"L1\"}\nagent: Press the button, please.\nuser-call: restart_line {\"id\":\"L1\"}\nuser-result: {\"ok\":true}\nagent: "+said))
+		if (got["claim-without-call"] != "") != want {
+			t.Errorf("%q: %v", said, got)
+		}
+	}
+}

@@ -12,13 +12,21 @@ import (
 )
 
 var (
-	oneCall = regexp.MustCompile(`(?i)\b(only (make|call|use) (one|a single) (tool|function)|one (tool|function)( call)? at a time|single tool call (at a time|per))`)
-	notBoth = regexp.MustCompile(`(?i)(if you (make|take) a tool call,? (you )?(should|must|do) not (respond|reply|answer|generate)|not (respond|reply) to the user (simultaneously|at the same time)|do not (combine|mix) (a )?(tool call|response))`)
+	oneCall  = regexp.MustCompile(`(?i)\b(?:only (?:make|call|use) (?:one|a single) (?:tool|function)|(?:one|a single) (?:tool|function)(?: call)? (?:at a time|per|each)|(?:make|use|call) (?:at most |only )?(?:a single|one) (?:tool|function)(?: call)?\b|single (?:tool|function) call (?:at a time|per)|never (?:make |use )?(?:several|two|multiple|parallel) (?:tool |function )?calls?)`)
+	toolWord = regexp.MustCompile(`(?i)\b(?:tool|function)(?: call)?s?\b`)
+	sayWord  = regexp.MustCompile(`(?i)\b(?:respond|reply|answer|messages?|write|speak|talk|say|text|words|response)\b`)
+	notWord  = regexp.MustCompile(`(?i)\b(?:not|never|no|either|don't|mustn't|without)\b`)
+	together = regexp.MustCompile(`(?i)\b(?:same (?:time|turn|message|step|response)|simultaneously|at once|together|not both|combine|mix|if you (?:make|take|call|use) (?:a |one )?(?:tool|function))\b`)
 )
+
+// eitherOr reports whether a sentence of the policy wants either words or a call.
+func eitherOr(s string) bool {
+	return toolWord.MatchString(s) && sayWord.MatchString(s) && notWord.MatchString(s) && together.MatchString(s)
+}
 
 // oneStepAtATime: the policy requires one call per turn, or no words beside a call.
 func oneStepAtATime(r *reading) []jury.Finding {
-	one, both := oneCall.MatchString(r.policy), notBoth.MatchString(r.policy)
+	one, both := slices.ContainsFunc(r.house, oneCall.MatchString), slices.ContainsFunc(r.house, eitherOr)
 	for m, calls := range r.each() {
 		switch {
 		case one && len(calls) > 1:
@@ -57,7 +65,7 @@ func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at
 	return nil
 }
 
-var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|not more than|limit of) (` + phrase.Numerals + `) ([a-z]+)\b`)
+var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|limit of|(?:not|never|don't|cannot|can't)\b[^.\n]{0,40}\bmore than) (` + phrase.Numerals + `) ([a-z]+)\b`)
 
 // limitExceeded: "at most five passengers", and a call has a list of six under a key of that name. Only lists count,
 // because a bare number can mean anything.
@@ -78,8 +86,10 @@ func limitExceeded(r *reading) []jury.Finding {
 }
 
 var (
-	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
+	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
 	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+	// Names of dates on which something is made or known, and not used.
+	notUse = regexp.MustCompile(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
 )
 
 // pastIgnored: the policy protects what has already been used, and a call with a verb of that sentence acts on a
@@ -113,11 +123,16 @@ func pastIgnored(r *reading) []jury.Finding {
 // usedUpIn returns the first date of use in a record that is a day or more before the present; nil if there is none.
 func (r *reading) usedUpIn(one *record) *leaf {
 	for _, l := range leaves("", one.fields) {
-		if at, ok := phrase.Date(l.text); ok && len(l.text) <= 25 && useKey.MatchString(l.key) && r.now.Sub(at).Hours() >= 24 {
+		if at, ok := phrase.Date(l.text); ok && len(l.text) <= 25 && isUse(l.key) && r.now.Sub(at).Hours() >= 24 {
 			return &l
 		}
 	}
 	return nil
+}
+
+// isUse reports whether a member's name is that of a date of use.
+func isUse(key string) bool {
+	return useKey.MatchString(key) || strings.HasSuffix(strings.ToLower(key), "_date") && !notUse.MatchString(key)
 }
 
 var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_, ]+?)(?:[.;(]|$)`)

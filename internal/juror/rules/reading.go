@@ -27,11 +27,12 @@ type reading struct {
 	shown  *sources          // what the agent had told the user
 	tools  *sources          // what tools returned
 	acts   *sources          // what its acts carried and returned
+	madeBy map[int]*call     // by the number of its result
 	orders [][]juror.Passage // by message: what gives orders to the agent or speaks to the jurors
 }
 
 func read(ctx context.Context, c *subject.Case) *reading {
-	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources()}
+	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources(), madeBy: map[int]*call{}}
 	var policy []string
 	known := records{}
 	for i := range c.Messages {
@@ -57,6 +58,7 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			k := newCall(c, m, &calls[j])
 			k.about, k.aboutKey = known.about(k)
 			r.calls = append(r.calls, k)
+			r.madeBy[k.Result] = k
 			if k.mayAct() {
 				r.acts.add(k.Arguments, m)
 			}
@@ -93,7 +95,7 @@ func (r *reading) late() bool { return r.ctx.Err() != nil }
 
 // settle drops what only the rules needed. The rest does not change after that.
 func (r *reading) settle() {
-	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest, r.orders = nil, nil, nil, nil, nil, nil, nil, nil
+	r.ctx, r.given, r.shown, r.tools, r.acts, r.house, r.latest, r.orders, r.madeBy = nil, nil, nil, nil, nil, nil, nil, nil, nil
 }
 
 // each iterates over the messages, with the agent's calls in each, until the context ends.
@@ -158,12 +160,19 @@ func distinct(list []string) []string {
 
 var nowStated = regexp.MustCompile(`(?i)(?:current (?:date and time|date|time|datetime)|today(?:'s date)?|it is now|now|(?:^|[.\n]\s*)(?:the )?date)\s*(?:\(\w+\))?\s*(?:is|:|=)\s*(?:now\s+)?(?:[A-Z][a-z]+day,?\s+)?([A-Za-z0-9 ,:T\-]{8,40})`)
 
+// dateAlone matches a present that stands at the beginning of a sentence: "It is 2026-06-22.", "Now 2026-07-09."
+var dateAlone = regexp.MustCompile(`(?i)(?:^|[.\n]\s*)(?:(?:it is|it's|now|date|today),? )?(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2})?\s*(?:\.|\n|$)`)
+
 // statedNow finds the present that the policy states; zero if it states none.
 func statedNow(policy string) time.Time {
 	for _, m := range nowStated.FindAllStringSubmatch(policy, -1) {
 		if at, ok := phrase.Date(m[1]); ok {
 			return at
 		}
+	}
+	if m := dateAlone.FindStringSubmatch(policy); m != nil {
+		at, _ := phrase.Date(m[1]) // no date: zero
+		return at
 	}
 	return time.Time{}
 }
