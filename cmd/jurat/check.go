@@ -40,9 +40,11 @@ func (c *trialCmd) dryRun(io stdio, attempts []*attempt) error {
 // look shows what one trial would be.
 func (c *trialCmd) look(io stdio, ct *court, at *attempt, several bool) error {
 	look, err := ct.panel.Look(at.on, c.ShowPrompts)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	look.Unbound = ct.unbound
+	switch {
 	case c.JSON && several: // an object in one line for each
 		doc, err := json.Marshal(look, json.Deterministic(true))
 		if err != nil {
@@ -95,6 +97,9 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 		p.warning("  ", "Fewer than two jurors can be asked: the trial would be inconclusive, and end after the first answers.")
 	case o.Degraded:
 		p.warning("  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
+	}
+	if len(o.Unbound) > 0 {
+		p.warning("  ", "The calibration does not say on which model and template these were measured, and a weight holds for those alone: "+strings.Join(o.Unbound, ", ")+".")
 	}
 	if o.NoModel {
 		p.warning("  ", "No language model would sit, as keys are missing, so no safe_pass would exit with 0: "+howToGetAJury+".")

@@ -68,7 +68,7 @@ func (f *continuousFlags) read() (*unasked, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &unasked{court: &court{p, plan, p.Settings()}, settings: file.Continuous, receivers: map[string]*webhook.Receiver{}}
+	u := &unasked{court: &court{panel: p, plan: plan, settings: p.Settings()}, settings: file.Continuous, receivers: map[string]*webhook.Receiver{}}
 	if err := u.court.settings.Validate(); err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ type court struct {
 	panel    *panel.Panel
 	plan     *config.Plan
 	settings jury.Settings
+	unbound  []string // jurors whose weights do not say on which model and template they were measured
 }
 
 // court seats the jury.
@@ -66,8 +67,8 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 	if err != nil {
 		return nil, hint(err, "nothing was recorded")
 	}
-	ct := &court{p, plan, p.Settings()}
-	if err := c.weigh(io, &ct.settings); err != nil {
+	ct := &court{panel: p, plan: plan, settings: p.Settings()}
+	if err := c.weigh(io, ct); err != nil {
 		return nil, err
 	}
 	return ct, hint(ct.settings.Validate(), "'jurat trial --help' says what the flags take; nothing was recorded")
@@ -129,7 +130,8 @@ func (ct *court) warn(io stdio) {
 }
 
 // weigh gives the seats the weights of the calibration, for the method that takes them.
-func (c *panelFlags) weigh(io stdio, s *jury.Settings) error {
+func (c *panelFlags) weigh(io stdio, ct *court) error {
+	s := &ct.settings
 	if (s.Method == jury.Calibrated) != (c.Calibration != "") {
 		return hint(errors.New("--calibration goes with --method calibrated, and that with it"), "'jurat calibrate' writes a calibration file")
 	}
@@ -140,7 +142,8 @@ func (c *panelFlags) weigh(io stdio, s *jury.Settings) error {
 	if err := measured.Weigh(s); err != nil {
 		return hint(fmt.Errorf("%s: %w", c.Calibration, err), "nothing was recorded")
 	}
-	if names := measured.Unbound(s); len(names) > 0 {
+	ct.unbound = measured.Unbound(s)
+	if names := ct.unbound; len(names) > 0 {
 		fmt.Fprintf(io.err, "jurat: %s does not say on which model and template %s were measured, and a weight holds for those alone\n", c.Calibration, strings.Join(names, ", "))
 		fmt.Fprintf(io.err, "jurat: hint: put \"model\" and \"template\" on the lines of their votes, and calibrate again\n")
 	}

@@ -26,6 +26,7 @@ type Outlook struct {
 
 	Panel         config.Care      `json:"panel,omitzero"`       // of language models; "": rules
 	SameVendor    []string         `json:"sameVendor,omitempty"` // jurors, and the judge, of a vendor that also made the accused's model
+	Unbound       []string         `json:"unbound,omitempty"`    // jurors whose weights do not say on which model and template they were measured
 	Method        jury.Method      `json:"method"`
 	Collaborative bool             `json:"collaborative"`
 	Rounds        int              `json:"rounds"`
