@@ -1,9 +1,15 @@
 package verify_test
 
 import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
 	"jurat/jurattest"
@@ -179,5 +185,72 @@ func TestRefutedIsOnNobodysWord(t *testing.T) {
 	o.Need.Level = assurance.Signed
 	if report := verify.Record(r, o); report.Outcome != verify.Refuted || report.Basis.Level != assurance.Signed {
 		t.Errorf("%s, %+v", report.Outcome, report.Basis)
+	}
+}
+
+// TestSecondVerifierOnLevels: the second verifier finds the same basis and the same outcome for every weakness. Every level and every
+// demand on a part is met by one and not by another, and every guarantee is demanded.
+func TestSecondVerifierOnLevels(t *testing.T) {
+	t.Parallel()
+	for i, tt := range weaknesses {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, o := sure(t)
+			tt.change(t, r, &o)
+			for _, demand := range demandsOn(i) {
+				compareDemand(t, r, o, demand)
+			}
+		})
+	}
+}
+
+// demandsOn shares the demands out among the weaknesses: on the first, which is none, all that it meets, and on each other what it does not.
+func demandsOn(i int) []string {
+	switch i {
+	case 0:
+		return []string{"independent-qualified", "keys=owner", "time=qualified", "log=witnessed", "human_review", "completeness"}
+	case 1:
+		return []string{"independent-qualified", "independent", "time=qualified", "qualified"}
+	case 4:
+		return []string{"independent", "operator", "log=witnessed"}
+	case 6:
+		return []string{"operator", "keys=ca", "non_repudiation"}
+	case 7:
+		return []string{"operator", "signed", "time=operator", "time"}
+	case 10:
+		return []string{"signed"}
+	}
+	return []string{"independent"}
+}
+
+func compareDemand(t *testing.T, r *evidence.Record, o verify.Options, demand string) {
+	t.Helper()
+	folder, file := t.TempDir(), must[[]byte](t)(r.Marshal())
+	write(t, folder, "record.json", file)
+	arguments := []string{filepath.Join("..", "testdata", "second-verifier", "verify.py"), "--at", o.At.Format(time.RFC3339), "--require", demand}
+	if o.Trust != nil {
+		write(t, folder, "trust.json", must[[]byte](t)(o.Trust.Marshal()))
+		arguments = append(arguments, "--trust", filepath.Join(folder, "trust.json"))
+	}
+	if o.Checkpoint != "" {
+		write(t, folder, "known", []byte(o.Checkpoint))
+		arguments = append(arguments, "--checkpoint", filepath.Join(folder, "known"))
+	}
+	if assurance.IsNeed(demand) {
+		o.Need = must[assurance.Need](t)(assurance.ParseNeed(demand))
+	} else {
+		o.Require = []verify.Guarantee{verify.Guarantee(demand)}
+	}
+	report := must[*verify.Report](t)(verify.File(file, o))
+	out, _ := exec.Command(python(t), append(arguments, filepath.Join(folder, "record.json"))...).Output() // the exit code is that of the outcome
+	var found struct {
+		Outcome verify.Status
+		Basis   *assurance.Basis
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatalf("%s: %v: %s", demand, err, out)
+	}
+	if diff := cmp.Diff(report.Basis, found.Basis); diff != "" || found.Outcome != report.Outcome {
+		t.Errorf("%s: %s, want %s:\n%s", demand, found.Outcome, report.Outcome, diff)
 	}
 }

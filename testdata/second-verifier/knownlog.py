@@ -99,6 +99,7 @@ def check(opened, own, reader, trust, findings):
         if reader.entries is not None:
             _check_entries(opened, own, known, reader.entries, guarantee, findings)
         chained = any("chain_id" in record.payload for record in opened.records)
+        findings.compared = True
         if opened.kind == "bundle" and (reader.entries is None or known.size < own.size or not chained):
             findings.doubt("completeness", "tail")
     except Ended:

@@ -41,6 +41,7 @@ class Findings:
     def __init__(self, kind, asked):
         self.kind, self.asked = kind, set(asked)
         self.details, self.times, self.records, self.log = [], [], 0, None
+        self.parties, self.witnessed, self.compared = set(), False, False
 
     def ask(self, *guarantees):
         self.asked |= set(guarantees)
@@ -88,20 +89,38 @@ class Findings:
             return {"guarantee": guarantee, "status": PROVED, "reason": "nothing was found against it"}
         return next(item for item in found if item["status"] == worst(each["status"] for each in found))
 
-    def outcome(self, answers):
+    def outcome(self, answers, need=None):
         if any(answer["status"] == REFUTED for answer in answers):
             return REFUTED
-        left_out = set(_UNCOUNTED) | ({"human_review"} if self.kind == "record" else set())
-        return worst(answer["status"] for answer in answers if answer["guarantee"] not in left_out)
+        counts = lambda guarantee: need.counts(self.kind, guarantee, counts_by_default(self.kind, guarantee)) if need else counts_by_default(self.kind, guarantee)
+        if need and any(guarantee not in self.asked for guarantee in need.require):
+            return NOT_PROVED
+        return worst(answer["status"] for answer in answers if counts(answer["guarantee"]))
 
-    def report(self, trust):
+    def report(self, trust, reader=None, rate=None):
+        """The report. rate says what the proof rests on; without it nothing is said of that, as of several files together."""
         answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
-        report = _report(self.kind, self.records, trust, self.outcome(answers), answers, self.details, self.times)
+        need = reader and reader.need
+        report = _report(self.kind, self.records, trust, self.outcome(answers, need), answers, self.details, self.times)
+        if need and (stated := need.stated()):
+            report["demanded"] = stated
+        if rate:
+            report["basis"] = rate(self, answers, reader)
+            if unmet := need.unmet(self.kind, report["basis"]) if need else []:
+                report["basis"]["unmet"] = unmet
+                report["outcome"] = worst([report["outcome"], NOT_PROVED])
         return report | ({"log": {"origin": self.log.origin, "size": self.log.size}} if self.log else {})
+
+
+def counts_by_default(kind, guarantee):
+    """Whether a guarantee counts for the outcome of such a file, unless the reader demands otherwise."""
+    return guarantee not in _UNCOUNTED and (kind != "record" or guarantee != "human_review")
 
 
 def is_open_alone(report):
     """Whether a report is not proved for nothing but what its records say of records that are not in its file."""
+    if report.get("basis", {}).get("unmet"):
+        return False
     counted = [item for item in report["guarantees"] if item["guarantee"] not in _UNCOUNTED]
     still_open = {item["guarantee"] for item in counted if item["status"] != PROVED}
     return report["outcome"] == NOT_PROVED and still_open <= {"chain", "human_review", "given_on"}

@@ -1,5 +1,6 @@
 """The steps of verification that every file goes through: section "Verification" of docs/format.md."""
 
+import assurance
 import carried
 import chains
 import configuration
@@ -28,7 +29,8 @@ _SKEW = 5 * 60
 class Reader:
     """What a reader brings beside the trust file."""
 
-    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, statements=(), grace=None):
+    def __init__(self, before=None, at=None, checkpoint=None, consistency=None, entries=None, together=None, statements=(), grace=None, need=None):
+        self.need = need
         self.together, self.statements = together, list(statements)
         self.grace = revocation.GRACE if grace is None else grace
         self.before, self.at = before, at
@@ -52,7 +54,8 @@ def verify(data, trust, reader):
     findings = report.Findings(opened.kind, _ALWAYS)
     if reader.before is not None:
         findings.ask("before")
-    if any(authority.services for authority in trust.authorities):
+    needs_qualified = reader.need and (reader.need.level == assurance.LEVELS[3] or "qualified" in reader.need.require)
+    if needs_qualified or any(authority.services for authority in trust.authorities):
         findings.ask("qualified")
     if not opened.records:
         for guarantee in sorted(findings.asked):
@@ -80,7 +83,7 @@ def verify(data, trust, reader):
     if reader.together is not None:
         reader.together.take(opened, findings)
     came_to = outcomes.outcome(opened.records, findings)
-    found = findings.report(trust) | ({"trial_outcome": came_to} if came_to else {})
+    found = findings.report(trust, reader, assurance.rate) | ({"trial_outcome": came_to} if came_to else {})
     return _mended(opened.mended, found)
 
 
@@ -114,14 +117,17 @@ def _verify_checkpoint(note, trust, reader):
     findings = report.Findings(opened.kind, ("order",))
     _check_order(opened, trust, reader.at, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
-    return findings.report(trust)
+    return findings.report(trust, reader, assurance.rate)
 
 
 def _check_record(record, trust, before, times, judge, findings):
     if before is not None and (times[0] is None or times[0] >= before):
         findings.doubt("before", "time", record)
     for signer, signature in zip(record.payload["signers"], record.signatures):
-        _check_signature(record, signer, signature, trust, times, judge, findings)
+        known = len(findings.details)
+        party = _check_signature(record, signer, signature, trust, times, judge, findings)
+        if party and not any(item["guarantee"] in ("content", "authentication") for item in findings.details[known:]):
+            findings.parties.add(party)
     for disclosure in record.disclosures:
         if not payloads.opens(record.payload, disclosure):
             findings.refute("content", "disclosure", record, disclosure["pointer"])
@@ -182,18 +188,18 @@ def _check_signature(record, signer, signature, trust, times, judge, findings):
     key = trust.keys.get(signer["key_id"])
     signed = ("content", "authentication", "non_repudiation")
     if key is None:
-        _check_certified(record, signer, signature, times, judge, findings)
-        return
+        return _check_certified(record, signer, signature, times, judge, findings)
     if key.algorithm != signer["alg"] or not keys.is_valid(key.algorithm, key.spki, record.message, signature):
         for guarantee in signed:
             findings.refute(guarantee, "signature", record, signer["key_id"])
-        return
+        return None
     if (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
         findings.refute("authentication", "actor", record)
     _check_validity(record, key, times, findings)
     _check_second(record, key, times[0], findings)
     if key.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
+    return key.role, key.custody, "keys"
 
 
 def _check_certified(record, signer, signature, times, judge, findings):
@@ -207,17 +213,18 @@ def _check_certified(record, signer, signature, times, judge, findings):
         if given.algorithm != signer["alg"] or not keys.is_valid(given.algorithm, given.spki, record.message, signature):
             for guarantee in signed:
                 findings.refute(guarantee, "signature", record, signer["key_id"])
-            return
+            return None
         rule, ca = judge.answer(record, given, times)
     if rule in ("unknown-key", "certificate", "effort", "mandate"):
         for guarantee in signed:
             findings.doubt(guarantee, rule, record, signer["key_id"])
-        return
+        return None
     if rule is not None:
         for guarantee in signed[1:]:
             (findings.refute if rule == "actor" else findings.doubt)(guarantee, rule, record, signer["key_id"])
     if ca.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
+    return payloads.role_of(record.payload), ca.custody, "cas"
 
 
 def _check_validity(record, key, times, findings):
@@ -271,6 +278,8 @@ def _check_witnesses(note, trust, at, findings):
     try:
         if log.count_witnesses(note, trust.witnesses, None if at is None else at + _SKEW) < trust.quorum:
             findings.doubt("order", "witnesses")
+        else:
+            findings.witnessed = True
     except Refused as err:
         findings.refute("order", "cosignature", reason=str(err))
 

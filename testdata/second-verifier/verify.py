@@ -2,7 +2,7 @@
 """A second verifier of jurat's records, bundles and trials, written from docs/format.md alone.
 
     python3 verify.py [--trust TRUST] [--before TIME] [--at TIME] [--crl FILE]... [--ocsp FILE]... [--grace SECONDS]
-                      [--checkpoint FILE] [--consistency FILE] [--entries FILE] FILE...
+                      [--checkpoint FILE] [--consistency FILE] [--entries FILE] [--require WHAT]... [--policy FILE] FILE...
 
 prints the report on each file as JSON. It needs Python 3.11 and the command openssl, and nothing else. It ends with the
 exit code that the section "Exit codes" gives.
@@ -15,6 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import assurance  # noqa: E402
 import files  # noqa: E402
 import keys  # noqa: E402
 import knownlog  # noqa: E402
@@ -62,6 +63,8 @@ def _arguments():
     parser.add_argument("--checkpoint", help="a checkpoint of the log that was got elsewhere")
     parser.add_argument("--consistency", help="a consistency file between that checkpoint and the file's")
     parser.add_argument("--entries", help="all entries of the log")
+    parser.add_argument("--require", action="append", default=[], help="a level, keys=, time=, log= or a guarantee that must be proved")
+    parser.add_argument("--policy", help="a policy file")
     parser.add_argument("files", nargs="+", metavar="FILE")
     return parser.parse_args()
 
@@ -89,7 +92,13 @@ def _reader(arguments):
         togethers.Together(),
         [_statement(kind, path) for kind in ("crl", "ocsp") for path in getattr(arguments, kind)],
         arguments.grace,
+        _need(arguments),
     )
+
+
+def _need(arguments):
+    require(not (arguments.policy and arguments.require), "this verifier takes --policy or --require, and not both")
+    return assurance.parse_policy(_read(arguments.policy)) if arguments.policy else assurance.parse_need(arguments.require)
 
 
 def _statement(kind, path):
