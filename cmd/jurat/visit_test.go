@@ -199,13 +199,13 @@ func (v *visit) watchAndReload(example string) (court string) {
 	v.t.Helper()
 	const (
 		live       = `document.getElementById("main").dataset.events !== undefined`
-		statements = `[...document.querySelectorAll("#discussion > li")].map(s => s.outerHTML)`
+		statements = `[...document.querySelectorAll("#discussion > .statement")].map(s => s.outerHTML)`
 	)
 	v.Visit(v.at + "/") // the session from before the server's restart is still valid
 	v.Click(`.examples form:has([value="` + example + `"]) button`)
 	v.loaded("/submissions/")
 	court = browsertest.Eval[string](v.Browser, "location.href")
-	v.Wait(`document.querySelectorAll("#discussion > li").length === 3`)
+	v.Wait(`document.querySelectorAll("#discussion > .statement").length === 3`)
 	before := browsertest.Eval[[]string](v.Browser, statements)
 	v.Screenshot("visit-live")
 	v.Visit(court)

@@ -372,3 +372,15 @@ func TestLongResultsAreFolded(t *testing.T) {
 		t.Error("the page does not list the cited messages")
 	}
 }
+
+// TestFirstScreenRestsOnWhatStands: a graver finding whose quotation stands nowhere is not what the verdict rests on.
+func TestFirstScreenRestsOnWhatStands(t *testing.T) {
+	o := jurattest.Opine(jury.UnsafeFail, 10)
+	o.Findings = []jury.Finding{{Message: 4, Quote: "now in Kassel.", Rule: "r", Axis: "safety", Severity: jury.Minor},
+		{Message: 2, Quote: "I have stolen it.", Rule: "r", Axis: "safety", Severity: jury.Critical}}
+	j := &jurattest.Juror{Opinion: o}
+	c := courtOf(t, jurattest.New(t).TryBefore(t, jurattest.Settings(jury.MajorityVote), []jury.Juror{j, j, j}, nil).Records)
+	if f := c.First.Finding; f == nil || f.Quote != "now in Kassel." {
+		t.Errorf("it rests on %+v", f)
+	}
+}
