@@ -390,6 +390,7 @@ var englishPages = Pages{
 		Against:   "Who disagreed:",
 		Nobody:    "none of those who voted",
 		Without:   "Without a vote:",
+		By:        "found by",
 	},
 	Proof: proofWords{
 		Title:     "What the proof rests on, by this server’s own word:",

@@ -398,6 +398,7 @@ var japanesePages = Pages{
 		Against:   "異なる意見：",
 		Nobody:    "投票した陪審員にはありません",
 		Without:   "票なし：",
+		By:        "指摘者：",
 	},
 	Proof: proofWords{
 		Title:     "証明の根拠（このサーバー自身の申告）：",

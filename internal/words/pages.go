@@ -85,7 +85,7 @@ type courtWords struct {
 
 // firstWords are followed by what they announce, except Undecided, LeftOpen, NoFinding and Nobody, which are whole.
 type firstWords struct {
-	Needs, Undecided, LeftOpen, Person, Jury, Rests, NoFinding, Against, Nobody, Without string
+	Needs, Undecided, LeftOpen, Person, Jury, Rests, By, NoFinding, Against, Nobody, Without string
 }
 
 type proofWords struct {
