@@ -71,8 +71,8 @@ func ReadLabels(file string) (Labels, error) {
 }
 
 // ParseLabels reads labels: an object with a member for each case, named as the case's folder. Each has either "outcome", "good" or
-// "failed", or "task_success", true or false. It may have "kind", "trade" and "source", which are texts, and "task" and "trial", texts or numbers
-// that the laboratory ignores. Everything else is a problem. The error joins up to 20 problems.
+// "failed", or "task_success", true or false. It may have "kind", "trade" and "source", which are texts, "why", a text for people, and "task" and
+// "trial", texts or numbers. The laboratory ignores the last three. Everything else is a problem. The error joins up to 20 problems.
 func ParseLabels(file string, doc []byte) (Labels, error) {
 	p := &labelParser{file: file, doc: doc, from: jsontext.NewDecoder(bytes.NewReader(doc)), labels: Labels{}}
 	p.document()
@@ -246,12 +246,16 @@ func (l *Label) set(member string, value jsontext.Value) (why string, ofName boo
 			return fmt.Sprintf("%s: want a text of at most %d bytes without control characters", short(value), maxWord), false
 		}
 		*word = text
+	case member == "why":
+		if !isText {
+			return fmt.Sprintf("%s: want a text", short(value)), false
+		}
 	case member == "task" || member == "trial":
 		if !isText && value.Kind() != '0' {
 			return fmt.Sprintf("%s: want a text or a number", short(value)), false
 		}
 	default:
-		return fmt.Sprintf(`unknown member %q: want "outcome" (or "task_success"), "kind", "trade", "source", "task", "trial"`, member), true
+		return fmt.Sprintf(`unknown member %q: want "outcome" (or "task_success"), "kind", "trade", "source", "why", "task", "trial"`, member), true
 	}
 	return "", false
 }

@@ -14,7 +14,7 @@ func TestLabels(t *testing.T) {
 	got, err := ParseLabels("labels.json", []byte(`{
  "a": {"outcome": "good"},
  "b": {"outcome": "failed", "kind": "wrong amount", "trade": "shop", "source": "an auditor"},
- "c": {"task_success": true, "source": "bench", "task": 2, "trial": "7"},
+ "c": {"task_success": true, "why": "she got what she asked for", "source": "bench", "task": 2, "trial": "7"},
  "d": {"task_success": false}
 }`))
 	if err != nil {
