@@ -76,6 +76,7 @@ type app struct {
 	Aggregate aggregateCmd `cmd:"" help:"Make one verdict for each item of many votes."`
 
 	Help        helpCmd       `cmd:"" help:"Show the commands by task, or the help of one command."`
+	Doctor      doctorCmd     `cmd:"" help:"Say what is there, what is missing, and what to do about it. Makes and records nothing."`
 	Completion  completionCmd `cmd:"" help:"Print a script with which a shell completes commands, flags and values."`
 	Complete    completeCmd   `cmd:"" hidden:"" help:"Print what can come next: completion scripts call it."`
 	ShowVersion versionCmd    `cmd:"" name:"version" help:"Print the version, the commit, and the formats that this program writes."`

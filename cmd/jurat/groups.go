@@ -24,7 +24,7 @@ var groups = []group{
 	{"logging", "The log, its witnesses, and authorities for time.", []string{"log", "witness", "tsa"}},
 	{"operating", "Begin, serve, keep, copy and measure an installation.", []string{"init", "serve", "backup", "restore", "archive", "hold", "bench"}},
 	{"measuring", "Measure how good juries are.", []string{"lab", "calibrate", "aggregate"}},
-	{"program", "This program itself.", []string{"help", "version", "completion"}},
+	{"program", "This program itself.", []string{"help", "doctor", "version", "completion"}},
 }
 
 // groupOf returns the group of this name.

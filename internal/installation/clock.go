@@ -49,18 +49,33 @@ func (s *steady) notBefore(t time.Time) {
 
 // goOn makes the clock continue from the time stamps of the log's last record.
 func (s *steady) goOn(ctx context.Context, l *ledger.Ledger) error {
+	last, err := lastStamped(ctx, l)
+	s.notBefore(last)
+	return err
+}
+
+// LastStamped returns the latest time that the time stamps of the log's last record say, and the zero time if there is none.
+func (i *Installation) LastStamped(ctx context.Context) (time.Time, error) {
+	return lastStamped(ctx, i.Ledger)
+}
+
+func lastStamped(ctx context.Context, l *ledger.Ledger) (last time.Time, err error) {
 	size, err := l.Size(ctx)
 	if err != nil || size == 0 {
-		return err
+		return last, err
 	}
 	rows, err := l.KeptRows(ctx, size-1, 1) // an archived record is old, so it is not needed
 	if err != nil {
-		return err
+		return last, err
 	}
 	for _, t := range rows[0].Timestamps {
-		if token, err := timestamp.Parse(t.Token); err == nil { // other kinds of time stamp are skipped
-			s.notBefore(token.UnverifiedInfo().GenTime)
+		token, err := timestamp.Parse(t.Token)
+		if err != nil {
+			continue // another kind of time stamp
+		}
+		if at := token.UnverifiedInfo().GenTime; at.After(last) {
+			last = at
 		}
 	}
-	return nil
+	return last, nil
 }

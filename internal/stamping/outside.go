@@ -106,16 +106,25 @@ func parseRoots(text []byte) ([]*x509.Certificate, error) {
 // Add configures an authority that stamps every record from now on. Unless untried is set, Add asks it for a token first, which reveals a
 // wrong URL or root. It returns an error if the description is not valid, or if the name is taken.
 func (t *Timekeeper) Add(ctx context.Context, o Outside, untried bool) error {
-	client, _, err := o.check()
-	if err != nil {
+	if _, _, err := o.check(); err != nil {
 		return fmt.Errorf("adding time-stamping authority: %w", err)
 	}
 	if !untried {
-		if _, err := client.Stamp(ctx, [32]byte{}); err != nil {
+		if err := o.Try(ctx); err != nil {
 			return fmt.Errorf("adding time-stamping authority: trying it: %w", err)
 		}
 	}
 	return t.keep(ctx, o, func(Outside) bool { return false })
+}
+
+// Try asks the authority for one time stamp, and verifies it. Its errors are those of Client.Stamp.
+func (o *Outside) Try(ctx context.Context) error {
+	client, _, err := o.check()
+	if err != nil {
+		return err
+	}
+	_, err = client.Stamp(ctx, [32]byte{})
+	return err
 }
 
 // keep writes the authority's file. It takes the place of one with the name if that may be replaced.
