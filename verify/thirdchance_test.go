@@ -79,7 +79,7 @@ func (c *chance) thirdTrial() []*evidence.Record {
 // TestHonestThirdTrials: no honest trial by the third rules is refuted, whoever is absent where, and both verifiers say so.
 func TestHonestThirdTrials(t *testing.T) {
 	told := map[string]int{}
-	compareVerifiers(t, 150, 5_000, func(t *testing.T, c *chance, i int) given {
+	compareVerifiers(t, 40, 5_000, func(t *testing.T, c *chance, i int) given {
 		if c.t = t; i%50 == 0 {
 			c.house = jurattest.NewForStrangers(t) // whose time stamps the second verifier can check
 		}
