@@ -207,7 +207,7 @@ func valuesOf[T ~string](t *testing.T, folder string) (list []any) {
 // TestEveryValueHasAName: pages have words, and a class of their own, for every value in records and for every state and
 // mark of trials.
 func TestEveryValueHasAName(t *testing.T) {
-	values := slices.Concat(valuesOf[verify.Status](t, "../../verify"), valuesOf[trust.Clock](t, "../../verify/trust"),
+	values := slices.Concat(valuesOf[verify.Status](t, "../../verify/assurance"), valuesOf[trust.Clock](t, "../../verify/trust"),
 		valuesOf[evidence.ActionType](t, "../../evidence"), valuesOf[evidence.Role](t, "../../evidence"), valuesOf[evidence.ApprovalStatus](t, "../../evidence"),
 		valuesOf[jury.Position](t, "../../jury"), valuesOf[jury.Method](t, "../../jury"), valuesOf[jury.Severity](t, "../../jury"),
 		valuesOf[jury.ConsensusStatus](t, "../../jury"), valuesOf[jury.AbsenceReason](t, "../../jury"),
