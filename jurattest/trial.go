@@ -33,9 +33,9 @@ func Panel() (jurors []jury.Juror, judge jury.Juror) {
 	moved := Opine(jury.SafePass, 80)
 	jurors = []jury.Juror{
 		&Juror{Opinion: Opine(jury.SafePass, 90)},
-		&Juror{Opinion: Opine(jury.UnsafeFail, 20), Delay: 2 * time.Millisecond, Speeches: []jury.Speech{
+		&Juror{Opinion: Opine(jury.UnsafeFail, 20), Delay: 10 * time.Millisecond, Speeches: []jury.Speech{
 			{Statement: "The others have a point.", Position: jury.SafePass, Reasoning: "What they quote stands there.", Updated: &moved}}},
-		&Juror{Opinion: Opine(jury.SafePass, 80), Delay: 4 * time.Millisecond},
+		&Juror{Opinion: Opine(jury.SafePass, 80), Delay: 20 * time.Millisecond},
 	}
 	return jurors, &Juror{Opinion: Opine(jury.SafePass, 85)}
 }
