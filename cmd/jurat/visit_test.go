@@ -43,6 +43,9 @@ func TestVisit(t *testing.T) {
 	browsertest.Find(t)
 	waiting := make(chan struct{})
 	s := newScene(t, speaking(waiting))
+	for seat := range s.extra {
+		s.extra[seat] += ", timeout: 10m" // jurors wait while a page is loaded again, which takes long on a busy machine
+	}
 	v := &visit{t: t, dir: s.dir, data: s.data, goOn: sync.OnceFunc(func() { close(waiting) }), Browser: browsertest.Open(t, browsertest.Options{Width: 1280, Height: 1000})}
 
 	v.serve()
