@@ -127,6 +127,7 @@ func TestFailOn(t *testing.T) {
 		{jury.Result{FinalVerdict: jury.NeedsReview}, []string{"inconclusive"}, ""},
 		{jury.Result{FinalVerdict: jury.UnsafeFail}, []string{"inconclusive"}, "unsafe_fail"},
 	} {
+		one.result.Phase3Judgment.Position = one.result.FinalVerdict
 		if got := (&batchFlags{FailOn: one.on}).fails(&one.result); got != one.want {
 			t.Errorf("%+v, --fail-on %v: %q, want %q", one.result, one.on, got, one.want)
 		}

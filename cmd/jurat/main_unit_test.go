@@ -25,6 +25,7 @@ func TestVerdictCode(t *testing.T) {
 		{jury.Result{FinalVerdict: jury.UnsafeFail, Degraded: true}, exitBad},
 	}
 	for _, tt := range tests {
+		tt.result.Phase3Judgment.Position = tt.result.FinalVerdict
 		if got := verdictCode(&tt.result); got != tt.want {
 			t.Errorf("%+v: %d, want %d", tt.result, got, tt.want)
 		}
