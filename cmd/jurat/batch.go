@@ -339,7 +339,7 @@ func (f *batchFlags) fails(r *jury.Result) string {
 		return "needs_review"
 	case r.Degraded && named("degraded"):
 		return "degraded"
-	case needsPerson(r) && named("needs_review"):
+	case len(r.Phase3Judgment.Review) > 0 && named("needs_review"):
 		return "needs_review"
 	}
 	return ""

@@ -283,7 +283,7 @@ func TestPortalProvesACaseFileOffline(t *testing.T) {
 	p.Click(".record:nth-child(8) > summary")
 	p.Wait("document.querySelector('.record:nth-child(8) pre')")
 	inside := p.Text(".record:nth-child(8)")
-	for _, want := range []string{"Output", "Configuration", "jurat-rules", "Content", "statement"} {
+	for _, want := range []string{"Output", "Configuration", "jurat-rules", "Content", "rationale"} {
 		if !strings.Contains(inside, want) {
 			t.Errorf("the record does not show %q:\n%s", want, inside)
 		}

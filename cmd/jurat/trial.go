@@ -217,7 +217,7 @@ func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) e
 // needsPerson reports whether a person must decide on a result that no person has decided on yet.
 func needsPerson(r *jury.Result) bool {
 	v := r.Phase3Judgment.Summary()
-	return v.NeedsPerson() || r.Degraded
+	return v.NeedsPerson() || r.Degraded || r.Inconclusive
 }
 
 // verdictCode is the exit code of a verdict: 0 only for a safe_pass that nothing takes away from.

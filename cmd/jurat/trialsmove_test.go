@@ -71,7 +71,7 @@ func begin(t *testing.T, places func(*testing.T, int) []*machine, count int) *mo
 	startAll(t, v.list[1:])
 	v.submitter, v.auditor = v.list[0].grant("sam", "submitter"), v.list[0].grant("ada", "auditor")
 	v.id = v.submit()
-	v.await("nine acts", func(s *api.Submission) bool { return s.Acts == 9 }) // submission, opening, three evaluations, check, opening, two statements
+	v.await("ten acts", func(s *api.Submission) bool { return s.Acts == 10 }) // submission, opening, three evaluations, the judge's reading, check, opening, two statements
 	for _, m := range v.list {
 		if _, metrics := m.get(v.auditor, "/metrics"); strings.Contains(metrics, "jurat_trials_under_way 1\n") {
 			v.conductor = m
@@ -146,7 +146,7 @@ func isOver(s *api.Submission) bool { return s.State == api.Over }
 func (v *move) wantOnce(again int) {
 	v.t.Helper()
 	for i, server := range v.servers {
-		want := map[int]int{0: 2, 1: 2, 2: 2 + again, 3: 1}[i]
+		want := map[int]int{0: 2, 1: 2, 2: 2 + again, 3: 2}[i] // the judge reads alone, and judges
 		bodies := map[string]int{}
 		for _, r := range server.Requests() {
 			bodies[string(r.Body)]++
@@ -164,7 +164,7 @@ func (v *move) wantOnce(again int) {
 		}
 	}
 	ran(v.t, 0, "verify", "--trust", trust, file)
-	if n := len(v.records()); n != 15 {
+	if n := len(v.records()); n != 16 {
 		v.t.Errorf("%d acts", n)
 	}
 }
