@@ -43,9 +43,6 @@ func TestVisit(t *testing.T) {
 	browsertest.Find(t)
 	waiting := make(chan struct{})
 	s := newScene(t, speaking(waiting))
-	for seat := range s.extra {
-		s.extra[seat] += ", timeout: 10m" // jurors wait while a page is loaded again, which takes long on a busy machine
-	}
 	v := &visit{t: t, dir: s.dir, data: s.data, goOn: sync.OnceFunc(func() { close(waiting) }), Browser: browsertest.Open(t, browsertest.Options{Width: 1280, Height: 1000})}
 
 	v.serve()
@@ -73,7 +70,10 @@ func speaking(waiting <-chan struct{}) map[int]llmtest.Script {
 	scripts := map[int]llmtest.Script{}
 	for seat := range seatIDs {
 		scripts[seat] = func(c llmtest.Call) llmtest.Reply {
-			const secondRound = 3 // after the evaluation and the first one
+			secondRound := 3 // after the evaluation and the first one
+			if seat == 1 {
+				secondRound = 4 // who disagrees is asked a second time before the talk
+			}
 			if c.Number == secondRound {
 				<-waiting
 			}
