@@ -185,7 +185,8 @@
 //	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas
 //	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
-//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows
+//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows,
+//	              server/openapi writes the OpenAPI description
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its
 // own. Tests in this folder check which package may import which, and that this tour names all of them.

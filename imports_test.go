@@ -188,6 +188,8 @@ var importRules = []importRule{
 	{"jurat/internal/limits", []string{"jurat/api", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"}, "it counts requests and bytes, whatever they are for"},
 	{"jurat/internal/jsonschema", []string{"jurat/evidence", jsonLibrary}, "a type is described alike, whatever travels"},
 	{"jurat/internal/server/wire", []string{"jurat/api", "jurat/evidence", "jurat/internal/", jsonLibrary}, "it reads bodies and writes answers, whatever they are about"},
+	{"jurat/internal/server/openapi", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/property", "jurat/reputation", "jurat/verify", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/jsonschema", jsonLibrary},
+		"it describes what travels, from the types of it, and serves nothing"},
 	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/internal/continuous", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},

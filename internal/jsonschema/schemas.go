@@ -16,15 +16,40 @@ import (
 // An Object is a JSON object.
 type Object = map[string]any
 
-// OfFiles returns the schemas of the files that docs/format.md describes.
-func OfFiles() Schemas {
-	s := Schemas{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}
-	s["Payload"] = s.payload()
+// Enums lists, for types of strings, the values that they have.
+type Enums map[reflect.Type][]string
+
+// OfFiles returns the schemas of the files that docs/format.md describes. Types of strings that enums lists become
+// enumerations.
+func OfFiles(enums Enums) *Schemas {
+	s := &Schemas{enums: enums, types: map[string]reflect.Type{},
+		all: map[string]any{"Record": recordSchema, "Bundle": bundleSchema, "Trust": trustSchema}}
+	s.all["Payload"] = s.payload()
 	return s
 }
 
 // Schemas holds JSON schemas by their names in the description.
-type Schemas map[string]any
+type Schemas struct {
+	enums Enums
+	all   map[string]any
+	types map[string]reflect.Type // whose schema a name is; files have none
+}
+
+// All returns the schemas by their names.
+func (s *Schemas) All() map[string]any { return s.all }
+
+// Member describes a member of a named schema, such as Review and approval_status, anew. It panics if there is no such
+// member.
+func (s *Schemas) Member(schema, member string, as Object) {
+	properties := s.all[schema].(Object)["properties"].(Object)
+	if properties[member] == nil {
+		panic(fmt.Sprintf("%s has no member %s", schema, member))
+	}
+	properties[member] = as
+}
+
+// Closed says of a named schema that it has no other members.
+func (s *Schemas) Closed(schema string) { s.all[schema].(Object)["additionalProperties"] = false }
 
 // Reference refers to a schema by its name.
 func Reference(name string) Object { return Object{"$ref": "#/components/schemas/" + name} }
@@ -34,7 +59,7 @@ var anyJSON = []reflect.Type{reflect.TypeFor[json.RawMessage](), reflect.TypeFor
 
 // Of returns the schema of a type, by the JSON that the type is written as. It adds the named types to s. It panics
 // on a type without a JSON schema.
-func (s Schemas) Of(t reflect.Type) Object {
+func (s *Schemas) Of(t reflect.Type) Object {
 	switch {
 	case slices.Contains(anyJSON, t):
 		return Object{}
@@ -47,7 +72,7 @@ func (s Schemas) Of(t reflect.Type) Object {
 	case reflect.Pointer:
 		return s.Of(t.Elem())
 	case reflect.String:
-		return Object{"type": "string"}
+		return s.text(t)
 	case reflect.Bool:
 		return Object{"type": "boolean"}
 	case reflect.Int, reflect.Int64:
@@ -59,17 +84,44 @@ func (s Schemas) Of(t reflect.Type) Object {
 	case reflect.Map:
 		return Object{"type": "object", "additionalProperties": s.Of(t.Elem())}
 	case reflect.Struct:
-		if s[t.Name()] == nil {
-			s[t.Name()] = Object{} // ends the recursion for a type that contains itself
-			s[t.Name()] = s.members(t)
+		name, known := s.name(t)
+		if !known {
+			s.all[name] = Object{} // ends the recursion for a type that contains itself
+			s.all[name] = s.members(t)
 		}
-		return Reference(t.Name())
+		return Reference(name)
 	}
 	panic(fmt.Sprintf("no schema is known for %v", t))
 }
 
+// text describes a type of strings.
+func (s *Schemas) text(t reflect.Type) Object {
+	values, listed := s.enums[t]
+	if !listed {
+		return Object{"type": "string"}
+	}
+	name, known := s.name(t)
+	if !known {
+		s.all[name] = Object{"type": "string", "enum": values}
+	}
+	return Reference(name)
+}
+
+// name returns the name of a type's schema, and whether there is a schema by it. The first type with a name has it;
+// another of the same name, from another package, has its package's name before it.
+func (s *Schemas) name(t reflect.Type) (name string, known bool) {
+	name = t.Name()
+	if first := s.types[name]; first != nil && first != t || first == nil && s.all[name] != nil {
+		at := t.PkgPath()[strings.LastIndex(t.PkgPath(), "/")+1:]
+		name = strings.ToUpper(at[:1]) + at[1:] + name
+	}
+	known = s.types[name] == t
+	s.types[name] = t
+	return name, known
+}
+
 // members returns the schema of a struct.
-func (s Schemas) members(t reflect.Type) Object {
+func (s *Schemas) members(t reflect.Type) Object {
 	properties, required := Object{}, []string{}
 	for field := range fieldsOf(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -102,7 +154,7 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 
 // payload describes the possible members of a payload. docs/format.md says which ones each action type
 // requires.
-func (s Schemas) payload() Object {
+func (s *Schemas) payload() Object {
 	schema := s.members(reflect.TypeFor[evidence.Payload]())
 	schema["properties"].(Object)["action_type"] = Object{"type": "string", "enum": evidence.ActionTypes()}
 	schema["additionalProperties"] = false

@@ -25,7 +25,7 @@ func (s *Server) agentRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{
 			Summary: "What the log has about an agent: the case file of each trial that judged it, and its own records, as bundles, one in a line. With them and the log's entries, anyone computes the agent's reputation alone: jurat reputation --log.",
 			Media:   bundleLines, Query: []Parameter{{"size", "only what the log had when it was this long, such as a checkpoint says; without it, all"}}}},
-		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: s.agentPage, Doc: Doc{Query: query}},
+		{Method: "GET", Pattern: "/agents/{name}", Kind: Page, Heavy: true, Who: Readers, Handle: s.agentPage, Doc: Doc{Summary: "An agent's reputation.", Query: query}},
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Server) continuousRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/continuous-trial", Kind: API, Who: metered, Handle: s.getContinuous, Doc: Doc{
 			Summary: "What the server tries without being asked: which records are still to be tried, what was spent within 24 hours, and where agents' reputations are, seen from the thresholds. docs/operations.md describes it.",
 			Out:     api.ContinuousTrial{}}},
-		{Method: "GET", Pattern: "/continuous-trial", Kind: Page, Who: metered, Handle: s.continuousPage},
+		{Method: "GET", Pattern: "/continuous-trial", Kind: Page, Who: metered, Handle: s.continuousPage, Doc: Doc{Summary: "What the server tries without being asked."}},
 	}
 }
 

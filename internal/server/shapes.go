@@ -1,7 +1,9 @@
 package server
 
+import "jurat/internal/server/openapi"
+
 // A Shape names the form of a body that no type of package api describes.
-type Shape string
+type Shape = openapi.Shape
 
 const (
 	Payload Shape = "Payload" // as actors send it: docs/format.md

@@ -25,10 +25,10 @@ const smallForm = 64 << 10
 
 func (s *Server) signInRoutes() []Route {
 	return []Route{
-		{Method: "POST", Pattern: "/sign-in", Kind: Page, MaxBody: smallForm, Who: Anyone, Handle: s.signIn},
-		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider, Doc: Doc{Query: []Parameter{nextParameter}}},
-		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider, Doc: Doc{AnyQuery: true}},
-		{Method: "POST", Pattern: "/sign-out", Kind: Page, MaxBody: smallForm, Who: SignedIn, Handle: s.signOut},
+		{Method: "POST", Pattern: "/sign-in", Kind: Page, MaxBody: smallForm, Who: Anyone, Handle: s.signIn, Doc: Doc{Summary: "Sign in with a token or a link."}},
+		{Method: "GET", Pattern: "/sign-in/provider", Kind: Page, Who: Anyone, Handle: s.askProvider, Doc: Doc{Summary: "Go to the provider of OpenID Connect.", Query: []Parameter{nextParameter}}},
+		{Method: "GET", Pattern: "/sign-in/callback", Kind: Page, Who: Anyone, Handle: s.fromProvider, Doc: Doc{Summary: "What that provider answers.", AnyQuery: true}},
+		{Method: "POST", Pattern: "/sign-out", Kind: Page, MaxBody: smallForm, Who: SignedIn, Handle: s.signOut, Doc: Doc{Summary: "End the session."}},
 	}
 }
 

@@ -1,0 +1,74 @@
+package openapi
+
+import (
+	"reflect"
+	"strings"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/jsonschema"
+	"jurat/jury"
+	"jurat/property"
+	"jurat/reputation"
+	"jurat/verify"
+)
+
+// Enumerations returns the values of the types of strings that travel. A test compares them with the constants.
+func Enumerations() jsonschema.Enums {
+	enums := jsonschema.Enums{}
+	of(enums, api.Queued, api.UnderWay, api.Over, api.BrokenOff, api.Cancelled)
+	of(enums, jury.SafePass, jury.NeedsReview, jury.UnsafeFail)
+	of(enums, jury.ByJury, jury.ByPerson)
+	of(enums, jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge, jury.Median, jury.Calibrated)
+	of(enums, jury.Initial, jury.Repetition, jury.Discussion, jury.Judging)
+	of(enums, jury.RequestDone, jury.RequestPartly, jury.RequestNotDone, jury.RequestDeclined, jury.RequestOpen)
+	of(enums, jury.AnsweredYes, jury.AnsweredNo, jury.Unclear)
+	of(enums, jury.Minor, jury.Major, jury.Critical)
+	of(enums, jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling)
+	of(enums, jury.Unanimous, jury.Majority, jury.Split)
+	of(enums, jury.TurnedByTalk, jury.OneExtreme)
+	of(enums, evidence.Approved, evidence.ApprovedWithModifications, evidence.Rejected)
+	of(enums, evidence.ActionTypes()...)
+	of(enums, evidence.Roles()...)
+	of(enums, verify.Proved, verify.NotProved, verify.Refuted)
+	of(enums, reputation.People, reputation.Models, reputation.Rules)
+	of(enums, reputation.Scored, reputation.TooFew, reputation.Uncounted, reputation.Incomplete, reputation.Unproved)
+	of(enums, reputation.TheRecord, reputation.TheTrial, reputation.TheVerdict, reputation.TheDecision, reputation.TheReview, reputation.TheRevocation)
+	return enums
+}
+
+func of[T ~string](enums jsonschema.Enums, values ...T) {
+	t := reflect.TypeFor[T]()
+	for _, value := range values {
+		enums[t] = append(enums[t], string(value))
+	}
+}
+
+// refine describes what the types of package api leave open, because programs write it as plain strings. What the server
+// reads has no other members.
+func refine(s *jsonschema.Schemas, routes []Route) {
+	s.Member("Problem", "type", textOf(problems()))
+	s.Member("Review", "approval_status", s.Of(reflect.TypeFor[evidence.ApprovalStatus]()))
+	s.Member("Entry", "action_type", s.Of(reflect.TypeFor[evidence.ActionType]()))
+	s.Member("Entry", "role", s.Of(reflect.TypeFor[evidence.Role]()))
+	s.Member("ThresholdState", "side", textOf([]string{"none", "below", "across", "above"}))
+	s.Member("ThresholdState", "class", s.Of(reflect.TypeFor[reputation.ClassName]()))
+	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.Equal, property.AtMostSum, property.AgeAtLeast}))
+	for _, route := range routes {
+		if t := reflect.TypeOf(route.In); t != nil && t.Kind() == reflect.Struct {
+			s.Closed(strings.TrimPrefix(s.Of(t)["$ref"].(string), jsonschema.Reference("")["$ref"].(string)))
+		}
+	}
+	s.Closed("Member")
+}
+
+func textOf[T ~string](values []T) jsonschema.Object {
+	return jsonschema.Object{"type": "string", "enum": values}
+}
+
+func problems() (types []string) {
+	for _, p := range api.Problems() {
+		types = append(types, p.Type)
+	}
+	return types
+}
