@@ -1,0 +1,406 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"jurat/api"
+	"jurat/client"
+	"jurat/evidence"
+)
+
+// A foreign client is one of the folder clients, in another language.
+type foreignClient struct {
+	name   string
+	folder string                        // where its module can be imported
+	run    func(script string) *exec.Cmd // runs a file of that folder; arguments and environment are the caller's
+	driver string                        // a program that reads questions of this test, in lines of JSON
+}
+
+// need finds a program that a test cannot do without.
+func needProgram(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not installed, and CI must run this test", name)
+		}
+		t.Skipf("%s is not installed", name)
+	}
+	return path
+}
+
+// pythonDriver and nodeDriver answer {"do": …} with {"got": …} or {"refused": …}: canonical forms, signatures and requests.
+const pythonDriver = `import base64, json, sys
+import jurat
+for line in sys.stdin:
+    q = json.loads(line)
+    try:
+        if q["do"] == "canonical":
+            got = base64.b64encode(jurat.canonical(jurat.parse(base64.b64decode(q["document"])))).decode()
+        elif q["do"] == "sign":
+            key = jurat.Key(q["key"])
+            got = [key.alg, key.id, base64.b64encode(key.sign(base64.b64decode(q["document"]))).decode()]
+        else:
+            got = jurat.Client(q["url"], q["token"]).seal({"agent_id": "x"})["digest"]
+        print(json.dumps({"got": got}), flush=True)
+    except (jurat.Refused, jurat.Problem, ValueError) as err:
+        print(json.dumps({"refused": str(err)}), flush=True)
+`
+
+const nodeDriver = `import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { Client, Key, canonical, parse } from "./jurat.js";
+for await (const line of createInterface({ input: process.stdin })) {
+	const q = JSON.parse(line);
+	try {
+		let got;
+		if (q.do === "canonical") got = canonical(parse(Buffer.from(q.document, "base64"))).toString("base64");
+		else if (q.do === "sign") {
+			const key = new Key(readFileSync(q.key));
+			got = [key.alg, key.id, key.sign(Buffer.from(q.document, "base64")).toString("base64")];
+		} else got = (await new Client(q.url, q.token).seal({ agent_id: "x" })).digest;
+		console.log(JSON.stringify({ got }));
+	} catch (err) {
+		if (err instanceof RangeError || err instanceof TypeError) throw err;
+		console.log(JSON.stringify({ refused: err.message }));
+	}
+}
+`
+
+// foreignClients copies the clients, and compiles the one in TypeScript.
+func foreignClients(t *testing.T, name string) *foreignClient {
+	t.Helper()
+	dir, from := t.TempDir(), filepath.Join("..", "..", "clients", name)
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	c := &foreignClient{name: name, folder: dir}
+	switch name {
+	case "python":
+		python := needProgram(t, "python3")
+		c.driver = "driver.py"
+		c.run = func(script string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), python, strings.Replace(script, "example", "example.py", 1))
+		}
+		write(t, filepath.Join(dir, c.driver), pythonDriver)
+	case "typescript":
+		node, tools := needProgram(t, "node"), os.Getenv("JURAT_TEST_OPENAPI")
+		if tools == "" {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
+			}
+			t.Skip("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
+		}
+		compile := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "tsc"), "-p", dir, "--typeRoots", filepath.Join(tools, "node_modules", "@types"))
+		if out, err := compile.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		c.driver = "driver.mjs"
+		c.run = func(script string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), node, strings.Replace(script, "example", "example.js", 1))
+		}
+		write(t, filepath.Join(dir, c.driver), nodeDriver)
+	}
+	return c
+}
+
+// asked gives the driver questions, and returns its answers.
+func (c *foreignClient) asked(t *testing.T, questions ...map[string]string) (answers []foreignAnswer) {
+	t.Helper()
+	var in, errs bytes.Buffer
+	for _, q := range questions {
+		line, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(line, '\n'))
+	}
+	cmd := c.run(c.driver)
+	cmd.Dir, cmd.Stdin, cmd.Stderr = c.folder, &in, &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", c.name, err, &errs)
+	}
+	for line := range strings.Lines(string(out)) {
+		var a foreignAnswer
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			t.Fatal(line, err)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) != len(questions) {
+		t.Fatalf("%s: %d answers to %d questions\n%s", c.name, len(answers), len(questions), &errs)
+	}
+	return answers
+}
+
+type foreignAnswer struct {
+	Got     json.RawMessage
+	Refused string
+}
+
+// eachClient runs a test with each client of the folder clients.
+func eachClient(t *testing.T, test func(*testing.T, *foreignClient)) {
+	for _, name := range []string{"python", "typescript"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, foreignClients(t, name))
+		})
+	}
+}
+
+// TestClientsREADMEs: what the READMEs show is of the examples, which run here, and each named call exists.
+func TestClientsREADMEs(t *testing.T) {
+	for name, example := range map[string]string{"python": "example.py", "typescript": "example.ts"} {
+		read := func(file string) string {
+			doc, err := os.ReadFile(filepath.Join("..", "..", "clients", name, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(doc)
+		}
+		readme, code := read("README.md"), read(example)
+		_, block, _ := strings.Cut(readme, "```"+map[string]string{"python": "python", "typescript": "ts"}[name]+"\n")
+		block, _, _ = strings.Cut(block, "```")
+		if strings.Count(block, "\n") < 8 {
+			t.Fatalf("%s: the README shows %q", name, block)
+		}
+		for line := range strings.Lines(block) {
+			if !strings.Contains(code, line) {
+				t.Errorf("%s: the README shows what %s does not do: %s", name, example, line)
+			}
+		}
+		client := read("jurat." + strings.TrimPrefix(example, "example."))
+		calls := regexp.MustCompile("`(?:Client\\.)?([a-z]+)\\(").FindAllStringSubmatch(readme, -1)
+		if len(calls) < 10 {
+			t.Errorf("%s: the README names %d calls", name, len(calls))
+		}
+		for _, call := range calls {
+			if !regexp.MustCompile(`(?m)(def|function|^\t(async )?) ?` + call[1] + `\(`).MatchString(client) {
+				t.Errorf("%s: there is no %s", name, call[1])
+			}
+		}
+	}
+}
+
+// TestClientsCanonicalForms: the clients have the canonical form of each vector, and refuse what has none.
+func TestClientsCanonicalForms(t *testing.T) {
+	doc, err := os.ReadFile("../../testdata/vectors/sealing/canonical.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct{ Name, Document, Canonical string }
+	if err := json.Unmarshal(doc, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	var questions []map[string]string
+	refused := 0
+	for _, v := range vectors {
+		questions = append(questions, map[string]string{"do": "canonical", "document": v.Document})
+		if v.Canonical == "" {
+			refused++
+		}
+	}
+	drafts, err := filepath.Glob("../../testdata/vectors/sealing/*.draft.json")
+	if err != nil || len(drafts) < 2 || len(vectors) < 60 || refused < 10 {
+		t.Fatal(drafts, len(vectors), refused, err)
+	}
+	for _, name := range drafts {
+		draft, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := evidence.Canonical(draft)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded := base64.StdEncoding.EncodeToString
+		vectors = append(vectors, struct{ Name, Document, Canonical string }{name, encoded(draft), encoded(form)})
+		questions = append(questions, map[string]string{"do": "canonical", "document": encoded(draft)})
+	}
+	eachClient(t, func(t *testing.T, c *foreignClient) {
+		for i, answer := range c.asked(t, questions...) {
+			var got string
+			if answer.Got != nil {
+				if err := json.Unmarshal(answer.Got, &got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if v := vectors[i]; got != v.Canonical || (answer.Refused == "") == (v.Canonical == "") {
+				t.Errorf("%s: %q, refused %q, want %q", v.Name, got, answer.Refused, v.Canonical)
+			}
+		}
+	})
+}
+
+// TestClientsSign: signatures of the clients are those that records may have. Ed25519 gives the vector's own; each of
+// many of ES256 is valid and in the one form.
+func TestClientsSign(t *testing.T) {
+	needProgram(t, "openssl")
+	vector := func(name string) *evidence.Record {
+		file, err := os.ReadFile("../../testdata/vectors/sealing/" + name + ".record.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, err := evidence.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record
+	}
+	key := func(name string) string {
+		path, err := filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + name + ".pem")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	ed, ec := vector("action-ed25519"), vector("action-es256")
+	eachClient(t, func(t *testing.T, c *foreignClient) {
+		questions := []map[string]string{{"do": "sign", "key": key("ed25519"), "document": base64.StdEncoding.EncodeToString(ed.Canonical())}}
+		for range 40 {
+			questions = append(questions, map[string]string{"do": "sign", "key": key("es256"), "document": base64.StdEncoding.EncodeToString(ec.Canonical())})
+		}
+		questions = append(questions, map[string]string{"do": "sign", "key": key("rs256"), "document": ""})
+		answers := c.asked(t, questions...)
+		if last := answers[len(answers)-1]; !strings.Contains(last.Refused, "jurat sign") {
+			t.Errorf("an RSA key: %s %s", last.Got, last.Refused)
+		}
+		for i, answer := range answers[:len(answers)-1] {
+			var got []string
+			if err := json.Unmarshal(answer.Got, &got); err != nil {
+				t.Fatal(err, answer.Refused)
+			}
+			record := ec
+			if i == 0 {
+				record = ed
+			}
+			signature, err := base64.StdEncoding.DecodeString(got[2])
+			if err != nil || got[0] != string(record.Payload.Signers[0].Algorithm) || got[1] != record.Payload.Signers[0].KeyID.String() {
+				t.Fatal(got, err)
+			}
+			if i == 0 && !bytes.Equal(signature, ed.Signatures[0]) {
+				t.Errorf("Ed25519: another signature than the vector's: %x", signature)
+			}
+			if normal, err := evidence.NormalSignature(evidence.ES256, signature); i > 0 && (err != nil || !bytes.Equal(normal, signature)) {
+				t.Errorf("ES256: %x is in another form: %v", signature, err)
+			}
+		}
+	})
+}
+
+// TestClientsAgainstAServer runs each client's example against a real server: an agent with its own key, a trial, and
+// verification by the command.
+func TestClientsAgainstAServer(t *testing.T) {
+	needProgram(t, "openssl")
+	for _, kind := range []string{"ed25519", "es256"} {
+		t.Run(kind, func(t *testing.T) { clientExamples(t, kind) })
+	}
+}
+
+func clientExamples(t *testing.T, kind string) {
+	dir := t.TempDir()
+	data, trust, public := dir+"/data", dir+"/trust.json", dir+"/public.pem"
+	key, err := filepath.Abs("../../evidence/testdata/keys/worthless-test-key-" + kind + ".pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "openssl", "pkey", "-in", key, "-pubout", "-out", public).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	at, _, _ := serve(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--jurors", "offline")
+	doing(t, 0, "--data", data, "keys", "register", "agent", "courier-agent-v1", "--public", public, "--reason", "the owner holds it", "--by", "tester")
+	agent := doing(t, 0, "--data", data, "access", "grant", "courier-agent-v1", "agent", "--reason", "a test", "--by", "tester")
+	submitter := doing(t, 0, "--data", data, "access", "grant", "ines", "submitter", "--reason", "a test", "--by", "tester")
+	// The jury's and the submitter's keys are made for the first trial. A trust file from before does not have them.
+	status, body := postTo(t, at+"/v1/submissions", submitter, "first", `{"conversation":[{"role":"user","content":"Where is it?"},{"role":"assistant","content":"In Kassel."}]}`)
+	if status != http.StatusAccepted {
+		t.Fatal(status, body)
+	}
+	waitUntilOver(t, at, submitter, body)
+	write(t, trust, doing(t, 0, "--data", data, "trust")+"\n")
+	wanted := regexp.MustCompile(`^record [0-9a-f-]{36} is proved
+trial trial-[0-9a-f-]+ came to (safe_pass|needs_review|unsafe_fail) and is proved
+refused {"name": ?"invalid", ?"status": ?422, ?"field": ?"[a-z_]+"}
+$`)
+	eachClient(t, func(t *testing.T, c *foreignClient) {
+		cmd := c.run("example")
+		cmd.Args = append(cmd.Args, at, agent, submitter, key, trust)
+		var errs bytes.Buffer
+		cmd.Dir, cmd.Stderr = c.folder, &errs
+		out, err := cmd.Output()
+		if err != nil || !wanted.Match(out) {
+			t.Errorf("%v\n%s%s", err, out, &errs)
+		}
+	})
+}
+
+// waitUntilOver waits for the end of the trial of a submission.
+func waitUntilOver(t *testing.T, at, token, submission string) {
+	t.Helper()
+	var is api.Submission
+	if err := json.Unmarshal([]byte(submission), &is); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.NewClient(client.Config{URL: at, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for is.State != api.Over {
+		now, err := c.Submission(t.Context(), is.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is = *now
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// TestClientsSendAgain: after a busy server and half an answer, a client sends the same under the same key. It follows no
+// redirect, and sends no token over a connection that does not protect it.
+func TestClientsSendAgain(t *testing.T) {
+	eachClient(t, func(t *testing.T, c *foreignClient) {
+		var asked atomic.Int64
+		var keys []string
+		busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			switch asked.Add(1) {
+			case 1:
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case 2:
+				w.Header().Set("Content-Length", "100")
+				_, _ = io.WriteString(w, `{"digest":`)
+			default:
+				_, _ = io.WriteString(w, `{"digest":"sha256:x"}`)
+			}
+		}))
+		defer busy.Close()
+		away := httptest.NewServer(http.RedirectHandler(busy.URL, http.StatusTemporaryRedirect))
+		defer away.Close()
+		answers := c.asked(t, map[string]string{"do": "seal", "url": busy.URL, "token": "t"},
+			map[string]string{"do": "seal", "url": "http://jurat.example", "token": "t"}, map[string]string{"do": "seal", "url": away.URL, "token": "t"})
+		if string(answers[0].Got) != `"sha256:x"` || len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
+			t.Errorf("%s %s, keys %q", answers[0].Got, answers[0].Refused, keys)
+		}
+		if !strings.Contains(answers[1].Refused, "https") {
+			t.Errorf("a token over http: %s %s", answers[1].Got, answers[1].Refused)
+		}
+		if !strings.Contains(answers[2].Refused, "307") {
+			t.Errorf("a redirect: %s %s", answers[2].Got, answers[2].Refused)
+		}
+	})
+}
