@@ -39,9 +39,12 @@ type house struct {
 // names of callers with one role each.
 var names = map[access.Role]string{access.Agent: "logistics-agent-v1", access.Submitter: "sam", access.Reviewer: "mia", access.Auditor: "ada", access.Operator: "otto"}
 
-func furnish(t *testing.T) *house {
+func furnish(t *testing.T) *house { return furnishWith(t, func(*server.Config) {}) }
+
+func furnishWith(t *testing.T, change func(*server.Config)) *house {
 	t.Helper()
-	h := &house{running: start(t, withJury(t)), tokens: map[access.Role]string{}}
+	jurors := withJury(t)
+	h := &house{running: start(t, func(c *server.Config) { jurors(c); change(c) }), tokens: map[access.Role]string{}}
 	for role, name := range names {
 		h.tokens[role] = h.token(t, name, role)
 	}

@@ -19,7 +19,7 @@ import (
 func (s *Server) agentRoutes() []Route {
 	query := []Parameter{{"ca", "the agent is the one whose keys the CA of this name certified; needed where the trust file has several and none of the agent's keys"}}
 	return []Route{
-		{Method: "GET", Pattern: "/v1/agents/{name}/reputation", Kind: API, Heavy: true, Who: Readers, Handle: s.getReputation, Doc: Doc{
+		{Method: "GET", Pattern: "/v1/agents/{name}/reputation", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getReputation, Doc: Doc{
 			Summary: "How the sealed records of an agent were judged, by this installation's trust file and the default policy: what jurat reputation --json prints. docs/reputation.md describes it.",
 			Out:     reputation.View{}, Query: query}},
 		{Method: "GET", Pattern: "/v1/agents/{name}/conduct", Kind: API, Heavy: true, Who: Overseers, Handle: s.getConduct, Doc: Doc{

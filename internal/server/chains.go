@@ -24,7 +24,7 @@ import (
 
 func (s *Server) chainRoutes() []Route {
 	return []Route{
-		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getChain, Doc: Doc{
+		{Method: "GET", Pattern: "/v1/chains/{chain_id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getChain, Doc: Doc{
 			Summary: "All records that belong to a chain, to a trial, or to a record with this id, as one bundle that can be verified offline.", Out: Bundle}},
 		{Method: "GET", Pattern: "/v1/records", Kind: API, Heavy: true, Who: SignedIn, Handle: s.listRecords, Doc: Doc{
 			Summary: "The records of the log that the caller may read, in log order. A page can be short or empty; as long as it has a next cursor, there may be more.",

@@ -14,9 +14,9 @@ import (
 // portalRoutes are the verification page, and the same page as a file that needs no server.
 func (s *Server) portalRoutes() []Route {
 	return []Route{
-		{Method: "GET", Pattern: "/verify", Kind: Page, Who: Anyone, Handle: s.verifyPage, Doc: Doc{Summary: "The page on which everyone can verify a file."}},
-		{Method: "GET", Pattern: "/verify.html", Kind: Page, Who: Anyone, Handle: s.verifyFile, Doc: Doc{Summary: "The same page as a file that needs no server."}},
-		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Who: Anyone, Handle: s.portalFile, Doc: Doc{Summary: "A file of that page."}},
+		{Method: "GET", Pattern: "/verify", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyPage, Doc: Doc{Summary: "The page on which everyone can verify a file."}},
+		{Method: "GET", Pattern: "/verify.html", Kind: Page, Shared: true, Who: Anyone, Handle: s.verifyFile, Doc: Doc{Summary: "The same page as a file that needs no server."}},
+		{Method: "GET", Pattern: portalFiles + "{name}", Kind: Static, Shared: true, Who: Anyone, Handle: s.portalFile, Doc: Doc{Summary: "A file of that page."}},
 	}
 }
 

@@ -15,11 +15,11 @@ func (s *Server) publicRoutes() []Route {
 			Doc: Doc{Summary: "The process answers.", Media: "text/plain"}},
 		{Method: "GET", Pattern: "/readyz", Kind: API, Who: Anyone, Handle: s.readyz, Probe: true,
 			Doc: Doc{Summary: "The log takes records.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/openapi.json", Kind: API, Who: Anyone, Handle: s.getOpenAPI,
+		{Method: "GET", Pattern: "/openapi.json", Kind: API, Shared: true, Who: Anyone, Handle: s.getOpenAPI,
 			Doc: Doc{Summary: "This description."}},
 		{Method: "GET", Pattern: "/metrics", Kind: API, Who: metered, Handle: s.getMetrics,
 			Doc: Doc{Summary: "Counts and durations for Prometheus.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/v1/trust", Kind: API, Who: Anyone, Handle: s.getTrust,
+		{Method: "GET", Pattern: "/v1/trust", Kind: API, Shared: true, Who: Anyone, Handle: s.getTrust,
 			Doc: Doc{Summary: "This installation's trust file. Compare its fingerprint over another channel before you verify with it.", Out: Trust}},
 	}
 }

@@ -20,7 +20,7 @@ func (s *Server) recordRoutes() []Route {
 		{Method: "POST", Pattern: "/v1/records", Kind: API, Who: Who{Roles: []access.Role{access.Agent, access.Reviewer}}, Handle: s.postRecord,
 			Doc: Doc{Summary: "Seals a payload with the key of the agent or reviewer that it names, who must be the token's owner. Or accepts a record that its actor has signed.",
 				In: Payload, Out: Record, Status: http.StatusCreated}},
-		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getRecord,
+		{Method: "GET", Pattern: "/v1/records/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getRecord,
 			Doc: Doc{Summary: "A sealed record, with its time stamps and the proof of its place in the log.", Out: Record}},
 		{Method: "POST", Pattern: "/v1/records/{id}/properties", Kind: API, Heavy: true, Who: SignedIn, Handle: s.postProperty,
 			Doc: Doc{Summary: "A proof of what a value is like that was sealed apart, in a bundle that does not have the value. It changes nothing, and each answer has another proof.",

@@ -134,6 +134,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, route *Route, c 
 		w.Header().Set("Retry-After", strconv.Itoa(int(pause.Seconds())))
 	}
 	w.Header().Del("ETag")
+	unshare(w.Header())
 	w.Header().Set("Cache-Control", "no-store")
 	if route.Kind == Page {
 		s.refusePage(w, r, c, p)

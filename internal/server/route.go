@@ -69,6 +69,7 @@ type Route struct {
 	Handle  Handler
 	Heavy   bool  // it reads records, which can be large
 	MaxBody int64 // bytes of a body; 0: Config.MaxBody
+	Shared  bool  // pages of other sites may read what strangers get: see share
 	Probe   bool  // for monitoring: its rate is not limited, so an answer must be cheap
 
 	Doc Doc // for OpenAPI

@@ -29,13 +29,13 @@ func (s *Server) submissionRoutes() []Route {
 		{Method: "GET", Pattern: "/v1/submissions", Kind: API, Who: SignedIn, Handle: s.listSubmissions,
 			Doc: Doc{Summary: "Submissions, the newest first: a submitter sees its own.", Out: api.Submissions{}, Query: []Parameter{
 				{"after", "the cursor of the previous page"}, {"limit", "the largest number of submissions: 1 to 500, by default 100"}}}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Heavy: true, Who: Readers, Handle: s.getSubmission,
+		{Method: "GET", Pattern: "/v1/submissions/{id}", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getSubmission,
 			Doc: Doc{Summary: "A submission: its state, the jury's positions, and the result if there is one.", Out: api.Submission{}}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/resume", Kind: API, Who: Submitters, Handle: s.resume,
 			Doc: Doc{Summary: "Continue a trial that was broken off or cancelled.", Out: api.Submission{}, Status: http.StatusAccepted}},
 		{Method: "POST", Pattern: "/v1/submissions/{id}/cancel", Kind: API, Who: Submitters, Handle: s.cancel,
 			Doc: Doc{Summary: "Stop a trial that is to be held. The log records by whom, and why.", In: api.Cancellation{}, Out: api.Submission{}, Status: http.StatusAccepted}},
-		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Heavy: true, Who: Readers, Handle: s.getCase,
+		{Method: "GET", Pattern: "/v1/submissions/{id}/case", Kind: API, Shared: true, Heavy: true, Who: Readers, Handle: s.getCase,
 			Doc: Doc{Summary: "The case file: every record of the trial, proved against one checkpoint.", Out: Bundle}},
 	}
 }

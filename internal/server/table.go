@@ -171,6 +171,7 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 			err = checkForm(r, c)
 		}
 		if err == nil {
+			s.share(route, w.Header(), r, c)
 			err = route.Handle(watching, r, c)
 		}
 		switch {

@@ -24,11 +24,11 @@ func (s *Server) tileRoutes() []Route {
 		entries = Anyone
 	}
 	return []Route{
-		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Who: Anyone, Handle: s.getCheckpoint,
+		{Method: "GET", Pattern: "/log/checkpoint", Kind: API, Shared: true, Who: Anyone, Handle: s.getCheckpoint,
 			Doc: Doc{Summary: "The log's signed checkpoint, with the cosignatures of witnesses: a C2SP signed note.", Media: "text/plain"}},
-		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Who: Anyone, Handle: s.getTile,
+		{Method: "GET", Pattern: "/log/tile/{level}/{index...}", Kind: API, Shared: true, Who: Anyone, Handle: s.getTile,
 			Doc: Doc{Summary: "Hashes of the log's tree: a tile of C2SP tlog-tiles.", Media: "application/octet-stream"}},
-		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Heavy: true, Who: entries, Handle: s.getEntries,
+		{Method: "GET", Pattern: "/log/tile/entries/{index...}", Kind: API, Shared: entries.Strangers == Everything, Heavy: true, Who: entries, Handle: s.getEntries,
 			Doc: Doc{Summary: "What the log hashed under a tile of level 0: a bundle of entries of C2SP tlog-tiles.", Media: "application/octet-stream"}},
 	}
 }
