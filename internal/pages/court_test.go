@@ -287,10 +287,10 @@ func TestLongChainsHavePages(t *testing.T) {
 	}
 	chain, report := proved(t, h, records...)
 	for page, want := range map[int]int{-1: stepsPerPage, 1: stepsPerPage, 2: 1, 3: 1} {
-		c := NewChain("long", chain, report, page)
+		c := NewChain("long", chain, report, page, words.English)
 		equal(t, []int{len(c.Steps), c.Pages}, []int{want, 2})
 	}
-	text := write(t, Frame{}, NewChain("long", chain, report, 2))
+	text := write(t, Frame{}, NewChain("long", chain, report, 2, words.English))
 	if !strings.Contains(text, `href="?page=1"`) || strings.Contains(text, `href="?page=3"`) {
 		t.Error("the last page must link to the first page and to no further one")
 	}

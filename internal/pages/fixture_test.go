@@ -143,7 +143,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"stopped":  stopped,
 		"queued":   courtOf(t, records[:1]),
 		"sealed":   sealedOf(t, h, records[3], lang),
-		"chain":    NewChain(court.ID, chain, report, 1),
+		"chain":    NewChain(court.ID, chain, report, 1, lang),
 		"desk":     NewDesk([]Summary{court.Line()}, "Ines Duarte"),
 		"review":   review,
 		"changed":  changed,
@@ -151,7 +151,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"sign-in":  &SignIn{Problem: "the token has expired", Next: "/reviews", OpenID: "/sign-in/openid"},
 		"link":     &SignIn{Link: "LINKSECRET"},
 		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
-		"chain-op": NewChain("none", nil, &verify.Report{}, 1),
+		"chain-op": NewChain("none", nil, &verify.Report{}, 1, lang),
 	}
 	maps.Copy(all, everyAgent(t))
 	return all

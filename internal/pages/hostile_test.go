@@ -153,7 +153,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	review.Reviews = court.Human
 	summary := court.Line()
 	pages = map[string]Page{
-		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1),
+		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
 		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
 		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},

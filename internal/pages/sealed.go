@@ -22,13 +22,13 @@ type Sealed struct {
 	Output        []Member
 	Configuration []Member
 	Links         []Link
-	Answers       []Answer
-	Statement     []string
-	Trust         string // fingerprint of the trust file that was used
-	Proved        *trust.TimeOf
-	Waits         bool // it has no time stamp yet
-	Reviewable    bool // a person can decide on it
-	Trial         bool // its chain is a trial's
+	Standing
+	Answers    []Answer
+	Statement  []string
+	Proved     *trust.TimeOf
+	Waits      bool // it has no time stamp yet
+	Reviewable bool // a person can decide on it
+	Trial      bool // its chain is a trial's
 
 	lang words.Lang // of the texts on it
 }
@@ -49,26 +49,43 @@ type Link struct {
 	Text string
 }
 
+// A Standing says what verification came to, and on whose word that rests. It is about all records that were verified
+// together.
+type Standing struct {
+	Outcome verify.Status
+	Rests   string // the line on keys, time and log, in the page's language; "": the report does not say
+	Records int    // how many were verified together
+	Trust   string // fingerprint of the trust file that was used
+}
+
+func standingOf(report *verify.Report, lang words.Lang) Standing {
+	return Standing{report.Outcome, words.RestsOn(lang, report), report.Records, report.Trust}
+}
+
 // An Answer is the answer of verification for one guarantee.
 type Answer struct {
 	Guarantee verify.Guarantee
 	Status    verify.Status
-	Reason    string // always English
+	Record    string // its id; "": the page's own record, or all of them
+	Reason    string // in the page's language
+}
+
+func answerOf(f verify.Finding, lang words.Lang) Answer {
+	return Answer{f.Guarantee, f.Status, f.Record, words.Reason(lang, f)}
 }
 
 // NewSealed makes the page of a record from a report on it, or on a file that contains it. For an act of a trial the
 // report should be on the trial, because a single act proves little.
 func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang) *Sealed {
 	p := &r.Payload
-	s := &Sealed{Record: r, Trust: report.Trust, Statement: incident.OnRecord(r, report, lang),
+	s := &Sealed{Record: r, Standing: standingOf(report, lang), Statement: incident.OnRecord(r, report, lang),
 		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix), lang: lang}
 	s.Reviewable = len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
 	if t, is := report.TimeOf(p.RecordID); is {
 		s.Proved = &t
 	}
 	for _, f := range report.Guarantees {
-		of := report.For(f.Guarantee, p.RecordID)
-		s.Answers = append(s.Answers, Answer{f.Guarantee, of.Status, of.Reason})
+		s.Answers = append(s.Answers, answerOf(report.For(f.Guarantee, p.RecordID), lang))
 	}
 	s.Input = members(r, "prompt", p.Prompt, "context", p.Context)
 	s.Output = members(r, "response", p.Response, "modified_response", p.ModifiedResponse, "changes", p.Changes)
@@ -174,16 +191,15 @@ const stepsPerPage = 200
 
 // A Chain is a timeline.
 type Chain struct {
-	ID          string
-	Trial       bool
-	Cut         bool // more records are linked to it than are shown
-	Records     int
+	ID    string
+	Trial bool
+	Cut   bool // more records are linked to it than are shown
+	Standing
 	Answers     []Answer
-	Doubts      []verify.Finding
+	Doubts      []Answer
 	Lanes       []Lane
 	Steps       []Step
 	Page, Pages int // counted from 1
-	Trust       string
 }
 
 // A Lane belongs to an actor.
@@ -203,12 +219,15 @@ type Step struct {
 }
 
 // NewChain makes a page of a chain's timeline.
-func NewChain(id string, records []*evidence.Record, report *verify.Report, page int) *Chain {
-	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Records: len(records), Trust: report.Trust, Doubts: report.Details,
+func NewChain(id string, records []*evidence.Record, report *verify.Report, page int, lang words.Lang) *Chain {
+	c := &Chain{ID: id, Trial: strings.HasPrefix(id, evidence.TrialPrefix), Standing: standingOf(report, lang),
 		Pages: (len(records) + stepsPerPage - 1) / stepsPerPage}
 	c.Page = min(max(page, 1), max(c.Pages, 1))
 	for _, f := range report.Guarantees {
-		c.Answers = append(c.Answers, Answer{f.Guarantee, f.Status, f.Reason})
+		c.Answers = append(c.Answers, answerOf(f, lang))
+	}
+	for _, f := range report.Details {
+		c.Doubts = append(c.Doubts, answerOf(f, lang))
 	}
 	byID := map[string]*evidence.Record{}
 	for _, r := range records {

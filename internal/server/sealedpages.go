@@ -136,7 +136,7 @@ func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	if err != nil {
 		return err
 	}
-	shown := pages.NewChain(id, records, report, page)
+	shown := pages.NewChain(id, records, report, page, s.language(w, r))
 	shown.Cut = g.Cut != nil
 	return s.page(w, r, c, http.StatusOK, shown)
 }

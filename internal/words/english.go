@@ -624,6 +624,7 @@ var englishPages = Pages{
 		Bundle:        "Case file",
 		OpenSSL:       "OpenSSL folder",
 		Guarantees:    "What is guaranteed",
+		Together:      "Verified together: {n} records",
 		Trust:         "Checked with this installation's own trust file, so you rely on this server. To check independently, use your own trust file. The fingerprint of this one:",
 		Statement:     "The statement",
 		Input:         "What went in",

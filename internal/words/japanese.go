@@ -632,6 +632,7 @@ var japanesePages = Pages{
 		Bundle:        "事件ファイル",
 		OpenSSL:       "OpenSSL 用フォルダー",
 		Guarantees:    "保証される事項",
+		Together:      "まとめて検証した記録：{n}件",
 		Trust:         "この環境自身のトラストファイルで検証しました。つまり、このサーバーが自らを保証しています。これに依拠できない方は、ご自身のトラストファイルで検証してください。フィンガープリント：",
 		Statement:     "陳述書",
 		Input:         "入力",

@@ -195,7 +195,7 @@ type reviewWords struct {
 }
 
 type recordWords struct {
-	Kicker, Claimed, Proved, Waits, Unproved, ID, Digest, JSON, Bundle, OpenSSL, Guarantees, Trust, Statement,
+	Kicker, Claimed, Proved, Waits, Unproved, ID, Digest, JSON, Bundle, OpenSSL, Guarantees, Together, Trust, Statement,
 	Input, Output, Configuration, Links, Withheld, Apart, Nothing string
 }
 

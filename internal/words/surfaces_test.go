@@ -52,7 +52,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 	v := verified(t, bundle, h.Trust(t))
 	for _, l := range words.Langs() {
 		first := bundle.Records[0]
-		chain := pages.NewChain(first.Payload.ChainID, bundle.Records, report, 1)
+		chain := pages.NewChain(first.Payload.ChainID, bundle.Records, report, 1, l)
 		compare(t, "the page of a chain", l, answers(t, l, chain), report.Guarantees)
 		var ofFirst []verify.Finding
 		for _, f := range report.Guarantees {
