@@ -161,6 +161,7 @@
 //	acts          what agents and people do with a log, each in one place: seal, accept, review, deliver; decides who may do
 //	              it and who may read what
 //	trial         takes a case through jury and ledger to a verdict; its read model gives pages, events, result, statistics and lists
+//	find          finds records by their words, actors and times, and selects, sorts and counts trials
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
 //	              server-sent events; schedule/queue keeps the jobs, and says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that

@@ -154,6 +154,8 @@ var importRules = []importRule{
 		"it joins jury and ledger, for every panel and every store"},
 	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", "jurat/property", jsonLibrary},
 		"who may do what is decided here, whatever front it was asked through"},
+	{"jurat/internal/find", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/jury", jsonLibrary, "golang.org/x/text/", "modernc.org/sqlite/"},
+		"it finds records and trials in a log, and does not know who asks"},
 	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/lock", "jurat/internal/schedule/queue", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
 		"github.com/coder/websocket", "golang.org/x/sync/semaphore"},
 		"it says when trials are held and by which process, for every panel, and carries what happens in them to connected watchers"},

@@ -235,3 +235,27 @@ func ListUnfinished(ctx context.Context, l *ledger.Ledger) ([]Summary, error) {
 	}
 	return x.Unfinished(), nil
 }
+
+// List returns the trials that match (nil: all match), in the order of submission.
+func (x *Index) List(match func(*Summary) bool) (list []Summary) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.order {
+		if match == nil || match(s) {
+			list = append(list, *s)
+		}
+	}
+	return list
+}
+
+// Holding returns the id of the trial that has a record, and "" if none has it. Its errors are those of the log.
+func (x *Index) Holding(ctx context.Context, record string) (string, error) {
+	b, err := x.Ledger.Briefs().ByID(ctx, record)
+	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return b.ChainID, nil
+}

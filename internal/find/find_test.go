@@ -1,0 +1,157 @@
+package find_test
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/find"
+	"jurat/internal/trial"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+func getter(pairs ...string) func(string) string {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) string { return m[name] }
+}
+
+// say seals what an agent said.
+func say(t *testing.T, h *jurattest.House, text string, apart ...string) *evidence.Record {
+	t.Helper()
+	said, err := jsontext.AppendQuote(nil, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Seal(t, evidence.Payload{ActionType: evidence.Recommendation, Timestamp: "2026-01-01T00:00:00Z", AgentID: "bot", RequestID: "r", Model: "m", ModelVersion: "1",
+		Prompt: jsontext.Value(`"p"`), Response: said, Parameters: jsontext.Value(`{}`)}, apart...)
+}
+
+// TestWords finds quotations in three scripts, whatever their letter case and punctuation, and nothing that was sealed apart.
+func TestWords(t *testing.T) {
+	h := jurattest.New(t)
+	for _, text := range []string{`He said: "Pay $1,000 now!"`, "返金は三日以内に行います。", "Рекомендованный маршрут: A9"} {
+		say(t, h, text)
+	}
+	say(t, h, "the hidden number is 4711", "/response")
+	x, err := find.Open(t.Context(), h.Ledger, t.TempDir()+"/find.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.Follow(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{`"pay $1,000 NOW!"`: 1, "返金": 1, "三日以内": 1, "МАРШРУТ: a9": 1, "pay $1.000": 0, "hidden number": 0, "4711": 0} {
+		q, err := find.ReadRecords(getter("text", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []find.Scope{{All: true}, {Agent: "bot"}} {
+			found, err := x.Records(t.Context(), q, in, nil)
+			if err != nil || len(found.Hits) != want {
+				t.Errorf("%s: %d hits, %v; want %d", text, len(found.Hits), err, want)
+			}
+		}
+		if found, err := x.Records(t.Context(), q, find.Scope{Agent: "other"}, nil); err != nil || len(found.Hits) != 0 || found.Next != "" {
+			t.Errorf("%s: another agent finds %+v, %v", text, found, err)
+		}
+	}
+}
+
+// TestTrials filters trials by what a summary and the index have.
+func TestTrials(t *testing.T) {
+	h := jurattest.New(t)
+	id := h.Try(t, jury.MajorityVote).ID
+	x, err := find.Open(t.Context(), h.Ledger, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := x.Follow(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	trials := trial.NewIndex(h.Ledger, nil, nil)
+	if err := trials.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, value string
+		want        int
+	}{{"record", id, 1}, {"record", "nothing", 0}, {"juror", "nobody", 0}, {"verdict", "none", 0}, {"sort", "highest", 1}} {
+		q, err := find.ReadTrials(getter(tt.name, tt.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, err := q.Trials(t.Context(), trials, x, nil)
+		if err != nil || len(listed.Trials) != tt.want || listed.Counts.Total != tt.want {
+			t.Errorf("%s=%s: %+v, %v", tt.name, tt.value, listed, err)
+		}
+	}
+}
+
+// TestStretches: what fills a stretch is found in the file as it was in memory, also by the next process, in pages and by both
+// orders; a file of another log is made again.
+func TestStretches(t *testing.T) {
+	h := jurattest.New(t)
+	const n = 4500
+	for i := range n {
+		text := "nothing of note"
+		if i%500 == 0 {
+			text = "запись, которую ищут"
+		}
+		say(t, h, text)
+	}
+	path := t.TempDir() + "/find.db"
+	for _, again := range []bool{false, true} {
+		x, err := find.Open(t.Context(), h.Ledger, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, _ := x.Progress(); (done > 0) != again {
+			t.Errorf("opened again: %t; it has %d records", again, done)
+		}
+		if err := x.Follow(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, sort := range []string{"newest", "oldest"} {
+			var places []int64
+			for after := ""; ; {
+				q, err := find.ReadRecords(getter("text", "ЗАПИСЬ, которую", "sort", sort, "limit", "4", "after", after, "actor", "bot"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, hit := range found.Hits {
+					places = append(places, hit.Place)
+				}
+				if after = found.Next; after == "" {
+					break
+				}
+			}
+			if len(places) != 9 || (places[0] < places[8]) != (sort == "oldest") {
+				t.Errorf("%s: %v", sort, places)
+			}
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := jurattest.New(t)
+	say(t, other, "another log")
+	x, err := find.Open(t.Context(), other.Ledger, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if done, _ := x.Progress(); done != 0 {
+		t.Errorf("the index of another log was kept: %d records", done)
+	}
+}

@@ -1,0 +1,417 @@
+package find
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"jurat/internal/trial"
+	"jurat/jury"
+)
+
+// A Sort is the order of a list.
+type Sort string
+
+const (
+	Newest  Sort = "newest"  // by submission
+	Oldest  Sort = "oldest"  // by submission
+	Latest  Sort = "latest"  // by the last act, the latest first
+	Highest Sort = "highest" // by the jury's score; trials without a verdict are last
+	Lowest  Sort = "lowest"
+	ByAgent Sort = "agent" // by the agent's name
+)
+
+// Sorts lists every order. The first is the default.
+func Sorts() []Sort { return []Sort{Newest, Oldest, Latest, Highest, Lowest, ByAgent} }
+
+// None selects trials without a verdict.
+const None = "none"
+
+// Positions lists what verdict and outcome can be.
+func Positions() []string {
+	return []string{string(jury.SafePass), string(jury.NeedsReview), string(jury.UnsafeFail), None}
+}
+
+// Trials selects trials.
+type Trials struct {
+	Agent, Submitter string    // a part of the name, folded
+	Juror, Model     string    // a part of a juror's name or role, and of a model's name, folded
+	Verdict, Outcome string    // one of Positions; "": any
+	Needs            string    // true, false; "": both
+	From, To         time.Time // of the submission
+	Text             string    // folded, in any record of the trial
+	Record           string    // the id of a record of the trial, or of the trial
+	Sort             Sort
+	After            string // cursor of the page before
+	Limit            int    // 0: 100
+
+	Exact string // the agent's whole name; "": any. No parameter sets it
+}
+
+// TrialParameters are the names of the parameters that ReadTrials takes.
+func TrialParameters() []Parameter {
+	return []Parameter{
+		{"agent", "trials of agents with this in their name, in any letter case"},
+		{"verdict", "the jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none"},
+		{"outcome", "what counts, after people's decisions: safe_pass, needs_review, unsafe_fail, or none while there is none"},
+		{"needs_person", "true: only trials that wait for a person's decision; false: only others"},
+		{"juror", "trials in which a juror with this in its name or role sat"},
+		{"model", "trials in which a model with this in its name sat"},
+		{"submitter", "trials of submitters with this in their name"},
+		{"from", "submissions from this time on: a date (2026-01-31, in UTC) or an RFC 3339 time"},
+		{"to", "submissions up to this day, or before this time"},
+		{"text", "trials in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces"},
+		{"record", "the trial that has the record with this id"},
+		{"sort", "newest, oldest, latest (by the last act), highest or lowest (by score), or agent; by default newest"},
+		{"after", "the cursor of the previous page"},
+		{"limit", "the largest number of trials: 1 to 500, by default 100"},
+	}
+}
+
+// ReadTrials reads a search from its parameters, which get returns by name, "" if a parameter is not given. Its errors
+// are FieldErrors.
+func ReadTrials(get func(name string) string) (*Trials, error) {
+	if err := sane(get, TrialParameters()); err != nil {
+		return nil, err
+	}
+	q := &Trials{Agent: Fold(get("agent")), Submitter: Fold(get("submitter")), Juror: Fold(get("juror")), Model: Fold(get("model")),
+		Verdict: get("verdict"), Outcome: get("outcome"), Needs: get("needs_person"), Record: get("record"), Sort: Sort(cmp.Or(get("sort"), string(Newest))), After: get("after")}
+	for name, value := range map[string]string{"verdict": q.Verdict, "outcome": q.Outcome} {
+		if value != "" && !slices.Contains(Positions(), value) {
+			return nil, wrong(name, "%q: want one of %s", value, strings.Join(Positions(), ", "))
+		}
+	}
+	if !slices.Contains(Sorts(), q.Sort) {
+		return nil, wrong("sort", "%q: want one of %v", q.Sort, Sorts())
+	}
+	var err error
+	if _, err = readBool("needs_person", q.Needs); err != nil {
+		return nil, err
+	}
+	if q.Text, err = readText(get("text")); err != nil {
+		return nil, err
+	}
+	if q.From, q.To, err = readTimes(get); err != nil {
+		return nil, err
+	}
+	q.Limit, err = readLimit(get("limit"))
+	return q, err
+}
+
+// Filters reports whether the search selects anything: without that, all trials are listed.
+func (q *Trials) Filters() bool {
+	every := Trials{Sort: q.Sort, After: q.After, Limit: q.Limit}
+	return *q != every
+}
+
+// NeedsIndex reports whether the search needs an Index.
+func (q *Trials) NeedsIndex() bool { return q.Juror != "" || q.Model != "" || q.Text != "" }
+
+// fits reports whether a summary alone fulfils the conditions that can be read from it.
+func (q *Trials) fits(s *trial.Summary) bool {
+	verdict, outcome := None, None
+	if s.Outcome != nil {
+		verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
+	}
+	return (q.Verdict == "" || q.Verdict == verdict) && (q.Outcome == "" || q.Outcome == outcome) &&
+		(q.Needs == "" || (q.Needs == "true") == s.NeedsPerson()) &&
+		(q.From.IsZero() || !s.Submitted.Before(q.From)) && (q.To.IsZero() || s.Submitted.Before(q.To)) &&
+		(q.Exact == "" || q.Exact == s.Agent) && within(s.Agent, q.Agent) && within(s.Submitter, q.Submitter)
+}
+
+func within(text, part string) bool { return part == "" || strings.Contains(Fold(text), part) }
+
+// Counts says how many trials a search finds.
+type Counts struct {
+	Total    int            `json:"total"`
+	AtMost   bool           `json:"atMost,omitzero"` // the text was not compared in all of them, so there may be fewer
+	Verdicts map[string]int `json:"verdicts"`        // by the jury's verdict, and none
+	Outcomes map[string]int `json:"outcomes"`        // by what counts
+	Needs    int            `json:"needsPerson"`
+}
+
+func (c *Counts) add(s *trial.Summary) {
+	verdict, outcome := None, None
+	if s.Outcome != nil {
+		verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
+	}
+	c.Total++
+	c.Verdicts[verdict]++
+	c.Outcomes[outcome]++
+	if s.NeedsPerson() {
+		c.Needs++
+	}
+}
+
+// A Listed is a page of trials.
+type Listed struct {
+	Trials []trial.Summary
+	Next   string // cursor of the next page; "": this is the last one
+	Counts Counts // of all pages
+}
+
+// maxCompared is up to how many trials a text is compared in, so that the counts are exact.
+const maxCompared = 200
+
+// Trials returns a page of what a search finds among the trials of an index that its reader may see (nil: all). x may be nil if
+// the search does not need it. Its errors are FieldErrors for a wrong cursor, and those of the index and the log.
+func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible func(*trial.Summary) bool) (*Listed, error) {
+	chain, err := q.chain(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	seated, err := x.seated(q)
+	if err != nil {
+		return nil, err
+	}
+	all := t.List(func(s *trial.Summary) bool {
+		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && q.fits(s) && (seated == nil || seated[s.ID])
+	})
+	compare := func(string) (bool, error) { return true, nil }
+	exact := true
+	if q.Text != "" {
+		places, err := x.candidates(ctx, q.Text, idsOf(all))
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(s trial.Summary) bool { return len(places[s.ID]) == 0 })
+		compare = func(id string) (bool, error) { return x.anyHas(ctx, places[id], q.Text) }
+		if exact = len(all) <= maxCompared; exact {
+			if all, err = filter(all, compare); err != nil {
+				return nil, err
+			}
+			compare = func(string) (bool, error) { return true, nil }
+		}
+	}
+	q.sort(all)
+	listed := &Listed{Trials: []trial.Summary{}, Counts: Counts{AtMost: !exact, Verdicts: map[string]int{}, Outcomes: map[string]int{}}}
+	for i := range all {
+		listed.Counts.add(&all[i])
+	}
+	return listed, q.page(listed, all, compare)
+}
+
+func idsOf(list []trial.Summary) map[string]bool {
+	ids := map[string]bool{}
+	for _, s := range list {
+		ids[s.ID] = true
+	}
+	return ids
+}
+
+func filter(list []trial.Summary, keep func(id string) (bool, error)) (kept []trial.Summary, err error) {
+	for _, s := range list {
+		ok, err := keep(s.ID)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			kept = append(kept, s)
+		}
+	}
+	return kept, nil
+}
+
+// chain returns the id of the trial with the record that is looked for, "" if there is none.
+func (q *Trials) chain(ctx context.Context, t *trial.Index) (string, error) {
+	if q.Record == "" {
+		return "", nil
+	}
+	if _, is := t.Get(q.Record); is {
+		return q.Record, nil
+	}
+	return t.Holding(ctx, q.Record)
+}
+
+// sort sorts trials that are in the order of submission. Equal ones are in that order, the newest first.
+func (q *Trials) sort(list []trial.Summary) {
+	if q.Sort == Oldest {
+		return
+	}
+	slices.Reverse(list)
+	if q.Sort != Newest {
+		slices.SortStableFunc(list, func(a, b trial.Summary) int { return cmp.Compare(q.key(&a), q.key(&b)) })
+	}
+}
+
+// key is what a list is sorted by, ascending.
+func (q *Trials) key(s *trial.Summary) string {
+	score := -1
+	if s.Outcome != nil {
+		score = s.Outcome.Verdict.Score
+	}
+	switch q.Sort {
+	case Latest:
+		return fmt.Sprintf("%020d", 1<<62-s.Last.UnixMilli())
+	case Highest:
+		return fmt.Sprintf("%04d", 1000-score)
+	case Lowest:
+		if score < 0 {
+			score = 1000
+		}
+		return fmt.Sprintf("%04d", score)
+	case ByAgent:
+		return Fold(s.Agent)
+	}
+	return ""
+}
+
+// page fills a page from where the page before ended. A cursor has the key and the id of the last trial: where a trial
+// has got another key since, the next page begins where it was.
+func (q *Trials) page(listed *Listed, all []trial.Summary, compare func(string) (bool, error)) error {
+	begin, err := q.begin(all)
+	if err != nil {
+		return err
+	}
+	limit := cmp.Or(q.Limit, usual)
+	for i, s := range all[begin:] {
+		ok, err := compare(s.ID)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		listed.Trials = append(listed.Trials, s)
+		if len(listed.Trials) == limit {
+			if begin+i+1 < len(all) {
+				listed.Next = q.cursor(&s)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+func (q *Trials) cursor(s *trial.Summary) string {
+	if q.Sort == Newest || q.Sort == Oldest || q.Sort == "" {
+		return s.ID
+	}
+	return strconv.Quote(q.key(s)) + s.ID
+}
+
+func (q *Trials) begin(all []trial.Summary) (int, error) {
+	if q.After == "" {
+		return 0, nil
+	}
+	key, id := "", q.After
+	if quoted, err := strconv.QuotedPrefix(q.After); err == nil {
+		if key, err = strconv.Unquote(quoted); err != nil {
+			return 0, wrong("after", "not a cursor of this list")
+		}
+		id = strings.TrimPrefix(q.After, quoted)
+	}
+	for i := range all {
+		if all[i].ID == id && q.key(&all[i]) == key {
+			return i + 1, nil
+		}
+	}
+	if key == "" {
+		return 0, wrong("after", "not a cursor of this list")
+	}
+	at, _ := slices.BinarySearchFunc(all, key, func(s trial.Summary, key string) int {
+		if q.key(&s) <= key {
+			return -1
+		}
+		return 1
+	})
+	return at, nil
+}
+
+// seated returns the trials with a juror and a model; nil: the search names none.
+func (x *Index) seated(q *Trials) (map[string]bool, error) {
+	var found map[string]bool
+	for _, s := range []seat{{jurorSeat, q.Juror}, {modelSeat, q.Model}} {
+		if s.name == "" {
+			continue
+		}
+		with := x.withSeat(s)
+		if found != nil {
+			for id := range with {
+				if !found[id] {
+					delete(with, id)
+				}
+			}
+		}
+		found = with
+	}
+	return found, nil
+}
+
+// withSeat returns the trials with a seat whose name contains a text.
+func (x *Index) withSeat(looked seat) map[string]bool {
+	found := map[string]bool{}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for s, trials := range x.seats {
+		if s.kind != looked.kind || !strings.Contains(s.name, looked.name) {
+			continue
+		}
+		for n := range trials {
+			found[x.trials[n]] = true
+		}
+	}
+	for _, d := range x.tail {
+		for _, s := range d.seats {
+			if s.kind == looked.kind && strings.Contains(s.name, looked.name) {
+				found[d.chain] = true
+			}
+		}
+	}
+	return found
+}
+
+// candidates returns the places in trials in which a text may be.
+func (x *Index) candidates(ctx context.Context, text string, among map[string]bool) (map[string][]int64, error) {
+	m := x.matching(&Records{Text: text}, Scope{All: true})
+	x.mu.Lock()
+	names := make(map[int64]string, len(among))
+	for id := range among {
+		if n := x.numbers[id]; n != 0 {
+			names[n] = id
+		}
+	}
+	x.mu.Unlock()
+	found := map[string][]int64{}
+	for p := range x.parts(true) {
+		for _, d := range p.tail {
+			if among[d.chain] && d.has(text) {
+				found[d.chain] = append(found[d.chain], d.place)
+			}
+		}
+		if p.tail != nil || len(p.trials) == 0 {
+			continue
+		}
+		s, err := m.offsets(ctx, x, p.stretch)
+		if err != nil {
+			return nil, fmt.Errorf("searching the log: %w", err)
+		}
+		if s == nil {
+			continue
+		}
+		for _, n := range s.offsets() {
+			if id := names[p.trial(n)]; id != "" {
+				found[id] = append(found[id], p.begin+int64(n))
+			}
+		}
+	}
+	return found, nil
+}
+
+// anyHas reports whether one of these records has a text.
+func (x *Index) anyHas(ctx context.Context, places []int64, text string) (bool, error) {
+	for _, place := range places {
+		record, err := x.open(ctx, place)
+		if err != nil {
+			return false, fmt.Errorf("searching the log: %w", err)
+		}
+		if record != nil && docOf(place, &record.Payload).has(text) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
