@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+import "testing"
+
+func runsInAnEmptyFolder(t *testing.T, _ string) { t.Skip("Linux only") }
