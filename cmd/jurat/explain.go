@@ -14,6 +14,7 @@ type explainCmd struct {
 	File string `arg:"" help:"A record file or a case file."`
 	readerFlags
 	Lang    string  `help:"The statement's language: ${enum}." default:"en" enum:"en,ja,ru"`
+	Origin  string  `help:"The public address of the server that keeps the record, such as https://jurat.example: the statement names the record's page there." placeholder:"URL" env:"JURAT_ORIGIN"`
 	WhoSaid *string `help:"Instead, find the record that introduced this text." placeholder:"TEXT"`
 }
 
@@ -23,6 +24,9 @@ func (*explainCmd) Help() string {
 sealed, and what this does not prove. Facts come from verified fields only; the statement says what is not proved.
 
     jurat explain record.json --trust trust.json
+
+--origin https://jurat.example, or JURAT_ORIGIN, names the record's page on the server that keeps it, for readers of the statement. Nothing
+is fetched from there.
 
 --lang ja or --lang ru writes the statement in Japanese or in Russian, reasons included. Names, texts and values are quoted as they
 are. The timeline and the answer to --who-said are English.
@@ -36,6 +40,9 @@ that its input did not; the text is looked for exactly as it is.
 
 // Run prints the statement.
 func (c *explainCmd) Run(io stdio) error {
+	if err := publicOrigin("--origin", c.Origin); c.Origin != "" && err != nil {
+		return err
+	}
 	doc, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
@@ -63,7 +70,7 @@ func (c *explainCmd) Run(io stdio) error {
 	if c.WhoSaid != nil {
 		return p.whoSaid(records, r.Answers(), *c.WhoSaid)
 	}
-	for _, paragraph := range incident.Statement(records, r, words.Lang(c.Lang)) {
+	for _, paragraph := range incident.Site(c.Origin).Statement(records, r, words.Lang(c.Lang)) {
 		p.text("", paragraph)
 		p.line("")
 	}

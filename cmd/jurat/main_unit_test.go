@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/jury"
 )
@@ -89,4 +91,28 @@ func TestExplainHasEveryLanguage(t *testing.T) {
 	if got := lang.Tag.Get("enum"); !ok || got != strings.Join(want, ",") {
 		t.Errorf("--lang accepts %q, but the languages are %q", got, want)
 	}
+}
+
+// TestExplainNamesThePage: the statement names the record's page on the server that --origin names, or the environment.
+func TestExplainNamesThePage(t *testing.T) {
+	dir := t.TempDir()
+	act, record := dir+"/act.json", dir+"/record.json"
+	payload := `{"agent_id":"courier","request_id":"r","timestamp":"2026-01-01T00:00:00Z","model":"m","model_version":"1","prompt":"Where?","response":"There.","parameters":{}}`
+	err := os.WriteFile(act, []byte(payload), 0o600)
+	sealed := doing(t, 0, "--data", dir+"/data", "seal", act) + "\n"
+	opened, readErr := evidence.Open([]byte(sealed))
+	if err = errors.Join(err, readErr, os.WriteFile(record, []byte(sealed), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	page := "https://jurat.example/records/" + opened.Payload.RecordID
+	has(t, doing(t, 0, "explain", record, "--origin", "https://jurat.example"), page)
+	if said := doing(t, 0, "explain", record); strings.Contains(said, "https://") {
+		t.Error(said)
+	}
+	for _, bad := range []string{"jurat.example", "https://jurat.example/records", "https://a@jurat.example", "javascript://x"} {
+		_, said := ran(t, exitCannot, "explain", record, "--origin", bad)
+		has(t, said, "--origin "+bad)
+	}
+	t.Setenv("JURAT_ORIGIN", "https://jurat.example")
+	has(t, doing(t, 0, "explain", record), page)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/url"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -27,7 +28,7 @@ import (
 
 type serveCmd struct {
 	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted." default:"127.0.0.1:8417"`
-	Origin        []string `placeholder:"URL" help:"The address that browsers see behind a proxy, such as https://jurat.example. May be given several times."`
+	Origin        []string `placeholder:"URL" env:"JURAT_ORIGIN" help:"The address that browsers see behind a proxy, such as https://jurat.example. May be given several times; statements name the first."`
 	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
 	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	Name          newName  `help:"The name that the printed sign-in link signs in." default:"operator"`
@@ -305,11 +306,25 @@ func (c *serveCmd) secure() (bool, error) {
 		return false, errors.New("--tls-cert and --tls-key are given together")
 	}
 	for _, origin := range c.Origin {
-		if !strings.HasPrefix(origin, "https://") {
-			return false, fmt.Errorf("--origin %s: want https://, as browsers send session cookies over nothing else", origin)
+		if err := publicOrigin("--origin", origin); err != nil {
+			return false, err
 		}
 	}
 	return c.TLSKey != "" || len(c.Origin) > 0 || !isLoopback(c.Addr), nil
+}
+
+// publicOrigin refuses what is no address under which browsers reach a server: a scheme and a host, with no path.
+func publicOrigin(flag, origin string) error {
+	u, err := url.Parse(origin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", flag, err)
+	case u.Scheme != "https":
+		return fmt.Errorf("%s %s: want https://, as browsers send session cookies over nothing else", flag, origin)
+	case u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("%s %s: want a host and no more, such as https://jurat.example", flag, origin)
+	}
+	return nil
 }
 
 // mayListen refuses to listen beyond this machine while no one has a token.

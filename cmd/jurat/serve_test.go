@@ -173,6 +173,7 @@ func TestServeStaysAtHome(t *testing.T) {
 		"a key alone":         {"--addr", "127.0.0.1:0", "--tls-key", "key.pem"},
 		"no such key":         {"--addr", "127.0.0.1:0", "--tls-key", "none.pem", "--tls-cert", "none.pem"},
 		"an origin by http":   {"--addr", "127.0.0.1:0", "--origin", "http://jurat.example"},
+		"a page as an origin": {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example/records"},
 	} {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}

@@ -7,6 +7,7 @@ package incident
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,10 +23,27 @@ import (
 	"jurat/verify/trust"
 )
 
+// A Site is the public address of a server that shows records on pages, such as https://jurat.example. A statement names the record's
+// page there. The empty Site has no pages.
+type Site string
+
+// Page returns the address of a record's page; "" if the site has none.
+func (s Site) Page(record string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.TrimRight(string(s), "/") + "/records/" + url.PathEscape(record)
+}
+
 // Statement returns the paragraphs of the statement on one record, or on a trial's records. report is the verification report on these
 // records. The statement says the same in every language.
 func Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
-	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
+	return Site("").Statement(records, report, lang)
+}
+
+// Statement returns the paragraphs as the function Statement does, with the addresses of the pages.
+func (s Site) Statement(records []*evidence.Record, report *verify.Report, lang words.Lang) []string {
+	w := &writer{tongue: in(lang), report: report, answers: report.Answers(), site: s}
 	if report.Kind == verify.Trial {
 		return w.trial(records)
 	}
@@ -38,8 +56,8 @@ func Statement(records []*evidence.Record, report *verify.Report, lang words.Lan
 
 // OnRecord returns the paragraphs of the statement on one record of a larger file. report is on the whole file. If the file is a trial,
 // Statement would describe the whole trial instead.
-func OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
-	w := &writer{tongue: in(lang), report: report, answers: report.Answers()}
+func (s Site) OnRecord(r *evidence.Record, report *verify.Report, lang words.Lang) []string {
+	w := &writer{tongue: in(lang), report: report, answers: report.Answers(), site: s}
 	return w.end(w.record(r))
 }
 
@@ -56,6 +74,7 @@ type writer struct {
 	tongue
 	report  *verify.Report
 	answers *verify.Answers // the report's answers on single records
+	site    Site
 }
 
 func (w *writer) record(r *evidence.Record) []string {
@@ -68,7 +87,16 @@ func (w *writer) record(r *evidence.Record) []string {
 			paragraphs = append(paragraphs, more)
 		}
 	}
-	return append(paragraphs, w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest))
+	return append(paragraphs, w.join(w.says.Check.With("record", r.Payload.RecordID, "digest", r.Digest), w.page(r)))
+}
+
+// page names the record's page, where the server that keeps the record has one.
+func (w *writer) page(r *evidence.Record) string {
+	link := w.site.Page(r.Payload.RecordID)
+	if link == "" {
+		return ""
+	}
+	return w.says.Page.With("link", link)
 }
 
 // who names the actor. It states this as a fact only if the signature proves it.

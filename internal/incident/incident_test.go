@@ -336,3 +336,29 @@ func TestStatementIsTheSameEveryTime(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestStatementNamesThePage: on a site with an address, the statement names the page of the record, or of the verdict, and on
+// none it names nothing. What a record calls itself cannot lead elsewhere.
+func TestStatementNamesThePage(t *testing.T) {
+	h := jurattest.New(t)
+	done := h.Try(t, jury.MajorityVote)
+	b := h.Bundle(t, done.Records...)
+	report := verify.Bundle(b, h.Options(t))
+	judgment := b.Records[len(b.Records)-2]
+	for _, lang := range words.Langs() {
+		for _, site := range []incident.Site{"https://jurat.example", "https://jurat.example/"} {
+			want := "https://jurat.example/records/" + judgment.Payload.RecordID
+			for name, said := range map[string][]string{"trial": site.Statement(b.Records, report, lang), "record": site.OnRecord(judgment, report, lang)} {
+				if strings.Count(strings.Join(said, "\n"), want) != 1 {
+					t.Errorf("%s in %s: the statement does not name %s once:\n%s", name, lang, want, strings.Join(said, "\n"))
+				}
+			}
+		}
+		if strings.Contains(strings.Join(incident.Statement(b.Records, report, lang), "\n"), "https://") {
+			t.Errorf("in %s: the statement names a page of no site", lang)
+		}
+	}
+	if got := incident.Site("https://jurat.example").Page("../sign-in?x=1#y"); got != "https://jurat.example/records/..%2Fsign-in%3Fx=1%23y" {
+		t.Error(got)
+	}
+}

@@ -41,7 +41,8 @@ func (w *writer) trial(records []*evidence.Record) []string {
 		paragraphs = append(paragraphs, held.said.Of(f.Status).With("reason", inert(words.Reason(w.lang, f))))
 	}
 	if i := slices.IndexFunc(acts, func(r *evidence.Record) bool { return r.Payload.ActionType == evidence.FinalJudgment }); i >= 0 {
-		paragraphs = append(paragraphs, w.says.CheckTrial.With("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID)))
+		check := w.says.CheckTrial.With("submission", word(first.Payload.RecordID), "judgment", word(acts[i].Payload.RecordID))
+		paragraphs = append(paragraphs, w.join(check, w.page(acts[i])))
 	}
 	return w.end(paragraphs)
 }

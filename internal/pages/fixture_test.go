@@ -74,7 +74,7 @@ func sealedOf(t testing.TB, h *jurattest.House, r *evidence.Record, lang words.L
 	_, report := proved(t, h, chain...)
 	one, err := h.Ledger.ProveOne(t.Context(), r)
 	check(t, err)
-	return NewSealed(one, report, lang)
+	return NewSealed(one, report, lang, "https://jurat.example")
 }
 
 func write(t testing.TB, f Frame, p Page) string {

@@ -9,7 +9,9 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/incident"
+	"jurat/internal/subject"
 	"jurat/internal/words"
+	"jurat/jury"
 	"jurat/verify"
 	"jurat/verify/graph"
 	"jurat/verify/trust"
@@ -26,9 +28,11 @@ type Sealed struct {
 	Answers    []Answer
 	Statement  []string
 	Proved     *trust.TimeOf
-	Waits      bool // it has no time stamp yet
-	Reviewable bool // a person can decide on it
-	Trial      bool // its chain is a trial's
+	Waits      bool               // it has no time stamp yet
+	Reviewable bool               // a person can decide on it
+	Trial      bool               // its chain is a trial's
+	Outcome    *jury.TrialOutcome // of its trial, as far as it is proved; nil: there is none, or none is proved
+	Card       *subject.Card      // of the agent that stands trial; nil: it is not shown here
 
 	lang words.Lang // of the texts on it
 }
@@ -37,7 +41,7 @@ type Sealed struct {
 type Member struct {
 	Name     string
 	Text     string
-	Withheld bool // sealed apart and not disclosed here
+	Withheld bool // sealed apart and not disclosed here: Text is the signed commitment to it
 	Apart    bool // sealed apart and disclosed
 	JSON     bool // not a string
 }
@@ -75,10 +79,10 @@ func answerOf(f verify.Finding, lang words.Lang) Answer {
 }
 
 // NewSealed makes the page of a record from a report on it, or on a file that contains it. For an act of a trial the
-// report should be on the trial, because a single act proves little.
-func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang) *Sealed {
+// report should be on the trial, because a single act proves little. The statement names the page's address on site.
+func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang, site incident.Site) *Sealed {
 	p := &r.Payload
-	s := &Sealed{Record: r, Standing: standingOf(report, lang), Statement: incident.OnRecord(r, report, lang),
+	s := &Sealed{Record: r, Standing: standingOf(report, lang), Statement: site.OnRecord(r, report, lang), Outcome: report.TrialOutcome,
 		Waits: len(r.Timestamps) == 0, Trial: strings.HasPrefix(p.ChainID, evidence.TrialPrefix), lang: lang}
 	s.Reviewable = len(p.Response) > 0 && (p.Role() == evidence.RoleAgent || p.ActionType == evidence.FinalJudgment) && p.ActionType != evidence.Delivery
 	if t, is := report.TimeOf(p.RecordID); is {
@@ -104,6 +108,9 @@ func members(r *evidence.Record, pairs ...any) []Member {
 			continue
 		}
 		shown, withheld := r.Said("/"+name, value)
+		if withheld {
+			shown = value
+		}
 		list = append(list, Member{Name: name, Text: text(shown), Withheld: withheld, JSON: !withheld && shown.Kind() != '"',
 			Apart: !withheld && slices.Contains(r.Payload.SealedApart, "/"+name)})
 	}
@@ -164,6 +171,22 @@ func (s *Sealed) links() {
 		add(names.Saw, recordPath(d.String()), d.String())
 	}
 	add(names.Parent, "", p.ParentRequestID)
+}
+
+// Tried takes over the agent's card from the submission of the record's trial, if the viewer may see it.
+func (s *Sealed) Tried(submission *evidence.Record) {
+	material, withheld := submission.Said("/response", submission.Payload.Response)
+	if withheld || submission.Payload.ActionType != evidence.Submission {
+		return
+	}
+	if on, err := subject.Parse(material); err == nil && on.HasCard {
+		s.Card = &on.Card
+	}
+}
+
+// Command verifies the record offline, as its file is called after it was saved.
+func (s *Sealed) Command() string {
+	return "jurat verify --trust trust.json " + quote(s.Record.Payload.RecordID+".jurat")
 }
 
 // Belongs stores how many records belong together with this one, and whether there are more.

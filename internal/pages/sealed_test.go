@@ -33,9 +33,9 @@ func TestPagesOfRecordsSayOnWhoseWord(t *testing.T) {
 	equal(t, []verify.Status{whole.Outcome, cut.Outcome}, []verify.Status{verify.Proved, verify.Refuted})
 	for _, report := range []*verify.Report{whole, cut} {
 		for _, lang := range words.Langs() {
-			for name, page := range map[string]Page{"record": NewSealed(chain[0], report, lang), "chain": NewChain("trial", chain, report, 1, lang)} {
+			for name, page := range map[string]Page{"record": NewSealed(chain[0], report, lang, ""), "chain": NewChain("trial", chain, report, 1, lang)} {
 				doc := parse(t, write(t, Frame{Lang: lang}, page))
-				rests := strings.Join(texts(doc, "p", "rests"), "")
+				rests := strings.Join(texts(doc, "p", "whose"), "")
 				want := words.TermsIn(lang).Statuses.Of(report.Outcome) + " " + words.RestsOn(lang, report)
 				if !strings.HasPrefix(rests, strings.Join(strings.Fields(want), " ")) {
 					t.Errorf("%s in %s: %q does not begin with %q", name, lang, rests, want)

@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/acts"
+	"jurat/internal/incident"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/openssl"
@@ -35,15 +36,26 @@ func (s *Server) recordPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	report, belongs, err := s.reportOn(r.Context(), c, record)
+	report, belongs, whole, err := s.reportOn(r.Context(), c, record)
 	if err != nil {
 		return err
 	}
-	page := pages.NewSealed(record, report, s.language(w, r))
+	page := pages.NewSealed(record, report, s.language(w, r), s.site())
+	if len(whole) > 0 {
+		page.Tried(whole[0])
+	}
 	if belongs != nil {
 		page.Belongs(len(belongs.Indexes), belongs.Cut != nil)
 	}
 	return s.page(w, r, c, http.StatusOK, page)
+}
+
+// site is the address under which others reach the pages; "": the server knows none.
+func (s *Server) site() incident.Site {
+	if len(s.config.Origins) == 0 {
+		return ""
+	}
+	return incident.Site(s.config.Origins[0])
 }
 
 // byDigest redirects to the page of the record with a digest. A stranger gets the same error for a missing and for a
@@ -81,24 +93,24 @@ func (s *Server) provedRecord(r *http.Request, c *Caller) (*evidence.Record, err
 }
 
 // reportOn verifies a record by this installation's own trust. If the caller may read its chain, it verifies all that
-// belongs to the record, because alone it proves less, and returns that as well; otherwise it returns nil for it.
-func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (*verify.Report, *brief.Gathered, error) {
+// belongs to the record, because alone it proves less, and returns that as well; otherwise it returns nil for it. whole
+// are the records that were verified together.
+func (s *Server) reportOn(ctx context.Context, c *Caller, record *evidence.Record) (report *verify.Report, belongs *brief.Gathered, whole []*evidence.Record, err error) {
 	trusted, err := s.config.Installation.Trust(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	g, err := s.gather(ctx, c, record.Payload.RecordID, s.config.Installation.Ledger.Briefs().GatherRecord)
 	if err == nil && len(g.Indexes) <= maxVerified && (len(g.Indexes) > 1 || record.Payload.ChainID != "") {
-		var records []*evidence.Record
-		if records, err = s.readableCase(ctx, c, g); err == nil {
-			report, _, err := s.verified(ctx, records, trusted)
-			return report, g, err
+		if whole, err = s.readableCase(ctx, c, g); err == nil {
+			report, whole, err = s.verified(ctx, whole, trusted)
+			return report, g, whole, err
 		}
 	}
 	if err != nil && wire.Problem(err).Status >= http.StatusInternalServerError {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return verify.Record(record, verify.Options{Trust: trusted}), g, nil
+	return verify.Record(record, verify.Options{Trust: trusted}), g, nil, nil
 }
 
 // verified adds proofs to a chain and verifies it.

@@ -175,6 +175,7 @@ var englishStatement = Statement{
 	Check:         "The record is {record}, with payload digest {digest}. With it and a trust file, anyone can check all this alone: jurat verify --trust FILE RECORD.",
 
 	CheckTrial: "All this stands in the case file, from the submission (record {submission}) to the judgment (record {judgment}). With it and a trust file, anyone can check this alone: jurat verify --trust FILE CASE.",
+	Page:       "The server that keeps the record shows it, and what it found on checking, at {link} (to check independently, verify the file yourself).",
 
 	Reviewed:       "It is a person's decision on record {original}: {status}.",
 	Decided:        "Reviewer {actor} decided on record {original} ({status}), and gives the time {time}; record {record}.",
@@ -625,6 +626,11 @@ var englishPages = Pages{
 		OpenSSL:       "OpenSSL folder",
 		Guarantees:    "What is guaranteed",
 		Together:      "Verified together: {n} records",
+		Trial:         "The trial that it belongs to",
+		NoOutcome:     "No outcome of this trial is proved.",
+		Offline:       "Save the case file, and a trust file that the operator gave you by another way than this page. This command checks both without any network:",
+		TrustFile:     "This installation's trust file",
+		Portal:        "Or in your browser",
 		Trust:         "Checked with this installation's own trust file, so you rely on this server. To check independently, use your own trust file. The fingerprint of this one:",
 		Statement:     "The statement",
 		Input:         "What went in",

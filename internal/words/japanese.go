@@ -175,6 +175,7 @@ var japaneseStatement = Statement{
 	Check:         "記録の識別子は {record}、ペイロードのダイジェストは {digest} です。この記録とトラストファイルを持つ人は誰でも、以上のすべてを独力で検証できます：jurat verify --trust FILE RECORD",
 
 	CheckTrial: "以上のすべては、提出（記録 {submission}）から最終判定（記録 {judgment}）まで、事件ファイルに含まれています。このファイルとトラストファイルを持つ人は誰でも、独力で検証できます：jurat verify --trust FILE CASE",
+	Page:       "この記録を保管するサーバーは、記録とその検証結果を {link} に掲載しています。独立した検証には、ファイルをご自身で検証してください。",
 
 	Reviewed:       "これは記録 {original} についての人の決定です（{status}）。",
 	Decided:        "レビュー担当者 {actor} は記録 {original} について決定しました（{status}）。申告された時刻は {time}、記録は {record} です。",
@@ -633,6 +634,11 @@ var japanesePages = Pages{
 		OpenSSL:       "OpenSSL 用フォルダー",
 		Guarantees:    "保証される事項",
 		Together:      "まとめて検証した記録：{n}件",
+		Trial:         "この記録が属する審理",
+		NoOutcome:     "この審理の結果は証明されていません。",
+		Offline:       "事件ファイルを保存し、このページとは別の経路で運用者から受け取ったトラストファイルを用意してください。次のコマンドは、ネットワークなしで両方を検証します：",
+		TrustFile:     "この環境のトラストファイル",
+		Portal:        "ブラウザーで検証する",
 		Trust:         "この環境自身のトラストファイルで検証しました。つまり、このサーバーが自らを保証しています。これに依拠できない方は、ご自身のトラストファイルで検証してください。フィンガープリント：",
 		Statement:     "陳述書",
 		Input:         "入力",

@@ -195,7 +195,8 @@ type reviewWords struct {
 }
 
 type recordWords struct {
-	Kicker, Claimed, Proved, Waits, Unproved, ID, Digest, JSON, Bundle, OpenSSL, Guarantees, Together, Trust, Statement,
+	Kicker, Claimed, Proved, Waits, Unproved, ID, Digest, JSON, Bundle, OpenSSL, Guarantees, Together, Trust, Trial, NoOutcome,
+	Offline, TrustFile, Portal, Statement,
 	Input, Output, Configuration, Links, Withheld, Apart, Nothing string
 }
 

@@ -41,6 +41,7 @@ type Statement struct {
 	ContextApart  Sentence
 	Check         Sentence
 	CheckTrial    Sentence // {submission}, {judgment}: record ids
+	Page          Sentence // {link}
 
 	Hidden Hidden
 

@@ -58,7 +58,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		for _, f := range report.Guarantees {
 			ofFirst = append(ofFirst, report.For(f.Guarantee, first.Payload.RecordID))
 		}
-		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l)), ofFirst)
+		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l, "")), ofFirst)
 
 		for file := range 2 { // the trial and the package
 			view, err := v.View(file, l)
