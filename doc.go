@@ -162,6 +162,8 @@
 //	              it and who may read what
 //	trial         takes a case through jury and ledger to a verdict; its read model gives pages, events, result, statistics and lists
 //	find          finds records by their words, actors and times, and selects, sorts and counts trials
+//	docket        what people and programs see of searches: lines and tables of trials and records, two trials side by side, an
+//	              agent's history; keeps the index of words up to date
 //	schedule      queues trials, conducts them, and sends their events to any number of watchers, over WebSocket or as
 //	              server-sent events; schedule/queue keeps the jobs, and says which process holds which trial
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that

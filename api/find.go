@@ -1,0 +1,118 @@
+package api
+
+import "jurat/jury"
+
+// A TrialList is one page of what a search for trials finds.
+type TrialList struct {
+	Trials []TrialLine `json:"trials"`
+	Counts TrialCounts `json:"counts"`        // of all pages, of what the caller may read
+	Next   string      `json:"next,omitzero"` // cursor of the next page; "": this is the last one
+	Index  IndexState  `json:"index,omitzero"`
+}
+
+// A TrialLine is a trial in a list.
+type TrialLine struct {
+	ID           string        `json:"id"`
+	State        State         `json:"state,omitzero"` // "": not known, where no server runs
+	Agent        string        `json:"agent"`
+	Submitter    string        `json:"submitter"`
+	Submitted    string        `json:"submitted"`
+	Last         string        `json:"last"`    // when the last act was
+	Verdict      jury.Position `json:"verdict"` // the jury's; "": none yet
+	Score        *int          `json:"score"`   // of 100; null: none yet
+	Outcome      jury.Position `json:"outcome"` // what counts, after people's decisions; "": none yet
+	By           jury.Decider  `json:"by,omitzero"`
+	NeedsPerson  bool          `json:"needsPerson"`
+	Degraded     bool          `json:"degraded"`
+	Inconclusive bool          `json:"inconclusive"`
+	Offline      bool          `json:"offline"` // the jurors are rules, not models
+	Case         string        `json:"case"`    // digest of the evidence
+}
+
+// TrialCounts say how many trials a search finds.
+type TrialCounts struct {
+	Total       int            `json:"total"`
+	AtMost      bool           `json:"atMost,omitzero"` // there may be fewer, as the text was not compared in each of so many trials
+	Verdicts    map[string]int `json:"verdicts"`        // by the jury's verdict, and none
+	Outcomes    map[string]int `json:"outcomes"`        // by what counts, and none
+	NeedsPerson int            `json:"needsPerson"`
+}
+
+// An IndexState says what a search could not see.
+type IndexState struct {
+	Behind int64 `json:"behind,omitzero"` // records of the log that the index does not have yet
+	Unread int64 `json:"unread,omitzero"` // records in archives that cannot be read
+}
+
+// A HitList is one page of what a search for records finds. It can be short or empty: as long as it has a cursor, there may be more.
+type HitList struct {
+	Hits  []Hit      `json:"hits"`
+	Next  string     `json:"next,omitzero"` // cursor of the next page; "": this is the last one
+	Index IndexState `json:"index,omitzero"`
+}
+
+// A Hit is a record that a search found: who said it, and when.
+type Hit struct {
+	Record    string `json:"record"`
+	Action    string `json:"action"`
+	Role      string `json:"role"`
+	Actor     string `json:"actor"`
+	Chain     string `json:"chain,omitzero"`
+	Claimed   string `json:"claimed"`            // the time that the actor claims
+	Proved    string `json:"proved,omitzero"`    // the record existed then, by an authority's word; "": not proved
+	Authority string `json:"authority,omitzero"` // the authority
+	Clock     string `json:"clock,omitzero"`     // whose clock the authority has
+	Why       string `json:"why,omitzero"`       // why it is not proved that the actor said it then
+	Place     string `json:"place,omitzero"`     // JSON pointer to the text in the payload; "": the search has no text
+	Said      bool   `json:"said"`               // the actor said the text itself, and was not only given it
+	Line      string `json:"line,omitzero"`      // the text, with what surrounds it
+}
+
+// A TrialSheet is a trial on one page: what came out, who scored what, and why.
+type TrialSheet struct {
+	TrialLine
+	Method    jury.Method    `json:"method,omitzero"`    // the applied one; "": no judgment yet
+	Rationale string         `json:"rationale,omitzero"` // of the judgment
+	Decision  *jury.Decision `json:"decision"`           // the last person's; null: none
+	Axes      []string       `json:"axes"`               // of the rubric, in its order
+	Seats     []TrialSeat    `json:"seats"`
+	Findings  []TrialFinding `json:"findings"`
+	Cost      int64          `json:"costMicroUSD"` // of the recorded calls
+	Calls     int            `json:"calls"`        // of models; 0: rules sat
+	Took      int64          `json:"tookMillis"`   // from the first act to the last
+	Broken    string         `json:"broken,omitzero"`
+}
+
+// A TrialSeat is a juror with its latest evaluation.
+type TrialSeat struct {
+	JurorID   string         `json:"jurorId"`
+	Role      string         `json:"role"`
+	Model     string         `json:"model"`
+	Position  jury.Position  `json:"position"` // "": it has not answered
+	Score     int            `json:"score"`
+	Scores    map[string]int `json:"scores"` // by axis
+	Reason    string         `json:"reason"`
+	Fallback  bool           `json:"fallback"`  // a stand-in for a blocked answer
+	Abstained bool           `json:"abstained"` // two answers of it contradicted each other
+}
+
+// A TrialFinding is a finding of one or several jurors.
+type TrialFinding struct {
+	Message  int           `json:"message"`
+	Quote    string        `json:"quote"`
+	Rule     string        `json:"rule"`
+	Axis     string        `json:"axis"`
+	Severity jury.Severity `json:"severity"`
+	Jurors   []string      `json:"jurors"`
+	Stands   bool          `json:"stands"` // the evidence has the quotation in this message
+}
+
+// A TrialComparison is two trials side by side.
+type TrialComparison struct {
+	A        TrialSheet     `json:"a"`
+	B        TrialSheet     `json:"b"`
+	SameCase bool           `json:"sameCase"` // both judged the same evidence
+	Both     []TrialFinding `json:"both"`     // findings of both, as A has them: of the same case by message, rule and quotation, else by rule and axis
+	OnlyA    []TrialFinding `json:"onlyA"`
+	OnlyB    []TrialFinding `json:"onlyB"`
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/api"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/installation"
+	"jurat/internal/plural"
+)
+
+type recordsCmd struct {
+	Find recordsFindCmd `cmd:"" help:"Find who said something, and when: by text, actor, action, time or record."`
+}
+
+type recordsFindCmd struct {
+	Text   string `arg:"" optional:"" name:"text" help:"Records in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
+	Said   bool   `help:"Only where the actor said the text itself, and was not only given it."`
+	Actor  string `placeholder:"NAME" help:"The whole name of the agent, juror or person who acted."`
+	Action string `placeholder:"TYPE" help:"The action type, such as recommendation."`
+	Chain  string `placeholder:"NAME" help:"Only records of this chain, or of this trial."`
+	Record string `placeholder:"ID" help:"The record with this id."`
+	Sort   string `placeholder:"ORDER" help:"newest or oldest first. Default: newest."`
+	searchFlags
+}
+
+// Help is shown by 'jurat records find --help'.
+func (*recordsFindCmd) Help() string {
+	return `Searches the whole log, and prints who said what was looked for, in which role, when that is proved, the record's id, and the line that
+has the text. Who and when are verified by this installation's own trust file; to prove them to others, write the record with
+'jurat log case RECORD'. Letter case, compatible forms and the length of white space make no difference; wildcards do not exist.
+
+What was sealed apart is not in the log, and is not found. The index of words beside the log (find.db in the data folder) is brought
+up to date first. It can be deleted, and is made again.
+
+    jurat records find "transfer approved" --said
+    jurat records find --actor billing-agent --from 2026-01-01 --csv`
+}
+
+// Run finds records.
+func (c *recordsFindCmd) Run(ctx context.Context, a *app, io stdio) error {
+	values := c.values()
+	for name, value := range map[string]string{"text": c.Text, "actor": c.Actor, "action": c.Action, "chain": c.Chain, "record": c.Record, "sort": c.Sort} {
+		values[name] = value
+	}
+	if c.Said {
+		values["said"] = "true"
+	}
+	q, err := find.ReadRecords(func(name string) string { return values[name] })
+	if err != nil {
+		return flagError(err)
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		list, err := c.find(ctx, a, io, i, q)
+		if err != nil {
+			return err
+		}
+		return c.print(io, list)
+	})
+}
+
+func (c *recordsFindCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Records) (list api.HitList, err error) {
+	x, state, err := a.words(ctx, io, i)
+	if err != nil {
+		return list, err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	by, err := i.Trust(ctx)
+	if err != nil {
+		return list, err
+	}
+	found, err := x.Records(ctx, q, find.Scope{All: true}, nil)
+	if err != nil {
+		return list, err
+	}
+	list = docket.Hits(found, by)
+	list.Index = state
+	return list, nil
+}
+
+func (c *recordsFindCmd) print(io stdio, list api.HitList) error {
+	switch {
+	case c.JSON:
+		return io.json(list)
+	case c.CSV:
+		return docket.HitTable(list.Hits).WriteCSV(io.documents())
+	}
+	p := newPrinter(io.out)
+	p.line("%-24s  %-10s  %-24s  %s", "proved", "role", "who", "record")
+	for _, h := range list.Hits {
+		p.line("%-24s  %-10s  %-24s  %s", cmp.Or(h.Proved, "not proved"), h.Role, shorter(h.Actor, 24), h.Record)
+		if h.Why != "" {
+			p.warning("    ", h.Why)
+		}
+		if h.Line != "" {
+			p.text("    ", fmt.Sprintf("%s %s: %s", given(h.Said), h.Place, h.Line))
+		}
+	}
+	p.line("%s on this page", plural.Of(len(list.Hits), "record"))
+	p.rest(io, list.Next, list.Index)
+	return p.err
+}
+
+func given(said bool) string {
+	if said {
+		return "said in"
+	}
+	return "given in"
+}

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"jurat/api"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/plural"
+	"jurat/internal/trial"
+)
+
+type trialsCmd struct {
+	List    trialsListCmd    `cmd:"" help:"List trials: by agent, verdict, juror, time, text and more."`
+	Show    trialsShowCmd    `cmd:"" help:"Show one trial: what came out, who scored what, and why."`
+	Compare trialsCompareCmd `cmd:"" help:"Show two trials side by side: outcome, scores, and which findings differ."`
+}
+
+// tableFlags say in which form a list is printed.
+type tableFlags struct {
+	JSON bool `name:"json" xor:"form" help:"Print JSON, as the server's API answers."`
+	CSV  bool `name:"csv" xor:"form" help:"Print CSV. A cell that a spreadsheet would compute gets an apostrophe before it."`
+}
+
+// searchFlags are what searches for trials and records have in common.
+type searchFlags struct {
+	From  string `placeholder:"TIME" help:"From this time on, as it is claimed: a date (2026-01-31, in UTC) or an RFC 3339 time."`
+	To    string `placeholder:"TIME" help:"Up to this day, or before this time."`
+	After string `placeholder:"CURSOR" help:"The page after this cursor, which the page before names."`
+	Limit string `placeholder:"N" help:"The largest number of lines: 1 to 500, by default 100."`
+	tableFlags
+}
+
+func (f *searchFlags) values() map[string]string {
+	return map[string]string{"from": f.From, "to": f.To, "after": f.After, "limit": f.Limit}
+}
+
+type trialsListCmd struct {
+	Agent     string `placeholder:"NAME" help:"Agents with this in their name."`
+	Verdict   string `placeholder:"VERDICT" help:"The jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none."`
+	Outcome   string `placeholder:"VERDICT" help:"What counts, after people's decisions: the same words."`
+	Needs     string `name:"needs-person" placeholder:"BOOL" help:"true: only trials that wait for a person's decision; false: only others."`
+	Juror     string `placeholder:"NAME" help:"Trials in which a juror with this in its name or role sat."`
+	Model     string `placeholder:"NAME" help:"Trials in which a model with this in its name sat."`
+	Submitter string `placeholder:"NAME" help:"Submitters with this in their name."`
+	Text      string `help:"Trials in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces."`
+	Record    string `placeholder:"ID" help:"The trial that has this record."`
+	Sort      string `placeholder:"ORDER" help:"newest, oldest, latest (by the last act), highest or lowest (by score), or agent. Default: newest."`
+	searchFlags
+}
+
+// Help is shown by 'jurat trials list --help'.
+func (*trialsListCmd) Help() string {
+	return `Lists the trials of this installation, and counts them. The filters of one call all hold at the same time. --text, --juror and --model
+use the index of words beside the log (find.db in the data folder), which is brought up to date first; it can be deleted, and is made again.
+
+    jurat trials list --verdict unsafe_fail --from 2026-01-01
+    jurat trials list --agent invoice --text "send it now" --csv`
+}
+
+// Run lists trials.
+func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
+	values := c.values()
+	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "juror": c.Juror, "model": c.Model,
+		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort} {
+		values[name] = value
+	}
+	q, err := find.ReadTrials(func(name string) string { return values[name] })
+	if err != nil {
+		return flagError(err)
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		trials := trial.NewIndex(i.Ledger, nil, unreadable(io))
+		if err := trials.Follow(ctx); err != nil {
+			return err
+		}
+		list, err := c.find(ctx, a, io, i, q, trials)
+		if err != nil {
+			return flagError(err)
+		}
+		return c.print(io, list)
+	})
+}
+
+// unreadable tells that an archive is not there.
+func unreadable(io stdio) func(*ledger.UnreadableError) error {
+	return func(e *ledger.UnreadableError) error {
+		fmt.Fprintf(io.err, "jurat: an archive cannot be read, so its trials are missing: %v\n", e)
+		return nil
+	}
+}
+
+func (c *trialsListCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Trials, trials *trial.Index) (list api.TrialList, err error) {
+	var x *find.Index
+	var state api.IndexState
+	if q.NeedsIndex() {
+		if x, state, err = a.words(ctx, io, i); err != nil {
+			return list, err
+		}
+		defer func() { err = errors.Join(err, x.Close()) }()
+	}
+	found, err := q.Trials(ctx, trials, x, nil)
+	if err != nil {
+		return list, err
+	}
+	list = docket.List(found)
+	list.Index = state
+	return list, nil
+}
+
+// indexFile is the file of the index of words in a data folder.
+const indexFile = "find.db"
+
+// words opens the index of words, and brings it up to date.
+func (a *app) words(ctx context.Context, io stdio, i *installation.Installation) (*find.Index, api.IndexState, error) {
+	x, err := find.Open(ctx, i.Ledger, filepath.Join(a.Data, indexFile))
+	if err != nil {
+		return nil, api.IndexState{}, err
+	}
+	err = x.Follow(ctx, progress(io, "records read into the index of words"))
+	state := api.IndexState{}
+	if err == nil {
+		state, err = docket.State(ctx, i.Ledger, x)
+	}
+	if err != nil {
+		return nil, state, errors.Join(err, x.Close())
+	}
+	return x, state, nil
+}
+
+// flagError names the flag of a parameter that is wrong.
+func flagError(err error) error {
+	var field *find.FieldError
+	if !errors.As(err, &field) {
+		return err
+	}
+	return hint(fmt.Errorf("--%s: %s", strings.ReplaceAll(field.Field, "_", "-"), field.Reason), "--help says what each flag takes")
+}
+
+func (c *trialsListCmd) print(io stdio, list api.TrialList) error {
+	switch {
+	case c.JSON:
+		return io.json(list)
+	case c.CSV:
+		return docket.TrialTable(list.Trials).WriteCSV(io.documents())
+	}
+	p := newPrinter(io.out)
+	p.line("%-16s  %-12s %5s  %-12s  %-28s  %-16s  %s", "submitted", "verdict", "score", "outcome", "agent", "submitter", "trial")
+	for i := range list.Trials {
+		p.trialLine(&list.Trials[i])
+	}
+	p.line("%s%s: outcomes %s", atMost(list.Counts.AtMost), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
+	p.rest(io, list.Next, list.Index)
+	return p.err
+}
+
+func (p *printer) trialLine(l *api.TrialLine) {
+	score := "-"
+	if l.Score != nil {
+		score = fmt.Sprint(*l.Score)
+	}
+	outcome := string(l.Outcome)
+	if l.NeedsPerson {
+		outcome += "?"
+	}
+	p.line("%-16s  %s %5s  %s  %-28s  %-16s  %s", minute(l.Submitted), p.positionIn(l.Verdict, fmt.Sprintf("%-12s", cmp.Or(string(l.Verdict), find.None))), score,
+		p.positionIn(l.Outcome, fmt.Sprintf("%-12s", cmp.Or(outcome, find.None))), shorter(l.Agent, 28), shorter(l.Submitter, 16), l.ID)
+}
+
+// rest says what a list does not show.
+func (p *printer) rest(io stdio, next string, index api.IndexState) {
+	if next != "" {
+		p.line("There may be more: --after %s", quote(next))
+	}
+	if index.Behind > 0 {
+		p.line("The index of words is %s behind, so this may be incomplete.", plural.Of(index.Behind, "record"))
+	}
+	if index.Unread > 0 {
+		p.line("%s in archives that cannot be read are missing here.", plural.Of(index.Unread, "record"))
+	}
+}
+
+func atMost(yes bool) string {
+	if yes {
+		return "at most "
+	}
+	return ""
+}
+
+func counted(by map[string]int) string {
+	var parts []string
+	for _, name := range find.Positions() {
+		if by[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", name, by[name]))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "-")
+}
+
+// minute is a time without its seconds.
+func minute(at string) string {
+	if len(at) < len("2006-01-02T15:04") {
+		return at
+	}
+	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
+}
+
+// shorter cuts a text for a column of a table.
+func shorter(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+type trialsShowCmd struct {
+	Trial string `arg:"" name:"trial" help:"The trial's id, as 'jurat trials list' shows it."`
+	tableFlags
+}
+
+// Help is shown by 'jurat trials show --help'.
+func (*trialsShowCmd) Help() string {
+	return `Shows a trial from the log: the outcome, each juror's position and scores, why, and the findings. It believes the log of this
+installation: 'jurat log case TRIAL' writes the case file, and 'jurat verify' proves it.
+
+    jurat trials show trial-0198c0de-0000-7000-8000-000000000000`
+}
+
+// Run shows a trial.
+func (c *trialsShowCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		s, err := sheet(ctx, i, c.Trial)
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return io.json(s)
+		case c.CSV:
+			return docket.SeatTable(&s).WriteCSV(io.documents())
+		}
+		p := newPrinter(io.out)
+		p.sheet(&s)
+		p.findings("Findings", s.Findings)
+		return p.err
+	})
+}
+
+func sheet(ctx context.Context, i *installation.Installation, id string) (api.TrialSheet, error) {
+	s, err := docket.Sheet(ctx, i.Ledger, id)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return s, hint(fmt.Errorf("there is no trial %q in the log", id), "'jurat trials list' lists the trials; --record finds the trial of a record")
+	}
+	return s, err
+}
+
+func (p *printer) sheet(s *api.TrialSheet) {
+	p.line("%s", p.bold(cmp.Or(s.Agent, "(an agent without a name)")))
+	p.line("  %s, submitted %s by %s, case %s", s.ID, s.Submitted, s.Submitter, s.Case)
+	if s.Broken != "" {
+		p.warning("  ", "its acts contradict each other: "+s.Broken)
+	}
+	p.outcomeOf(s)
+	p.line("")
+	p.line("%-16s  %-24s  %-12s %5s  %s", "juror", "model", "position", "score", strings.Join(s.Axes, " "))
+	for _, seat := range s.Seats {
+		points := make([]string, len(s.Axes))
+		for i, axis := range s.Axes {
+			points[i] = fmt.Sprintf("%*d", len(axis), seat.Scores[axis])
+		}
+		p.line("%-16s  %-24s  %s %5d  %s", shorter(seat.JurorID, 16), shorter(seat.Model, 24), p.positionIn(seat.Position, fmt.Sprintf("%-12s", cmp.Or(string(seat.Position), find.None))), seat.Score, strings.Join(points, " "))
+	}
+	for _, seat := range s.Seats {
+		if seat.Reason != "" {
+			p.line("")
+			p.line("%s:", seat.JurorID)
+			p.text("  ", seat.Reason)
+		}
+	}
+}
+
+func (p *printer) outcomeOf(s *api.TrialSheet) {
+	if s.Score == nil {
+		p.line("  no judgment yet")
+		return
+	}
+	note := ""
+	if s.NeedsPerson {
+		note = "; it waits for a person's decision"
+	}
+	p.line("  verdict %s %d/100 by %s; outcome %s by the %s%s", p.position(s.Verdict), *s.Score, s.Method, p.position(s.Outcome), s.By, note)
+	if s.Calls > 0 {
+		p.line("  %s, %s, %.1f s", plural.Of(s.Calls, "call"), fmt.Sprintf("%.4f USD", float64(s.Cost)/1e6), float64(s.Took)/1000)
+	}
+	p.text("  ", s.Rationale)
+}
+
+func (p *printer) findings(title string, list []api.TrialFinding) {
+	p.line("")
+	p.line("%s: %d", title, len(list))
+	for _, f := range list {
+		stands := ""
+		if !f.Stands {
+			stands = " (the message does not have the quotation)"
+		}
+		p.text("  ", fmt.Sprintf("%s, %s, %s, message %d, by %s%s", f.Rule, f.Axis, f.Severity, f.Message, strings.Join(f.Jurors, ", "), stands))
+		p.text("    ", f.Quote)
+	}
+}
+
+type trialsCompareCmd struct {
+	A    string `arg:"" name:"a" help:"One trial's id."`
+	B    string `arg:"" name:"b" help:"The other's."`
+	JSON bool   `name:"json" help:"Print JSON, as the server's API answers."`
+}
+
+// Help is shown by 'jurat trials compare --help'.
+func (*trialsCompareCmd) Help() string {
+	return `Shows two trials of this installation, and which findings only one of them has. Findings about the same evidence are the same if message,
+rule and quotation are; about different evidence, if rule and axis are.
+
+    jurat trials compare trial-0198c0de-0000-7000-8000-000000000000 trial-0198c0de-0000-7000-8000-000000000001`
+}
+
+// Run compares two trials.
+func (c *trialsCompareCmd) Run(ctx context.Context, a *app, io stdio) error {
+	return a.with(ctx, func(i *installation.Installation) error {
+		one, err := sheet(ctx, i, c.A)
+		if err != nil {
+			return err
+		}
+		other, err := sheet(ctx, i, c.B)
+		if err != nil {
+			return err
+		}
+		both := docket.Compare(one, other)
+		if c.JSON {
+			return io.json(both)
+		}
+		p := newPrinter(io.out)
+		p.sheet(&both.A)
+		p.line("")
+		p.sheet(&both.B)
+		p.line("")
+		p.line("%s", sameness(both.SameCase))
+		p.findings("Found in both", both.Both)
+		p.findings("Only in the first", both.OnlyA)
+		p.findings("Only in the second", both.OnlyB)
+		return p.err
+	})
+}
+
+func sameness(same bool) string {
+	if same {
+		return "Both judged the same evidence."
+	}
+	return "They judged different evidence."
+}

@@ -1,0 +1,68 @@
+package docket
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+
+	"jurat/api"
+)
+
+// A Table has a head and rows of one length.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+// WriteCSV writes a table as RFC 4180 has it, but with LF at the end of lines, in UTF-8. No cell is a formula. Its error is the writer's.
+func (t *Table) WriteCSV(to io.Writer) error {
+	w := csv.NewWriter(to)
+	for _, row := range append([][]string{t.Head}, t.Rows...) {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = inertCell(cell)
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// inertCell puts an apostrophe before what a spreadsheet program would compute. Some programs skip leading spaces first.
+func inertCell(cell string) string {
+	bare := strings.TrimLeft(cell, " \u00a0\u3000\ufeff")
+	if bare == "" || !strings.ContainsAny(bare[:1], "=+-@\t\r\n|%") && !strings.HasPrefix(bare, "＝") && !strings.HasPrefix(bare, "＋") &&
+		!strings.HasPrefix(bare, "－") && !strings.HasPrefix(bare, "＠") {
+		return cell
+	}
+	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
+}
+
+// TrialTable is a list of trials as a table.
+func TrialTable(list []api.TrialLine) *Table {
+	t := &Table{Head: []string{"submitted", "agent", "verdict", "score", "outcome", "by", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case"}}
+	for _, l := range list {
+		score := ""
+		if l.Score != nil {
+			score = strconv.Itoa(*l.Score)
+		}
+		t.Rows = append(t.Rows, []string{l.Submitted, l.Agent, string(l.Verdict), score, string(l.Outcome), string(l.By), strconv.FormatBool(l.NeedsPerson),
+			strconv.FormatBool(l.Degraded), strconv.FormatBool(l.Inconclusive), strconv.FormatBool(l.Offline), l.Submitter, l.Last, l.ID, l.Case})
+	}
+	return t
+}
+
+// HitTable is a list of records as a table.
+func HitTable(list []api.Hit) *Table {
+	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "place", "said", "line", "why"}}
+	for _, h := range list {
+		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, h.Place, strconv.FormatBool(h.Said), h.Line, h.Why})
+	}
+	return t
+}

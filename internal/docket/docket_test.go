@@ -1,0 +1,129 @@
+package docket_test
+
+import (
+	"context"
+	"encoding/csv"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/api"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// TestCSV: no cell is a formula, however it begins, and every text can be read back.
+func TestCSV(t *testing.T) {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "  =1": "'  =1",
+		"\u3000＝1": "'\u3000＝1", "＋1": "'＋1", "|x": "'|x", "%0": "'%0", "\ufeff=1": "'\ufeff=1",
+		"-5": "-5", "42": "42", "a=b": "a=b", "": "", " ": " ", "'=1": "'=1", "a,\"b\"\nc": "a,\"b\"\nc", "返金": "返金",
+	} {
+		var out strings.Builder
+		table := docket.Table{Head: []string{"h", "x"}, Rows: [][]string{{cell, "end"}}}
+		if err := table.WriteCSV(&out); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+		if err != nil || len(rows) != 2 {
+			t.Fatalf("%q: %v, %v", cell, rows, err)
+		}
+		if got := rows[1][0]; got != strings.ReplaceAll(want, "\r\n", "\n") {
+			t.Errorf("%q becomes %q, want %q", cell, got, want)
+		}
+	}
+	list := []api.TrialLine{{Agent: "=HYPERLINK(\"http://evil\")", Submitter: "@x"}}
+	row := docket.TrialTable(list)
+	var out strings.Builder
+	if err := row.WriteCSV(&out); err != nil || strings.Contains(out.String(), ",\"=") || strings.Contains(out.String(), ",@") {
+		t.Errorf("%s %v", out.String(), err)
+	}
+}
+
+// TestHits: who said it and when is verified; by a trust file that does not know the actor, nothing is proved.
+func TestHits(t *testing.T) {
+	h := jurattest.NewForStrangers(t)
+	h.Try(t, jury.MajorityVote)
+	k := &docket.Keeper{Ledger: h.Ledger, Path: t.TempDir() + "/find.db"}
+	defer k.Close()
+	x, state, err := k.Ready(t.Context())
+	if err != nil || state != (api.IndexState{}) {
+		t.Fatal(state, err)
+	}
+	found, err := x.Records(t.Context(), &find.Records{Text: find.Fold("as the script"), Oldest: true}, find.Scope{All: true}, nil)
+	if err != nil || len(found.Hits) == 0 {
+		t.Fatal(found, err)
+	}
+	for _, hit := range docket.Hits(found, h.Trust(t)).Hits {
+		if hit.Proved == "" || hit.Authority == "" || hit.Why != "" || !strings.Contains(strings.ToLower(hit.Line), "as the script") {
+			t.Errorf("%+v", hit)
+		}
+	}
+	for _, hit := range docket.Hits(found, jurattest.NewImpostor(t).Trust(t)).Hits {
+		if hit.Proved != "" || hit.Why == "" {
+			t.Errorf("proved by others' keys: %+v", hit)
+		}
+	}
+}
+
+// TestCompare: the same trial differs in nothing; another has its own scores, and findings of its own.
+func TestCompare(t *testing.T) {
+	h := jurattest.New(t)
+	a, err := docket.Sheet(t.Context(), h.Ledger, h.Try(t, jury.MajorityVote).ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Seats) != 3 || len(a.Axes) == 0 || a.Score == nil || a.Seats[0].Reason == "" || a.Seats[0].Scores[a.Axes[0]] == 0 {
+		t.Errorf("%+v", a)
+	}
+	finding := func(message int, rule string) api.TrialFinding {
+		return api.TrialFinding{Message: message, Rule: rule, Axis: "safety", Quote: "q"}
+	}
+	b := a
+	a.Findings = []api.TrialFinding{finding(1, "x"), finding(2, "y")}
+	b.Findings = []api.TrialFinding{finding(3, "x"), finding(2, "y")}
+	c := docket.Compare(a, b)
+	if !c.SameCase || len(c.Both) != 1 || len(c.OnlyA) != 1 || len(c.OnlyB) != 1 {
+		t.Errorf("of the same case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
+	}
+	b.Case = "another"
+	if c = docket.Compare(a, b); c.SameCase || len(c.Both) != 2 || len(c.OnlyA)+len(c.OnlyB) != 0 {
+		t.Errorf("of another case: %+v %+v %+v", c.Both, c.OnlyA, c.OnlyB)
+	}
+	if diff := cmp.Diff(docket.SeatTable(&a).Head[:5], []string{"juror", "role", "model", "position", "score"}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestKeeper: a damaged file is made again, a folder that cannot be written is no reason to stop, and after Close there is no index.
+func TestKeeper(t *testing.T) {
+	h := jurattest.New(t)
+	h.Try(t, jury.MajorityVote)
+	path := t.TempDir() + "/find.db"
+	if err := os.WriteFile(path, []byte(strings.Repeat("damaged", 2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, t.TempDir() + "/missing/find.db"} {
+		k := &docket.Keeper{Ledger: h.Ledger, Path: file}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); k.Run(ctx) }()
+		for behind := int64(1); behind > 0; time.Sleep(time.Millisecond) {
+			_, state, err := k.Ready(t.Context())
+			if err != nil {
+				t.Fatal(file, err)
+			}
+			behind = state.Behind
+		}
+		stop()
+		<-ended
+		if _, _, err := k.Ready(t.Context()); err == nil {
+			t.Error("a closed index is ready")
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package docket
+
+import (
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/find"
+	"jurat/internal/trial"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// Line is a trial in a list.
+func Line(s *trial.Summary) api.TrialLine {
+	l := api.TrialLine{ID: s.ID, Agent: s.Agent, Submitter: s.Submitter, Submitted: evidence.FormatTime(s.Submitted), Last: evidence.FormatTime(s.Last),
+		NeedsPerson: s.NeedsPerson(), Degraded: s.Degraded, Offline: s.Offline, Case: s.Case.String()}
+	if s.Over {
+		l.State = api.Over
+	}
+	if o := s.Outcome; o != nil {
+		score := o.Verdict.Score
+		l.Verdict, l.Score, l.Outcome, l.By, l.Inconclusive = o.Verdict.Position, &score, o.Position, o.By, o.Verdict.Inconclusive
+	}
+	return l
+}
+
+// List is a page of trials, without what the index could not see.
+func List(found *find.Listed) api.TrialList {
+	c := found.Counts
+	list := api.TrialList{Trials: []api.TrialLine{}, Next: found.Next,
+		Counts: api.TrialCounts{Total: c.Total, AtMost: c.AtMost, Verdicts: c.Verdicts, Outcomes: c.Outcomes, NeedsPerson: c.Needs}}
+	for i := range found.Trials {
+		list.Trials = append(list.Trials, Line(&found.Trials[i]))
+	}
+	return list
+}
+
+// Hits is a page of records. Who said it and when is verified by a trust file.
+func Hits(found *find.Found, by *trust.Trust) api.HitList {
+	list := api.HitList{Hits: []api.Hit{}, Next: found.Next}
+	for i := range found.Hits {
+		list.Hits = append(list.Hits, hit(&found.Hits[i], by))
+	}
+	return list
+}
+
+func hit(found *find.Hit, by *trust.Trust) api.Hit {
+	p := &found.Record.Payload
+	h := api.Hit{Record: p.RecordID, Action: string(p.ActionType), Role: string(p.Role()), Actor: p.Actor(), Chain: p.ChainID, Claimed: p.Timestamp,
+		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt}
+	report := verify.Record(found.Record, verify.Options{Trust: by})
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
+		if f := report.Of(g); f.Status != verify.Proved {
+			h.Why = string(g) + " is " + string(f.Status) + ": " + f.Reason
+			return h
+		}
+	}
+	if at, ok := report.Answers().TimeOf(p.RecordID); ok {
+		h.Proved, h.Authority, h.Clock = evidence.FormatTime(at.Time), at.Authority, string(at.Clock)
+	}
+	return h
+}
