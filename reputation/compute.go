@@ -283,18 +283,24 @@ func (c *computation) allege(t *TrialFact) {
 			a.Submitter = r.Name
 		}
 	}
+	if last := c.last(t, func(What, Place, string, string) {}); last != nil { // of a transcript's trial nothing is left out: nothing counts
+		a.Decided, a.Reviewer = cmp.Or(last.Position, jury.NeedsReview), last.Reviewer.Name
+	}
 	c.view.Allegations = append(c.view.Allegations, a)
 }
 
 // decided returns the last decision on a trial that counts, or nil.
-func (c *computation) decided(t *TrialFact) (last *DecisionFact) {
+func (c *computation) decided(t *TrialFact) *DecisionFact { return c.last(t, c.leave) }
+
+// last returns the last decision on a trial that counts, or nil, and names those that do not.
+func (c *computation) last(t *TrialFact, leave func(What, Place, string, string)) (last *DecisionFact) {
 	for i := range t.Decisions {
 		d := &t.Decisions[i]
 		switch rule := c.stands(d.Standing); {
 		case rule != "":
-			c.leave(TheDecision, d.Place, rule, "")
+			leave(TheDecision, d.Place, rule, "")
 		case c.ownSide(d.Reviewer):
-			c.leave(TheDecision, d.Place, "own-side", d.Reviewer.text())
+			leave(TheDecision, d.Place, "own-side", d.Reviewer.text())
 		case last == nil || cmp.Or(cmp.Compare(d.Index, last.Index), compareDigests(d.Digest, last.Digest)) > 0:
 			last = d
 		}

@@ -295,7 +295,7 @@ func TestSecondImplementation(t *testing.T) {
 		sameViews(t, want.Bytes(), exec.Command(needed(t, "node"), start, inWebAssembly(t), file))
 	})
 	for _, kind := range []string{"scored", "too few", "not counted", "refuted", "not proved", "unproved", "doubted", "dropped", "hole", "tail", "uncounted", "count", "own-side", "identity", "later", "revoked", "open", "original", "panel",
-		"degraded", "inconclusive", "review", "exhibits", "time", "moved", "among fewer", "set aside", "allegation"} {
+		"degraded", "inconclusive", "review", "exhibits", "time", "moved", "among fewer", "set aside", "allegation", "allegation decided", "allegation left open"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no random log shows %q", kind)
 		}
@@ -410,6 +410,14 @@ func note(kinds map[string]int, v *reputation.View) {
 		kinds[o.Rule]++
 	}
 	kinds["allegation"] += len(v.Allegations)
+	for _, a := range v.Allegations {
+		switch a.Decided {
+		case jury.NeedsReview:
+			kinds["allegation left open"]++
+		case jury.SafePass, jury.UnsafeFail:
+			kinds["allegation decided"]++
+		}
+	}
 }
 
 // TestOrderChangesNothing: facts in another order give the same bytes.

@@ -168,12 +168,14 @@ type Incident struct {
 	Record string         `json:"record,omitempty"`
 }
 
-// An Allegation is a verdict on a transcript. A transcript is only its submitter's word.
+// An Allegation is a verdict on a transcript, and what a person decided on it. A transcript is only its submitter's word.
 type Allegation struct {
 	Record    evidence.Digest `json:"record"`
 	ID        string          `json:"id"`
 	At        string          `json:"at,omitempty"`
-	Position  jury.Position   `json:"position"`
+	Position  jury.Position   `json:"position"`          // the jury's
+	Decided   jury.Position   `json:"decided,omitzero"`  // the last person's whose decision counts; needs_review: they left it open; "": none decided
+	Reviewer  string          `json:"reviewer,omitzero"` // who that is
 	Submitter string          `json:"submitter"`
 	CaseSeq   int64           `json:"case_seq,omitzero"`
 }

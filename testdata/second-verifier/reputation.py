@@ -164,6 +164,8 @@ def _about(review, records, facts, out):
 def _allegation(trial, facts):
     submitter = min((rater["name"] for rater in trial["raters"] if rater["role"] == "submitter"), key=str.encode, default="")
     made = {"record": trial["digest"], "id": trial["id"], "position": trial["position"], "submitter": submitter}
+    if last := _decided(trial, facts, _Out()):  # of a transcript's trial nothing is left out
+        made |= {"decided": last["position"] or "needs_review", "reviewer": last["reviewer"]["name"]}
     return made | _unless_empty(at=_time(_when(trial, facts["policy"])), case_seq=trial["case_seq"])
 
 
