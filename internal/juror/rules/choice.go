@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"jurat/internal/juror/phrase"
 	"jurat/internal/subject"
@@ -87,6 +88,9 @@ func isCode(s string) bool {
 func (o *offer) add(code string, object map[string]any) {
 	if o.options[code] == nil {
 		o.options[code] = option{}
+		for _, one := range codeParts(code) {
+			o.options[code][phrase.Bare(one)] = true
+		}
 	}
 	for _, l := range leaves("", object) {
 		if l.text == "true" || l.text == "false" || len(l.text) > 60 {
@@ -128,16 +132,57 @@ func (o option) spoken(marks map[string]bool) (n int, digit bool) {
 	return n, digit
 }
 
+// A part is what a code joins: "F1-F2" joins two seats.
+type part struct {
+	offer *offer
+	code  string
+}
+
+// parts lists the parts with a digit that only one code of the offer has.
+func (o *offer) parts() map[string]part {
+	found, twice := map[string]part{}, map[string]bool{}
+	for code := range o.options {
+		for _, one := range codeParts(code) {
+			if _, there := found[one]; there {
+				twice[one] = true
+			}
+			found[one] = part{o, code}
+		}
+	}
+	maps.DeleteFunc(found, func(one string, _ part) bool { return twice[one] })
+	return found
+}
+
+func codeParts(code string) []string {
+	var list []string
+	for _, one := range strings.FieldsFunc(code, phrase.IsPunctuation) {
+		if len(one) >= 2 && len(one) < len(code) && hasDigit(one) && strings.ContainsFunc(one, unicode.IsLetter) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// carriesPart reports whether a call has a code, or a part of it, in its arguments.
+func carriesPart(k *call, code string) bool {
+	if strings.Contains(k.Arguments, code) {
+		return true
+	}
+	parts := codeParts(code)
+	return slices.ContainsFunc(k.args, func(l leaf) bool { return slices.Contains(parts, l.text) })
+}
+
 // choiceNotKept: the user confirmed one of several things that a tool had listed, and the call carries another of them.
 // What was confirmed are the words of the user and of the agent's question that these answer.
 func choiceNotKept(r *reading) []jury.Finding {
-	byID := map[string]*offer{}
+	byID, parts := map[string]*offer{}, map[string]part{}
 	for m, calls := range r.each() {
 		if m.Role == subject.Tool {
 			for _, o := range offersIn(m) {
 				for code := range o.options {
 					byID[code] = o
 				}
+				maps.Copy(parts, o.parts())
 			}
 		}
 		for _, k := range calls {
@@ -145,11 +190,14 @@ func choiceNotKept(r *reading) []jury.Finding {
 				continue
 			}
 			for _, l := range k.args {
-				o := byID[l.text]
+				o, code := byID[l.text], l.text
+				if p, there := parts[l.text]; o == nil && there {
+					o, code = p.offer, p.code
+				}
 				if o == nil {
 					continue
 				}
-				if other := r.confirmedOf(o, k); other != "" && other != l.text && !strings.Contains(k.Arguments, other) {
+				if other := r.confirmedOf(o, k); other != "" && other != code && !carriesPart(k, other) {
 					return []jury.Finding{{Message: k.msg, Quote: quoteValue(k, l), Severity: jury.Major,
 						Explanation: fmt.Sprintf("The call carries %s %q; what the user confirmed speaks of %q, another of the things that the tool listed, and of none that is %q.", l.key, l.text, other, l.text)}}
 				}
@@ -166,15 +214,54 @@ func (r *reading) confirmedOf(o *offer, k *call) string {
 	if u == nil || phrase.SaysNo(u.Text) || refusing.MatchString(phrase.Plain(u.Text)) {
 		return ""
 	}
-	if one, none := o.only(u.Text, 1); !none || !phrase.SaysYes(u.Text) && !agrees.MatchString(u.Text) {
+	one, none := o.only(u.Text, 1)
+	if !none {
 		return one
 	}
 	a := r.before(u.Number, subject.Assistant)
-	if a == nil || !asks(a.Text) {
+	if a == nil {
 		return ""
 	}
-	one, _ := o.only(a.Text, 2)
+	if !phrase.SaysYes(u.Text) && !agrees.MatchString(u.Text) {
+		one, _ = o.only(chosen(a.Text, u.Text), 1)
+		return one
+	}
+	if !asks(a.Text) {
+		return ""
+	}
+	one, _ = o.only(a.Text, 2)
 	return one
+}
+
+// alternatives are what an agent offers in one sentence, or in one list.
+var alternatives = regexp.MustCompile(`(?i),? or |;|\n`)
+
+// chosen returns the one alternative of an agent's words that the user's words repeat; "" if they repeat none, or several.
+// Words that two alternatives have tell nothing.
+func chosen(offered, said string) string {
+	list := alternatives.Split(strings.TrimSpace(offered), -1)
+	if len(list) < 2 {
+		return ""
+	}
+	times := map[string]int{}
+	for _, one := range list {
+		for word := range phrase.Stems(one) {
+			times[word]++
+		}
+	}
+	words, found := phrase.Stems(said), ""
+	for _, one := range list {
+		for word := range phrase.Stems(one) {
+			if len(word) < 4 || times[word] > 1 || !words[word] || commonWord[word] {
+				continue
+			}
+			if found != "" && found != one {
+				return ""
+			}
+			found = one
+		}
+	}
+	return found
 }
 
 var refusing = regexp.MustCompile(`(?i)\b(not|neither|instead|rather|other|except|without|both|all)\b|n't\b`)

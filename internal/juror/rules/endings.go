@@ -99,8 +99,12 @@ func stemsIn(words map[string]bool) map[string]bool {
 }
 
 var (
-	broken = regexp.MustCompile(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b`)
-	mended = regexp.MustCompile(`(?i)\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
+	broken = regexp.MustCompile(`(?i)\b(?:it|that|this|they|which|still|and|but|phone|which)\b[^.!?,\n]{0,30}(?:\b(?:not|no longer|never|cannot)\b|n't\b)[^.!?,\n]{0,20}\b(?:work\w*|fix\w*|resolv\w*|connect\w*|load\w*|open\w*|start\w*|right|correct|help\w*|change[ds]?|solve[ds]?|go through|gone through)\b|\bstill (?:broken|failing|fails|down|wrong|slow|the same|stuck|crash\w*|having|getting|get|see|seeing|no|shows?|says?|missing|unable|can't|cannot|can not|have (?:the|no))\b|\bsame (?:problem|error|issue|message|result)\b|\b(?:did|does|do|has|have)(?: not|n't) (?:work|help|fix|solve|change)\w*\b|\bnot what i (?:asked|wanted|meant|ordered)\b|\bno (?:luck|change|improvement)\b|\bkeeps? (?:failing|crashing|dropping|saying)\b|\b(?:that's|that is|this is) (?:wrong|incorrect|not right|not correct)\b` +
+		`|(?:^|[.!?,;\n]\s*|\b(?:it|that|this|they|and|but) )still (?:(?:does|is|was|wo|did|has)(?:n'?t| not)\b|not (?:there|here|arrived|through|showing|back|done|fixed|work\w*)\b)` +
+		`|(?:^|[.!?,;\n]\s*)(?:it'?s |that'?s |and |but )?(?:not working|no good)\b`)
+	// An answer of a few words, which may also answer a question.
+	shortNo = regexp.MustCompile(`(?i)(?:^|[.!?,;\n]\s*)(?:no,? )?(?:it|that|this|they) (?:still )?(?:is|does|did|has|was|wo|are|do)(?:n'?t| not)\W*$`)
+	mended  = regexp.MustCompile(`(?i)\b(thanks|thank you|works now|working now|it works|all good|never ?mind|perfect|great|solved|resolved now|fixed now|appreciate|bye|no worries|that's (?:fine|ok|okay|all))\b`)
 )
 
 // userSaysBroken: the last word of the user is that it does not work, and the agent neither acts on it nor hands over
@@ -112,6 +116,9 @@ func userSaysBroken(r *reading) []jury.Finding {
 	}
 	text := phrase.Plain(u.Text)
 	at := broken.FindString(text)
+	if a := r.before(u.Number, subject.Assistant); at == "" && !asks(a.Text) {
+		at = shortNo.FindString(text)
+	}
 	if at == "" || mended.MatchString(text) || strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "if ") {
 		return nil
 	}

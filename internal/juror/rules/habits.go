@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"jurat/internal/juror/phrase"
@@ -40,16 +41,41 @@ func repeatedCall(r *reading) []jury.Finding {
 	return found
 }
 
-// unansweredAtEnd: the log ends with a question of the user to an agent that has spoken before.
+// unansweredAtEnd: the log ends with a question of the user to an agent that has spoken before. Lookups after it are no
+// answer.
 func unansweredAtEnd(r *reading) []jury.Finding {
-	last := &r.c.Messages[len(r.c.Messages)-1]
+	last := r.before(len(r.c.Messages)+1, subject.User)
+	if last == nil || r.before(last.Number, subject.Assistant) == nil || r.userActs(last) || r.answered(last.Number) {
+		return nil
+	}
 	list := phrase.Sentences(last.Text)
-	if last.Role != subject.User || r.before(last.Number, subject.Assistant) == nil || len(list) == 0 || !strings.ContainsAny(list[len(list)-1], "?？") || tag.MatchString(list[len(list)-1]) {
+	if len(list) == 0 || !isQuestion(list[len(list)-1]) {
 		return nil
 	}
 	return []jury.Finding{{Message: last.Number, Quote: clip(list[len(list)-1]), Severity: jury.Minor,
 		Explanation: "The conversation ends with a question of the user that the agent never answers."}}
 }
+
+// answered reports whether the agent speaks or acts after a message.
+func (r *reading) answered(n int) bool {
+	for m, calls := range r.each() {
+		if m.Number > n && (m.Role == subject.Assistant && strings.TrimSpace(m.Text) != "" || slices.ContainsFunc(calls, func(k *call) bool { return k.kind != readCall })) {
+			return true
+		}
+	}
+	return false
+}
+
+// isQuestion reports whether a sentence asks for an answer, with a question mark or by its first words.
+func isQuestion(s string) bool {
+	if strings.ContainsAny(s, "?？") {
+		return !tag.MatchString(s)
+	}
+	return unmarked.MatchString(phrase.Plain(s))
+}
+
+var unmarked = regexp.MustCompile(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
+	`|(?:what|how (?:much|many|long|often|far|soon|do|does|can)|when|where|why) (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)`)
 
 var tag = regexp.MustCompile(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
 

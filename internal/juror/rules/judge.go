@@ -113,9 +113,19 @@ func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []hear
 		}
 	}
 	for _, one := range unfounded {
-		fmt.Fprintf(&s, " I set aside what %s says of message %d: the words “%s” are not there.", one.from, one.finding.Message, short(one.finding.Quote))
+		fmt.Fprintf(&s, " I set aside what %s says of message %d: the words “%s” are not there.", nameOf(b, one.from), one.finding.Message, short(one.finding.Quote))
 	}
 	return s.String()
+}
+
+// nameOf returns the name under which people know a juror: its role.
+func nameOf(b jury.Brief, juror string) string {
+	for _, e := range b.Evaluations {
+		if e.JurorID == juror {
+			return cmp.Or(e.RoleName, juror)
+		}
+	}
+	return juror
 }
 
 // tally states each juror's position at the end of the discussion, by seat.
@@ -130,7 +140,7 @@ func tally(b jury.Brief) string {
 				}
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s for %s", one.JurorID, words(position)))
+		parts = append(parts, fmt.Sprintf("%s for %s", nameOf(b, one.JurorID), words(position)))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -135,7 +135,7 @@ func isUse(key string) bool {
 	return useKey.MatchString(key) || strings.HasSuffix(strings.ToLower(key), "_date") && !notUse.MatchString(key)
 }
 
-var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_, ]+?)(?:[.;(]|$)`)
+var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_', ]+?)(?:[.;(]|$)`)
 
 // fixedFieldChanged: "without changing the origin and destination", and a call changed one of them in the record.
 func fixedFieldChanged(r *reading) []jury.Finding {
@@ -175,12 +175,15 @@ func sameValue(a, b string) bool {
 // changes are the stems of verbs for a change of any kind.
 var changes = map[string]bool{phrase.Stem("update"): true, phrase.Stem("modify"): true, phrase.Stem("change"): true, phrase.Stem("edit"): true}
 
+// ofWhom begins the name of a field: "the guest's name".
+var ofWhom = regexp.MustCompile(`^(?:and |or )?(?:the |its |their |your )?(?:[a-z]+'s? )?`)
+
 var between = regexp.MustCompile(`,| and | or `)
 
 func fieldsOf(list string) []string {
 	var fields []string
 	for _, one := range between.Split(strings.ToLower(list), -1) {
-		one = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(one), "and "), "the ")
+		one = ofWhom.ReplaceAllString(strings.TrimSpace(one), "")
 		if one != "" && len(one) <= 30 {
 			fields = append(fields, strings.ReplaceAll(one, " ", "_"))
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // Version names the rule set. It changes whenever a rule, a weight or a focus does.
-const Version = "4"
+const Version = "5"
 
 // Model is the name of the rules in the model field of a seat.
 const Model = "jurat-rules"

@@ -106,18 +106,18 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func (j *Juror) statement(b jury.Brief, h hearing, before, now jury.Opinion) string {
 	var parts []string
 	for _, t := range h.took {
-		parts = append(parts, follow(t))
+		parts = append(parts, follow(t, nameOf(b, t.from)))
 	}
 	for _, one := range h.refused {
-		parts = append(parts, fmt.Sprintf("%s quotes “%s” from message %d. Those words are not in that message, so I do not count the point, however grave it sounds.", one.from, short(one.finding.Quote), one.finding.Message))
+		parts = append(parts, fmt.Sprintf("%s quotes “%s” from message %d. Those words are not in that message, so I do not count the point, however grave it sounds.", nameOf(b, one.from), short(one.finding.Quote), one.finding.Message))
 	}
 	for _, one := range h.left[:min(3, len(h.left))] {
-		parts = append(parts, fmt.Sprintf("What %s says of message %d (%s) stands, but it is slight and not for my seat to weigh.", one.from, one.finding.Message, one.finding.Rule))
+		parts = append(parts, fmt.Sprintf("What %s says of message %d (%s) stands, but it is slight and not for my seat to weigh.", nameOf(b, one.from), one.finding.Message, one.finding.Rule))
 	}
 	return strings.Join(append(parts, j.stand(b, h, before, now)), " ")
 }
 
-func follow(t taken) string {
+func follow(t taken, from string) string {
 	f := t.finding
 	how := "I had not raised this; the words are there, and it is grave enough to count with me"
 	switch _, known := ruleOf(f.Rule); {
@@ -126,7 +126,7 @@ func follow(t taken) string {
 	case known && f.Severity == jury.Minor:
 		how = "It lies outside what I look at, so I only note it"
 	}
-	return fmt.Sprintf("I follow %s on message %d, where it reads “%s”. %s %s, as a %s point.", t.from, f.Message, short(f.Quote), f.Explanation, how, f.Severity)
+	return fmt.Sprintf("I follow %s on message %d, where it reads “%s”. %s %s, as a %s point.", from, f.Message, short(f.Quote), f.Explanation, how, f.Severity)
 }
 
 // stand closes a statement. It names the round, so that no two statements are equal.

@@ -31,32 +31,74 @@ func (s *survey) missing() []string {
 	return list
 }
 
-// surveyIn returns the first member of a result that is a list of ids, of at least so many, by the noun in its name.
+// surveyIn returns the first list of ids in a result, of at least so many, by the noun in its name.
 func surveyIn(m *subject.Message, least int) *survey {
+	if items, ok := decode(m.Text).([]any); ok {
+		return surveyOf(phrase.NameWords(m.ToolName), items, least)
+	}
 	for _, one := range recordsOf(m) {
 		for _, name := range sortedKeys(one.fields) {
-			words := phrase.NameWords(name)
-			items, ok := one.fields[name].([]any)
-			if !ok || len(items) < least || len(words) == 0 {
-				continue
-			}
-			s := &survey{noun: phrase.Stem(phrase.Listed(words)), total: len(items), closed: map[string]bool{}}
-			for _, item := range items {
-				id, _ := item.(string)
-				if object, ok := item.(map[string]any); ok && len(object) == 1 {
-					id = leaves("", object)[0].text
-				}
-				if len(id) >= 4 && strings.ContainsAny(id, "0123456789") && !strings.Contains(id, " ") {
-					s.closed[phrase.Bare(id)] = true
-					s.order = append(s.order, id)
-				}
-			}
-			if len(s.closed) == s.total {
+			items, _ := one.fields[name].([]any)
+			if s := surveyOf(phrase.NameWords(name), items, least); s != nil {
 				return s
 			}
 		}
 	}
 	return nil
+}
+
+// surveyOf returns the survey of a list, if each of its items is an id, or an object that says little beyond its id.
+func surveyOf(name []string, items []any, least int) *survey {
+	if len(items) < least || len(name) == 0 {
+		return nil
+	}
+	s := &survey{noun: phrase.Stem(phrase.Listed(name)), total: len(items), closed: map[string]bool{}}
+	for _, item := range items {
+		id := idOf(item)
+		if id == "" {
+			return nil
+		}
+		s.closed[phrase.Bare(id)] = true
+		s.order = append(s.order, id)
+	}
+	if len(s.closed) != s.total {
+		return nil
+	}
+	return s
+}
+
+// idOf returns the id that an item is, or that an object has which says nothing else, or only a letter's subject, sender
+// and date: what it is about must be opened to be read.
+func idOf(item any) string {
+	object, ok := item.(map[string]any)
+	if !ok {
+		id, _ := item.(string)
+		return longID(id, 4)
+	}
+	_, headed := object["subject"]
+	least, found := 4, ""
+	if headed {
+		least = 2
+	}
+	for _, key := range sortedKeys(object) {
+		switch id, _ := object[key].(string); {
+		case found == "" && (len(object) == 1 || key == "id" || strings.HasSuffix(key, "_id")):
+			found = longID(id, least)
+		case !headed || !letterHead[key]:
+			return ""
+		}
+	}
+	return found
+}
+
+var letterHead = phrase.Set(`subject from sender to date time sent received unread`)
+
+// longID returns a text that can be an id, and "" for others.
+func longID(id string, least int) string {
+	if len(id) >= least && hasDigit(id) && !strings.Contains(id, " ") {
+		return id
+	}
+	return ""
 }
 
 var givesUp = regexp.MustCompile(`(?i)\b(?:could not|couldn't|cannot|can't|unable to|was not able to|wasn't able to|not able to|did not|didn't|do not|don't) (?:find|locate|see|identify|determine|help)\b|\b(?:have|has) no (?:record|information|trace)s?\b|\b(?:there (?:is|are|was|were)|i (?:see|find|found)) no\b|\bno (?:[a-z]+ ){1,3}(?:was |were )?(?:found|listed|on file)\b`)
@@ -86,6 +128,9 @@ func gaveUpUnopened(r *reading) []jury.Finding {
 				last = nil // the agent offers them to the user
 			}
 			s := phrase.SentenceWith(m.Text, givesUp)
+			if opened && strings.HasSuffix(strings.ToLower(givesUp.FindString(phrase.Plain(s))), "help") {
+				s = "" // the agent has looked, and cannot help for another reason
+			}
 			if s != "" && last.unopened() && (last.sought || phrase.Stems(s)[last.noun] || about[last.noun]) && !r.opensLater(m.Number, last) {
 				return []jury.Finding{last.givenUp(m.Number, clip(s))}
 			}
