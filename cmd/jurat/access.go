@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -125,29 +124,10 @@ func (*accessListCmd) Help() string {
 name. The second: who made the grant, and why. Then come the public chains and records.`
 }
 
-// grantLine is a grant as it is listed.
-type grantLine struct {
-	Token    evidence.Digest `json:"token"`
-	Name     string          `json:"name"`
-	Roles    []access.Role   `json:"roles"`
-	Since    string          `json:"since"`
-	NotAfter string          `json:"not_after"`
-	State    string          `json:"state"`
-	Session  bool            `json:"session"`
-	By       string          `json:"by"`
-	Reason   string          `json:"reason"`
-}
-
-type accessLines struct {
-	Grants []grantLine `json:"grants"`
-	Public []string    `json:"public_chains"`
-	Agents []string    `json:"public_agents"`
-}
-
 // Run lists grants and public chains.
 func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		lines, err := c.lines(ctx, registerOf(i))
+		lines, err := registerOf(i).List(ctx, c.All)
 		if err != nil {
 			return err
 		}
@@ -160,7 +140,7 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			if g.Session {
 				session = " (session of a browser)"
 			}
-			p.line("%s  %s  until %s  %-8s %s%s", g.Token, strings.Join(roleNames(g.Roles), ","), g.NotAfter, g.State, g.Name, session)
+			p.line("%s  %s  until %s  %-8s %s%s", g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name, session)
 			p.text("    ", fmt.Sprintf("%s: %s", g.By, g.Reason))
 		}
 		for _, chain := range lines.Public {
@@ -171,47 +151,6 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return p.err
 	})
-}
-
-func (c *accessListCmd) lines(ctx context.Context, r *access.Register) (accessLines, error) {
-	lines := accessLines{Grants: []grantLine{}, Public: []string{}, Agents: []string{}}
-	grants, err := r.Grants(ctx)
-	if err != nil {
-		return lines, err
-	}
-	for _, g := range grants {
-		line := grantLine{Token: g.Token, Name: g.Name, Roles: g.Roles, Since: g.Since.UTC().Format(keyTime),
-			NotAfter: g.Until.UTC().Format(keyTime), State: stateOf(g.Ended), Session: g.Session, By: g.By, Reason: g.Reason}
-		if c.All || g.Ended == nil && (!line.Session || g.Under.IsZero()) { // a session under a token ends with that
-			lines.Grants = append(lines.Grants, line)
-		}
-	}
-	chains, err := r.PublicChains(ctx)
-	if err != nil {
-		return lines, err
-	}
-	lines.Public = append(lines.Public, chains...)
-	agents, err := r.PublicAgents(ctx)
-	lines.Agents = append(lines.Agents, agents...)
-	return lines, err
-}
-
-func stateOf(ended error) string {
-	switch {
-	case errors.Is(ended, access.ErrRevoked):
-		return "revoked"
-	case errors.Is(ended, access.ErrExpired):
-		return "expired"
-	}
-	return "good"
-}
-
-func roleNames(roles []access.Role) (names []string) {
-	for _, r := range roles {
-		names = append(names, string(r))
-	}
-	slices.Sort(names)
-	return names
 }
 
 type accessRevokeCmd struct {

@@ -37,6 +37,7 @@ type Options struct {
 	Width     int    // of the window in CSS pixels; 0: 1100
 	Height    int    // 0: 900
 	Dark      bool
+	NoScripts bool // pages load no scripts
 	CutOff    bool // no connection works, not even to this machine
 }
 
@@ -109,6 +110,10 @@ func Open(t testing.TB, o Options) *Browser {
 	b.check("watching the network", err)
 	b.Resize(o.Width, o.Height)
 	b.Dark(o.Dark)
+	if o.NoScripts { // pages have scripts in files alone; where Chromium disables scripts, it runs none of the test's either
+		_, err = chromedp.Call(ctx, network.SetBlockedURLs, network.SetBlockedURLsParams{URLPatterns: []*network.BlockPattern{{URLPattern: "*://*:*/*.js", Block: true}}})
+		b.check("blocking scripts", err)
+	}
 	return b
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"sort"
 
 	"jurat/evidence"
 	"jurat/internal/ledger/links"
@@ -136,6 +138,38 @@ func (l *Ledger) OfActor(ctx context.Context, role evidence.Role, name string) i
 	tag := evidence.ActorTag(role, name)
 	return counted(func(from int64) ([]storage.Row, error) { return l.cfg.Store.OfActor(ctx, tag, from, smallPage) },
 		func(c evidence.LogCounts) int64 { return c.ActorSeq })
+}
+
+// LastOfActor returns the last n records of an actor that the log has counted, the newest first. It reads few rows, however
+// long the log is. Its errors are those of the store, and of records that cannot be read.
+func (l *Ledger) LastOfActor(ctx context.Context, role evidence.Role, name string, n int64) (list []Counted, err error) {
+	size, err := l.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tag := evidence.ActorTag(role, name)
+	from := sort.Search(int(size), func(from int) bool { // the first index from which there are at most n
+		if err != nil {
+			return true
+		}
+		var rows []storage.Row
+		rows, err = l.cfg.Store.OfActor(ctx, tag, int64(from), n+1)
+		return int64(len(rows)) <= n
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.cfg.Store.OfActor(ctx, tag, int64(from), n)
+	for i := range slices.Backward(rows) {
+		c := Counted{Index: rows[i].Index, RecordID: rows[i].RecordID, Digest: rows[i].Digest, Counts: rows[i].Counts}
+		if rows[i].Entry == nil { // otherwise it has expired
+			if c.Record, err = rows[i].Record(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, c)
+	}
+	return list, err
 }
 
 // About iterates over the judgments about an actor, as OfActor does over the actor's records.

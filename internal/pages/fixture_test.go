@@ -154,5 +154,6 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"chain-op": NewChain("none", nil, &verify.Report{}, 1, lang),
 	}
 	maps.Copy(all, everyAgent(t))
+	maps.Copy(all, everyAccess(t))
 	return all
 }

@@ -91,6 +91,7 @@ func (s *Server) caller(r *http.Request) (*Caller, error) {
 	case err != nil:
 		return &Caller{}, err
 	}
+	s.uses.Note(grant, s.config.Now())
 	return c, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
+	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
@@ -67,6 +68,8 @@ type Server struct {
 	budget    *limits.Budget
 	ready     *readiness
 	metrics   *metrics.Metrics
+	uses      access.Uses // of tokens
+	granted   *granted.Desk
 	cosigned  *cosigning
 	portal    portalPage
 	conduct   *conduct.Cache
@@ -112,6 +115,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.conduct = c.Views; s.conduct == nil {
 		s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
 	}
+	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)

@@ -25,6 +25,7 @@ func (s *Server) routes() []Route {
 		s.publicRoutes(),
 		s.tileRoutes(),
 		s.signInRoutes(),
+		s.accessRoutes(),
 		s.recordRoutes(),
 		s.reviewRoutes(),
 		s.certificateRoutes(),
@@ -158,7 +159,7 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 			_ = connection.SetWriteDeadline(time.Now().Add(answerTime))
 			defer context.AfterFunc(s.draining, func() { body.Hurry(connection) })()
 		}
-		began, watching := time.Now(), &watched{ResponseWriter: w}
+		began, watching := time.Now(), &wire.Watched{ResponseWriter: w}
 		ctx, traced := s.config.Tracing.Request(r, route.Name())
 		r = r.WithContext(ctx)
 		c, err := s.admit(route, origins, r)
@@ -176,14 +177,14 @@ func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.H
 		}
 		switch {
 		case err == nil:
-		case watching.status == 0:
+		case watching.Status == 0:
 			s.refusals.note(r.Context(), route, c, s.refuse(watching, r, route, c, err))
 		case r.Context().Err() == nil: // the answer has begun
 			s.config.Log.LogAttrs(r.Context(), slog.LevelWarn, "answer broken off", slog.String("route", route.Name()), slog.Any("error", err))
 		}
-		s.answered(r, route, c, watching.status, time.Since(began))
-		traced(watching.status)
-		if errors.Is(err, http.ErrAbortHandler) && watching.status != 0 {
+		s.answered(r, route, c, watching.Status, time.Since(began))
+		traced(watching.Status)
+		if errors.Is(err, http.ErrAbortHandler) && watching.Status != 0 {
 			panic(http.ErrAbortHandler) // net/http closes the connection and logs nothing
 		}
 	})

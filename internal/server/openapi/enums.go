@@ -6,6 +6,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/access"
 	"jurat/internal/jsonschema"
 	"jurat/jury"
 	"jurat/property"
@@ -17,6 +18,7 @@ import (
 func Enumerations() jsonschema.Enums {
 	enums := jsonschema.Enums{}
 	of(enums, api.Queued, api.UnderWay, api.Over, api.BrokenOff, api.Cancelled)
+	of(enums, api.GrantGood, api.GrantExpired, api.GrantRevoked)
 	of(enums, jury.SafePass, jury.NeedsReview, jury.UnsafeFail)
 	of(enums, jury.ByJury, jury.ByPerson)
 	of(enums, jury.MajorityVote, jury.WeightedAverage, jury.FinalJudge, jury.Median, jury.Calibrated)
@@ -53,6 +55,7 @@ func refine(s *jsonschema.Schemas, routes []Route) {
 	s.Member("Entry", "role", s.Of(reflect.TypeFor[evidence.Role]()))
 	s.Member("ThresholdState", "side", textOf([]string{"none", "below", "across", "above"}))
 	s.Member("ThresholdState", "class", s.Of(reflect.TypeFor[reputation.ClassName]()))
+	s.Member("Grant", "roles", jsonschema.Object{"type": "array", "items": textOf(access.Roles())})
 	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.Equal, property.AtMostSum, property.AgeAtLeast}))
 	for _, route := range routes {
 		if t := reflect.TypeOf(route.In); t != nil && t.Kind() == reflect.Struct {
