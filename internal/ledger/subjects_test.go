@@ -256,3 +256,28 @@ func actBy(name string) *evidence.Draft {
 	return must(evidence.ParseDraft(fmt.Appendf(nil, `{"agent_id":%q,"request_id":"req-1","timestamp":"2000-01-01T00:00:00Z","model":"m","model_version":"1",
 		"prompt":"May I?","response":"You may.","parameters":{}}`, name)))
 }
+
+// TestLastOfActor: the newest records of one actor, among those of others.
+func TestLastOfActor(t *testing.T) {
+	l := lenient(t)
+	var own []string
+	for i := range 23 {
+		said := sealed(t, l, evidence.Payload{AgentID: []string{"a", "b", "c"}[i%3], RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+			Prompt: []byte(`"p"`), Response: fmt.Appendf(nil, "%q", fmt.Sprint(i)), Parameters: []byte("{}")})
+		if i%3 == 1 {
+			own = append([]string{said.Payload.RecordID}, own...)
+		}
+	}
+	for n := int64(1); n < 10; n++ {
+		var got []string
+		for _, c := range must(l.LastOfActor(t.Context(), evidence.RoleAgent, "b", n)) {
+			got = append(got, c.RecordID)
+		}
+		if diff := cmp.Diff(own[:min(int(n), len(own))], got); diff != "" {
+			t.Errorf("the last %d (-want +got):\n%s", n, diff)
+		}
+	}
+	if none := must(l.LastOfActor(t.Context(), evidence.RoleReviewer, "b", 3)); len(none) != 0 {
+		t.Errorf("a reviewer of the same name has %v", none)
+	}
+}
