@@ -31,6 +31,12 @@ type batchFlags struct {
 	FailOn   []string `help:"What fails beside unsafe_fail: needs_review, inconclusive, degraded. May be given several times. Changes the exit code, see above." enum:"unsafe_fail,needs_review,inconclusive,degraded" placeholder:"KIND"`
 	JUnit    string   `name:"junit" help:"Write a JUnit report: a test case for each case." placeholder:"FILE"`
 	SARIF    string   `name:"sarif" help:"Write a SARIF 2.1.0 report: a result for each finding." placeholder:"FILE"`
+
+	Markdown  string `name:"markdown" help:"Write a report in Markdown, which fits into a comment on a pull request." placeholder:"FILE"`
+	SARIFHelp string `name:"sarif-help" env:"JURAT_SARIF_HELP" help:"With --sarif: the URL of docs/rules.md of this version, to which the report's rules then point." placeholder:"URL"`
+
+	Baseline      string `help:"Only what is worse than in this file fails: an earlier --write-baseline of the same jury." placeholder:"FILE"`
+	WriteBaseline string `help:"Write what the cases come to, for a later --baseline. Refuses trials in which something was missing." placeholder:"FILE"`
 }
 
 // check refuses what would be found wrong only when the trials are over.
@@ -38,13 +44,18 @@ func (f *batchFlags) check() error {
 	if f.Parallel < 1 || f.Parallel > 256 {
 		return fmt.Errorf("--parallel: %d cases at a time: want 1 to 256", f.Parallel)
 	}
-	if f.JUnit != "" && f.JUnit == f.SARIF {
-		return errors.New("--junit and --sarif name the same file")
+	if err := checkHelpURL(f.SARIFHelp); err != nil {
+		return fmt.Errorf("--sarif-help: %w", err)
 	}
-	for flag, file := range map[string]string{"--junit": f.JUnit, "--sarif": f.SARIF} {
+	named := map[string]string{}
+	for flag, file := range f.reports() {
 		if file == "" {
 			continue
 		}
+		if other, ok := named[filepath.Clean(file)]; ok {
+			return fmt.Errorf("%s and %s name the same file", min(flag, other), max(flag, other))
+		}
+		named[filepath.Clean(file)] = flag
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s: %s exists and is not a file", flag, file)
 		}
@@ -53,6 +64,11 @@ func (f *batchFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// reports are the files that are written when the trials are over, by flag.
+func (f *batchFlags) reports() map[string]string {
+	return map[string]string{"--junit": f.JUnit, "--sarif": f.SARIF, "--markdown": f.Markdown, "--write-baseline": f.WriteBaseline}
 }
 
 // An attempt is one case, and what became of it. It has a result, an error, or neither if its turn did not come.
@@ -242,11 +258,14 @@ func (c *trialCmd) conclude(io stdio, attempts []*attempt, failed error) error {
 		}
 	}
 	written := errors.Join(c.write("--junit", c.JUnit, func() ([]byte, error) { return c.junit(attempts) }),
-		c.write("--sarif", c.SARIF, func() ([]byte, error) { return sarif(attempts) }))
+		c.write("--sarif", c.SARIF, func() ([]byte, error) { return sarif(attempts, c.SARIFHelp) }),
+		c.write("--markdown", c.Markdown, func() ([]byte, error) { return c.markdown(attempts) }),
+		c.write("--write-baseline", c.WriteBaseline, func() ([]byte, error) { return makeBaseline(c.settings, attempts) }))
 	if slices.ContainsFunc(attempts, func(at *attempt) bool { return at.result() != nil && c.failure(at) == noModel }) {
 		fmt.Fprintln(io.err, "jurat: exit code 3 and not 0, because no language model sat")
 		fmt.Fprintf(io.err, "jurat: hint: %s\n", howToGetAJury)
 	}
+	c.sayCompared(io, attempts)
 	if len(attempts) == 1 {
 		if err := closing(attempts[0].named(), written); err != nil {
 			return err
@@ -320,7 +339,11 @@ const noModel = "no_model"
 
 // failure says as what a trial that was held fails; "" if it does not.
 func (c *trialCmd) failure(at *attempt) string {
-	if kind := c.fails(at.result()); kind != "" || !at.noModel {
+	kind := c.fails(at.result())
+	if kind != "" && c.known(at) {
+		return ""
+	}
+	if kind != "" || !at.noModel {
 		return kind
 	}
 	return noModel
@@ -343,6 +366,17 @@ func (f *batchFlags) fails(r *jury.Result) string {
 		return "needs_review"
 	}
 	return ""
+}
+
+// spaced joins remarks as they stand behind a line.
+func spaced(remarks ...string) string {
+	text := ""
+	for _, r := range remarks {
+		if r = strings.TrimSpace(r); r != "" {
+			text += "  " + r
+		}
+	}
+	return text
 }
 
 // line prints one of several cases for machines.
@@ -376,7 +410,7 @@ func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 		r := at.result()
 		switch {
 		case r != nil:
-			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, at.flags()))
+			p.line("  %s %3d/100  %s%s", p.position(r.FinalVerdict), r.FinalScore, at.title(), p.paint(yellow, spaced(at.flags(), c.compared(at))))
 		case at.err != nil:
 			p.line("  %s %s", p.paint(red, fmt.Sprintf("%-20s", "could not be tried")), at.title())
 		default:

@@ -4,54 +4,46 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// A JUnit report as CI systems read it: one suite, and a test case for each case.
+// A JUnit report as the strictest of its readers take it: one suite, and a test case for each case, with nothing that the schemas of
+// Maven's Surefire and of Jenkins do not know. So what is known of a trial stands in system-out, a line for each fact.
 //
 //	failure   the trial fails (see trialCmd.failure), its type is as what
 //	error     the case could not be read, or its trial could not be held to the end
 //	skipped   its turn did not come, as the program was to end
 //	passed    everything else
 type junitSuites struct {
-	XMLName xml.Name `xml:"testsuites"`
-	junitCounts
-	Suites []junitSuite `xml:"testsuite"`
-}
-
-type junitCounts struct {
-	Name     string `xml:"name,attr"`
-	Tests    int    `xml:"tests,attr"`
-	Failures int    `xml:"failures,attr"`
-	Errors   int    `xml:"errors,attr"`
-	Skipped  int    `xml:"skipped,attr"`
-	Time     string `xml:"time,attr"`
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
-	junitCounts
+	Name      string      `xml:"name,attr"`
+	Tests     int         `xml:"tests,attr"`
+	Failures  int         `xml:"failures,attr"`
+	Errors    int         `xml:"errors,attr"`
+	Skipped   int         `xml:"skipped,attr"`
+	Time      string      `xml:"time,attr"`
 	Timestamp string      `xml:"timestamp,attr,omitempty"`
 	Cases     []junitCase `xml:"testcase"`
 }
 
 type junitCase struct {
-	Name       string           `xml:"name,attr"`
-	Class      string           `xml:"classname,attr"`
-	Time       string           `xml:"time,attr"`
-	Properties *junitProperties `xml:"properties,omitempty"`
-	Failure    *junitOutcome    `xml:"failure,omitempty"`
-	Error      *junitOutcome    `xml:"error,omitempty"`
-	Skipped    *junitOutcome    `xml:"skipped,omitempty"`
-	Out        string           `xml:"system-out,omitempty"`
-}
-
-type junitProperties struct {
-	List []junitProperty `xml:"property"`
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitOutcome `xml:"failure,omitempty"`
+	Error   *junitOutcome `xml:"error,omitempty"`
+	Skipped *junitOutcome `xml:"skipped,omitempty"`
+	Out     string        `xml:"system-out,omitempty"`
 }
 
 type junitOutcome struct {
@@ -64,7 +56,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 
 // junit writes the report.
 func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
-	suite := junitSuite{junitCounts: junitCounts{Name: "jurat trial", Tests: len(attempts)}}
+	suite := junitSuite{Name: "jurat trial", Tests: len(attempts)}
 	var took time.Duration
 	for _, at := range attempts {
 		one := c.junitCase(at)
@@ -83,8 +75,7 @@ func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 		suite.Cases = append(suite.Cases, one)
 	}
 	suite.Time = seconds(took)
-	all := junitSuites{junitCounts: suite.junitCounts, Suites: []junitSuite{suite}}
-	all.Name = "jurat"
+	all := junitSuites{Name: "jurat", Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: suite.Time, Suites: []junitSuite{suite}}
 	doc, err := xml.MarshalIndent(&all, "", "  ")
 	if err != nil {
 		return nil, err
@@ -93,7 +84,7 @@ func (c *trialCmd) junit(attempts []*attempt) ([]byte, error) {
 }
 
 func (c *trialCmd) junitCase(at *attempt) junitCase {
-	one := junitCase{Name: inert(at.title()), Class: "jurat.trial", Time: seconds(at.took), Properties: propertiesOf(at)}
+	one := junitCase{Name: inert(at.title()), Class: "jurat.trial", Time: seconds(at.took), Out: factsOf(at)}
 	r := at.result()
 	switch {
 	case at.err != nil:
@@ -102,6 +93,9 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 		one.Skipped = &junitOutcome{Message: "its turn did not come"}
 	default:
 		said := fmt.Sprintf("%s %d/100 by %s%s", r.FinalVerdict, r.FinalScore, r.Phase3Judgment.Method, at.flags())
+		if compared := c.compared(at); compared != "" {
+			said += "  " + compared
+		}
 		text := said + "\n\n" + r.Phase3Judgment.Rationale
 		for _, f := range findingsOf(at.trial) {
 			text += fmt.Sprintf("\n- message %d, %s, %s%s: “%s”", f.Message, f.Rule, f.Severity, inRecord(f.Finding), f.Quote)
@@ -109,17 +103,18 @@ func (c *trialCmd) junitCase(at *attempt) junitCase {
 		if kind := c.failure(at); kind != "" {
 			one.Failure = &junitOutcome{Message: said, Type: kind, Text: inertLines(text)}
 		} else {
-			one.Out = inertLines(text)
+			one.Out += "\n" + inertLines(text)
 		}
 	}
 	return one
 }
 
-func propertiesOf(at *attempt) *junitProperties {
-	var list []junitProperty
+// factsOf is what is known of a trial, a line for each fact.
+func factsOf(at *attempt) string {
+	var text strings.Builder
 	add := func(name, value string) {
 		if value != "" {
-			list = append(list, junitProperty{name, inert(value)})
+			fmt.Fprintf(&text, "%s: %s\n", name, inert(value))
 		}
 	}
 	if at.on != nil {
@@ -137,8 +132,5 @@ func propertiesOf(at *attempt) *junitProperties {
 		add("offline", strconv.FormatBool(r.Offline))
 		add("noModel", strconv.FormatBool(at.noModel))
 	}
-	if list == nil {
-		return nil
-	}
-	return &junitProperties{list}
+	return text.String()
 }

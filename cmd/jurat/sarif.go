@@ -44,12 +44,21 @@ type sarifDriver struct {
 }
 
 type sarifRule struct {
-	ID               string    `json:"id"`
-	ShortDescription sarifText `json:"shortDescription"`
+	ID               string          `json:"id"`
+	ShortDescription sarifText       `json:"shortDescription"`
+	FullDescription  sarifText       `json:"fullDescription"`
+	Help             sarifText       `json:"help"`
+	HelpURI          string          `json:"helpUri,omitzero"`
+	Properties       *sarifRuleProps `json:"properties,omitzero"`
+}
+
+type sarifRuleProps struct {
+	Tags []string `json:"tags"`
 }
 
 type sarifText struct {
-	Text string `json:"text"`
+	Text     string `json:"text"`
+	Markdown string `json:"markdown,omitzero"`
 }
 
 type sarifInvocation struct {
@@ -110,8 +119,8 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 
 var sarifLevels = map[jury.Severity]string{jury.Critical: "error", jury.Major: "warning", jury.Minor: "note"}
 
-// sarif writes the report.
-func sarif(attempts []*attempt) ([]byte, error) {
+// sarif writes the report. Rules have help at the URL of a page, if it is not "".
+func sarif(attempts []*attempt, page string) ([]byte, error) {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "jurat", Version: version(), Rules: []sarifRule{}}}, ColumnKind: "unicodeCodePoints",
 		Invocations: []sarifInvocation{{ExecutionSuccessful: true}}, Results: []sarifResult{}}
 	call, rules := &run.Invocations[0], map[string]int{}
@@ -124,19 +133,19 @@ func sarif(attempts []*attempt) ([]byte, error) {
 			}
 			call.ExecutionSuccessful = false
 			call.ToolExecutionNotifications = append(call.ToolExecutionNotifications,
-				sarifNotification{"error", sarifText{inert(fmt.Sprintf("%s was not tried: %s", at.title(), why))}})
+				sarifNotification{"error", sarifText{Text: inert(fmt.Sprintf("%s was not tried: %s", at.title(), why))}})
 			continue
 		}
 		if at.noModel {
 			call.ExecutionSuccessful = false // that there are no findings says little
 			call.ToolExecutionNotifications = append(call.ToolExecutionNotifications,
-				sarifNotification{"error", sarifText{inert(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)}})
+				sarifNotification{"error", sarifText{Text: inert(at.title() + ": no language model sat, as keys are missing: " + howToGetAJury)}})
 		}
 		for _, f := range findingsOf(at.trial) {
 			id := inert(cmp.Or(strings.TrimSpace(f.Rule), "unnamed"))
 			if _, known := rules[id]; !known {
 				rules[id] = len(run.Tool.Driver.Rules)
-				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{strings.ReplaceAll(id, "-", " ")}})
+				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(id, f.Axis, page))
 			}
 			run.Results = append(run.Results, at.sarif(f, id, rules[id], r))
 		}
@@ -149,7 +158,7 @@ func sarif(attempts []*attempt) ([]byte, error) {
 func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sarifResult {
 	message := fmt.Sprintf("message %d", f.Message)
 	result := sarifResult{RuleID: id, RuleIndex: index, Level: sarifLevels[f.Severity],
-		Message:      sarifText{inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote))},
+		Message:      sarifText{Text: unlinked(inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote)))},
 		Locations:    []sarifLocation{{Logical: []sarifLogical{{Name: message, FullyQualifiedName: message, Kind: "element"}}}},
 		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(at.uri(), id, f.Quote)},
 		Properties:   sarifProperties{Axis: f.Axis, Jurors: f.jurors, Quote: f.Quote, Trial: at.trial.ID, Verdict: string(r.FinalVerdict)}}
@@ -167,6 +176,9 @@ func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sa
 	result.Locations[0].Physical = file
 	return result
 }
+
+// unlinked breaks what SARIF reads as a link in a message, so that an agent cannot put one into a report.
+func unlinked(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 
 // uri is where the case stands, as SARIF wants it: relative to where the program runs, if it was given so. It is "" if no CASE
 // was given.

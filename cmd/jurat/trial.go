@@ -39,6 +39,9 @@ type trialCmd struct {
 
 	ending  sync.Mutex
 	several bool // cases
+
+	base     *baseline      // what cases came to before; nil: no baseline is named
+	settings *jury.Settings // of the jury that sits
 }
 
 // Help is shown by 'jurat trial --help'.
@@ -64,6 +67,9 @@ With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be 
 fails. The kinds that you name fail, too: needs_review (which includes inconclusive), inconclusive, degraded. A trial by rules without
 --jurors offline that does not fail still exits with 3.
 
+With --baseline, cases that are no worse than there do not fail; new ones fail as without it. The baseline must be of the same jury and have no
+case that is not given; a trial in which something was missing is never "as before". --write-baseline makes one.
+
 --outcome TRIAL shows a trial's outcome so far. If a person decided, the exit code 0 or 1 is that of the decision; it is 3 while a
 person still has to decide.
 
@@ -76,6 +82,7 @@ Give it the same flags, environment and configuration as before.
     jurat trial examples/kitchen-return --check
     jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
     jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
+    jurat trial cases/* --baseline baseline.json --markdown comment.md
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial evidence.jurat --trust trust.json --drawn sha256:2bb80d53…
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
@@ -83,6 +90,9 @@ Give it the same flags, environment and configuration as before.
 
 // Run tries one case.
 func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if err := c.readBaseline(); err != nil {
+		return err
+	}
 	switch {
 	case c.List && len(c.Cases) > 0:
 		return errors.New("--list takes no CASE")
@@ -162,7 +172,8 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	for _, at := range attempts {
 		at.noModel = ct.plan.NoModel
 	}
-	return ct, nil
+	c.settings = &ct.settings
+	return ct, c.compare(ct.settings, attempts)
 }
 
 // try holds a trial, shows it, and leaves its case file.
