@@ -334,7 +334,7 @@ func TestFirstScreen(t *testing.T) {
 	c.Proof = &Proof{Clocks: 2, Witnesses: 3, Quorum: 2}
 	page := write(t, Frame{}, c)
 	page = page[strings.Index(page, "<main"):strings.Index(page, `class="evidence"`)]
-	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-13"`, "Who disagreed:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
+	for _, want := range []string{"unsafe, fails", "Hana Sato", "The patient was not told.", `href="#message-13"`, "Who disagreed in the jury:", "independent clocks that stamp the time: 2", "witnesses of the log: 3, of whom 2"} {
 		at := strings.Index(page, want)
 		if at < 0 {
 			t.Fatalf("the first screen does not say %q, or too early", want)

@@ -44,6 +44,7 @@ type Cell struct {
 	Vote     *Vote
 	Change   int  // of the score since the answer before
 	Moved    bool // the position is another than before
+	Same     bool // it is an answer that keeps the position of the one before
 	Absent   jury.AbsenceReason
 	Abstains bool
 }
@@ -154,6 +155,14 @@ func (c *Court) grid(v *trial.View) Grid {
 	return g
 }
 
+// AsBefore reports whether a check has the status of the one before.
+func (g Grid) AsBefore(check int) bool {
+	if check == 0 || g.Checks[check] == nil || g.Checks[check-1] == nil {
+		return false
+	}
+	return g.Checks[check].ConsensusStatus == g.Checks[check-1].ConsensusStatus
+}
+
 // columns returns the number of columns: alone, a second time, each round, at the end.
 func (g *Grid) columns() int {
 	n := 2 + len(g.Rounds)
@@ -221,6 +230,7 @@ func (c *Court) cell(said *trial.Said, before *Vote) Cell {
 func moved(cell Cell, before *Vote) Cell {
 	if cell.Vote != nil && before != nil {
 		cell.Change, cell.Moved = cell.Vote.Score-before.Score, cell.Vote.Position != before.Position
+		cell.Same = cell.Anchor != "" && !cell.Moved
 	}
 	return cell
 }

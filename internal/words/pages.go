@@ -84,13 +84,13 @@ type courtWords struct {
 	JudgeAlone, AskedAgain, Abstains, AfterTalk, EffectiveVotes, Measured, Assumed, SameVendor string
 }
 
-// firstWords are followed by what they announce, except Undecided, LeftOpen, NoFinding and Nobody, which are whole.
+// firstWords are followed by what they announce, except Undecided, LeftOpen, NoVerdict, NoFinding and Nobody, which are whole.
 type firstWords struct {
-	Needs, Undecided, LeftOpen, Person, Jury, Rests, By, NoFinding, Against, Nobody, Without string
+	Needs, Undecided, LeftOpen, NoVerdict, Person, Jury, Rests, Found, By, NoFinding, Against, Nobody, Without string
 }
 
 type proofWords struct {
-	Title, Keys, Clocks, OwnClock, Witnesses, NoWitness, Check string
+	Title, Alone, Keys, Clocks, OwnClock, Witnesses, NoWitness, Check string
 }
 
 type cardWords struct {
@@ -177,7 +177,7 @@ type markWords struct {
 }
 
 type outcomeWords struct {
-	Person, Open, By, Jury string
+	Person, Open, By, Otherwise, Jury string
 }
 
 type continuousWords struct {
