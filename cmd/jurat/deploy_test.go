@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -106,6 +105,12 @@ func TestUnit(t *testing.T) {
 	for _, e := range u["Environment"] {
 		server.Env = append(server.Env, strings.ReplaceAll(e, state, dir))
 	}
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Net: "unixgram", Name: "@" + filepath.Base(filepath.Dir(dir)) + at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	server.Env = append(server.Env, "NOTIFY_SOCKET="+told.LocalAddr().String())
 	if !strings.Contains(strings.Join(server.Env, " "), dir) {
 		t.Fatalf("the unit does not name %s", state)
 	}
@@ -122,6 +127,13 @@ func TestUnit(t *testing.T) {
 			ready = answer.StatusCode == http.StatusOK
 			answer.Body.Close()
 		}
+	}
+	message := make([]byte, 100)
+	if err := told.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := told.Read(message); err != nil || string(message[:n]) != "READY=1" || u["Type"][0] != "notify" {
+		t.Errorf("the service manager is told %q, %v", message[:n], err)
 	}
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -216,42 +228,4 @@ func TestPublishNothing(t *testing.T) {
 	doing(t, 0, "--data", data, "access", "publish", alone, "--reason", "a test", "--by", "tester")
 	_, said = ran(t, exitCannot, "--data", data, "access", "publish", chained, "--reason", "a test", "--by", "tester")
 	has(t, said, `is in the chain "c"`)
-}
-
-// TestNginx has nginx check the configuration that operators copy.
-func TestNginx(t *testing.T) {
-	t.Parallel()
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if nginx, err = exec.LookPath("/usr/sbin/nginx"); err != nil && os.Getenv("CI") != "true" {
-			t.Skip("there is no nginx")
-		}
-	}
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=jurat.example",
-		"-keyout", key, "-out", cert).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(deploy, "nginx.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := string(text)
-	for path, here := range map[string]string{"fullchain.pem": cert, "privkey.pem": key} {
-		at := "/etc/letsencrypt/live/jurat.example/" + path
-		if !strings.Contains(site, at) {
-			t.Fatalf("it does not name %s", at)
-		}
-		site = strings.ReplaceAll(site, at, here)
-	}
-	included, whole := filepath.Join(dir, "jurat.conf"), filepath.Join(dir, "nginx.conf")
-	for name, text := range map[string]string{included: site, whole: fmt.Sprintf("pid %s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp { access_log off; include %s; }\n", dir, included)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if out, err := exec.Command(nginx, "-t", "-c", whole, "-p", dir).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }

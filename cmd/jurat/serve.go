@@ -215,6 +215,9 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err := io.line("%s", at); err != nil {
 			return err
 		}
+		if err := sayReady(); err != nil {
+			return err
+		}
 		return s.Serve(ctx, l)
 	})
 }

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"jurat/examples"
+)
+
+// A front is a real nginx with the file that operators copy, before a real server. People reach it as https://jurat.example.
+type front struct {
+	t       *testing.T
+	client  *http.Client
+	tls     string // where nginx listens instead of at 443
+	plain   string // and instead of at 80
+	agent   string // tokens
+	sam     string // who submits cases
+	data    string
+	program string
+}
+
+const frontOrigin = "https://jurat.example"
+
+// TestNginx starts nginx before a server, and goes through it as people and programs do.
+func TestNginx(t *testing.T) {
+	t.Parallel()
+	f := &front{t: t, tls: freeAddr(t), plain: freeAddr(t), data: t.TempDir() + "/data", program: nginx(t)}
+	behind := freeAddr(t)
+	if at, _, _ := serve(t, "--data", f.data, "serve", "--addr", behind, "--origin", frontOrigin, "--jurors", "offline"); at != frontOrigin {
+		t.Fatalf("the server says that it is at %s", at)
+	}
+	f.agent = doing(t, 0, "--data", f.data, "access", "grant", "agent", "agent", "--reason", "a test", "--by", "tester")
+	f.sam = doing(t, 0, "--data", f.data, "access", "grant", "sam", "submitter", "--reason", "a test", "--by", "tester")
+	f.start(behind)
+	for name, test := range map[string]func(*testing.T){"SignIn": f.signsIn, "Large": f.takesLarge, "Watch": f.watches, "Headers": f.believesNoHeader, "Redirect": f.redirects} {
+		t.Run(name, test)
+	}
+	t.Run("Limit", f.limits) // last, as it uses up what one address may ask
+}
+
+func nginx(t *testing.T) string {
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("there is no nginx")
+	}
+	t.Skip("there is no nginx")
+	return ""
+}
+
+// start starts nginx with the file as it is, but for its ports, the server's address and the certificate.
+func (f *front) start(behind string) {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=jurat.example",
+		"-addext", "subjectAltName=DNS:jurat.example", "-keyout", key, "-out", cert).CombinedOutput(); err != nil {
+		f.t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(deploy, "nginx.conf"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	site := string(text)
+	for _, change := range [][2]string{
+		{"/etc/letsencrypt/live/jurat.example/fullchain.pem", cert}, {"/etc/letsencrypt/live/jurat.example/privkey.pem", key},
+		{"listen 443 ssl;", "listen " + f.tls + " ssl;"}, {"listen [::]:443 ssl;", ""},
+		{"listen 80;", "listen " + f.plain + ";"}, {"listen [::]:80;", ""}, {"127.0.0.1:8417", behind},
+	} {
+		if strings.Count(site, change[0]) != 1 {
+			f.t.Fatalf("the file says %q %d times", change[0], strings.Count(site, change[0]))
+		}
+		site = strings.Replace(site, change[0], change[1], 1)
+	}
+	included, whole := filepath.Join(dir, "jurat.conf"), filepath.Join(dir, "nginx.conf")
+	// The rest is what every nginx has. Temporary files stay in the test's folder.
+	frame := fmt.Sprintf("pid %[1]s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp { access_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; "+
+		"fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s; include %[2]s; }\n", dir, included)
+	if os.Geteuid() == 0 {
+		frame = "user root;\n" + frame // the test's folder is root's alone
+	}
+	for name, text := range map[string]string{included: site, whole: frame} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command(f.program, "-t", "-c", whole, "-p", dir).CombinedOutput(); err != nil || strings.Contains(string(out), "[warn]") {
+		f.t.Fatalf("%v: %s", err, out)
+	}
+	f.run(dir, whole)
+	f.trusts(cert)
+}
+
+// run starts nginx, and stops it with the test.
+func (f *front) run(dir, whole string) {
+	f.t.Helper()
+	var said lines
+	running := exec.Command(f.program, "-c", whole, "-p", dir, "-g", "daemon off;")
+	running.Stdout, running.Stderr = &said, &said
+	if err := running.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		if err := running.Process.Signal(os.Interrupt); err != nil {
+			f.t.Error(err)
+		}
+		if err := running.Wait(); err != nil {
+			f.t.Errorf("nginx did not end well: %v", err)
+		}
+		if f.t.Failed() {
+			f.t.Log(said.String())
+		}
+	})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", f.tls)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("nginx does not listen: %v\n%s", err, said.String())
+		}
+	}
+}
+
+// trusts makes the client, for which jurat.example is where nginx listens.
+func (f *front) trusts(cert string) {
+	f.t.Helper()
+	text, err := os.ReadFile(cert)
+	roots := x509.NewCertPool()
+	if err != nil || !roots.AppendCertsFromPEM(text) {
+		f.t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.client = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			here, ok := map[string]string{"jurat.example:443": f.tls, "jurat.example:80": f.plain}[addr]
+			if !ok {
+				return nil, fmt.Errorf("nothing is at %s", addr)
+			}
+			return new(net.Dialer).DialContext(ctx, network, here)
+		}}}
+	f.t.Cleanup(f.client.CloseIdleConnections)
+}
+
+// ask makes a request.
+func (f *front) ask(t *testing.T, method, at string, body io.Reader, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, at, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	doc, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(doc)
+}
+
+// signsIn: a person signs in by a link, gets a cookie for https alone, and sees a page; another site cannot send the form.
+func (f *front) signsIn(t *testing.T) {
+	_, link, _ := strings.Cut(doing(t, 0, "--data", f.data, "access", "link", "mia", "--at", frontOrigin), "link=")
+	form := url.Values{"link": {link}}.Encode()
+	const kind = "application/x-www-form-urlencoded"
+	if answer, doc := f.ask(t, "POST", frontOrigin+"/sign-in", strings.NewReader(form), "Content-Type", kind, "Origin", "https://evil.example"); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("another site: %s %.200s", answer.Status, doc)
+	}
+	answer, doc := f.ask(t, "POST", frontOrigin+"/sign-in", strings.NewReader(form), "Content-Type", kind, "Origin", frontOrigin)
+	if answer.StatusCode != http.StatusSeeOther || len(answer.Cookies()) != 1 || !answer.Cookies()[0].Secure || !strings.HasPrefix(answer.Cookies()[0].Name, "__Host-") {
+		t.Fatalf("%s %v %.200s", answer.Status, answer.Cookies(), doc)
+	}
+	if answer, doc := f.ask(t, "GET", frontOrigin+"/reviews", nil); answer.StatusCode != http.StatusOK {
+		t.Errorf("%s %.200s", answer.Status, doc)
+	}
+}
+
+// takesLarge: a record as large as the server takes goes through, whole or in chunks. A larger one is refused.
+func (f *front) takesLarge(t *testing.T) {
+	const most = 8 << 20 // the default of --max-body
+	record := func(id string, size int) []byte {
+		frame := fmt.Sprintf(`{"agent_id":"agent","request_id":%q,"timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"%%s","parameters":{}}`, id)
+		return []byte(fmt.Sprintf(frame, strings.Repeat("x", size-len(frame)+2)))
+	}
+	for name, c := range map[string]struct {
+		body io.Reader
+		want int
+	}{
+		"whole":     {bytes.NewReader(record("1", most)), http.StatusCreated},
+		"in chunks": {io.MultiReader(bytes.NewReader(record("2", most))), http.StatusCreated},
+		"too large": {bytes.NewReader(record("3", most+1)), http.StatusRequestEntityTooLarge},
+	} {
+		if answer, doc := f.ask(t, "POST", frontOrigin+"/v1/records", c.body, "Authorization", "Bearer "+f.agent); answer.StatusCode != c.want {
+			t.Errorf("%s: %s %.300s", name, answer.Status, doc)
+		}
+	}
+}
+
+// watches: a trial is watched to its end over a WebSocket.
+func (f *front) watches(t *testing.T) {
+	card, conversation, err := examples.Read(examples.Names()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, doc := f.ask(t, "POST", frontOrigin+"/v1/submissions", strings.NewReader(fmt.Sprintf(`{"agentCard":%s,"conversation":%s}`, card, conversation)), "Authorization", "Bearer "+f.sam)
+	if answer.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s %.300s", answer.Status, doc)
+	}
+	_, rest, _ := strings.Cut(doc, `"id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "wss://jurat.example/ws/submissions/"+id+"/judge", &websocket.DialOptions{HTTPClient: f.client,
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + f.sam}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	for closed := false; !closed; {
+		_, event, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed = bytes.Contains(event, []byte(`"trial_closed"`))
+	}
+}
+
+// believesNoHeader: what a stranger says about proxies changes nothing, neither where jurat thinks it is nor who asks.
+func (f *front) believesNoHeader(t *testing.T) {
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
+		answer, doc := f.ask(t, "GET", frontOrigin+"/", nil, name, "http://evil.example")
+		plain, _ := f.ask(t, "GET", frontOrigin+"/", nil)
+		if answer.StatusCode != plain.StatusCode || answer.Header.Get("Location") != plain.Header.Get("Location") || strings.Contains(doc, "evil.example") {
+			t.Errorf("%s: %s %s, without it %s %s", name, answer.Status, answer.Header.Get("Location"), plain.Status, plain.Header.Get("Location"))
+		}
+	}
+	if answer, doc := f.ask(t, "GET", "https://jurat.example/healthz", nil); answer.StatusCode != http.StatusOK || doc != "ok\n" {
+		t.Errorf("%s %s", answer.Status, doc)
+	}
+}
+
+// redirects: over http there is nothing but the way to https.
+func (f *front) redirects(t *testing.T) {
+	if answer, _ := f.ask(t, "GET", "http://jurat.example/chains/a?page=2", nil); answer.StatusCode != http.StatusMovedPermanently || answer.Header.Get("Location") != frontOrigin+"/chains/a?page=2" {
+		t.Errorf("%s to %s", answer.Status, answer.Header.Get("Location"))
+	}
+}
+
+// limits: nginx refuses a stranger who asks too often.
+func (f *front) limits(t *testing.T) {
+	for range 5000 {
+		if answer, _ := f.ask(t, "GET", frontOrigin+"/healthz", nil); answer.StatusCode == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("nginx refused none of 5000 requests")
+}
