@@ -145,11 +145,11 @@ func (c *trialCmd) place(attempts []*attempt) error {
 	if c.Out == "" {
 		return nil
 	}
-	if len(attempts) == 1 {
+	info, err := os.Stat(c.Out)
+	if len(attempts) == 1 && (err != nil || !info.IsDir()) {
 		attempts[0].out = c.Out
 		return checkOut(c.Out)
 	}
-	info, err := os.Stat(c.Out)
 	if err == nil && !info.IsDir() {
 		return fmt.Errorf("--out: %s is not a folder, which several cases need", c.Out)
 	}

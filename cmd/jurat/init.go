@@ -106,7 +106,8 @@ type initCICmd struct {
 // Help is shown by 'jurat init ci --help'.
 func (*initCICmd) Help() string {
 	return `The workflow builds jurat from the version that you fill in, and tries every case in the folder cases. It fails if anything is
-missing: the version, the cases, the key of a model. It writes reports in JUnit's form and in SARIF, and keeps the case files.
+missing: the version, the cases, the key of a model. It comments on the proposal, keeps the case files and reports in JUnit's form and in
+SARIF, and can compare with a baseline, from which only what got worse fails. docs/ci.md says more.
 
     jurat init ci .github/workflows/jurat.yml`
 }
