@@ -182,7 +182,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 
 // knownElements are the elements that templates write. None of the elements in markup is among them.
 var knownElements = strings.Fields(`html head meta title link script body a header nav ul li div span form input button main p h1 h2 h3 dl dt dd ol details summary
-	section table caption thead tbody tfoot tr th td svg rect path polygon polyline text figure figcaption footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
+	section table caption thead tbody tfoot tr th td svg desc rect path polygon polyline text figure figcaption footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
 
 var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
 	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-go data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable

@@ -478,6 +478,12 @@ var englishPages = Pages{
 		Agreement: "Together",
 		Abstains:  "abstains",
 	},
+	Chart: chartWords{
+		Title:     "Scores over the discussion",
+		Desc:      "One line for each juror, from its own evaluation through the discussion to the end, from 0 to 100 points. The bars below show how far the jury agreed, up to 1.",
+		Table:     "The same numbers as a table",
+		Agreement: "how far the jury agreed, up to 1",
+	},
 	Consensus: consensusWords{
 		Unanimous: "unanimous",
 		Majority:  "majority",

@@ -486,6 +486,12 @@ var japanesePages = Pages{
 		Agreement: "全体",
 		Abstains:  "棄権",
 	},
+	Chart: chartWords{
+		Title:     "議論を通じた点数の推移",
+		Desc:      "陪審員ごとに一本の線です。単独評価から議論を経て最終までの 0 点から 100 点を示します。下の棒は陪審の一致度（最大 1）です。",
+		Table:     "同じ数値の表",
+		Agreement: "陪審の一致度（最大 1）",
+	},
 	Consensus: consensusWords{
 		Unanimous: "全員一致",
 		Majority:  "多数",

@@ -21,6 +21,7 @@ type Pages struct {
 	Axes      axesWords      // the table of points
 	Axis      axisWords      // the axes of the rubric
 	Vote      voteWords      // the table of votes
+	Chart     chartWords     // the picture of the scores
 	Consensus consensusWords // how much the jurors agree
 	Severity  severityWords  // how severe a finding is
 	Finding   findingWords   // a finding of a juror
@@ -132,6 +133,10 @@ type axisWords struct {
 
 type voteWords struct {
 	Title, Juror, Alone, Talk, End, Agreement, Abstains string
+}
+
+type chartWords struct {
+	Title, Desc, Table, Agreement string
 }
 
 type consensusWords struct {
