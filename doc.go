@@ -169,7 +169,8 @@
 //	stats         statistics over many trials; measures how reliable jurors are, and weighs votes by that
 //	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
 //	              lab/measure has the statistics, lab/page shows the report
-//	words         everything that people read in a language, a file for each: terms, statements, pages, the portal
+//	words         everything that people read in a language, a file for each: terms, statements, pages, the portal; words/finding
+//	              has the texts of the pages that search
 //	incident      writes the statement that tells people what happened
 //	openssl       writes what OpenSSL needs to check records without jurat
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages
@@ -189,7 +190,7 @@
 //	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas
 //	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
-//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows,
+//	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/ready what /readyz,
 //	              server/openapi writes the OpenAPI description, server/granted makes the pages of who may do what
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its

@@ -17,10 +17,10 @@ type TrialLine struct {
 	Agent        string        `json:"agent"`
 	Submitter    string        `json:"submitter"`
 	Submitted    string        `json:"submitted"`
-	Last         string        `json:"last"`    // when the last act was
-	Verdict      jury.Position `json:"verdict"` // the jury's; "": none yet
-	Score        *int          `json:"score"`   // of 100; null: none yet
-	Outcome      jury.Position `json:"outcome"` // what counts, after people's decisions; "": none yet
+	Last         string        `json:"last"`             // when the last act was
+	Verdict      jury.Position `json:"verdict,omitzero"` // the jury's; absent: none yet
+	Score        *int          `json:"score"`            // of 100; null: none yet
+	Outcome      jury.Position `json:"outcome,omitzero"` // what counts, after people's decisions; absent: none yet
 	By           jury.Decider  `json:"by,omitzero"`
 	NeedsPerson  bool          `json:"needsPerson"`
 	Degraded     bool          `json:"degraded"`
@@ -88,7 +88,7 @@ type TrialSeat struct {
 	JurorID   string         `json:"jurorId"`
 	Role      string         `json:"role"`
 	Model     string         `json:"model"`
-	Position  jury.Position  `json:"position"` // "": it has not answered
+	Position  jury.Position  `json:"position,omitzero"` // absent: it has not answered
 	Score     int            `json:"score"`
 	Scores    map[string]int `json:"scores"` // by axis
 	Reason    string         `json:"reason"`
@@ -115,4 +115,25 @@ type TrialComparison struct {
 	Both     []TrialFinding `json:"both"`     // findings of both, as A has them: of the same case by message, rule and quotation, else by rule and axis
 	OnlyA    []TrialFinding `json:"onlyA"`
 	OnlyB    []TrialFinding `json:"onlyB"`
+}
+
+// An AgentHistory is how trials of an agent went, the newest first.
+type AgentHistory struct {
+	Trials    TrialList        `json:"trials"`
+	Measured  int              `json:"measured"`     // how many of the newest finished trials the numbers below are of
+	Cost      int64            `json:"costMicroUSD"` // of the jurors' recorded calls, in millionths of a US dollar
+	Agreement *float64         `json:"agreement"`    // mean level of agreement of the jurors in phase 1, 0 to 1; null: not defined
+	Kappa     *float64         `json:"kappa"`        // Fleiss' kappa in phase 1; null: not defined
+	Changes   int              `json:"changes"`      // of position, in discussions
+	Turned    int              `json:"changedByTalk"`
+	Jurors    []HistoryOfJuror `json:"jurors"` // the judge's seat included
+}
+
+// A HistoryOfJuror is what a seat did in the measured trials.
+type HistoryOfJuror struct {
+	JurorID  string `json:"jurorId"`
+	Asked    int    `json:"asked"`
+	Answered int    `json:"answered"`
+	Changes  int    `json:"changes"` // of position
+	Cost     int64  `json:"costMicroUSD"`
 }

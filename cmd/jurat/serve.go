@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -203,7 +204,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Continuous: service, Views: views, Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Continuous: service, Views: views, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

@@ -24,6 +24,14 @@ func ReadsEverything(by Party) bool {
 	return by.Has(access.Reviewer) || by.Has(access.Auditor) || by.Has(access.Operator)
 }
 
+// Allows turns the error of MayRead into an answer: false if a party may not read. Other errors stay errors.
+func Allows(err error) (bool, error) {
+	if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrSignIn) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // NotPublic returns the error for strangers. It does not reveal whether there is a record that is not public.
 func NotPublic() error {
 	return fmt.Errorf("%w: it is not public, or it does not exist", api.ErrSignIn)

@@ -1,6 +1,7 @@
 package docket
 
 import (
+	"bytes"
 	"encoding/csv"
 	"io"
 	"strconv"
@@ -29,6 +30,13 @@ func (t *Table) WriteCSV(to io.Writer) error {
 	}
 	w.Flush()
 	return w.Error()
+}
+
+// CSV returns what WriteCSV writes.
+func (t *Table) CSV() []byte {
+	var doc bytes.Buffer
+	_ = t.WriteCSV(&doc) // a buffer takes everything
+	return doc.Bytes()
 }
 
 // inertCell puts an apostrophe before what a spreadsheet program would compute. Some programs skip leading spaces first.

@@ -18,6 +18,7 @@ type Agent struct {
 	When    time.Time // as of when
 	Classes []Class
 	Left    []LeftOut
+	History *History // nil: the viewer may not see it
 }
 
 // A Class is what raters of one kind found.

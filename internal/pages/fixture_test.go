@@ -155,5 +155,6 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	}
 	maps.Copy(all, everyAgent(t))
 	maps.Copy(all, everyAccess(t))
+	maps.Copy(all, everySearch(court, live))
 	return all
 }

@@ -31,6 +31,8 @@ import (
 
 	"jurat/api"
 	"jurat/internal/words"
+	"jurat/internal/words/finding"
+	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"
 )
@@ -128,6 +130,10 @@ func functions(lang words.Lang) template.FuncMap {
 		"role":       func(of string) string { return role(lang, of) },
 		"grantState": func(of api.GrantState) string { return grantState(says, of) },
 		"dollars":    microDollars,
+
+		"f":           func() *finding.Texts { return finding.In(lang) },
+		"coefficient": func(value *float64) string { return share2(finding.In(lang), value) },
+		"positioned":  func(position string) string { return name(lang, jury.Position(position)) },
 	}
 }
 

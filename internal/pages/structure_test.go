@@ -136,6 +136,9 @@ func flawsOf(n *html.Node, ids map[string]int, labels map[string]bool, say func(
 
 // formFlaws finds forms that the server would refuse: forms that change something need the session's key.
 func formFlaws(n *html.Node, say func(string, ...any)) {
+	if method, _ := attr(n, "method"); method == "get" { // it changes nothing
+		return
+	}
 	for d := range n.Descendants() {
 		if name, _ := attr(d, "name"); d.Data == "input" && name == "form" {
 			return

@@ -165,3 +165,18 @@ func (d *Scheduler) UnderWay() int {
 	defer d.mu.Unlock()
 	return len(d.here)
 }
+
+// Trials returns the index of trials, brought up to date. Its errors are those of reading the log.
+func (d *Scheduler) Trials(ctx context.Context) (*trial.Index, error) {
+	return d.index, d.index.Follow(ctx)
+}
+
+// States returns the states of trials, in their order. Its errors are those of reading the log and of the queue.
+func (d *Scheduler) States(ctx context.Context, summaries []trial.Summary) ([]api.State, error) {
+	list, err := d.place(ctx, slices.Clone(summaries))
+	states := make([]api.State, 0, len(list))
+	for _, e := range list {
+		states = append(states, e.State)
+	}
+	return states, err
+}

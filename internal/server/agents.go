@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"jurat/api"
+	"jurat/internal/acts"
 	"jurat/internal/conduct"
 	"jurat/internal/ledger"
 	"jurat/internal/limits"
@@ -102,6 +103,13 @@ func (s *Server) agentPage(w http.ResponseWriter, r *http.Request, c *Caller) er
 	page, err := pages.NewAgent(v)
 	if err != nil {
 		return err
+	}
+	if acts.ReadsEverything(c) { // an agent's public page does not make its trials public
+		history, err := s.history(r.Context(), r.PathValue("name"), "")
+		if err != nil {
+			return err
+		}
+		page.History = pages.NewHistory(history)
 	}
 	return s.page(w, r, c, http.StatusOK, page)
 }

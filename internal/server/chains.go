@@ -46,11 +46,7 @@ func (s *Server) getChain(w http.ResponseWriter, r *http.Request, c *Caller) err
 // gather collects the records that belong to a chain or a record and that the caller may read.
 func (s *Server) gather(ctx context.Context, c *Caller, name string, from func(context.Context, string, brief.May) (*brief.Gathered, error)) (*brief.Gathered, error) {
 	g, err := from(ctx, name, func(ctx context.Context, b *brief.Brief) (bool, error) {
-		err := s.acts.MayRead(ctx, c, b)
-		if errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrSignIn) {
-			return false, nil
-		}
-		return err == nil, err
+		return acts.Allows(s.acts.MayRead(ctx, c, b))
 	})
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):

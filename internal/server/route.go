@@ -1,14 +1,9 @@
 package server
 
 import (
-	"fmt"
-	"maps"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 
-	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/server/wire"
 )
@@ -105,29 +100,14 @@ func (r *Route) query() []Parameter {
 	return append(slices.Clone(r.Doc.Query), languageParameter)
 }
 
-// checkQuery refuses unknown and repeated parameters. Otherwise the caller of a mistyped one would take the answer to
-// another question for theirs.
+// checkQuery refuses unknown and repeated parameters.
 func (r *Route) checkQuery(raw string) error {
-	if raw == "" || r.Doc.AnyQuery {
+	if r.Doc.AnyQuery {
 		return nil
-	}
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return fmt.Errorf("%w: the query: %w", api.ErrMalformed, err)
 	}
 	var known []string
 	for _, p := range r.query() {
 		known = append(known, p.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch {
-		case !slices.Contains(known, name) && len(known) == 0:
-			return fmt.Errorf("%w: query parameter %q: this path has no parameters", api.ErrMalformed, name)
-		case !slices.Contains(known, name):
-			return fmt.Errorf("%w: query parameter %q: this path has only %s", api.ErrMalformed, name, strings.Join(known, ", "))
-		case len(values[name]) > 1:
-			return fmt.Errorf("%w: query parameter %q is given %d times", api.ErrMalformed, name, len(values[name]))
-		}
-	}
-	return nil
+	return wire.CheckQuery(raw, known)
 }

@@ -16,12 +16,14 @@ import (
 	"jurat/internal/certlog"
 	"jurat/internal/conduct"
 	"jurat/internal/continuous"
+	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
+	"jurat/internal/server/ready"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -36,6 +38,7 @@ type Config struct {
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
 	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: the server does neither; the Server runs it
+	Index         string                     // the file of the index of words; "": in memory
 	Views         *conduct.Cache             // of agents; nil: one of the Server's own
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
@@ -66,13 +69,15 @@ type Server struct {
 	refusals  *refusals
 	limiter   *limits.Limiter
 	budget    *limits.Budget
-	ready     *readiness
+	ready     *ready.Prober
 	metrics   *metrics.Metrics
 	uses      access.Uses // of tokens
 	granted   *granted.Desk
 	cosigned  *cosigning
 	portal    portalPage
 	conduct   *conduct.Cache
+	keeper    *docket.Keeper // the Server runs it
+	histories docket.Histories
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
 	table     []Route
@@ -116,10 +121,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
 	}
 	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
+	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
 	s.refusals = newRefusals(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
-	s.ready = &readiness{probe: c.Installation.Ready, log: c.Log, now: c.Now}
+	s.ready = &ready.Prober{Probe: c.Installation.Ready, Log: c.Log, Now: c.Now}
 	s.cosigned = &cosigning{server: s}
 	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
 		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: func() int64 { return s.cosigned.drawn.Load().Missing() }})
@@ -186,7 +192,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() { defer close(witnessed); s.cosigned.run(background) }()
 	tried := make(chan struct{})
 	go func() { defer close(tried); s.tryUnasked(ctx) }()
-	defer func() { stop(); <-recorded; <-witnessed; <-tried }()
+	indexed := make(chan struct{})
+	go func() { defer close(indexed); s.keeper.Run(background) }()
+	defer func() { stop(); <-recorded; <-witnessed; <-tried; <-indexed }()
 	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)

@@ -32,6 +32,7 @@ func (s *Server) routes() []Route {
 		s.chainRoutes(),
 		s.agentRoutes(),
 		s.continuousRoutes(),
+		s.findRoutes(),
 		s.submissionRoutes(),
 		s.streamRoutes(),
 		s.pageRoutes(),

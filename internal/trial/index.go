@@ -259,3 +259,18 @@ func (x *Index) Holding(ctx context.Context, record string) (string, error) {
 	}
 	return b.ChainID, nil
 }
+
+// Newest lists at most n trials that match, the newest first.
+func (x *Index) Newest(n int, match func(*Summary) bool) (list []Summary) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range slices.Backward(x.order) {
+		if len(list) == n {
+			break
+		}
+		if match(s) {
+			list = append(list, *s)
+		}
+	}
+	return list
+}

@@ -1,0 +1,182 @@
+package pages
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"jurat/api"
+	"jurat/internal/words"
+	"jurat/internal/words/finding"
+	"jurat/jury"
+)
+
+// Trials is the page that searches trials.
+type Trials struct {
+	Query   url.Values // the parameters, as they were asked for
+	Problem string     // why the search was refused
+	Found   []FoundTrial
+	Counts  api.TrialCounts
+	Index   api.IndexState
+	Next    string // the address of the next page; "": this is the last one
+	CSV     string
+	JSON    string
+	Begun   bool // there was a search
+}
+
+// A FoundTrial is a trial in a list.
+type FoundTrial struct {
+	api.TrialLine
+	When   time.Time
+	Number int // on the page, from 1
+}
+
+// A Choice is an option of a filter.
+type Choice struct {
+	Value, Name string
+	Chosen      bool
+}
+
+// Fill adds what was found.
+func (t *Trials) Fill(list api.TrialList) {
+	t.Found, t.Counts, t.Index, t.Begun = foundTrials(list.Trials), list.Counts, list.Index, t.Problem == ""
+	filters := url.Values{}
+	for name, values := range t.Query {
+		if !slices.Contains([]string{"lang", "a", "b"}, name) && len(values) == 1 && values[0] != "" {
+			filters.Set(name, values[0])
+		}
+	}
+	t.CSV, t.JSON = "/v1/trials.csv?"+filters.Encode(), "/v1/trials?"+filters.Encode()
+	if list.Next != "" {
+		filters.Set("after", list.Next)
+		t.Next = "/trials?" + filters.Encode()
+	}
+}
+
+func foundTrials(list []api.TrialLine) (found []FoundTrial) {
+	for i, line := range list {
+		at, _ := time.Parse(time.RFC3339, line.Submitted) // this program wrote it
+		found = append(found, FoundTrial{line, at, i + 1})
+	}
+	return found
+}
+
+// Value returns a parameter of the search.
+func (t *Trials) Value(name string) string { return t.Query.Get(name) }
+
+// Verdicts lists what verdict and outcome can be.
+func (t *Trials) Verdicts(lang words.Lang, name string) []Choice {
+	says := finding.In(lang)
+	list := []Choice{{"", says.Any, false}}
+	for _, p := range []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail} {
+		list = append(list, Choice{string(p), known(lang, p), false})
+	}
+	return t.chosen(name, append(list, Choice{"none", says.None, false}))
+}
+
+// Needs lists the values of that filter.
+func (t *Trials) Needs(lang words.Lang) []Choice {
+	says := finding.In(lang)
+	return t.chosen("needs_person", []Choice{{"", says.Any, false}, {"true", says.Yes, false}, {"false", says.No, false}})
+}
+
+// Orders lists the orders of the list.
+func (t *Trials) Orders(lang words.Lang) []Choice {
+	says := finding.In(lang)
+	return t.chosen("sort", []Choice{{"newest", says.Newest, false}, {"oldest", says.Oldest, false}, {"latest", says.Latest, false},
+		{"highest", says.Highest, false}, {"lowest", says.Lowest, false}, {"agent", says.ByAgent, false}})
+}
+
+func (t *Trials) chosen(name string, list []Choice) []Choice {
+	for i := range list {
+		list[i].Chosen = list[i].Value == t.Query.Get(name)
+	}
+	return list
+}
+
+func (t *Trials) view() string                    { return "trials" }
+func (t *Trials) headline(lang words.Lang) string { return finding.In(lang).Title }
+
+// Comparison is the page of two trials side by side.
+type Comparison struct {
+	api.TrialComparison
+	Rows []ScoreRow
+}
+
+// A ScoreRow is a juror's total, or its points on an axis, in both trials; "": it has none.
+type ScoreRow struct {
+	Juror, Axis string // Axis "": the total
+	A, B        string
+	Differ      bool
+}
+
+// NewComparison makes the page.
+func NewComparison(both api.TrialComparison) *Comparison {
+	c := &Comparison{TrialComparison: both}
+	var jurors, axes []string
+	for _, s := range []api.TrialSheet{both.A, both.B} {
+		for _, seat := range s.Seats {
+			if !slices.Contains(jurors, seat.JurorID) {
+				jurors = append(jurors, seat.JurorID)
+			}
+		}
+		for _, axis := range s.Axes {
+			if !slices.Contains(axes, axis) {
+				axes = append(axes, axis)
+			}
+		}
+	}
+	for _, juror := range jurors {
+		for _, axis := range append([]string{""}, axes...) {
+			row := ScoreRow{Juror: juror, Axis: axis, A: pointsOf(both.A, juror, axis), B: pointsOf(both.B, juror, axis)}
+			row.Differ = row.A != row.B
+			c.Rows = append(c.Rows, row)
+		}
+	}
+	return c
+}
+
+// pointsOf returns a juror's points on an axis, or its total for the axis ""; "" if it has none.
+func pointsOf(s api.TrialSheet, juror, axis string) string {
+	for _, seat := range s.Seats {
+		if seat.JurorID != juror || seat.Position == "" {
+			continue
+		}
+		if axis == "" {
+			return strconv.Itoa(seat.Score)
+		}
+		if n, has := seat.Scores[axis]; has {
+			return strconv.Itoa(n)
+		}
+	}
+	return ""
+}
+
+func (c *Comparison) view() string                    { return "comparison" }
+func (c *Comparison) headline(lang words.Lang) string { return finding.In(lang).SideBySide }
+
+// History is what an agent's page shows of its trials.
+type History struct {
+	api.AgentHistory
+	Found []FoundTrial
+	Next  string // the address of all of them; "": these are all
+}
+
+// NewHistory makes that part of the page.
+func NewHistory(h api.AgentHistory) *History {
+	out := &History{AgentHistory: h, Found: foundTrials(h.Trials.Trials)}
+	if h.Trials.Next != "" && len(out.Found) > 0 {
+		out.Next = "/trials?" + url.Values{"agent": {out.Found[0].Agent}}.Encode()
+	}
+	return out
+}
+
+// share2 writes a coefficient with two decimals.
+func share2(says *finding.Texts, value *float64) string {
+	if value == nil {
+		return says.Undefined
+	}
+	return fmt.Sprintf("%.2f", *value)
+}

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/acts"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/pages"
+	"jurat/internal/server/wire"
+	"jurat/internal/trial"
+)
+
+// findRoutes search trials and records, and show what belongs together.
+func (s *Server) findRoutes() []Route {
+	trials, records := parametersOf(find.TrialParameters()), parametersOf(find.RecordParameters())
+	get := func(pattern string, kind Kind, who Who, handle Handler, doc Doc) Route {
+		return Route{Method: "GET", Pattern: pattern, Kind: kind, Heavy: true, Who: who, Handle: handle, Doc: doc}
+	}
+	return []Route{
+		get("/v1/trials", API, SignedIn, s.getTrials, Doc{Summary: "Trials that match, with counts of what the caller may read: a submitter finds its own.", Out: api.TrialList{}, Query: trials}),
+		get("/v1/trials.csv", API, SignedIn, s.getTrials, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: trials}),
+		get("/v1/trials/{id}/compare/{other}", API, SignedIn, s.getComparison, Doc{Summary: "Two trials side by side: outcomes, scores, and which findings differ.", Out: api.TrialComparison{}}),
+		get("/v1/search", API, SignedIn, s.getHits, Doc{Summary: "Who said this, and when: the records that match, among those that the caller may read.", Out: api.HitList{}, Query: records}),
+		get("/v1/search.csv", API, SignedIn, s.getHits, Doc{Summary: "The same as CSV. No cell is a formula.", Media: csvMedia, Query: records}),
+		get("/v1/agents/{name}/history", API, Overseers, s.getHistory, Doc{Summary: "The trials of an agent, the newest first, and what its jurors had in common.", Out: api.AgentHistory{},
+			Query: []Parameter{{"after", "the cursor of the previous page"}}}),
+		get("/trials", Page, SignedIn, s.trialsPage, Doc{Summary: "The trials that match, and the form of filters.",
+			Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}),
+		get("/trials/{id}/compare/{other}", Page, SignedIn, s.comparisonPage, Doc{Summary: "Two trials side by side."}),
+	}
+}
+
+const csvMedia = "text/csv"
+
+func parametersOf(list []find.Parameter) (out []Parameter) {
+	for _, p := range list {
+		out = append(out, Parameter(p))
+	}
+	return out
+}
+
+// reader is what a caller may find: what MayRead allows, public chains aside.
+func (s *Server) reader(ctx context.Context, c *Caller, t *trial.Index) *docket.Reader {
+	by := &docket.Reader{States: func(list []trial.Summary) ([]api.State, error) { return s.scheduler.States(ctx, list) }}
+	if by.Scope.All = acts.ReadsEverything(c); by.Scope.All {
+		return by
+	}
+	by.Visible = s.visible(c)
+	by.Scope = docket.ScopeOf(t.List(by.Visible), c)
+	by.MayRead = func(r *evidence.Record) (bool, error) { return acts.Allows(s.mayRead(ctx, c, r)) }
+	return by
+}
+
+func (s *Server) trials(r *http.Request, c *Caller) (api.TrialList, error) {
+	t, err := s.scheduler.Trials(r.Context())
+	if err != nil {
+		return api.TrialList{}, err
+	}
+	list, err := s.keeper.Trials(r.Context(), r.URL.Query().Get, t, s.reader(r.Context(), c, t))
+	return list, ofSearch(err)
+}
+
+// ofSearch names the wrong parameter.
+func ofSearch(err error) error {
+	if field := (*find.FieldError)(nil); errors.As(err, &field) {
+		return fmt.Errorf("%w: query parameter %w", api.ErrMalformed, field)
+	}
+	return err
+}
+
+// answerList writes a list as JSON, or as CSV if its path says so.
+func answerList(w http.ResponseWriter, r *http.Request, list any, table *docket.Table) error {
+	if !strings.HasSuffix(r.URL.Path, ".csv") {
+		return wire.WriteJSON(w, r, http.StatusOK, list)
+	}
+	attach(w, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
+	return wire.Write(w, r, http.StatusOK, csvMedia+"; charset=utf-8", table.CSV())
+}
+
+func (s *Server) getTrials(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	list, err := s.trials(r, c)
+	if err != nil {
+		return err
+	}
+	return answerList(w, r, list, docket.TrialTable(list.Trials))
+}
+
+func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	ctx := r.Context()
+	t, err := s.scheduler.Trials(ctx)
+	if err != nil {
+		return err
+	}
+	trusted, err := s.config.Installation.Trust(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := s.keeper.Records(ctx, r.URL.Query().Get, s.reader(ctx, c, t), trusted)
+	if err != nil {
+		return ofSearch(err)
+	}
+	return answerList(w, r, list, docket.HitTable(list.Hits))
+}
+
+// comparison reads two trials if the caller may read both.
+func (s *Server) comparison(r *http.Request, c *Caller) (both api.TrialComparison, err error) {
+	var sheets [2]api.TrialSheet
+	for i, name := range []string{"id", "other"} {
+		id := r.PathValue(name)
+		if err := s.mayReadTrial(r.Context(), c, id); err != nil {
+			return both, err
+		}
+		if sheets[i], err = docket.Sheet(r.Context(), s.config.Installation.Ledger, id); err != nil {
+			return both, err
+		}
+	}
+	return docket.Compare(sheets[0], sheets[1]), nil
+}
+
+func (s *Server) getComparison(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	both, err := s.comparison(r, c)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, r, http.StatusOK, both)
+}
+
+func (s *Server) history(ctx context.Context, name, after string) (api.AgentHistory, error) {
+	t, err := s.scheduler.Trials(ctx)
+	if err != nil {
+		return api.AgentHistory{}, err
+	}
+	h, err := s.histories.Of(ctx, s.config.Installation.Ledger, t, name, after, nil)
+	return h, ofSearch(err)
+}
+
+func (s *Server) getHistory(w http.ResponseWriter, r *http.Request, _ *Caller) error {
+	h, err := s.history(r.Context(), r.PathValue("name"), r.URL.Query().Get("after"))
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, r, http.StatusOK, h)
+}
+
+func (s *Server) trialsPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	query := r.URL.Query()
+	if a, b := query.Get("a"), query.Get("b"); a != "" && b != "" {
+		return goTo(w, r, "trials", a, "compare", b)
+	}
+	page := &pages.Trials{Query: query}
+	list, err := s.trials(r, c)
+	p := wire.Problem(err)
+	if err != nil && !errors.Is(err, api.ErrMalformed) {
+		return err
+	}
+	status := http.StatusOK
+	if err != nil {
+		status, page.Problem = p.Status, problemText(p)
+	}
+	page.Fill(list)
+	return s.page(w, r, c, status, page)
+}
+
+func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	both, err := s.comparison(r, c)
+	if err != nil {
+		return err
+	}
+	return s.page(w, r, c, http.StatusOK, pages.NewComparison(both))
+}

@@ -1,0 +1,106 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/api"
+	"jurat/internal/access"
+)
+
+// found asks for a list, and reads the answer.
+func found[T any](t *testing.T, h *house, path string, token string) T {
+	t.Helper()
+	var list T
+	answer, text := send(t, http.DefaultClient, "GET", h.URL+path, "", bearer(token)...)
+	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil || answer.StatusCode != 200 {
+		t.Fatal(path, answer.Status, text, err)
+	}
+	return list
+}
+
+// TestFindShowsWhatMayBeRead: what callers find, and every count, is of what they may read, and the same as if nothing else existed.
+func TestFindShowsWhatMayBeRead(t *testing.T) {
+	h := furnish(t)
+	const secret = "the violet lighthouse"
+	other := h.token(t, "another", access.Agent)
+	said := strings.Replace(action, "logistics-agent-v1", "another", 1)
+	said = strings.Replace(said, "{", fmt.Sprintf(`{"context":{"note":%q},`, secret), 1)
+	if answer, text := send(t, http.DefaultClient, "POST", h.URL+"/v1/records", said, append(bearer(other), "Content-Type", "application/json")...); answer.StatusCode != 201 || !strings.Contains(text, secret) {
+		t.Fatal(answer.Status, text)
+	}
+	for _, path := range []string{"/v1/search?text=" + url.QueryEscape(secret), "/v1/search?actor=another"} {
+		for role, want := range map[access.Role]int{access.Agent: 0, access.Submitter: 0, access.Auditor: 1, access.Reviewer: 1, access.Operator: 1} {
+			if list := found[api.HitList](t, h, path, h.tokens[role]); len(list.Hits) != want || list.Next != "" || list.Index.Behind != 0 {
+				t.Errorf("%s: %s finds %+v, want %d", path, role, list, want)
+			}
+		}
+		if list := found[api.HitList](t, h, path, other); len(list.Hits) != 1 || list.Hits[0].Actor != "another" {
+			t.Errorf("%s: its own agent finds %+v", path, list)
+		}
+	}
+	stranger := h.token(t, "someone-else", access.Submitter)
+	for _, query := range []string{"", "?record=" + h.trial, "?text=parcel", "?agent=a", "?juror=jur", "?verdict=safe_pass", "?submitter=s"} {
+		list := found[api.TrialList](t, h, "/v1/trials"+query, stranger)
+		if len(list.Trials) != 0 || list.Counts.Total+list.Counts.NeedsPerson+len(list.Counts.Verdicts)+len(list.Counts.Outcomes) != 0 || list.Next != "" {
+			t.Errorf("%s: another submitter finds %+v", query, list)
+		}
+	}
+	own, all := found[api.TrialList](t, h, "/v1/trials", h.tokens[access.Submitter]), found[api.TrialList](t, h, "/v1/trials", h.tokens[access.Auditor])
+	if own.Counts.Total == 0 || len(own.Trials) != own.Counts.Total || all.Counts.Total < own.Counts.Total || own.Trials[0].State == "" {
+		t.Errorf("own %+v, all %+v", own, all)
+	}
+}
+
+// TestFindRefuses: a wrong value, and an unknown parameter, are named, with what there is.
+func TestFindRefuses(t *testing.T) {
+	h := furnish(t)
+	for query, names := range map[string][]string{
+		"/v1/trials?verdict=bad": {"verdict", "safe_pass, needs_review, unsafe_fail, none"}, "/v1/trials?agnt=x": {"agnt", "agent, verdict, outcome"}, "/v1/trials?limit=9999": {"limit", "1 to 500"},
+		"/v1/trials?after=x": {"after", "cursor"}, "/v1/search?text=%20": {"text", "white space"}, "/v1/search?text=%00%00%00": {"text"}, "/v1/search?text=" + strings.Repeat("a", 2001): {"text", "2000"},
+		"/v1/search?said=perhaps&text=abc": {"said", "true or false"}, "/v1/search?page=2": {"page", "text, said, actor"},
+	} {
+		answer, text := send(t, http.DefaultClient, "GET", h.URL+query, "", bearer(h.tokens[access.Auditor])...)
+		problem(t, answer, text, api.ErrMalformed)
+		for _, name := range names {
+			if !strings.Contains(text, name) {
+				t.Errorf("%.60s: %s does not name %q", query, text, name)
+			}
+		}
+	}
+	r := h.visit(t, "vera", access.Auditor)
+	answer, page := r.get(t, "/trials?verdict=bad")
+	shows(t, answer, page, 400, "safe_pass, needs_review, unsafe_fail, none", `name="agent"`)
+}
+
+// TestFindByPage goes through the list and the form as a person without scripts does.
+func TestFindByPage(t *testing.T) {
+	h := furnish(t)
+	v := h.visit(t, "vera", access.Auditor)
+	answer, page := v.get(t, "/trials?text=parcel&sort=oldest&verdict=&outcome=&agent=&from=&lang=en")
+	shows(t, answer, page, 200, "/submissions/"+h.trial, `<option value="oldest" selected>`, "/v1/trials.csv?")
+	answer, page = v.get(t, "/trials?agent=nobody-of-this-name&lang=ru")
+	shows(t, answer, page, 200, "Подходящих разбирательств нет")
+	answer, _ = v.get(t, "/trials?a="+h.trial+"&b="+h.trial)
+	if to := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || to != "/trials/"+h.trial+"/compare/"+h.trial {
+		t.Fatalf("%s to %q", answer.Status, to)
+	}
+	answer, page = v.get(t, "/trials/"+h.trial+"/compare/"+h.trial+"?lang=en")
+	shows(t, answer, page, 200, "Both judged the same evidence")
+	answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/trials.csv", "", bearer(h.tokens[access.Auditor])...)
+	if !strings.HasPrefix(text, "submitted,agent,verdict,") || !strings.Contains(text, h.trial) || !strings.Contains(answer.Header.Get("Content-Disposition"), "trials.csv") {
+		t.Errorf("%s %v", text, answer.Header)
+	}
+	agent := found[api.TrialList](t, h, "/v1/trials?record="+h.trial, h.tokens[access.Auditor]).Trials[0].Agent
+	history := found[api.AgentHistory](t, h, "/v1/agents/"+url.PathEscape(agent)+"/history", h.tokens[access.Auditor])
+	if history.Measured == 0 || len(history.Jurors) == 0 || history.Trials.Counts.Total == 0 {
+		t.Errorf("%+v", history)
+	}
+	answer, page = v.get(t, "/agents/logistics-agent-v1?lang=en")
+	shows(t, answer, page, 200, "Trials of this agent")
+}
