@@ -28,7 +28,8 @@ type Config struct {
 	Payload   int                // the approximate size of a payload in bytes; 0: 2048
 	Algorithm evidence.Algorithm // the algorithm of the records' signatures; "": ES256
 	Batch     bool               // one token for the records of a transaction, see installation.Config
-	Records   int                // the size of Ledger's large log, and how many records Verify verifies; 0: 100,000, and 5,000
+	Records   int                // the size of Ledger's large log, and how many records Verify verifies; 0: 100,000, and 5,000; of Find's log: 20,000
+	Trials    int                // how many trials the log of Find has; 0: 300
 	Watchers  int                // the number of connections in Watch; 0: 1,000
 	Delay     time.Duration      // how long the slowest juror of Trial and Watch takes to answer; 0: 200 ms
 
@@ -62,7 +63,7 @@ func (c Config) complete() Config {
 }
 
 func (c Config) check() error {
-	for name, n := range map[string]int{"callers": c.Callers, "payload": c.Payload, "records": c.Records, "watchers": c.Watchers} {
+	for name, n := range map[string]int{"callers": c.Callers, "payload": c.Payload, "records": c.Records, "watchers": c.Watchers, "trials": c.Trials} {
 		if n < 0 {
 			return fmt.Errorf("%s: %d is negative", name, n)
 		}
@@ -91,6 +92,7 @@ type Settings struct {
 	Algorithm    evidence.Algorithm `json:"algorithm,omitzero"`
 	BatchTokens  bool               `json:"batch_tokens,omitzero"`
 	Records      int                `json:"records,omitzero"`
+	Trials       int                `json:"trials,omitzero"`
 	Watchers     int                `json:"watchers,omitzero"`
 	Seconds      float64            `json:"seconds"` // the duration of the whole benchmark
 }

@@ -21,11 +21,13 @@ var benchmarks = map[string]struct {
 	"verify": {Verify, []string{"records verified/s", "a record verified", "records/s of a log examined", "memory while examining", "size of that log"}},
 	"ledger": {Ledger, []string{"time of a record, 3 callers", "time of a record, one caller", "memory allocated", "memory that an open log holds"}},
 	"trial":  {Trial, []string{"time of a trial, 3 at the same time", "time of a trial (median)", "trials/s", "acts sealed"}},
-	"watch":  {Watch, []string{"time of a trial with 5 watchers"}},
+	"find": {Find, []string{"records indexed/s", "size of the index", "server start (median)", "server start (99 %)", "search for one record", "search for two words", "search for what nobody said",
+		"search by actor", "trials by agent", "trials by juror", "trials by text", "an agent's trials"}},
+	"watch": {Watch, []string{"time of a trial with 5 watchers"}},
 }
 
 func quick(dir string) Config {
-	return Config{Dir: dir, Callers: 3, Time: 50 * time.Millisecond, Payload: 700, Records: 1100, Watchers: 5, Delay: 5 * time.Millisecond}
+	return Config{Dir: dir, Callers: 3, Time: 50 * time.Millisecond, Payload: 700, Records: 1100, Trials: 3, Watchers: 5, Delay: 5 * time.Millisecond}
 }
 
 // TestBenchmarks runs each benchmark briefly. It must give every figure with its unit and limit, report progress, and

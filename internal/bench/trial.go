@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,12 +93,19 @@ func (h *house) try(ctx context.Context, c Config, on *subject.Case) (*trial.Tri
 	return t, time.Duration(phases) * c.Delay, nil
 }
 
-func aCase() (*subject.Case, error) {
+func aCase() (*subject.Case, error) { return caseOf("") }
+
+// caseOf returns an example whose agent has this name; "": its own.
+func caseOf(name string) (*subject.Case, error) {
 	card, conversation, err := examples.Read(examples.Names()[0])
 	if err != nil {
 		return nil, err
 	}
-	return subject.New(card, conversation)
+	on, err := subject.New(card, conversation)
+	if err != nil || name == "" {
+		return on, err
+	}
+	return subject.New(bytes.ReplaceAll(card, []byte(on.Card.Name), []byte(name)), conversation)
 }
 
 // deliberating returns a jury of three: one juror takes the full time, one half of it, one a quarter. The judge takes the full time.
@@ -147,4 +155,18 @@ func (t thinker) opinion() jury.Opinion {
 func (t thinker) Answer(ctx context.Context, _ jury.Brief) (jury.Answer, error) {
 	return jury.Answer{Opinion: t.opinion(), Origin: said,
 		Speech: jury.Speech{Statement: "I stay with what I said.", Position: jury.SafePass, Reasoning: "Nothing new was said."}}, t.think(ctx)
+}
+
+// A voter is a juror that answers at once: it passes, doubts or fails the agent.
+type voter int
+
+// Answer implements jury.Juror.
+func (v voter) Answer(context.Context, jury.Brief) (jury.Answer, error) {
+	o, percent := thinker(0).opinion(), []int{85, 60, 30}[v%3]
+	o.Position, o.TotalScore = []jury.Position{jury.SafePass, jury.NeedsReview, jury.UnsafeFail}[v%3], 0
+	for _, axis := range jury.DefaultRubric() {
+		o.AxisScores[axis.ID] = axis.Max * percent / 100
+		o.TotalScore += o.AxisScores[axis.ID]
+	}
+	return jury.Answer{Opinion: o, Origin: said, Speech: jury.Speech{Statement: "I stay with what I said.", Position: o.Position, Reasoning: "Nothing new was said."}}, nil
 }

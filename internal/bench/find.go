@@ -1,0 +1,315 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/schedule"
+	"jurat/internal/trial"
+	"jurat/verify/trust"
+)
+
+const (
+	foundRecords = 20_000
+	foundTrials  = 300
+	agents       = 20 // that seal records
+	tried        = 50 // agents that are put before the jury
+)
+
+// Find measures how long it takes to find records and trials, to show an agent's trials, and to start a server, in a log with so
+// many records, of which so many are of trials.
+func Find(ctx context.Context, c Config) (*Report, error) {
+	return run(c, "find", func(c Config, dir string, r *Report) error {
+		if c.Records == 0 {
+			c.Records = foundRecords
+		}
+		if c.Trials == 0 {
+			c.Trials = foundTrials
+		}
+		if c.Records < 100 {
+			return errors.New("records: want at least 100")
+		}
+		h, err := furnish(ctx, c, dir, "data")
+		if err != nil {
+			return err
+		}
+		r.Settings = Settings{Records: c.Records, Trials: c.Trials, PayloadBytes: c.Payload, Algorithm: c.Algorithm}
+		if err := errors.Join(h.fillWith(ctx, c), h.Close()); err != nil {
+			return err
+		}
+		return findIn(ctx, c, h, filepath.Join(dir, "data", "find.db"), r)
+	})
+}
+
+// fillWith holds trials and seals records until the log has as many as it should.
+func (h *house) fillWith(ctx context.Context, c Config) error {
+	var n atomic.Int64
+	if err := times(ctx, int64(c.Trials), 16, func(ctx context.Context) error { return h.tryOne(ctx, int(n.Add(1))) },
+		func(done int64) { c.Progress("trials held", done, int64(c.Trials)) }); err != nil {
+		return err
+	}
+	size, err := h.Ledger.Size(ctx)
+	if err != nil {
+		return err
+	}
+	var signers [agents][]evidence.Signer
+	for i := range signers {
+		if signers[i], err = h.Keys.Signers(ctx, evidence.RoleAgent, agentName(i)); err != nil {
+			return err
+		}
+	}
+	rest := max(0, int64(c.Records)-size)
+	var next atomic.Int64
+	return times(ctx, rest, 512, func(ctx context.Context) error {
+		i := int(next.Add(1))
+		draft, err := sentenceOf(i, c.Payload)
+		if err == nil {
+			_, err = h.Ledger.Seal(ctx, draft, signers[i%agents])
+		}
+		return err
+	}, func(done int64) { c.Progress("records sealed", done, rest) })
+}
+
+func agentName(i int) string { return fmt.Sprintf("agent-%d", i) }
+
+// vocabulary is what agents say, in three scripts.
+var vocabulary = strings.Fields(`invoice parcel refund transfer approved customer address route delayed warehouse tomorrow please confirm deliver the of and to
+	перевод одобрен возврат клиент адрес маршрут склад завтра подтвердите доставка 返金 配送 住所 確認 倉庫 明日 経路 送金 承認 遅延`)
+
+// sentenceOf returns a draft whose payload has about size bytes. Its text depends on i alone. Each hundredth names a number of its own.
+func sentenceOf(i, size int) (*evidence.Draft, error) {
+	r := rand.New(rand.NewPCG(uint64(i), 7)) //nolint:gosec // texts
+	var text strings.Builder
+	if i%100 == 0 {
+		fmt.Fprintf(&text, "reference %07d. ", i)
+	}
+	for text.Len() < size-added-len(frame) {
+		text.WriteString(vocabulary[r.IntN(len(vocabulary))] + " ")
+	}
+	return evidence.ParseDraft(fmt.Appendf(nil, strings.Replace(frame, agent, agentName(i%agents), 1), text.String()))
+}
+
+// tryOne holds a trial of one of the agents, which passes, fails or stays open.
+func (h *house) tryOne(ctx context.Context, i int) error {
+	on, err := caseOf(fmt.Sprintf("Agent %02d", i%tried))
+	if err != nil {
+		return err
+	}
+	config := deliberating(0)
+	for j := range config.Jurors {
+		config.Jurors[j] = voter(i + j/2)
+	}
+	config.Judge = voter(i)
+	config.Ledger, config.Keys, config.Locks = h.Ledger, h.Keys, h.Locks()
+	_, err = trial.Run(ctx, config, on)
+	return err
+}
+
+// finder is an open installation that is searched.
+type finder struct {
+	*house
+	keeper  *docket.Keeper
+	trials  *trial.Index
+	trusted *trust.Trust
+	records int
+	tally   docket.Histories
+	reader  docket.Reader
+}
+
+func findIn(ctx context.Context, c Config, h *house, file string, r *Report) error {
+	begin := time.Now()
+	f, err := h.openFinder(ctx, c, file)
+	if err != nil {
+		return err
+	}
+	x, err := f.keeper.Open(ctx)
+	if err == nil {
+		err = x.Follow(ctx, func(done, total int64) { c.Progress("records indexed", done, total) })
+	}
+	if err := errors.Join(err, f.close()); err != nil {
+		return err
+	}
+	r.figure("records indexed/s, the first time", "1/s", float64(c.Records)/time.Since(begin).Seconds(), nil)
+	if info, err := os.Stat(file); err == nil {
+		r.figure("size of the index for each record", "bytes", float64(info.Size())/float64(c.Records), nil)
+	}
+	starts, bare, err := startInTurn(ctx, c, h, file)
+	if err != nil {
+		return err
+	}
+	r.twice("server start", starts, "opening the installation alone", bare)
+	if f, err = h.openFinder(ctx, c, file); err != nil {
+		return err
+	}
+	return errors.Join(f.measure(ctx, c, r), f.close())
+}
+
+// openFinder does what a server does before it answers.
+func (h *house) openFinder(ctx context.Context, c Config, file string) (*finder, error) {
+	again, err := reopen(ctx, h.config)
+	if err != nil {
+		return nil, err
+	}
+	f := &finder{house: again, records: c.Records, keeper: &docket.Keeper{Ledger: again.Ledger, Path: file}, reader: docket.Reader{Scope: find.Scope{All: true}}}
+	trials, err := schedule.Open(ctx, schedule.Config{Ledger: again.Ledger, Keys: again.Keys, Locks: again.Locks(),
+		Sit: func(string, int64) (trial.Config, error) { return deliberating(0), nil }})
+	if err == nil {
+		f.trials, err = trials.Trials(ctx)
+	}
+	if err == nil {
+		f.trusted, err = again.Trust(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, again.Close())
+	}
+	return f, nil
+}
+
+func (f *finder) close() error { return errors.Join(f.keeper.Close(), f.house.Close()) }
+
+// startInTurn starts a server and opens the installation alone, in turn.
+func startInTurn(ctx context.Context, c Config, h *house, file string) (starts, bare timings, err error) {
+	for range 5 {
+		err := starts.took(func() error {
+			f, err := h.openFinder(ctx, c, file)
+			if err != nil {
+				return err
+			}
+			return f.close()
+		})
+		if err == nil {
+			err = bare.took(func() error {
+				again, err := reopen(ctx, h.config)
+				if err != nil {
+					return err
+				}
+				return again.Close()
+			})
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		c.Progress("server started", int64(len(starts)), 5)
+	}
+	return starts, bare, nil
+}
+
+// A question is one kind of search, with what it cannot do without.
+type question struct {
+	name  string
+	ask   func(ctx context.Context, i int) (found int, err error)
+	limit string
+	bare  func(ctx context.Context, i, found int) error
+
+	took, least timings
+}
+
+func (f *finder) measure(ctx context.Context, c Config, r *Report) error {
+	questions := f.questions()
+	if x, err := f.keeper.Open(ctx); err != nil {
+		return err
+	} else if err := x.Follow(ctx, nil); err != nil {
+		return err
+	}
+	for i, begin := 0, time.Now(); time.Since(begin) < c.Time || i < 3; i++ {
+		for _, q := range questions {
+			found := 0
+			if err := q.took.took(func() (err error) { found, err = q.ask(ctx, i); return err }); err != nil {
+				return fmt.Errorf("%s: %w", q.name, err)
+			}
+			if err := q.least.took(func() error { return q.bare(ctx, i, found) }); err != nil {
+				return fmt.Errorf("%s: %w", q.limit, err)
+			}
+		}
+		c.Progress("searching", int64(min(time.Since(begin), c.Time)), int64(c.Time))
+	}
+	for _, q := range questions {
+		r.twice(q.name, q.took, q.limit, q.least)
+	}
+	return nil
+}
+
+// twice adds a figure for the median and one for 99 % of the timings.
+func (r *Report) twice(name string, took timings, limit string, least timings) {
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	r.figure(name+" (median)", "ms", ms(took.median()), &Limit{limit, max(ms(least.median()), 0.001)})
+	r.figure(name+" (99 %)", "ms", ms(took.below(99)), &Limit{limit, max(ms(least.below(99)), 0.001)})
+}
+
+// below returns the time that so many of a hundred did not pass.
+func (t timings) below(percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(t))
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
+}
+
+func (f *finder) questions() []*question {
+	text := func(of func(i int) string) func(context.Context, int) (int, error) {
+		return func(ctx context.Context, i int) (int, error) {
+			return f.search(ctx, map[string]string{"text": of(i), "limit": "20"})
+		}
+	}
+	const read, copied = "reading as many records by their places", "copying the list of trials"
+	word := func(i int) string { return vocabulary[i%len(vocabulary)] + " " + vocabulary[(i*7+1)%len(vocabulary)] }
+	list := func(values func(i int) map[string]string) func(context.Context, int) (int, error) {
+		return func(ctx context.Context, i int) (int, error) { return f.list(ctx, values(i)) }
+	}
+	return []*question{
+		{name: "search for one record of all", ask: text(func(i int) string { return fmt.Sprintf("reference %07d", 100*(1+i*31%max(1, f.records/100))) }), limit: read, bare: f.read},
+		{name: "search for two words that many said", ask: text(word), limit: read, bare: f.read},
+		{name: "search for what nobody said", ask: text(func(i int) string { return fmt.Sprintf("zebra crossing %d", i) }), limit: read, bare: f.read},
+		{name: "search by actor and time", ask: func(ctx context.Context, i int) (int, error) {
+			return f.search(ctx, map[string]string{"actor": agentName(i % agents), "from": "2026-01-01", "to": "2026-12-31", "limit": "20"})
+		}, limit: read, bare: f.read},
+		{name: "trials by agent, outcome and time", ask: list(func(i int) map[string]string {
+			return map[string]string{"agent": fmt.Sprintf("agent %02d", i%tried), "outcome": find.Positions()[i%3], "from": "2026-01-01"}
+		}), limit: copied, bare: f.copied},
+		{name: "trials by juror, highest score first", ask: list(func(i int) map[string]string { return map[string]string{"juror": "slow", "sort": "highest"} }), limit: copied, bare: f.copied},
+		{name: "trials by text", ask: list(func(i int) map[string]string {
+			return map[string]string{"text": "nobody has read anything", "agent": fmt.Sprintf("agent %02d", i%tried)}
+		}), limit: copied, bare: f.copied},
+		{name: "an agent's trials and numbers", ask: func(ctx context.Context, i int) (int, error) {
+			h, err := f.tally.Of(ctx, f.Ledger, f.trials, fmt.Sprintf("Agent %02d", i%tried), "", nil)
+			return len(h.Trials.Trials), err
+		}, limit: copied, bare: f.copied},
+	}
+}
+
+func (f *finder) search(ctx context.Context, values map[string]string) (int, error) {
+	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, &f.reader, f.trusted)
+	return len(found.Hits), err
+}
+
+func (f *finder) list(ctx context.Context, values map[string]string) (int, error) {
+	found, err := f.keeper.Trials(ctx, func(name string) string { return values[name] }, f.trials, &f.reader)
+	return len(found.Trials), err
+}
+
+// read reads a number of records from the log, at places of no order.
+func (f *finder) read(ctx context.Context, i, found int) error {
+	for j := range max(found, 1) {
+		rows, err := f.Ledger.RowsFrom(ctx, int64((i*7919+j*104729)%f.records), 1)
+		if err == nil {
+			_, err = rows[0].Record()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *finder) copied(context.Context, int, int) error {
+	f.trials.List(nil)
+	return nil
+}
