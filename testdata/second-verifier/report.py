@@ -20,6 +20,8 @@ GUARANTEES = (
     "completeness",
     "simultaneity",
     "verdict",
+    "enclosures",  # of evidence packages, and
+    "envelope",  # of envelopes, neither of which it reads: demanded of another file, they are not proved
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
 _UNCOUNTED = ("non_repudiation", "configuration", "qualified", "property")

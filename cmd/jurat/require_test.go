@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/aeptest"
+	portalvisit "jurat/internal/portal/visit"
+	"jurat/jurattest"
+	"jurat/verify"
+	"jurat/verify/assurance"
+	"jurat/verify/trust"
+)
+
+// A shownFile is a file that a reader is shown, with the reader's own files.
+type shownFile struct {
+	vector   string // of testdata/vectors/verification
+	owned    bool   // the trust file says of each key that its owner keeps it
+	compared bool   // the reader has the checkpoint that the file is under
+	unread   bool   // the second verifier does not read such files, as docs/format.md says
+}
+
+func ofVector(name string) shownFile { return shownFile{vector: name} }
+
+// A demanded is what --require can name, with a file that meets it and one that does not. Without the demand both are proved,
+// unless open says that the second is not.
+type demanded struct {
+	what       string
+	met, unmet shownFile
+	open       bool
+}
+
+var (
+	ofTrial    = ofVector("decided-a-decision-that-another-person-approved")
+	ofChain    = ofVector("chain-a-second-beginning")
+	ofLog      = ofVector("checkpoint-alone")
+	untrusted  = ofVector("record-no-trust")
+	unstamped  = ofVector("record-no-token")
+	stampedBy  = shownFile{vector: "record-an-independent-clock", owned: true, compared: true}
+	ofService  = shownFile{vector: "qualified-the-last-list", owned: true, compared: true}
+	certified  = ofVector("certificate-a-carried-list-that-is-older-and-names-it-on-hold")
+	cosigned   = ofVector("witnesses-all-of-them")
+	everyWay   = shownFile{vector: "checkpoint-witnessed", compared: true}
+	signedText = shownFile{vector: "package-honest", unread: true} // whose metadata the test signs, too
+)
+
+// demands has a row for each guarantee, each level, and each word of a part of the basis.
+var demands = []demanded{
+	{what: "content", met: ofChain, unmet: ofLog},
+	{what: "authentication", met: ofChain, unmet: ofLog},
+	{what: "non_repudiation", met: ofVector("record-the-owners-key"), unmet: ofVector("record-the-operators-key")},
+	{what: "configuration", met: ofVector("chain-digests-without-places"), unmet: ofLog},
+	{what: "time", met: ofChain, unmet: ofLog},
+	{what: "qualified", met: ofVector("qualified-the-last-list"), unmet: ofChain},
+	{what: "property", met: ofVector("properties-a-range"), unmet: ofChain},
+	{what: "before", met: ofVector("record-before-a-later-moment"), unmet: ofChain},
+	{what: "order", met: ofChain, unmet: ofVector("checkpoint-of-a-log-that-nobody-knows"), open: true},
+	{what: "chain", met: ofChain, unmet: ofLog},
+	{what: "human_review", met: ofTrial, unmet: ofChain},
+	{what: "given_on", met: ofVector("delivery-given-on"), unmet: ofChain},
+	{what: "completeness", met: ofTrial, unmet: ofChain},
+	{what: "simultaneity", met: ofTrial, unmet: ofChain},
+	{what: "verdict", met: ofTrial, unmet: ofChain},
+	{what: "enclosures", met: signedText, unmet: ofChain},
+	{what: "envelope", met: shownFile{vector: "envelope-by-the-operator", unread: true}, unmet: ofChain},
+
+	{what: "signed", met: unstamped, unmet: untrusted, open: true},
+	{what: "operator", met: ofChain, unmet: unstamped, open: true},
+	{what: "independent", met: ofService, unmet: ofChain},
+	{what: "independent-qualified", met: ofService, unmet: stampedBy},
+
+	{what: "keys=operator", met: ofChain, unmet: untrusted, open: true},
+	{what: "keys=ca", met: certified, unmet: ofChain},
+	{what: "keys=owner", met: ofVector("record-the-owners-key"), unmet: certified},
+	{what: "time=operator", met: ofChain, unmet: unstamped, open: true},
+	{what: "time=independent", met: stampedBy, unmet: ofChain},
+	{what: "time=qualified", met: ofService, unmet: stampedBy},
+	{what: "log=alone", met: ofChain, unmet: ofVector("chain-of-a-log-that-nobody-knows"), open: true},
+	{what: "log=compared", met: ofService, unmet: cosigned},
+	{what: "log=witnessed", met: cosigned, unmet: ofChain},
+	{what: "log=witnessed_and_compared", met: everyWay, unmet: cosigned},
+}
+
+// whatCanBeDemanded lists every guarantee and level, and every word of a part, as the program itself names them.
+func whatCanBeDemanded(t *testing.T) (all []string) {
+	t.Helper()
+	for _, g := range verify.Guarantees() {
+		all = append(all, string(g))
+	}
+	for _, l := range assurance.Levels() {
+		all = append(all, string(l))
+	}
+	for _, part := range []assurance.Part{assurance.PartKeys, assurance.PartTime, assurance.PartLog} {
+		_, err := assurance.ParseNeed(string(part) + "=?")
+		match := regexp.MustCompile(`want one of \[(.+)\]`).FindStringSubmatch(fmt.Sprint(err))
+		if match == nil {
+			t.Fatalf("%s: %v", part, err)
+		}
+		for word := range strings.FieldsSeq(match[1]) {
+			all = append(all, string(part)+"="+word)
+		}
+	}
+	return all
+}
+
+// TestRequireEverything: each guarantee, level and part that --require takes is met by one file and not by another, on the command
+// line, in the portal by a policy file, and in the second verifier. Nothing that can be demanded lacks a row.
+func TestRequireEverything(t *testing.T) {
+	var rows []string
+	for _, d := range demands {
+		rows = append(rows, d.what)
+	}
+	if want := whatCanBeDemanded(t); !slices.Equal(slices.Sorted(slices.Values(rows)), slices.Sorted(slices.Values(want))) {
+		t.Fatalf("the table has rows for %q, and %q can be demanded", rows, want)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	for _, d := range demands {
+		t.Run(d.what, func(t *testing.T) {
+			for _, way := range []struct {
+				file    shownFile
+				require string
+				want    int
+			}{{d.met, d.what, 0}, {d.unmet, d.what, exitUndecided}, {d.unmet, "", map[bool]int{true: exitUndecided}[d.open]}} {
+				f := way.file.files(t, d.what)
+				if way.require == "" && !d.open {
+					f.same(t, "the command", f.command(t, ""), 0)
+					continue
+				}
+				f.same(t, "the command", f.command(t, way.require), way.want)
+				f.same(t, "the portal", f.portal(t, way.require), way.want)
+				if python != "" && !way.file.unread {
+					f.same(t, "the second verifier", f.second(t, python, way.require), way.want)
+				}
+			}
+		})
+	}
+}
+
+// readerFiles are the paths of a file and of what its reader brings, and the moments.
+type readerFiles struct {
+	name                                              string
+	file, trust, checkpoint, consistency, entries, at string
+	before                                            string
+	crls                                              []string
+}
+
+const vectorFolder = "../../testdata/vectors/verification"
+
+// files writes what a reader of this file has.
+func (s shownFile) files(t *testing.T, what string) *readerFiles {
+	t.Helper()
+	var manifest struct {
+		Verifications []struct {
+			Name, File, Trust, Checkpoint, Consistency, Entries, At, Before string
+			CRLs                                                            []string `json:"crls"`
+		}
+	}
+	doc := contentOf(t, filepath.Join(vectorFolder, "manifest.json"))
+	if err := json.Unmarshal(doc, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		return filepath.Join(vectorFolder, name)
+	}
+	for _, v := range manifest.Verifications {
+		if v.Name != s.vector {
+			continue
+		}
+		f := &readerFiles{name: s.vector, file: in(v.File), trust: in(v.Trust), checkpoint: in(v.Checkpoint), consistency: in(v.Consistency), entries: in(v.Entries), at: v.At, before: v.Before}
+		for _, crl := range v.CRLs {
+			f.crls = append(f.crls, in(crl))
+		}
+		s.change(t, f, what)
+		return f
+	}
+	t.Fatalf("there is no vector %s", s.vector)
+	return nil
+}
+
+// change makes the files that this reader has besides the vector's.
+func (s shownFile) change(t *testing.T, f *readerFiles, what string) {
+	t.Helper()
+	put := func(name string, doc []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if s.owned {
+		trusted, err := trust.Parse(contentOf(t, f.trust))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range trusted.Keys {
+			trusted.Keys[i].Custody = trust.ByOwner
+		}
+		doc, err := trusted.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.trust = put("trust.json", doc)
+	}
+	if s.compared {
+		f.checkpoint = put("checkpoint", []byte(checkpointIn(t, contentOf(t, f.file))))
+	}
+	if what == string(verify.Enclosures) && s.unread {
+		authority := jurattest.Authority(t, "", jurattest.Start)
+		m := aeptest.New(t, authority)
+		m["canonical.bin"] = []byte(aeptest.Response + "\n" + `{"created_at":"2026-02-01T09:00:00Z","model":"gpt-4.1","response_id":7}`)
+		m.Sign(t, authority, false)
+		f.file = put("package.aep", m.Zip(t))
+	}
+}
+
+// checkpointIn is the checkpoint that a record is under, or that the file is.
+func checkpointIn(t *testing.T, doc []byte) string {
+	t.Helper()
+	if !bytes.HasPrefix(doc, []byte("{")) {
+		return string(doc)
+	}
+	record, _, err := evidence.Read(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Log.Checkpoint
+}
+
+func contentOf(t *testing.T, path string) []byte {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func (f *readerFiles) same(t *testing.T, who string, got, want int) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s on %s: exit code %d, want %d", who, f.name, got, want)
+	}
+}
+
+// arguments are those of the command and of the second verifier.
+func (f *readerFiles) arguments(require string) (args []string) {
+	for _, a := range [][2]string{{"--trust", f.trust}, {"--checkpoint", f.checkpoint}, {"--consistency", f.consistency}, {"--entries", f.entries}, {"--at", f.at}, {"--before", f.before}, {"--require", require}} {
+		if a[1] != "" {
+			args = append(args, a[0], a[1])
+		}
+	}
+	for _, crl := range f.crls {
+		args = append(args, "--crl", crl)
+	}
+	return append(args, f.file)
+}
+
+func (f *readerFiles) command(t *testing.T, require string) int {
+	t.Helper()
+	var out, errs bytes.Buffer
+	return run(t.Context(), append([]string{"verify"}, f.arguments(strings.ReplaceAll(require, "_r", "-r"))...), stdio{in: strings.NewReader(""), out: &out, err: &errs})
+}
+
+func (f *readerFiles) second(t *testing.T, python, require string) int {
+	t.Helper()
+	c := exec.Command(python, append([]string{"../../testdata/second-verifier/verify.py"}, f.arguments(require)...)...)
+	if out, err := c.CombinedOutput(); c.ProcessState == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// portal verifies as the page does, by a policy file. It returns the exit code that the command has for such an outcome.
+func (f *readerFiles) portal(t *testing.T, require string) int {
+	t.Helper()
+	sources := []portalvisit.Source{}
+	add := func(path string) int {
+		doc := contentOf(t, path)
+		sources = append(sources, portalvisit.Source{Name: filepath.Base(path), Size: int64(len(doc)), From: bytes.NewReader(doc)})
+		return len(sources) - 1
+	}
+	request := map[string]any{"files": []int{add(f.file)}, "at": f.at, "before": f.before}
+	for name, path := range map[string]string{"trust": f.trust, "checkpoint": f.checkpoint, "consistency": f.consistency, "entries": f.entries} {
+		if path != "" {
+			request[name] = add(path)
+		}
+	}
+	crls := []int{}
+	for _, crl := range f.crls {
+		crls = append(crls, add(crl))
+	}
+	request["crls"] = crls
+	if require != "" {
+		policy := filepath.Join(t.TempDir(), "policy.json")
+		if err := os.WriteFile(policy, []byte(policyOf(require)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		request["policy"] = add(policy)
+	}
+	doc, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &portalvisit.Visit{Now: time.Now}
+	answer, err := v.Verify(doc, sources)
+	if err != nil || answer.Files[0].Error != "" {
+		t.Fatalf("%v: %+v", err, answer)
+	}
+	var report struct{ Outcome verify.Status }
+	if err := json.Unmarshal([]byte(answer.Files[0].Report), &report); err != nil {
+		t.Fatal(err)
+	}
+	return map[verify.Status]int{verify.Proved: 0, verify.NotProved: exitUndecided, verify.Refuted: exitBad}[report.Outcome]
+}
+
+// policyOf is the policy file that demands what an argument of --require does.
+func policyOf(require string) string {
+	part, word, is := strings.Cut(require, "=")
+	switch {
+	case is:
+		return fmt.Sprintf(`{"format":"jurat/policy/v1",%q:%q}`, part, word)
+	case slices.Contains(assurance.Levels(), assurance.Level(require)):
+		return fmt.Sprintf(`{"format":"jurat/policy/v1","level":%q}`, require)
+	}
+	return fmt.Sprintf(`{"format":"jurat/policy/v1","require":[%q]}`, require)
+}
