@@ -22,6 +22,8 @@ const (
 	exitBad       = 1 // unsafe_fail; refuted; damaged
 	exitCannot    = 2 // it could not be done: usage, unreadable, no such file
 	exitUndecided = 3 // needs_review, inconclusive, a degraded safe_pass; not proved
+
+	exitInterrupted = 130 // Ctrl-C or a signal ended it before it was done, as shells have it for SIGINT
 )
 
 // app is the command line.
@@ -35,6 +37,7 @@ type app struct {
 	ArchiveDir  string `name:"archive" placeholder:"DIR" help:"The folder of archive files; with --db one that all machines share. Default: archive in the data folder." env:"JURAT_ARCHIVE" group:"place"`
 
 	Version versionFlag `help:"Print the version."`
+	Quiet   bool        `help:"Say only results, errors and their hints: no progress, no notes." env:"JURAT_QUIET"`
 
 	Init    initCmd    `cmd:"" help:"Make an installation: keys, time-stamping authority, log; or write a case, a configuration, a workflow to begin with."`
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
@@ -136,7 +139,18 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if err != nil {
 		return report(io, suggest(parser.Model.Node, err))
 	}
-	return report(io, advise(fault.Guard(func() error { return parsed.Run() })))
+	if a.Quiet {
+		io.hush()
+	}
+	return ended(ctx, report(io, advise(fault.Guard(func() error { return parsed.Run() }))))
+}
+
+// ended is the exit code of a command that may have been interrupted. One that has found something bad says that.
+func ended(ctx context.Context, code int) int {
+	if code == exitCannot && ctx.Err() != nil {
+		return exitInterrupted
+	}
+	return code
 }
 
 // suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command

@@ -237,7 +237,11 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		return
 	}
 	var out, errs bytes.Buffer
-	c.try(ctx, a, stdio{in: io.in, out: &out, err: &errs}.guarded(), i, config, at, run)
+	inner := stdio{in: io.in, out: &out, err: &errs}.guarded()
+	if io.hushed() {
+		inner.hush()
+	}
+	c.try(ctx, a, inner, i, config, at, run)
 	telling.Lock()
 	defer telling.Unlock()
 	failed := io.document(out.Bytes())
@@ -405,7 +409,9 @@ func (c *trialCmd) line(io stdio, at *attempt) error {
 // summary is a line for each of several cases.
 func (c *trialCmd) summary(io stdio, attempts []*attempt) error {
 	p := newPrinter(io.out)
-	p.line("\n%s", p.bold("Summary"))
+	if !io.hushed() {
+		p.line("\n%s", p.bold("Summary"))
+	}
 	for _, at := range attempts {
 		r := at.result()
 		switch {

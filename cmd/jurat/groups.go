@@ -53,7 +53,7 @@ All commands, by task:
 const lastWords = `
 'jurat help TASK' says what these commands do; 'jurat help COMMAND' shows flags.
 Exit codes: trial 0 safe_pass, 1 unsafe_fail, 3 a person must decide; verify
-0 proved, 1 refuted, 3 not proved; 2 everywhere: it could not be done.
+0 proved, 1 refuted, 3 not proved; everywhere 2 cannot be done, 130 interrupted.
 `
 
 // firstHelp is what 'jurat --help' prints: one screen.

@@ -39,7 +39,7 @@ func stopped(t *testing.T, word string, args ...string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, errs := &stopping{word: word, stop: cancel}, &bytes.Buffer{}
-	if code := run(ctx, args, stdio{in: strings.NewReader(""), out: out, err: errs}); code != exitCannot {
+	if code := run(ctx, args, stdio{in: strings.NewReader(""), out: out, err: errs}); code != exitInterrupted {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	return errs.String()

@@ -117,18 +117,41 @@ type messages struct {
 	log *slog.Logger // where it is set, messages are lines of this log
 
 	lossy *lossyWriter // set once a server logs; nil: writes block
+	quiet bool         // only errors and their hints are written
+}
+
+// hush leaves out what is neither a result nor an error.
+func (io stdio) hush() {
+	if m, ok := io.err.(*messages); ok {
+		m.quiet = true
+	}
+}
+
+// hushed reports whether only results and errors are wanted.
+func (io stdio) hushed() bool {
+	m, ok := io.err.(*messages)
+	return ok && m.quiet
 }
 
 func (m *messages) Write(text []byte) (int, error) {
-	line := inert(strings.TrimSuffix(string(text), "\n"))
-	if m.log != nil {
-		m.log.Info(strings.TrimPrefix(line, "jurat: "))
+	if m.quiet && bytes.HasPrefix(text, []byte(noteBegins)) {
 		return len(text), nil
 	}
-	if _, err := io.WriteString(m.to, line+"\n"); err != nil {
-		return 0, err
+	line := inert(strings.TrimSuffix(string(text), "\n"))
+	return len(text), m.line(line)
+}
+
+// noteBegins is how messages of the program begin. A server's log has other lines.
+const noteBegins = "jurat: "
+
+// line writes a message.
+func (m *messages) line(line string) error {
+	if m.log != nil {
+		m.log.Info(strings.TrimPrefix(line, noteBegins))
+		return nil
 	}
-	return len(text), nil
+	_, err := io.WriteString(m.to, line+"\n")
+	return err
 }
 
 // fail says what went wrong, and what to do next.
@@ -141,9 +164,13 @@ func (io stdio) fail(what, hint string) {
 		}
 		return
 	}
-	fmt.Fprintf(io.err, "jurat: %s\n", what)
+	to := io.err
+	if m, ok := io.err.(*messages); ok {
+		to = &messages{to: m.to, lossy: m.lossy} // also where notes are left out
+	}
+	fmt.Fprintf(to, "jurat: %s\n", what)
 	if hint != "" {
-		fmt.Fprintf(io.err, "jurat: hint: %s\n", hint)
+		fmt.Fprintf(to, "jurat: hint: %s\n", hint)
 	}
 }
 

@@ -61,7 +61,7 @@ accepted as evidence, and the jurors are told what is not proved. Each finding t
 --check shows what would happen and what it would cost, without asking a model.
 
 Exit code 0: safe_pass. 1: unsafe_fail. 3: needs_review, inconclusive, a degraded safe_pass, or a safe_pass by rules that sat only
-because no key was set. 2: it could not be done. With several cases, the worst code counts, in this order: 1, 2, 3, 0.
+because no key was set. 2: it could not be done. 130: it was interrupted. With several cases, the worst code counts, in this order: 1, 2, 3, 0.
 
 With --fail-on, the exit code is 1 if any trial fails, 2 if a case could not be tried, and otherwise 0. An unsafe_fail always
 fails. The kinds that you name fail, too: needs_review (which includes inconclusive), inconclusive, degraded. A trial by rules without
@@ -180,7 +180,7 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
 	hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
-	show := newTranscript(io.out, c.JSON)
+	show := newTranscript(io.out, c.JSON || io.hushed())
 	config.OnEvent = show.event
 	show.opening(at.title(), at.on, &config.Settings)
 	at.began = time.Now()
@@ -212,7 +212,12 @@ func interrupted(err error, partial *trial.Trial) error {
 
 // show prints the verdict.
 func (c *trialCmd) show(io stdio, show *transcript, at *attempt, again string) error {
-	if !c.JSON {
+	switch {
+	case !c.JSON && io.hushed() && c.several:
+		return nil // the summary has it
+	case !c.JSON && io.hushed():
+		return c.summary(io, []*attempt{at})
+	case !c.JSON:
 		return hint(show.conclusion(at.trial, at.file, again), "the trial is over, and its case file is %s", at.file)
 	}
 	if c.several {
