@@ -2,7 +2,7 @@ package api
 
 import "jurat/evidence"
 
-// ContinuousTrial is what a server tries without being asked, and of which thresholds it tells.
+// ContinuousTrial is what a server tries without being asked, and whom it tells of thresholds and of cases that need a person.
 type ContinuousTrial struct {
 	On         bool             `json:"on"`      // false: the server tries nothing unasked, and the rest is empty
 	Drawn      int64            `json:"drawn"`   // each witness's draw takes one of so many records; 0: none
@@ -53,6 +53,6 @@ type ThresholdState struct {
 // WebhookState says whether a webhook was told everything.
 type WebhookState struct {
 	ID      string `json:"id"`
-	Waiting int    `json:"waiting"`        // crossings of which it is still to be told
+	Waiting int    `json:"waiting"`        // messages that it is still to get
 	Fault   string `json:"fault,omitzero"` // why it did not take the last message
 }

@@ -8,18 +8,19 @@ import (
 const (
 	crossedBody = `{"agent":"Orders desk","bounds":{"lower":7512,"upper":9120},"class":"models","event":"crossed","from":"above","panel":"` + aDigest + `","size":4711,` +
 		`"threshold":8000,"to":"across","trust":"` + bDigest + `"}`
-	goneBody   = `{"agent":"Orders desk","class":"people","event":"crossed","from":"below","size":1,"threshold":10000,"to":"none","trust":"` + bDigest + `"}`
-	worstBody  = `{"agent":"Orders desk","bounds":{"lower":0,"upper":0},"class":"rules","event":"crossed","from":"none","size":1,"threshold":1,"to":"below","trust":"` + bDigest + `"}`
-	bestBody   = `{"agent":"Orders desk","bounds":{"lower":10000,"upper":10000},"class":"models","event":"crossed","from":"none","size":1,"threshold":10000,"to":"above","trust":"` + bDigest + `"}`
-	toldBody   = `{"attempts":1,"crossing":"` + aDigest + `","event":"told","webhook":"pager"}`
-	untoldBody = `{"attempts":10,"crossing":"` + aDigest + `","event":"untold","reason":"it answers 500","webhook":"pager"}`
+	goneBody    = `{"agent":"Orders desk","class":"people","event":"crossed","from":"below","size":1,"threshold":10000,"to":"none","trust":"` + bDigest + `"}`
+	worstBody   = `{"agent":"Orders desk","bounds":{"lower":0,"upper":0},"class":"rules","event":"crossed","from":"none","size":1,"threshold":1,"to":"below","trust":"` + bDigest + `"}`
+	bestBody    = `{"agent":"Orders desk","bounds":{"lower":10000,"upper":10000},"class":"models","event":"crossed","from":"none","size":1,"threshold":10000,"to":"above","trust":"` + bDigest + `"}`
+	toldBody    = `{"attempts":1,"crossing":"` + aDigest + `","event":"told","webhook":"pager"}`
+	arrivedBody = `{"arrival":"` + aDigest + `","attempts":1,"event":"told","webhook":"pager"}`
+	untoldBody  = `{"attempts":10,"crossing":"` + aDigest + `","event":"untold","reason":"it answers 500","webhook":"pager"}`
 )
 
 func reputationVectors(t *testing.T) []actVector {
 	t.Helper()
 	zeros := "sha256:" + strings.Repeat("0", 64)
 	return makeActs(t, "reputation", ReputationEvent, OperatorPrefix+"reputation", [][2]string{{"crossed", crossedBody}, {"no bounds any more", goneBody},
-		{"the worst", worstBody}, {"the best", bestBody}, {"told", toldBody}, {"untold", untoldBody}}, []badAct{
+		{"the worst", worstBody}, {"the best", bestBody}, {"told", toldBody}, {"untold", untoldBody}, {"told of an arrival", arrivedBody}}, []badAct{
 		{"an event that is none", toldBody, `"told"`, `"heard"`},
 		{"without an event", toldBody, `"event":"told",`, ``},
 		{"crossed by nobody", crossedBody, `"Orders desk"`, `""`},
@@ -58,6 +59,10 @@ func reputationVectors(t *testing.T) []actVector {
 		{"told for a reason", toldBody, `"webhook"`, `"reason":"x","webhook"`},
 		{"told of an agent", toldBody, `"attempts"`, `"agent":"x","attempts"`},
 		{"told with bounds", toldBody, `"crossing"`, `"bounds":{"lower":1,"upper":2},"crossing"`},
+		{"told of an arrival and of zeros", arrivedBody, `"attempts":1`, `"attempts":1,"crossing":"` + zeros + `"`},
+		{"told of both", toldBody, `"attempts":1,"crossing"`, `"arrival":"` + bDigest + `","attempts":1,"crossing"`},
+		{"told of an arrival of zeros", toldBody, `"attempts":1,"crossing":"` + aDigest + `"`, `"arrival":"` + zeros + `","attempts":1`},
+		{"crossed on arrival", crossedBody, `"bounds"`, `"arrival":"` + bDigest + `","bounds"`},
 		{"untold for no reason", untoldBody, `,"reason":"it answers 500"`, ``},
 		{"untold for an empty reason", untoldBody, `it answers 500`, ``},
 	})

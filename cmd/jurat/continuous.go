@@ -23,7 +23,7 @@ import (
 
 // continuousFlags say what a server tries without being asked.
 type continuousFlags struct {
-	Continuous string `placeholder:"FILE" help:"Try agents' records without being asked, and tell when a reputation crosses a threshold, as this configuration says: YAML as --config's, with the jury that sits then and the section continuous."`
+	Continuous string `placeholder:"FILE" help:"Try agents' records without being asked, and tell webhooks when a reputation crosses a threshold or a case needs a person's decision, as this configuration says: YAML as --config's, with the jury that sits then and the section continuous."`
 }
 
 // An unasked is what a server tries without being asked, and by which jury; nil: nothing.
@@ -72,7 +72,7 @@ func (f *continuousFlags) read() (*unasked, error) {
 	if err := u.court.settings.Validate(); err != nil {
 		return nil, err
 	}
-	if plan.NoModel {
+	if plan.NoModel && file.Continuous.Tries() {
 		return nil, errors.New("no language model has a key; jurors: offline says that rules are to try, whose verdicts count for no reputation by the default policy")
 	}
 	for i := range u.settings.Webhooks {

@@ -9,6 +9,7 @@ import (
 )
 
 // ReputationChain is the chain of the operator's acts that say when an agent's reputation crossed a threshold, and who was told.
+// Who was told that a case needs a person's decision stands there, too.
 const ReputationChain = evidence.OperatorPrefix + "reputation"
 
 // ReputationChange is what a reputation_event reports.
@@ -16,7 +17,7 @@ type ReputationChange string
 
 const (
 	ReputationCrossed ReputationChange = "crossed" // the bounds of an agent's reputation passed a threshold
-	ReputationTold    ReputationChange = "told"    // a webhook accepted the message of that
+	ReputationTold    ReputationChange = "told"    // a webhook accepted the message of that, or of a verdict that needs a person
 	ReputationUntold  ReputationChange = "untold"  // a webhook did not accept it, and gets no further message of it
 )
 
@@ -55,10 +56,11 @@ const maxReputation = 10_000
 // ReputationEventBody is the response of a reputation_event.
 type ReputationEventBody struct {
 	Agent     string            `json:"agent,omitzero"`    // of crossed, as the next ones
+	Arrival   evidence.Digest   `json:"arrival,omitzero"`  // of told and untold of a case that needs a person: its verdict
 	Attempts  int64             `json:"attempts,omitzero"` // of told and untold: how often it was tried
 	Bounds    *ReputationBounds `json:"bounds,omitzero"`   // nil: there are none any more
 	Class     string            `json:"class,omitzero"`    // whose verdicts: "models", "people" or "rules"
-	Crossing  evidence.Digest   `json:"crossing,omitzero"` // of told and untold: the act that reports the crossing
+	Crossing  evidence.Digest   `json:"crossing,omitzero"` // of told and untold of a crossing: the act that reports it
 	Event     ReputationChange  `json:"event"`
 	From      Side              `json:"from,omitzero"`
 	Panel     evidence.Digest   `json:"panel,omitzero"`     // of a jury: which
@@ -101,8 +103,8 @@ func (b *ReputationEventBody) checkCrossing() error {
 	}
 	sides := []Side{SideNone, SideBelow, SideAcross, SideAbove}
 	switch {
-	case b.Attempts != 0 || !b.Crossing.IsZero() || b.Reason != "" || b.Webhook != "":
-		return fmt.Errorf("%s has no attempts, crossing, reason or webhook", b.Event)
+	case b.Attempts != 0 || !b.Arrival.IsZero() || !b.Crossing.IsZero() || b.Reason != "" || b.Webhook != "":
+		return fmt.Errorf("%s has no arrival, attempts, crossing, reason or webhook", b.Event)
 	case !slices.Contains([]string{"models", "people", "rules"}, b.Class):
 		return fmt.Errorf("class: unknown %q", evidence.Abbreviate(b.Class))
 	case b.Class == "people" && !b.Panel.IsZero():
@@ -125,14 +127,24 @@ func (b *ReputationEventBody) checkTelling() error {
 	if err := evidence.CheckName(b.Webhook); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
-	told := ReputationEventBody{Attempts: b.Attempts, Crossing: b.Crossing, Event: b.Event, Reason: b.Reason, Webhook: b.Webhook}
+	told := ReputationEventBody{Arrival: b.Arrival, Attempts: b.Attempts, Crossing: b.Crossing, Event: b.Event, Reason: b.Reason, Webhook: b.Webhook}
 	switch {
 	case *b != told:
-		return fmt.Errorf("%s has only attempts, crossing, webhook and, if it is %s, reason", b.Event, ReputationUntold)
-	case b.Crossing.IsZero() || b.Attempts < 1 || b.Attempts > MaxEntries:
-		return errors.New("crossing or attempts is missing")
+		return fmt.Errorf("%s has only arrival or crossing, attempts, webhook and, if it is %s, reason", b.Event, ReputationUntold)
+	case b.Arrival.IsZero() == b.Crossing.IsZero():
+		return errors.New("want arrival or crossing, which say of what, and not both")
+	case b.Attempts < 1 || b.Attempts > MaxEntries:
+		return errors.New("attempts is missing")
 	case (b.Event == ReputationUntold) != (b.Reason != ""):
 		return fmt.Errorf("reason is there if and only if event is %s", ReputationUntold)
 	}
 	return nil
+}
+
+// Of returns the act of which somebody was told, or is told no more: the crossing, or the verdict that needs a person.
+func (b *ReputationEventBody) Of() evidence.Digest {
+	if b.Arrival.IsZero() {
+		return b.Crossing
+	}
+	return b.Arrival
 }

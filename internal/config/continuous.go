@@ -26,6 +26,7 @@ type Continuous struct {
 	Wait       Duration    `json:"wait,omitzero"`          // for so long after it was sealed, a record is left alone; 0: ten minutes
 	Records    int         `json:"records,omitzero"`       // at most so many of the record's chain are put before the jury; 0: 50
 	Thresholds []Threshold `json:"thresholds,omitzero"`    // somebody is told when an agent's bounds pass one
+	Arrivals   bool        `json:"arrivals,omitzero"`      // somebody is told when a case needs a person's decision
 	Webhooks   []Webhook   `json:"webhooks,omitzero"`      // who is told
 }
 
@@ -59,6 +60,9 @@ const (
 	defaultRecords = 50
 )
 
+// Tries reports whether records are tried. If not, no jury needs to sit.
+func (c *Continuous) Tries() bool { return c.Drawn > 0 || c.Sampled > 0 }
+
 // WaitTime returns how long a record is left alone.
 func (c *Continuous) WaitTime() time.Duration { return cmp.Or(time.Duration(c.Wait), defaultWait) }
 
@@ -81,9 +85,9 @@ func (c *Continuous) check(here jsontext.Pointer) error {
 		return wrong(here+"/drawn", "one of so many records: want 1 to %d", int64(maxShare))
 	case c.Sampled < 0 || c.Sampled > maxShare:
 		return wrong(here+"/sampled", "one of so many records: want 1 to %d", int64(maxShare))
-	case c.Drawn == 0 && c.Sampled == 0 && len(c.Thresholds) == 0:
-		return wrong(here, "want drawn or sampled, which say what is tried, or thresholds, which say what is told")
-	case (c.Drawn > 0 || c.Sampled > 0) && (c.TrialsADay < 1 || c.TrialsADay > maxTrialsADay):
+	case !c.Tries() && len(c.Thresholds) == 0 && !c.Arrivals:
+		return wrong(here, "want drawn or sampled, which say what is tried, or thresholds or arrivals, which say what is told")
+	case c.Tries() && (c.TrialsADay < 1 || c.TrialsADay > maxTrialsADay):
 		return wrong(here, "want trials_a_day: 1 to %d", maxTrialsADay)
 	case c.DollarsDay != nil && !(*c.DollarsDay > 0 && *c.DollarsDay <= maxDollars):
 		return wrong(here+"/dollars_a_day", "want US dollars, more than 0 and at most %d", maxDollars)
@@ -95,8 +99,10 @@ func (c *Continuous) check(here jsontext.Pointer) error {
 		return wrong(here+"/thresholds", "want at most %d", maxThresholds)
 	case len(c.Webhooks) > maxWebhooks:
 		return wrong(here+"/webhooks", "want at most %d", maxWebhooks)
-	case len(c.Webhooks) > 0 && len(c.Thresholds) == 0:
-		return wrong(here+"/webhooks", "there are no thresholds, so these are told nothing")
+	case len(c.Webhooks) > 0 && len(c.Thresholds) == 0 && !c.Arrivals:
+		return wrong(here+"/webhooks", "there are no thresholds and no arrivals, so these are told nothing")
+	case c.Arrivals && len(c.Webhooks) == 0:
+		return wrong(here+"/arrivals", "there are no webhooks, so nobody is told")
 	}
 	return errors.Join(c.checkAgents(here), c.checkThresholds(here), c.checkWebhooks(here))
 }

@@ -70,6 +70,13 @@ func TestRefusedContinuous(t *testing.T) {
 			t.Errorf("%s: %v, want %s", change, err, want)
 		}
 	}
+	if _, err := Parse([]byte("continuous: {arrivals: true}")); err == nil || !strings.Contains(err.Error(), "continuous.arrivals: there are no webhooks") {
+		t.Error(err)
+	}
+	const told = "continuous: {arrivals: true, webhooks: [{id: pager, url: 'https://hooks.example/', secret: {env: PAGER}}]}"
+	if f, err := Parse([]byte(told)); err != nil || !f.Continuous.Arrivals || f.Continuous.Tries() {
+		t.Errorf("arrivals alone: %v", err)
+	}
 	for _, nothing := range []string{"continuous: {}", "continuous: {trials_a_day: 3}"} {
 		if _, err := Parse([]byte(nothing)); err == nil || !strings.Contains(err.Error(), "want drawn or sampled") {
 			t.Errorf("%s: %v", nothing, err)

@@ -18,25 +18,30 @@ type watched struct {
 	threshold    int64
 }
 
-// A crossing is an act that reports one.
-type crossing struct {
-	*operator.ReputationEventBody
-	id    string // of the record
-	of    evidence.Digest
-	at    time.Time       // its claim
-	heard map[string]bool // webhooks that took the message, or get it no more; those that took it: true
+func watchedBy(b *operator.ReputationEventBody) watched {
+	return watched{b.Agent, b.Class, b.Panel, b.Threshold}
+}
+
+// A news is a record of which webhooks are to be told.
+type news struct {
+	id string // of the record
+	of evidence.Digest
+	at time.Time // its claim
+
+	crossing *operator.ReputationEventBody // nil: the news is an arrival
+	arrival  *arrival                      // nil: the news is a crossing
 }
 
 // A book is what the log says of crossings and of who was told.
 type book struct {
 	next  int64
-	last  map[watched]*crossing
-	all   map[evidence.Digest]*crossing
-	order []*crossing
+	last  map[watched]*news
+	order []*news           // the crossings
+	heard map[delivery]bool // who took a message, or gets it no more
 }
 
 func newBook() *book {
-	return &book{last: map[watched]*crossing{}, all: map[evidence.Digest]*crossing{}}
+	return &book{last: map[watched]*news{}, heard: map[delivery]bool{}}
 }
 
 // follow reads what is new.
@@ -69,13 +74,11 @@ func (b *book) add(act *evidence.Record) error {
 		if err != nil {
 			return err
 		}
-		c := &crossing{ReputationEventBody: body, id: act.Payload.RecordID, of: act.Digest, at: at, heard: map[string]bool{}}
-		b.all[act.Digest], b.order = c, append(b.order, c)
-		b.last[watched{body.Agent, body.Class, body.Panel, body.Threshold}] = c
+		c := &news{crossing: body, id: act.Payload.RecordID, of: act.Digest, at: at}
+		b.order = append(b.order, c)
+		b.last[watchedBy(body)] = c
 	default:
-		if c := b.all[body.Crossing]; c != nil {
-			c.heard[body.Webhook] = body.Event == operator.ReputationTold
-		}
+		b.heard[delivery{body.Of(), body.Webhook}] = true
 	}
 	return nil
 }
@@ -83,16 +86,16 @@ func (b *book) add(act *evidence.Record) error {
 // side returns where the log last said that bounds are.
 func (b *book) side(w watched) operator.Side {
 	if c := b.last[w]; c != nil {
-		return c.To
+		return c.crossing.To
 	}
 	return operator.SideNone
 }
 
-// untold lists crossings since a time of which a webhook was neither told nor is to be told no more.
-func (b *book) untold(webhook string, since time.Time) (list []*crossing) {
-	for _, c := range b.order {
-		if _, heard := c.heard[webhook]; !heard && c.at.After(since) {
-			list = append(list, c)
+// untold lists, of some news, those since a time of which a webhook was neither told nor is to be told no more.
+func (b *book) untold(webhook string, of []*news, since time.Time) (list []*news) {
+	for _, n := range of {
+		if !b.heard[delivery{n.of, webhook}] && n.at.After(since) {
+			list = append(list, n)
 		}
 	}
 	return list

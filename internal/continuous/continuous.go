@@ -18,6 +18,12 @@
 // When an agent's bounds pass a threshold, an act says so before anybody is told (operator.ReputationEventBody), and another says who was
 // told. These acts are the outbox: after a crash the next process reads from the log who is still to be told. A receiver can get a message
 // twice, always with the same id. It gets none only if an act says why, or if no process ran for a week.
+//
+// # An arrival is a record of the trial
+//
+// A case arrives before people with the verdict that ends its trial undecided, or with a decision that leaves it open. That record is in
+// the log already, so no act reports the arrival: whom it was told to follows the same way. Of a case that is decided before it was
+// told, nobody is told any more.
 package continuous
 
 import (

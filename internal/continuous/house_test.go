@@ -2,6 +2,7 @@ package continuous
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -38,8 +39,9 @@ type hall struct {
 	cosigners []*operator.Cosigner
 	locks     lock.Locks
 
-	mu  sync.Mutex
-	now time.Time
+	mu    sync.Mutex
+	now   time.Time
+	finds jury.Position // what jurors find; "": that the agent is safe
 }
 
 func newHall(t *testing.T, witnesses int) *hall {
@@ -53,7 +55,7 @@ func newHall(t *testing.T, witnesses int) *hall {
 		check(t, err)
 		h.cosigners = append(h.cosigners, c)
 	}
-	h.trials, err = schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.locks, Now: h.clock, Sit: sit, Poll: 5 * time.Millisecond, Lease: 100 * time.Millisecond})
+	h.trials, err = schedule.Open(t.Context(), schedule.Config{Ledger: h.Ledger, Keys: h.Keys, Locks: h.locks, Now: h.clock, Sit: h.sit, Poll: 5 * time.Millisecond, Lease: 100 * time.Millisecond})
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -62,12 +64,20 @@ func newHall(t *testing.T, witnesses int) *hall {
 	return h
 }
 
-func sit(string, int64) (trial.Config, error) {
+func (h *hall) find(p jury.Position) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.finds = p
+}
+
+func (h *hall) sit(string, int64) (trial.Config, error) {
 	s := jurattest.Settings(jury.MajorityVote)
 	s.Collaborative = false
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var jurors []jury.Juror
 	for range s.Seats {
-		jurors = append(jurors, &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)})
+		jurors = append(jurors, &jurattest.Juror{Opinion: jurattest.Opine(cmp.Or(h.finds, jury.SafePass), 90)})
 	}
 	return trial.Config{Settings: s, Jurors: jurors}, nil
 }
@@ -126,7 +136,11 @@ func (h *hall) settleAll(t *testing.T, s *Service) {
 		check(t, err)
 		if b.waiting == 0 {
 			check(t, s.try(t.Context()))
-			return
+			check(t, h.trials.Follow(t.Context()))
+			if b, err = s.budget(t.Context()); err == nil && b.waiting == 0 { // otherwise that has begun others
+				return
+			}
+			check(t, err)
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%d trials do not end", b.waiting)

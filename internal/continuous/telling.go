@@ -33,6 +33,7 @@ var pauses = []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 type telling struct {
 	service *Service
 	book    *book
+	arrived []*news         // verdicts that need a person, and of which somebody is still to be told
 	looked  map[string]look // by agent
 	tried   map[delivery]attempts
 	fault   map[string]string // by webhook: why the last message was not taken
@@ -50,8 +51,8 @@ type look struct {
 }
 
 type delivery struct {
-	crossing evidence.Digest
-	webhook  string
+	of      evidence.Digest // the act of which a webhook is told
+	webhook string
 }
 
 type attempts struct {
@@ -65,7 +66,7 @@ func newTelling(s *Service) *telling {
 
 // round compares, and tells.
 func (t *telling) round(ctx context.Context) error {
-	if len(t.service.config.Settings.Thresholds) == 0 {
+	if settings := t.service.config.Settings; len(settings.Thresholds) == 0 && !settings.Arrivals {
 		return nil
 	}
 	err := t.book.follow(ctx, t.service.config.Ledger)
@@ -74,7 +75,7 @@ func (t *telling) round(ctx context.Context) error {
 	}
 	if err == nil {
 		err = t.service.alone(ctx, tellLock, func(ctx context.Context) error {
-			return errors.Join(t.compareAll(ctx), t.tellAll(ctx))
+			return errors.Join(t.compareAll(ctx), t.arrivals(ctx), t.tellAll(ctx))
 		})
 	}
 	t.report()
@@ -170,7 +171,7 @@ func (t *telling) bounds(agent string, threshold int64) (order []watched, now ma
 		}
 	}
 	for _, c := range t.book.order { // of a class that the view no longer has, there are no bounds
-		if w := (watched{c.Agent, c.Class, c.Panel, c.Threshold}); w.agent == agent && w.threshold == threshold && !slices.Contains(order, w) {
+		if w := watchedBy(c.crossing); w.agent == agent && w.threshold == threshold && !slices.Contains(order, w) {
 			order = append(order, w)
 		}
 	}
@@ -208,7 +209,7 @@ type outcome struct {
 	err error
 }
 
-// tellAll tells each receiver what it is to be told now: all receivers at the same time, each in the order of the crossings.
+// tellAll tells each receiver what it is to be told now: all receivers at the same time, each in the order of the news.
 func (t *telling) tellAll(ctx context.Context) error {
 	var sending sync.WaitGroup
 	var mu sync.Mutex
@@ -243,9 +244,9 @@ func (t *telling) tellAll(ctx context.Context) error {
 }
 
 // due lists of what a receiver is to be told now. What follows a message that is to be tried again later waits with it: the order stays.
-func (t *telling) due(receiver string, now time.Time) []*crossing {
-	list := t.book.untold(receiver, now.Add(-tellFor))
-	if i := slices.IndexFunc(list, func(c *crossing) bool { return now.Before(t.tried[delivery{c.of, receiver}].next) }); i >= 0 {
+func (t *telling) due(receiver string, now time.Time) []*news {
+	list := t.untold(receiver, now.Add(-tellFor))
+	if i := slices.IndexFunc(list, func(c *news) bool { return now.Before(t.tried[delivery{c.of, receiver}].next) }); i >= 0 {
 		list = list[:i]
 	}
 	return list
@@ -256,19 +257,33 @@ var errLate = errors.New("it did not take the message within a week")
 
 // late lists what was tried, and is too old to be tried again.
 func (t *telling) late(now time.Time) (list []outcome) {
-	for d := range t.tried {
-		if c := t.book.all[d.crossing]; c != nil && !c.at.After(now.Add(-tellFor)) {
-			list = append(list, outcome{d, errLate})
+	for _, n := range t.news() {
+		for id := range t.service.config.Receivers {
+			if d := (delivery{n.of, id}); t.tried[d].n > 0 && !n.at.After(now.Add(-tellFor)) {
+				list = append(list, outcome{d, errLate})
+			}
 		}
 	}
 	return list
+}
+
+// news lists all of which somebody may have to be told, the oldest first.
+func (t *telling) news() []*news {
+	return slices.SortedStableFunc(slices.Values(slices.Concat(t.book.order, t.arrived)), func(a, b *news) int { return a.at.Compare(b.at) })
+}
+
+func (t *telling) untold(receiver string, since time.Time) []*news {
+	return t.book.untold(receiver, t.news(), since)
 }
 
 // conclude seals that a receiver was told, or is told no more, or notes when it is told again.
 func (t *telling) conclude(ctx context.Context, o outcome) error {
 	a := t.tried[o.delivery]
 	a.n++
-	body := operator.ReputationEventBody{Event: operator.ReputationTold, Crossing: o.crossing, Webhook: o.webhook, Attempts: a.n}
+	body := operator.ReputationEventBody{Event: operator.ReputationTold, Crossing: o.of, Webhook: o.webhook, Attempts: a.n}
+	if t.isArrival(o.of) {
+		body.Arrival, body.Crossing = o.of, evidence.Digest{}
+	}
 	delete(t.fault, o.webhook)
 	if o.err != nil {
 		t.fault[o.webhook] = o.err.Error()
@@ -294,7 +309,7 @@ func retryAfter(err error) time.Duration {
 
 // A message is what receivers get.
 type message struct {
-	Type      string      `json:"type"` // "reputation.crossed"
+	Type      string      `json:"type"` // "reputation.crossed" or "review.arrived"
 	Timestamp string      `json:"timestamp"`
 	Data      messageData `json:"data"`
 }
@@ -304,14 +319,20 @@ type messageData struct {
 	RecordID string                        `json:"record_id"`
 	Digest   evidence.Digest               `json:"digest"`
 	Page     string                        `json:"page,omitzero"`
-	Crossing *operator.ReputationEventBody `json:"crossing"`
+	Crossing *operator.ReputationEventBody `json:"crossing,omitzero"`
+	Arrival  *arrival                      `json:"arrival,omitzero"`
 }
 
-func (t *telling) send(ctx context.Context, to *webhook.Receiver, c *crossing) error {
+func (t *telling) send(ctx context.Context, to *webhook.Receiver, c *news) error {
 	s := &t.service.config
-	m := message{Type: "reputation.crossed", Timestamp: evidence.FormatTime(c.at), Data: messageData{Log: s.Ledger.Origin(), RecordID: c.id, Digest: c.of, Crossing: c.ReputationEventBody}}
-	if s.URL != "" {
-		m.Data.Page = s.URL + "/agents/" + url.PathEscape(c.Agent)
+	m := message{Type: "reputation.crossed", Timestamp: evidence.FormatTime(c.at), Data: messageData{Log: s.Ledger.Origin(), RecordID: c.id, Digest: c.of, Crossing: c.crossing, Arrival: c.arrival}}
+	switch {
+	case c.arrival != nil:
+		if m.Type = arrivedType; s.URL != "" {
+			m.Data.Page = s.URL + "/reviews/" + url.PathEscape(c.id)
+		}
+	case s.URL != "":
+		m.Data.Page = s.URL + "/agents/" + url.PathEscape(c.crossing.Agent)
 	}
 	body, err := json.Marshal(&m)
 	if err != nil {
@@ -329,7 +350,7 @@ func (t *telling) report() {
 	hooks := []api.WebhookState{}
 	since := t.service.config.Now().Add(-tellFor)
 	for _, w := range t.service.config.Settings.Webhooks {
-		hooks = append(hooks, api.WebhookState{ID: w.ID, Waiting: len(t.book.untold(w.ID, since)), Fault: t.fault[w.ID]})
+		hooks = append(hooks, api.WebhookState{ID: w.ID, Waiting: len(t.untold(w.ID, since)), Fault: t.fault[w.ID]})
 	}
 	t.service.note(func(v *shown) { v.Thresholds, v.Webhooks = states, hooks })
 }

@@ -59,15 +59,18 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.t.Errorf("the receiver's library refuses the message: %v", err)
 	}
 	var m message
-	if err := json.Unmarshal(body, &m, json.RejectUnknownMembers(true)); err != nil || m.Type != "reputation.crossed" || m.Data.RecordID != r.Header.Get("webhook-id") {
+	if err := json.Unmarshal(body, &m, json.RejectUnknownMembers(true)); err != nil || m.Type != "reputation.crossed" && m.Type != arrivedType || m.Data.RecordID != r.Header.Get("webhook-id") {
 		p.t.Errorf("%s: %v", body, err)
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ids = append(p.ids, r.Header.Get("webhook-id"))
-	c := m.Data.Crossing
-	p.heard = append(p.heard, fmt.Sprintf("%s %s %s>%s", c.Agent, c.Class, c.From, c.To))
+	if c := m.Data.Crossing; c != nil {
+		p.heard = append(p.heard, fmt.Sprintf("%s %s %s>%s", c.Agent, c.Class, c.From, c.To))
+	} else if a := m.Data.Arrival; m.Data.Page == "https://jurat.example/reviews/"+m.Data.RecordID {
+		p.heard = append(p.heard, fmt.Sprint(a.Trial, " ", a.Agent, " ", a.Position, " ", a.Why))
+	}
 	if p.onHeard != nil {
 		p.onHeard()
 	}

@@ -66,6 +66,14 @@ func (d *Scheduler) Oldest(ctx context.Context, n int, match func(*trial.Summary
 	return d.place(ctx, d.index.Oldest(n, match))
 }
 
+// Summaries lists the trials that match, in the order of submission, as the log has them. Its errors are those of reading the log.
+func (d *Scheduler) Summaries(ctx context.Context, match func(*trial.Summary) bool) ([]trial.Summary, error) {
+	if err := d.index.Follow(ctx); err != nil {
+		return nil, err
+	}
+	return d.index.List(match), nil
+}
+
 // place adds the state of jobs and locks to what the log says of trials. For an idle trial it reads the log again
 // after that: a process appends all its acts before it releases the trial, and may have done so since the log was
 // read.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"time"
 
 	"jurat/evidence"
@@ -39,6 +40,28 @@ type Cancelled struct {
 
 // NeedsPerson reports whether the trial is over, and its verdict still needs a person's decision.
 func (s Summary) NeedsPerson() bool { return s.Over && s.Outcome != nil && s.Outcome.Open }
+
+// WhyOpen returns for what reasons a trial needs a person's decision: words for programs.
+func (s Summary) WhyOpen() (list []string) {
+	v := &s.Outcome.Verdict
+	for _, one := range []struct {
+		is  bool
+		why string
+	}{
+		{!slices.Contains(jury.Decidable(), v.Position), "needs_review"}, // the jury neither passes nor fails the agent
+		{v.Degraded, "degraded"},
+		{v.Inconclusive, "inconclusive"},
+		{s.Outcome.Decision != nil, "left_open"}, // by a person
+	} {
+		if one.is {
+			list = append(list, one.why)
+		}
+	}
+	for _, reason := range v.Review {
+		list = append(list, string(reason))
+	}
+	return list
+}
 
 // add adds the brief of the next record of the trial's chain. If the record is a review, review is that record, as
 // far as it was read. add returns the review's decision on the verdict; nil if it decides something else.

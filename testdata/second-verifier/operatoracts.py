@@ -213,8 +213,9 @@ def check_reputation(chain, body):
     if body["event"] == "crossed":
         return _check_crossing(body)
     reason = ("reason",) if body["event"] == "untold" else ()
-    members(body, ("attempts", "crossing", "event", "webhook", *reason))
-    require(is_whole(body["attempts"], 1, MAX_WHOLE) and is_digest_not_zero(body["crossing"]), "attempts or crossing is none")
+    of = "arrival" if "arrival" in body else "crossing"
+    members(body, ("attempts", of, "event", "webhook", *reason))
+    require(is_whole(body["attempts"], 1, MAX_WHOLE) and is_digest_not_zero(body[of]), f"attempts or {of} is none")
     require(is_name(body["webhook"]) and all(_is_filled(body[name]) for name in reason), "webhook or reason is none")
     return None
 
