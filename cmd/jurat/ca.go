@@ -64,6 +64,18 @@ func (f *caFlags) with(ctx context.Context, a *app, io stdio, do func(authority 
 	return err
 }
 
+// reachable opens the installation in which acts are to be sealed, before anything is made. A default folder without one seals nothing.
+func (f *caFlags) reachable(ctx context.Context, a *app) error {
+	if f.Offline {
+		return nil
+	}
+	err := a.with(ctx, func(*installation.Installation) error { return nil })
+	if errors.Is(err, installation.ErrNone) && a.Data == defaultData && a.DB == "" {
+		return nil
+	}
+	return err
+}
+
 // publish seals what the CA did, and says which keys the log does not let it register.
 func publish(ctx context.Context, io stdio, authority *ca.CA, i *installation.Installation) (*certlog.Published, error) {
 	if i == nil {
@@ -136,6 +148,9 @@ other CAs issue such certificates.` + sealedAtOnce
 func (c *caInitCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
 	why, err := c.why()
 	if err != nil {
+		return err
+	}
+	if err := c.reachable(ctx, a); err != nil {
 		return err
 	}
 	helpers := &token.Helpers{}
