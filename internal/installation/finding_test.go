@@ -1,0 +1,110 @@
+package installation_test
+
+import (
+	"bytes"
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/internal/archive"
+	"jurat/internal/find"
+	"jurat/internal/installation"
+	"jurat/internal/ledger/storage"
+)
+
+// hits returns how many records have a text.
+func hits(t *testing.T, x *find.Index, text string) int {
+	t.Helper()
+	if err := x.Follow(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := x.Records(t.Context(), &find.Records{Text: find.Fold(text)}, find.Scope{All: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(found.Hits)
+}
+
+// TestExpiredLeavesTheIndex: what expired is found no more, and no byte of its id or pieces is left in the file; what was sealed
+// apart was never there.
+func TestExpiredLeavesTheIndex(t *testing.T) {
+	c, i, _, _, apart := aYearAgo(t)
+	sealMany(t, i, 4096) // with which the first stretch is full
+	hold, err := i.Archivist.Hold(t.Context(), archive.HoldOrder{Chain: "c-1", Reason: "case 17", By: "legal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(c.Dir, "find.db")
+	x, err := find.Open(t.Context(), i.Ledger, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	var old []string // the ids of the first archive
+	for r, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if old = append(old, r.Payload.RecordID); len(old) == storage.TileWidth {
+			break
+		}
+	}
+	inFile(t, x, path, old, 2, 1)
+	if found, err := x.Records(t.Context(), &find.Records{Record: apart.Payload.RecordID}, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
+		t.Errorf("the record with what is sealed apart: %v, %v", found, err)
+	}
+	expire(t, i)
+	inFile(t, x, path, old, 1, 1)
+	if _, err := i.Archivist.Release(t.Context(), hold, "case closed", "legal"); err != nil {
+		t.Fatal(err)
+	}
+	expire(t, i)
+	inFile(t, x, path, old, 0, 0)
+}
+
+func expire(t *testing.T, i *installation.Installation) {
+	t.Helper()
+	if done, err := i.Archivist.Expire(t.Context(), expireOrder()); err != nil || done.Records == 0 {
+		t.Fatal(done, err)
+	}
+}
+
+// inFile compares how many records are found with a text that only records of the first archive have, and how many stretches of the
+// file have a piece of it. An id that the index has no more is nowhere in the file.
+func inFile(t *testing.T, x *find.Index, path string, old []string, found, pieces int) {
+	t.Helper()
+	if n := hits(t, x, "of Anna"); n != found {
+		t.Errorf("%d records are found, want %d", n, found)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	n := 0
+	if err := db.QueryRow("SELECT count(*) FROM pieces WHERE piece = ?", int64('a')<<42|int64('n')<<21|int64('n')).Scan(&n); err != nil || n != pieces {
+		t.Errorf("%d stretches have the piece, %v; want %d", n, err, pieces)
+	}
+	var doc []byte
+	for _, end := range []string{"", "-wal"} {
+		part, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc = append(doc, part...)
+	}
+	left := 0
+	for _, id := range old {
+		there := 0
+		if err := db.QueryRow("SELECT count(*) FROM records WHERE id = ?", id).Scan(&there); err != nil {
+			t.Fatal(err)
+		}
+		if there == 0 && bytes.Contains(doc, []byte(id)) {
+			left++
+		}
+	}
+	if left > 0 {
+		t.Errorf("the file still has %d ids of records that the index has no more", left)
+	}
+}
