@@ -90,6 +90,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /agents/{name}":                  {"/agents/logistics-agent-v1", ""},
 		"GET /v1/agents/{name}/reputation":    {"/v1/agents/logistics-agent-v1/reputation", ""},
 		"GET /v1/agents/{name}/conduct":       {"/v1/agents/logistics-agent-v1/conduct", ""},
+		"POST /v1/access/{token}/revoke":      {"", `{"reason":"left"}`},
 		"GET /access/{token}":                 {"/access/" + access.IDOf(h.tokens[access.Auditor]).String(), ""},
 		"POST /access/{token}":                {"/access/" + access.IDOf(h.tokens[access.Auditor]).String(), url.Values{"reason": {"left"}}.Encode()},
 		"POST /sign-in":                       {"", url.Values{"token": {h.tokens[access.Auditor]}}.Encode()},
