@@ -57,7 +57,7 @@ func (s *Server) assemble() (http.Handler, error) {
 		mux.Handle(route.Name(), s.guard(route, origins))
 	}
 	nowhere, nowherePage := s.nowhere(API, mux), s.nowhere(Page, mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return wire.Compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secure(w.Header())
 		if s.config.Secure {
 			w.Header().Set("Strict-Transport-Security", "max-age=31536000") // browsers ignore it over plain HTTP (RFC 6797, section 8.1)
@@ -71,7 +71,7 @@ func (s *Server) assemble() (http.Handler, error) {
 		default:
 			s.guard(nowhere, origins).ServeHTTP(w, r)
 		}
-	}), nil
+	}))
 }
 
 // fromHere refuses requests that a browser sends for another site, or for one that only seems to be this one.
