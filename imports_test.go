@@ -198,7 +198,7 @@ var importRules = []importRule{
 	{"jurat/internal/server/granted", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/ledger", "jurat/internal/pages"},
 		"it reads the log and makes pages of it, and knows no requests"},
 	{"jurat/internal/server/ready", nil, "it asks one question of a log, whatever the log is"},
-	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/internal/continuous", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
+	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/access", "jurat/internal/continuous", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
 	{"jurat/jurattest", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",

@@ -24,7 +24,9 @@ import (
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server"
+	"jurat/internal/server/metrics"
 	"jurat/internal/tracing"
+	"jurat/internal/trial"
 )
 
 type serveCmd struct {
@@ -194,8 +196,9 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		defer queue.Close()
-		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: unasked.seating(ct), Locks: i.Locks(),
-			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: traces.Trial})
+		counted := metrics.NewTrials(time.Now())
+		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, unasked.seating(ct)), Locks: i.Locks(),
+			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {
 			return err
 		}
@@ -204,7 +207,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Continuous: service, Views: views, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Continuous: service, Views: views, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err
@@ -221,6 +224,32 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return s.Serve(ctx, l)
 	})
+}
+
+// seatedAnd seats juries whose answers are measured.
+func seatedAnd(m *metrics.Trials, sit func(string, int64) (trial.Config, error)) func(string, int64) (trial.Config, error) {
+	return func(submitter string, spent int64) (trial.Config, error) {
+		c, err := sit(submitter, spent)
+		if err != nil {
+			return c, err
+		}
+		return m.Seated(c), nil
+	}
+}
+
+// listeners makes for each trial one listener of several.
+func listeners(makers ...func() func(trial.Event)) func() func(trial.Event) {
+	return func() func(trial.Event) {
+		var each []func(trial.Event)
+		for _, made := range makers {
+			each = append(each, made())
+		}
+		return func(e trial.Event) {
+			for _, hear := range each {
+				hear(e)
+			}
+		}
+	}
 }
 
 // welcome prints how people sign in. It prints a sign-in link only on a terminal, so that no journal stores one.

@@ -74,6 +74,17 @@ func (d *Scheduler) Summaries(ctx context.Context, match func(*trial.Summary) bo
 	return d.index.List(match), nil
 }
 
+// Open returns when the trials were submitted that need a person, the oldest first. Its errors are those of reading the log.
+func (d *Scheduler) Open(ctx context.Context) (since []time.Time, err error) {
+	if err := d.index.Follow(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range d.index.Oldest(-1, (*trial.Summary).NeedsPerson) {
+		since = append(since, s.Submitted)
+	}
+	return since, nil
+}
+
 // place adds the state of jobs and locks to what the log says of trials. For an idle trial it reads the log again
 // after that: a process appends all its acts before it releases the trial, and may have done so since the log was
 // read.

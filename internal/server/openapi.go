@@ -9,20 +9,15 @@ import (
 )
 
 func (s *Server) getOpenAPI(w http.ResponseWriter, r *http.Request, _ *Caller) error {
-	doc, err := OpenAPI(s.table)
+	var described []openapi.Route
+	for i := range s.table {
+		described = append(described, s.table[i].described())
+	}
+	doc, err := openapi.Document(described, cookieName)
 	if err != nil {
 		return err
 	}
 	return wire.WriteTagged(w, r, http.StatusOK, "application/json", doc)
-}
-
-// OpenAPI describes the routes. Its errors are those of openapi.Document.
-func OpenAPI(table []Route) ([]byte, error) {
-	var described []openapi.Route
-	for i := range table {
-		described = append(described, table[i].described())
-	}
-	return openapi.Document(described, cookieName)
 }
 
 var mediaOf = map[Kind]string{API: "application/json", Page: "text/html", Stream: "text/event-stream", Static: "application/octet-stream"}

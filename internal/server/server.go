@@ -40,6 +40,7 @@ type Config struct {
 	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: the server does neither; the Server runs it
 	Index         string                     // the file of the index of words; "": in memory
 	Views         *conduct.Cache             // of agents; nil: one of the Server's own
+	Trials        *metrics.Trials            // counts what happens in trials; nil: /metrics has nothing of it
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
 	Origins       []string                   // the origins under which a proxy shows it, such as https://jurat.example; nil: only its own
@@ -128,6 +129,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.ready = &ready.Prober{Probe: c.Installation.Ready, Log: c.Log, Now: c.Now}
 	s.cosigned = &cosigning{server: s}
 	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
+		Trials: c.Trials, Domain: metrics.Domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
 		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: func() int64 { return s.cosigned.drawn.Load().Missing() }})
 	if c.Continuous != nil {
 		s.metrics.Continuous(c.Continuous)

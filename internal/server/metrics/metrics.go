@@ -15,13 +15,15 @@ import (
 	"jurat/internal/witness"
 )
 
-// A Config says where the gauges come from. All fields are needed.
+// A Config says where the gauges come from. All fields but Trials are needed.
 type Config struct {
 	Records  func(context.Context) (int64, error)              // records in the log
 	Waiting  func(context.Context) (int, error)                // trials that wait, in all processes
 	UnderWay func() int                                        // trials that this process conducts
 	Cosigned func(context.Context) (*witness.Cosigning, error) // the last checkpoint that witnesses cosigned; nil without one
 	Missing  func() int64                                      // draws of witnesses that the log does not have
+	Trials   *Trials                                           // nil: none, as on a server that holds no trials
+	Domain   Domain
 }
 
 // Metrics are those of one server. Their labels have few values: routes, statuses, action types, and no name or id but those of agents for
@@ -52,6 +54,10 @@ func New(c Config) *Metrics {
 	m.gauge("jurat_trials_waiting", "Trials that wait for their turn, in all processes together; -1 while that cannot be read.", func() float64 { return countOf(c.Waiting) })
 	m.gauge("jurat_trials_under_way", "Trials that are being conducted in this process.", func() float64 { return float64(c.UnderWay()) })
 	m.witnesses(c)
+	m.domain(c.Domain)
+	if c.Trials != nil {
+		m.registry.MustRegister(c.Trials)
+	}
 	return m
 }
 
