@@ -92,9 +92,7 @@ func (c *toldCase) reply(seat int, call llmtest.Call) llmtest.Reply {
 // A hall is an installation with a server, in which told cases are tried.
 type hall struct {
 	*scene
-	at   string
-	stop func() int
-	now  *toldCase
+	now *toldCase
 }
 
 func newHall(t *testing.T) *hall {

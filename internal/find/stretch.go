@@ -14,8 +14,7 @@ const stretchBytes = 8 << 20
 // A set holds offsets in a stretch.
 type set [stretchRecords / 64]uint64
 
-func (s *set) add(n int)      { s[n/64] |= 1 << (n % 64) }
-func (s *set) has(n int) bool { return s[n/64]&(1<<(n%64)) != 0 }
+func (s *set) add(n int) { s[n/64] |= 1 << (n % 64) }
 
 func (s *set) empty() bool { return *s == set{} }
 
@@ -23,13 +22,6 @@ func (s *set) and(o *set) {
 	for i := range s {
 		s[i] &= o[i]
 	}
-}
-
-func (s *set) count() (n int) {
-	for _, w := range s {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // offsets lists the members, in order.

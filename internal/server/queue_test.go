@@ -101,13 +101,28 @@ func TestFindInAConversation(t *testing.T) {
 	b.Visit(r.URL + "/submissions/" + id)
 	b.Type("#find", "needle")
 	for _, want := range []string{"102 1 / 2", "302 2 / 2", "102 1 / 2"} {
+		settled(b)
 		b.Click(`.find [data-go="found"]`)
 		if got := browsertest.Eval[string](b, `document.querySelector(".message.here").id.slice(8) + " " + document.querySelector(".find [role=status]").textContent`); got != want {
 			t.Errorf("found %q, want %q", got, want)
 		}
 	}
+	settled(b)
 	if !browsertest.Eval[bool](b, `(() => { const at = document.querySelector(".message.here").getBoundingClientRect(); return at.bottom > 0 && at.top < innerHeight })()`) {
 		t.Error("what is found is not in view")
 	}
 	b.Screenshot("find")
+}
+
+// settled waits until the page has stopped scrolling: a click goes to a place on the screen.
+func settled(b *browsertest.Browser) {
+	browsertest.Eval[bool](b, `new Promise((done) => {
+		let at = scrollY, still = 0;
+		const look = () => {
+			still = scrollY === at ? still + 1 : 0;
+			at = scrollY;
+			still > 9 ? done(true) : requestAnimationFrame(look);
+		};
+		look();
+	})`)
 }
