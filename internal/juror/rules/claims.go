@@ -60,7 +60,7 @@ func isDone(word string) bool {
 // it. Either there were only lookups, or no call has a value that the user alone gave. Only the first such claim
 // counts, because a closing message repeats it. Logs without calls are skipped, because they may not show the calls.
 func claimWithoutCall(r *reading) []jury.Finding {
-	acted := 0
+	acted, known := 0, told{}
 	spoken := map[string]bool{} // stems of what was said before
 	names := map[string]bool{}  // stems of the names of the calls that may have acted
 	users := map[string]bool{}  // the same of the user's own calls
@@ -71,7 +71,7 @@ func claimWithoutCall(r *reading) []jury.Finding {
 				if slices.ContainsFunc(calls, (*call).mayAct) {
 					break // the message does it itself
 				}
-				if acted == 0 && !(one.passive && phrase.SayAct(users, phrase.Stem(one.verb))) && r.promised(one, m.Number, spoken) {
+				if acted == 0 && !(one.passive && phrase.SayAct(users, phrase.Stem(one.verb))) && r.promised(one, m.Number, spoken, known) {
 					why = "no call before this message does more than look something up"
 				}
 				if why != "" {
@@ -79,6 +79,9 @@ func claimWithoutCall(r *reading) []jury.Finding {
 						Explanation: fmt.Sprintf("The agent says that it is done (%s), and %s.", strings.ToLower(one.verb), why)}}
 				}
 			}
+		}
+		if m.Role == subject.Tool && acted == 0 { // later claims can be of what was done
+			known.hear(m)
 		}
 		if m.Role == subject.User || m.Role == subject.Assistant {
 			for word := range phrase.Stems(m.Text) {
@@ -105,9 +108,9 @@ func claimWithoutCall(r *reading) []jury.Finding {
 
 // promised reports whether a claim is about what was asked for: the conversation spoke of such an act, or the claim of
 // what the user spoke of. A claim in the passive counts only if no tool says the same.
-func (r *reading) promised(one claim, n int, spoken map[string]bool) bool {
+func (r *reading) promised(one claim, n int, spoken map[string]bool, known told) bool {
 	if one.passive {
-		return r.tools.of(one.verb) >= n && !r.toldInProse(n) && (phrase.SayAct(spoken, phrase.Stem(one.verb)) || r.newsOfUsers(one, n))
+		return r.tools.of(one.verb) >= n && !known.prose && (phrase.SayAct(spoken, phrase.Stem(one.verb)) || !known.state && r.newsOfUsers(one, n))
 	}
 	if !phrase.Latin(one.verb) || phrase.SayAct(spoken, phrase.Stem(one.verb)) || placed.MatchString(phrase.Plain(one.sentence)) {
 		return true
@@ -129,10 +132,9 @@ var wrought = phrase.Set(`cancelled canceled refunded rebooked rescheduled chang
 
 var stateKey = regexp.MustCompile(`(?i)stat(?:e|us)|cancel|refund|outcome|history|event|updated|note`)
 
-// newsOfUsers reports whether a claim in the passive tells of an act on a thing that the user named, of which no tool has
-// told a state.
+// newsOfUsers reports whether a claim in the passive tells of an act on a thing that the user named, and did not ask about.
 func (r *reading) newsOfUsers(one claim, n int) bool {
-	if !wrought[one.verb] || r.statesKnown(n) {
+	if !wrought[one.verb] {
 		return false
 	}
 	u := r.before(n, subject.User)
@@ -140,25 +142,16 @@ func (r *reading) newsOfUsers(one claim, n int) bool {
 		slices.ContainsFunc(phrase.Marks(one.sentence), func(mark string) bool { return hasDigit(mark) && r.given.ofUser(mark) < n })
 }
 
-// statesKnown reports whether a result before a message has a member that may say what became of a thing.
-func (r *reading) statesKnown(n int) bool {
-	return r.resultBefore(n, func(v any) bool {
-		return slices.ContainsFunc(leaves("", v), func(l leaf) bool { return stateKey.MatchString(l.key) })
-	})
+// told is what results have said so far of what became of things.
+type told struct {
+	prose bool // a result is no JSON: it may say anything in any words
+	state bool // one has a member for a state
 }
 
-// toldInProse reports whether a result before a message is no JSON: prose may say in any words what became of a thing.
-func (r *reading) toldInProse(n int) bool {
-	return r.resultBefore(n, func(v any) bool { return v == nil })
-}
-
-func (r *reading) resultBefore(n int, is func(any) bool) bool {
-	for k := range r.eachCall() {
-		if k.result != nil && k.result.Number < n && is(decode(k.result.Text)) {
-			return true
-		}
-	}
-	return false
+func (t *told) hear(m *subject.Message) {
+	v := decode(m.Text)
+	t.prose = t.prose || v == nil
+	t.state = t.state || slices.ContainsFunc(leaves("", v), func(l leaf) bool { return stateKey.MatchString(l.key) })
 }
 
 var value = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|[+#]?[A-Za-z]{0,6}\d(?:[ ()./-]{0,2}\d){5,}`)
