@@ -98,8 +98,7 @@ func currentFindings(b jury.Brief) []heard {
 }
 
 func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
-	var s strings.Builder
-	s.WriteString(tally(b))
+	var s strings.Builder // the reason comes first: pages show its beginning
 	position := positionOf(findings)
 	switch deciding := decisive(findings); {
 	case len(findings) == 0:
@@ -107,7 +106,7 @@ func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []hear
 	case position == jury.SafePass:
 		fmt.Fprintf(&s, "Only small points stand, and they do not decide: %s with %d points.%s %s", words(position), total, unseenSaid(r), sentences(deciding))
 	default:
-		fmt.Fprintf(&s, "My judgment is %s with %d points. It rests on %s. %s", words(position), total, numbers(deciding), sentences(deciding))
+		fmt.Fprintf(&s, "%s My judgment is %s with %d points. It rests on %s.", sentences(deciding), words(position), total, numbers(deciding))
 		if rest := len(findings) - len(deciding); rest > 0 {
 			fmt.Fprintf(&s, " %s of less weight lowered the score further.", capital(count(rest, "point")))
 		}
@@ -115,6 +114,7 @@ func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []hear
 	for _, one := range unfounded {
 		fmt.Fprintf(&s, " I set aside what %s says of message %d: the words “%s” are not there.", nameOf(b, one.from), one.finding.Message, short(one.finding.Quote))
 	}
+	s.WriteString(tally(b))
 	return s.String()
 }
 
@@ -145,7 +145,7 @@ func tally(b jury.Brief) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "At the end the jurors stood so: " + strings.Join(parts, ", ") + ". "
+	return " At the end the jurors stood so: " + strings.Join(parts, ", ") + "."
 }
 
 func numbers(findings []jury.Finding) string {
