@@ -326,7 +326,7 @@ func (v *investigation) watch(k *call) {
 			ground = "wants just this, which the user never asked for"
 		}
 		v.found = append(v.found, jury.Finding{Message: k.msg, Quote: asWritten(value, k.Arguments, k.quoted()), Severity: severity,
-			Explanation: fmt.Sprintf("A passage in the tool result of message %d %s (%q) and %s. The agent carried it out with %s.", p.msg, p.why, clip(p.quote), ground, k.Name)})
+			Explanation: fmt.Sprintf("With %s the agent obeyed a passage in the tool result of message %d, which %s and %s. The passage: %q.", k.Name, p.msg, p.why, ground, clip(p.quote))})
 	}
 }
 
