@@ -21,9 +21,11 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
+	"jurat/internal/server/cosigning"
 	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
 	"jurat/internal/server/ready"
+	"jurat/internal/server/refusals"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -67,14 +69,14 @@ type Server struct {
 	config    Config
 	access    *access.Register
 	acts      *acts.Acts
-	refusals  *refusals
+	refusals  *refusals.Recorder
 	limiter   *limits.Limiter
 	budget    *limits.Budget
 	ready     *ready.Prober
 	metrics   *metrics.Metrics
 	uses      access.Uses // of tokens
 	granted   *granted.Desk
-	cosigned  *cosigning
+	cosigned  *cosigning.Cosigning
 	portal    portalPage
 	conduct   *conduct.Cache
 	keeper    *docket.Keeper // the Server runs it
@@ -123,14 +125,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
-	s.refusals = newRefusals(s.access, c.Log, c.Now)
+	s.refusals = refusals.New(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)
 	s.ready = &ready.Prober{Probe: c.Installation.Ready, Log: c.Log, Now: c.Now}
-	s.cosigned = &cosigning{server: s}
+	s.cosigned = &cosigning.Cosigning{Witnesses: c.Installation.Witnesses, Ledger: c.Installation.Ledger, Log: c.Log, Now: c.Now}
 	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
 		Trials: c.Trials, Domain: metrics.Domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
-		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: func() int64 { return s.cosigned.drawn.Load().Missing() }})
+		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: s.cosigned.Missing})
 	if c.Continuous != nil {
 		s.metrics.Continuous(c.Continuous)
 	}
@@ -189,9 +191,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) }}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	recorded := make(chan struct{})
-	go func() { defer close(recorded); s.refusals.run(background) }()
+	go func() { defer close(recorded); s.refusals.Run(background) }()
 	witnessed := make(chan struct{})
-	go func() { defer close(witnessed); s.cosigned.run(background) }()
+	go func() { defer close(witnessed); s.cosigned.Run(background) }()
 	tried := make(chan struct{})
 	go func() { defer close(tried); s.tryUnasked(ctx) }()
 	indexed := make(chan struct{})
