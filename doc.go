@@ -121,6 +121,7 @@
 //	ecdsasig      the encodings of a P-256 signature, one of which is accepted
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
+//	jsonform      JSON documents that have one form: canonical, strict, with errors that name the place
 //	jsonwords     says in plain words what the JSON library found wrong
 //	fault         turns a panic in a reader of foreign bytes into an error
 //	inorder       works on many items at once, and hands on the results in their order

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"jurat/internal/jsonform"
 )
 
 // BundleFormat is the version of the bundle format that this package writes and reads.
@@ -70,7 +72,7 @@ func (b *Bundle) marshal() ([]byte, error) {
 		}
 		form.Records = append(form.Records, record)
 	}
-	return encode(form)
+	return jsonform.Encode(form)
 }
 
 // checkSize refuses a record that is too large for BundleReader. It measures only records that may be too large.
@@ -88,7 +90,7 @@ func (f *recordForm) checkSize() error {
 	if rough < MaxRecord/4 {
 		return nil
 	}
-	doc, err := encode(f)
+	doc, err := jsonform.Encode(f)
 	if err == nil && len(doc) > MaxRecord {
 		err = fmt.Errorf("the record is longer than %d bytes", MaxRecord)
 	}
@@ -131,7 +133,7 @@ func (p *places) take(r *Record) error {
 func ParseBundle(file []byte) (*Bundle, error) {
 	b, mended, err := ReadWholeBundle(file)
 	if err == nil && mended {
-		err = sameBytes(b.Marshal, file)
+		err = jsonform.SameBytes(b.Marshal, file)
 	}
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"jurat/internal/jsonform"
 )
 
 // testBundle has three records of one log.
@@ -206,7 +208,7 @@ func TestBundlePlaces(t *testing.T) {
 				}
 				form.Records = append(form.Records, record)
 			}
-			file, err := encode(form)
+			file, err := jsonform.Encode(form)
 			if err != nil {
 				t.Fatal(err)
 			}

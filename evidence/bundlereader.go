@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
 )
 
 // MaxRecord is the largest record in bytes that a bundle may hold. The largest record that jurat seals has a payload
@@ -96,7 +98,7 @@ func lookAhead(file io.Reader) ([]byte, error) {
 // beginBundle reads up to the first record.
 func beginBundle(file io.Reader) (*BundleReader, error) {
 	b := &BundleReader{in: bufio.NewReaderSize(file, 64<<10), places: newPlaces()}
-	if mark, err := b.in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+	if mark, err := b.in.Peek(len(jsonform.ByteOrderMark)); err == nil && string(mark) == jsonform.ByteOrderMark {
 		b.discard(len(mark))
 		b.mended = true
 	}
@@ -118,21 +120,21 @@ func (b *BundleReader) form(tail []byte) (*bundleForm, error) {
 		}
 	}
 	doc := slices.Concat(b.head, []byte("]"), tail) // the bundle without its records
-	form, mended, err := mend(doc, openBundleForm)
+	form, mended, err := jsonform.Mend(ofFile, doc, openBundleForm)
 	b.mended = b.mended || mended
 	return form, err
 }
 
 func openBundleForm(doc []byte) (*bundleForm, error) {
 	form := new(bundleForm)
-	if err := decode(doc, form); err != nil {
+	if err := jsonform.Decode(doc, form); err != nil {
 		return nil, err
 	}
 	if form.Format != BundleFormat {
 		return nil, &SyntaxError{Pointer: "/format", Reason: fmt.Sprintf("want %q", BundleFormat)}
 	}
 	empty := &Bundle{Checkpoint: form.Checkpoint, CheckpointTimestamps: form.CheckpointTimestamps}
-	return form, sameBytes(empty.marshal, doc)
+	return form, jsonform.SameBytes(empty.marshal, doc)
 }
 
 // named reports whether a member comes before the records.
@@ -175,7 +177,7 @@ func (b *BundleReader) readHead() error {
 		}
 		if s.depth == 0 {
 			var form bundleForm
-			if err := decode(b.head, &form); err != nil {
+			if err := jsonform.Decode(b.head, &form); err != nil {
 				return err
 			}
 			return b.refuse("", "it has no array of records")
@@ -458,7 +460,7 @@ func (r *RawRecord) Mended() bool { return r.mended }
 // Open opens the record. It does not use the BundleReader, so many records can be opened at once. Its error is a
 // *RecordError.
 func (r *RawRecord) Open() (*Record, error) {
-	record, mended, err := mend(r.doc, openRecord)
+	record, mended, err := jsonform.Mend(ofFile, r.doc, openRecord)
 	if r.mended = mended; err == nil {
 		return record, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"jurat/internal/jsonform"
 )
 
 // A BundleWriter writes a bundle file record by record: the same bytes as Bundle.Marshal. It holds at most one record
@@ -41,7 +43,7 @@ func (b *BundleWriter) Add(r *Record) error {
 	if err != nil {
 		return &RecordError{Index: b.count, RecordID: r.Payload.RecordID, Err: err}
 	}
-	doc, err := encode(form)
+	doc, err := jsonform.Encode(form)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/jsonform"
 	"jurat/property"
 )
 
@@ -40,7 +41,7 @@ func ParseDraft(doc []byte) (*Draft, error) {
 	text := CutMark(doc)
 	form, err := Canonical(text)
 	if err != nil {
-		return nil, shiftBy(err, len(doc)-len(text))
+		return nil, jsonform.ShiftBy(err, len(doc)-len(text))
 	}
 	m, err := membersOf(form)
 	if err != nil {
@@ -141,7 +142,7 @@ func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 		return nil, err
 	}
 	canonical := m.canonical()
-	if err := checkSize(canonical); err != nil {
+	if err := ofPayload.CheckSize(canonical); err != nil {
 		return nil, err
 	}
 	return &Record{Payload: *payload, Digest: DigestOf(canonical), Disclosures: disclosures, canonical: canonical}, nil

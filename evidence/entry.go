@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"jurat/internal/jsonform"
 )
 
 // LogCounts holds the numbers of a record within its chain, among the submissions of its case, among the records of its
@@ -98,13 +100,13 @@ func ParseEntry(doc []byte) (*Entry, error) {
 		return nil, fmt.Errorf("parsing log entry: longer than %d bytes", MaxEntry)
 	}
 	entry := new(Entry)
-	if err := decode(doc, entry); err != nil {
+	if err := jsonform.Decode(doc, entry); err != nil {
 		return nil, fmt.Errorf("parsing log entry: %w", err)
 	}
 	if err := entry.check(); err != nil {
 		return nil, fmt.Errorf("parsing log entry: %w", err)
 	}
-	if err := sameBytes(func() ([]byte, error) { return encode(entry) }, doc); err != nil {
+	if err := jsonform.SameBytes(func() ([]byte, error) { return jsonform.Encode(entry) }, doc); err != nil {
 		return nil, fmt.Errorf("parsing log entry: %w", err)
 	}
 	return entry, nil

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
 )
 
 // Schema is the version of the payload format that this package writes and reads.
@@ -134,7 +136,7 @@ func membersOf(object jsontext.Value) (members, error) {
 		err = m.readNext(dec, object)
 	}
 	if err != nil {
-		return nil, syntaxError(err, dec.InputOffset())
+		return nil, jsonform.Refusal(err, dec.InputOffset())
 	}
 	return m, nil
 }
@@ -252,8 +254,8 @@ func ParsePayload(canonical []byte) (*Payload, error) {
 		return nil, err
 	}
 	if !bytes.Equal(form, canonical) {
-		at := firstDifference(form, canonical)
-		return nil, &SyntaxError{Pointer: pointerAt(canonical, at), Offset: at, Reason: "not in canonical form (RFC 8785)"}
+		at := jsonform.FirstDifference(form, canonical)
+		return nil, &SyntaxError{Pointer: jsonform.PointerAt(canonical, at), Offset: at, Reason: "not in canonical form (RFC 8785)"}
 	}
 	m, err := membersOf(form)
 	if err != nil {

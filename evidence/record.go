@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
 )
 
 // A Record is a sealed payload with its proofs. Payload, digest and signatures never change. Time stamps and log
@@ -141,7 +143,7 @@ func (r *Record) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(form)
+	return jsonform.Encode(form)
 }
 
 // form refuses what Open would refuse, so that every written file can be read.
@@ -186,7 +188,7 @@ func openRecord(doc []byte) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sameBytes(r.marshal, doc); err != nil {
+	if err := jsonform.SameBytes(r.marshal, doc); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -194,12 +196,12 @@ func openRecord(doc []byte) (*Record, error) {
 
 func openForm(doc []byte) (*Record, error) {
 	var form recordForm
-	if err := decode(doc, &form); err != nil {
+	if err := jsonform.Decode(doc, &form); err != nil {
 		return nil, err
 	}
 	r, err := form.open()
 	if err != nil {
-		return nil, shift(err, doc, form.Payload, "/payload")
+		return nil, jsonform.Shift(err, doc, form.Payload, "/payload")
 	}
 	return r, nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"jurat/internal/jsonform"
 )
 
 // TestDroppedMembers removes every member of the record's own form. Only parts that may be withheld may be missing.
@@ -180,7 +182,7 @@ func TestParts(t *testing.T) {
 			test.damage(r)
 			form := recordForm{Payload: r.canonical, Digest: r.Digest, Signatures: r.Signatures, Timestamps: r.Timestamps, Log: r.Log.form(),
 				Disclosures: r.Disclosures, Certificates: r.Certificates, Revocations: r.Revocations}
-			file, err := encode(&form)
+			file, err := jsonform.Encode(&form)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package evidence
+package jsonform
 
 import (
 	"fmt"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/gowebpki/jcs"
 )
+
+var bounds = Bounds{Size: 1 << 10, Depth: 4}
 
 // manyDoubles is how many random doubles TestDoublesAgree compares. The long form of the test uses more.
 func manyDoubles() int {
@@ -33,7 +35,7 @@ func TestDoublesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Canonical([]byte(strconv.FormatFloat(f, 'e', -1, 64)))
+		got, err := bounds.Canonical([]byte(strconv.FormatFloat(f, 'e', -1, 64)))
 		if err != nil || string(got) != want {
 			t.Fatalf("%x: form is %s, %v; want %s", f, got, err, want)
 		}
@@ -47,7 +49,7 @@ func TestNumbersExact(t *testing.T) {
 	var kept, lost int
 	for range 100_000 {
 		literal := randomNumber(random)
-		form, err := Canonical([]byte(literal))
+		form, err := bounds.Canonical([]byte(literal))
 		exact, isNegativeZero := rational(t, literal), strings.HasPrefix(literal, "-") && rational(t, literal).Sign() == 0
 		if err == nil {
 			kept++

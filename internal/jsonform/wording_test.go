@@ -1,4 +1,4 @@
-package evidence_test
+package jsonform_test
 
 import (
 	"errors"
@@ -8,8 +8,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/evidence"
+	"jurat/internal/jsonform"
 )
+
+var within = jsonform.Bounds{Size: 1 << 10, Depth: 4}
 
 // TestSteady: an error of the JSON library is worded without Go types, has the same text in every process, and still
 // wraps the library's error.
@@ -37,14 +39,14 @@ func TestSteady(t *testing.T) {
 		`{"f":[]}`:            "/f: want a string, found an array",
 	} {
 		refused := json.Unmarshal([]byte(doc), new(form), json.RejectUnknownMembers(true))
-		said := evidence.Steady(fmt.Errorf("reading it: %w", refused))
+		said := jsonform.Steady(fmt.Errorf("reading it: %w", refused))
 		if said.Error() != "reading it: "+want || !errors.Is(said, refused) {
 			t.Errorf("%s: %s, want %s", doc, said, want)
 		}
 	}
 	for _, doc := range []string{`{"b":{"y":{"n":1000}}}`, `{"f":"%"}`, `{"a":["x"`, `{"c":"x"} 7`} {
 		refused := json.Unmarshal([]byte(doc), new(form))
-		if said := evidence.Steady(refused).Error(); strings.Contains(said, "json") || strings.Contains(said, "Go ") || strings.Contains(said, "int8") {
+		if said := jsonform.Steady(refused).Error(); strings.Contains(said, "json") || strings.Contains(said, "Go ") || strings.Contains(said, "int8") {
 			t.Errorf("%s: %s", doc, said)
 		}
 	}
@@ -66,18 +68,18 @@ func TestSteady(t *testing.T) {
 		`{"e":1.x}`:        `byte 7, at /e: invalid character 'x': want a digit of the number`,
 		`{7:1}`:            `byte 1, at the document: want the name of a member, in double quotes`,
 	} {
-		if said := evidence.Steady(fmt.Errorf("reading it: %w", json.Unmarshal([]byte(doc), new(form)))).Error(); said != "reading it: "+want {
+		if said := jsonform.Steady(fmt.Errorf("reading it: %w", json.Unmarshal([]byte(doc), new(form)))).Error(); said != "reading it: "+want {
 			t.Errorf("%s: %s, want %s", doc, said, want)
 		}
-		if _, err := evidence.Canonical([]byte(doc)); err == nil || strings.Contains(err.Error(), "json") || strings.Contains(err.Error(), "expecting") {
+		if _, err := within.Canonical([]byte(doc)); err == nil || strings.Contains(err.Error(), "json") || strings.Contains(err.Error(), "expecting") {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}
 	other := errors.New("json: unable to think")
-	if got := evidence.Steady(other); got != other {
+	if got := jsonform.Steady(other); got != other {
 		t.Errorf("an error that is not of the JSON library became %v", got)
 	}
-	_, err := evidence.Open([]byte(`{"unknown":1}`))
+	err := jsonform.DecodeForm([]byte(`{"unknown":1}`), new(form))
 	if err == nil || strings.Contains(err.Error(), "json:") {
 		t.Error(err)
 	}

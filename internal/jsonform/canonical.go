@@ -1,4 +1,4 @@
-package evidence
+package jsonform
 
 import (
 	"bytes"
@@ -11,22 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const (
-	// MaxDocument is the largest payload in bytes, as given and in canonical form. Each part of a record or bundle
-	// file has its own bound; the reader of files must bound the whole.
-	MaxDocument = 32 << 20
-	// MaxDepth is the deepest nesting of arrays and objects in a payload.
-	MaxDepth = 128
-)
+// Bounds are the largest size and depth of a document.
+type Bounds struct {
+	Size  int // bytes, as given and in canonical form
+	Depth int // of nested arrays and objects
+}
 
-// SyntaxError says where a document is wrong, and why.
-type SyntaxError struct {
+// Error says where a document is wrong, and why.
+type Error struct {
 	Pointer string // RFC 6901 JSON pointer to the innermost value that was being read; "" is the whole document
 	Offset  int64  // byte offset in the input
 	Reason  string
 }
 
-func (e *SyntaxError) Error() string {
+func (e *Error) Error() string {
 	where := e.Pointer
 	if where == "" {
 		where = "the document"
@@ -34,23 +32,13 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("byte %d, at %s: %s", e.Offset, where, e.Reason)
 }
 
-// Canonical returns the RFC 8785 form of a JSON document.
+// Canonical returns the RFC 8785 form of a JSON document within these bounds.
 //
 // RFC 8785 alone maps many documents to one form: 9007199254740993 becomes 9007199254740992, 1e400 has no
 // form at all, -0 becomes 0. Canonical refuses those, so that two documents with different content never
 // share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
-// member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is a *SyntaxError.
-func Canonical(doc []byte) ([]byte, error) { return ofPayload.canonical(doc) }
-
-// bounds are the largest size and depth of a document.
-type bounds struct {
-	size  int // bytes, as given and in canonical form
-	depth int // of nested arrays and objects
-}
-
-var ofPayload = bounds{size: MaxDocument, depth: MaxDepth}
-
-func (b bounds) canonical(doc []byte) ([]byte, error) {
+// member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is an *Error.
+func (b Bounds) Canonical(doc []byte) ([]byte, error) {
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err
 	}
@@ -59,27 +47,26 @@ func (b bounds) canonical(doc []byte) ([]byte, error) {
 	}
 	form := jsontext.Value(bytes.Clone(doc))
 	if err := form.Canonicalize(); err != nil {
-		return nil, syntaxError(err, int64(len(doc)))
+		return nil, Refusal(err, int64(len(doc)))
 	}
-	if err := b.checkSize(form); err != nil { // 1e20 is longer in canonical form
+	if err := b.CheckSize(form); err != nil { // 1e20 is longer in canonical form
 		return nil, err
 	}
 	return form, nil
 }
 
-func checkSize(doc []byte) error { return ofPayload.checkSize(doc) }
-
-func (b bounds) checkSize(doc []byte) error {
-	if len(doc) > b.size {
-		return &SyntaxError{Offset: int64(b.size), Reason: fmt.Sprintf("longer than %d bytes", b.size)}
+// CheckSize returns an *Error if the document is too long.
+func (b Bounds) CheckSize(doc []byte) error {
+	if len(doc) > b.Size {
+		return &Error{Offset: int64(b.Size), Reason: fmt.Sprintf("longer than %d bytes", b.Size)}
 	}
 	return nil
 }
 
 // checkDocument reads the document once and refuses what Canonical must refuse. It runs before jsontext's own
 // canonicaliser, which rounds numbers silently and takes time proportional to size times depth.
-func (b bounds) checkDocument(doc []byte) error {
-	if err := b.checkSize(doc); err != nil {
+func (b Bounds) checkDocument(doc []byte) error {
+	if err := b.CheckSize(doc); err != nil {
 		return err
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(doc)) // a bytes.Buffer is read in place
@@ -93,15 +80,15 @@ func (b bounds) checkDocument(doc []byte) error {
 	}
 }
 
-func (b bounds) checkToken(dec *jsontext.Decoder) error {
+func (b Bounds) checkToken(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '0' {
 		return checkNumber(dec)
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return syntaxError(err, dec.InputOffset()+int64(len(dec.UnreadBuffer())))
+		return Refusal(err, dec.InputOffset()+int64(len(dec.UnreadBuffer())))
 	}
-	if dec.StackDepth() > b.depth {
-		return refuse(dec, 1, fmt.Sprintf("nested deeper than %d levels", b.depth))
+	if dec.StackDepth() > b.Depth {
+		return refuse(dec, 1, fmt.Sprintf("nested deeper than %d levels", b.Depth))
 	}
 	return nil
 }
@@ -109,7 +96,7 @@ func (b bounds) checkToken(dec *jsontext.Decoder) error {
 func checkNumber(dec *jsontext.Decoder) error {
 	literal, err := dec.ReadValue()
 	if err != nil {
-		return syntaxError(err, dec.InputOffset())
+		return Refusal(err, dec.InputOffset())
 	}
 	if isShortInteger(literal) {
 		return nil
@@ -134,7 +121,7 @@ func isShortInteger(literal []byte) bool {
 func checkTrailing(doc []byte, dec *jsontext.Decoder) error {
 	for i, c := range doc[dec.InputOffset():] {
 		if strings.IndexByte(" \t\r\n", c) < 0 {
-			return &SyntaxError{Offset: dec.InputOffset() + int64(i), Reason: "text after the end of the JSON value"}
+			return &Error{Offset: dec.InputOffset() + int64(i), Reason: "text after the end of the JSON value"}
 		}
 	}
 	return nil
@@ -142,17 +129,17 @@ func checkTrailing(doc []byte, dec *jsontext.Decoder) error {
 
 // refuse returns an error that points at the last token, which has this length.
 func refuse(dec *jsontext.Decoder, length int, reason string) error {
-	return &SyntaxError{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(length), Reason: reason}
+	return &Error{Pointer: string(dec.StackPointer()), Offset: dec.InputOffset() - int64(length), Reason: reason}
 }
 
-// syntaxError translates a parser's error into this package's words.
-func syntaxError(err error, offset int64) error {
+// Refusal translates a parser's error into this package's words.
+func Refusal(err error, offset int64) error {
 	var syntactic *jsontext.SyntacticError
 	if !errors.As(err, &syntactic) {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return &SyntaxError{Offset: offset, Reason: "the document ends too early"}
+			return &Error{Offset: offset, Reason: "the document ends too early"}
 		}
-		return &SyntaxError{Offset: offset, Reason: err.Error()}
+		return &Error{Offset: offset, Reason: err.Error()}
 	}
 	return worded(syntactic)
 }

@@ -1,4 +1,4 @@
-package evidence
+package jsonform
 
 import (
 	"errors"
@@ -56,8 +56,8 @@ func wording(e *json.SemanticError) string {
 }
 
 // worded says in plain words where a text is not JSON, and why.
-func worded(e *jsontext.SyntacticError) *SyntaxError {
-	return &SyntaxError{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: jsonwords.Syntax(e.Err)}
+func worded(e *jsontext.SyntacticError) *Error {
+	return &Error{Pointer: string(e.JSONPointer), Offset: e.ByteOffset, Reason: jsonwords.Syntax(e.Err)}
 }
 
 // reason is wording without the place, for an error that names the place itself.

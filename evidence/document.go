@@ -1,0 +1,45 @@
+package evidence
+
+import "jurat/internal/jsonform"
+
+const (
+	// MaxDocument is the largest payload in bytes, as given and in canonical form. Each part of a record or bundle
+	// file has its own bound; the reader of files must bound the whole.
+	MaxDocument = 32 << 20
+	// MaxDepth is the deepest nesting of arrays and objects in a payload.
+	MaxDepth = 128
+)
+
+// ofPayload bounds a payload, and a disclosed value.
+var ofPayload = jsonform.Bounds{Size: MaxDocument, Depth: MaxDepth}
+
+// ofFile bounds a record, or the parts of a bundle around the records. The payloads and disclosed values in it have
+// their own bounds.
+var ofFile = jsonform.Bounds{Size: MaxRecord, Depth: 2 * MaxDepth}
+
+// SyntaxError says where a document is wrong, and why.
+type SyntaxError = jsonform.Error
+
+// Canonical returns the RFC 8785 form of a JSON document.
+//
+// RFC 8785 alone maps many documents to one form: 9007199254740993 becomes 9007199254740992, 1e400 has no
+// form at all, -0 becomes 0. Canonical refuses those, so that two documents with different content never
+// share a form and so never share a digest. It also refuses what RFC 8785 takes from I-JSON: duplicate
+// member names, lone surrogates, invalid UTF-8, text after the value. Every refusal is a *SyntaxError.
+func Canonical(doc []byte) ([]byte, error) { return ofPayload.Canonical(doc) }
+
+// DecodeForm reads canonical JSON into a form, a pointer to a struct with its members in canonical order. It returns
+// a *SyntaxError if the document has other members, or differs from what the form marshals to.
+func DecodeForm(doc []byte, form any) error { return jsonform.DecodeForm(doc, form) }
+
+// CheckEncoding returns a *SyntaxError that says how to convert a text if the text begins as UTF-16.
+func CheckEncoding(text []byte) error { return jsonform.CheckEncoding(text) }
+
+// CutMark removes the byte order mark before a text in UTF-8.
+func CutMark(file []byte) []byte { return jsonform.CutMark(file) }
+
+// Steady rewords an error of the JSON library for people. A report must have the same words on every machine.
+func Steady(err error) error { return jsonform.Steady(err) }
+
+// Abbreviate cuts a text to 40 bytes, so that an error about a hostile file stays readable.
+func Abbreviate(text string) string { return jsonform.Abbreviate(text) }
