@@ -24,7 +24,7 @@ func Decode(doc []byte, form any) error {
 }
 
 // DecodeForm reads canonical JSON into a form, a pointer to a struct with its members in canonical order. It returns
-// a *Error if the document has other members, or differs from what the form marshals to.
+// an *Error if the document has other members, or differs from what the form marshals to.
 func DecodeForm(doc []byte, form any) error {
 	if err := Decode(doc, form); err != nil {
 		return err
