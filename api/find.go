@@ -18,10 +18,11 @@ type TrialLine struct {
 	Submitter    string        `json:"submitter"`
 	Submitted    string        `json:"submitted"`
 	Last         string        `json:"last"`             // when the last act was
-	Verdict      jury.Position `json:"verdict,omitzero"` // the jury's; absent: none yet
-	Score        *int          `json:"score"`            // of 100; null: none yet
 	Outcome      jury.Position `json:"outcome,omitzero"` // what counts, after people's decisions; absent: none yet
 	By           jury.Decider  `json:"by,omitzero"`
+	Reviewer     string        `json:"reviewer,omitzero"` // the last person who decided on it; absent: none did
+	Verdict      jury.Position `json:"verdict,omitzero"`  // the jury's; absent: none yet
+	Score        *int          `json:"score"`             // of 100; null: none yet
 	NeedsPerson  bool          `json:"needsPerson"`
 	Degraded     bool          `json:"degraded"`
 	Inconclusive bool          `json:"inconclusive"`
@@ -53,12 +54,16 @@ type HitList struct {
 
 // A Hit is a record that a search found: who said it, and when.
 type Hit struct {
-	Record    string `json:"record"`
-	Action    string `json:"action"`
-	Role      string `json:"role"`
-	Actor     string `json:"actor"`
-	Chain     string `json:"chain,omitzero"`
+	Record string `json:"record"`
+	Action string `json:"action"`
+	Role   string `json:"role"`
+	Actor  string `json:"actor"`
+	Chain  string `json:"chain,omitzero"`
+
+	Outcome *jury.TrialOutcome `json:"outcome,omitzero"` // of the trial that the record belongs to; absent: there is none, or it has none yet
+
 	Claimed   string `json:"claimed"`            // the time that the actor claims
+	Status    string `json:"status"`             // of who and when: proved, not proved, or refuted
 	Proved    string `json:"proved,omitzero"`    // the record existed then, by an authority's word; "": not proved
 	Authority string `json:"authority,omitzero"` // the authority
 	Clock     string `json:"clock,omitzero"`     // whose clock the authority has

@@ -9,8 +9,11 @@ import (
 	"jurat/api"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/incident"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
+	"jurat/internal/trial"
+	"jurat/internal/words"
 )
 
 type recordsCmd struct {
@@ -77,7 +80,11 @@ func (c *recordsFindCmd) find(ctx context.Context, a *app, io stdio, i *installa
 	if err != nil {
 		return list, err
 	}
-	list = docket.Hits(found, by)
+	trials := trial.NewIndex(i.Ledger, nil, unreadable(io))
+	if err := trials.Follow(ctx); err != nil {
+		return list, err
+	}
+	list = docket.Hits(found, by, trials, nil)
 	list.Index = state
 	return list, nil
 }
@@ -95,6 +102,9 @@ func (c *recordsFindCmd) print(io stdio, list api.HitList) error {
 		p.line("%-24s  %-10s  %-24s  %s", cmp.Or(h.Proved, "not proved"), h.Role, shorter(h.Actor, 24), h.Record)
 		if h.Why != "" {
 			p.warning("    ", h.Why)
+		}
+		if o := h.Outcome; o != nil {
+			p.text("    ", "its trial: "+incident.Outcome(o, words.English))
 		}
 		if h.Line != "" {
 			p.text("    ", fmt.Sprintf("%s %s: %s", given(h.Said), h.Place, h.Line))

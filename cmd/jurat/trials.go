@@ -152,7 +152,7 @@ func (c *trialsListCmd) print(io stdio, list api.TrialList) error {
 		return docket.TrialTable(list.Trials).WriteCSV(io.documents())
 	}
 	p := newPrinter(io.out)
-	p.line("%-16s  %-12s %5s  %-12s  %-28s  %-16s  %s", "submitted", "verdict", "score", "outcome", "agent", "submitter", "trial")
+	p.line("%-16s  %-12s  %-12s %5s  %-28s  %-16s  %s", "submitted", "outcome", "verdict", "score", "agent", "submitter", "trial")
 	for i := range list.Trials {
 		p.trialLine(&list.Trials[i])
 	}
@@ -170,8 +170,8 @@ func (p *printer) trialLine(l *api.TrialLine) {
 	if l.NeedsPerson {
 		outcome += "?"
 	}
-	p.line("%-16s  %s %5s  %s  %-28s  %-16s  %s", minute(l.Submitted), p.positionIn(l.Verdict, fmt.Sprintf("%-12s", cmp.Or(string(l.Verdict), find.None))), score,
-		p.positionIn(l.Outcome, fmt.Sprintf("%-12s", cmp.Or(outcome, find.None))), shorter(l.Agent, 28), shorter(l.Submitter, 16), l.ID)
+	p.line("%-16s  %s  %s %5s  %-28s  %-16s  %s", minute(l.Submitted), p.positionIn(l.Outcome, fmt.Sprintf("%-12s", cmp.Or(outcome, find.None))),
+		p.positionIn(l.Verdict, fmt.Sprintf("%-12s", cmp.Or(string(l.Verdict), find.None))), score, shorter(l.Agent, 28), shorter(l.Submitter, 16), l.ID)
 }
 
 // rest says what a list does not show.
@@ -291,11 +291,14 @@ func (p *printer) outcomeOf(s *api.TrialSheet) {
 		p.line("  no judgment yet")
 		return
 	}
-	note := ""
+	by, note := "the "+string(s.By), ""
+	if s.Reviewer != "" {
+		by += " " + shorter(s.Reviewer, 40)
+	}
 	if s.NeedsPerson {
 		note = "; it waits for a person's decision"
 	}
-	p.line("  verdict %s %d/100 by %s; outcome %s by the %s%s", p.position(s.Verdict), *s.Score, s.Method, p.position(s.Outcome), s.By, note)
+	p.line("  outcome %s by %s%s; the jury's verdict %s %d/100 by %s", p.positionIn(s.Outcome, string(s.Outcome)), by, note, p.positionIn(s.Verdict, string(s.Verdict)), *s.Score, s.Method)
 	if s.Calls > 0 {
 		p.line("  %s, %s, %.1f s", plural.Of(s.Calls, "call"), fmt.Sprintf("%.4f USD", float64(s.Cost)/1e6), float64(s.Took)/1000)
 	}

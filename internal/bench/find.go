@@ -286,7 +286,7 @@ func (f *finder) questions() []*question {
 }
 
 func (f *finder) search(ctx context.Context, values map[string]string) (int, error) {
-	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, &f.reader, f.trusted)
+	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, f.trials, &f.reader, f.trusted)
 	return len(found.Hits), err
 }
 

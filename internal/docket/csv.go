@@ -54,13 +54,13 @@ func inertCell(cell string) string {
 
 // TrialTable is a list of trials as a table.
 func TrialTable(list []api.TrialLine) *Table {
-	t := &Table{Head: []string{"submitted", "agent", "verdict", "score", "outcome", "by", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case"}}
+	t := &Table{Head: []string{"submitted", "agent", "outcome", "by", "reviewer", "verdict", "score", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case"}}
 	for _, l := range list {
 		score := ""
 		if l.Score != nil {
 			score = strconv.Itoa(*l.Score)
 		}
-		t.Rows = append(t.Rows, []string{l.Submitted, l.Agent, string(l.Verdict), score, string(l.Outcome), string(l.By), strconv.FormatBool(l.NeedsPerson),
+		t.Rows = append(t.Rows, []string{l.Submitted, l.Agent, string(l.Outcome), string(l.By), l.Reviewer, string(l.Verdict), score, strconv.FormatBool(l.NeedsPerson),
 			strconv.FormatBool(l.Degraded), strconv.FormatBool(l.Inconclusive), strconv.FormatBool(l.Offline), l.Submitter, l.Last, l.ID, l.Case})
 	}
 	return t
@@ -68,9 +68,17 @@ func TrialTable(list []api.TrialLine) *Table {
 
 // HitTable is a list of records as a table.
 func HitTable(list []api.Hit) *Table {
-	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "place", "said", "line", "why"}}
+	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why"}}
 	for _, h := range list {
-		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, h.Place, strconv.FormatBool(h.Said), h.Line, h.Why})
+		outcome := api.TrialLine{}
+		if o := h.Outcome; o != nil {
+			outcome.Outcome, outcome.By, outcome.Verdict = o.Position, o.By, o.Verdict.Position
+			if o.Decision != nil {
+				outcome.Reviewer = o.Decision.Reviewer
+			}
+		}
+		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, string(outcome.Outcome), string(outcome.By),
+			outcome.Reviewer, string(outcome.Verdict), h.Place, strconv.FormatBool(h.Said), h.Line, h.Why})
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 	"jurat/api"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
 )
@@ -48,7 +49,12 @@ func TestCSV(t *testing.T) {
 // TestHits: who said it and when is verified; by a trust file that does not know the actor, nothing is proved.
 func TestHits(t *testing.T) {
 	h := jurattest.NewForStrangers(t)
-	h.Try(t, jury.MajorityVote)
+	tried := h.Try(t, jury.MajorityVote)
+	trials := trial.NewIndex(h.Ledger, nil, nil)
+	if err := trials.Follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	none := func(*trial.Summary) bool { return false }
 	k := &docket.Keeper{Ledger: h.Ledger, Path: t.TempDir() + "/find.db"}
 	defer k.Close()
 	x, state, err := k.Ready(t.Context())
@@ -59,14 +65,17 @@ func TestHits(t *testing.T) {
 	if err != nil || len(found.Hits) == 0 {
 		t.Fatal(found, err)
 	}
-	for _, hit := range docket.Hits(found, h.Trust(t)).Hits {
-		if hit.Proved == "" || hit.Authority == "" || hit.Why != "" || !strings.Contains(strings.ToLower(hit.Line), "as the script") {
+	for _, hit := range docket.Hits(found, h.Trust(t), trials, nil).Hits {
+		if hit.Proved == "" || hit.Authority == "" || hit.Why != "" || !strings.Contains(strings.ToLower(hit.Line), "as the script") || hit.Chain != tried.ID || hit.Outcome == nil {
 			t.Errorf("%+v", hit)
 		}
 	}
-	for _, hit := range docket.Hits(found, jurattest.NewImpostor(t).Trust(t)).Hits {
+	for _, hit := range docket.Hits(found, jurattest.NewImpostor(t).Trust(t), trials, none).Hits {
 		if hit.Proved != "" || hit.Why == "" {
 			t.Errorf("proved by others' keys: %+v", hit)
+		}
+		if hit.Outcome != nil {
+			t.Errorf("an outcome that the reader may not see: %+v", hit)
 		}
 	}
 }

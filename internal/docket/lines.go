@@ -19,6 +19,9 @@ func Line(s *trial.Summary) api.TrialLine {
 	if o := s.Outcome; o != nil {
 		score := o.Verdict.Score
 		l.Verdict, l.Score, l.Outcome, l.By, l.Inconclusive = o.Verdict.Position, &score, o.Position, o.By, o.Verdict.Inconclusive
+		if o.Decision != nil {
+			l.Reviewer = o.Decision.Reviewer
+		}
 	}
 	return l
 }
@@ -34,11 +37,16 @@ func List(found *find.Listed) api.TrialList {
 	return list
 }
 
-// Hits is a page of records. Who said it and when is verified by a trust file.
-func Hits(found *find.Found, by *trust.Trust) api.HitList {
+// Hits is a page of records. Who said it and when is verified by a trust file. trials are those whose outcomes the
+// reader may see; visible selects them, nil: all.
+func Hits(found *find.Found, by *trust.Trust, trials *trial.Index, visible func(*trial.Summary) bool) api.HitList {
 	list := api.HitList{Hits: []api.Hit{}, Next: found.Next}
 	for i := range found.Hits {
-		list.Hits = append(list.Hits, hit(&found.Hits[i], by))
+		h := hit(&found.Hits[i], by)
+		if t, is := trials.Get(h.Chain); is && (visible == nil || visible(&t)) {
+			h.Outcome = t.Outcome
+		}
+		list.Hits = append(list.Hits, h)
 	}
 	return list
 }
@@ -46,11 +54,11 @@ func Hits(found *find.Found, by *trust.Trust) api.HitList {
 func hit(found *find.Hit, by *trust.Trust) api.Hit {
 	p := &found.Record.Payload
 	h := api.Hit{Record: p.RecordID, Action: string(p.ActionType), Role: string(p.Role()), Actor: p.Actor(), Chain: p.ChainID, Claimed: p.Timestamp,
-		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt}
+		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt, Status: string(verify.Proved)}
 	report := verify.Record(found.Record, verify.Options{Trust: by})
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 		if f := report.Of(g); f.Status != verify.Proved {
-			h.Why = string(g) + " is " + string(f.Status) + ": " + f.Reason
+			h.Status, h.Why = string(f.Status), string(g)+" is "+string(f.Status)+": "+f.Reason
 			return h
 		}
 	}

@@ -50,7 +50,7 @@ func (k *Keeper) Trials(ctx context.Context, get func(string) string, t *trial.I
 }
 
 // Records answers a search for records. Its errors are those of Trials.
-func (k *Keeper) Records(ctx context.Context, get func(string) string, by *Reader, trusted *trust.Trust) (api.HitList, error) {
+func (k *Keeper) Records(ctx context.Context, get func(string) string, t *trial.Index, by *Reader, trusted *trust.Trust) (api.HitList, error) {
 	q, err := find.ReadRecords(get)
 	if err != nil {
 		return api.HitList{}, err
@@ -63,7 +63,7 @@ func (k *Keeper) Records(ctx context.Context, get func(string) string, by *Reade
 	if err != nil {
 		return api.HitList{}, err
 	}
-	list := Hits(found, trusted)
+	list := Hits(found, trusted, t, by.Visible)
 	list.Index = state
 	return list, nil
 }

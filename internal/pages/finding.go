@@ -5,12 +5,16 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"jurat/api"
+	"jurat/evidence"
 	"jurat/internal/words"
 	"jurat/internal/words/finding"
 	"jurat/jury"
+	"jurat/verify"
+	"jurat/verify/trust"
 )
 
 // Trials is the page that searches trials.
@@ -39,15 +43,21 @@ type Choice struct {
 	Chosen      bool
 }
 
-// Fill adds what was found.
-func (t *Trials) Fill(list api.TrialList) {
-	t.Found, t.Counts, t.Index, t.Begun = foundTrials(list.Trials), list.Counts, list.Index, t.Problem == ""
+// filtersOf returns the conditions of a search without what is empty or no condition.
+func filtersOf(query url.Values) url.Values {
 	filters := url.Values{}
-	for name, values := range t.Query {
+	for name, values := range query {
 		if !slices.Contains([]string{"lang", "a", "b"}, name) && len(values) == 1 && values[0] != "" {
 			filters.Set(name, values[0])
 		}
 	}
+	return filters
+}
+
+// Fill adds what was found.
+func (t *Trials) Fill(list api.TrialList) {
+	t.Found, t.Counts, t.Index, t.Begun = foundTrials(list.Trials), list.Counts, list.Index, t.Problem == ""
+	filters := filtersOf(t.Query)
 	t.CSV, t.JSON = "/v1/trials.csv?"+filters.Encode(), "/v1/trials?"+filters.Encode()
 	if list.Next != "" {
 		filters.Set("after", list.Next)
@@ -89,15 +99,95 @@ func (t *Trials) Orders(lang words.Lang) []Choice {
 		{"highest", says.Highest, false}, {"lowest", says.Lowest, false}, {"agent", says.ByAgent, false}})
 }
 
-func (t *Trials) chosen(name string, list []Choice) []Choice {
+func (t *Trials) chosen(name string, list []Choice) []Choice { return chosen(t.Query.Get(name), list) }
+
+func chosen(value string, list []Choice) []Choice {
 	for i := range list {
-		list[i].Chosen = list[i].Value == t.Query.Get(name)
+		list[i].Chosen = list[i].Value == value
 	}
 	return list
 }
 
 func (t *Trials) view() string                    { return "trials" }
 func (t *Trials) headline(lang words.Lang) string { return finding.In(lang).Title }
+
+// Search is the page that searches records: who said this, and when.
+type Search struct {
+	Query   url.Values // the parameters, as they were asked for
+	Problem string     // why the search was refused
+	Found   []Hit
+	Index   api.IndexState
+	Next    string // the address of the next page; "": this is the last one
+	CSV     string
+	JSON    string
+	Begun   bool // there was a search
+}
+
+// A Hit is a record in a list.
+type Hit struct {
+	api.Hit
+	Action evidence.ActionType
+	Role   evidence.Role
+	Clock  trust.Clock
+	When   time.Time     // when it existed, as an authority proves; zero: that is not proved
+	Status verify.Status // of who and when
+	Trial  bool          // its chain is a trial's
+	Path   string        // of the page of its chain, for a trial the courtroom; "": it is in no chain
+}
+
+// Asks reports whether the parameters have a condition.
+func (s *Search) Asks() bool {
+	filters := filtersOf(s.Query)
+	for _, name := range []string{"sort", "limit"} {
+		filters.Del(name)
+	}
+	return len(filters) > 0
+}
+
+// Fill adds what was found.
+func (s *Search) Fill(list api.HitList) {
+	s.Index, s.Begun = list.Index, true
+	for _, h := range list.Hits {
+		hit := Hit{Hit: h, Action: evidence.ActionType(h.Action), Role: evidence.Role(h.Role), Clock: trust.Clock(h.Clock), Status: verify.Status(h.Status)}
+		if h.Proved != "" {
+			hit.When, _ = time.Parse(time.RFC3339, h.Proved) // this program wrote it
+		}
+		if hit.Trial = strings.HasPrefix(h.Chain, evidence.TrialPrefix); hit.Trial {
+			hit.Path = submissionPath(h.Chain)
+		} else if h.Chain != "" {
+			hit.Path = chainPath(h.Chain)
+		}
+		s.Found = append(s.Found, hit)
+	}
+	filters := filtersOf(s.Query)
+	s.CSV, s.JSON = "/v1/search.csv?"+filters.Encode(), "/v1/search?"+filters.Encode()
+	if list.Next != "" {
+		filters.Set("after", list.Next)
+		s.Next = "/search?" + filters.Encode()
+	}
+}
+
+// Value returns a parameter of the search.
+func (s *Search) Value(name string) string { return s.Query.Get(name) }
+
+// Kinds lists the action types, by their names.
+func (s *Search) Kinds(lang words.Lang) []Choice {
+	list := []Choice{{"", finding.In(lang).Any, false}}
+	for _, action := range evidence.ActionTypes() {
+		list = append(list, Choice{string(action), known(lang, action), false})
+	}
+	slices.SortStableFunc(list[1:], func(a, b Choice) int { return strings.Compare(a.Name, b.Name) })
+	return chosen(s.Query.Get("action"), list)
+}
+
+// Orders lists the orders of the list.
+func (s *Search) Orders(lang words.Lang) []Choice {
+	says := finding.In(lang)
+	return chosen(s.Query.Get("sort"), []Choice{{"newest", says.Newest, false}, {"oldest", says.Oldest, false}})
+}
+
+func (s *Search) view() string                    { return "search" }
+func (s *Search) headline(lang words.Lang) string { return finding.In(lang).SearchTitle }
 
 // Comparison is the page of two trials side by side.
 type Comparison struct {

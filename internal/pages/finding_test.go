@@ -32,8 +32,56 @@ func everySearch(courts ...*Court) map[string]Page {
 	refused.Fill(api.TrialList{})
 	none := &Trials{Query: url.Values{}}
 	none.Fill(api.TrialList{})
-	return map[string]Page{"trials": found, "refused": refused, "no trials": none,
+	return map[string]Page{"search": everyHit(courts[0]), "search form": &Search{Query: url.Values{}}, "search refused": &Search{Query: url.Values{"text": {"a"}}, Problem: "text: too short"},
+		"search broken": searched(url.Values{"text": {"abc"}}, api.HitList{Next: "7"}), "no records": searched(url.Values{"text": {"abc"}}, api.HitList{}), "trials": found, "refused": refused, "no trials": none,
 		"comparison": NewComparison(api.TrialComparison{A: sheets[0], B: sheets[1], OnlyA: noted}), "same": NewComparison(api.TrialComparison{A: sheets[0], B: sheets[0], SameCase: true, Both: noted})}
+}
+
+// everyHit makes the page that found a record of a trial, one of an agent's, and one of which nothing is proved.
+func everyHit(c *Court) Page {
+	return searched(url.Values{"text": {"refund"}, "said": {"true"}, "sort": {"oldest"}}, api.HitList{Next: "cursor", Index: api.IndexState{Behind: 3, Unread: 4}, Hits: []api.Hit{
+		{Record: "r1", Action: "final_judgment", Role: "judge", Actor: "judge", Chain: c.ID, Outcome: c.Outcome, Claimed: "2026-01-31T16:15:00Z", Proved: "2026-01-31T16:15:02Z", Status: "proved",
+			Authority: "Built-in", Clock: "operator", Place: "/response/rationale", Said: true, Line: "the refund was right"},
+		{Record: "r2", Action: "evaluation", Role: "juror", Actor: "juror-gpt", Chain: "trial-2", Claimed: "2026-01-31T16:15:00Z", Status: "not proved", Why: "time is not proved: no time stamp", Line: "refund", Place: "/prompt"},
+		{Record: "r3", Action: "model_output", Role: "agent", Actor: "courier \u202e", Chain: "order 17/x", Claimed: "2026-01-31T16:15:00Z", Status: "refuted", Why: "x"},
+	}})
+}
+
+func searched(query url.Values, list api.HitList) *Search {
+	s := &Search{Query: query}
+	s.Fill(list)
+	return s
+}
+
+// TestRecordSearchPage: the form keeps what was asked for, each hit leads to its record, and what is not proved is not shown as proved.
+func TestRecordSearchPage(t *testing.T) {
+	c := &Court{}
+	c.ID, c.Outcome = "trial-1", &jury.TrialOutcome{Position: jury.UnsafeFail, By: jury.ByPerson, Decision: &jury.Decision{Reviewer: "mia"}, Verdict: jury.Verdict{Position: jury.SafePass, Score: 90}}
+	page := write(t, Frame{Path: "/search", Viewer: viewer}, everyHit(c))
+	for _, want := range []string{`value="refund"`, `name="said" value="true" checked`, `<option value="oldest" selected>`, `/v1/search.csv?said=true`, `/search?after=cursor&amp;said=true`, "The index is 3 records behind",
+		`href="/records/r1"`, `href="/submissions/trial-1"`, `href="/chains/order%2017%2Fx"`, "Records on this page: 3"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	for _, status := range []string{"proved", "not_proved", "refuted"} {
+		if is := strings.Count(page, `class="status `+status+`"`); is != 1 {
+			t.Errorf("%d hits are %s, want 1", is, status)
+		}
+	}
+	if person, jurys := strings.Index(page, "unsafe, fails"), strings.Index(page, "safe, passes"); person < 0 || jurys < person || !strings.Contains(page, "mia") {
+		t.Error("the person's decision is not first")
+	}
+	for name, p := range map[string]*Search{"form": {Query: url.Values{"lang": {"ja"}, "sort": {"oldest"}, "text": {""}}}, "asks": {Query: url.Values{"chain": {"x"}}}} {
+		if p.Asks() != (name == "asks") {
+			t.Errorf("%s: asks %t", name, p.Asks())
+		}
+	}
+	for says, p := range map[string]*Search{"No record matches": searched(nil, api.HitList{}), "The search goes on": searched(nil, api.HitList{Next: "7"})} {
+		if page := write(t, Frame{Path: "/search", Viewer: viewer}, p); !strings.Contains(page, says) || strings.Contains(page, "No record matches") != (p.Next == "") {
+			t.Errorf("an empty page does not say %q", says)
+		}
+	}
 }
 
 // TestSearchPages: the form keeps what was asked for, links lead on with it, and what differs stands out.

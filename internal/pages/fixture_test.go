@@ -101,7 +101,7 @@ func equal(t testing.TB, got, want any) {
 	}
 }
 
-var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true}
+var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true, Operates: true}
 
 // everyPage makes one of each page from real records.
 func everyPage(t testing.TB, lang words.Lang) map[string]Page {

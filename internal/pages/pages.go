@@ -46,10 +46,11 @@ type Frame struct {
 
 // A Viewer is the person who views the page, as the server knows them.
 type Viewer struct {
-	Name    string
-	Form    string // the session's form key, which goes into every form
-	Submits bool   // may put agents before the jury
-	Reviews bool   // may decide at the desk
+	Name     string
+	Form     string // the session's form key, which goes into every form
+	Submits  bool   // may put agents before the jury
+	Reviews  bool   // may decide at the desk
+	Operates bool   // may see who may do what
 }
 
 // A Page is a view model of this package.

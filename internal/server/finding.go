@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"jurat/api"
@@ -33,6 +34,7 @@ func (s *Server) findRoutes() []Route {
 			Query: []Parameter{{"after", "the cursor of the previous page"}}}),
 		get("/trials", Page, SignedIn, s.trialsPage, Doc{Summary: "The trials that match, and the form of filters.",
 			Query: append(trials, Parameter{"a", "with b: the page of these two trials side by side"}, Parameter{"b", "see a"})}),
+		get("/search", Page, SignedIn, s.searchPage, Doc{Summary: "Who said this, and when: the records that match, and the form of conditions.", Query: records}),
 		get("/trials/{id}/compare/{other}", Page, SignedIn, s.comparisonPage, Doc{Summary: "Two trials side by side."}),
 	}
 }
@@ -92,21 +94,54 @@ func (s *Server) getTrials(w http.ResponseWriter, r *http.Request, c *Caller) er
 	return answerList(w, r, list, docket.TrialTable(list.Trials))
 }
 
-func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	ctx := r.Context()
+// hits searches records. get returns the parameters of the search.
+func (s *Server) hits(ctx context.Context, c *Caller, get func(string) string) (api.HitList, error) {
 	t, err := s.scheduler.Trials(ctx)
 	if err != nil {
-		return err
+		return api.HitList{}, err
 	}
 	trusted, err := s.config.Installation.Trust(ctx)
 	if err != nil {
+		return api.HitList{}, err
+	}
+	list, err := s.keeper.Records(ctx, get, t, s.reader(ctx, c, t), trusted)
+	return list, ofSearch(err)
+}
+
+func (s *Server) getHits(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	list, err := s.hits(r.Context(), c, r.URL.Query().Get)
+	if err != nil {
 		return err
 	}
-	list, err := s.keeper.Records(ctx, r.URL.Query().Get, s.reader(ctx, c, t), trusted)
-	if err != nil {
-		return ofSearch(err)
-	}
 	return answerList(w, r, list, docket.HitTable(list.Hits))
+}
+
+// hitsPerPage is how many hits the page shows, if the reader does not ask for another number.
+const hitsPerPage = 25
+
+// searchPage shows who said what, and when. Without any condition it shows the form alone.
+func (s *Server) searchPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	page := &pages.Search{Query: r.URL.Query()}
+	if !page.Asks() {
+		return s.page(w, r, c, http.StatusOK, page)
+	}
+	list, err := s.hits(r.Context(), c, func(name string) string {
+		if value := page.Query.Get(name); value != "" || name != "limit" {
+			return value
+		}
+		return strconv.Itoa(hitsPerPage)
+	})
+	status := http.StatusOK
+	switch {
+	case errors.Is(err, api.ErrMalformed):
+		p := wire.Problem(err)
+		status, page.Problem = p.Status, problemText(p)
+	case err != nil:
+		return err
+	default:
+		page.Fill(list)
+	}
+	return s.page(w, r, c, status, page)
 }
 
 // comparison reads two trials if the caller may read both.

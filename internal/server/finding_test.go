@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestFindByPage(t *testing.T) {
 	answer, page = v.get(t, "/trials/"+h.trial+"/compare/"+h.trial+"?lang=en")
 	shows(t, answer, page, 200, "Both judged the same evidence")
 	answer, text := send(t, http.DefaultClient, "GET", h.URL+"/v1/trials.csv", "", bearer(h.tokens[access.Auditor])...)
-	if !strings.HasPrefix(text, "submitted,agent,verdict,") || !strings.Contains(text, h.trial) || !strings.Contains(answer.Header.Get("Content-Disposition"), "trials.csv") {
+	if !strings.HasPrefix(text, "submitted,agent,outcome,") || !strings.Contains(text, h.trial) || !strings.Contains(answer.Header.Get("Content-Disposition"), "trials.csv") {
 		t.Errorf("%s %v", text, answer.Header)
 	}
 	agent := found[api.TrialList](t, h, "/v1/trials?record="+h.trial, h.tokens[access.Auditor]).Trials[0].Agent
@@ -103,4 +104,47 @@ func TestFindByPage(t *testing.T) {
 	}
 	answer, page = v.get(t, "/agents/logistics-agent-v1?lang=en")
 	shows(t, answer, page, 200, "Trials of this agent")
+}
+
+// TestSearchByPage asks who said something as a person without scripts does. The page finds what /v1/search finds, for each
+// role; the links to it and to what operators see are shown to those who may follow them.
+func TestSearchByPage(t *testing.T) {
+	h := furnish(t)
+	for role, finds := range map[access.Role]bool{access.Auditor: true, access.Operator: true, access.Reviewer: true, access.Submitter: false} {
+		v := h.visit(t, "person-"+string(role), role)
+		answer, page := v.get(t, "/search?lang=en")
+		shows(t, answer, page, 200, "Find records", `action="/search"`, `href="/search"`)
+		if strings.Contains(page, `id="found-title"`) {
+			t.Errorf("%s: without a condition it lists records", role)
+		}
+		if strings.Contains(page, `href="/access"`) != (role == access.Operator) {
+			t.Errorf("%s: the link to who may do what", role)
+		}
+		answer, page = v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID)
+		shows(t, answer, page, 200, `id="found-title"`)
+		if strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) != finds {
+			t.Errorf("%s finds %t, want %t", role, !finds, finds)
+		}
+	}
+	v := h.visit(t, "vera", access.Auditor)
+	answer, page := v.get(t, "/search?text=parcel&limit=1")
+	next := regexp.MustCompile(`href="(/search[?]after=[^"]*)"`).FindStringSubmatch(page)
+	if shows(t, answer, page, 200, `class="status proved"`); next == nil || strings.Count(page, `class="entry"`) != 1 {
+		t.Fatal("the page has no next one")
+	}
+	answer, page = v.get(t, strings.ReplaceAll(next[1], "&amp;", "&"))
+	shows(t, answer, page, 200, `value="parcel"`)
+	for query, names := range map[string]string{"text=a": "too short", "from=tomorrow&text=abc": "2026-01-31", "said=perhaps&text=abc": "true or false", "limit=0&text=abc": "1 to 500"} {
+		answer, page := v.get(t, "/search?"+query)
+		shows(t, answer, page, 400, names, `action="/search"`)
+		if strings.Contains(page, `id="found-title"`) {
+			t.Errorf("%s: a refused search looks like one that found nothing", query)
+		}
+	}
+	stranger := &visitor{h.running, browser(t)}
+	answer, page = stranger.get(t, "/search?text=parcel")
+	shows(t, answer, page, 401, `name="next" value="/search?text=parcel"`)
+	if strings.Contains(page, `href="/search"`) {
+		t.Error("a stranger is shown the link to the search")
+	}
 }
