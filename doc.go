@@ -36,7 +36,8 @@
 //	an action type      evidence/action.go has the table of rules, evidence/doc.go and docs/format.md the same for readers; its name in
 //	                    internal/words (terms.go and each language); trial.View takes it in or ignores it with a reason;
 //	                    testdata/second-verifier. For an act of the operator: its body in evidence/operator.
-//	a model vendor      internal/llm (an adapter) and internal/llm/wire (its bodies), a server in llm/llmtest; its name, key and model names
+//	a model vendor      internal/llm (an adapter) and internal/llm/wire (its bodies), a server in llm/llmtest, internal/observe (its calls,
+//	                    recorded); its name, key and model names
 //	                    in internal/config (config.go, check.go, keys.go, plan.go, prices.json); the table of adapters in internal/panel.
 //	a language          internal/words: a file beside english.go, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
@@ -157,6 +158,8 @@
 //	              and juror/phrase reads the words for them
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
+//	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered; pure, so that verifiers
+//	              read the same
 //	config        the configuration of a jury: a strict file, flags, environment, keys, prices
 //	panel         seats a jury: models behind their adapters, held to limits of time, rate and money
 //	acts          what agents and people do with a log, each in one place: seal, accept, review, deliver; decides who may do

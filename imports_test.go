@@ -221,6 +221,8 @@ var importRules = []importRule{
 		"it says who is to sit, and asks no model"},
 	{"jurat/internal/llm", []string{"jurat/internal/llm/wire", jsonLibrary, "golang.org/x/time/rate"}, "one call to one model over HTTP: it knows nothing of jurat, and no vendor's library comes along"},
 	{"jurat/internal/llm/wire", []string{jsonLibrary}, "the bodies that vendors publish are data: they are read alike from every sender"},
+	{"jurat/internal/observe", []string{"jurat/evidence", "jurat/internal/fault", "jurat/internal/jsonwords", "jurat/internal/llm/wire", jsonLibrary},
+		"what the bytes of a call say is read from them alone, so that recorders and verifiers read the same"},
 	{"jurat/internal/llm/llmtest", []string{"jurat/internal/llm", jsonLibrary}, "servers for tests know the vendors' protocols from their documents, not from the adapters"},
 	{"jurat/internal/browsertest", []string{"github.com/chromedp/"}, "it drives a browser for tests, whatever page is in it"},
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
@@ -346,9 +348,9 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 	}
 }
 
-// TestPurePackagesBuildForWebAssembly builds the packages that the portal runs in a browser.
+// TestPurePackagesBuildForWebAssembly builds the packages that must run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation/...")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/observe")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -48,8 +48,8 @@ func messagesRequest(s Settings, q Question) any {
 	return r
 }
 
-func oneText(text string) wire.Content {
-	return wire.Content{Parts: []wire.Part{{Type: "text", Text: text}}}
+func oneText(text string) wire.Blocks {
+	return wire.Blocks{{Type: "text", Text: text}}
 }
 
 func readMessages(x *exchange) (Answer, error) {
@@ -60,7 +60,10 @@ func readMessages(x *exchange) (Answer, error) {
 	if m.Type != "message" || m.Content == nil || m.StopReason == "" {
 		return Answer{}, x.fail(Malformed, "the response is not a message with content and a stop reason")
 	}
-	u := m.Usage
+	var u wire.MessagesUsage
+	if err := x.counts(m.Usage, &u); err != nil {
+		return Answer{}, err
+	}
 	answer := Answer{
 		Text:         m.Text(),
 		Model:        m.Model,

@@ -63,13 +63,17 @@ func readChat(x *exchange) (Answer, error) {
 	if len(c.Choices) != 1 {
 		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
 	}
+	var used wire.ChatUsage
+	if err := x.counts(c.Usage, &used); err != nil {
+		return Answer{}, err
+	}
 	choice := c.Choices[0]
 	answer := Answer{
 		Text:         choice.Message.Content.All(),
 		Model:        c.Model,
 		Version:      c.SystemFingerprint,
 		FinishReason: choice.FinishReason,
-		Usage:        chatUsage(c.Usage),
+		Usage:        chatUsage(used),
 		Raw:          x.body,
 	}
 	switch {

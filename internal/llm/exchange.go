@@ -142,8 +142,18 @@ func (x *exchange) protocol() error {
 }
 
 // decode reads the body into one of package wire's answers.
-func (x *exchange) decode(answer any) error {
-	err := json.Unmarshal(x.body, answer)
+func (x *exchange) decode(answer any) error { return x.unmarshal(x.body, answer) }
+
+// counts reads what an answer reports of its usage into one of package wire's types. Usage may be missing.
+func (x *exchange) counts(reported jsontext.Value, usage any) error {
+	if reported == nil {
+		return nil
+	}
+	return x.unmarshal(reported, usage)
+}
+
+func (x *exchange) unmarshal(value jsontext.Value, into any) error {
+	err := json.Unmarshal(value, into)
 	var semantic *json.SemanticError
 	switch {
 	case err == nil:

@@ -63,7 +63,11 @@ func readGenerate(x *exchange) (Answer, error) {
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.ModelVersion, Usage: generateUsage(r.Usage), Raw: x.body}
+	var used wire.GenerateUsage
+	if err := x.counts(r.Usage, &used); err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Model: r.ModelVersion, Usage: generateUsage(used), Raw: x.body}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))

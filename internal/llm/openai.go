@@ -60,16 +60,20 @@ func readResponses(x *exchange) (Answer, error) {
 	if r.Status == "" || r.Output == nil {
 		return Answer{}, x.fail(Malformed, "the response has no status or no output")
 	}
+	var used wire.ResponsesUsage
+	if err := x.counts(r.Usage, &used); err != nil {
+		return Answer{}, err
+	}
 	text, refusal := r.Texts()
 	answer := Answer{
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
 		Usage: Usage{
-			Input:     r.Usage.Input,
-			Cached:    r.Usage.InputDetails.Cached,
-			Output:    r.Usage.Output,
-			Reasoning: r.Usage.OutputDetails.Reasoning,
+			Input:     used.Input,
+			Cached:    used.InputDetails.Cached,
+			Output:    used.Output,
+			Reasoning: used.OutputDetails.Reasoning,
 		},
 		Raw: x.body,
 	}

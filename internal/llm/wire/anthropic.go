@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"fmt"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -12,7 +14,7 @@ const AnthropicVersion = "2023-06-01"
 type MessagesRequest struct {
 	Model        string          `json:"model"`
 	MaxTokens    int             `json:"max_tokens"`
-	System       Content         `json:"system,omitzero"`
+	System       Blocks          `json:"system,omitzero"`
 	Messages     []MessagesTurn  `json:"messages"`
 	Temperature  *float64        `json:"temperature,omitzero"`
 	TopP         *float64        `json:"top_p,omitzero"`
@@ -22,8 +24,8 @@ type MessagesRequest struct {
 
 // A MessagesTurn is one turn.
 type MessagesTurn struct {
-	Role    string  `json:"role"` // user or assistant
-	Content Content `json:"content"`
+	Role    string `json:"role"` // user or assistant
+	Content Blocks `json:"content"`
 }
 
 // MessagesOutputs is the form that the answer must have.
@@ -37,8 +39,30 @@ type MessagesFormat struct {
 	Schema jsontext.Value `json:"schema"`
 }
 
+// Blocks are the content of a turn. A text alone is one block of type text.
+type Blocks []MessagesBlock
+
+// UnmarshalJSONFrom reads a string, an array of blocks, or null, which means no content. It refuses every other value.
+func (b *Blocks) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	*b = nil
+	switch kind := d.PeekKind(); kind {
+	case jsontext.KindString:
+		block := MessagesBlock{Type: "text"}
+		err := json.UnmarshalDecode(d, &block.Text)
+		*b = Blocks{block}
+		return err
+	case jsontext.KindBeginArray:
+		return json.UnmarshalDecode(d, (*[]MessagesBlock)(b))
+	case jsontext.KindNull:
+		return d.SkipValue()
+	default:
+		return fmt.Errorf("content: want a string or an array, not %v", kind)
+	}
+}
+
 // A MessagesAnswer is the answer to a MessagesRequest.
 type MessagesAnswer struct {
+	ID          string          `json:"id"`
 	Type        string          `json:"type"` // message
 	Model       string          `json:"model"`
 	Content     []MessagesBlock `json:"content"` // nil: missing or null
@@ -47,16 +71,25 @@ type MessagesAnswer struct {
 		Category    string `json:"category"`
 		Explanation string `json:"explanation"`
 	} `json:"stop_details"` // of a refusal
-	Usage MessagesUsage `json:"usage"`
+	Usage jsontext.Value `json:"usage"` // as reported; MessagesUsage has the counts
 }
 
-// A MessagesBlock is a piece of an answer.
+// A MessagesBlock is a piece of a turn or of an answer.
 type MessagesBlock struct {
-	Type  string         `json:"type"` // text, thinking, tool_use and others
-	Text  string         `json:"text"`
-	ID    string         `json:"id"`    // of a tool_use
-	Name  string         `json:"name"`  // of the tool
-	Input jsontext.Value `json:"input"` // what the tool is called with
+	Type      string         `json:"type"` // text, thinking, tool_use, tool_result, image and others
+	Text      string         `json:"text,omitzero"`
+	Thinking  string         `json:"thinking,omitzero"`
+	Signature string         `json:"signature,omitzero"` // of the thinking
+	ID        string         `json:"id,omitzero"`        // of a tool_use
+	Name      string         `json:"name,omitzero"`      // of the tool
+	Input     jsontext.Value `json:"input,omitzero"`     // what the tool is called with
+	Partial   string         `json:"-"`                  // in place of Input, if the stream gave no valid JSON
+
+	ToolUseID string         `json:"tool_use_id,omitzero"` // of a result: the call that it answers
+	Content   jsontext.Value `json:"content,omitzero"`     // of a result or a document
+	IsError   bool           `json:"is_error,omitzero"`    // of a result
+
+	Raw jsontext.Value `json:",embed"` // all other members
 }
 
 // MessagesUsage counts tokens: those read from a cache, those written to it, and the rest of the input, each apart.

@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // A ChatRequest is the body of POST /v1/chat/completions of OpenAI and of the servers that speak its protocol.
 type ChatRequest struct {
@@ -14,10 +17,18 @@ type ChatRequest struct {
 	Stream         bool          `json:"stream"`
 }
 
-// A ChatMessage is one turn.
+// A ChatMessage is one turn, or the message of an answer.
 type ChatMessage struct {
-	Role    string  `json:"role"` // system, developer, user, assistant or tool
-	Content Content `json:"content"`
+	Role         string         `json:"role"` // system, developer, user, assistant, tool or the older function
+	Content      Content        `json:"content"`
+	Name         string         `json:"name,omitzero"`
+	Refusal      string         `json:"refusal,omitzero"`
+	ToolCalls    []ChatToolCall `json:"tool_calls,omitzero"`
+	FunctionCall *ChatFunction  `json:"function_call,omitzero"` // the older form of one tool call
+	ToolCallID   string         `json:"tool_call_id,omitzero"`  // of a tool's result
+
+	// ReasoningContent is the model's thinking, as several servers beside OpenAI report it.
+	ReasoningContent string `json:"reasoning_content,omitzero"`
 }
 
 // A ChatFormat is the form that the answer must have.
@@ -35,31 +46,56 @@ type ChatSchema struct {
 
 // A ChatAnswer is the answer to a ChatRequest.
 type ChatAnswer struct {
+	ID                string         `json:"id"`
 	Model             string         `json:"model"`
 	SystemFingerprint string         `json:"system_fingerprint"`
 	Choices           []ChatChoice   `json:"choices"`
-	Usage             ChatUsage      `json:"usage"`
+	Usage             jsontext.Value `json:"usage"` // as reported; ChatUsage has the counts
 	Error             jsontext.Value `json:"error"` // gateways put an upstream error into a successful answer
 }
 
 // A ChatChoice is one of the answers.
 type ChatChoice struct {
-	FinishReason string `json:"finish_reason"` // stop, length, content_filter, tool_calls
-	Message      struct {
-		Content   Content        `json:"content"`
-		Refusal   string         `json:"refusal"`
-		ToolCalls []ChatToolCall `json:"tool_calls"`
-	} `json:"message"`
+	Index        int         `json:"index"`
+	FinishReason string      `json:"finish_reason"` // stop, length, content_filter, tool_calls
+	Message      ChatMessage `json:"message"`
 }
 
-// A ChatToolCall is the model's request to call a function.
+// A ChatToolCall is the model's request to call a function, or a tool that takes a free text.
 type ChatToolCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"` // function
-	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"` // JSON as the model wrote it; it may be invalid
-	} `json:"function"`
+	ID       string       `json:"id"`
+	Type     string       `json:"type"` // function or custom
+	Function ChatFunction `json:"function,omitzero"`
+	Custom   ChatCustom   `json:"custom,omitzero"`
+}
+
+// A ChatFunction is a function and what it is called with.
+type ChatFunction struct {
+	Name      string    `json:"name"`
+	Arguments Arguments `json:"arguments"`
+}
+
+// A ChatCustom is a tool that takes a free text, and that text.
+type ChatCustom struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// Arguments is JSON as the model wrote it; it may be invalid. It travels inside a string. Some servers write the value itself.
+type Arguments string
+
+// UnmarshalJSONFrom reads a string, or the text of any other value. A null means no arguments.
+func (a *Arguments) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	switch d.PeekKind() {
+	case jsontext.KindString:
+		return json.UnmarshalDecode(d, (*string)(a))
+	case jsontext.KindNull:
+		*a = ""
+		return d.SkipValue()
+	}
+	v, err := d.ReadValue()
+	*a = Arguments(v)
+	return err
 }
 
 // ChatUsage counts tokens.

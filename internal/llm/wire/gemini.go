@@ -18,17 +18,61 @@ type GenerateContent struct {
 	Parts []GeneratePart `json:"parts"`
 }
 
-// A GeneratePart is a piece of a turn. A part without text has another kind, such as a function call.
+// A GeneratePart is a piece of a turn. A part without text has another kind, such as a function call. Google's servers
+// read names of members in either spelling, thoughtSignature and thought_signature.
 type GeneratePart struct {
 	Text         string                `json:"text,omitzero"`
 	Thought      bool                  `json:"thought,omitzero"`
-	FunctionCall *GenerateFunctionCall `json:"functionCall,omitzero"`
+	FunctionCall *GenerateFunctionCall `json:"functionCall,omitzero,case:ignore"`
+
+	FunctionResponse *GenerateFunctionResponse `json:"functionResponse,omitzero,case:ignore"`
+	InlineData       *GenerateData             `json:"inlineData,omitzero,case:ignore"`
+	FileData         *GenerateFile             `json:"fileData,omitzero,case:ignore"`
+	ExecutableCode   *GenerateCode             `json:"executableCode,omitzero,case:ignore"`
+	CodeResult       *GenerateCodeResult       `json:"codeExecutionResult,omitzero,case:ignore"`
+	ThoughtSignature string                    `json:"thoughtSignature,omitzero,case:ignore"`
+
+	Raw jsontext.Value `json:",embed"` // all other members
 }
 
 // A GenerateFunctionCall is the model's request to call a function.
 type GenerateFunctionCall struct {
+	ID   string         `json:"id,omitzero"` // older models give none
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args,omitzero"`
+}
+
+// A GenerateFunctionResponse is what a function returned.
+type GenerateFunctionResponse struct {
+	ID       string         `json:"id,omitzero"`
+	Name     string         `json:"name"`
+	Response jsontext.Value `json:"response"`
+}
+
+// GenerateData is a picture, a sound or another file, in base64.
+type GenerateData struct {
+	MIMEType string `json:"mimeType,case:ignore"`
+	Data     string `json:"data"`
+}
+
+// A GenerateFile is a file that Google has, or can fetch.
+type GenerateFile struct {
+	MIMEType string `json:"mimeType,omitzero,case:ignore"`
+	URI      string `json:"fileUri,case:ignore"`
+}
+
+// GenerateCode is code that the model has Google run.
+type GenerateCode struct {
+	ID       string `json:"id,omitzero"`
+	Language string `json:"language"`
+	Code     string `json:"code"`
+}
+
+// A GenerateCodeResult is what that code put out.
+type GenerateCodeResult struct {
+	ID      string `json:"id,omitzero"`
+	Outcome string `json:"outcome"` // OUTCOME_OK and others
+	Output  string `json:"output,omitzero"`
 }
 
 // A GenerateConfig holds the parameters of a request.
@@ -46,12 +90,13 @@ type GenerateConfig struct {
 type GenerateAnswer struct {
 	Candidates     []*GenerateCandidate `json:"candidates"`
 	ModelVersion   string               `json:"modelVersion"`
+	ResponseID     string               `json:"responseId"`
 	PromptFeedback struct {
 		BlockReason        string           `json:"blockReason"` // "": the prompt was not blocked
 		BlockReasonMessage string           `json:"blockReasonMessage"`
 		SafetyRatings      []GenerateRating `json:"safetyRatings"`
 	} `json:"promptFeedback"`
-	Usage GenerateUsage `json:"usageMetadata"`
+	Usage jsontext.Value `json:"usageMetadata"` // as reported; GenerateUsage has the counts
 }
 
 // A GenerateCandidate is one of the answers.

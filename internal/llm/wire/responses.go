@@ -15,11 +15,22 @@ type ResponsesRequest struct {
 	Stream          bool            `json:"stream,omitzero"`
 }
 
-// A ResponsesItem is one turn of the input or one item of the output.
+// A ResponsesItem is one turn of the input, or one item of the output: a message, reasoning, a tool call, its output or
+// more.
 type ResponsesItem struct {
 	Type    string  `json:"type,omitzero"` // "" in a request: message
-	Role    string  `json:"role,omitzero"` // user, assistant, system or developer
+	ID      string  `json:"id,omitzero"`
+	Role    string  `json:"role,omitzero"` // of a message: user, assistant, system or developer
 	Content Content `json:"content"`
+
+	CallID    string         `json:"call_id,omitzero"` // of a call, and of its output
+	Name      string         `json:"name,omitzero"`    // of a function
+	Arguments Arguments      `json:"arguments,omitzero"`
+	Input     string         `json:"input,omitzero"` // of a custom tool, in place of arguments
+	Output    jsontext.Value `json:"output,omitzero"`
+	Summary   []Part         `json:"summary,omitzero"` // of reasoning
+
+	Raw jsontext.Value `json:",embed"` // all other members
 }
 
 // ResponsesText is the form that the answer must have.
@@ -37,9 +48,10 @@ type SchemaFormat struct {
 
 // A ResponsesAnswer is OpenAI's answer to a ResponsesRequest.
 type ResponsesAnswer struct {
-	Status            string            `json:"status"` // completed, incomplete or failed; during a stream: in_progress
-	Model             string            `json:"model"`
-	Output            []ResponsesOutput `json:"output"` // nil: missing or null
+	ID                string          `json:"id"`
+	Status            string          `json:"status"` // completed, incomplete or failed; during a stream: in_progress
+	Model             string          `json:"model"`
+	Output            []ResponsesItem `json:"output"` // nil: missing or null
 	IncompleteDetails struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
@@ -47,21 +59,7 @@ type ResponsesAnswer struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	} `json:"error"`
-	Usage ResponsesUsage `json:"usage"`
-}
-
-// A ResponsesOutput is one item of the model's output: a message, reasoning, a tool call or more. Only a message's
-// content is read.
-type ResponsesOutput struct {
-	Type    string          `json:"type"`
-	Content []ResponsesPart `json:"content"`
-}
-
-// A ResponsesPart is a piece of a message.
-type ResponsesPart struct {
-	Type    string `json:"type"` // output_text or refusal
-	Text    string `json:"text"`
-	Refusal string `json:"refusal"`
+	Usage jsontext.Value `json:"usage"` // as reported; ResponsesUsage has the counts
 }
 
 // ResponsesUsage counts tokens.
@@ -82,7 +80,7 @@ func (a *ResponsesAnswer) Texts() (text, refusal string) {
 		if item.Type != "message" {
 			continue
 		}
-		for _, part := range item.Content {
+		for _, part := range item.Content.Parts {
 			switch part.Type {
 			case "output_text":
 				text += part.Text

@@ -22,12 +22,12 @@ var streams = []struct {
 	{"responses",
 		`{"status":"completed","model":"o-1","output":[{"type":"reasoning","content":[]},{"type":"message","content":[{"type":"output_text","text":"It is so."}]}],"usage":{"input_tokens":3,"output_tokens":4}}`,
 		"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\",\"model\":\"o-1\",\"output\":[]}}\n\n" +
-			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"It is\"}\n\n" +
-			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\" so.\"}\n\n" +
+			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\"It is\"}\n\n" +
+			"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"content_index\":0,\"delta\":\" so.\"}\n\n" +
 			"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"model\":\"o-1\",\"output\":[{\"type\":\"reasoning\",\"content\":[]},{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"It is so.\"}]}],\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n",
 		func(b []byte) (any, error) { return wire.ReadResponsesStream(b) }, func() any { return new(wire.ResponsesAnswer) }},
 	{"chat",
-		`{"model":"m","system_fingerprint":"fp","choices":[{"finish_reason":"tool_calls","message":{"content":"It is so.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"go","arguments":"{}"}}]}}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`,
+		`{"model":"m","system_fingerprint":"fp","choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":"It is so.","tool_calls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"go","arguments":"{}"}}]}}],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}`,
 		": keep-alive\n\ndata: {\"model\":\"m\",\"system_fingerprint\":\"fp\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"It is\"},\"finish_reason\":null}]}\n\n" +
 			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" so.\",\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"look\",\"arguments\":\"{\\\"at\\\"\"}}]}}]}\n\n" +
 			"data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}},{\"index\":1,\"id\":\"c2\",\"type\":\"function\",\"function\":{\"name\":\"go\",\"arguments\":\"{}\"}}]}}]}\n\n" +
@@ -35,7 +35,7 @@ var streams = []struct {
 			"data: {\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"total_tokens\":7}}\n\ndata: [DONE]\n\n",
 		func(b []byte) (any, error) { return wire.ReadChatStream(b) }, func() any { return new(wire.ChatAnswer) }},
 	{"messages",
-		`{"type":"message","model":"c-1","content":[{"type":"thinking"},{"type":"text","text":"It is so."},{"type":"tool_use","id":"t1","name":"look","input":{"at":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"cache_read_input_tokens":2,"output_tokens":9}}`,
+		`{"type":"message","model":"c-1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"It is so."},{"type":"tool_use","id":"t1","name":"look","input":{"at":1}}],"stop_reason":"tool_use","usage":{"cache_read_input_tokens":2,"input_tokens":3,"output_tokens":9}}`,
 		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"model\":\"c-1\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":3,\"cache_read_input_tokens\":2,\"output_tokens\":1}}}\n\n" +
 			"event: ping\ndata: {\"type\": \"ping\"}\n\n" +
 			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n" +

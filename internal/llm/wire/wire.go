@@ -21,9 +21,10 @@ type Content struct {
 
 // A Part is a piece of content, such as a text, a picture or a call of a tool.
 type Part struct {
-	Type string         `json:"type"`
-	Text string         `json:"text,omitzero"` // of a part of type text, input_text or output_text
-	Raw  jsontext.Value `json:",embed"`        // all other members
+	Type    string         `json:"type"`
+	Text    string         `json:"text,omitzero"`    // of a part of type text, input_text or output_text
+	Refusal string         `json:"refusal,omitzero"` // of a part of type refusal
+	Raw     jsontext.Value `json:",embed"`           // all other members
 }
 
 // MarshalJSONTo writes a string, or an array of parts. Its errors are those of e.

@@ -1,0 +1,143 @@
+// Package observe reads the bytes of one call to a model, as a recorder saw them, and says what they say: which model
+// was asked, with which messages, and what it answered. The recorder reads a call with it once. A verifier reads the
+// sealed bytes with it again, and must get the same members to the byte. So the package has no clock, network or file,
+// and compiles to WebAssembly.
+//
+// # The bytes are the evidence
+//
+// A [Projection] is a reading of them, in the words of payloads: model, model_version, prompt,
+// response. Messages of all vendors become chat messages, so that a jury and a reader of records need to know one form.
+// A projection leaves out what no juror reads: inner reasoning, signatures, definitions of tools, and the content of
+// pictures and files, in whose place stands a digest.
+//
+// # What cannot be read is named
+//
+// Traffic may be hostile, cut or of another protocol. Project reads what it can, and its Problem says what was wrong.
+// It never guesses: a member that could not be read is absent. Texts that have no place in canonical JSON (the
+// arguments of a call with a number like 1e400, or with one member twice) are kept as strings. Where JSON itself is
+// ambiguous, because a member stands there twice or a character is broken, it is read as most libraries do (the last
+// member counts, U+FFFD stands for the character), and Problem says so.
+//
+// # The first of several answers is the response
+//
+// A request may ask for several answers. The one with the lowest number is the response. The others are alternatives,
+// which the agent may have used instead.
+package observe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/fault"
+)
+
+// The protocols that Project reads.
+const (
+	OpenAIChat        = "openai.chat"
+	OpenAIResponses   = "openai.responses"
+	AnthropicMessages = "anthropic.messages"
+	GeminiGenerate    = "gemini.generate"
+)
+
+// A Call is one exchange with a model's provider.
+type Call struct {
+	Protocol     string // see Protocol
+	Path         string // of the request's URL; Gemini's has the model
+	Status       int    // of the response; 0: there was none
+	Request      []byte // the body, decoded
+	Response     []byte // the body, decoded, as far as it came
+	RequestType  string // media types, as the headers give them
+	ResponseType string
+}
+
+// A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.
+// All values are in canonical form.
+type Projection struct {
+	Model             string         `json:"model,omitzero"`         // as requested
+	ModelVersion      string         `json:"model_version,omitzero"` // as the provider reported it
+	SystemFingerprint string         `json:"system_fingerprint,omitzero"`
+	Parameters        jsontext.Value `json:"parameters,omitzero"` // an object: members of the request that are not the conversation; of tools the names alone
+	Prompt            jsontext.Value `json:"prompt,omitzero"`     // an array of chat messages
+	Output            jsontext.Value `json:"response,omitzero"`   // a string; with calls of tools a chat message, with several turns an array of them
+	Alternatives      jsontext.Value `json:"alternatives,omitzero"`
+	Reasoning         string         `json:"reasoning,omitzero"`   // the model's thinking, as far as the provider shows it
+	ToolCalls         []ToolCall     `json:"tool_calls,omitzero"`  // those in Output, for programs that look for one
+	Finish            string         `json:"finish,omitzero"`      // why the model stopped, in the provider's word
+	Usage             jsontext.Value `json:"usage,omitzero"`       // as the provider reported it; absent if it did not
+	ProviderID        string         `json:"provider_id,omitzero"` // the provider's id of the response
+
+	// ContextByReference names context that the provider had and the bytes have not, such as
+	// "previous_response_id:resp_1" or "file:file-1". See Reference.
+	ContextByReference []string `json:"context_by_reference,omitzero"`
+
+	Complete bool   `json:"complete"`            // the answer has its end: a terminal event, or the end of its JSON
+	Error    string `json:"error,omitzero"`      // the provider's error, with a status of failure or inside a stream
+	State    string `json:"projection,omitzero"` // Failed: the request or the answer could not be read
+	Problem  string `json:"problem,omitzero"`    // what could not be read as the protocol has it, and why
+}
+
+// Failed is the State of a projection that lacks the request or the answer, because it could not be read.
+const Failed = "failed"
+
+// A ToolCall is a call that the model made or asked for.
+type ToolCall struct {
+	ID        string `json:"id,omitzero"` // "": the provider gives none
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // as a chat message has them: usually JSON
+}
+
+// readers has a reader for each protocol.
+var readers = map[string]func(*reading){
+	OpenAIChat: readChat,
+}
+
+// Project reads a call. It returns an error only if the protocol is unknown.
+func Project(c Call) (Projection, error) {
+	read, known := readers[c.Protocol]
+	if !known {
+		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
+	}
+	r := &reading{call: &c}
+	if err := fault.Guard(func() error { read(r); return nil }); err != nil {
+		return Projection{State: Failed, Problem: "the program failed while reading it"}, nil
+	}
+	return r.result(), nil
+}
+
+// Protocol returns the protocol of a request: OpenAIChat, OpenAIResponses, AnthropicMessages or GeminiGenerate. It
+// returns "" for any other request, such as one for embeddings, models or files. The path may have a query.
+func Protocol(method, path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimSuffix(path, "/")
+	if method == "GET" {
+		if before, id, _ := cutLast(path); strings.HasSuffix(before, "/responses") && strings.HasPrefix(id, "resp") {
+			return OpenAIResponses
+		}
+		return ""
+	}
+	if method != "POST" {
+		return ""
+	}
+	switch _, last, _ := cutLast(path); {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return OpenAIChat
+	case last == "responses":
+		return OpenAIResponses
+	case path == "/messages" || strings.HasSuffix(path, "/v1/messages"):
+		return AnthropicMessages
+	case strings.HasSuffix(last, ":generateContent"), strings.HasSuffix(last, ":streamGenerateContent"):
+		return GeminiGenerate
+	}
+	return ""
+}
+
+// cutLast returns the last segment of a path, and what is before its slash.
+func cutLast(path string) (before, last string, found bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}

@@ -1,0 +1,388 @@
+package observe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/jsonwords"
+	"jurat/internal/llm/wire"
+)
+
+// Limits of a projection. What is longer is left out, and Problem says so: the bytes are sealed anyway.
+const (
+	maxPrompt   = 16 << 20
+	maxOutput   = 8 << 20
+	maxText     = 2 << 10 // of a problem, an error or a reference
+	maxProblems = 20
+	maxLinks    = 1_000
+)
+
+// A reading collects what a call says.
+type reading struct {
+	call      *Call
+	out       Projection
+	prompt    []message
+	answers   []answer
+	reasoning []string
+	problems  []string
+	referred  map[string]bool
+}
+
+// An answer is one of the answers that the model gave.
+type answer struct {
+	number int
+	finish string
+	said   []message
+}
+
+// lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// problem notes what could not be read as the protocol has it.
+func (r *reading) problem(format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, short(fmt.Sprintf(format, args...)))
+	}
+}
+
+// fail notes that the request or the answer could not be read.
+func (r *reading) fail(format string, args ...any) {
+	r.out.State = Failed
+	r.problem(format, args...)
+}
+
+// short cuts a text that somebody else may have written.
+func short(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText] + "…"
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+// refer names context that the bytes have not.
+func (r *reading) refer(kind, what string) {
+	if what == "" {
+		return
+	}
+	reference := short(kind + ":" + what)
+	if r.referred[reference] || len(r.referred) == maxLinks {
+		return
+	}
+	if r.referred == nil {
+		r.referred = map[string]bool{}
+	}
+	r.referred[reference] = true
+	r.out.ContextByReference = append(r.out.ContextByReference, reference)
+}
+
+// decode reads JSON. It reports false if the document has another form, and notes why. Ambiguous JSON is noted and
+// read.
+func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
+	err := json.Unmarshal(doc, &value)
+	if err == nil {
+		return value, true
+	}
+	var again, none T
+	if later := json.Unmarshal(doc, &again, lenient); later != nil {
+		r.problem("%s: %s", what, reason(later))
+		return none, false
+	}
+	r.problem("%s: %s: read as most libraries do", what, reason(err))
+	return again, true
+}
+
+// reason says why the JSON library refuses a document. Its own words vary.
+func reason(err error) string {
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		if at := string(syntactic.JSONPointer); at != "" {
+			return "at " + short(at) + ": " + jsonwords.Syntax(syntactic.Err)
+		}
+		return jsonwords.Syntax(syntactic.Err)
+	}
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
+		return short(string(semantic.JSONPointer)) + " has the wrong type"
+	}
+	return "it has the wrong type"
+}
+
+// An object is a JSON object by its members.
+type object map[string]jsontext.Value
+
+// request reads the body of the request.
+func (r *reading) request() object {
+	if len(r.call.Request) == 0 {
+		r.fail("request: it is empty")
+		return nil
+	}
+	o, ok := decode[object](r, "request", r.call.Request)
+	if !ok {
+		r.out.State = Failed
+	}
+	return o
+}
+
+// conversation reads the member of the request that has the messages.
+func conversation[T any](r *reading, o object, name string) T {
+	v, there := o[name]
+	if !there {
+		var none T
+		r.fail("request: it has no %s", name)
+		return none
+	}
+	value, ok := decode[T](r, "request: "+name, v)
+	if !ok {
+		r.out.State = Failed
+	}
+	return value
+}
+
+// member reads another member of an object. An absent one, or null, is a zero value.
+func member[T any](r *reading, o object, what, name string) T {
+	v, there := o[name]
+	if !there || v.Kind() == jsontext.KindNull {
+		var none T
+		return none
+	}
+	value, _ := decode[T](r, what+": "+name, v)
+	return value
+}
+
+// word returns the text of a member that is a string; "" for any other.
+func (o object) word(name string) string {
+	var text string
+	if v := o[name]; v.Kind() != jsontext.KindString || json.Unmarshal(v, &text, lenient) != nil {
+		return ""
+	}
+	return text
+}
+
+// objectOf reads a value as an object. It returns nil for any other value.
+func objectOf(v jsontext.Value) object {
+	var o object
+	if v.Kind() != jsontext.KindBeginObject || json.Unmarshal(v, &o, lenient) != nil {
+		return nil
+	}
+	return o
+}
+
+// canonical returns a value in canonical form or, if it has none, as a string with its text.
+func canonical(v jsontext.Value) jsontext.Value {
+	form, err := evidence.Canonical(v)
+	if err != nil {
+		form, err = json.Marshal(strings.ToValidUTF8(string(v), "\ufffd"))
+	}
+	if err == nil {
+		form, err = evidence.Canonical(form)
+	}
+	if err != nil { // longer than any document
+		return nil
+	}
+	return form
+}
+
+// text is canonical as a text: the arguments of a call, or what a tool returned.
+func text(v jsontext.Value) string {
+	if len(v) == 0 {
+		return ""
+	}
+	if form, err := evidence.Canonical(v); err == nil {
+		return string(form)
+	}
+	return strings.ToValidUTF8(string(v), "\ufffd")
+}
+
+// parameters keeps the members of a request that are not the conversation.
+func (r *reading) parameters(o object, but ...string) {
+	kept := object{}
+	for name, v := range o {
+		if slices.Contains(but, name) {
+			continue
+		}
+		if form := canonical(v); form != nil {
+			kept[strings.ToValidUTF8(name, "\ufffd")] = form
+		}
+	}
+	r.out.Parameters = r.marshal("parameters", kept, maxOutput)
+}
+
+// A body is the kind of a response's body.
+type body int
+
+const (
+	other  body = iota
+	whole       // one JSON value
+	stream      // server-sent events
+)
+
+// body returns the kind of the response's body: by its first bytes, and of what could be both by its type.
+func (r *reading) body() body {
+	start := bytes.TrimSpace(bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
+	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+		if r.eventStream() && !jsontext.Value(start).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+			return stream
+		}
+		return whole
+	}
+	if r.eventStream() {
+		return stream
+	}
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(start, []byte(field)) {
+			return stream
+		}
+	}
+	return other
+}
+
+func (r *reading) eventStream() bool {
+	media, _, _ := strings.Cut(r.call.ResponseType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
+}
+
+// failed reads a response with a status of failure. It reports false for a response of success.
+func (r *reading) failed(explain func(body []byte) string) bool {
+	if r.call.Status < 300 {
+		return false
+	}
+	r.out.Error = short(explain(r.call.Response))
+	if r.out.Error == "" {
+		r.out.Error = fmt.Sprintf("status %d", r.call.Status)
+	}
+	r.out.Complete = jsontext.Value(r.call.Response).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return true
+}
+
+// answered reads the response of a call: in one piece with decode, or as a stream with the reader of that. It reports
+// false if there is no answer in it. Errors about the stream are notes: what came before them is the answer.
+func answered[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) (*T, bool) {
+	if r.failed(explain) || len(r.call.Response) == 0 {
+		return nil, false
+	}
+	switch r.body() {
+	case whole:
+		value, ok := decode[T](r, "answer", bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
+		if r.out.Complete = ok; !ok {
+			r.out.State = Failed
+		}
+		return &value, ok
+	case stream:
+		return streamed(r, explain, read), true
+	}
+	r.fail("answer: it is neither JSON nor a stream of events")
+	return nil, false
+}
+
+// streamed reads a stream strictly first, and leniently if that fails.
+func streamed[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) *T {
+	value, err := read(r.call.Response)
+	if !expected(err) {
+		again, later := read(r.call.Response, lenient)
+		if expected(later) {
+			r.problem("answer: an event is ambiguous JSON: read as most libraries do")
+		}
+		value, err = again, later
+	}
+	var ended *wire.StreamError
+	switch {
+	case err == nil:
+		r.out.Complete = true
+	case errors.Is(err, wire.ErrDiffers):
+		r.out.Complete = true
+		r.problem("answer: %v", err)
+	case errors.As(err, &ended):
+		if r.out.Error = short(explain(ended.Body)); r.out.Error == "" {
+			r.out.Error = "the stream ends with an error"
+		}
+	case !errors.Is(err, wire.ErrCut):
+		r.fail("answer: %v", err)
+	}
+	return value
+}
+
+// expected reports whether the events of a stream followed the protocol, wherever it ended.
+func expected(err error) bool {
+	var ended *wire.StreamError
+	return err == nil || errors.Is(err, wire.ErrCut) || errors.Is(err, wire.ErrDiffers) || errors.As(err, &ended)
+}
+
+// result puts the projection together.
+func (r *reading) result() Projection {
+	if r.prompt != nil {
+		r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt)
+	}
+	slices.SortStableFunc(r.answers, func(a, b answer) int { return a.number - b.number })
+	if len(r.answers) > 0 {
+		first := r.answers[0]
+		r.out.Finish = r.name("finish", first.finish)
+		r.out.ToolCalls = callsIn(first.said)
+		r.out.Output = r.marshal("response", output(first.said), maxOutput)
+		r.alternatives(r.answers[1:])
+	}
+	if r.out.Reasoning = strings.Join(r.reasoning, "\n"); len(r.out.Reasoning) > maxOutput {
+		r.out.Reasoning = ""
+		r.problem("reasoning: longer than %d MiB: left out", maxOutput>>20)
+	}
+	r.out.Model = r.name("model", r.out.Model)
+	r.out.ModelVersion = r.name("model_version", r.out.ModelVersion)
+	r.out.SystemFingerprint = r.name("system_fingerprint", r.out.SystemFingerprint)
+	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
+	r.out.Problem = strings.Join(r.problems, "; ")
+	return r.out
+}
+
+func (r *reading) alternatives(others []answer) {
+	type alternative struct {
+		Number   int    `json:"number"`
+		Finish   string `json:"finish,omitzero"`
+		Response any    `json:"response"`
+	}
+	var list []alternative
+	for _, a := range others {
+		list = append(list, alternative{a.number, a.finish, output(a.said)})
+	}
+	if list != nil {
+		r.out.Alternatives = r.marshal("alternatives", list, maxOutput)
+	}
+}
+
+// marshal writes a value in canonical form. It returns nil for one that is too long.
+func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
+	doc, err := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
+	if err == nil && len(doc) <= limit {
+		doc, err = evidence.Canonical(doc)
+	}
+	switch {
+	case len(doc) > limit:
+		r.problem("%s: longer than %d MiB: left out", what, limit>>20)
+		return nil
+	case err != nil:
+		r.fail("%s: %v", what, err)
+		return nil
+	}
+	return doc
+}
+
+// usage keeps what the provider counted.
+func (r *reading) usage(reported jsontext.Value) {
+	if len(reported) > 0 && reported.Kind() != jsontext.KindNull {
+		r.out.Usage = canonical(reported)
+	}
+}
+
+// name returns a name that a payload may have, and "" for any other text.
+func (r *reading) name(what, text string) string {
+	if text != "" && evidence.CheckName(text) != nil {
+		r.problem("%s: not a name of one line and at most 200 bytes: left out", what)
+		return ""
+	}
+	return text
+}
