@@ -210,6 +210,16 @@ func (c *Client) Trust(ctx context.Context) (*trust.Trust, error) {
 	return trust.Parse(doc)
 }
 
+// Ready asks once whether the server's log takes records, and returns nil if it does. A server that answers and is not ready gives
+// api.ErrUnavailable with the reason.
+func (c *Client) Ready(ctx context.Context) error {
+	doc, err := c.once(ctx, http.MethodGet, "/readyz", "", nil)
+	if err == nil && string(doc) != "ready\n" {
+		err = errors.New("status 200, and the answer is not from jurat")
+	}
+	return err
+}
+
 // Checkpoint reads a signed checkpoint of the whole log. A caller that keeps it can later detect a change of anything
 // that it covers.
 func (c *Client) Checkpoint(ctx context.Context) (string, error) {

@@ -61,6 +61,7 @@ type app struct {
 	Log     logCmd     `cmd:"" help:"The log: checkpoint, proofs, examination."`
 	Witness witnessCmd `cmd:"" help:"Be a witness: see logs that others run grow, and cosign their checkpoints."`
 	Serve   serveCmd   `cmd:"" help:"Run the server: pages for people, an HTTP API for programs."`
+	Ready   readyCmd   `cmd:"" help:"Ask a server whether it is ready: for health checks of containers and scripts."`
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 

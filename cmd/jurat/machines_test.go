@@ -410,6 +410,7 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	if status, _ := m.get("", "/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("it is ready without a database: %d", status)
 	}
+	answered(t, exitBad, readiness{URL: m.at, Reason: "the server cannot do it now: the log takes no records: the database server is out of reach; the server's log says more"}, "ready", "--json", m.at)
 	if status, _ := m.get("", "/healthz"); status != http.StatusOK {
 		t.Errorf("/healthz fails without a database: %d", status)
 	}

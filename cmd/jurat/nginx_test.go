@@ -67,15 +67,22 @@ func nginx(t *testing.T) string {
 	return ""
 }
 
+// certificateFor makes a certificate for jurat.example, which is its own root, and the key to it.
+func certificateFor(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=jurat.example",
+		"-addext", "subjectAltName=DNS:jurat.example", "-keyout", key, "-out", cert).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return cert, key
+}
+
 // start starts nginx with the file as it is, but for its ports, the server's address and the certificate.
 func (f *front) start(behind string) {
 	f.t.Helper()
 	dir := f.t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=jurat.example",
-		"-addext", "subjectAltName=DNS:jurat.example", "-keyout", key, "-out", cert).CombinedOutput(); err != nil {
-		f.t.Fatalf("%v: %s", err, out)
-	}
+	cert, key := certificateFor(f.t, dir)
 	text, err := os.ReadFile(filepath.Join(deploy, "nginx.conf"))
 	if err != nil {
 		f.t.Fatal(err)

@@ -30,10 +30,10 @@ import (
 )
 
 type serveCmd struct {
-	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted." default:"127.0.0.1:8417"`
+	Addr          string   `help:"Where to listen. An address beyond this machine needs --tls-key, or a token that someone has been granted, or --origin." default:"127.0.0.1:8417" env:"JURAT_ADDR"`
 	Origin        []string `placeholder:"URL" env:"JURAT_ORIGIN" help:"The address that browsers see behind a proxy, such as https://jurat.example. May be given several times; statements name the first."`
-	TLSCert       string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the server's, then those above it."`
-	TLSKey        string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	TLSCert       string   `name:"tls-cert" placeholder:"FILE" env:"JURAT_TLS_CERT" help:"Certificates in PEM: the server's, then those above it."`
+	TLSKey        string   `name:"tls-key" placeholder:"FILE" env:"JURAT_TLS_KEY" help:"The private key to it, in PEM."`
 	Name          newName  `help:"The name that the printed sign-in link signs in." default:"operator"`
 	MaxBody       int64    `help:"The largest body of a request in bytes." default:"8388608"`
 	Memory        byteSize `placeholder:"SIZE" help:"What the process is to hold in memory at most: bytes, or a number with KiB, MiB or GiB. 0: 1 GiB, or what --max-body needs where that is more." default:"0"`
@@ -360,12 +360,12 @@ func publicOrigin(flag, origin string) error {
 	return nil
 }
 
-// mayListen refuses to listen beyond this machine while no one has a token.
+// mayListen refuses to listen beyond this machine while no one has a token, unless people can sign in by https all the same.
 func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8417: %w", c.Addr, err)
 	}
-	if isLoopback(c.Addr) || c.TLSKey != "" || c.Issuer != "" {
+	if isLoopback(c.Addr) || c.TLSKey != "" || c.Issuer != "" || len(c.Origin) > 0 {
 		return nil
 	}
 	someone := false
@@ -377,8 +377,8 @@ func (c *serveCmd) mayListen(ctx context.Context, a *app) error {
 	if err != nil && !errors.Is(err, installation.ErrNone) || someone {
 		return err
 	}
-	return hint(fmt.Errorf("--addr %s: other machines could reach it, but --tls-key is not given and no token has been granted", c.Addr),
-		"'jurat access grant' makes a token; without --addr it answers on this machine alone")
+	return hint(fmt.Errorf("--addr %s: other machines could reach it, but --tls-key and --origin are not given, and no token has been granted", c.Addr),
+		"--origin https://NAME says that a proxy ends TLS before it; 'jurat access grant' makes a token; without --addr it answers on this machine alone")
 }
 
 // isLoopback reports whether only this machine can reach an address.

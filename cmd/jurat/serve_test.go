@@ -182,6 +182,10 @@ func TestServeStaysAtHome(t *testing.T) {
 	}
 	_, said := ran(t, exitCannot, "--data", data, "serve", "--addr", "nonsense")
 	has(t, said, "--addr nonsense: want HOST:PORT")
+	// Behind a proxy that ends TLS, people sign in with links: no token is needed.
+	if at, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", "0.0.0.0:0", "--origin", "https://jurat.example"); at != "https://jurat.example" || stop() != 0 {
+		t.Error(at)
+	}
 	doing(t, 0, "--data", data, "init")
 	doing(t, 0, "--data", data, "access", "grant", "ada", "auditor", "--reason", "a test", "--by", "tester")
 	at, stderr, stop := serve(t, "--data", data, "serve", "--addr", "0.0.0.0:0")

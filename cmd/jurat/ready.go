@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"jurat/client"
+)
+
+type readyCmd struct {
+	URL     string        `arg:"" optional:"" placeholder:"URL" help:"The server's address, such as https://jurat.example. Default: where 'jurat serve' listens in the same environment, or http://127.0.0.1:8417."`
+	Timeout time.Duration `default:"5s" help:"How long to wait for the answer."`
+	JSON    bool          `name:"json" help:"Print the answer as JSON."`
+
+	Addr   string `hidden:"" default:"127.0.0.1:8417" env:"JURAT_ADDR"` // these are the variables of 'jurat serve'
+	TLSKey string `name:"tls-key" hidden:"" env:"JURAT_TLS_KEY"`
+}
+
+// Help is shown by 'jurat ready --help'.
+func (*readyCmd) Help() string {
+	return `Asks a server once whether its log takes records and its keys can be read (GET /readyz). It needs no token, no data folder, and no shell,
+so it is a health check for containers (HEALTHCHECK, Compose, Kubernetes) and for scripts.
+
+    jurat ready
+    jurat ready https://jurat.example --timeout 10s
+
+Without an address it asks the server of its own environment: JURAT_ADDR names the port, and with JURAT_TLS_KEY it asks by https. It does
+not check the certificate of a server on this machine, because that names another host. It does check all others.
+
+Exit code 0: ready. 1: not ready, and the line says why: no server answers, the answer did not come in time, or the server answers and says
+what is missing. 2: the address or a flag is wrong.`
+}
+
+// readiness is what was found.
+type readiness struct {
+	URL    string `json:"url"`
+	Ready  bool   `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Run asks.
+func (c *readyCmd) Run(ctx context.Context, io stdio) error {
+	server, err := c.server()
+	if err != nil {
+		return err
+	}
+	if c.Timeout <= 0 {
+		return fmt.Errorf("--timeout %s: want a time above 0, such as 5s", c.Timeout)
+	}
+	found := readiness{URL: server.String()}
+	if err := c.ask(ctx, server); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		found.Reason = err.Error()
+	}
+	found.Ready = found.Reason == ""
+	if err := found.say(c.JSON, io); err != nil {
+		return err
+	}
+	if !found.Ready {
+		return exitCode(exitBad)
+	}
+	return nil
+}
+
+func (f readiness) say(asJSON bool, io stdio) error {
+	switch {
+	case asJSON:
+		return io.json(f)
+	case f.Ready:
+		return io.line("ready: %s", f.URL)
+	}
+	return io.line("not ready: %s: %s", f.URL, f.Reason)
+}
+
+// maxReadyAnswer is more than a server says about itself, in bytes.
+const maxReadyAnswer = 64 << 10
+
+// ask returns why the server is not ready.
+func (c *readyCmd) ask(ctx context.Context, server *url.URL) error {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if isLoopback(net.JoinHostPort(server.Hostname(), "0")) {
+		// The certificate names the host that people type. Nothing secret is sent, and what listens on this machine's port is the server.
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	}
+	asker, err := client.NewClient(client.Config{URL: server.String(), HTTP: &http.Client{Transport: transport}, MaxAnswer: maxReadyAnswer})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	err = asker.Ready(ctx)
+	var failed *url.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %s", c.Timeout)
+	case errors.As(err, &failed):
+		return fmt.Errorf("no server answers there: %w", failed.Err)
+	}
+	return err
+}
+
+// server is the address to ask.
+func (c *readyCmd) server() (*url.URL, error) {
+	if c.URL == "" {
+		return c.own()
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the server's address: %w", err)
+	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("the server's address %q: want http:// or https:// and a host, such as http://127.0.0.1:8417", c.URL)
+	}
+	u.Path = ""
+	return u, nil
+}
+
+// own is the address of the server that has the same environment as this command.
+func (c *readyCmd) own() (*url.URL, error) {
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil || port == "" || port == "0" {
+		return nil, hint(fmt.Errorf("JURAT_ADDR %q names no port", c.Addr), "name the server's address: jurat ready http://127.0.0.1:8417")
+	}
+	switch ip := net.ParseIP(host); { // a server that listens on all addresses listens on this machine's own, too
+	case host == "" || ip != nil && ip.IsUnspecified() && ip.To4() != nil:
+		host = "127.0.0.1"
+	case ip != nil && ip.IsUnspecified():
+		host = "::1"
+	}
+	scheme := "http"
+	if c.TLSKey != "" {
+		scheme = "https"
+	}
+	return &url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}, nil
+}
