@@ -44,7 +44,7 @@ func readChat(r *reading) {
 // nothing notes why a whole answer has nothing in it.
 func (r *reading) nothing(failure jsontext.Value) {
 	switch {
-	case len(failure) > 0 && failure.Kind() != jsontext.KindNull:
+	case present(failure):
 		r.out.Error = cmp.Or(short(explainOpenAI(r.call.Response)), "an error in an answer with a status of success")
 	case r.out.Complete && r.body() == whole:
 		r.fail("answer: it has none of the members of an answer")

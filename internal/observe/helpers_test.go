@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -31,3 +32,19 @@ func form(t testing.TB, doc []byte) string {
 	}
 	return string(v)
 }
+
+// typed writes data as server-sent events that are named for their type.
+func typed(data ...string) string {
+	var b strings.Builder
+	for _, d := range data {
+		_, kind, _ := strings.Cut(d, `"type":"`)
+		kind, _, _ = strings.Cut(kind, `"`)
+		b.WriteString("event: " + kind + "\ndata: " + d + "\n\n")
+	}
+	return b.String()
+}
+
+// array writes data as one JSON array, as Gemini streams it.
+func array(data []string) string { return "[" + strings.Join(data, "\n,\r\n") + "\n]\n" }
+
+func oneLine(doc string) string { return strings.ReplaceAll(doc, "\n", "") }

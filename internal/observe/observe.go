@@ -90,7 +90,7 @@ type ToolCall struct {
 
 // readers has a reader for each protocol.
 var readers = map[string]func(*reading){
-	OpenAIChat: readChat,
+	OpenAIChat: readChat, OpenAIResponses: readResponses, AnthropicMessages: readMessages, GeminiGenerate: readGenerate,
 }
 
 // Project reads a call. It returns an error only if the protocol is unknown.
@@ -109,8 +109,7 @@ func Project(c Call) (Projection, error) {
 // Protocol returns the protocol of a request: OpenAIChat, OpenAIResponses, AnthropicMessages or GeminiGenerate. It
 // returns "" for any other request, such as one for embeddings, models or files. The path may have a query.
 func Protocol(method, path string) string {
-	path, _, _ = strings.Cut(path, "?")
-	path = strings.TrimSuffix(path, "/")
+	path = pathOf(path)
 	if method == "GET" {
 		if before, id, _ := cutLast(path); strings.HasSuffix(before, "/responses") && strings.HasPrefix(id, "resp") {
 			return OpenAIResponses

@@ -2,8 +2,10 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -174,6 +176,24 @@ func objectOf(v jsontext.Value) object {
 	return o
 }
 
+// written returns a value of package wire as it travels.
+func written(v any) object {
+	doc, err := json.Marshal(v, lenient)
+	if err != nil {
+		return nil
+	}
+	return objectOf(doc)
+}
+
+// value returns the object as a value.
+func (o object) value() jsontext.Value {
+	doc, err := json.Marshal(o, lenient, json.Deterministic(true))
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
 // canonical returns a value in canonical form or, if it has none, as a string with its text.
 func canonical(v jsontext.Value) jsontext.Value {
 	form, err := evidence.Canonical(v)
@@ -226,6 +246,9 @@ const (
 // body returns the kind of the response's body: by its first bytes, and of what could be both by its type.
 func (r *reading) body() body {
 	start := bytes.TrimSpace(bytes.TrimPrefix(r.call.Response, []byte("\ufeff")))
+	if bytes.HasPrefix(start, []byte("[")) && r.call.Protocol == GeminiGenerate {
+		return stream
+	}
 	if len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 		if r.eventStream() && !jsontext.Value(start).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
 			return stream
@@ -322,15 +345,18 @@ func (r *reading) result() Projection {
 	slices.SortStableFunc(r.answers, func(a, b answer) int { return a.number - b.number })
 	if len(r.answers) > 0 {
 		first := r.answers[0]
-		r.out.Finish = r.name("finish", first.finish)
+		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
 		r.out.ToolCalls = callsIn(first.said)
-		r.out.Output = r.marshal("response", output(first.said), maxOutput)
+		if said := spoken(first.said); len(said) > 0 {
+			r.out.Output = r.marshal("response", output(said), maxOutput)
+		}
 		r.alternatives(r.answers[1:])
 	}
 	if r.out.Reasoning = strings.Join(r.reasoning, "\n"); len(r.out.Reasoning) > maxOutput {
 		r.out.Reasoning = ""
 		r.problem("reasoning: longer than %d MiB: left out", maxOutput>>20)
 	}
+	r.out.Finish = r.name("finish", r.out.Finish)
 	r.out.Model = r.name("model", r.out.Model)
 	r.out.ModelVersion = r.name("model_version", r.out.ModelVersion)
 	r.out.SystemFingerprint = r.name("system_fingerprint", r.out.SystemFingerprint)
@@ -347,7 +373,7 @@ func (r *reading) alternatives(others []answer) {
 	}
 	var list []alternative
 	for _, a := range others {
-		list = append(list, alternative{a.number, a.finish, output(a.said)})
+		list = append(list, alternative{a.number, a.finish, output(spoken(a.said))})
 	}
 	if list != nil {
 		r.out.Alternatives = r.marshal("alternatives", list, maxOutput)
@@ -356,7 +382,7 @@ func (r *reading) alternatives(others []answer) {
 
 // marshal writes a value in canonical form. It returns nil for one that is too long.
 func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
-	doc, err := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
+	doc, err := json.Marshal(value, lenient)
 	if err == nil && len(doc) <= limit {
 		doc, err = evidence.Canonical(doc)
 	}
@@ -371,9 +397,12 @@ func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
 	return doc
 }
 
+// sortedNames returns the names of an object's members, sorted.
+func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
+
 // usage keeps what the provider counted.
 func (r *reading) usage(reported jsontext.Value) {
-	if len(reported) > 0 && reported.Kind() != jsontext.KindNull {
+	if present(reported) {
 		r.out.Usage = canonical(reported)
 	}
 }

@@ -1,0 +1,154 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm/wire"
+)
+
+// readMessages reads Anthropic's Messages: https://docs.claude.com/en/api/messages.
+func readMessages(r *reading) {
+	if o := r.request(); o != nil {
+		r.out.Model = o.word("model")
+		r.prompt = append(r.prompt, r.blocks("system", member[wire.Blocks](r, o, "request", "system"), nil)...)
+		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
+			r.prompt = append(r.prompt, r.blocks(m.Role, m.Content, nil)...)
+		}
+		r.messagesState(o)
+		r.messagesTools(o)
+		r.parameters(o, "model", "messages", "system", "mcp_servers")
+	}
+	a, ok := answered(r, explainAnthropic, wire.ReadMessagesStream)
+	if !ok {
+		return
+	}
+	r.out.ModelVersion, r.out.ProviderID = a.Model, a.ID
+	r.usage(a.Usage)
+	if a.Type == "error" {
+		r.out.Error = cmp.Or(short(explainAnthropic(r.call.Response)), "an error with a status of success")
+		return
+	}
+	if a.Type != "message" && r.body() == whole {
+		r.fail("answer: it is not a message")
+		return
+	}
+	r.answers = append(r.answers, answer{0, a.StopReason, r.blocks("assistant", a.Content, &r.reasoning)})
+}
+
+func explainAnthropic(body []byte) string {
+	said, ok := wire.ReadAnthropicError(body)
+	if !ok {
+		return ""
+	}
+	return colon(said.Type, said.Message)
+}
+
+// messagesState names context that Anthropic keeps, fetches or changes.
+func (r *reading) messagesState(o object) {
+	for _, server := range member[[]object](r, o, "request", "mcp_servers") {
+		if address := server.word("url"); address != "" {
+			r.refer("mcp", withoutSecrets(address))
+		} else {
+			r.refer("mcp", server.word("name"))
+		}
+	}
+	r.refer("container", cmp.Or(o.word("container"), objectOf(o["container"]).word("id")))
+	for _, edit := range member[[]object](r, objectOf(o["context_management"]), "request: context_management", "edits") {
+		r.refer("context_management", edit.word("type"))
+	}
+}
+
+// clientTools are the beginnings of types of tools that the agent's own program runs.
+var clientTools = []string{"custom", "bash_", "text_editor_", "computer_", "memory_"}
+
+// messagesTools replaces the definitions of tools by their names, and names those that Anthropic runs.
+func (r *reading) messagesTools(o object) {
+	if _, there := o["tools"]; !there {
+		return
+	}
+	names := []string{}
+	for _, tool := range member[[]object](r, o, "request", "tools") {
+		kind := tool.word("type")
+		names = append(names, cmp.Or(tool.word("name"), tool.word("mcp_server_name"), kind))
+		if kind != "" && !slices.ContainsFunc(clientTools, func(begin string) bool { return strings.HasPrefix(kind, begin) }) {
+			r.refer("tool", kind)
+		}
+	}
+	o.names("tools", names)
+}
+
+// blocks reads the content of a turn. It appends the thinking to the list, if there is one.
+func (r *reading) blocks(role string, blocks wire.Blocks, thinking *[]string) []message {
+	t := turn{role: role}
+	for i := range blocks {
+		b := &blocks[i]
+		switch {
+		case b.Type == "thinking" && thinking != nil:
+			*thinking = append(*thinking, b.Thinking)
+		case b.Type == "thinking", b.Type == "redacted_thinking", b.Type == "compaction":
+		case strings.HasSuffix(b.Type, "tool_use"):
+			t.call(function(b.ID, b.Name, b.Partial+text(b.Input)))
+		case strings.HasSuffix(b.Type, "tool_result"):
+			t.result(message{ToolCallID: b.ToolUseID, Content: r.resultOf(b.Content), IsError: b.IsError})
+		case b.Type == "text" && b.Text == "" && role == "assistant": // a block that has only started
+		default:
+			t.say(r.block(b))
+		}
+	}
+	return t.end()
+}
+
+// block reads a block that is no call and no result.
+func (r *reading) block(b *wire.MessagesBlock) part {
+	o := objectOf(b.Raw)
+	switch b.Type {
+	case "text":
+		return textPart(b.Text)
+	case "image":
+		return r.source("image_url", "", o["source"])
+	case "document":
+		return r.source("file", short(o.word("title")), o["source"])
+	case "container_upload":
+		return r.file("file", "", o.word("file_id"))
+	}
+	return unknown(b.Type, written(b).value())
+}
+
+// source reads where a picture or a document comes from.
+func (r *reading) source(kind, name string, v jsontext.Value) part {
+	o := objectOf(v)
+	switch o.word("type") {
+	case "text":
+		return textPart(o.word("data"))
+	case "base64":
+		return inline(kind, name, o.word("media_type"), o.word("data"))
+	case "url":
+		return r.at(kind, name, o.word("url"))
+	case "file":
+		return r.file(kind, name, o.word("file_id"))
+	}
+	return unknown(kind, v)
+}
+
+// plainBlocks are the blocks whose content a message can have. What Anthropic's own tools return has other forms.
+var plainBlocks = []string{"text", "image", "document"}
+
+// resultOf reads what a tool returned: a text, blocks, or another value.
+func (r *reading) resultOf(v jsontext.Value) (list content) {
+	var blocks wire.Blocks
+	if len(v) == 0 || v.Kind() == jsontext.KindNull {
+		return nil
+	}
+	if json.Unmarshal(v, &blocks, lenient) != nil || slices.ContainsFunc(blocks, func(b wire.MessagesBlock) bool { return !slices.Contains(plainBlocks, b.Type) }) {
+		return content{textPart(text(v))}
+	}
+	for i := range blocks {
+		list = append(list, r.block(&blocks[i]))
+	}
+	return list
+}

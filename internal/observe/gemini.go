@@ -1,0 +1,230 @@
+package observe
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/internal/llm/wire"
+)
+
+// readGenerate reads Gemini's generateContent: https://ai.google.dev/api/generate-content.
+func readGenerate(r *reading) {
+	r.out.Model = modelIn(r.call.Path)
+	g := &gemini{reading: r, open: map[string][]string{}}
+	if o := r.request(); o != nil {
+		g.request(o)
+	}
+	a, ok := answered(r, explainGoogle, wire.ReadGenerateStream)
+	if !ok {
+		return
+	}
+	r.out.ModelVersion, r.out.ProviderID = a.ModelVersion, a.ResponseID
+	r.usage(a.Usage)
+	r.out.Finish = a.PromptFeedback.BlockReason
+	if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
+		r.fail("answer: it has no candidates, and no reason why")
+	}
+	calls := g.calls
+	for n, c := range a.Candidates {
+		if c == nil {
+			r.fail("answer: a candidate is null")
+			continue
+		}
+		g.calls = calls
+		thinking := &r.reasoning
+		if n > 0 {
+			thinking = nil
+		}
+		r.answers = append(r.answers, answer{c.Index, c.FinishReason, g.content("assistant", c.Content.Parts, thinking)})
+	}
+}
+
+func explainGoogle(body []byte) string {
+	var list []struct { // a request for a JSON array gets its error in one
+		Error wire.GoogleError `json:"error"`
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) && json.Unmarshal(body, &list, lenient) == nil && len(list) > 0 {
+		return colon(list[0].Error.Status, list[0].Error.Message)
+	}
+	said, ok := wire.ReadGoogleError(body)
+	if !ok {
+		return ""
+	}
+	return colon(said.Status, said.Message)
+}
+
+// modelIn returns the model that a path names.
+func modelIn(path string) string {
+	before, last, _ := cutLast(pathOf(path))
+	model, _, _ := strings.Cut(last, ":")
+	if strings.HasSuffix(before, "tunedModels") {
+		return "tunedModels/" + model
+	}
+	return model
+}
+
+// A gemini reads contents. Calls without an id get a number, because results name only the function, and answer the
+// calls to it in their order.
+type gemini struct {
+	*reading
+	open  map[string][]string // ids of calls without a result, by the function's name
+	calls int
+}
+
+// either returns a member that may be written in either spelling.
+func (r *reading) either(o object, name, other string) string {
+	if _, there := o[other]; !there {
+		return name
+	}
+	if _, both := o[name]; both {
+		r.problem("request: it has both %s and %s", name, other)
+	}
+	return other
+}
+
+func (g *gemini) request(o object) {
+	system := g.either(o, "systemInstruction", "system_instruction")
+	cached := g.either(o, "cachedContent", "cached_content")
+	if s := member[wire.GenerateContent](g.reading, o, "request", system); len(s.Parts) > 0 {
+		g.prompt = append(g.prompt, g.content("system", s.Parts, nil)...)
+	}
+	for _, c := range conversation[[]wire.GenerateContent](g.reading, o, "contents") {
+		g.prompt = append(g.prompt, g.content(roleOf(c.Role), c.Parts, nil)...)
+	}
+	g.refer("cachedContent", o.word(cached))
+	g.tools(o)
+	g.parameters(o, "contents", system, cached)
+}
+
+func roleOf(role string) string {
+	switch role {
+	case "":
+		return "user"
+	case "model":
+		return "assistant"
+	case "function":
+		return "user" // its parts are results
+	}
+	return role
+}
+
+// tools replaces the definitions of tools by their names, and names those that Google runs.
+func (g *gemini) tools(o object) {
+	if _, there := o["tools"]; !there {
+		return
+	}
+	names := []string{}
+	for _, tool := range member[[]object](g.reading, o, "request", "tools") {
+		functions := g.either(tool, "functionDeclarations", "function_declarations")
+		for _, f := range member[[]object](g.reading, tool, "request: tools", functions) {
+			names = append(names, f.word("name"))
+		}
+		delete(tool, functions)
+		for _, name := range sortedNames(tool) {
+			names = append(names, name)
+			g.refer("tool", name)
+		}
+	}
+	o.names("tools", names)
+}
+
+// content reads the parts of a turn. It appends the thoughts to the list, if there is one.
+func (g *gemini) content(role string, parts []wire.GeneratePart, thoughts *[]string) []message {
+	t := turn{role: role}
+	var thought strings.Builder
+	for i := range parts {
+		p := &parts[i]
+		if p.Thought {
+			thought.WriteString(p.Text)
+			continue
+		}
+		g.part(&t, p)
+	}
+	if thoughts != nil && thought.Len() > 0 {
+		*thoughts = append(*thoughts, thought.String())
+	}
+	return t.end()
+}
+
+// codeTool is the vendor's tool that runs code.
+const codeTool = "code_execution"
+
+func (g *gemini) part(t *turn, p *wire.GeneratePart) {
+	if f := p.FunctionCall; f != nil {
+		t.call(function(g.id(f.ID, f.Name), f.Name, text(f.Args)))
+	}
+	if f := p.FunctionResponse; f != nil {
+		failed := present(objectOf(f.Response)["error"])
+		t.result(message{Name: f.Name, ToolCallID: g.answers(f.ID, f.Name), Content: content{textPart(text(f.Response))}, IsError: failed})
+	}
+	if c := p.ExecutableCode; c != nil {
+		t.call(function(g.id(c.ID, codeTool), codeTool, c.Code))
+	}
+	if c := p.CodeResult; c != nil {
+		t.result(message{Name: codeTool, ToolCallID: g.answers(c.ID, codeTool), Content: content{textPart(c.Output)}, IsError: c.Outcome != "" && c.Outcome != "OUTCOME_OK"})
+	}
+	if d := p.InlineData; d != nil {
+		t.say(inline(kindOf(d.MIMEType), "", d.MIMEType, d.Data))
+	}
+	if f := p.FileData; f != nil {
+		address := withoutSecrets(f.URI)
+		g.refer("file", address)
+		t.say(part{Type: kindOf(f.MIMEType), MediaType: short(f.MIMEType), URL: address})
+	}
+	if p.Text != "" {
+		t.say(textPart(p.Text))
+	}
+	g.rest(t, p)
+}
+
+// partDetails are members that say how a part is to be read, and are not shown.
+var partDetails = []string{"videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "partMetadata", "part_metadata"}
+
+// rest shows parts of a kind that this package does not know.
+func (g *gemini) rest(t *turn, p *wire.GeneratePart) {
+	o := objectOf(p.Raw)
+	for _, name := range partDetails {
+		delete(o, name)
+	}
+	for _, name := range sortedNames(o) {
+		t.say(unknown(short(name), o[name]))
+	}
+}
+
+// kindOf returns the kind of a part for a media type.
+func kindOf(mediaType string) string {
+	switch kind, _, _ := strings.Cut(mediaType, "/"); kind {
+	case "image":
+		return "image_url"
+	case "audio":
+		return "input_audio"
+	case "video":
+		return "video_url"
+	}
+	return "file"
+}
+
+// id gives a call without an id a number, which begins with a sign that no vendor's ids have.
+func (g *gemini) id(given, name string) string {
+	g.calls++
+	id := cmp.Or(given, fmt.Sprintf("#%d", g.calls))
+	g.open[name] = append(g.open[name], id)
+	return id
+}
+
+// answers returns the id of the call that a result answers: the oldest one to the function, if the result names none.
+func (g *gemini) answers(given, name string) string {
+	if given != "" {
+		return given
+	}
+	ids := g.open[name]
+	if len(ids) == 0 {
+		return ""
+	}
+	g.open[name] = ids[1:]
+	return ids[0]
+}

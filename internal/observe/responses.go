@@ -1,0 +1,196 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm/wire"
+)
+
+// readResponses reads OpenAI's Responses: https://platform.openai.com/docs/api-reference/responses.
+func readResponses(r *reading) {
+	if _, id, _ := cutLast(pathOf(r.call.Path)); len(r.call.Request) == 0 && strings.HasPrefix(id, "resp") && id != "responses" {
+		r.refer("response", id) // a later request for an answer that was made in the background
+	} else if o := r.request(); o != nil {
+		r.responsesRequest(o)
+	}
+	a, ok := answered(r, explainOpenAI, wire.ReadResponsesStream)
+	if !ok {
+		return
+	}
+	r.out.ModelVersion, r.out.ProviderID = a.Model, a.ID
+	r.usage(a.Usage)
+	switch a.Status {
+	case "completed", "cancelled":
+	case "failed":
+		r.out.Error = cmp.Or(short(colon(a.Error.Code, a.Error.Message)), "the response failed")
+	case "incomplete":
+		a.Status = cmp.Or(a.IncompleteDetails.Reason, a.Status)
+	case "":
+		if r.body() == whole {
+			r.fail("answer: it has no status")
+			return
+		}
+	default: // it goes on, or will begin
+		a.Status, r.out.Complete = "", false
+	}
+	t := turn{role: "assistant"}
+	for i := range a.Output {
+		r.item(&t, &a.Output[i], &r.reasoning)
+	}
+	r.answers = append(r.answers, answer{0, a.Status, t.end()})
+}
+
+// pathOf removes a query.
+func pathOf(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return strings.TrimSuffix(path, "/")
+}
+
+func (r *reading) responsesRequest(o object) {
+	r.out.Model = o.word("model")
+	for _, part := range []struct{ member, role string }{{"instructions", "system"}, {"input", "user"}} {
+		v := o[part.member]
+		if v.Kind() == jsontext.KindString {
+			r.prompt = append(r.prompt, message{Role: part.role, Content: content{textPart(o.word(part.member))}})
+			continue
+		}
+		t := turn{role: part.role}
+		items := member[[]wire.ResponsesItem](r, o, "request", part.member)
+		for i := range items {
+			r.item(&t, &items[i], nil)
+		}
+		r.prompt = append(r.prompt, t.end()...)
+	}
+	r.refer("previous_response_id", o.word("previous_response_id"))
+	r.refer("conversation", cmp.Or(o.word("conversation"), objectOf(o["conversation"]).word("id")))
+	r.refer("prompt", objectOf(o["prompt"]).word("id"))
+	if o["background"].Kind() == jsontext.KindTrue {
+		r.refer("background", "true")
+	}
+	r.responsesTools(o)
+	r.parameters(o, "model", "instructions", "input")
+}
+
+// responsesTools replaces the definitions of tools by their names, and names those that OpenAI runs.
+func (r *reading) responsesTools(o object) {
+	if _, there := o["tools"]; !there {
+		return
+	}
+	names := []string{}
+	for _, tool := range member[[]object](r, o, "request", "tools") {
+		kind := tool.word("type")
+		names = append(names, cmp.Or(tool.word("name"), tool.word("server_label"), kind))
+		switch kind {
+		case "function", "custom", "local_shell", "apply_patch", "computer_use_preview", "computer":
+			continue
+		case "mcp":
+			r.refer("mcp", cmp.Or(cleanIfAny(tool.word("server_url")), tool.word("connector_id"), tool.word("server_label")))
+			continue
+		}
+		r.refer("tool", kind)
+		for _, id := range member[[]string](r, tool, "request: tools", "vector_store_ids") {
+			r.refer("vector_store", id)
+		}
+		r.refer("container", tool.word("container"))
+	}
+	o.names("tools", names)
+}
+
+func cleanIfAny(address string) string {
+	if address == "" {
+		return ""
+	}
+	return withoutSecrets(address)
+}
+
+// item reads an item of the input or the output. Each is a message of its own.
+func (r *reading) item(t *turn, i *wire.ResponsesItem, thinking *[]string) {
+	t.open = false
+	o := objectOf(i.Raw)
+	switch {
+	case i.Type == "" || i.Type == "message":
+		m := message{Role: cmp.Or(i.Role, t.role), Content: r.parts(i.Content)}
+		t.said = append(t.said, m)
+	case i.Type == "reasoning":
+		if thinking != nil {
+			*thinking = append(*thinking, reasoningIn(i)...)
+		}
+	case i.Type == "compaction":
+	case i.Type == "item_reference":
+		r.refer("item", i.ID)
+	case strings.HasSuffix(i.Type, "_output"):
+		t.result(message{ToolCallID: cmp.Or(i.CallID, i.ID), Content: r.outputOf(i.Output)})
+	case strings.HasSuffix(i.Type, "_call"):
+		r.itemCall(t, i, o)
+	default:
+		whole := written(i)
+		if i.Content.Text == "" && i.Content.Parts == nil {
+			delete(whole, "content")
+		}
+		t.said = append(t.said, message{Role: t.role, Content: content{unknown(i.Type, whole.value())}})
+	}
+}
+
+// reasoningIn returns the texts of a reasoning item: its summary and, from some servers, all of it.
+func reasoningIn(i *wire.ResponsesItem) (texts []string) {
+	for _, p := range slices.Concat(i.Summary, i.Content.Parts) {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}
+
+// itemCall reads a call. A function has a name; the vendor's own tools are named for their type, such as web_search, and
+// have their result beside the call.
+func (r *reading) itemCall(t *turn, i *wire.ResponsesItem, o object) {
+	id, name := cmp.Or(i.CallID, i.ID), cmp.Or(i.Name, strings.TrimSuffix(i.Type, "_call"))
+	said := message{Role: "assistant"}
+	if i.Type == "custom_tool_call" {
+		said.ToolCalls = []call{{ID: id, Type: "custom", Custom: wire.ChatCustom{Name: name, Input: i.Input}}}
+	} else {
+		arguments := string(i.Arguments)
+		for _, other := range []string{"action", "queries", "code", "operation"} {
+			if arguments == "" && len(o[other]) > 0 {
+				arguments = cmp.Or(o.word(other), text(o[other]))
+			}
+		}
+		said.ToolCalls = []call{function(id, name, arguments)}
+	}
+	t.said = append(t.said, said)
+	if i.Type == "image_generation_call" {
+		if data := o.word("result"); data != "" {
+			t.result(message{ToolCallID: id, Content: content{inline("image_url", "", "", data)}})
+		}
+		return
+	}
+	failed := present(o["error"])
+	for _, v := range []jsontext.Value{i.Output, o["outputs"], o["results"], o["result"], o["error"]} {
+		if present(v) {
+			t.result(message{ToolCallID: id, Content: r.outputOf(v), IsError: failed})
+			return
+		}
+	}
+}
+
+func present(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != jsontext.KindNull }
+
+// outputOf reads what a tool returned: a text, parts, or another value.
+func (r *reading) outputOf(v jsontext.Value) content {
+	var c wire.Content
+	if !present(v) {
+		return nil
+	}
+	plain := func(p wire.Part) bool {
+		return strings.HasPrefix(p.Type, "input_") || strings.HasSuffix(p.Type, "text")
+	}
+	if json.Unmarshal(v, &c, lenient) != nil || slices.ContainsFunc(c.Parts, func(p wire.Part) bool { return !plain(p) }) {
+		return content{textPart(text(v))}
+	}
+	return r.parts(c)
+}
