@@ -127,6 +127,7 @@
 //	fault         turns a panic in a reader of foreign bytes into an error
 //	inorder       works on many items at once, and hands on the results in their order
 //	atomicfile    writes files whole or not at all
+//	sqlitefile    opens SQLite files that processes share
 //	filestore     the small files of an installation: in a folder of one machine, or in a database that several share, encrypted
 //	              there under a key that the database never has
 //	postgres      what machines share on a PostgreSQL server: the store of a log, a file store, locks, the queue, and the connections

@@ -6,13 +6,12 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"jurat/internal/sqlitefile"
 )
 
 //go:embed schema.sql
@@ -56,22 +55,10 @@ func openMemory(ctx context.Context) (*sql.DB, error) {
 var errVersion = errors.New("the index of words is of another version")
 
 func openTables(ctx context.Context, path string) (*sql.DB, error) {
-	source := ":memory:"
-	if path != "" {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		// What is deleted is overwritten. A commit does not wait for the disk, because the log has everything.
-		source = "file://" + (&url.URL{Path: absolute}).EscapedPath() + "?" + url.Values{"_txlock": {"immediate"},
-			"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(ON)", "cache_size(-32000)"}}.Encode()
-	}
-	db, err := sql.Open("sqlite", source)
+	// What is deleted is overwritten. A commit does not wait for the disk, because the log has everything.
+	db, err := sqlitefile.Open(path, "synchronous(NORMAL)", "secure_delete(ON)", "cache_size(-32000)")
 	if err != nil {
 		return nil, err
-	}
-	if path == "" {
-		db.SetMaxOpenConns(1) // each connection would have a database of its own
 	}
 	if err := prepare(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -115,14 +102,10 @@ func removeFile(path string) (err error) {
 
 // codeOf returns SQLite's primary code of an error; 0 for other errors.
 func codeOf(err error) int {
-	var failure *sqlite.Error
-	switch {
-	case errors.As(err, &failure):
-		return failure.Code() & 0xff
-	case errors.Is(err, os.ErrPermission):
+	if errors.Is(err, os.ErrPermission) {
 		return sqlite3.SQLITE_PERM
 	}
-	return 0
+	return sqlitefile.Code(err)
 }
 
 // marks returns n placeholders for values in a list.

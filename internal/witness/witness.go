@@ -46,17 +46,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
-	_ "modernc.org/sqlite" // registers the driver
 
 	"jurat/evidence/operator"
+	"jurat/internal/sqlitefile"
 )
 
 var (
@@ -130,12 +128,7 @@ CREATE TRIGGER IF NOT EXISTS logs_stay BEFORE DELETE ON logs BEGIN SELECT RAISE(
 `
 
 func openMemory(ctx context.Context, c Config) (*sql.DB, error) {
-	path, err := filepath.Abs(c.File)
-	if err != nil {
-		return nil, err
-	}
-	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String())
+	db, err := sqlitefile.Open(c.File, "synchronous(FULL)")
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivertype"
-	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"jurat/internal/sqlitefile"
 )
 
 // SQLite opens or makes a file for the processes of one machine. For the path "" it makes a database that only this
@@ -31,16 +30,7 @@ func SQLite(ctx context.Context, path string) (*Database, error) {
 }
 
 func openSQLite(ctx context.Context, path string) (*Database, error) {
-	source := ":memory:"
-	if path != "" {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		source = "file://" + (&url.URL{Path: absolute}).EscapedPath() + "?" + url.Values{"_txlock": {"immediate"},
-			"_pragma": {"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)"}}.Encode()
-	}
-	db, err := sql.Open("sqlite", source)
+	db, err := sqlitefile.Open(path, "synchronous(NORMAL)")
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +55,7 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // translate replaces SQLite's errors by ErrBusy and ErrNoSpace.
 func translate(err error) error {
-	var failure *sqlite.Error
-	code := 0
-	if errors.As(err, &failure) {
-		code = failure.Code() & 0xff
-	}
-	switch {
+	switch code := sqlitefile.Code(err); {
 	case code == sqlite3.SQLITE_BUSY, errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case code == sqlite3.SQLITE_FULL:
