@@ -112,8 +112,16 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKe
 
 // Briefed implements storage.Briefs.
 func (s *Store) Briefed(ctx context.Context) (int64, error) {
+	return s.number(ctx, "briefed")
+}
+
+// Replaced implements storage.Briefs.
+func (s *Store) Replaced(ctx context.Context) (int64, error) { return s.number(ctx, "briefs_replaced") }
+
+// number reads a number of the table meta; 0 if it has none of this name.
+func (s *Store) number(ctx context.Context, name string) (int64, error) {
 	return reading(ctx, s, func() (n int64, err error) {
-		err = s.reads.QueryRow(ctx, `SELECT value::bigint FROM jurat.meta WHERE name = 'briefed'`).Scan(&n)
+		err = s.reads.QueryRow(ctx, `SELECT value::bigint FROM jurat.meta WHERE name = $1`, name).Scan(&n)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return 0, nil
 		}
@@ -148,6 +156,10 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 		batch.Queue(`DELETE FROM jurat.briefs WHERE idx >= $1 AND idx < $2`, in.From, in.To)
 		batch.Queue(`DELETE FROM jurat.links WHERE idx >= $1 AND idx < $2`, in.From, in.To)
 		queueBriefs(batch, briefs)
+		if in.From < in.To {
+			batch.Queue(`INSERT INTO jurat.meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE
+				SET value = (jurat.meta.value::bigint + 1)::text`)
+		}
 		batch.Queue(`INSERT INTO jurat.meta VALUES ('briefed', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 			WHERE jurat.meta.value::bigint < excluded.value::bigint`, strconv.FormatInt(min(done, tx.head.Size), 10))
 		return tx.commit(ctx, batch)

@@ -105,7 +105,14 @@ func briefsLater(t *testing.T, s storage.Store) {
 		wantError(t, err, nil)
 		want(t, got, n)
 	}
+	replaced := func(n int64) {
+		t.Helper()
+		got, err := s.Replaced(t.Context())
+		wantError(t, err, nil)
+		want(t, got, n)
+	}
 	noted(0)
+	replaced(0)
 	unbriefed(0, 9, 5, storage.Range{From: 3, To: 9})
 	unbriefed(0, 3, 5)
 	put := func(i int64, key int64) storage.StoredBrief {
@@ -136,7 +143,9 @@ func briefsLater(t *testing.T, s storage.Store) {
 			t.Errorf("%s: put", name)
 		}
 	}
+	replaced(2) // what is refused is not counted
 	wantError(t, s.PutBriefs(t.Context(), storage.Range{From: 9, To: 9}, nil, 99), nil)
+	replaced(2)
 	noted(9) // at most the size of the log
 }
 

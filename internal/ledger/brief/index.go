@@ -265,3 +265,6 @@ func (x *Index) expiredIn(ctx context.Context, in storage.Range) (map[int64]*Bri
 	}
 	return gone, nil
 }
+
+// Replaced returns how often briefs of old records were replaced, see storage.Briefs. Its errors are those of the store.
+func (x *Index) Replaced(ctx context.Context) (int64, error) { return x.store.Replaced(ctx) }

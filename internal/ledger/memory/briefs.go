@@ -111,6 +111,15 @@ func (s *Store) Briefed(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
+// Replaced implements storage.Briefs.
+func (s *Store) Replaced(ctx context.Context) (n int64, err error) {
+	err = s.read(ctx, func() error {
+		n = s.replaced
+		return nil
+	})
+	return n, err
+}
+
 // Unbriefed implements storage.Briefs.
 func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) (list []storage.Range, err error) {
 	err = s.read(ctx, func() error {
@@ -147,6 +156,9 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 			}
 		}
 		s.noteBriefs(briefs)
+		if in.From < in.To {
+			s.replaced++
+		}
 		s.briefed = max(s.briefed, min(done, s.head.Size))
 		return nil
 	})

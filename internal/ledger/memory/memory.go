@@ -37,6 +37,7 @@ type Store struct {
 	briefs     map[int64]storage.StoredBrief
 	byKey      map[int64][]int64
 	briefed    int64
+	replaced   int64 // how often briefs were replaced
 	checkpoint string
 	closed     bool
 }

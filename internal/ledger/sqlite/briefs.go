@@ -216,8 +216,16 @@ func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKe
 
 // Briefed implements storage.Briefs.
 func (s *Store) Briefed(ctx context.Context) (int64, error) {
+	return s.number(ctx, "briefed")
+}
+
+// Replaced implements storage.Briefs.
+func (s *Store) Replaced(ctx context.Context) (int64, error) { return s.number(ctx, "briefs_replaced") }
+
+// number reads a number of the table meta; 0 if it has none of this name.
+func (s *Store) number(ctx context.Context, name string) (int64, error) {
 	return reading(ctx, s, func() (n int64, err error) {
-		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'briefed'`).Scan(&n)
+		err = s.readers.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM meta WHERE name = ?`, name).Scan(&n)
 		if errors.Is(err, sql.ErrNoRows) {
 			return 0, nil
 		}
@@ -271,6 +279,12 @@ func (s *Store) PutBriefs(ctx context.Context, in storage.Range, briefs []storag
 		}
 		if err := s.insertBriefs(ctx, briefs); err != nil {
 			return err
+		}
+		if in.From < in.To {
+			if _, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('briefs_replaced', '1') ON CONFLICT (name) DO UPDATE
+				SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)`); err != nil {
+				return translate(err)
+			}
 		}
 		_, err = s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('briefed', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 			WHERE CAST(value AS INTEGER) < CAST(excluded.value AS INTEGER)`, strconv.FormatInt(min(done, head.Size), 10))

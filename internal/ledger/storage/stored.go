@@ -27,6 +27,9 @@ type Briefs interface {
 	// PutBriefs replaces all briefs of the rows in a range. It also notes that the first done rows of the log have
 	// briefs, unless a larger number is noted.
 	PutBriefs(ctx context.Context, in Range, briefs []StoredBrief, done int64) error
+	// Replaced returns how often PutBriefs was called for a range that is not empty. A reader that keeps what it read
+	// of briefs must read them again when the number has changed, because records may have expired.
+	Replaced(ctx context.Context) (int64, error)
 }
 
 // A StoredBrief is a brief as a store keeps it. The first five members are the row's, and stores do not write them
