@@ -167,8 +167,10 @@ func (c *benchWatchCmd) Run(ctx context.Context, io stdio) error {
 
 type benchFindCmd struct {
 	benchFlags
-	Records several            `help:"How many records the log has, those of trials included. A million takes about an hour on two cores, and 5 GB." default:"20000"`
+	Records several            `help:"How many records the log has, those of trials included. A million takes some minutes on two cores, and 4 GB." default:"20000"`
 	Trials  several            `help:"How many trials the log has." default:"300"`
+	Log     string             `help:"Keep the log in this folder, and go on with the log that an earlier run left there. Default: a temporary folder, which is removed." placeholder:"DIR"`
+	Batch   bool               `name:"batch-tokens" help:"One token for all records that wait at the same time, as 'jurat serve --batch-tokens' has it. A large log is made sooner."`
 	Payload several            `help:"Bytes of a payload." default:"1024"`
 	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
 }
@@ -176,17 +178,18 @@ type benchFindCmd struct {
 // Help is shown by 'jurat bench find --help'.
 func (*benchFindCmd) Help() string {
 	return `Holds trials and seals records in three scripts, makes the index of words, and then searches in turn: for texts that one record has, that many
-have, that none has, by actor and time; for trials by filters and text; for an agent's trials with its numbers. It starts a server's parts on that log
-five times. Searches for records verify who said it, and when, as the server does; a page has 20 hits. An agent's trials are read at the first look, and kept.` + aboutBench + `
+have, that none has; by actor, time and record; for trials by every filter; for an agent's trials with its numbers; for two trials side by side. It also
+looks for cases that need a person, as a server does every two seconds, and starts a server's parts on that log five times. Searches for records verify
+who said it, and when, as the server does. With --log the log stays in a folder, and the next run uses it again.` + aboutBench + `
 
     jurat bench find
-    jurat bench find --records 1000000 --trials 20000 --dir /var/tmp`
+    jurat bench find --records 1000000 --trials 20000 --log /var/tmp/large-log`
 }
 
 // Run measures finding.
 func (c *benchFindCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
-	return c.measure(ctx, io, bench.Find, bench.Config{Records: int(c.Records), Trials: int(c.Trials), Payload: int(c.Payload), Algorithm: c.Alg})
+	return c.measure(ctx, io, bench.Find, bench.Config{Records: int(c.Records), Trials: int(c.Trials), Log: c.Log, Batch: c.Batch, Payload: int(c.Payload), Algorithm: c.Alg})
 }
 
 // measure runs a benchmark and prints what it has found.

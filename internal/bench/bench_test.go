@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/trial"
 )
 
 var benchmarks = map[string]struct {
@@ -22,7 +25,9 @@ var benchmarks = map[string]struct {
 	"ledger": {Ledger, []string{"time of a record, 3 callers", "time of a record, one caller", "memory allocated", "memory that an open log holds"}},
 	"trial":  {Trial, []string{"time of a trial, 3 at the same time", "time of a trial (median)", "trials/s", "acts sealed"}},
 	"find": {Find, []string{"records indexed/s", "size of the index", "server start (median)", "server start (99 %)", "search for one record", "search for two words", "search for what nobody said",
-		"search by actor", "trials by agent", "trials by juror", "trials by text", "an agent's trials"}},
+		"search for what all", "search by actor", "search by record", "search of a submitter", "trials, all", "trials by agent", "trials by verdict", "trials by submitter", "trials by juror", "trials by text and",
+		"trials by text that all", "trials by text that none", "trials by record", "an agent's trials and numbers, the first look", "an agent's trials and numbers (", "two trials side by side", "the first round of arrivals",
+		"a round of arrivals"}},
 	"watch": {Watch, []string{"time of a trial with 5 watchers"}},
 }
 
@@ -82,6 +87,48 @@ func TestBrokenOff(t *testing.T) {
 				t.Errorf("it left %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestKeptLog: a log that is kept is used again, and gets what it lacks. A folder with anything else is refused.
+func TestKeptLog(t *testing.T) {
+	c := quick(t.TempDir())
+	c.Log = filepath.Join(t.TempDir(), "log")
+	sizes := func() (records, trials int) {
+		h, err := reopen(t.Context(), installation.Config{Dir: c.Log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		size, err := h.Ledger.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := trial.NewIndex(h.Ledger, nil, nil)
+		if err := x.Follow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return int(size), len(x.List(nil))
+	}
+	for i, want := range []struct{ records, trials int }{{1100, 3}, {1100, 3}, {1300, 4}} {
+		c.Records, c.Trials = want.records, want.trials
+		r, err := Find(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made := r.Of("records indexed/s") != nil; made != (i == 0) {
+			t.Errorf("run %d: the index is made: %t", i, made)
+		}
+		if records, trials := sizes(); records < want.records || records > want.records+50 || trials != want.trials {
+			t.Errorf("run %d: %d records, %d trials; want %+v", i, records, trials, want)
+		}
+	}
+	c.Log = t.TempDir()
+	if err := os.WriteFile(filepath.Join(c.Log, "jurat.db"), []byte("a log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(t.Context(), c); err == nil {
+		t.Error("a folder with other files is used")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,11 +13,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/config"
+	"jurat/internal/continuous"
 	"jurat/internal/docket"
 	"jurat/internal/find"
+	"jurat/internal/installation"
 	"jurat/internal/schedule"
 	"jurat/internal/trial"
+	"jurat/internal/webhook"
 	"jurat/verify/trust"
 )
 
@@ -40,23 +47,50 @@ func Find(ctx context.Context, c Config) (*Report, error) {
 		if c.Records < 100 {
 			return errors.New("records: want at least 100")
 		}
-		h, err := furnish(ctx, c, dir, "data")
+		h, err := openKept(ctx, c, dir)
 		if err != nil {
 			return err
 		}
-		r.Settings = Settings{Records: c.Records, Trials: c.Trials, PayloadBytes: c.Payload, Algorithm: c.Algorithm}
+		r.Settings = Settings{Records: c.Records, Trials: c.Trials, PayloadBytes: c.Payload, Algorithm: c.Algorithm, BatchTokens: c.Batch}
 		if err := errors.Join(h.fillWith(ctx, c), h.Close()); err != nil {
 			return err
 		}
-		return findIn(ctx, c, h, filepath.Join(dir, "data", "find.db"), r)
+		return findIn(ctx, c, h, filepath.Join(h.config.Dir, "find.db"), r)
 	})
 }
 
+// openKept opens the log that is kept from an earlier run, or makes a new one.
+func openKept(ctx context.Context, c Config, dir string) (*house, error) {
+	if c.Log == "" {
+		return furnish(ctx, c, dir, "data")
+	}
+	config := installation.Config{Dir: c.Log, Algorithm: c.Algorithm, BatchTokens: c.Batch}
+	if _, err := os.Stat(filepath.Join(c.Log, keptMark)); err == nil {
+		return reopen(ctx, config)
+	}
+	h, err := furnish(ctx, c, filepath.Dir(c.Log), filepath.Base(c.Log))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(c.Log, keptMark), []byte("This log was made by 'jurat bench find', which adds to it.\n"), 0o600); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// keptMark is a file in the folder of a log that Find made: it adds to no other log.
+const keptMark = "made-by-bench-find"
+
 // fillWith holds trials and seals records until the log has as many as it should.
 func (h *house) fillWith(ctx context.Context, c Config) error {
+	held := trial.NewIndex(h.Ledger, nil, nil)
+	if err := held.Follow(ctx); err != nil {
+		return err
+	}
+	had := len(held.List(nil))
 	var n atomic.Int64
-	if err := times(ctx, int64(c.Trials), 16, func(ctx context.Context) error { return h.tryOne(ctx, int(n.Add(1))) },
-		func(done int64) { c.Progress("trials held", done, int64(c.Trials)) }); err != nil {
+	if err := times(ctx, int64(c.Trials-had), 16, func(ctx context.Context) error { return h.tryOne(ctx, had+int(n.Add(1))) },
+		func(done int64) { c.Progress("trials held", done, int64(c.Trials-had)) }); err != nil {
 		return err
 	}
 	size, err := h.Ledger.Size(ctx)
@@ -69,8 +103,9 @@ func (h *house) fillWith(ctx context.Context, c Config) error {
 			return err
 		}
 	}
-	rest := max(0, int64(c.Records)-size)
-	var next atomic.Int64
+	next := atomic.Int64{}
+	next.Store(size)
+	rest := int64(c.Records) - size
 	return times(ctx, rest, 512, func(ctx context.Context) error {
 		i := int(next.Add(1))
 		draft, err := sentenceOf(i, c.Payload)
@@ -125,10 +160,15 @@ type finder struct {
 	records int
 	tally   docket.Histories
 	reader  docket.Reader
+
+	arrivals *continuous.Service
+	ids      []string // of records anywhere in the log
+	some     []string // trials
 }
 
 func findIn(ctx context.Context, c Config, h *house, file string, r *Report) error {
-	begin := time.Now()
+	_, err := os.Stat(file)
+	indexed, begin := err == nil, time.Now()
 	f, err := h.openFinder(ctx, c, file)
 	if err != nil {
 		return err
@@ -140,7 +180,9 @@ func findIn(ctx context.Context, c Config, h *house, file string, r *Report) err
 	if err := errors.Join(err, f.close()); err != nil {
 		return err
 	}
-	r.figure("records indexed/s, the first time", "1/s", float64(c.Records)/time.Since(begin).Seconds(), nil)
+	if !indexed {
+		r.figure("records indexed/s, the first time", "1/s", float64(c.Records)/time.Since(begin).Seconds(), nil)
+	}
 	if info, err := os.Stat(file); err == nil {
 		r.figure("size of the index for each record", "bytes", float64(info.Size())/float64(c.Records), nil)
 	}
@@ -170,10 +212,24 @@ func (h *house) openFinder(ctx context.Context, c Config, file string) (*finder,
 	if err == nil {
 		f.trusted, err = again.Trust(ctx)
 	}
+	if err == nil {
+		f.arrivals, err = f.told(trials)
+	}
 	if err != nil {
 		return nil, errors.Join(err, again.Close())
 	}
 	return f, nil
+}
+
+// told makes what tells a receiver of cases that need a person. The receiver cannot be reached, so every case stays to be told of.
+func (f *finder) told(trials *schedule.Scheduler) (*continuous.Service, error) {
+	const id = "nobody"
+	receiver, err := webhook.New(webhook.Config{URL: "http://127.0.0.1:1/", Secrets: []string{"whsec_" + strings.Repeat("A", 32)}, Inward: true})
+	if err != nil {
+		return nil, err
+	}
+	return continuous.New(continuous.Config{Settings: &config.Continuous{Arrivals: true, Webhooks: []config.Webhook{{ID: id}}}, Ledger: f.Ledger, Keys: f.Keys, Trust: f.Trust,
+		Scheduler: trials, Locks: f.Locks(), Receivers: map[string]*webhook.Receiver{id: receiver}, Log: slog.New(slog.DiscardHandler)})
 }
 
 func (f *finder) close() error { return errors.Join(f.keeper.Close(), f.house.Close()) }
@@ -215,7 +271,30 @@ type question struct {
 	took, least timings
 }
 
+// choose chooses records and trials that are asked for.
+func (f *finder) choose(ctx context.Context) error {
+	for i := range 100 {
+		rows, err := f.Ledger.RowsFrom(ctx, int64(i)*int64(f.records)/100, 1)
+		if err != nil {
+			return err
+		}
+		f.ids = append(f.ids, rows[0].RecordID)
+	}
+	for _, s := range f.trials.List(nil) {
+		f.some = append(f.some, s.ID)
+	}
+	return nil
+}
+
 func (f *finder) measure(ctx context.Context, c Config, r *Report) error {
+	if err := f.choose(ctx); err != nil {
+		return err
+	}
+	var first timings
+	if err := first.took(func() error { return f.arrivals.Tell(ctx) }); err != nil {
+		return err
+	}
+	r.figure("the first round of arrivals", "ms", float64(first[0].Microseconds())/1000, nil)
 	questions := f.questions()
 	if x, err := f.keeper.Open(ctx); err != nil {
 		return err
@@ -264,26 +343,104 @@ func (f *finder) questions() []*question {
 	list := func(values func(i int) map[string]string) func(context.Context, int) (int, error) {
 		return func(ctx context.Context, i int) (int, error) { return f.list(ctx, values(i)) }
 	}
+	some := func(values map[string]string) func(int) map[string]string {
+		return func(int) map[string]string { return values }
+	}
+	ofAgent := func(i int) string { return fmt.Sprintf("Agent %02d", i%tried) }
 	return []*question{
-		{name: "search for one record of all", ask: text(func(i int) string { return fmt.Sprintf("reference %07d", 100*(1+i*31%max(1, f.records/100))) }), limit: read, bare: f.read},
+		{name: "search for one record of all", ask: text(f.reference), limit: read, bare: f.read},
 		{name: "search for two words that many said", ask: text(word), limit: read, bare: f.read},
 		{name: "search for what nobody said", ask: text(func(i int) string { return fmt.Sprintf("zebra crossing %d", i) }), limit: read, bare: f.read},
+		{name: "search for what all were given and nobody said", ask: func(ctx context.Context, _ int) (int, error) {
+			return f.search(ctx, map[string]string{"text": "may i send the parcel", "said": "true"})
+		}, limit: read, bare: f.read},
 		{name: "search by actor and time", ask: func(ctx context.Context, i int) (int, error) {
 			return f.search(ctx, map[string]string{"actor": agentName(i % agents), "from": "2026-01-01", "to": "2026-12-31", "limit": "20"})
 		}, limit: read, bare: f.read},
+		{name: "search by record", ask: func(ctx context.Context, i int) (int, error) {
+			return f.search(ctx, map[string]string{"record": f.ids[i%len(f.ids)]})
+		}, limit: read, bare: f.read},
+		{name: "search of a submitter with half of the trials", ask: func(ctx context.Context, i int) (int, error) { return f.searchOfHalf(ctx, word(i)) }, limit: read, bare: f.read},
+		{name: "trials, all", ask: list(some(nil)), limit: copied, bare: f.copied},
 		{name: "trials by agent, outcome and time", ask: list(func(i int) map[string]string {
 			return map[string]string{"agent": fmt.Sprintf("agent %02d", i%tried), "outcome": find.Positions()[i%3], "from": "2026-01-01"}
 		}), limit: copied, bare: f.copied},
-		{name: "trials by juror, highest score first", ask: list(func(i int) map[string]string { return map[string]string{"juror": "slow", "sort": "highest"} }), limit: copied, bare: f.copied},
-		{name: "trials by text", ask: list(func(i int) map[string]string {
+		{name: "trials by verdict, the last act first", ask: list(func(i int) map[string]string {
+			return map[string]string{"verdict": find.Positions()[i%3], "sort": string(find.Latest)}
+		}), limit: copied, bare: f.copied},
+		{name: "trials by submitter and model, by agent", ask: list(some(map[string]string{"submitter": "submitter", "model": "none", "sort": string(find.ByAgent)})), limit: copied, bare: f.copied},
+		{name: "trials by juror, highest score first", ask: list(some(map[string]string{"juror": "slow", "sort": string(find.Highest)})), limit: copied, bare: f.copied},
+		{name: "trials by text and agent", ask: list(func(i int) map[string]string {
 			return map[string]string{"text": "nobody has read anything", "agent": fmt.Sprintf("agent %02d", i%tried)}
 		}), limit: copied, bare: f.copied},
-		{name: "an agent's trials and numbers", ask: func(ctx context.Context, i int) (int, error) {
-			h, err := f.tally.Of(ctx, f.Ledger, f.trials, fmt.Sprintf("Agent %02d", i%tried), "", nil)
-			return len(h.Trials.Trials), err
+		{name: "trials by text that all have", ask: list(some(map[string]string{"text": "nobody has read anything"})), limit: copied, bare: f.copied},
+		{name: "trials by text that none has", ask: list(some(map[string]string{"text": "zebra crossing"})), limit: copied, bare: f.copied},
+		{name: "trials by record", ask: list(func(i int) map[string]string { return map[string]string{"record": f.ids[i%len(f.ids)]} }), limit: copied, bare: f.copied},
+		{name: "an agent's trials and numbers, the first look", ask: func(ctx context.Context, i int) (int, error) {
+			return f.history(ctx, new(docket.Histories), ofAgent(i))
 		}, limit: copied, bare: f.copied},
+		{name: "an agent's trials and numbers", ask: func(ctx context.Context, i int) (int, error) { return f.history(ctx, &f.tally, ofAgent(i)) }, limit: copied, bare: f.copied},
+		{name: "two trials side by side", ask: f.compare, limit: "reading their records", bare: f.chains},
+		{name: "a round of arrivals", ask: f.round, limit: copied, bare: f.copied},
 	}
 }
+
+// reference is a text that one record has: one of the last quarter, which is not of trials.
+func (f *finder) reference(i int) string {
+	hundreds := max(1, f.records/400)
+	return fmt.Sprintf("reference %07d", 100*(f.records/100-i*31%hundreds))
+}
+
+func (f *finder) history(ctx context.Context, from *docket.Histories, agent string) (int, error) {
+	h, err := from.Of(ctx, f.Ledger, f.trials, agent, "", nil)
+	return len(h.Trials.Trials), err
+}
+
+// searchOfHalf searches as a reader who may read every second trial and nothing else.
+func (f *finder) searchOfHalf(ctx context.Context, text string) (int, error) {
+	visible := func(s *trial.Summary) bool { return s.ID[len(s.ID)-1]%2 == 0 }
+	by := docket.Reader{Visible: visible, Scope: docket.ScopeOf(f.trials.List(visible), submitter{})}
+	values := map[string]string{"text": text, "limit": "20"}
+	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, &by, f.trusted)
+	return len(found.Hits), err
+}
+
+type submitter struct{}
+
+func (submitter) Name() string         { return "submitter" }
+func (submitter) Has(access.Role) bool { return false }
+
+// pair returns two trials.
+func (f *finder) pair(i int) (list []string) {
+	for _, n := range []int{i * 7919, i*104729 + 1} {
+		list = append(list, f.some[n%len(f.some)])
+	}
+	return list
+}
+
+func (f *finder) compare(ctx context.Context, i int) (int, error) {
+	var sheets [2]api.TrialSheet
+	for n, id := range f.pair(i) {
+		var err error
+		if sheets[n], err = docket.Sheet(ctx, f.Ledger, id); err != nil {
+			return 0, err
+		}
+	}
+	docket.Compare(sheets[0], sheets[1])
+	return 2, nil
+}
+
+func (f *finder) chains(ctx context.Context, i, _ int) error {
+	for _, id := range f.pair(i) {
+		if _, err := f.Ledger.Chain(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round looks for cases that need a person, as a server does every two seconds. The receiver takes no message.
+func (f *finder) round(ctx context.Context, _ int) (int, error) { return 0, f.arrivals.Tell(ctx) }
 
 func (f *finder) search(ctx context.Context, values map[string]string) (int, error) {
 	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, f.trials, &f.reader, f.trusted)

@@ -110,9 +110,13 @@ func New(c Config) (*Service, error) {
 func (s *Service) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { s.repeat(ctx, "continuous trial", s.try) })
-	both.Go(func() { s.repeat(ctx, "telling of thresholds", s.told.round) })
+	both.Go(func() { s.repeat(ctx, "telling of thresholds", s.Tell) })
 	both.Wait()
 }
+
+// Tell looks once for crossings and arrivals, and tells receivers. Run does so again and again. Its errors are those of reading the log, and of
+// recording who was told. It must not be called while Run runs.
+func (s *Service) Tell(ctx context.Context) error { return s.told.round(ctx) }
 
 // repeat does something again and again. An error is logged when it is new, and shown until the next time succeeds.
 func (s *Service) repeat(ctx context.Context, what string, once func(context.Context) error) {
