@@ -144,7 +144,7 @@ func (x *Index) settle(ctx context.Context, after int64) error {
 // put adds or replaces a stretch in memory. The mutex is held.
 func (x *Index) put(made written, docs []*doc) {
 	for id, n := range made.numbers {
-		x.numbers[id], x.trials[n] = n, id
+		x.numbers[id] = n
 	}
 	for _, d := range docs {
 		for _, s := range d.seats {

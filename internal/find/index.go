@@ -25,12 +25,11 @@ type Index struct {
 
 	following chan struct{} // holds one element while one caller reads the log
 
-	mu        sync.Mutex // held while the fields below are used, and not while the log or the file is read
-	stretches []stretch  // in log order
-	trials    map[int64]string
-	numbers   map[string]int64
-	seats     map[seat]map[int64]bool // trials by jurors and models
-	tail      []*doc                  // the newest records, which are in no stretch yet
+	mu        sync.Mutex          // held while the fields below are used, and not while the log or the file is read
+	stretches []stretch           // in log order
+	numbers   map[string]int64    // of trials; a number is not 0
+	seats     map[seat]*numberSet // trials by jurors and models
+	tail      []*doc              // the newest records, which are in no stretch yet
 	tailBytes int
 	next      int64 // the place of the next record to read
 	size      int64 // of the log, when it was last read
@@ -123,7 +122,7 @@ func (x *Index) load(ctx context.Context) error {
 			stretches = nil
 		}
 	}
-	trials, numbers, err := x.readTrials(ctx)
+	numbers, err := x.readTrials(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (x *Index) load(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.stretches, x.trials, x.numbers, x.seats = stretches, trials, numbers, seats
+	x.stretches, x.numbers, x.seats = stretches, numbers, seats
 	x.tail, x.tailBytes, x.next, x.unread = nil, 0, 0, 0
 	if n := len(stretches); n > 0 {
 		x.next = stretches[n-1].after
@@ -164,31 +163,38 @@ func (x *Index) readStretches(ctx context.Context) (list []stretch, last string,
 	return list, last, rows.Err()
 }
 
-func (x *Index) readTrials(ctx context.Context) (trials map[int64]string, numbers map[string]int64, err error) {
+func (x *Index) readTrials(ctx context.Context) (map[string]int64, error) {
 	rows, err := x.db.QueryContext(ctx, "SELECT number, id FROM trials")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer rows.Close()
-	trials, numbers = map[int64]string{}, map[string]int64{}
-	for rows.Next() {
-		var n int64
-		var id string
-		if err := rows.Scan(&n, &id); err != nil {
-			return nil, nil, err
-		}
-		trials[n], numbers[id] = id, n
-	}
-	return trials, numbers, rows.Err()
-}
-
-func (x *Index) readSeats(ctx context.Context) (map[seat]map[int64]bool, error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT DISTINCT kind, name, trial FROM seats")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	seats := map[seat]map[int64]bool{}
+	numbers := map[string]int64{}
+	for rows.Next() {
+		var n int64
+		var id string
+		if err := rows.Scan(&n, &id); err != nil {
+			return nil, err
+		}
+		numbers[id] = n
+	}
+	return numbers, rows.Err()
+}
+
+// numberOf returns the number of a trial; 0 if it has none.
+func (x *Index) numberOf(trial string) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.numbers[trial]
+}
+
+func (x *Index) readSeats(ctx context.Context) (map[seat]*numberSet, error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT kind, name, trial FROM seats")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	seats := map[seat]*numberSet{}
 	for rows.Next() {
 		var s seat
 		var trial int64
@@ -200,11 +206,11 @@ func (x *Index) readSeats(ctx context.Context) (map[seat]map[int64]bool, error) 
 	return seats, rows.Err()
 }
 
-func sit(seats map[seat]map[int64]bool, s seat, trial int64) {
+func sit(seats map[seat]*numberSet, s seat, trial int64) {
 	if seats[s] == nil {
-		seats[s] = map[int64]bool{}
+		seats[s] = new(numberSet)
 	}
-	seats[s][trial] = true
+	seats[s].add(trial)
 }
 
 func (x *Index) gaps(ctx context.Context) (list []storage.Range, err error) {

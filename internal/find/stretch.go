@@ -82,3 +82,25 @@ func decode(doc []byte) *set {
 	}
 	return s
 }
+
+// A numberSet holds numbers of trials.
+type numberSet []uint64
+
+func (s *numberSet) add(n int64) {
+	for int64(len(*s)) <= n/64 {
+		*s = append(*s, 0)
+	}
+	(*s)[n/64] |= 1 << (n % 64)
+}
+
+func (s numberSet) has(n int64) bool { return n/64 < int64(len(s)) && s[n/64]>>(n%64)&1 == 1 }
+
+// or returns the members of both, in a set of its own.
+func (s numberSet) or(o numberSet) numberSet {
+	sum := make(numberSet, max(len(s), len(o)))
+	copy(sum, s)
+	for i, w := range o {
+		sum[i] |= w
+	}
+	return sum
+}

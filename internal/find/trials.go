@@ -111,19 +111,36 @@ func (q *Trials) Filters() bool {
 // NeedsIndex reports whether the search needs an Index.
 func (q *Trials) NeedsIndex() bool { return q.Juror != "" || q.Model != "" || q.Text != "" }
 
-// fits reports whether a summary alone fulfils the conditions that can be read from it.
-func (q *Trials) fits(s *trial.Summary) bool {
-	verdict, outcome := None, None
-	if s.Outcome != nil {
-		verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
+// fits returns a function that reports whether a summary alone fulfils the conditions that can be read from it.
+func (q *Trials) fits() func(*trial.Summary) bool {
+	agent, submitter := within(q.Agent), within(q.Submitter)
+	return func(s *trial.Summary) bool {
+		verdict, outcome := None, None
+		if s.Outcome != nil {
+			verdict, outcome = string(s.Outcome.Verdict.Position), string(s.Outcome.Position)
+		}
+		return (q.Verdict == "" || q.Verdict == verdict) && (q.Outcome == "" || q.Outcome == outcome) &&
+			(q.Needs == "" || (q.Needs == "true") == s.NeedsPerson()) &&
+			(q.From.IsZero() || !s.Submitted.Before(q.From)) && (q.To.IsZero() || s.Submitted.Before(q.To)) &&
+			(q.Exact == "" || q.Exact == s.Agent) && agent(s.Agent) && submitter(s.Submitter)
 	}
-	return (q.Verdict == "" || q.Verdict == verdict) && (q.Outcome == "" || q.Outcome == outcome) &&
-		(q.Needs == "" || (q.Needs == "true") == s.NeedsPerson()) &&
-		(q.From.IsZero() || !s.Submitted.Before(q.From)) && (q.To.IsZero() || s.Submitted.Before(q.To)) &&
-		(q.Exact == "" || q.Exact == s.Agent) && within(s.Agent, q.Agent) && within(s.Submitter, q.Submitter)
 }
 
-func within(text, part string) bool { return part == "" || strings.Contains(Fold(text), part) }
+// within returns a function that reports whether a folded text is part of a name. It folds each name once: many trials have the same.
+func within(part string) func(name string) bool {
+	known := map[string]bool{}
+	return func(name string) bool {
+		if part == "" {
+			return true
+		}
+		is, seen := known[name]
+		if !seen {
+			is = strings.Contains(Fold(name), part)
+			known[name] = is
+		}
+		return is
+	}
+}
 
 // Counts says how many trials a search finds.
 type Counts struct {
@@ -164,12 +181,10 @@ func (q *Trials) Trials(ctx context.Context, t *trial.Index, x *Index, visible f
 	if err != nil {
 		return nil, err
 	}
-	seated, err := x.seated(q)
-	if err != nil {
-		return nil, err
-	}
+	seated := x.seated(q)
+	fits := q.fits()
 	all := t.List(func(s *trial.Summary) bool {
-		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && q.fits(s) && (seated == nil || seated[s.ID])
+		return (visible == nil || visible(s)) && (q.Record == "" || s.ID == chain) && fits(s) && (seated == nil || seated(s.ID))
 	})
 	compare := func(string) (bool, error) { return true, nil }
 	exact := true
@@ -233,8 +248,21 @@ func (q *Trials) sort(list []trial.Summary) {
 		return
 	}
 	slices.Reverse(list)
-	if q.Sort != Newest {
-		slices.SortStableFunc(list, func(a, b trial.Summary) int { return cmp.Compare(q.key(&a), q.key(&b)) })
+	if q.Sort == Newest || q.Sort == "" {
+		return
+	}
+	type keyed struct {
+		key string
+		at  int
+	}
+	order := make([]keyed, len(list))
+	for i := range list {
+		order[i] = keyed{q.key(&list[i]), i}
+	}
+	slices.SortFunc(order, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at)) })
+	unsorted := slices.Clone(list)
+	for i, k := range order {
+		list[i] = unsorted[k.at]
 	}
 }
 
@@ -322,47 +350,40 @@ func (q *Trials) begin(all []trial.Summary) (int, error) {
 	return at, nil
 }
 
-// seated returns the trials with a juror and a model; nil: the search names none.
-func (x *Index) seated(q *Trials) (map[string]bool, error) {
-	var found map[string]bool
+// seated returns a function that reports whether a trial has a juror and a model; nil: the search names none.
+func (x *Index) seated(q *Trials) func(id string) bool {
+	var all []func(id string) bool
 	for _, s := range []seat{{jurorSeat, q.Juror}, {modelSeat, q.Model}} {
-		if s.name == "" {
-			continue
+		if s.name != "" {
+			all = append(all, x.withSeat(s))
 		}
-		with := x.withSeat(s)
-		if found != nil {
-			for id := range with {
-				if !found[id] {
-					delete(with, id)
-				}
-			}
-		}
-		found = with
 	}
-	return found, nil
+	if all == nil {
+		return nil
+	}
+	return func(id string) bool {
+		return !slices.ContainsFunc(all, func(has func(string) bool) bool { return !has(id) })
+	}
 }
 
-// withSeat returns the trials with a seat whose name contains a text.
-func (x *Index) withSeat(looked seat) map[string]bool {
-	found := map[string]bool{}
+// withSeat returns a function that reports whether a trial has a seat whose name contains a text.
+func (x *Index) withSeat(looked seat) func(id string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	found, newest := numberSet{}, map[string]bool{}
 	for s, trials := range x.seats {
-		if s.kind != looked.kind || !strings.Contains(s.name, looked.name) {
-			continue
-		}
-		for n := range trials {
-			found[x.trials[n]] = true
+		if s.kind == looked.kind && strings.Contains(s.name, looked.name) {
+			found = found.or(*trials)
 		}
 	}
 	for _, d := range x.tail {
 		for _, s := range d.seats {
 			if s.kind == looked.kind && strings.Contains(s.name, looked.name) {
-				found[d.chain] = true
+				newest[d.chain] = true
 			}
 		}
 	}
-	return found
+	return func(id string) bool { return newest[id] || found.has(x.numberOf(id)) }
 }
 
 // candidates returns the places in trials in which a text may be.
