@@ -401,7 +401,7 @@ func (f *finder) searchOfHalf(ctx context.Context, text string) (int, error) {
 	visible := func(s *trial.Summary) bool { return s.ID[len(s.ID)-1]%2 == 0 }
 	by := docket.Reader{Visible: visible, Scope: docket.ScopeOf(f.trials.List(visible), submitter{})}
 	values := map[string]string{"text": text, "limit": "20"}
-	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, &by, f.trusted)
+	found, err := f.keeper.Records(ctx, func(name string) string { return values[name] }, f.trials, &by, f.trusted)
 	return len(found.Hits), err
 }
 
