@@ -62,6 +62,10 @@ type Order struct {
 	Apart []string // JSON pointers of members to seal apart, beside those that always are
 
 	Provable map[string]property.Kind // the same with kinds: members to seal apart and make provable
+
+	// Still returns an error if what the party acts on has changed since the party saw it. It is asked just before a record is sealed, but
+	// not if the same order made the record before. nil: it is not asked.
+	Still func(context.Context) error
 }
 
 // Done is the result of an act.
@@ -95,6 +99,11 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 	}
 	if err := a.mayAct(ctx, o.By, draft); err != nil {
 		return nil, err
+	}
+	if o.Still != nil {
+		if err := o.Still(ctx); err != nil {
+			return nil, err
+		}
 	}
 	bound, is, err := trial.Bind(ctx, a.config.Ledger, draft)
 	if err != nil {

@@ -103,6 +103,14 @@ func equal(t testing.TB, got, want any) {
 
 var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true, Operates: true}
 
+// several is the desk after a form for several cases, of which one was refused.
+func several(s Summary) *Desk {
+	d := NewDesk([]Summary{s}, "Mia Brandt")
+	d.May, d.Problem = true, "no case is marked"
+	d.Answer([]Result{{Record: "a-verdict", Subject: "courier"}, {Record: s.Outcome.Verdict.Record, Problem: "it moved on"}}, "Both were told.", []string{d.Items[0].Seen()})
+	return d
+}
+
 // everyPage makes one of each page from real records.
 func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	t.Helper()
@@ -145,6 +153,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"sealed":   sealedOf(t, h, records[3], lang),
 		"chain":    NewChain(court.ID, chain, report, 1, lang),
 		"desk":     NewDesk([]Summary{court.Line()}, "Ines Duarte"),
+		"several":  several(court.Line()),
 		"review":   review,
 		"changed":  changed,
 		"own":      own,

@@ -152,9 +152,12 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	review.Compare()
 	review.Reviews = court.Human
 	summary := court.Line()
+	desk := NewDesk([]Summary{summary}, "nobody")
+	desk.May, desk.Problem = true, hostile("problem")
+	desk.Answer([]Result{{Record: hostile("record"), Subject: hostile("subject"), Problem: hostile("why")}}, "\n"+hostile("because"), []string{hostile("mark")})
 	pages = map[string]Page{
 		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
-		"desk": NewDesk([]Summary{summary}, "nobody"), "review": review,
+		"desk": desk, "review": review,
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
 		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
 		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
@@ -174,7 +177,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		}),
 	}
 	want = map[string][]string{"court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
-		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
+		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
 		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
 		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter"), hostileName("organisation")}}
 	return pages, want
@@ -186,7 +189,7 @@ var knownElements = strings.Fields(`html head meta title link script body a head
 
 var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
 	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-go data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable
-	width height d points x y for required autocomplete spellcheck rows hidden formnovalidate selected accept enctype`)
+	width height d points x y for required autocomplete spellcheck rows hidden formnovalidate selected checked disabled accept enctype`)
 
 // intrusions returns elements and attributes that no template writes.
 func intrusions(doc *html.Node) (list []string) {

@@ -82,6 +82,7 @@ func (h *house) goodRequests() map[string][2]string {
 		"POST /submissions/{id}/resume":       {"/submissions/" + h.trial + "/resume", ""},
 		"POST /submissions/{id}/cancel":       {"/submissions/" + h.trial + "/cancel", url.Values{"reason": {"enough"}}.Encode()},
 		"GET /reviews/{id}":                   {"/reviews/" + h.said.Payload.RecordID, ""},
+		"POST /reviews":                       {"/reviews", url.Values{"case": {"nothing"}, "decision": {"safe_pass"}, "key": {"k"}, "reason": {"right"}}.Encode()},
 		"POST /reviews/{id}":                  {"/reviews/" + h.said.Payload.RecordID, url.Values{"decision": {"compare"}}.Encode()},
 		"GET /records/{id}":                   {"/records/" + h.said.Payload.RecordID, ""},
 		"GET /records/{id}/bundle":            {"/records/" + h.said.Payload.RecordID + "/bundle", ""},

@@ -14,6 +14,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
+	"jurat/internal/acts"
 	"jurat/internal/names"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
@@ -27,22 +28,32 @@ const deskLimit = 200
 
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	visible := s.visible(c)
-	open, err := s.scheduler.Oldest(r.Context(), deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
+	desk, err := s.desk(r.Context(), c)
 	if err != nil {
 		return err
 	}
-	decided, _, err := s.scheduler.Entries(r.Context(), "", trialsPerPage, func(t *trial.Summary) bool {
+	return s.page(w, r, c, http.StatusOK, desk)
+}
+
+func (s *Server) desk(ctx context.Context, c *Caller) (*pages.Desk, error) {
+	visible := s.visible(c)
+	open, err := s.scheduler.Oldest(ctx, deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
+	if err != nil {
+		return nil, err
+	}
+	decided, _, err := s.scheduler.Entries(ctx, "", trialsPerPage, func(t *trial.Summary) bool {
 		return visible(t) && t.Outcome != nil && t.Outcome.Decision != nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	desk := pages.NewDesk(briefs(open), c.Name())
 	for _, e := range decided {
 		desk.Decided = append(desk.Decided, pages.NewItem(inBrief(&e), c.Name()))
 	}
-	return s.page(w, r, c, http.StatusOK, desk)
+	desk.May = c.Has(access.Reviewer)
+	desk.Draft.Key, err = evidence.NewRecordID(s.config.Now(), nil)
+	return desk, err
 }
 
 // neighbours returns the record ids of the verdicts before and after a trial's among those that wait for this reviewer,
@@ -81,28 +92,37 @@ func (s *Server) reviewPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 
 // reviewOf collects what a reviewer must see before a decision.
 func (s *Server) reviewOf(r *http.Request, c *Caller) (*pages.Review, error) {
-	record, err := s.readable(r.Context(), c, r.PathValue("id"))
+	review, err := s.decidable(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return nil, err
-	}
-	if record, err = s.disclosedTo(r.Context(), c, record); err != nil {
-		return nil, err
-	}
-	review, err := pages.NewReview(record)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
 	}
 	if review.Draft.Key, err = evidence.NewRecordID(s.config.Now(), nil); err != nil {
 		return nil, err
 	}
 	review.May = c.Has(access.Reviewer)
-	switch err := s.acts.NotOwnWork(r.Context(), c.Name(), record.Payload.RecordID); {
+	switch err := s.acts.NotOwnWork(r.Context(), c.Name(), review.Record.Payload.RecordID); {
 	case errors.Is(err, api.ErrOwnWork):
 		review.Own = true
 	case err != nil:
 		return nil, err
 	}
 	return review, s.around(r.Context(), c, review)
+}
+
+// decidable returns what a person can decide of a record.
+func (s *Server) decidable(ctx context.Context, c *Caller, id string) (*pages.Review, error) {
+	record, err := s.readable(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if record, err = s.disclosedTo(ctx, c, record); err != nil {
+		return nil, err
+	}
+	review, err := pages.NewReview(record)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	return review, nil
 }
 
 // around adds what the chain says about the record: its subject, and earlier decisions on it.
@@ -164,7 +184,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if decision == "compare" {
 		return s.page(w, r, c, http.StatusOK, review)
 	}
-	if err = s.sealDecision(r, c, review, decision); err == nil {
+	if err = s.sealDecision(r.Context(), c, acts.Order{By: c, Key: review.Draft.Key}, review, decision); err == nil {
 		if review.Next != "" {
 			return goTo(w, r, "reviews", review.Next)
 		}
@@ -178,9 +198,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	return s.page(w, r, c, p.Status, review)
 }
 
-// draftOf reads the form. Browsers send every line break as CR LF.
+// unix makes the line breaks of a form those of a record. Browsers send every line break as CR LF.
+var unix = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// draftOf reads the form.
 func draftOf(r *http.Request, review *pages.Review) pages.Draft {
-	unix := strings.NewReplacer("\r\n", "\n", "\r", "\n")
 	d := pages.Draft{Key: cmp.Or(r.PostFormValue("key"), review.Draft.Key), Text: unix.Replace(r.PostFormValue("text")), Reason: unix.Replace(r.PostFormValue("reason"))}
 	if d.Text == unix.Replace(review.Editable.Text) {
 		d.Text = review.Editable.Text
@@ -193,56 +215,57 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 
 // sealDecision seals the decision, and then, for an agent's answer that it approves, the delivery. If the same form
 // comes again, for example because the first answer was lost, it finds both records and creates none.
-func (s *Server) sealDecision(r *http.Request, c *Caller, review *pages.Review, decision string) error {
-	r = r.Clone(r.Context())
-	r.Header.Set(api.IdempotencyKey, review.Draft.Key)
-	order, err := orderOf(review, decision)
+func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, review *pages.Review, decision string) error {
+	asked, err := askedOf(review, decision)
 	if err != nil {
 		return err
 	}
 	id := review.Record.Payload.RecordID
-	decided, err := s.count(s.Review(r, c, id, order))
+	decided, err := s.count(s.review(ctx, c, o, id, asked))
 	if err != nil {
 		return err
 	}
-	if order.ApprovalStatus == string(evidence.Rejected) || review.Record.Payload.Role() != evidence.RoleAgent {
+	if asked.ApprovalStatus == string(evidence.Rejected) || review.Record.Payload.Role() != evidence.RoleAgent {
 		return nil
 	}
-	if _, err := s.count(s.Deliver(r, c, id, decided.Record.Payload.RecordID)); err != nil {
+	if _, err := s.count(s.deliver(ctx, c, o, id, decided.Record.Payload.RecordID)); err != nil {
 		return fmt.Errorf("the decision is sealed as record %s, but the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
 }
 
-// orderOf returns the review that a form asks for. On a verdict the decision is a position; the jury's own position
+// askedOf returns the review that a form asks for. On a verdict the decision is a position; the jury's own position
 // means approval.
-func orderOf(review *pages.Review, decision string) (api.Review, error) {
-	order := api.Review{ApprovalStatus: decision}
+func askedOf(review *pages.Review, decision string) (api.Review, error) {
+	asked := api.Review{ApprovalStatus: decision}
 	if strings.TrimSpace(review.Draft.Reason) == "" {
-		return order, fmt.Errorf("%w: a decision needs a reason", api.ErrInvalid)
+		return asked, fmt.Errorf("%w: a decision needs a reason", api.ErrInvalid)
 	}
 	var err error
-	if order.Changes, err = json.Marshal(review.Draft.Reason); err != nil {
-		return order, err
+	if asked.Changes, err = json.Marshal(review.Draft.Reason); err != nil {
+		return asked, err
 	}
 	if given := jury.Position(decision); review.Editable.Position != "" && slices.Contains(jury.Decidable(), given) {
-		order.ApprovalStatus = string(evidence.Approved)
+		asked.ApprovalStatus = string(evidence.Approved)
 		if given != review.Editable.Position {
-			order.ApprovalStatus, order.ModifiedResponse = string(evidence.ApprovedWithModifications), []byte(jury.ModifiedVerdict(given))
+			asked.ApprovalStatus, asked.ModifiedResponse = string(evidence.ApprovedWithModifications), []byte(jury.ModifiedVerdict(given))
 		}
-		return order, nil
+		return asked, nil
+	}
+	if review.Editable.Position != "" && decision == string(evidence.Rejected) && !review.Decided() {
+		return asked, fmt.Errorf("%w: the jury neither passed nor failed the agent, so there is nothing to reject: pass or fail it", api.ErrInvalid)
 	}
 	modified, err := pages.Modified(review.Record, review.Draft)
 	if err != nil {
-		return order, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+		return asked, fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	switch status := evidence.ApprovalStatus(decision); {
 	case status == evidence.Approved && modified != nil:
-		return order, fmt.Errorf("%w: the text was changed: approve it with the changes, or undo them", api.ErrInvalid)
+		return asked, fmt.Errorf("%w: the text was changed: approve it with the changes, or undo them", api.ErrInvalid)
 	case status == evidence.ApprovedWithModifications && modified == nil:
-		return order, fmt.Errorf("%w: nothing was changed: approve it as it is, or change something", api.ErrInvalid)
+		return asked, fmt.Errorf("%w: nothing was changed: approve it as it is, or change something", api.ErrInvalid)
 	case status == evidence.ApprovedWithModifications:
-		order.ModifiedResponse = []byte(modified)
+		asked.ModifiedResponse = []byte(modified)
 	}
-	return order, nil
+	return asked, nil
 }

@@ -30,6 +30,7 @@ func (s *Server) pageRoutes() []Route {
 		{Method: "POST", Pattern: "/submissions/{id}/resume", Kind: Page, Who: Submitters, Handle: s.resumeForm, Doc: Doc{Summary: "Continue a trial, by the form."}},
 		{Method: "POST", Pattern: "/submissions/{id}/cancel", Kind: Page, Who: Submitters, Handle: s.cancelForm, Doc: Doc{Summary: "Stop a trial, by the form."}},
 		{Method: "GET", Pattern: "/reviews", Kind: Page, Who: Overseers, Handle: s.deskPage, Doc: Doc{Summary: "What waits for a person."}},
+		{Method: "POST", Pattern: "/reviews", Kind: Page, Heavy: true, Who: Deciders, Handle: s.decideSeveral, Doc: Doc{Summary: "A person's decision on several cases of the queue, by one form: a record for each."}},
 		{Method: "GET", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: SignedIn, Handle: s.reviewPage, Doc: Doc{Summary: "The form for a decision on a record."}},
 		{Method: "POST", Pattern: "/reviews/{id}", Kind: Page, Heavy: true, Who: Deciders, Handle: s.decide, Doc: Doc{Summary: "A person's decision on a record, by the form."}},
 		{Method: "GET", Pattern: "/records/{id}", Kind: Page, Heavy: true, Who: Readers, Handle: s.recordPage, Doc: Doc{Summary: "A record, and what is proved of it."}},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 
 	"jurat/api"
@@ -27,18 +28,18 @@ func (s *Server) postReview(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	done, err := s.Review(r, c, r.PathValue("id"), *review)
+	done, err := s.review(r.Context(), c, order(r, c), r.PathValue("id"), *review)
 	return s.created(w, r, done, err)
 }
 
-// Review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
+// review seals the caller's decision on a record. It returns api.ErrNotFound for a missing record, the errors of the
 // caller's rights, and those of acts.Review.
-func (s *Server) Review(r *http.Request, c *Caller, id string, review api.Review) (*acts.Done, error) {
-	original, err := s.readable(r.Context(), c, id)
+func (s *Server) review(ctx context.Context, c *Caller, o acts.Order, id string, review api.Review) (*acts.Done, error) {
+	original, err := s.readable(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.acts.Review(r.Context(), order(r, c), original, review)
+	return s.acts.Review(ctx, o, original, review)
 }
 
 // postDelivery seals the answer that is delivered.
@@ -47,16 +48,16 @@ func (s *Server) postDelivery(w http.ResponseWriter, r *http.Request, c *Caller)
 	if err != nil {
 		return err
 	}
-	done, err := s.Deliver(r, c, r.PathValue("id"), delivery.Review)
+	done, err := s.deliver(r.Context(), c, order(r, c), r.PathValue("id"), delivery.Review)
 	return s.created(w, r, done, err)
 }
 
-// Deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
+// deliver seals the answer that a review approved. It returns api.ErrNotFound for a missing record, the errors of the
 // caller's rights, and those of acts.Deliver.
-func (s *Server) Deliver(r *http.Request, c *Caller, id, review string) (*acts.Done, error) {
-	original, err := s.readable(r.Context(), c, id)
+func (s *Server) deliver(ctx context.Context, c *Caller, o acts.Order, id, review string) (*acts.Done, error) {
+	original, err := s.readable(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.acts.Deliver(r.Context(), order(r, c), original, review)
+	return s.acts.Deliver(ctx, o, original, review)
 }

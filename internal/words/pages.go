@@ -196,7 +196,8 @@ type accessWords struct {
 }
 
 type deskWords struct {
-	Title, Lead, Open, Empty, Decided, Own, Keys string
+	Title, Lead, Open, Empty, Decided, Own, Keys                             string
+	Several, SeveralHelp, SeveralKeys, Mark, MarkAll, Results, Done, NotDone string // decisions on several cases by one form
 }
 
 type reviewWords struct {

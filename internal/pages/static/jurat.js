@@ -192,7 +192,7 @@ document.addEventListener("keydown", (event) => {
     else told.textContent = told.dataset.lacks;
     return;
   }
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest('input:not([type="checkbox"]), textarea, select, [contenteditable]')) return;
   const key = event.key.toLowerCase();
   const button = deciding && /^[a-z]$/.test(key) ? deciding.querySelector(`button[data-key="${key}"]`) : null;
   const link = key === "k" ? document.querySelector('a[rel="prev"]') : key === "j" || key === "n" ? document.querySelector('a[rel="next"], .waiting a') : null;
@@ -201,6 +201,17 @@ document.addEventListener("keydown", (event) => {
   if (button) choose(button);
   else link.click();
 });
+
+// The button that marks every case, or none if all are marked.
+const markAll = document.querySelector(".mark-all");
+if (markAll) {
+  const boxes = [...document.querySelectorAll('.waiting input[name="case"]')];
+  markAll.hidden = boxes.length < 2;
+  markAll.addEventListener("click", () => {
+    const all = boxes.every((box) => box.checked);
+    for (const box of boxes) box.checked = !all;
+  });
+}
 
 // A form is sent once, even if its button is pressed twice. The browser would show the second answer, and a link signs in only once.
 const sent = new WeakSet();

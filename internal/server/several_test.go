@@ -1,0 +1,341 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/internal/access"
+	"jurat/internal/browsertest"
+	"jurat/internal/pages"
+	"jurat/jurattest"
+	"jurat/jury"
+)
+
+// undecided starts a server with trials whose juries leave them open, all submitted by sam.
+func undecided(t *testing.T, cases int) (r *running, sam string, ids []string) {
+	t.Helper()
+	return tryAll(t, cases, func() ([]jury.Juror, jury.Juror) {
+		open := &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}
+		return []jury.Juror{open, open, open}, open
+	})
+}
+
+func tryAll(t *testing.T, cases int, panel func() ([]jury.Juror, jury.Juror)) (r *running, sam string, ids []string) {
+	t.Helper()
+	r = start(t, withPanel(t, cases, panel))
+	sam = r.token(t, "sam", access.Submitter)
+	for range cases {
+		ids = append(ids, r.tried(t, sam))
+	}
+	return r, sam, ids
+}
+
+var (
+	markOf = regexp.MustCompile(`name="case" value="([^"]+)"`)
+	keyOf  = regexp.MustCompile(`name="key" value="([^"]+)"`)
+)
+
+// severalForm is the form on the page of the queue, with all cases marked.
+func severalForm(t *testing.T, page string) url.Values {
+	t.Helper()
+	form, key := formKey.FindStringSubmatch(page), keyOf.FindStringSubmatch(page)
+	if form == nil || key == nil {
+		t.Fatalf("the page has no form: %s", page)
+	}
+	values := url.Values{"form": {form[1]}, "key": {key[1]}, "decision": {"unsafe_fail"}, "reason": {"It told nobody.\r\nTwice."}}
+	for _, mark := range markOf.FindAllStringSubmatch(page, -1) {
+		values.Add("case", mark[1])
+	}
+	return values
+}
+
+// reviewsOf returns the decisions in a trial's chain.
+func (r *running) reviewsOf(t *testing.T, id string) (list []evidence.Payload) {
+	t.Helper()
+	chain, err := r.Installation.Ledger.Chain(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range chain {
+		if record.Payload.ActionType == evidence.HumanReview {
+			list = append(list, record.Payload)
+		}
+	}
+	return list
+}
+
+// TestSeveralDecisions: each marked case gets a record of its own, as if it were decided alone, and the same form again makes none.
+func TestSeveralDecisions(t *testing.T) {
+	r, sam, ids := undecided(t, 3)
+	mia := r.visit(t, "mia", access.Reviewer)
+	_, page := mia.get(t, "/reviews")
+	form := severalForm(t, page)
+	if len(form["case"]) != 3 {
+		t.Fatalf("the page has the marks %q", form["case"])
+	}
+	unmarked := r.submission(t, sam, ids[1]).Verdict.Record
+	form["case"] = []string{r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[2]).Verdict.Record}
+	for range 2 { // the answer may have been lost
+		answer, page := mia.post(t, "/reviews", form)
+		shows(t, answer, page, 200, "Decided: 2, not decided: 0", `value="`+unmarked+`"`)
+		if strings.Count(page, `name="case"`) != 1 || strings.Contains(page, "checked") || strings.Contains(page, "It told nobody.\n") {
+			t.Errorf("after all are decided, the page has other cases or keeps the form: %s", page)
+		}
+	}
+	for n, id := range ids {
+		reviews := r.reviewsOf(t, id)
+		if n == 1 {
+			if len(reviews) != 0 {
+				t.Errorf("the unmarked case has %d decisions", len(reviews))
+			}
+			continue
+		}
+		if len(reviews) != 1 {
+			t.Fatalf("%s has %d decisions", id, len(reviews))
+		}
+		r.decidedBy(t, id, "mia", evidence.ApprovedWithModifications, "It told nobody.\nTwice.", `{"position":"unsafe_fail"}`)
+		if s := r.submission(t, sam, id); s.Outcome.Open || !s.Outcome.Failed() {
+			t.Errorf("%s: %+v", id, s.Outcome)
+		}
+	}
+}
+
+// TestSeveralThatMovedOn: what was decided after the page was loaded is refused, and so is the reviewer's own case, a record that is no
+// verdict, and one that is not there. The others are decided. The page says why, and keeps reason and marks for those that still wait.
+func TestSeveralThatMovedOn(t *testing.T) {
+	r, sam, ids := tryAll(t, 4, func() ([]jury.Juror, jury.Juror) { // they pass the agent, but a vote is missing
+		pass := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}
+		return []jury.Juror{pass, pass, &jurattest.Juror{Err: errors.New("away")}}, pass
+	})
+	mia, ben := r.visit(t, "mia", access.Reviewer, access.Submitter), bearer(r.token(t, "ben", access.Reviewer))
+	own := r.tried(t, r.token(t, "mia", access.Submitter))
+	record := func(id string) string { return r.submission(t, sam, id).Verdict.Record }
+	chain, err := r.Installation.Ledger.Chain(t.Context(), ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page := mia.get(t, "/reviews")
+	form := severalForm(t, page)
+	if strings.Contains(strings.Join(form["case"], " "), mia.verdict(t, own)) || len(form["case"]) != 4 {
+		t.Fatalf("the page has the marks %q", form["case"])
+	}
+	form["case"] = append(form["case"], mia.verdict(t, own), chain[0].Payload.RecordID, "nothing")
+	decide := func(id, how string) {
+		t.Helper()
+		post(t, r.URL+"/v1/records/"+record(id)+"/reviews", how, ben...)
+	}
+	decide(ids[1], `{"approval_status":"approved","changes":"right"}`)
+	decide(ids[2], `{"approval_status":"rejected","changes":"not yet"}`)
+	answer, page := mia.post(t, "/reviews", form)
+	shows(t, answer, html.UnescapeString(page), 200, "Decided: 2, not decided: 5", `"ben" decided on this case after the page was loaded`, "is not a verdict", "It told nobody.\nTwice.",
+		`by "mia", or belongs to a trial that "mia" submitted`, "no record")
+	for id, want := range map[string]string{ids[0]: "mia", ids[1]: "ben", ids[2]: "ben", ids[3]: "mia", own: ""} {
+		var by []string
+		for _, review := range r.reviewsOf(t, id) {
+			by = append(by, review.ReviewerID)
+		}
+		if strings.Join(by, " ") != want {
+			t.Errorf("%s is decided by %q, want %q", id, by, want)
+		}
+	}
+	refusals, err := r.Installation.Ledger.Chain(t.Context(), operator.RefusalsChain)
+	if err != nil || len(refusals) != 1 || !strings.Contains(string(refusals[0].Payload.Response), "POST /reviews") {
+		t.Errorf("the log has the refusals %v, %v", refusals, err)
+	}
+	if strings.Contains(page, " checked") {
+		t.Error("a case that moved on is still marked")
+	}
+	again := severalForm(t, page) // what ben left open, as it is now
+	if answer, page = mia.post(t, "/reviews", again); len(again["case"]) != 1 || answer.StatusCode != 200 || !strings.Contains(page, "Decided: 1, not decided: 0") {
+		t.Errorf("%q: %s: %s", again["case"], answer.Status, page)
+	}
+	answer, page = mia.post(t, "/reviews", again)
+	shows(t, answer, page, 200, "Decided: 1, not decided: 0")
+	again.Set("key", "another")
+	answer, page = mia.post(t, "/reviews", again)
+	shows(t, answer, html.UnescapeString(page), 200, "Decided: 0, not decided: 1", `"mia" decided on this case after the page was loaded`)
+}
+
+// verdict returns the record id of a trial's verdict, from the trial's page.
+func (v *visitor) verdict(t *testing.T, id string) string {
+	t.Helper()
+	_, page := v.get(t, "/submissions/"+id)
+	match := regexp.MustCompile(`/reviews/([0-9a-f-]{36})`).FindStringSubmatch(page)
+	if match == nil {
+		t.Fatalf("the page of %s has no verdict", id)
+	}
+	return match[1]
+}
+
+// TestSeveralFormsThatDecideNothing: each is refused as a whole, says why, and keeps what was filled in.
+func TestSeveralFormsThatDecideNothing(t *testing.T) {
+	r, sam, ids := undecided(t, 2)
+	mia := r.visit(t, "mia", access.Reviewer)
+	_, page := mia.get(t, "/reviews")
+	good := severalForm(t, page)
+	for _, c := range []struct {
+		field  string
+		values []string
+		says   string
+	}{
+		{"reason", []string{" \r\n"}, "a decision needs a reason"},
+		{"decision", []string{"approved_with_modifications"}, `not "approved_with_modifications"`},
+		{"decision", nil, `not ""`},
+		{"key", nil, "load the page again"},
+		{"case", nil, "no case is marked"},
+		{"case", []string{good["case"][0], good["case"][0] + ".x"}, "is marked twice"},
+		{"case", marks(pages.MostAtOnce + 1), "101 cases are marked, but one form decides at most 100"},
+	} {
+		form := url.Values{}
+		for name, values := range good {
+			form[name] = values
+		}
+		form[c.field] = c.values
+		answer, page := mia.post(t, "/reviews", form)
+		shows(t, answer, html.UnescapeString(page), 422, c.says)
+		if c.field != "reason" && !strings.Contains(page, "It told nobody.\nTwice.") {
+			t.Errorf("%s %q: the page has lost the reason", c.field, c.values)
+		}
+		if c.field != "case" && strings.Count(page, " checked") != 2 {
+			t.Errorf("%s %q: the page has lost the marks", c.field, c.values)
+		}
+	}
+	good.Set("form", "another")
+	if answer, _ := mia.post(t, "/reviews", good); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("without the session's form key: %s", answer.Status)
+	}
+	for _, id := range ids {
+		if s := r.submission(t, sam, id); s.Reviews != 0 {
+			t.Errorf("%s: %d decisions", id, s.Reviews)
+		}
+	}
+}
+
+func marks(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprintf("case-%d", i))
+	}
+	return list
+}
+
+// TestSeveralAtTheLimit: the largest form is read whole, and each of its cases gets an answer.
+func TestSeveralAtTheLimit(t *testing.T) {
+	r, _, _ := undecided(t, 1)
+	mia := r.visit(t, "mia", access.Reviewer)
+	_, page := mia.get(t, "/reviews")
+	form := severalForm(t, page)
+	form["case"] = append(marks(pages.MostAtOnce-1), form["case"]...)
+	answer, page := mia.post(t, "/reviews", form)
+	shows(t, answer, page, 200, "Decided: 1, not decided: 99")
+}
+
+// TestSeveralLeftOpen: what the jury left open is not left open once more, by one form for several as by the one for a single case.
+func TestSeveralLeftOpen(t *testing.T) {
+	r, sam, ids := undecided(t, 1)
+	mia := r.visit(t, "mia", access.Reviewer)
+	_, page := mia.get(t, "/reviews")
+	form := severalForm(t, page)
+	form.Set("decision", "rejected")
+	answer, page := mia.post(t, "/reviews", form)
+	shows(t, answer, page, 200, "Decided: 0, not decided: 1", "there is nothing to reject", " checked")
+	at := "/reviews/" + form.Get("case")
+	answer, page = mia.post(t, at, form)
+	shows(t, answer, page, 422, "there is nothing to reject")
+	if s := r.submission(t, sam, ids[0]); s.Reviews != 0 {
+		t.Errorf("%d decisions", s.Reviews)
+	}
+}
+
+// TestOnlyReviewersMarkCases: others who see the queue get no form.
+func TestOnlyReviewersMarkCases(t *testing.T) {
+	r, _, _ := undecided(t, 1)
+	for _, role := range []access.Role{access.Auditor, access.Operator} {
+		answer, page := r.visit(t, "x"+string(role), role).get(t, "/reviews")
+		shows(t, answer, page, 200, "Waiting for a person")
+		if strings.Contains(page, `name="case"`) {
+			t.Errorf("an %s gets the form", role)
+		}
+	}
+}
+
+// TestSeveralByKeyboard decides twenty cases of the queue by keyboard alone, with two forms, in a narrow window. Enter in a mark sends nothing.
+func TestSeveralByKeyboard(t *testing.T) {
+	const cases = 20
+	b := browsertest.Open(t, browsertest.Options{Width: 360, Height: 740})
+	r, sam, ids := undecided(t, cases)
+	r.enter(t, b, "mia")
+	b.Visit(r.URL + "/reviews")
+	fits := func(where string) {
+		t.Helper()
+		if w := browsertest.Eval[int](b, "document.documentElement.scrollWidth"); w > 360 {
+			t.Errorf("%s is %d pixels wide", where, w)
+		}
+	}
+	for _, lang := range []string{"ja", "ru", "en"} {
+		b.Dark(lang == "ru")
+		b.Visit(r.URL + "/reviews?lang=" + lang)
+		fits("the queue in " + lang)
+		b.Screenshot("several-" + lang)
+	}
+	b.Reach(`input[name="case"]`)
+	b.Press(" ")
+	b.Press(kb.Enter)
+	b.Wait(`document.readyState === "complete" && document.activeElement === document.body && document.querySelectorAll("input:checked").length === 1`)
+	if text := b.Text("main"); strings.Contains(text, "ecided:") || browsertest.Eval[bool](b, `document.querySelector("[role=alert]") !== null`) {
+		t.Fatalf("Enter in a mark decides: %s", text)
+	}
+	for range 2 {
+		b.Reach(`input[name="case"]:not(:checked)`)
+		b.Press(" ")
+	}
+	if n := browsertest.Eval[int](b, `document.querySelectorAll("input:checked").length`); n != 3 {
+		t.Fatalf("%d are marked", n)
+	}
+	b.Screenshot("several-marked")
+	b.Press("p") // the focus is in a mark
+	for _, letter := range "pfjo told" {
+		b.Press(string(letter))
+	}
+	ctrlEnter(b, "#reason")
+	b.Wait(`document.querySelectorAll(".results > li").length === 3`)
+	b.Screenshot("several-decided")
+	fits("the result")
+	b.Enter(".mark-all")
+	b.Reach("#reason")
+	for _, letter := range "told nobody" {
+		b.Press(string(letter))
+	}
+	b.Enter(`button[value="unsafe_fail"]`)
+	b.Wait(`document.querySelectorAll(".results > li").length === 17 && document.querySelector('input[name="case"]') === null`)
+	passed := 0
+	for _, id := range ids {
+		s := r.submission(t, sam, id)
+		if s.Outcome == nil || s.Outcome.Open || s.Outcome.Decision == nil || s.Outcome.Decision.Reviewer != "mia" {
+			t.Fatalf("%s: %+v", id, s.Outcome)
+		}
+		want := "told nobody"
+		if s.Outcome.Passed() {
+			passed++
+			want = "pfjo told"
+		}
+		if reviews := r.reviewsOf(t, id); len(reviews) != 1 || string(reviews[0].Changes) != fmt.Sprintf("%q", want) {
+			t.Errorf("%s: %+v", id, reviews)
+		}
+	}
+	if passed != 3 {
+		t.Errorf("%d passed", passed)
+	}
+	if p := b.Problems(); len(p) > 0 {
+		t.Errorf("the pages have problems: %v", p)
+	}
+}
