@@ -123,6 +123,8 @@
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
 //	jsonform      JSON documents that have one form: canonical, strict, with errors that name the place
+//	sigkey        the keys that sign: which are accepted, how they are written, whether a signature is valid
+//	uuid7         makes and checks the ids of records
 //	jsonwords     says in plain words what the JSON library found wrong
 //	fault         turns a panic in a reader of foreign bytes into an error
 //	inorder       works on many items at once, and hands on the results in their order

@@ -26,7 +26,7 @@ const (
 )
 
 var importRules = []importRule{
-	{"jurat/evidence", []string{"jurat/internal/ecdsasig", "jurat/internal/ed25519key", "jurat/internal/jsonform", "jurat/internal/mldsakey", "jurat/internal/rsakey", "jurat/property", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
+	{"jurat/evidence", []string{"jurat/internal/ecdsasig", "jurat/internal/jsonform", "jurat/internal/mldsakey", "jurat/internal/sigkey", "jurat/internal/uuid7", "jurat/property", jsonLibrary, cryptobyte + "/", logHashing, postQuantum},
 		"the format knows nothing that is built on it, and compiles to WebAssembly; ML-DSA, which Go has not, is a signature like the others"},
 	{"jurat/evidence/operator", []string{"jurat/evidence", jsonLibrary, logHashing},
 		"it reads what the operator states from payloads and notes, and knows no log"},
@@ -75,6 +75,9 @@ var importRules = []importRule{
 		"any log of this layout is read with it, by who checks signatures himself; it never sees the server"},
 
 	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
+	{"jurat/internal/sigkey", []string{"jurat/internal/ecdsasig", "jurat/internal/ed25519key", "jurat/internal/mldsakey", "jurat/internal/rsakey", postQuantum},
+		"it knows keys and algorithms, and not what is signed; ML-DSA, which Go has not, is an algorithm like the others"},
+	{"jurat/internal/uuid7", []string{"jurat/internal/jsonform"}, "it knows ids, and not of what"},
 	{"jurat/internal/jsonform", []string{"jurat/internal/jsonwords", jsonLibrary}, "it knows documents, and not what they say"},
 	{"jurat/internal/jsonwords", []string{jsonLibrary}, "it words the errors of one library, whatever was read"},
 	{"jurat/internal/mldsakey", []string{cryptobyte + "/", postQuantum}, "it knows keys, and not what is signed with them"},

@@ -88,9 +88,9 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 		t.Fatal(err)
 	}
 	var m struct {
-		Records, Bundles, Acts, Verifications, Properties []struct{ Name string }
-		Commitments                                       []struct{ Pointer string }
-		TrustFiles                                        []struct{ File string } `json:"trust_files"`
+		Records, Bundles, Acts, Observed, Verifications, Properties []struct{ Name string }
+		Commitments                                                 []struct{ Pointer string }
+		TrustFiles                                                  []struct{ File string } `json:"trust_files"`
 	}
 	if err := json.Unmarshal(doc, &m); err != nil {
 		t.Fatal(err)
@@ -103,6 +103,9 @@ func vectorNames(t *testing.T, manifest string) (names []string) {
 	}
 	for _, v := range m.Acts {
 		names = append(names, "act: "+v.Name)
+	}
+	for _, v := range m.Observed {
+		names = append(names, v.Name)
 	}
 	for _, v := range m.Properties {
 		names = append(names, v.Name)

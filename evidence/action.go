@@ -14,11 +14,12 @@ const (
 	RoleJudge     Role = "judge"
 	RoleClerk     Role = "clerk"    // the program that conducts a trial
 	RoleOperator  Role = "operator" // the operator of the installation, who records changes of keys, certificates, time stamps, texts, access and retention
+	RoleRecorder  Role = "recorder" // a program that records what it sees an agent do; it is not the agent
 )
 
 // Roles lists every role.
 func Roles() []Role {
-	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk, RoleOperator}
+	return []Role{RoleAgent, RoleReviewer, RoleSubmitter, RoleJuror, RoleJudge, RoleClerk, RoleOperator, RoleRecorder}
 }
 
 // ActionType names the kind of act that a payload records.
@@ -65,6 +66,13 @@ const (
 	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
 	Draw               ActionType = "draw"                // witnesses drew which records are to be tried
 	ReputationEvent    ActionType = "reputation_event"    // an agent's reputation crossed a threshold
+
+	// Acts of a recorder.
+	ObservedCall    ActionType = "observed_call"    // an agent called a model
+	ObservedTool    ActionType = "observed_tool"    // an agent used a tool, by MCP
+	ObservedMessage ActionType = "observed_message" // an agent sent or answered a message, by A2A
+	ObservedSpan    ActionType = "observed_span"    // the agent's telemetry tells of an act
+	RecorderEvent   ActionType = "recorder_event"   // the recorder began, ended, lives, was set otherwise, or missed something
 )
 
 // A rule says which actor and which members the payload of an action type has. Members in none of the lists are
@@ -107,6 +115,14 @@ var operatorRule = rule{role: RoleOperator, actor: "agent_id", required: []strin
 
 var judgeRule = rule{role: RoleJudge, actor: "agent_id", required: seatRule.required}
 
+// observedRule has the members of a model's output, where they apply, beside what was seen.
+var observedRule = rule{
+	role: RoleRecorder, actor: "agent_id",
+	required: []string{"agent_id", "request_id", "timestamp", "observed"},
+	optional: []string{"model", "model_version", "prompt", "context", "response", "parameters", "tools_used", "request_body", "response_body"},
+	apart:    []string{"prompt", "context", "response", "tools_used", "request_body", "response_body", "metadata"},
+}
+
 // rules is the table of docs/format.md, section "Action types".
 var rules = map[ActionType]rule{
 	ModelOutput: modelRule, Recommendation: modelRule, Proposal: modelRule, Instruction: modelRule,
@@ -141,6 +157,8 @@ var rules = map[ActionType]rule{
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
 	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule, Draw: operatorRule, ReputationEvent: operatorRule,
+	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
+	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }
 
 // RoleOf returns the role whose keys sign this type of act, and whether the type exists.

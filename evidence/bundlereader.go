@@ -156,7 +156,7 @@ const recordsMember = "records"
 
 // readHead reads up to the first record.
 func (b *BundleReader) readHead() error {
-	var s scanner
+	var s jsonform.Scanner
 	name := 0 // where the last string began
 	for len(b.head) < maxHead {
 		c, err := b.in.ReadByte()
@@ -168,14 +168,14 @@ func (b *BundleReader) readHead() error {
 		}
 		b.offset++
 		b.head = append(b.head, c)
-		if c == '"' && !s.inString {
+		if c == '"' && !s.InString {
 			name = len(b.head) - 1
 		}
-		s.step(c)
-		if s.depth == 1 && !s.inString && c == '[' && isRecords(b.head[name:len(b.head)-1]) {
+		s.Step(c)
+		if s.Depth == 1 && !s.InString && c == '[' && isRecords(b.head[name:len(b.head)-1]) {
 			return nil
 		}
-		if s.depth == 0 {
+		if s.Depth == 0 {
 			var form bundleForm
 			if err := jsonform.Decode(b.head, &form); err != nil {
 				return err
@@ -234,28 +234,6 @@ func (b *BundleReader) skip() error {
 		if err != nil {
 			return err
 		}
-	}
-}
-
-// scanner follows JSON far enough to know where an object ends. Opening the object checks whether it is JSON.
-type scanner struct {
-	depth    int // of objects
-	inString bool
-	escaped  bool
-}
-
-func (s *scanner) step(c byte) {
-	switch {
-	case s.escaped:
-		s.escaped = false
-	case s.inString:
-		s.escaped, s.inString = c == '\\', c != '"'
-	case c == '"':
-		s.inString = true
-	case c == '{':
-		s.depth++
-	case c == '}':
-		s.depth--
 	}
 }
 
@@ -346,8 +324,8 @@ func (b *BundleReader) end(keep bool) error {
 // readTail reads up to the brace that ends the bundle.
 func (b *BundleReader) readTail() ([]byte, error) {
 	var tail []byte
-	s := scanner{depth: 1}
-	for s.depth > 0 {
+	s := jsonform.Scanner{Depth: 1}
+	for s.Depth > 0 {
 		c, err := b.in.ReadByte()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -359,7 +337,7 @@ func (b *BundleReader) readTail() ([]byte, error) {
 		}
 		b.offset++
 		tail = append(tail, c)
-		s.step(c)
+		s.Step(c)
 	}
 	return tail, nil
 }
@@ -386,9 +364,9 @@ func (b *BundleReader) fits(tail []byte) error {
 // object reads the object whose opening brace was read, and returns its length. It skips strings at once, because
 // most bytes of a file are in strings.
 func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
-	s, length := scanner{depth: 1}, 1
+	s, length := jsonform.Scanner{Depth: 1}, 1
 	*doc = append(*doc, '{')
-	for s.depth > 0 {
+	for s.Depth > 0 {
 		if length > MaxRecord {
 			return 0, b.inRecord(*doc, b.refuse(b.pointer(), fmt.Sprintf("the record is longer than %d bytes, which is more than any record needs", MaxRecord)))
 		}
@@ -402,7 +380,7 @@ func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n := s.skim(chunk)
+		n := s.Skim(chunk)
 		if length += n; keep {
 			*doc = append(*doc, chunk[:n]...)
 		}
@@ -411,34 +389,6 @@ func (b *BundleReader) object(doc *[]byte, keep bool) (int, error) {
 		}
 	}
 	return length, nil
-}
-
-// skim scans a chunk until the object ends, and returns how many bytes it used.
-func (s *scanner) skim(chunk []byte) int {
-	for i := 0; i < len(chunk); i++ {
-		if s.inString && !s.escaped {
-			i += plain(chunk[i:])
-			if i == len(chunk) {
-				return i
-			}
-		}
-		if s.step(chunk[i]); s.depth == 0 {
-			return i + 1
-		}
-	}
-	return len(chunk)
-}
-
-// plain counts the bytes up to the next quotation mark or backslash.
-func plain(chunk []byte) int {
-	end := bytes.IndexByte(chunk, '"')
-	if end < 0 {
-		end = len(chunk)
-	}
-	if escape := bytes.IndexByte(chunk[:end], '\\'); escape >= 0 {
-		return escape
-	}
-	return end
 }
 
 func (b *BundleReader) pointer() string { return fmt.Sprintf("/records/%d", b.count) }

@@ -39,6 +39,9 @@
 //	chain_position       whole number from 1
 //	previous_record, case, request_digest
 //	                     digest
+//	observed             what a recorder saw of an agent's act, and from where: see [Observed]
+//	request_body, response_body
+//	                     the bytes that it saw: see [ParseBody]
 //	saw                  digests, at least one, none twice
 //	approval_status      approved, approved_with_modifications, rejected
 //	sealed_apart         sorted JSON pointers, at least one
@@ -86,11 +89,20 @@
 //	    role operator
 //	    required   agent_id timestamp response
 //
+//	observed_call observed_tool observed_message observed_span
+//	    role recorder
+//	    required   agent_id request_id timestamp observed
+//	    optional   model model_version prompt context response parameters tools_used request_body response_body
+//	    apart      prompt context response tools_used request_body response_body metadata/NAME
+//	recorder_event
+//	    role recorder
+//	    required   agent_id timestamp response
+//
 // Package operator reads the responses of the operator's acts.
 //
 // Required and filled in everywhere: schema, record_id, action_type, signers. Optional everywhere: chain_id,
 // chain_position, previous_agent, next_agent, parent_request_id, previous_record, saw, metadata, sealed_apart, provable. Everything
-// else is forbidden. The response of an act of a trial or of the operator is an object. A payload without action_type is a chain_step if it
+// else is forbidden. The response of an act of a trial, of the operator or of a recorder_event is an object. A payload without action_type is a chain_step if it
 // has chain_position and none of model, model_version, prompt and parameters, and a model_output otherwise.
 //
 // # Signatures, imprint and links
@@ -146,6 +158,19 @@
 //
 // A key belongs to one role, and so does an action type. An agent that writes `juror-gpt` into `agent_id` signs as an agent of that
 // name, not as a juror.
+//
+// # A recorder is a witness
+//
+// What a recorder saw an agent do is not what the agent said: the recorder signs it with a key of its own, in a role of its own, and names
+// the agent in `observed`. The bytes are the evidence. Members such as `prompt` and `response` are a reading of them, which a verifier
+// repeats. So a record says no more than its signer can know.
+//
+// # A session's context is kept once
+//
+// An agent sends its whole context with each call. A body may be made of pieces: bytes of its own, and ranges of an earlier body. Ranges of
+// bytes are always right, also for bodies that are not JSON; a difference of parsed messages would lose what a parser drops. A piece names
+// the digest of the body that it copies from, not a record: so it cannot be given other bytes, no circle of copies can exist, and the same
+// picture in two conversations is kept once.
 //
 // # Counters in the log entry
 //

@@ -78,6 +78,12 @@ func (p *Payload) readLink(name string, v jsontext.Value) (err error) {
 		p.ApprovalStatus, err = readOneOf(v, Approved, ApprovedWithModifications, Rejected)
 	case "sealed_apart":
 		p.SealedApart, err = readStrings(v)
+	case "observed":
+		p.Observed, err = readObserved(v)
+	case "request_body":
+		p.RequestBody, err = readBody(v)
+	case "response_body":
+		p.ResponseBody, err = readBody(v)
 	case "provable":
 		p.Provable, err = readProvable(v)
 	default:

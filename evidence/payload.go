@@ -55,6 +55,10 @@ type Payload struct {
 	Changes            jsontext.Value `json:"changes,omitzero"`
 	ApprovalStatus     ApprovalStatus `json:"approval_status,omitzero"`
 
+	Observed     *Observed      `json:"observed,omitzero"`      // of a recorder's act: what it saw, and from where
+	RequestBody  jsontext.Value `json:"request_body,omitzero"`  // the bytes of the request: see ParseBody
+	ResponseBody jsontext.Value `json:"response_body,omitzero"` // the bytes of the response
+
 	SealedApart []string   `json:"sealed_apart,omitzero"` // JSON pointers to members that hold a commitment, sorted
 	Provable    []Provable `json:"provable,omitzero"`     // second commitments of some of these, sorted by pointer
 }
@@ -228,7 +232,7 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if _, there := m["modified_response"]; !there && p.ApprovalStatus == ApprovedWithModifications {
 		return missing("modified_response", "human_review with approved_with_modifications")
 	}
-	if (p.ActionType.InTrial() || p.ActionType.ByOperator()) && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
+	if (p.ActionType.InTrial() || p.ActionType.ByOperator() || p.ActionType == RecorderEvent) && m["response"].Kind() != '{' && !slices.Contains(p.SealedApart, "/response") {
 		return &FieldError{Field: "response", Reason: fmt.Sprintf("want an object in %s", p.ActionType)}
 	}
 	if strings.HasPrefix(p.ChainID, TrialPrefix) && !p.ActionType.inTrialChain() {
@@ -239,6 +243,9 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	}
 	if m["tools_used"].Kind() == '"' && !slices.Contains(p.SealedApart, "/tools_used") {
 		return &FieldError{Field: "tools_used", Reason: "want an array, found a string"}
+	}
+	if o := p.Observed; o != nil && (o.Vantage == Telemetry) != (p.ActionType == ObservedSpan) {
+		return &FieldError{Field: "observed", Reason: fmt.Sprintf("vantage: %q does not fit %s: telemetry is %s, and nothing else is", o.Vantage, p.ActionType, ObservedSpan)}
 	}
 	if err := checkApart(m, p.SealedApart, r); err != nil {
 		return err

@@ -74,6 +74,16 @@ var sample = map[string]string{
 	"previous_record": `"` + someDigest + `"`, "saw": `["` + someDigest + `"]`,
 	"case": `"` + someDigest + `"`, "request_digest": `"` + someDigest + `"`,
 	"original_response_id": `"o"`, "modified_response": `"n"`, "changes": `"d"`, "approval_status": `"approved"`,
+	"observed":     `{"agent":"a","began":"2026-01-31T16:15:00Z","ended":"complete","fidelity":"bytes","protocol":"openai.chat","request":{"bytes":2,"sha256":"` + someDigest + `"},"vantage":"proxy"}`,
+	"request_body": `"{}"`, "response_body": `{"pieces":["{",{"at":0,"from":"` + someDigest + `","length":1}]}`,
+}
+
+// sampleIn is sample for an action type: only an observed_span is told by telemetry.
+func sampleIn(action ActionType, name string) string {
+	if name == "observed" && action == ObservedSpan {
+		return strings.NewReplacer(`"bytes","p`, `"attributes","p`, `"vantage":"proxy"`, `"vantage":"telemetry"`).Replace(sample[name])
+	}
+	return sample[name]
 }
 
 // table repeats by hand which members each action type must have, may have, and has filled in. The test compares the
@@ -117,16 +127,25 @@ var table = map[ActionType]struct {
 	"trusted_list":        {"operator", operatorMust, "", "", ""},
 	"draw":                {"operator", operatorMust, "", "", ""},
 	"reputation_event":    {"operator", operatorMust, "", "", ""},
+
+	"observed_call":    {"recorder", observedMust, "", observedMay, observedApart},
+	"observed_tool":    {"recorder", observedMust, "", observedMay, observedApart},
+	"observed_message": {"recorder", observedMust, "", observedMay, observedApart},
+	"observed_span":    {"recorder", observedMust, "", observedMay, observedApart},
+	"recorder_event":   {"recorder", "agent_id timestamp response", "", "", ""},
 }
 
 const (
-	modelMust    = "agent_id request_id timestamp model model_version prompt response parameters"
-	modelApart   = "prompt context response tools_used metadata"
-	clerkMust    = "agent_id timestamp chain_id chain_position previous_record case response"
-	seatMust     = "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
-	operatorMust = "agent_id timestamp response"
-	anywhere     = "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata"
-	filledIn     = "schema record_id action_type signers"
+	modelMust     = "agent_id request_id timestamp model model_version prompt response parameters"
+	modelApart    = "prompt context response tools_used metadata"
+	observedApart = "prompt context response tools_used request_body response_body metadata"
+	clerkMust     = "agent_id timestamp chain_id chain_position previous_record case response"
+	seatMust      = "agent_id request_id timestamp model model_version parameters response chain_id chain_position previous_record saw case request_digest"
+	operatorMust  = "agent_id timestamp response"
+	anywhere      = "chain_id chain_position previous_agent next_agent parent_request_id previous_record saw metadata"
+	observedMust  = "agent_id request_id timestamp observed"
+	observedMay   = "model model_version prompt context response parameters tools_used request_body response_body"
+	filledIn      = "schema record_id action_type signers"
 )
 
 func TestRulesAreTheTable(t *testing.T) {
@@ -158,7 +177,7 @@ func document(action ActionType, names ...string) string {
 	parts := []string{fmt.Sprintf(`"action_type":%q`, action)}
 	for _, name := range names {
 		if name != "action_type" {
-			parts = append(parts, fmt.Sprintf("%q:%s", name, sample[name]))
+			parts = append(parts, fmt.Sprintf("%q:%s", name, sampleIn(action, name)))
 		}
 	}
 	return "{" + strings.Join(parts, ",") + "}"
@@ -252,7 +271,7 @@ func TestResponsesThatAreObjects(t *testing.T) {
 	for _, action := range ActionTypes() {
 		doc := strings.Replace(document(action, strings.Fields(table[action].required)...), sample["response"], `"text"`, 1)
 		_, err := ParseDraft([]byte(doc))
-		if action.InTrial() || action.ByOperator() {
+		if action.InTrial() || action.ByOperator() || action == RecorderEvent {
 			wantField(t, err, "response")
 		} else if err != nil {
 			t.Errorf("%s: %v", action, err)

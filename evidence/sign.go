@@ -2,36 +2,27 @@ package evidence
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 
-	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
-
 	"jurat/internal/ecdsasig"
 	"jurat/internal/mldsakey"
+	"jurat/internal/sigkey"
 )
 
 // Algorithm names a signature algorithm.
-type Algorithm string
+type Algorithm = sigkey.Algorithm
 
 const (
-	RS256   Algorithm = "RS256"     // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
-	ES256   Algorithm = "ES256"     // ECDSA on P-256 with SHA-256, strict DER, low S
-	Ed25519 Algorithm = "Ed25519"   // RFC 8032, pure, over the canonical bytes themselves
-	MLDSA65 Algorithm = "ML-DSA-65" // FIPS 204, pure, over the canonical bytes themselves, with an empty context
+	RS256   = sigkey.RS256   // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
+	ES256   = sigkey.ES256   // ECDSA on P-256 with SHA-256, strict DER, low S
+	Ed25519 = sigkey.Ed25519 // RFC 8032, pure, over the canonical bytes themselves
+	MLDSA65 = sigkey.MLDSA65 // FIPS 204, pure, over the canonical bytes themselves, with an empty context
 )
 
 // Algorithms lists every algorithm, in the order in which they are shown.
 func Algorithms() []Algorithm { return []Algorithm{ES256, RS256, Ed25519, MLDSA65} }
-
-// PostQuantum reports whether the algorithm is designed to withstand quantum computers. Use it together with another
-// algorithm: it is young, and an ordinary computer may still break it.
-func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
 
 // ErrSignature is in the chain of every error about a signature that is not valid under its key.
 var ErrSignature = errors.New("the signature is not this key's over this payload")
@@ -73,18 +64,7 @@ type keySigner struct {
 func (s *keySigner) Info() SignerInfo { return s.info }
 
 func (s *keySigner) Sign(canonical []byte) ([]byte, error) {
-	switch s.info.Algorithm {
-	case Ed25519:
-		return s.key.Sign(s.random, canonical, crypto.Hash(0))
-	case MLDSA65:
-		return mldsakey.Sign(s.key, s.random, canonical)
-	}
-	digest := sha256.Sum256(canonical)
-	signature, err := s.key.Sign(s.random, digest[:], crypto.SHA256)
-	if err != nil || s.info.Algorithm != ES256 {
-		return signature, err
-	}
-	return ecdsasig.LowS(signature)
+	return sigkey.Sign(s.key, s.info.Algorithm, s.random, canonical)
 }
 
 // CheckSignature verifies one signature over a canonical payload. Every failure has ErrSignature in its chain.
@@ -97,30 +77,12 @@ func CheckSignature(public crypto.PublicKey, want SignerInfo, canonical, signatu
 
 // checkSignature is CheckSignature for a key that is known to have the wanted id.
 func checkSignature(public crypto.PublicKey, want SignerInfo, canonical, signature []byte) error {
-	algorithm, err := AlgorithmOf(public)
+	err := sigkey.Check(public, want.Algorithm, canonical, signature)
+	if errors.Is(err, sigkey.ErrInvalid) {
+		return ErrSignature
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSignature, err)
-	}
-	if algorithm != want.Algorithm {
-		return fmt.Errorf("%w: the payload names %s, the key signs %s", ErrSignature, want.Algorithm, algorithm)
-	}
-	digest := sha256.Sum256(canonical)
-	ok := false
-	switch key := public.(type) {
-	case *rsa.PublicKey:
-		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], signature) == nil
-	case *ecdsa.PublicKey:
-		if err := ecdsasig.Strict(signature); err != nil {
-			return fmt.Errorf("%w: %w", ErrSignature, err)
-		}
-		ok = ecdsa.VerifyASN1(key, digest[:], signature)
-	case ed25519.PublicKey:
-		ok = ed25519.Verify(key, canonical, signature)
-	case *mldsa65.PublicKey:
-		ok = mldsa65.Verify(key, canonical, nil, signature)
-	}
-	if !ok {
-		return ErrSignature
 	}
 	return nil
 }
@@ -134,3 +96,36 @@ func NormalSignature(algorithm Algorithm, signature []byte) ([]byte, error) {
 	}
 	return ecdsasig.LowS(signature)
 }
+
+// KeyID identifies a public key: the SHA-256 of its DER-encoded SubjectPublicKeyInfo.
+type KeyID = Digest
+
+// KeyIDOf returns the key's id. Its errors are those of MarshalPublicKey.
+func KeyIDOf(public crypto.PublicKey) (KeyID, error) {
+	der, err := MarshalPublicKey(public)
+	if err != nil {
+		return KeyID{}, err
+	}
+	return DigestOf(der), nil
+}
+
+// AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
+func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) { return sigkey.AlgorithmOf(public) }
+
+// MarshalPublicKey returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
+// key of a type that x509 does not write.
+func MarshalPublicKey(public crypto.PublicKey) ([]byte, error) { return sigkey.MarshalPublic(public) }
+
+// ParsePublicKey reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
+// has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
+func ParsePublicKey(der []byte) (crypto.PublicKey, error) { return sigkey.ParsePublic(der) }
+
+// MarshalPrivateKey returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
+// seed. It refuses such a key without its seed, and types that x509 does not write.
+func MarshalPrivateKey(private crypto.Signer) ([]byte, error) { return sigkey.MarshalPrivate(private) }
+
+// ParsePrivateKey reads a private key in PKCS #8, as MarshalPrivateKey writes it. It refuses keys that cannot sign.
+func ParsePrivateKey(der []byte) (crypto.Signer, error) { return sigkey.ParsePrivate(der) }
+
+// NewMLDSA65 derives an ML-DSA-65 key pair from 32 secret bytes (FIPS 204, algorithm 6).
+func NewMLDSA65(seed *[32]byte) crypto.Signer { return mldsakey.New(seed) }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,8 @@ type manifest struct {
 	Commitments []commitmentVector `json:"commitments"`
 	Records     []recordVector     `json:"records"`
 	Bundles     []bundleVector     `json:"bundles"`
-	Acts        []actVector        `json:"acts"` // of the operator: bodies, and those that are none
+	Acts        []actVector        `json:"acts"`     // of the operator: bodies, and those that are none
+	Observed    []memberVector     `json:"observed"` // what recorders state, and what they must not
 }
 
 type keyVector struct {
@@ -76,6 +78,14 @@ type recordVector struct {
 	File       string      `json:"file"`       // file: the record file
 }
 
+// A memberVector is a value of one member. If Refused is set, a reader must refuse it.
+type memberVector struct {
+	Name    string `json:"name"`
+	Member  string `json:"member"`
+	Value   string `json:"value"` // canonical JSON
+	Refused bool   `json:"refused,omitzero"`
+}
+
 type bundleVector struct {
 	Name    string   `json:"name"`
 	Records []string `json:"records"` // names
@@ -97,14 +107,20 @@ var vectorPlan = []recordVector{
 	{Name: "action-ml-dsa-65", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{MLDSA65}},
 	{Name: "action-second-signature", Draft: "../../../evidence/testdata/source/action.json", Algorithms: []Algorithm{ES256, MLDSA65}},
 	{Name: "retention-event", Draft: "retention-event.draft.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "observed-call", Draft: "observed-call.draft.json", Algorithms: []Algorithm{Ed25519}, Apart: []string{"/prompt", "/request_body", "/response", "/response_body"}},
+	{Name: "observed-span", Draft: "observed-span.draft.json", Algorithms: []Algorithm{Ed25519}},
+	{Name: "recorder-event", Draft: "recorder-event.draft.json", Algorithms: []Algorithm{Ed25519}},
 }
 
 // makeVectors makes every file of vectorsDir.
 func makeVectors(t *testing.T) map[string][]byte {
 	files := map[string][]byte{"every-kind-of-value.draft.json": []byte(richPayload)}
-	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: actVectors(t)}
+	m := manifest{Format: vectorsFormat, Canonical: "canonical.json", Commitments: commitmentVectors(), Acts: actVectors(t), Observed: observedVectors()}
 	files["retention-event.draft.json"] = []byte(`{"action_type":"retention_event","agent_id":"operator","chain_id":"operator-retention","chain_position":1,"response":` +
 		expiredBody + `,"timestamp":"2026-01-31T16:15:00Z"}`)
+	files["observed-call.draft.json"] = []byte(document(ObservedCall, strings.Fields(observedMust+" model model_version chain_id request_body response_body prompt response")...))
+	files["observed-span.draft.json"] = []byte(document(ObservedSpan, strings.Fields(observedMust+" prompt response")...))
+	files["recorder-event.draft.json"] = []byte(strings.Replace(document(RecorderEvent, "agent_id", "timestamp", "response"), sample["response"], heartbeatBody, 1))
 	files["canonical.json"] = indented(t, canonicalVectors(t))
 	for _, algorithm := range Algorithms() {
 		m.Keys = append(m.Keys, keyVector{algorithm, testSigner(t, algorithm).Info().KeyID,
@@ -155,6 +171,17 @@ func sealVector(t *testing.T, v *recordVector, files map[string][]byte) *Record 
 	imprint := r.Imprint()
 	v.Imprint = hex.EncodeToString(imprint[:])
 	return r
+}
+
+func observedVectors() []memberVector {
+	var vectors []memberVector
+	for _, change := range observedChanges {
+		vectors = append(vectors, memberVector{"observed: " + change.name, "observed", strings.Replace(wholeObserved, change.old, change.new, 1), !change.accepted})
+	}
+	for _, change := range bodyChanges {
+		vectors = append(vectors, memberVector{"body: " + change.name, "request_body", change.new, !change.accepted})
+	}
+	return vectors
 }
 
 func commitmentVectors() []commitmentVector {

@@ -116,7 +116,7 @@ func TestWithholdRefuses(t *testing.T) {
 }
 
 func TestApartMembers(t *testing.T) {
-	want := []string{"/changes", "/context", "/modified_response", "/prompt", "/response", "/tools_used"}
+	want := []string{"/changes", "/context", "/modified_response", "/prompt", "/request_body", "/response", "/response_body", "/tools_used"}
 	if got := ApartMembers(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

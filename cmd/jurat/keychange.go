@@ -168,7 +168,7 @@ func printIDs(io stdio, keys []keys.OwnerKey) error {
 }
 
 type keysRotateCmd struct {
-	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk or operator." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Role evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Name string             `arg:"" help:"The actor's name."`
 	Alg  evidence.Algorithm `help:"Algorithm of the new first key: ES256, RS256 or Ed25519. Default: as before; with --token ES256." default:"" enum:",ES256,RS256,Ed25519"`
 	publicFlags

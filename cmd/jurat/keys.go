@@ -108,7 +108,7 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type keysNewCmd struct {
-	Role  evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk or operator." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Role  evidence.Role      `arg:"" help:"agent, reviewer, submitter, juror, judge, clerk, operator or recorder." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Name  string             `arg:"" help:"The actor's name, as in agent_id or reviewer_id."`
 	Alg   evidence.Algorithm `help:"ES256, RS256 or Ed25519; or ML-DSA-65, the second key that the actor signs with beside one of these." default:"ES256" enum:"ES256,RS256,Ed25519,ML-DSA-65"`
 	Token string             `placeholder:"URI" help:"The key on a token: pkcs11:token=LABEL;object=NAME. It is made if it is not there."`

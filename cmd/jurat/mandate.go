@@ -44,7 +44,7 @@ of agents: that is a mandate. One seal counts for all agents that the CA certifi
 
 type mandateSignCmd struct {
 	CA          string          `required:"" name:"ca" placeholder:"FILE" help:"The CA's certificate, PEM or DER."`
-	Role        []evidence.Role `required:"" help:"A role for which the CA may certify keys. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Role        []evidence.Role `required:"" help:"A role for which the CA may certify keys. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Name        []string        `placeholder:"NAME" help:"An actor whose keys the CA may certify. May be given several times. Left out: every name."`
 	From        time.Time       `required:"" placeholder:"DATE" format:"2006-01-02" help:"The first day (UTC)."`
 	To          time.Time       `required:"" placeholder:"DATE" format:"2006-01-02" help:"The day on which it ends (UTC), itself left out."`

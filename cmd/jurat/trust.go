@@ -25,7 +25,7 @@ type trustCmd struct {
 type trustOwnCmd struct {
 	CA         string          `name:"ca" placeholder:"FILE" help:"Instead, write this CA into a trust file: its certificate, PEM or DER."`
 	Name       string          `placeholder:"TEXT" help:"With --ca: the CA's name, for people. Default: the common name in its certificate."`
-	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator"`
+	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Custody    trust.Custody   `help:"With --ca: who keeps the keys that the CA certifies, owner or operator." default:"" enum:",owner,operator"`
 	Revocation string          `help:"With --ca: how to find out whether a certificate was revoked: crl, none, or short, which asks nothing of certificates of at most a week." default:"crl" enum:"crl,none,short"`
 	Mandate    string          `placeholder:"FILE" help:"With --ca: a signed mandate by which an organisation lets the CA certify keys. The CA then vouches within it alone."`

@@ -116,6 +116,7 @@ var taken = map[evidence.ActionType]func(*View, *step) Event{
 const (
 	byAgent    = "an agent's act stands in no trial's chain"
 	byOperator = "an act of the operator stands in the operator's chains"
+	byRecorder = "what a recorder saw stands in no trial's chain"
 )
 
 // ignored holds the action types that are never in a View, each with the reason.
@@ -126,7 +127,9 @@ var ignored = map[evidence.ActionType]string{
 	evidence.AccessEvent: byOperator, evidence.Refusal: byOperator, evidence.RetentionEvent: byOperator,
 	evidence.CertificateEvent: byOperator, evidence.RevocationEvidence: byOperator, evidence.TrustedList: byOperator, evidence.Mandate: byOperator,
 	evidence.Draw: byOperator, evidence.ReputationEvent: byOperator,
-	evidence.TrialEvent: byOperator + ", and an Index reads it there",
+	evidence.ObservedCall: byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
+	evidence.RecorderEvent: byRecorder,
+	evidence.TrialEvent:    byOperator + ", and an Index reads it there",
 }
 
 // Add adds the next record of the trial's chain, and returns its events. The same records always give the same

@@ -89,6 +89,12 @@ var englishTerms = Terms{
 		Mandate:            "mandate of an organisation",
 		Draw:               "draw of the records to try",
 		ReputationEvent:    "change of a reputation",
+
+		ObservedCall:    "recorded model call",
+		ObservedTool:    "recorded use of a tool",
+		ObservedMessage: "recorded message",
+		ObservedSpan:    "recorded telemetry span",
+		RecorderEvent:   "event of a recorder",
 	},
 	Roles: Roles{
 		Agent:     "agent",
@@ -98,6 +104,7 @@ var englishTerms = Terms{
 		Judge:     "judge",
 		Clerk:     "clerk",
 		Operator:  "operator",
+		Recorder:  "recorder",
 	},
 	Approvals: Approvals{
 		Approved:                  "approved",

@@ -89,6 +89,12 @@ var japaneseTerms = Terms{
 		Mandate:            "組織による委任",
 		Draw:               "審理する記録の抽選",
 		ReputationEvent:    "評判の変化",
+
+		ObservedCall:    "記録されたモデル呼び出し",
+		ObservedTool:    "記録されたツールの使用",
+		ObservedMessage: "記録されたメッセージ",
+		ObservedSpan:    "記録されたテレメトリースパン",
+		RecorderEvent:   "記録者の出来事",
 	},
 	Roles: Roles{
 		Agent:     "エージェント",
@@ -98,6 +104,7 @@ var japaneseTerms = Terms{
 		Judge:     "裁定者",
 		Clerk:     "書記",
 		Operator:  "運用者",
+		Recorder:  "記録者",
 	},
 	Approvals: Approvals{
 		Approved:                  "承認",

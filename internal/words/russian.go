@@ -89,6 +89,12 @@ var russianTerms = Terms{
 		Mandate:            "полномочие от организации",
 		Draw:               "жеребьёвка записей для разбирательства",
 		ReputationEvent:    "изменение репутации",
+
+		ObservedCall:    "записанный вызов модели",
+		ObservedTool:    "записанное использование инструмента",
+		ObservedMessage: "записанное сообщение",
+		ObservedSpan:    "записанный отрезок телеметрии",
+		RecorderEvent:   "событие регистратора",
 	},
 	Roles: Roles{
 		Agent:     "агент",
@@ -98,6 +104,7 @@ var russianTerms = Terms{
 		Judge:     "судья",
 		Clerk:     "секретарь",
 		Operator:  "оператор",
+		Recorder:  "регистратор",
 	},
 	Approvals: Approvals{
 		Approved:                  "одобрено",

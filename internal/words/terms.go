@@ -131,6 +131,7 @@ type Actions struct {
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
 	CertificateEvent, RevocationEvidence, TrustedList, Mandate, Draw, ReputationEvent string
+	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent          string
 }
 
 // Of returns "" for an unknown action.
@@ -202,12 +203,22 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.RevocationEvidence
 	case evidence.TrustedList:
 		return a.TrustedList
+	case evidence.ObservedCall:
+		return a.ObservedCall
+	case evidence.ObservedTool:
+		return a.ObservedTool
+	case evidence.ObservedMessage:
+		return a.ObservedMessage
+	case evidence.ObservedSpan:
+		return a.ObservedSpan
+	case evidence.RecorderEvent:
+		return a.RecorderEvent
 	}
 	return ""
 }
 
 // Roles name the roles of actors.
-type Roles struct{ Agent, Reviewer, Submitter, Juror, Judge, Clerk, Operator string }
+type Roles struct{ Agent, Reviewer, Submitter, Juror, Judge, Clerk, Operator, Recorder string }
 
 // Of returns "" for an unknown role.
 func (r *Roles) Of(of evidence.Role) string {
@@ -226,6 +237,8 @@ func (r *Roles) Of(of evidence.Role) string {
 		return r.Clerk
 	case evidence.RoleOperator:
 		return r.Operator
+	case evidence.RoleRecorder:
+		return r.Recorder
 	}
 	return ""
 }

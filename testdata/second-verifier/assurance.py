@@ -9,7 +9,7 @@ KEYS = ("operator", "ca", "owner")
 CLOCKS = ("operator", "independent", "qualified")
 LOGS = ("alone", "compared", "witnessed", "witnessed_and_compared")
 _WORDS = {"level": LEVELS, "keys": KEYS, "time": CLOCKS, "log": LOGS}
-_ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator")
+_ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator", "recorder")
 
 
 class Need:

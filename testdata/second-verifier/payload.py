@@ -5,6 +5,7 @@ import hmac
 import re
 
 import properties
+import recorders
 import sigma
 from canonical import Refused, check_bounds, form
 from shapes import (
@@ -48,6 +49,13 @@ _ASKED = (
     "saw case request_digest"
 )
 _OPERATOR = Act("operator", "agent_id timestamp response")
+
+_OBSERVED = Act(
+    "recorder",
+    "agent_id request_id timestamp observed",
+    optional="model model_version prompt context response parameters tools_used request_body response_body",
+    apart="prompt context response tools_used request_body response_body metadata",
+)
 
 ACTS = {
     "model_output": _OUTPUT,
@@ -102,6 +110,11 @@ ACTS = {
     "trusted_list": _OPERATOR,
     "draw": _OPERATOR,
     "reputation_event": _OPERATOR,
+    "observed_call": _OBSERVED,
+    "observed_tool": _OBSERVED,
+    "observed_message": _OBSERVED,
+    "observed_span": _OBSERVED,
+    "recorder_event": Act("recorder", "agent_id timestamp response"),
 }
 TRIAL_ROLES = ("submitter", "clerk", "juror", "judge")
 _ALWAYS = {"schema", "record_id", "action_type", "signers"}
@@ -153,7 +166,11 @@ def _check_beyond_members(payload, act, apart):
         require(act.role == "operator", "the chain is the operator's")
     if payload.get("approval_status") == "approved_with_modifications":
         require("modified_response" in payload, "modified_response is missing")
-    if act.role in TRIAL_ROLES + ("operator",) and "/response" not in apart:
+    if "observed" in payload:
+        told = payload["observed"]["vantage"] == "telemetry"
+        require(told == (payload["action_type"] == "observed_span"), "the vantage does not fit the act")
+    an_object = act.role in TRIAL_ROLES + ("operator",) or payload["action_type"] == "recorder_event"
+    if an_object and "/response" not in apart:
         require(isinstance(payload["response"], dict), "response must be an object")
     if "tools_used" in payload and "/tools_used" not in apart:
         require(isinstance(payload["tools_used"], list), "tools_used must be an array")
@@ -243,6 +260,9 @@ _FORMS = {
     "approval_status": lambda value: value in APPROVALS,
     "sealed_apart": _is_sorted_pointers,
     "provable": _is_provable,
+    "observed": recorders.is_observed,
+    "request_body": recorders.is_body,
+    "response_body": recorders.is_body,
 }
 _FORMS |= dict.fromkeys(
     "agent_id reviewer_id request_id model model_version chain_id previous_agent next_agent parent_request_id "
@@ -251,6 +271,11 @@ _FORMS |= dict.fromkeys(
 )
 _FORMS |= dict.fromkeys("prompt context response modified_response changes".split(), is_content)
 _FORMS |= dict.fromkeys("previous_record case request_digest".split(), is_digest_not_zero)
+
+
+def is_member(name, value):
+    """Whether a member of a payload may have this value."""
+    return _FORMS[name](value)
 
 
 def commitment(pointer, salt, value):

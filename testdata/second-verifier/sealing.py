@@ -28,6 +28,8 @@ def compare(manifest, folder):
         yield f"record: {vector['name']}", _record(vector, spki, folder), _wanted_record(vector, folder)
     for vector in manifest.get("acts", []):
         yield f"act: {vector['name']}", _act(vector), {"refused": vector.get("refused", False)}
+    for vector in manifest.get("observed", []):
+        yield vector["name"], {"refused": not payload.is_member(vector["member"], parse(vector["value"].encode()))}, {"refused": vector.get("refused", False)}
     for vector in manifest.get("bundles", []):
         opened = files.open_file((folder / vector["file"]).read_bytes())
         names = {item["digest"]: item["name"] for item in manifest["records"]}

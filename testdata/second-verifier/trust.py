@@ -10,7 +10,7 @@ from payload import ALGORITHMS
 from shapes import digest_of, digest_of_value, is_digest, is_digest_not_zero, is_name, is_whole, members, moment, require, unbase64
 
 FORMAT = "jurat/trust/v1"
-ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator")
+ROLES = ("agent", "reviewer", "submitter", "juror", "judge", "clerk", "operator", "recorder")
 _OID = re.compile(r"[0-2](\.(0|[1-9]\d*))+\Z", re.ASCII)
 
 

@@ -1,0 +1,161 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
+)
+
+const (
+	// MaxBody is the largest body in bytes that a record can hold, and that can be rebuilt from pieces.
+	MaxBody = 32 << 20
+	// MaxPieces is how many pieces a body may have.
+	MaxPieces = 4096
+)
+
+// A Piece is a part of a body: bytes of its own, or a range of a body in an earlier record. A session of calls sends its whole context
+// each time, and the log keeps it once.
+type Piece struct {
+	Own    []byte // if From is zero
+	From   Digest // digest of the body that is copied from, as that record states it for the bytes that it seals
+	At     int64  // offset in that body
+	Length int64  // in bytes, at least 1
+}
+
+type base64Form struct {
+	Base64 []byte `json:"base64"`
+}
+
+type copyForm struct {
+	At     int64  `json:"at"`
+	From   Digest `json:"from"`
+	Length int64  `json:"length"`
+}
+
+type piecesForm struct {
+	Pieces []jsontext.Value `json:"pieces"`
+}
+
+// ParseBody reads the member request_body or response_body: a text; or base64; or pieces. It checks the form and each length; whether
+// the bodies exist from which pieces copy is for a reader of other records to find. Its errors are *FieldError and *SyntaxError.
+func ParseBody(v jsontext.Value) ([]Piece, error) {
+	switch {
+	case v.Kind() == '"':
+		own, err := ownPiece(v)
+		return []Piece{own}, err
+	case v.Kind() != '{':
+		return nil, fmt.Errorf("want a string, or an object with base64 or pieces, found %s", kindName(v))
+	}
+	if own, err := ownPiece(v); err == nil {
+		return []Piece{own}, nil
+	}
+	var form piecesForm
+	if err := jsonform.DecodeForm(v, &form); err != nil {
+		_, isBase64 := ownPiece(v)
+		return nil, fmt.Errorf("neither base64 (%w) nor pieces (%w)", isBase64, err)
+	}
+	if len(form.Pieces) == 0 || len(form.Pieces) > MaxPieces {
+		return nil, fmt.Errorf("pieces: %d of them: want 1 to %d", len(form.Pieces), MaxPieces)
+	}
+	pieces, total := make([]Piece, len(form.Pieces)), int64(0)
+	for i, value := range form.Pieces {
+		piece, err := parsePiece(value)
+		if err == nil {
+			total += piece.Length // each is at most MaxBody
+			err = tooLong(total)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pieces: element %d: %w", i, err)
+		}
+		pieces[i] = piece
+	}
+	return pieces, nil
+}
+
+func tooLong(total int64) error {
+	if total > MaxBody {
+		return fmt.Errorf("the body is longer than %d bytes", MaxBody)
+	}
+	return nil
+}
+
+func parsePiece(v jsontext.Value) (Piece, error) {
+	own, notOwn := ownPiece(v)
+	if notOwn == nil {
+		if own.Length == 0 {
+			return Piece{}, errors.New("empty; leave it out")
+		}
+		return own, nil
+	}
+	var form copyForm
+	if v.Kind() != '{' {
+		return Piece{}, notOwn
+	}
+	if err := jsonform.DecodeForm(v, &form); err != nil {
+		return Piece{}, fmt.Errorf("want a string, {base64} or {at, from, length}: %w", err)
+	}
+	switch {
+	case form.From.IsZero():
+		return Piece{}, errors.New("from: all zero: a digest of nothing")
+	case form.At < 0 || form.At > MaxBody:
+		return Piece{}, fmt.Errorf("at: want a whole number from 0 to %d", MaxBody)
+	case form.Length < 1 || form.Length > MaxBody:
+		return Piece{}, fmt.Errorf("length: want a whole number from 1 to %d", MaxBody)
+	}
+	return Piece{From: form.From, At: form.At, Length: form.Length}, nil
+}
+
+// ownPiece reads a text or base64.
+func ownPiece(v jsontext.Value) (Piece, error) {
+	var own []byte
+	if v.Kind() == '"' {
+		s, err := text(v)
+		if err != nil {
+			return Piece{}, err
+		}
+		own = []byte(s)
+	} else {
+		var form base64Form
+		if v.Kind() != '{' {
+			return Piece{}, fmt.Errorf("want a string or an object, found %s", kindName(v))
+		}
+		if err := jsonform.DecodeForm(v, &form); err != nil {
+			return Piece{}, err
+		}
+		own = form.Base64
+	}
+	return Piece{Own: own, Length: int64(len(own))}, tooLong(int64(len(own)))
+}
+
+// FormatBody writes a body as ParseBody reads it. A body of one piece of its own is written without the list.
+func FormatBody(pieces ...Piece) (jsontext.Value, error) {
+	values := make([]jsontext.Value, len(pieces))
+	for i, p := range pieces {
+		switch {
+		case !p.From.IsZero():
+			values[i] = marshal(copyForm{p.At, p.From, p.Length})
+		case utf8.Valid(p.Own):
+			values[i] = quote(string(p.Own))
+		default:
+			values[i] = marshal(base64Form{p.Own})
+		}
+	}
+	v := jsontext.Value(nil)
+	if len(pieces) == 1 && pieces[0].From.IsZero() {
+		v = values[0]
+	} else {
+		v = marshal(piecesForm{values})
+	}
+	_, err := ParseBody(v)
+	return v, err
+}
+
+// readBody checks the form of a body, unless it is sealed apart: then a text stands for a commitment, and every text is a body.
+func readBody(v jsontext.Value) (jsontext.Value, error) {
+	_, err := ParseBody(v)
+	return v, err
+}

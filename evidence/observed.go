@@ -1,0 +1,315 @@
+package evidence
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
+)
+
+// An Observed is what a recorder states about an act of an agent that it saw: who acted, from where the recorder saw it, and what went
+// each way. Its fields are in canonical order.
+type Observed struct {
+	Agent              string         `json:"agent"`                          // agent_id of who acted
+	Attempt            int64          `json:"attempt,omitzero"`               // from 1, as the agent's library counts; 0: it says nothing
+	Began              string         `json:"began"`                          // when the first byte of the request came, by the recorder's clock
+	ContextByReference []string       `json:"context_by_reference,omitempty"` // what the provider kept and the request only names
+	Credential         string         `json:"credential,omitzero"`            // keyed fingerprint of the credential that was used
+	Ended              Ended          `json:"ended"`
+	EndedMS            *int64         `json:"ended_ms,omitzero"` // milliseconds after Began; nil: unknown
+	Fidelity           Fidelity       `json:"fidelity"`
+	FirstByteMS        *int64         `json:"first_byte_ms,omitzero"` // of the answer, after Began; nil: none came
+	Method             string         `json:"method,omitzero"`        // of HTTP, or of JSON-RPC
+	Missing            []string       `json:"missing,omitempty"`      // what the recorder knows that it did not see, in words
+	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials
+	Protocol           string         `json:"protocol"`               // such as openai.chat, anthropic.messages, mcp/2026-07-28, a2a/1.0, otlp
+	ProviderRequestID  string         `json:"provider_request_id,omitzero"`
+	Request            *ObservedBody  `json:"request,omitzero"`  // nil: no bytes were seen
+	Response           *ObservedBody  `json:"response,omitzero"` // nil: no bytes were seen
+	RetryOf            string         `json:"retry_of,omitzero"` // request_id of the attempt before
+	Status             int64          `json:"status,omitzero"`   // of HTTP; 0: none came
+	Upstream           *Upstream      `json:"upstream,omitzero"`
+	Usage              jsontext.Value `json:"usage,omitzero"` // an object, as the provider reported it; nil: it did not
+	Vantage            Vantage        `json:"vantage"`
+}
+
+// An ObservedBody states what one direction carried. SHA256 and Bytes are of the bytes as they passed, all of them. The bytes that are
+// sealed have another digest if they were decoded from an Encoding or are Truncated: DecodedSHA256.
+type ObservedBody struct {
+	Bytes         int64          `json:"bytes"`
+	Decoded       string         `json:"decoded,omitzero"` // DecodingRefused; "": decoded, or there is no Encoding
+	DecodedSHA256 Digest         `json:"decoded_sha256,omitzero"`
+	Delivered     *int64         `json:"delivered,omitzero"` // of a response: bytes that the agent's side took; nil: unknown
+	Encoding      string         `json:"encoding,omitzero"`  // Content-Encoding, such as gzip; "": none
+	Headers       jsontext.Value `json:"headers,omitzero"`   // an object of texts: the headers that the recorder keeps
+	SHA256        Digest         `json:"sha256"`
+	Truncated     bool           `json:"truncated,omitzero"` // only the beginning is sealed
+	Type          string         `json:"type,omitzero"`      // Content-Type
+}
+
+// DecodingRefused says that a body had an encoding and is sealed encoded, because decoding it failed or would have exceeded a bound.
+const DecodingRefused = "refused"
+
+// Sealed returns the digest of the bytes that are sealed.
+func (b *ObservedBody) Sealed() Digest {
+	if b.DecodedSHA256.IsZero() {
+		return b.SHA256
+	}
+	return b.DecodedSHA256
+}
+
+// Upstream is where a request went.
+type Upstream struct {
+	Origin string       `json:"origin"` // scheme, host and port, or the command of a server on stdio
+	TLS    *UpstreamTLS `json:"tls,omitzero"`
+}
+
+// UpstreamTLS identifies the key that the upstream showed.
+type UpstreamTLS struct {
+	NotAfter   string `json:"not_after"`
+	SPKISHA256 Digest `json:"spki_sha256"`
+}
+
+// Vantage says from where a recorder saw an act.
+type Vantage string
+
+const (
+	Proxy     Vantage = "proxy"      // bytes between the agent and the upstream
+	ProxyMITM Vantage = "proxy_mitm" // the same, inside a TLS connection that the recorder opened
+	InProcess Vantage = "in_process" // inside the agent's own process
+	Telemetry Vantage = "telemetry"  // told by the agent's telemetry
+	Examiner  Vantage = "examiner"   // the recorder asked the agent itself
+)
+
+// Fidelity says how much of an act a recorder saw.
+type Fidelity string
+
+const (
+	ByBytes      Fidelity = "bytes"      // every byte
+	Parsed       Fidelity = "parsed"     // values that somebody else had parsed
+	ByAttributes Fidelity = "attributes" // attributes that somebody else chose
+)
+
+// Ended says how an observed act ended.
+type Ended string
+
+const (
+	Complete      Ended = "complete"
+	UpstreamError Ended = "upstream_error" // the upstream answered with an error, or could not be reached
+	UpstreamCut   Ended = "upstream_cut"   // the answer broke off
+	ClientGone    Ended = "client_gone"    // the agent went away
+	RecorderCut   Ended = "recorder_cut"   // the recorder broke off, because it could not seal
+	LostInCrash   Ended = "lost_in_crash"  // the recorder died; the end is unknown
+)
+
+// Observes reports whether acts of this type record what a recorder saw an agent do.
+func (a ActionType) Observes() bool {
+	return a == ObservedCall || a == ObservedTool || a == ObservedMessage || a == ObservedSpan
+}
+
+const (
+	maxPath     = 2000 // bytes of a path
+	maxListed   = 1000 // elements of missing and context_by_reference
+	maxHeaders  = 64
+	maxHeadSize = 4 << 10 // bytes of one header
+)
+
+// readObserved reads the member observed, in canonical form.
+func readObserved(v jsontext.Value) (*Observed, error) {
+	if _, err := readKind(v, "an object"); err != nil {
+		return nil, err
+	}
+	o := new(Observed)
+	if err := jsonform.DecodeForm(v, o); err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
+// check refuses what a recorder must not state. Its errors name the member within observed.
+func (o *Observed) check() error {
+	for _, name := range []struct {
+		member, text string
+		required     bool
+	}{{"agent", o.Agent, true}, {"credential", o.Credential, false}, {"method", o.Method, false}, {"protocol", o.Protocol, true},
+		{"provider_request_id", o.ProviderRequestID, false}, {"retry_of", o.RetryOf, false}} {
+		if err := within(name.member, checkOptional(name.text, name.required)); err != nil {
+			return err
+		}
+	}
+	_, began := parseTime(o.Began)
+	return firstOf(
+		within("began", began),
+		within("ended", oneOf(o.Ended, Complete, UpstreamError, UpstreamCut, ClientGone, RecorderCut, LostInCrash)),
+		within("fidelity", oneOf(o.Fidelity, ByBytes, Parsed, ByAttributes)),
+		within("vantage", oneOf(o.Vantage, Proxy, ProxyMITM, InProcess, Telemetry, Examiner)),
+		within("path", checkText(o.Path, maxPath)),
+		within("missing", checkList(o.Missing)),
+		within("context_by_reference", checkList(o.ContextByReference)),
+		within("attempt", wholeNumber(&o.Attempt)),
+		within("first_byte_ms", wholeNumber(o.FirstByteMS)),
+		within("ended_ms", wholeNumber(o.EndedMS)),
+		within("status", checkStatus(o.Status)),
+		within("usage", checkUsage(o.Usage)),
+		within("upstream", o.Upstream.check()),
+		within("request", o.Request.check()),
+		within("response", o.Response.check()),
+		o.checkTogether())
+}
+
+// checkTogether checks the rules between members of observed.
+func (o *Observed) checkTogether() error {
+	switch {
+	case (o.Vantage == Telemetry) != (o.Fidelity == ByAttributes):
+		return within("fidelity", fmt.Errorf("telemetry tells attributes, and nothing else does: want %q for the vantage %q and no other", ByAttributes, Telemetry))
+	case o.Fidelity == ByBytes && o.Request == nil:
+		return within("request", fmt.Errorf("missing, and required for the fidelity %q", ByBytes))
+	case o.Request != nil && o.Request.Delivered != nil:
+		return within("request/delivered", errors.New("belongs to a response"))
+	}
+	return nil
+}
+
+func (b *ObservedBody) check() error {
+	if b == nil {
+		return nil
+	}
+	decoded := !b.DecodedSHA256.IsZero()
+	switch {
+	case b.SHA256.IsZero():
+		return within("sha256", errors.New("missing"))
+	case b.Decoded != "" && b.Decoded != DecodingRefused:
+		return within("decoded", fmt.Errorf("unknown value %q: expected %s, or none", Abbreviate(b.Decoded), DecodingRefused))
+	case b.Decoded != "" && (b.Encoding == "" || decoded):
+		return within("decoded", errors.New("want it with an encoding and without decoded_sha256"))
+	case b.Encoding != "" && b.Decoded == "" && !decoded:
+		return within("decoded_sha256", fmt.Errorf("missing, and required with an encoding unless decoded is %q", DecodingRefused))
+	case b.Truncated && !decoded:
+		return within("decoded_sha256", errors.New("missing, and required if truncated: the digest of what is sealed"))
+	case decoded && b.Encoding == "" && !b.Truncated:
+		return within("decoded_sha256", errors.New("want it only with an encoding or if truncated; otherwise sha256 says it"))
+	case b.Delivered != nil && *b.Delivered > b.Bytes:
+		return within("delivered", errors.New("more than there were bytes"))
+	}
+	return firstOf(within("bytes", wholeNumber(&b.Bytes)), within("delivered", wholeNumber(b.Delivered)),
+		within("encoding", checkOptional(b.Encoding, false)), within("type", checkOptional(b.Type, false)), within("headers", checkHeaders(b.Headers)))
+}
+
+func (u *Upstream) check() error {
+	if u == nil {
+		return nil
+	}
+	if err := within("origin", CheckName(u.Origin)); err != nil || u.TLS == nil {
+		return err
+	}
+	if u.TLS.SPKISHA256.IsZero() {
+		return within("tls/spki_sha256", errors.New("missing"))
+	}
+	_, err := parseTime(u.TLS.NotAfter)
+	return within("tls/not_after", err)
+}
+
+// within names the member that an error is about.
+func within(member string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", member, err)
+}
+
+// firstOf returns the first error.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func oneOf[S ~string](s S, allowed ...S) error {
+	if slices.Contains(allowed, s) {
+		return nil
+	}
+	return fmt.Errorf("unknown value %q: expected one of %s", Abbreviate(string(s)), list(allowed))
+}
+
+func checkOptional(name string, required bool) error {
+	if name == "" && !required {
+		return nil
+	}
+	return CheckName(name)
+}
+
+func wholeNumber(n *int64) error {
+	if n != nil && (*n < 0 || *n > maxExact) {
+		return fmt.Errorf("want a whole number from 0 to %d", int64(maxExact))
+	}
+	return nil
+}
+
+func checkStatus(status int64) error {
+	if status != 0 && (status < 100 || status > 599) {
+		return errors.New("want a status of HTTP, from 100 to 599")
+	}
+	return nil
+}
+
+func checkUsage(usage jsontext.Value) error {
+	if usage == nil || usage.Kind() == '{' {
+		return nil
+	}
+	return errors.New("want an object, found " + kindName(usage))
+}
+
+// checkText refuses a text with control characters, or with more than the given number of bytes.
+func checkText(text string, most int) error {
+	if len(text) > most {
+		return fmt.Errorf("longer than %d bytes", most)
+	}
+	if !utf8.ValidString(text) {
+		return errors.New("not valid UTF-8")
+	}
+	if i := strings.IndexFunc(text, func(c rune) bool { return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) }); i >= 0 {
+		return fmt.Errorf("has a control character at byte %d", i)
+	}
+	return nil
+}
+
+func checkList(texts []string) error {
+	if len(texts) > maxListed {
+		return fmt.Errorf("names %d: want at most %d", len(texts), maxListed)
+	}
+	for i, text := range texts {
+		if err := CheckName(text); err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkHeaders(v jsontext.Value) error {
+	if v == nil {
+		return nil
+	}
+	var headers map[string]string
+	if v.Kind() != '{' || json.Unmarshal(v, &headers) != nil {
+		return errors.New("want an object of texts")
+	}
+	if len(headers) > maxHeaders {
+		return fmt.Errorf("names %d headers: want at most %d", len(headers), maxHeaders)
+	}
+	for name, value := range headers {
+		if len(name)+len(value) > maxHeadSize {
+			return fmt.Errorf("%s: longer than %d bytes", Abbreviate(name), maxHeadSize)
+		}
+	}
+	return nil
+}

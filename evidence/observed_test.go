@@ -1,0 +1,254 @@
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// wholeObserved has every member of observed.
+const wholeObserved = `{"agent":"shop-bot","attempt":2,"began":"2026-01-31T16:15:00.123Z","context_by_reference":["resp_1"],"credential":"hmac-sha256:00","ended":"client_gone",` +
+	`"ended_ms":1200,"fidelity":"bytes","first_byte_ms":0,"method":"POST","missing":["trailers"],"path":"/v1/responses","protocol":"openai.responses","provider_request_id":"req_1",` +
+	`"request":{"bytes":10,"decoded_sha256":"` + bDigest + `","encoding":"zstd","headers":{"x":"y"},"sha256":"` + aDigest + `","type":"application/json"},` +
+	`"response":{"bytes":7,"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"},"retry_of":"call-1","status":200,` +
+	`"upstream":{"origin":"https://api.example.com","tls":{"not_after":"2027-01-01T00:00:00Z","spki_sha256":"` + aDigest + `"}},"usage":{"output_tokens":7},"vantage":"proxy"}`
+
+const heartbeatBody = `{"calls":3,"event":"heartbeat","since":"2026-01-31T16:14:00Z"}`
+
+// An observedChange is one change to wholeObserved. Unless it is accepted, a reader must refuse the result.
+type observedChange struct {
+	name, old, new string
+	accepted       bool
+}
+
+// observedChanges are the rules of observed, each with a change that only this rule refuses, and changes that stay within the rules.
+var observedChanges = []observedChange{
+	{"whole", "", "", true},
+	{"without what is optional", wholeObserved[:len(`{"agent":"shop-bot"`)] + `,"attempt":2`, `{"agent":"shop-bot"`, true},
+	{"a response that was decoded and cut", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded_sha256":"` + bDigest + `","encoding":"br","sha256":"` + aDigest + `","truncated":true`, true},
+	{"a response that was cut", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded_sha256":"` + bDigest + `","sha256":"` + aDigest + `","truncated":true`, true},
+	{"empty usage", `"usage":{"output_tokens":7}`, `"usage":{}`, true},
+	{"an agent without a name", `"agent":"shop-bot"`, `"agent":""`, false},
+	{"no agent", `"agent":"shop-bot",`, ``, false},
+	{"an agent whose name turns the line", `"agent":"shop-bot"`, "\"agent\":\"a\u202e\"", false},
+	{"attempt 0", `"attempt":2`, `"attempt":0`, false},
+	{"attempt 1.5", `"attempt":2`, `"attempt":1.5`, false},
+	{"no beginning", `"began":"2026-01-31T16:15:00.123Z",`, ``, false},
+	{"a beginning in local time", `00.123Z`, `00.123+01:00`, false},
+	{"no references", `["resp_1"]`, `[]`, false},
+	{"a reference that is null", `["resp_1"]`, `[null]`, false},
+	{"ended otherwise", `"client_gone"`, `"gone"`, false},
+	{"no end", `"ended":"client_gone",`, ``, false},
+	{"ended before it began", `"ended_ms":1200`, `"ended_ms":-1`, false},
+	{"ended never", `"ended_ms":1200`, `"ended_ms":null`, false},
+	{"another fidelity", `"fidelity":"bytes"`, `"fidelity":"all"`, false},
+	{"attributes seen by a proxy", `"fidelity":"bytes"`, `"fidelity":"attributes"`, false},
+	{"parsed by somebody else", `"fidelity":"bytes"`, `"fidelity":"parsed"`, true},
+	{"bytes without a request", `"request":{"bytes":10,"decoded_sha256":"` + bDigest + `","encoding":"zstd","headers":{"x":"y"},"sha256":"` + aDigest + `","type":"application/json"},`, ``, false},
+	{"a path of two lines", `"/v1/responses"`, `"/v1\n"`, false},
+	{"no path", `"/v1/responses"`, `""`, false},
+	{"another vantage", `"vantage":"proxy"`, `"vantage":"moon"`, false},
+	{"a status that is none", `"status":200`, `"status":99`, false},
+	{"usage that is a list", `"usage":{"output_tokens":7}`, `"usage":[]`, false},
+	{"usage that is null", `"usage":{"output_tokens":7}`, `"usage":null`, false},
+	{"an unknown member", `"vantage":"proxy"`, `"vantage":"proxy","zone":1`, false},
+	{"an unknown member of a body", `"type":"application/json"`, `"type":"application/json","z":1`, false},
+	{"fewer bytes than none", `"bytes":10`, `"bytes":-1`, false},
+	{"more bytes than a double counts", `"bytes":10`, `"bytes":9007199254740992`, false},
+	{"no digest", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded":"refused","delivered":6,"encoding":"br"`, false},
+	{"decoding that was begun", `"decoded":"refused"`, `"decoded":"partly"`, false},
+	{"decoding refused without an encoding", `"encoding":"br",`, ``, false},
+	{"an encoding without a digest", `"decoded":"refused",`, ``, false},
+	{"a digest without need", `"encoding":"zstd",`, ``, false},
+	{"cut without a digest", `"encoding":"br","sha256":"` + aDigest + `"`, `"encoding":"br","sha256":"` + aDigest + `","truncated":true`, false},
+	{"not cut, said", `"type":"application/json"`, `"truncated":false,"type":"application/json"`, false},
+	{"more delivered than came", `"delivered":6`, `"delivered":8`, false},
+	{"a request that is delivered", `"bytes":10,"decoded_sha256":"` + bDigest + `",`, `"bytes":10,"decoded_sha256":"` + bDigest + `","delivered":1,`, false},
+	{"a header that is a number", `{"x":"y"}`, `{"x":1}`, false},
+	{"headers that are a list", `{"x":"y"}`, `[]`, false},
+	{"a header that is too long", `{"x":"y"}`, `{"x":"` + strings.Repeat("y", 4096) + `"}`, false},
+	{"a header as long as it may be", `{"x":"y"}`, `{"x":"` + strings.Repeat("y", 4095) + `"}`, true},
+	{"an upstream without an origin", `"origin":"https://api.example.com"`, `"origin":""`, false},
+	{"a key without a digest", `,"spki_sha256":"` + aDigest + `"`, ``, false},
+	{"a certificate without an end", `"not_after":"2027-01-01T00:00:00Z",`, ``, false},
+}
+
+// bodyChanges are bodies, each with whether a reader accepts it.
+var bodyChanges = []observedChange{
+	{"a text", "", `"{}"`, true},
+	{"an empty text", "", `""`, true},
+	{"base64", "", `{"base64":"/w=="}`, true},
+	{"no bytes in base64", "", `{"base64":""}`, true},
+	{"pieces", "", `{"pieces":["a",{"at":0,"from":"` + aDigest + `","length":1},{"base64":"/w=="}]}`, true},
+	{"the longest copy", "", `{"pieces":[{"at":33554432,"from":"` + aDigest + `","length":33554432}]}`, true},
+	{"base64 without padding", "", `{"base64":"/w"}`, false},
+	{"base64 with bits left", "", `{"base64":"/x=="}`, false},
+	{"base64 with a line break", "", `{"base64":"/w=\n="}`, false},
+	{"base64 that is none", "", `{"base64":"%%%%"}`, false},
+	{"base64 that is a number", "", `{"base64":1}`, false},
+	{"base64 and pieces", "", `{"base64":"/w==","pieces":["a"]}`, false},
+	{"an empty object", "", `{}`, false},
+	{"a list", "", `[]`, false},
+	{"a number", "", `1`, false},
+	{"null", "", `null`, false},
+	{"no pieces", "", `{"pieces":[]}`, false},
+	{"pieces that are null", "", `{"pieces":null}`, false},
+	{"an empty piece", "", `{"pieces":["a",""]}`, false},
+	{"a piece that is a number", "", `{"pieces":[1]}`, false},
+	{"a piece of pieces", "", `{"pieces":[{"pieces":["a"]}]}`, false},
+	{"a copy of nothing", "", `{"pieces":[{"at":0,"from":"` + aDigest + `","length":0}]}`, false},
+	{"a copy from nowhere", "", `{"pieces":[{"at":0,"length":1}]}`, false},
+	{"a copy from zero", "", `{"pieces":[{"at":0,"from":"sha256:` + strings.Repeat("0", 64) + `","length":1}]}`, false},
+	{"a copy from before the beginning", "", `{"pieces":[{"at":-1,"from":"` + aDigest + `","length":1}]}`, false},
+	{"a copy from half a byte", "", `{"pieces":[{"at":0.5,"from":"` + aDigest + `","length":1}]}`, false},
+	{"a copy of more than a body", "", `{"pieces":[{"at":0,"from":"` + aDigest + `","length":33554433}]}`, false},
+	{"copies of more than a body", "", `{"pieces":["a",{"at":0,"from":"` + aDigest + `","length":33554432}]}`, false},
+	{"a copy with more to say", "", `{"pieces":[{"at":0,"from":"` + aDigest + `","length":1,"to":1}]}`, false},
+}
+
+func TestObserved(t *testing.T) {
+	for _, change := range observedChanges {
+		value := strings.Replace(wholeObserved, change.old, change.new, 1)
+		if (value == wholeObserved) != (change.name == "whole") {
+			t.Fatalf("%s: changes nothing", change.name)
+		}
+		if form, err := Canonical([]byte(value)); err != nil || string(form) != value {
+			t.Fatalf("%s: not canonical, so the rule would not be reached: %v", change.name, err)
+		}
+		o, err := readObserved(jsontext.Value(value))
+		if (err == nil) != change.accepted {
+			t.Errorf("%s: %v", change.name, err)
+		}
+		if err == nil && string(marshal(o)) != value {
+			t.Errorf("%s: read, and written again as %s", change.name, marshal(o))
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: an error of several lines: %v", change.name, err)
+		}
+	}
+}
+
+// TestObservedDropped leaves out each member in turn: what is required must be missed.
+func TestObservedDropped(t *testing.T) {
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(wholeObserved), &whole); err != nil {
+		t.Fatal(err)
+	}
+	required := []string{"agent", "began", "ended", "fidelity", "protocol", "request", "vantage"}
+	for name := range whole {
+		fewer := maps.Clone(whole)
+		delete(fewer, name)
+		doc, err := json.Marshal(fewer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readObserved(doc); (err != nil) != slices.Contains(required, name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+func TestBodies(t *testing.T) {
+	for _, change := range bodyChanges {
+		pieces, err := ParseBody(jsontext.Value(change.new))
+		if (err == nil) != change.accepted {
+			t.Errorf("%s: %v", change.name, err)
+		}
+		if err != nil {
+			continue
+		}
+		if again, err := FormatBody(pieces...); err != nil || string(again) != change.new && change.name != "no bytes in base64" {
+			t.Errorf("%s: written again as %s, %v", change.name, again, err)
+		}
+	}
+	many := make([]Piece, MaxPieces)
+	for i := range many {
+		many[i] = Piece{Own: []byte("a"), Length: 1}
+	}
+	if _, err := FormatBody(many...); err != nil {
+		t.Error(err)
+	}
+	if _, err := FormatBody(append(many, many[0])...); err == nil {
+		t.Error("one piece too many is written")
+	}
+	long := bytes.Repeat([]byte("a"), MaxBody)
+	if _, err := FormatBody(Piece{Own: long, Length: MaxBody}); err != nil {
+		t.Error(err)
+	}
+	if _, err := FormatBody(Piece{Own: append(long, 'a'), Length: MaxBody + 1}); err == nil {
+		t.Error("a body that is too long is written")
+	}
+}
+
+// TestVantageFitsAct: telemetry is never taken for what was seen, nor the other way round.
+func TestVantageFitsAct(t *testing.T) {
+	for _, action := range []ActionType{ObservedCall, ObservedTool, ObservedMessage} {
+		doc := strings.Replace(document(action, strings.Fields(observedMust)...), sample["observed"], sampleIn(ObservedSpan, "observed"), 1)
+		_, err := ParseDraft([]byte(doc))
+		wantField(t, err, "observed")
+	}
+	doc := strings.Replace(document(ObservedSpan, strings.Fields(observedMust)...), sampleIn(ObservedSpan, "observed"), sample["observed"], 1)
+	_, err := ParseDraft([]byte(doc))
+	wantField(t, err, "observed")
+}
+
+// TestBodyApart seals bodies apart, as a recorder does by default: the payload holds commitments, and the digests are in clear.
+func TestBodyApart(t *testing.T) {
+	draft, err := ParseDraft([]byte(document(ObservedCall, strings.Fields(observedMust+" request_body response_body prompt response")...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart := []string{"/prompt", "/request_body", "/response", "/response_body"}
+	r, err := draft.Seal(Sealing{Time: testTime, RecordID: testID, Apart: apart, Signers: []Signer{testSigner(t, Ed25519)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(marshalRecord(t, r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, withheld := opened.Said("/response_body", opened.Payload.ResponseBody); withheld || string(value) != sample["response_body"] {
+		t.Errorf("%s, withheld: %t", value, withheld)
+	}
+	if _, err := Withhold([]*Record{opened}, apart); err != nil {
+		t.Fatal(err)
+	}
+	if _, withheld := opened.Said("/request_body", opened.Payload.RequestBody); !withheld {
+		t.Error("not withheld")
+	}
+	if opened.Payload.Observed.Request.Sealed().String() != someDigest {
+		t.Error("the digest of the request is not in clear")
+	}
+}
+
+// FuzzBody: what is read as a body is written as one, with the same bytes.
+func FuzzBody(f *testing.F) {
+	for _, change := range bodyChanges {
+		f.Add([]byte(change.new))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		form, err := Canonical(doc)
+		if err != nil {
+			return
+		}
+		pieces, err := ParseBody(form)
+		if err != nil {
+			return
+		}
+		again, err := FormatBody(pieces...)
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		same, err := ParseBody(again)
+		if err != nil || !slices.EqualFunc(pieces, same, func(a, b Piece) bool {
+			return bytes.Equal(a.Own, b.Own) && a.From == b.From && a.At == b.At && a.Length == b.Length
+		}) {
+			t.Fatalf("%s became %s: %v", form, again, err)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+// Package sigkey knows the keys that sign: which are accepted, how they are written, and whether a signature is valid
+// under one. What is signed, and whose key it is, is for its callers to know.
+package sigkey
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cloudflare/circl/sign/mldsa/mldsa65"
+
+	"jurat/internal/ecdsasig"
+	"jurat/internal/ed25519key"
+	"jurat/internal/mldsakey"
+	"jurat/internal/rsakey"
+)
+
+// Algorithm names a signature algorithm.
+type Algorithm string
+
+const (
+	RS256   Algorithm = "RS256"     // RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2), 2048 to 8192 bits
+	ES256   Algorithm = "ES256"     // ECDSA on P-256 with SHA-256, strict DER, low S
+	Ed25519 Algorithm = "Ed25519"   // RFC 8032, pure, over the message itself
+	MLDSA65 Algorithm = "ML-DSA-65" // FIPS 204, pure, over the message itself, with an empty context
+)
+
+// PostQuantum reports whether the algorithm is designed to withstand quantum computers. Use it together with another
+// algorithm: it is young, and an ordinary computer may still break it.
+func (a Algorithm) PostQuantum() bool { return a == MLDSA65 }
+
+// AlgorithmOf returns the algorithm of a key. It returns an error for keys that are too weak or of another kind.
+func AlgorithmOf(public crypto.PublicKey) (Algorithm, error) {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		if err := rsakey.Check(key); err != nil {
+			return "", err
+		}
+		return RS256, nil
+	case *ecdsa.PublicKey:
+		if key.Curve != elliptic.P256() {
+			return "", fmt.Errorf("an ECDSA key on %s: want P-256", key.Curve.Params().Name)
+		}
+		return ES256, nil
+	case ed25519.PublicKey:
+		if len(key) != ed25519.PublicKeySize || ed25519key.IsSmallOrder(key) {
+			return "", errors.New("an Ed25519 key that is invalid, or under which one signature fits many payloads")
+		}
+		return Ed25519, nil
+	case *mldsa65.PublicKey:
+		return MLDSA65, mldsakey.Check(key)
+	}
+	return "", fmt.Errorf("a key of type %T: want RSA, ECDSA on P-256, Ed25519 or ML-DSA-65", public)
+}
+
+// MarshalPublic returns a key as DER SubjectPublicKeyInfo. The key's id is the digest of these bytes. It refuses a
+// key of a type that x509 does not write.
+func MarshalPublic(public crypto.PublicKey) ([]byte, error) {
+	der, err := marshal(public)
+	if err != nil {
+		return nil, fmt.Errorf("encoding public key: %w", err)
+	}
+	return der, nil
+}
+
+func marshal(public crypto.PublicKey) ([]byte, error) {
+	if key, ok := public.(*mldsa65.PublicKey); ok {
+		return mldsakey.MarshalPublic(key)
+	}
+	return x509.MarshalPKIXPublicKey(public)
+}
+
+// ParsePublic reads a DER SubjectPublicKeyInfo of a kind that signs payloads. It accepts only the encoding that
+// has the key's id. It refuses every other encoding and the keys that AlgorithmOf refuses.
+func ParsePublic(der []byte) (crypto.PublicKey, error) {
+	public, err := parse(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing public key: %w", err)
+	}
+	if _, err := AlgorithmOf(public); err != nil {
+		return nil, err
+	}
+	again, err := marshal(public)
+	if err != nil || !bytes.Equal(again, der) {
+		return nil, errors.New("parsing public key: not the DER encoding of this key")
+	}
+	return public, nil
+}
+
+func parse(der []byte) (crypto.PublicKey, error) {
+	if mldsakey.IsPublic(der) {
+		return mldsakey.ParsePublic(der)
+	}
+	return x509.ParsePKIXPublicKey(der)
+}
+
+// MarshalPrivate returns a private key that signs payloads as PKCS #8 in DER. An ML-DSA-65 key is written as its
+// seed. It refuses such a key without its seed, and types that x509 does not write.
+func MarshalPrivate(private crypto.Signer) ([]byte, error) {
+	if key, ok := private.(*mldsa65.PrivateKey); ok {
+		return mldsakey.MarshalPrivate(key)
+	}
+	return x509.MarshalPKCS8PrivateKey(private)
+}
+
+// ParsePrivate reads a private key in PKCS #8, as MarshalPrivate writes it. It refuses keys that cannot sign.
+func ParsePrivate(der []byte) (crypto.Signer, error) {
+	if mldsakey.IsPrivate(der) {
+		return mldsakey.ParsePrivate(der)
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("parsing private key: %w", err)
+	}
+	private, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("parsing private key: a key of type %T cannot sign", key)
+	}
+	return private, nil
+}
+
+// Check reports whether a signature of this algorithm is the key's over the message. A nil error says so; any other may
+// say why not.
+func Check(public crypto.PublicKey, algorithm Algorithm, message, signature []byte) error {
+	of, err := AlgorithmOf(public)
+	if err != nil {
+		return err
+	}
+	if of != algorithm {
+		return fmt.Errorf("the payload names %s, the key signs %s", algorithm, of)
+	}
+	digest := sha256.Sum256(message)
+	ok := false
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		ok = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], signature) == nil
+	case *ecdsa.PublicKey:
+		if err := ecdsasig.Strict(signature); err != nil {
+			return err
+		}
+		ok = ecdsa.VerifyASN1(key, digest[:], signature)
+	case ed25519.PublicKey:
+		ok = ed25519.Verify(key, message, signature)
+	case *mldsa65.PublicKey:
+		ok = mldsa65.Verify(key, message, nil, signature)
+	}
+	if !ok {
+		return ErrInvalid
+	}
+	return nil
+}
+
+// ErrInvalid says of a signature of the right form that it is not valid.
+var ErrInvalid = errors.New("the signature is not valid")
+
+// Sign returns the signature of a private key over a message. A nil random makes ECDSA (RFC 6979) and ML-DSA (FIPS 204,
+// section 3.4) deterministic. Its errors are those of the key.
+func Sign(key crypto.Signer, algorithm Algorithm, random io.Reader, message []byte) ([]byte, error) {
+	switch algorithm {
+	case Ed25519:
+		return key.Sign(random, message, crypto.Hash(0))
+	case MLDSA65:
+		return mldsakey.Sign(key, random, message)
+	}
+	digest := sha256.Sum256(message)
+	signature, err := key.Sign(random, digest[:], crypto.SHA256)
+	if err != nil || algorithm != ES256 {
+		return signature, err
+	}
+	return ecdsasig.LowS(signature)
+}

@@ -1,0 +1,140 @@
+"""What a recorder states of what it saw: section "What a recorder saw" of docs/format.md."""
+
+import re
+
+from canonical import Refused
+from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_whole, unbase64
+
+MAX_BODY = 32 << 20
+_ENDED = ("complete", "upstream_error", "upstream_cut", "client_gone", "recorder_cut", "lost_in_crash")
+_FIDELITY = ("bytes", "parsed", "attributes")
+_VANTAGE = ("proxy", "proxy_mitm", "in_process", "telemetry", "examiner")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _is_count(value):
+    return is_whole(value, 0, MAX_WHOLE)
+
+
+def _is_list(value):
+    return isinstance(value, list) and 1 <= len(value) <= 1000 and all(map(is_name, value))
+
+
+def _has(value, required, optional):
+    """Whether an object has these members, and each is what it must be."""
+    if not isinstance(value, dict) or not set(required) <= set(value) <= set(required) | set(optional):
+        return False
+    forms = required | optional
+    return all(forms[name](member) for name, member in value.items())
+
+
+def _is_headers(value):
+    if not isinstance(value, dict) or len(value) > 64:
+        return False
+    return all(isinstance(text, str) and len(name.encode()) + len(text.encode()) <= 4096 for name, text in value.items())
+
+
+_PART = {
+    "decoded": lambda value: value == "refused",
+    "decoded_sha256": is_digest_not_zero,
+    "encoding": is_name,
+    "headers": _is_headers,
+    "truncated": lambda value: value is True,
+    "type": is_name,
+}
+
+
+def _is_part(value, optional):
+    if not _has(value, {"bytes": _is_count, "sha256": is_digest_not_zero}, optional):
+        return False
+    encoded, decoded, cut = "encoding" in value, "decoded_sha256" in value, "truncated" in value
+    if "decoded" in value and (not encoded or decoded):
+        return False
+    if encoded and "decoded" not in value and not decoded or cut and not decoded or decoded and not encoded and not cut:
+        return False
+    return value.get("delivered", 0) <= value["bytes"]
+
+
+def _is_upstream(value):
+    tls = {"not_after": is_time, "spki_sha256": is_digest_not_zero}
+    return _has(value, {"origin": is_name}, {"tls": lambda member: _has(member, tls, {})})
+
+
+_REQUIRED = {
+    "agent": is_name,
+    "began": is_time,
+    "ended": lambda value: value in _ENDED,
+    "fidelity": lambda value: value in _FIDELITY,
+    "protocol": is_name,
+    "vantage": lambda value: value in _VANTAGE,
+}
+_OPTIONAL = {
+    "attempt": lambda value: is_whole(value, 1, MAX_WHOLE),
+    "context_by_reference": _is_list,
+    "credential": is_name,
+    "ended_ms": _is_count,
+    "first_byte_ms": _is_count,
+    "method": is_name,
+    "missing": _is_list,
+    "path": lambda value: isinstance(value, str) and 1 <= len(value.encode()) <= 2000 and not _CONTROL.search(value),
+    "provider_request_id": is_name,
+    "request": lambda value: _is_part(value, _PART),
+    "response": lambda value: _is_part(value, _PART | {"delivered": _is_count}),
+    "retry_of": is_name,
+    "status": lambda value: is_whole(value, 100, 599),
+    "upstream": _is_upstream,
+    "usage": lambda value: isinstance(value, dict),
+}
+
+
+def is_observed(value):
+    if not _has(value, _REQUIRED, _OPTIONAL):
+        return False
+    if (value["vantage"] == "telemetry") != (value["fidelity"] == "attributes"):
+        return False
+    return value["fidelity"] != "bytes" or "request" in value
+
+
+def sealed(part):
+    """The digest of the bytes that are sealed."""
+    return part.get("decoded_sha256", part["sha256"])
+
+
+def _own(value):
+    """Bytes that a body or a piece has of its own; None if it has none."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict) and set(value) == {"base64"} and isinstance(value["base64"], str):
+        return unbase64(value["base64"], least=0)
+    return None
+
+
+def pieces(value):
+    """The pieces of a body: bytes, or triples of digest, offset and length. Raises Refused for what is no body."""
+    own = _own(value)
+    if own is not None:
+        listed = [own]
+    elif isinstance(value, dict) and set(value) == {"pieces"} and isinstance(value["pieces"], list) and 1 <= len(value["pieces"]) <= 4096:
+        listed = [_piece(piece) for piece in value["pieces"]]
+    else:
+        raise Refused("no body")
+    if sum(len(piece) if isinstance(piece, bytes) else piece[2] for piece in listed) > MAX_BODY:
+        raise Refused("a body that is too long")
+    return listed
+
+
+def _piece(value):
+    own = _own(value)
+    if own:
+        return own
+    copied = {"at": lambda at: is_whole(at, 0, MAX_BODY), "from": is_digest_not_zero, "length": lambda length: is_whole(length, 1, MAX_BODY)}
+    if not _has(value, copied, {}):
+        raise Refused("no piece of a body")
+    return value["from"], int(value["at"]), int(value["length"])
+
+
+def is_body(value):
+    try:
+        return bool(pieces(value))
+    except Refused:
+        return False
