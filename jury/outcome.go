@@ -100,8 +100,30 @@ type Reckoning struct {
 
 // A ruling is what a person can decide on: the judgment, or an earlier decision.
 type ruling struct {
-	digest   evidence.Digest
-	position Position // "": neither pass nor fail
+	Digest   evidence.Digest `json:"digest"`
+	Position Position        `json:"position,omitzero"` // "": neither pass nor fail
+}
+
+// storedReckoning is a Reckoning as JSON.
+type storedReckoning struct {
+	Outcome  *TrialOutcome     `json:"outcome"`
+	Judgment ruling            `json:"judgment"`
+	Others   map[string]ruling `json:"others,omitempty"`
+}
+
+// MarshalJSON returns the Reckoning as UnmarshalJSON reads it.
+func (k *Reckoning) MarshalJSON() ([]byte, error) {
+	return json.Marshal(&storedReckoning{k.outcome, k.judgment, k.others}, json.Deterministic(true))
+}
+
+// UnmarshalJSON reads what MarshalJSON has written. It refuses unknown members.
+func (k *Reckoning) UnmarshalJSON(text []byte) error {
+	var s storedReckoning
+	if err := json.Unmarshal(text, &s, json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	*k = Reckoning{s.Outcome, s.Judgment, s.Others}
+	return nil
 }
 
 // Add reads the next record of the chain. It ignores records that neither judge nor decide. Its error says that a
@@ -128,9 +150,9 @@ func (k *Reckoning) Judge(record string, digest evidence.Digest, j *Judgment) {
 	v := j.Summary()
 	v.Record = record
 	k.outcome = &TrialOutcome{Position: v.Position, By: ByJury, Open: v.NeedsPerson(), Verdict: v}
-	k.judgment = ruling{digest: digest}
+	k.judgment = ruling{Digest: digest}
 	if slices.Contains(Decidable(), v.Position) {
-		k.judgment.position = v.Position
+		k.judgment.Position = v.Position
 	}
 }
 
@@ -151,7 +173,7 @@ func (k *Reckoning) decide(r *evidence.Record, doubted bool) *Decision {
 	switch {
 	case doubted:
 	case p.ApprovalStatus == evidence.Approved:
-		d.Position = on.position
+		d.Position = on.Position
 	case p.ApprovalStatus == evidence.ApprovedWithModifications:
 		d.Position = PositionGiven(r)
 	}
@@ -180,7 +202,7 @@ func (k *Reckoning) on(p *evidence.Payload) (ruling, bool) {
 	if p.OriginalResponseID == k.outcome.Verdict.Record {
 		found, is = k.judgment, true
 	}
-	return found, is && (p.PreviousRecord == found.digest || slices.Contains(p.Saw, found.digest))
+	return found, is && (p.PreviousRecord == found.Digest || slices.Contains(p.Saw, found.Digest))
 }
 
 // Decides reports whether a review is a decision on the verdict, or on an earlier decision on it.
@@ -230,7 +252,7 @@ func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	}
 	given := slices.IndexFunc(Decidable(), func(one Position) bool { return string(p.ModifiedResponse) == string(ModifiedVerdict(one)) })
 	switch {
-	case p.ApprovalStatus != evidence.ApprovedWithModifications && on.position == "":
+	case p.ApprovalStatus != evidence.ApprovedWithModifications && on.Position == "":
 		return wrong("approval_status", "is %q of a verdict that neither passes nor fails the agent: give %q with the modified_response %s or %s",
 			p.ApprovalStatus, evidence.ApprovedWithModifications, ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
 	case p.ApprovalStatus != evidence.ApprovedWithModifications:
@@ -240,8 +262,8 @@ func (k *Reckoning) Refuse(p *evidence.Payload) error {
 	case given < 0:
 		return wrong("modified_response", "of a verdict must be exactly %s or %s: put the reason into changes",
 			ModifiedVerdict(SafePass), ModifiedVerdict(UnsafeFail))
-	case Decidable()[given] == on.position:
-		return wrong("modified_response", "equals the position that it modifies, %q: give %q instead", on.position, evidence.Approved)
+	case Decidable()[given] == on.Position:
+		return wrong("modified_response", "equals the position that it modifies, %q: give %q instead", on.Position, evidence.Approved)
 	}
 	return nil
 }

@@ -198,7 +198,8 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		defer queue.Close()
 		counted := metrics.NewTrials(time.Now())
 		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, unasked.seating(ct)), Locks: i.Locks(),
-			Vouch: i.Vouch, Parallel: c.Parallel, Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
+			Vouch: i.Vouch, Stored: filepath.Join(a.Data, trialsFile), Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
+			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {
 			return err
 		}

@@ -77,8 +77,8 @@ func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return flagError(err)
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
-		trials := trial.NewIndex(i.Ledger, nil, unreadable(io))
-		if err := trials.Follow(ctx); err != nil {
+		trials, err := a.trials(ctx, io, i)
+		if err != nil {
 			return err
 		}
 		list, err := c.find(ctx, a, io, i, q, trials)
@@ -87,6 +87,25 @@ func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		return c.print(io, list)
 	})
+}
+
+// trialsFile is the file of the list of trials in a data folder.
+const trialsFile = "trials.json"
+
+// trials reads the list of trials, and keeps it if it has much that was not kept yet.
+func (a *app) trials(ctx context.Context, io stdio, i *installation.Installation) (*trial.Index, error) {
+	x, file := trial.NewIndex(i.Ledger, nil, unreadable(io)), filepath.Join(a.Data, trialsFile)
+	x.Progress = progress(io, "reading the trials of the log")
+	if err := x.Restore(ctx, file); err != nil {
+		return nil, err
+	}
+	if err := x.Follow(ctx); err != nil {
+		return nil, err
+	}
+	if err := x.Save(ctx, file, trial.SaveEvery); err != nil {
+		fmt.Fprintf(io.err, "jurat: %v\n", err)
+	}
+	return x, nil
 }
 
 // unreadable tells that an archive is not there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -168,14 +169,22 @@ type finder struct {
 
 func findIn(ctx context.Context, c Config, h *house, file string, r *Report) error {
 	_, err := os.Stat(file)
-	indexed, begin := err == nil, time.Now()
+	indexed := err == nil
+	if err := os.Remove(storedTrials(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	begin := time.Now()
 	f, err := h.openFinder(ctx, c, file)
 	if err != nil {
 		return err
 	}
+	r.figure("server start, the first of this program", "ms", float64(time.Since(begin).Microseconds())/1000, nil)
 	x, err := f.keeper.Open(ctx)
 	if err == nil {
 		err = x.Follow(ctx, func(done, total int64) { c.Progress("records indexed", done, total) })
+	}
+	if err == nil {
+		err = f.trials.Save(ctx, storedTrials(file), 1)
 	}
 	if err := errors.Join(err, f.close()); err != nil {
 		return err
@@ -204,7 +213,7 @@ func (h *house) openFinder(ctx context.Context, c Config, file string) (*finder,
 		return nil, err
 	}
 	f := &finder{house: again, records: c.Records, keeper: &docket.Keeper{Ledger: again.Ledger, Path: file}, reader: docket.Reader{Scope: find.Scope{All: true}}}
-	trials, err := schedule.Open(ctx, schedule.Config{Ledger: again.Ledger, Keys: again.Keys, Locks: again.Locks(),
+	trials, err := schedule.Open(ctx, schedule.Config{Ledger: again.Ledger, Keys: again.Keys, Locks: again.Locks(), Stored: storedTrials(file),
 		Sit: func(string, int64) (trial.Config, error) { return deliberating(0), nil }})
 	if err == nil {
 		f.trials, err = trials.Trials(ctx)
@@ -231,6 +240,9 @@ func (f *finder) told(trials *schedule.Scheduler) (*continuous.Service, error) {
 	return continuous.New(continuous.Config{Settings: &config.Continuous{Arrivals: true, Webhooks: []config.Webhook{{ID: id}}}, Ledger: f.Ledger, Keys: f.Keys, Trust: f.Trust,
 		Scheduler: trials, Locks: f.Locks(), Receivers: map[string]*webhook.Receiver{id: receiver}, Log: slog.New(slog.DiscardHandler)})
 }
+
+// storedTrials is the file of the list of trials, beside the index of words.
+func storedTrials(file string) string { return filepath.Join(filepath.Dir(file), "trials.json") }
 
 func (f *finder) close() error { return errors.Join(f.keeper.Close(), f.house.Close()) }
 

@@ -50,6 +50,7 @@ func (d *Scheduler) Run(ctx context.Context) {
 		d.cfg.Log.Error("stopping trials", "error", err)
 	}
 	grace.Stop()
+	d.save(context.WithoutCancel(ctx), 1)
 	close(d.closed)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,6 +79,7 @@ func (d *Scheduler) start(ctx context.Context) bool {
 // job of a submission.
 func (d *Scheduler) keep(ctx context.Context) {
 	var orphans map[string]bool
+	d.save(ctx, trial.SaveEvery)
 	for sleep(ctx, d.cfg.Lease/2) {
 		err := d.jobs.TakeOver(ctx)
 		if err == nil {
@@ -86,6 +88,17 @@ func (d *Scheduler) keep(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			d.cfg.Log.Error("looking for trials that no process holds", "error", err)
 		}
+		d.save(ctx, trial.SaveEvery)
+	}
+}
+
+// save keeps the list of trials for the next start, if it has at least so many new records.
+func (d *Scheduler) save(ctx context.Context, least int) {
+	if d.cfg.Stored == "" {
+		return
+	}
+	if err := d.index.Save(ctx, d.cfg.Stored, least); err != nil && ctx.Err() == nil {
+		d.cfg.Log.Warn("the list of trials is not kept, so the next start reads all trials from the log", "file", d.cfg.Stored, "error", err)
 	}
 }
 

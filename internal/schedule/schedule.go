@@ -37,7 +37,8 @@
 // # Lists of trials are read once and then followed
 //
 // An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records
-// of trials' chains, so the time of a start grows with the number of trials and not with the log.
+// of trials' chains, so the time of a start grows with the number of trials and not with the log. The Index is kept
+// in a file, so that the next start only reads what came later.
 //
 // # Each event has a number, and a reconnecting reader asks for the rest
 //
@@ -113,6 +114,11 @@ type Config struct {
 	// is the only question that goes to the whole installation. nil: all records are accepted.
 	Vouch func(context.Context, ...*evidence.Record) error
 
+	// Stored is the file in which the list of trials is kept from one start to the next. "": each start reads all trials from the log.
+	Stored string
+	// Reading is called while Open reads the log. nil: progress is not reported.
+	Reading func(done, total int64)
+
 	// Jobs is the database of the queue, which all processes that hold trials of this log share. nil: in memory, for
 	// this scheduler alone.
 	Jobs *queue.Database
@@ -176,9 +182,16 @@ func open(ctx context.Context, cfg Config) (*Scheduler, error) {
 		d.memory = semaphore.NewWeighted(cfg.Memory)
 	}
 	d.index = trial.NewIndex(d.cfg.Ledger, d.heard, d.unread)
+	d.index.Progress = cfg.Reading
+	if cfg.Stored != "" {
+		if err := d.index.Restore(ctx, cfg.Stored); err != nil {
+			return nil, err
+		}
+	}
 	if err := d.index.Follow(ctx); err != nil {
 		return nil, err
 	}
+	d.index.Progress = nil
 	if d.cfg.Jobs == nil {
 		var err error
 		if d.cfg.Jobs, err = queue.SQLite(ctx, ""); err != nil {

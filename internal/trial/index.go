@@ -27,10 +27,15 @@ type Index struct {
 	// Follow calls Unread for each archive that it cannot read, so that the trials in it are missing. If Unread
 	// returns an error, Follow returns it. If Unread is nil, Follow returns the archive's error.
 	Unread func(*ledger.UnreadableError) error
+	// Follow calls Progress with how much of the log it has read. May be nil.
+	Progress func(done, total int64)
 
-	reading chan struct{} // holds one element while one caller reads the log; only that caller uses the next two fields and writes to the others
+	reading chan struct{} // holds one element while one caller reads the log; only that caller uses the next fields and writes to the others
 	next    int64         // the index of the next record to read from trials' chains
 	changes int64         // the index of the next record to read of the operator's acts on trials
+	last    storedPlace   // of the last record that was read from trials' chains
+	unsaved int           // how many records were read since Restore or Save
+	stamp   *stamp        // of what is read; nil: Restore was not called, or something could not be read
 
 	mu      sync.Mutex // held while the fields below are used, but not while the log is read, which may block
 	entries map[string]*Summary
@@ -69,7 +74,10 @@ func (x *Index) Follow(ctx context.Context) error {
 			return err
 		}
 		for more := true; more; {
-			if more, err = x.readPage(ctx); err != nil {
+			if more, err = x.readPage(ctx); err == nil && more {
+				err = x.progress(ctx)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -81,8 +89,20 @@ func (x *Index) Follow(ctx context.Context) error {
 				return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
 			}
 		}
-		x.changes = next
+		x.changes, x.unsaved = next, x.unsaved+len(changes)
 	}
+}
+
+// progress reports how far the log is read.
+func (x *Index) progress(ctx context.Context) error {
+	if x.Progress == nil {
+		return nil
+	}
+	size, err := x.Ledger.Size(ctx)
+	if err == nil {
+		x.Progress(min(x.next, size), size)
+	}
+	return err
 }
 
 // readChanges reads the operator's next acts on trials.
@@ -99,7 +119,7 @@ func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	said, next, err := x.Ledger.Briefs().InTrials(ctx, x.next)
 	var unreadable *ledger.UnreadableError
 	if errors.As(err, &unreadable) { // unreadable old trials must not stop new ones
-		x.next = unreadable.In.To
+		x.next, x.stamp = unreadable.In.To, nil
 		return true, x.Unread(unreadable)
 	}
 	if err != nil || len(said) == 0 {
@@ -110,7 +130,8 @@ func (x *Index) readPage(ctx context.Context) (more bool, err error) {
 	for _, b := range said {
 		x.note(b)
 	}
-	x.next = next
+	x.next, x.unsaved = next, x.unsaved+len(said)
+	x.last = storedPlace{said[len(said)-1].Index, said[len(said)-1].RecordID}
 	return true, nil
 }
 

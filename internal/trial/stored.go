@@ -1,0 +1,185 @@
+package trial
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/atomicfile"
+	"jurat/jury"
+)
+
+// storedVersion is the version of what Save writes. It must change when Summary, jury.Reckoning or what they make of a record changes:
+// TestStoredVersion fails then.
+const storedVersion = 1
+
+// SaveEvery is after how many newly read records it is worth to save an Index: reading as many takes less than a tenth of a second.
+const SaveEvery = 4096
+
+// A stored is an Index in a file. It is made of the log, and can be deleted at any time.
+type stored struct {
+	Version int             `json:"version"`
+	Log     string          `json:"log"` // its origin
+	Stamp   stamp           `json:"stamp"`
+	Next    int64           `json:"next"`
+	Changes int64           `json:"changes"`
+	Last    storedPlace     `json:"last"`
+	Trials  []storedSummary `json:"trials"`
+}
+
+// A stamp says in which state the part of the log was that has been read. Records that expire change it.
+type stamp struct {
+	Replaced int64           `json:"replaced"` // how often briefs were replaced
+	Archives evidence.Digest `json:"archives"` // of the list of archives
+}
+
+// A storedPlace says which log this is: a log that was restored from an older backup may have grown differently since.
+type storedPlace struct {
+	Index    int64  `json:"index"`
+	RecordID string `json:"record"` // "": nothing was read
+}
+
+type storedSummary struct {
+	Summary
+	Reckoning *jury.Reckoning `json:"reckoning,omitzero"` // has the outcome
+}
+
+// Restore reads what Save has written, so that Follow only reads what came later. If the file is missing or damaged, of another version or
+// of another log, or if records have expired since, Follow reads the whole log. Restore must come before the first Follow. Its errors are
+// those of the log.
+func (x *Index) Restore(ctx context.Context, file string) error {
+	x.reading <- struct{}{}
+	defer func() { <-x.reading }()
+	now, err := x.stampNow(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the stored list of trials: %w", err)
+	}
+	x.stamp = now
+	s := readStored(file)
+	if s == nil || s.Log != x.Ledger.Origin() {
+		return nil
+	}
+	if s.Stamp != *now {
+		return remove(file)
+	}
+	same, err := x.has(ctx, s.Last)
+	if err != nil {
+		return fmt.Errorf("reading the stored list of trials: %w", err)
+	}
+	if same {
+		x.restore(s)
+	}
+	return nil
+}
+
+// readStored returns nil if the file cannot be used.
+func readStored(file string) *stored {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	s := new(stored)
+	if json.Unmarshal(text, s, json.RejectUnknownMembers(true)) != nil || s.Version != storedVersion {
+		return nil
+	}
+	return s
+}
+
+// has reports whether the log has a record at its place.
+func (x *Index) has(ctx context.Context, p storedPlace) (bool, error) {
+	if p.RecordID == "" {
+		return true, nil
+	}
+	size, err := x.Ledger.Size(ctx)
+	if err != nil || p.Index >= size {
+		return false, err
+	}
+	rows, err := x.Ledger.KeptRows(ctx, p.Index, 1)
+	return err == nil && rows[0].RecordID == p.RecordID, err
+}
+
+func (x *Index) restore(s *stored) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.next, x.changes, x.last = s.Next, s.Changes, s.Last
+	for i := range s.Trials {
+		one := &s.Trials[i].Summary
+		if one.reckoning = s.Trials[i].Reckoning; one.reckoning != nil {
+			one.Outcome = one.reckoning.Outcome()
+		}
+		x.entries[one.ID], x.order = one, append(x.order, one)
+		if !one.Over {
+			x.open++
+		}
+	}
+}
+
+// stampNow returns the state of what the log keeps of old records.
+func (x *Index) stampNow(ctx context.Context) (*stamp, error) {
+	replaced, err := x.Ledger.Briefs().Replaced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := x.Ledger.Archives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(sum, "%d %d %s\n", f.From, f.To, f.Digest)
+	}
+	return &stamp{replaced, evidence.Digest(sum.Sum(nil))}, nil
+}
+
+// Save writes the Index to a file, for Restore, if Follow has read at least so many records since. It writes nothing if a part of the log
+// could not be read, and removes the file if records have expired. Its errors are those of the file and of the log.
+func (x *Index) Save(ctx context.Context, file string, least int) error {
+	x.reading <- struct{}{} // Follow alone changes what is written here
+	defer func() { <-x.reading }()
+	if x.stamp == nil {
+		return nil
+	}
+	now, err := x.stampNow(ctx)
+	if err == nil && *now != *x.stamp {
+		x.stamp = nil // this Index still has what expired
+		return remove(file)
+	}
+	if err == nil && x.unsaved >= max(1, least) {
+		err = x.write(file)
+	}
+	if err != nil && !errors.Is(err, fs.ErrPermission) { // from a folder that cannot be written, the log is read from its beginning each time
+		return fmt.Errorf("storing the list of trials: %w", err)
+	}
+	return nil
+}
+
+func (x *Index) write(file string) error {
+	s := stored{Version: storedVersion, Log: x.Ledger.Origin(), Stamp: *x.stamp, Next: x.next, Changes: x.changes, Last: x.last, Trials: make([]storedSummary, len(x.order))}
+	for i, one := range x.order {
+		s.Trials[i] = storedSummary{*one, one.reckoning}
+		s.Trials[i].Outcome = nil
+	}
+	text, err := json.Marshal(&s, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Replace(file, text, 0o600); err != nil { // it shows names of agents and submitters
+		return err
+	}
+	x.unsaved = 0
+	return nil
+}
+
+// remove removes a file that shows what has expired.
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing a stored list of trials that is out of date: %w", err)
+	}
+	return nil
+}
