@@ -1,59 +1,142 @@
 package pages
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"jurat/api"
+	"jurat/evidence"
 	"jurat/internal/browsertest"
 	"jurat/internal/words"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
 )
 
-// axe is the environment variable with the file axe.min.js of axe-core, which finds what keeps people out of a page. It is
-// no part of this project.
-const axe = "JURAT_TEST_AXE"
-
-// TestAxe has axe-core look at every page of the table, in each language, on a light phone and a dark one.
-func TestAxe(t *testing.T) {
-	file := os.Getenv(axe)
-	if file == "" {
-		t.Skip(axe + " does not name axe-core's axe.min.js")
+// everyState makes the courtroom, and the pages of records, in each state in which they can be, as far as everyPage does not.
+func everyState(t testing.TB, h *jurattest.House, lang words.Lang) map[string]Page {
+	t.Helper()
+	silent := &jurattest.Juror{Err: jury.ErrCeiling}
+	passes, fails := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}, &jurattest.Juror{Opinion: jurattest.Opine(jury.UnsafeFail, 10)}
+	before := func(method jury.Method, jurors ...jury.Juror) []*evidence.Record {
+		return h.TryBefore(t, jurattest.Settings(method), jurors, fails).Records
 	}
-	program, err := os.ReadFile(file)
-	check(t, err)
-	for _, dark := range []bool{false, true} {
-		b := browsertest.Open(t, browsertest.Options{Width: 360, Height: 740, Dark: dark})
-		for _, lang := range words.Langs() {
-			pages := everyPage(t, lang)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if content, kind, is := Asset(r.URL.Path); is {
-					w.Header().Set("Content-Type", kind)
-					w.Write(content)
-					return
-				}
-				p := pages[strings.TrimPrefix(r.URL.Path, "/")]
-				if p == nil { // a browser asks for its own icon
-					http.NotFound(w, r)
-					return
-				}
-				w.Header().Set("Content-Type", "text/html; charset=utf-8")
-				fmt.Fprint(w, write(t, Frame{Lang: lang, Path: "/x", Viewer: viewer}, p))
-			}))
-			for name := range pages {
-				b.Visit(server.URL + "/" + name)
-				browsertest.Eval[bool](b, string(program)+";true")
-				found := browsertest.Eval[[]string](b, `axe.run().then(r => r.violations.map(v => v.id + ": " + v.help + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | ")))`)
-				for _, f := range found {
-					t.Errorf("%s in %s, dark %t: %s", name, lang, dark, f)
-				}
-				if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > 360 {
-					t.Errorf("%s in %s is %d wide", name, lang, wide)
-				}
-			}
-			server.Close()
+	failed, absent := before(jury.FinalJudge, fails, fails, passes), before(jury.MajorityVote, passes, silent, passes)
+	inconclusive, noJudge := before(jury.MajorityVote, silent, silent, passes), h.TryBefore(t, jurattest.Settings(jury.FinalJudge), []jury.Juror{passes, fails, passes}, silent).Records
+	pages := map[string]Page{
+		"court, passed":       courtOf(t, offline(t, h, "kitchen-return")),
+		"court, failed":       courtOf(t, failed),
+		"court, absent":       courtOf(t, absent),
+		"court, inconclusive": courtOf(t, inconclusive),
+		"court, no judge":     courtOf(t, noJudge),
+		"court, agreed":       courtOf(t, decide(t, h, failed, evidence.Approved, nil)),
+		"court, left open":    courtOf(t, decide(t, h, absent, evidence.Rejected, nil)),
+		"court, overruled":    courtOf(t, decide(t, h, inconclusive, evidence.ApprovedWithModifications, jury.ModifiedVerdict(jury.SafePass))),
+		"court, broken":       courtOf(t, slices.Delete(slices.Clone(failed), 3, 4)),
+	}
+	for name, n := range map[string]int{"asked": 2, "evaluated": 5, "talking": len(failed) - 4, "judged": len(failed) - 1} {
+		c := courtOf(t, failed[:n])
+		c.State, c.Events, c.Cancel, c.Ahead = api.UnderWay, "/v1/submissions/"+c.ID+"/events", true, 2
+		pages["court, "+name] = c
+	}
+	chain, _ := proved(t, h, absent...)
+	_, cut := proved(t, h, slices.Delete(slices.Clone(absent), 2, 3)...)
+	unknown := verify.Bundle(h.Bundle(t, absent...), verify.Options{})
+	forged := *chain[2]
+	forged.Signatures = [][]byte{bytes.Repeat([]byte{1}, len(forged.Signatures[0]))}
+	apart := h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
+		Prompt: value(t, "What now?"), Response: value(t, "Call the number on file."), Parameters: []byte(`{}`)}, "/prompt", "/response")
+	withheld := *apart
+	withheld.Disclosures = nil
+	for name, page := range map[string]struct {
+		record *evidence.Record
+		report *verify.Report
+		want   verify.Status
+	}{"refuted": {chain[0], cut, verify.Refuted}, "forged": {&forged, verify.Record(&forged, h.Options(t)), verify.Refuted}, "not proved": {chain[0], unknown, verify.NotProved},
+		"apart": {apart, verify.Record(apart, h.Options(t)), verify.NotProved}, "withheld": {&withheld, verify.Record(&withheld, h.Options(t)), verify.NotProved}} {
+		equal(t, page.report.Outcome, page.want)
+		pages["sealed, "+name] = NewSealed(page.record, page.report, lang, "https://jurat.example")
+	}
+	pages["chain, refuted"], pages["chain, not proved"] = NewChain("trial", chain, cut, 1, lang), NewChain("trial", chain, unknown, 1, lang)
+	return pages
+}
+
+// TestStatesAreWhatTheyAreCalled: the table has the states of trials.
+func TestStatesAreWhatTheyAreCalled(t *testing.T) {
+	pages := everyPage(t, words.English)
+	for name, want := range map[string]jury.Position{"court, passed": jury.SafePass, "court": jury.NeedsReview, "court, failed": jury.UnsafeFail, "court, inconclusive": jury.NeedsReview,
+		"court, overruled": jury.SafePass, "court, agreed": jury.UnsafeFail, "court, left open": jury.NeedsReview, "decided": jury.UnsafeFail} {
+		if c := pages[name].(*Court); c.Outcome == nil || c.Outcome.Position != want {
+			t.Errorf("%s came to %+v, want %s", name, c.Outcome, want)
 		}
 	}
+	for name, want := range map[string]Mark{"court, absent": Degraded, "court, inconclusive": Inconclusive, "court, broken": Broken, "court, no judge": Degraded} {
+		if c := pages[name].(*Court); !slices.Contains(c.Marks(), want) {
+			t.Errorf("%s has the marks %v, want %s", name, c.Marks(), want)
+		}
+	}
+	for _, name := range []string{"court, asked", "court, evaluated", "court, talking", "court, judged", "live"} {
+		if c := pages[name].(*Court); !c.Live() || c.Outcome != nil && name != "court, judged" {
+			t.Errorf("%s is not under way", name)
+		}
+	}
+}
+
+// TestEveryPageInEveryState opens every page of the table in each language on a phone. No page may be wider than the screen. axe-core
+// looks at the English one, in light colours and in dark ones: other languages have the same elements and colours, and that they have
+// every text is for TestPagesAreWellBuilt to see.
+func TestEveryPageInEveryState(t *testing.T) {
+	const phone = 360
+	axe := browsertest.FindAxe(t)
+	b := browsertest.Open(t, browsertest.Options{Width: phone, Height: 740})
+	for _, lang := range words.Langs() {
+		pages := everyPage(t, lang)
+		server := httptest.NewServer(pagesOf(t, lang, pages))
+		for name := range pages {
+			b.Visit(server.URL + "/" + name)
+			if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > phone {
+				t.Errorf("%s in %s is %d wide", name, lang, wide)
+			}
+			b.Screenshot(fmt.Sprintf("state-%s-%s", name, lang))
+			if lang != words.English {
+				continue
+			}
+			found := axe.Findings(b)
+			b.Dark(true)
+			found = append(found, axe.Findings(b, browsertest.Contrast)...)
+			b.Screenshot("state-" + name + "-dark")
+			b.Dark(false)
+			for _, f := range found {
+				t.Errorf("%s: %s", name, f)
+			}
+		}
+		server.Close()
+	}
+}
+
+// pagesOf serves pages under their names.
+func pagesOf(t testing.TB, lang words.Lang, pages map[string]Page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if content, kind, is := Asset(r.URL.Path); is {
+			w.Header().Set("Content-Type", kind)
+			w.Write(content)
+			return
+		}
+		p := pages[strings.TrimPrefix(r.URL.Path, "/")]
+		if p == nil { // a browser asks for its own icon
+			http.NotFound(w, r)
+			return
+		}
+		var page bytes.Buffer
+		if err := Write(&page, Frame{Lang: lang, Path: "/x", Viewer: viewer}, p); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page.Bytes())
+	})
 }
