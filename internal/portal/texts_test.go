@@ -63,7 +63,7 @@ func TestPageHasItsTexts(t *testing.T) {
 // superfluous.
 func TestPageSaysWhatThereIs(t *testing.T) {
 	asked := map[string]bool{"lang": true, "language": true, "title": true, "members": true} // read by other means
-	for _, pattern := range []string{`data-text="(\w+)"`, `\bsay\("(\w+)"`, `\bstate\("(\w+)"`, `\bbutton\("(\w+)"`, `\blater\("(\w+)"`} {
+	for _, pattern := range []string{`data-text="(\w+)"`, `\bsay\("(\w+)"`, `\bsaying\("(\w+)"`, `\bstate\("(\w+)"`, `\bbutton\("(\w+)"`, `\blater\("(\w+)"`} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(pageHTML+pageJS, -1)
 		if len(found) == 0 {
 			t.Errorf("nothing is asked for by %s", pattern)

@@ -9,8 +9,8 @@ import (
 )
 
 // Reasons are the reasons of verification in a language other than English. A key is a rule; GUARANTEE/RULE where the rule means something
-// else there; the same with "!" where the answer is that it is refuted; proved/GUARANTEE; "with" for a reason with values; and "" for a
-// rule that has none. The sentences of English are those of package verify.
+// else there; the same with "!" where the answer is that it is refuted; proved/GUARANTEE; "with" for a reason with values; "unopened" where
+// no rule was examined, because the file cannot be opened; and "" for a rule that has none. The sentences of English are those of package verify.
 //
 // A reason in English has values: names, digests, times. Reason takes them over as they are. It never translates text from a file.
 type Reasons map[string]Sentence
@@ -32,6 +32,9 @@ func Reason(l Lang, f verify.Finding) string {
 func (r Reasons) of(f verify.Finding) string {
 	if f.Status == verify.Proved {
 		return string(r["proved/"+string(f.Guarantee)])
+	}
+	if f.Rule == "" { // nothing was examined
+		return string(r["unopened"])
 	}
 	keys := []string{string(f.Guarantee) + "/" + f.Rule, f.Rule}
 	if f.Status == verify.Refuted {

@@ -8,6 +8,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
 	const say = (key, values) => texts[key].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 
+	// saying is a text with a reason, which is in English in every language.
+	const saying = (key, reason) => texts[key].split(/(\{reason\})/).map((part) => part === "{reason}" ? make("span", {lang: "en"}, line(reason)) : part);
+
 	function preferred() {
 		for (const wanted of navigator.languages) {
 			const found = languages.find((l) => l.lang === wanted.toLowerCase().split("-")[0]);
@@ -93,8 +96,9 @@ document.addEventListener("DOMContentLoaded", () => {
 
 	function state(key, values = {}) {
 		shownState = key && {key, values};
-		const text = key ? say(key, values) : "";
-		if ($("state").textContent !== text) $("state").textContent = text;
+		const said = !key ? [] : values.reason ? saying(key, values.reason) : [say(key, values)];
+		const text = said.map((part) => part.textContent ?? part).join("");
+		if ($("state").textContent !== text) $("state").replaceChildren(...said);
 	}
 
 	function progress({file, read, size}) {
@@ -133,7 +137,7 @@ document.addEventListener("DOMContentLoaded", () => {
 		} catch (e) {
 			if (chosen === trust) {
 				trust = null;
-				box.replaceChildren(make("p", {class: "wrong"}, say("bad_trust", {reason: line(e.message)})));
+				box.replaceChildren(make("p", {class: "wrong"}, ...saying("bad_trust", e.message)));
 			}
 			return;
 		}
@@ -204,7 +208,7 @@ document.addEventListener("DOMContentLoaded", () => {
 			await show(true);
 			if (under === mine) state("done");
 		} catch (e) {
-			if (under === mine) state("unchecked", {reason: line(e.message)});
+			if (under === mine) state("unchecked", {reason: e.message});
 		}
 		if (under === mine) busy(false);
 	});
@@ -255,7 +259,7 @@ document.addEventListener("DOMContentLoaded", () => {
 	}
 
 	const unchecked = (result) => make("article", {}, make("p", {class: "name"}, make("bdi", {}, line(result.name))),
-		make("p", {class: "meaning"}, say("unchecked", {reason: line(result.error)})));
+		make("p", {class: "meaning"}, ...saying("unchecked", result.error)));
 
 	function report(i, result, view) {
 		const meaning = view.outcome === "refuted" ? "refuted" : !view.trusted ? "without_trust" : view.outcome === "proved" ? "all_proved" : "not_proved";
@@ -286,7 +290,7 @@ document.addEventListener("DOMContentLoaded", () => {
 	function answer(g, uncounted) {
 		const others = (g.others ?? []).map((o) => answer(o, false));
 		return make("li", {"data-guarantee": g.guarantee}, make("span", {class: "status " + tone[g.status]}, g.said),
-			make("div", {}, make("h4", {}, g.name), make("p", {}, g.asks), ...reason(g), uncounted ? make("p", {class: "reason"}, say("uncounted")) : ""),
+			make("div", {}, make("h3", {}, g.name), make("p", {}, g.asks), ...reason(g), uncounted ? make("p", {class: "reason"}, say("uncounted")) : ""),
 			others.length === 0 ? "" : make("details", {}, make("summary", {}, say("others")), make("ul", {class: "lines"}, ...others)));
 	}
 
