@@ -42,6 +42,7 @@ require (
 	code.dny.dev/ssrf v0.3.0
 	filippo.io/bigmod v0.1.0
 	filippo.io/nistec v0.0.4
+	github.com/andybalholm/brotli v1.2.8
 	github.com/ebitengine/purego v0.11.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 )

@@ -225,7 +225,7 @@ var importRules = []importRule{
 		"it says who is to sit, and asks no model"},
 	{"jurat/internal/llm", []string{"jurat/internal/llm/wire", jsonLibrary, "golang.org/x/time/rate"}, "one call to one model over HTTP: it knows nothing of jurat, and no vendor's library comes along"},
 	{"jurat/internal/llm/wire", []string{jsonLibrary}, "the bodies that vendors publish are data: they are read alike from every sender"},
-	{"jurat/internal/observe", []string{"jurat/evidence", "jurat/internal/fault", "jurat/internal/jsonwords", "jurat/internal/llm/wire", jsonLibrary},
+	{"jurat/internal/observe", []string{"jurat/evidence", "jurat/internal/fault", "jurat/internal/jsonwords", "jurat/internal/llm/wire", jsonLibrary, "github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"},
 		"what the bytes of a call say is read from them alone, so that recorders and verifiers read the same"},
 	{"jurat/internal/llm/llmtest", []string{"jurat/internal/llm", jsonLibrary}, "servers for tests know the vendors' protocols from their documents, not from the adapters"},
 	{"jurat/internal/browsertest", []string{"github.com/chromedp/"}, "it drives a browser for tests, whatever page is in it"},

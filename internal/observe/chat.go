@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,7 +14,9 @@ import (
 func readChat(r *reading) {
 	if o := r.request(); o != nil {
 		r.out.Model = o.word("model")
-		for _, m := range conversation[[]wire.ChatMessage](r, o, "messages") {
+		messages := conversation[[]wire.ChatMessage](r, o, "messages")
+		r.prompt = slices.Grow(r.prompt, len(messages))
+		for _, m := range messages {
 			r.prompt = append(r.prompt, r.chat(m))
 		}
 		r.chatTools(o)
@@ -90,6 +93,7 @@ func (r *reading) parts(c wire.Content) (list content) {
 		}
 		return content{textPart(c.Text)}
 	}
+	list = make(content, 0, len(c.Parts))
 	for _, p := range c.Parts {
 		switch p.Type {
 		case "text", "input_text", "output_text", "":

@@ -173,7 +173,7 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 	if f := p.FileData; f != nil {
 		address := withoutSecrets(f.URI)
 		g.refer("file", address)
-		t.say(part{Type: kindOf(f.MIMEType), MediaType: short(f.MIMEType), URL: address})
+		t.say(part{Type: kindOf(f.MIMEType), attachment: &attachment{MediaType: short(f.MIMEType), URL: address}})
 	}
 	if p.Text != "" {
 		t.say(textPart(p.Text))

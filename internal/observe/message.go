@@ -37,8 +37,13 @@ type content []part
 
 // A part is a text, or stands for something that no juror reads.
 type part struct {
-	Type      string          `json:"type"` // text, image_url, input_audio, video_url or file
-	Text      *string         `json:"text,omitzero"`
+	Type        string  `json:"type"` // text, image_url, input_audio, video_url or file
+	Text        *string `json:"text,omitzero"`
+	*attachment `json:",embed"`
+}
+
+// An attachment describes a picture, a sound or a file.
+type attachment struct {
 	URL       string          `json:"url,omitzero"`     // where the provider fetched it
 	FileID    string          `json:"file_id,omitzero"` // by which the provider knows it
 	Name      string          `json:"name,omitzero"`
@@ -118,7 +123,7 @@ func inline(kind, name, mediaType, data string) part {
 	if err != nil {
 		raw = []byte(data)
 	}
-	return part{Type: kind, Name: name, MediaType: short(mediaType), Digest: evidence.DigestOf(raw), Bytes: len(raw)}
+	return part{Type: kind, attachment: &attachment{Name: name, MediaType: short(mediaType), Digest: evidence.DigestOf(raw), Bytes: len(raw)}}
 }
 
 // at is a picture or a file that has an address: a data URL has its bytes, of any other the provider fetches them.
@@ -129,13 +134,13 @@ func (r *reading) at(kind, name, address string) part {
 	}
 	clean := withoutSecrets(address)
 	r.refer("url", clean)
-	return part{Type: kind, Name: name, URL: clean}
+	return part{Type: kind, attachment: &attachment{Name: name, URL: clean}}
 }
 
 // file is a file that the provider has.
 func (r *reading) file(kind, name, id string) part {
 	r.refer("file", id)
-	return part{Type: kind, Name: name, FileID: short(id)}
+	return part{Type: kind, attachment: &attachment{Name: name, FileID: short(id)}}
 }
 
 // withoutSecrets removes what may be a secret in a URL: user, password, query and fragment.

@@ -74,14 +74,17 @@ func (r *reading) refer(kind, what string) {
 		return
 	}
 	reference := short(kind + ":" + what)
-	if r.referred[reference] || len(r.referred) == maxLinks {
+	switch {
+	case r.referred[reference]:
 		return
-	}
-	if r.referred == nil {
+	case r.referred == nil:
 		r.referred = map[string]bool{}
+	case len(r.referred) == maxLinks:
+		r.problem("more than %d references to context: the others are left out", maxLinks)
 	}
-	r.referred[reference] = true
-	r.out.ContextByReference = append(r.out.ContextByReference, reference)
+	if r.referred[reference] = true; len(r.referred) <= maxLinks {
+		r.out.ContextByReference = append(r.out.ContextByReference, reference)
+	}
 }
 
 // decode reads JSON. It reports false if the document has another form, and notes why. Ambiguous JSON is noted and
@@ -143,6 +146,8 @@ func conversation[T any](r *reading, o object, name string) T {
 	value, ok := decode[T](r, "request: "+name, v)
 	if !ok {
 		r.out.State = Failed
+	} else if r.prompt == nil {
+		r.prompt = []message{}
 	}
 	return value
 }

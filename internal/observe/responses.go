@@ -54,13 +54,16 @@ func pathOf(path string) string {
 func (r *reading) responsesRequest(o object) {
 	r.out.Model = o.word("model")
 	for _, part := range []struct{ member, role string }{{"instructions", "system"}, {"input", "user"}} {
-		v := o[part.member]
+		v, there := o[part.member]
+		if !there {
+			continue
+		}
 		if v.Kind() == jsontext.KindString {
 			r.prompt = append(r.prompt, message{Role: part.role, Content: content{textPart(o.word(part.member))}})
 			continue
 		}
 		t := turn{role: part.role}
-		items := member[[]wire.ResponsesItem](r, o, "request", part.member)
+		items := conversation[[]wire.ResponsesItem](r, o, part.member)
 		for i := range items {
 			r.item(&t, &items[i], nil)
 		}

@@ -79,11 +79,8 @@ func (s *messagesSum) add(event messagesEvent, options json.Options) error {
 		}
 		*block = blockSum{block: *event.Block}
 	case "content_block_delta":
-		block, err := s.blocks.at(event.Index)
-		if err != nil {
-			return err
-		}
-		if block.block.Type == "" {
+		block := s.blocks[event.Index]
+		if block == nil {
 			return fmt.Errorf("block %d was not started", event.Index)
 		}
 		block.text = append(block.text, event.Delta.Text...)

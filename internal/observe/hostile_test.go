@@ -1,0 +1,369 @@
+package observe_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/internal/observe"
+)
+
+func TestProtocol(t *testing.T) {
+	for path, want := range map[string]string{
+		"POST /v1/chat/completions":                                                  observe.OpenAIChat,
+		"POST /openai/deployments/d/chat/completions?api-version=1":                  observe.OpenAIChat,
+		"POST /v1beta/openai/chat/completions/":                                      observe.OpenAIChat,
+		"GET /v1/chat/completions":                                                   "",
+		"POST /v1/completions":                                                       "",
+		"POST /v1/responses":                                                         observe.OpenAIResponses,
+		"GET /v1/responses/resp_1":                                                   observe.OpenAIResponses,
+		"GET /v1/responses/resp_1/input_items":                                       "",
+		"POST /v1/responses/resp_1/cancel":                                           "",
+		"POST /v1/messages":                                                          observe.AnthropicMessages,
+		"POST /v1/messages?beta=true":                                                observe.AnthropicMessages,
+		"POST /v1/messages/count_tokens":                                             "",
+		"POST /v1/messages/batches":                                                  "",
+		"POST /v1/threads/t/messages":                                                "",
+		"POST /v1beta/models/m:generateContent":                                      observe.GeminiGenerate,
+		"POST /v1beta/models/m:streamGenerateContent?alt=sse":                        observe.GeminiGenerate,
+		"POST /v1/projects/p/locations/l/publishers/google/models/m:generateContent": observe.GeminiGenerate,
+		"POST /v1beta/models/m:embedContent":                                         "",
+		"POST /v1/embeddings":                                                        "",
+		"GET /v1/models":                                                             "",
+		"POST /v1/files":                                                             "",
+		"POST ":                                                                      "",
+	} {
+		method, path, _ := strings.Cut(path, " ")
+		if got := observe.Protocol(method, path); got != want {
+			t.Errorf("%s %s: %q, want %q", method, path, got, want)
+		}
+	}
+	if _, err := observe.Project(observe.Call{Protocol: "mcp"}); err == nil {
+		t.Error("an unknown protocol has a projection")
+	}
+}
+
+// A reply is a response, and what its projection says beside the request.
+type reply struct {
+	protocol string
+	status   int
+	response string
+	want     observe.Projection
+}
+
+// TestReplies: errors, refusals, blocks and ends that are no answers.
+func TestReplies(t *testing.T) {
+	chat, responses, messages, generate := observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate
+	for n, r := range []reply{
+		{chat, 429, `{"error":{"message":"slow down","type":"tokens","code":"rate_limit_exceeded"}}`, observe.Projection{Error: "rate_limit_exceeded: slow down", Complete: true}},
+		{chat, 502, `<html>bad gateway`, observe.Projection{Error: "status 502"}},
+		{chat, 200, `<html>sign in`, observe.Projection{State: observe.Failed, Problem: "answer: it is neither JSON nor a stream of events"}},
+		{chat, 200, ``, observe.Projection{}},
+		{chat, 200, `{"hello":"world"}`, observe.Projection{Complete: true, State: observe.Failed, Problem: "answer: it has none of the members of an answer"}},
+		{chat, 200, `{"error":{"message":"upstream","code":502}}`, observe.Projection{Complete: true, Error: "upstream"}},
+		{chat, 200, `{"id":"x","choices":[{"message":{"content":"It`, observe.Projection{State: observe.Failed, Problem: "answer: at /choices/0/message/content: the document ends too early"}},
+		{chat, 200, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":null,"refusal":"I cannot."}}]}`,
+			observe.Projection{Complete: true, Finish: "stop", Output: []byte(`{"content":"","refusal":"I cannot.","role":"assistant"}`)}},
+		{chat, 200, events(`{"choices":[{"index":0,"delta":{"content":"It"}}]}`, `{"error":{"message":"broke","type":"server_error"}}`), observe.Projection{Output: []byte(`"It"`), Error: "server_error: broke"}},
+		{chat, 200, events(`{"choices":[{"index":0,"delta":{"content":"It"}}]}`, `what`, `[DONE]`),
+			observe.Projection{Output: []byte(`"It"`), State: observe.Failed, Problem: "answer: an event does not follow the vendor's protocol"}},
+		{chat, 200, events(`{"choices":[{"index":0,"delta":{"content":"It"}}]}`, `{"choices":[{"index":0,"delta":{"content":7}}]}`),
+			observe.Projection{Output: []byte(`"It"`), State: observe.Failed, Problem: "answer: an event does not follow the vendor's protocol: /choices/0/delta/content has the wrong type"}},
+		{responses, 200, `{"id":"r","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`, observe.Projection{Complete: true, ProviderID: "r", Finish: "max_output_tokens"}},
+		{responses, 200, `{"id":"r","status":"failed","error":{"code":"server_error","message":"m"},"output":[]}`, observe.Projection{Complete: true, ProviderID: "r", Finish: "failed", Error: "server_error: m"}},
+		{responses, 200, `{"id":"r","status":"queued","output":[]}`, observe.Projection{ProviderID: "r"}},
+		{responses, 200, typed(`{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"c","message":"m"},"output":[]}}`), observe.Projection{Complete: true, ProviderID: "r", Finish: "failed", Error: "c: m"}},
+		{responses, 200, typed(`{"type":"response.incomplete","response":{"id":"r","status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}}`), observe.Projection{Complete: true, ProviderID: "r", Finish: "content_filter"}},
+		{responses, 200, typed(`{"type":"error","code":"server_error","message":"m"}`), observe.Projection{Error: "server_error: m"}},
+		{responses, 200, typed(`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"No."}`,
+			`{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}]}}`),
+			observe.Projection{Complete: true, ProviderID: "r", Finish: "completed", Output: []byte(`"Yes."`), Problem: "answer: the pieces of the stream differ from the complete answer at its end"}},
+		{messages, 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, observe.Projection{Error: "overloaded_error: Overloaded", Complete: true}},
+		{messages, 200, typed(`{"type":"message_start","message":{"id":"m","type":"message","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}`,
+			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}`,
+			`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
+			observe.Projection{ProviderID: "m", Output: []byte(`"It"`), Usage: []byte(`{"input_tokens":3,"output_tokens":1}`), Error: "overloaded_error: Overloaded"}},
+		{messages, 200, typed(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"It"}}`),
+			observe.Projection{State: observe.Failed, Problem: "answer: event content_block_delta: block 0 was not started"}},
+		{messages, 200, typed(`{"type":"message_start","message":{"id":"m","type":"message","content":[]}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"go","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"at\": "}}`),
+			observe.Projection{ProviderID: "m", Output: []byte(`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"at\": ","name":"go"},"id":"t","type":"function"}]}`),
+				ToolCalls: []observe.ToolCall{{ID: "t", Name: "go", Arguments: `{"at": `}}}},
+		{generate, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
+		{generate, 400, `[{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no"}}]`, observe.Projection{Error: "INVALID_ARGUMENT: no", Complete: true}},
+		{generate, 200, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"g"}`, observe.Projection{Complete: true, ModelVersion: "g", Finish: "PROHIBITED_CONTENT"}},
+		{generate, 200, events(`{"promptFeedback":{"blockReason":"SAFETY"},"modelVersion":"g"}`), observe.Projection{Complete: true, ModelVersion: "g", Finish: "SAFETY"}},
+		{generate, 200, events(`{"candidates":[{"content":{"parts":[{"text":"It"}]}}]}`, `{"candidates":[{"finishReason":"SAFETY"}]}`), observe.Projection{Complete: true, Output: []byte(`"It"`), Finish: "SAFETY"}},
+		{generate, 200, `{"candidates":[{"finishReason":"RECITATION"}]}`, observe.Projection{Complete: true, Finish: "RECITATION"}},
+		{generate, 200, `{}`, observe.Projection{Complete: true, State: observe.Failed, Problem: "answer: it has no candidates, and no reason why"}},
+		{generate, 200, `[{"candidates":[{"content":{"parts":[{"text":"It"}]}}]},{"error":{"status":"UNAVAILABLE","message":"m"}}]`, observe.Projection{Output: []byte(`"It"`), Error: "UNAVAILABLE: m"}},
+	} {
+		call := observe.Call{Protocol: r.protocol, Path: "/v1/x", Status: r.status, Request: []byte(`{"messages":[],"contents":[],"input":""}`), Response: []byte(r.response)}
+		got := project(t, call)
+		got.Prompt, got.Parameters, got.Model = nil, nil, ""
+		if diff := cmp.Diff(r.want, got); diff != "" {
+			t.Errorf("%d, %s %d %.60s (-want +got):\n%s", n, r.protocol, r.status, r.response, diff)
+		}
+	}
+}
+
+// refused are values that canonical JSON has no place for.
+var refused = map[string]string{
+	"a member twice":        `{"at":1,"at":2}`,
+	"a lone surrogate":      `{"at":"\ud800"}`,
+	"a number too large":    `{"at":1e400}`,
+	"a number not exact":    `{"at":9007199254740993}`,
+	"a negative zero":       `{"at":-0}`,
+	"nested too deep":       `{"at":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`,
+	"white space at length": `{"at":` + strings.Repeat(" ", 500) + `-0}`,
+}
+
+// TestRefusedJSON: arguments that canonical JSON refuses stand in the projection as their text.
+func TestRefusedJSON(t *testing.T) {
+	for name, value := range refused {
+		quoted := string(marshal(t, value))
+		for _, c := range []observe.Call{
+			{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[]}`), Response: []byte(`{"choices":[{"finish_reason":"stop","message":{"tool_calls":[{"id":"i","function":{"name":"go","arguments":` + quoted + `}}]}}]}`)},
+			{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[]}`), Response: []byte(`{"choices":[{"finish_reason":"stop","message":{"tool_calls":[{"id":"i","function":{"name":"go","arguments":` + value + `}}]}}]}`)},
+			{Protocol: observe.AnthropicMessages, Request: []byte(`{"messages":[]}`), Response: []byte(`{"type":"message","content":[{"type":"tool_use","id":"i","name":"go","input":` + value + `}]}`)},
+			{Protocol: observe.AnthropicMessages, Request: []byte(`{"messages":[]}`), Response: []byte(typed(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"i","name":"go","input":{}}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+quoted+`}}`, `{"type":"message_stop"}`))},
+			{Protocol: observe.GeminiGenerate, Request: []byte(`{"contents":[]}`), Response: []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"id":"i","name":"go","args":` + value + `}}]}}]}`)},
+			{Protocol: observe.GeminiGenerate, Request: []byte(`{"contents":[]}`), Response: []byte(events(`{"candidates":[{"content":{"parts":[{"functionCall":{"id":"i","name":"go","args":` + value + `}}]},"finishReason":"STOP"}]}`))},
+		} {
+			c.Status = 200
+			p := project(t, c)
+			if len(p.ToolCalls) != 1 || p.ToolCalls[0].Arguments != value || !p.Complete || p.State != "" || p.Output == nil {
+				t.Errorf("%s, %s: %+v", c.Protocol, name, p)
+			}
+			if strict := json_(value); !strict && !strings.Contains(string(c.Response), quoted) && p.Problem == "" {
+				t.Errorf("%s, %s: ambiguous JSON without a word", c.Protocol, name)
+			}
+		}
+		// A parameter, usage, and what a tool returned.
+		p := project(t, observe.Call{Protocol: observe.AnthropicMessages, Status: 200,
+			Request:  []byte(`{"model":"m","x":` + value + `,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":` + value + `}]}]}`),
+			Response: []byte(`{"type":"message","content":[],"usage":` + value + `}`)})
+		if want := []byte(`{"x":` + quotedForm(t, value) + `}`); !bytes.Equal(p.Parameters, want) || string(p.Usage) != quotedForm(t, value) || p.State != "" {
+			t.Errorf("%s: %+v", name, p)
+		}
+		if want := `[{"content":` + quotedForm(t, value) + `,"role":"tool","tool_call_id":"t"}]`; string(p.Prompt) != want {
+			t.Errorf("%s: %s, want %s", name, p.Prompt, want)
+		}
+	}
+}
+
+func json_(value string) bool {
+	_, err := evidence.Canonical([]byte(value))
+	return err == nil || !strings.Contains(err.Error(), "twice") && !strings.Contains(err.Error(), "surrogate")
+}
+
+func quotedForm(t *testing.T, text string) string {
+	form, err := evidence.Canonical(marshal(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(form)
+}
+
+// TestAmbiguous: a member that is there twice is read as most libraries do, and the projection says so.
+func TestAmbiguous(t *testing.T) {
+	p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200,
+		Request:  []byte(`{"model":"a","model":"b","messages":[{"role":"user","content":"x","content":"\ud800y"}]}`),
+		Response: []byte(events(`{"choices":[{"index":0,"delta":{"content":"no","content":"yes"}}]}`, `[DONE]`))})
+	want := observe.Projection{Model: "b", Parameters: []byte(`{}`), Prompt: []byte(`[{"content":"` + "\ufffd" + `y","role":"user"}]`), Output: []byte(`"yes"`), Complete: true,
+		Problem: "request: at /model: the object has this member twice: read as most libraries do; " +
+			"request: messages: at /0/content: the object has this member twice: read as most libraries do; answer: an event is ambiguous JSON: read as most libraries do"}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestLimits: what is too long for a payload is left out, and the projection says so.
+func TestLimits(t *testing.T) {
+	long := strings.Repeat("x", 17<<20)
+	p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"model":"` + long[:300] + `","messages":[{"role":"user","content":"` + long + `"}]}`),
+		Response: []byte(`{"model":"a\u202eb","choices":[{"finish_reason":"stop","message":{"content":"` + long + `"}}]}`)})
+	want := observe.Projection{Parameters: []byte(`{}`), Complete: true, Finish: "stop", Problem: "prompt: longer than 16 MiB: left out; response: longer than 8 MiB: left out; " +
+		"model: not a name of one line and at most 200 bytes: left out; model_version: not a name of one line and at most 200 bytes: left out"}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("(-want +got):\n%.2000s", diff)
+	}
+	var many strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&many, `,{"type":"item_reference","id":"i%d"}`, i)
+	}
+	p = project(t, observe.Call{Protocol: observe.OpenAIResponses, Request: []byte(`{"input":[{"type":"item_reference","id":"i"}` + many.String() + `]}`)})
+	if len(p.ContextByReference) != 1_000 || p.Problem != "more than 1000 references to context: the others are left out" {
+		t.Errorf("%d references, %q", len(p.ContextByReference), p.Problem)
+	}
+}
+
+// TestFlippedBytes: no changed byte makes the reading fail as a program, and the same bytes always give the same.
+func TestFlippedBytes(t *testing.T) {
+	for _, s := range samples {
+		for _, answer := range []string{s.whole, s.stream} {
+			c := s.call
+			request, response := bytes.Clone(c.Request), []byte(answer)
+			c.Request, c.Response = request, response
+			for _, part := range [][]byte{request, response} {
+				for i := 0; i < len(part); i += 11 {
+					flip := byte(1) << (i % 8)
+					part[i] ^= flip
+					check(t, c)
+					part[i] ^= flip
+				}
+			}
+		}
+	}
+}
+
+// check asserts what holds of every projection.
+func check(t testing.TB, c observe.Call) observe.Projection {
+	t.Helper()
+	p, again := project(t, c), project(t, c)
+	if diff := cmp.Diff(p, again); diff != "" {
+		t.Fatalf("not deterministic:\n%s", diff)
+	}
+	if strings.Contains(p.Problem, "the program failed") {
+		t.Fatalf("%s\n%q\n%q", p.Problem, c.Request, c.Response)
+	}
+	doc := marshal(t, p)
+	if _, err := evidence.Canonical(doc); err != nil {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	for _, v := range [][]byte{p.Prompt, p.Output, p.Parameters, p.Usage, p.Alternatives} {
+		if form, err := evidence.Canonical(v); v != nil && (err != nil || !bytes.Equal(form, v)) {
+			t.Fatalf("not canonical: %s", v)
+		}
+	}
+	for _, name := range []string{p.Model, p.ModelVersion, p.SystemFingerprint, p.Finish, p.ProviderID} {
+		if name != "" && evidence.CheckName(name) != nil {
+			t.Fatalf("not a name: %q", name)
+		}
+	}
+	if p.State == observe.Failed && p.Problem == "" {
+		t.Fatal("failed, and no reason")
+	}
+	return p
+}
+
+func FuzzProject(f *testing.F) {
+	protocols := []string{observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate}
+	for _, s := range samples {
+		for n, p := range protocols {
+			if p == s.call.Protocol {
+				f.Add(n, 200, s.call.Request, []byte(s.whole), false)
+				f.Add(n, 200, s.call.Request, []byte(s.stream), true)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, protocol, status int, request, response []byte, stream bool) {
+		c := observe.Call{Protocol: protocols[(protocol%4+4)%4], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
+		if stream {
+			c.ResponseType = "text/event-stream"
+		}
+		p := check(t, c)
+		if c.Response = nil; p.Complete && check(t, c).Complete {
+			t.Error("complete without an answer")
+		}
+	})
+}
+
+// FuzzDecode: what decodes is within the limit, and an error that is no cut has no body.
+func FuzzDecode(f *testing.F) {
+	for name := range encoders {
+		f.Add(name, encode(f, name, []byte(chatSample.whole)))
+	}
+	f.Fuzz(func(t *testing.T, encoding string, body []byte) {
+		const limit = 1 << 16
+		got, err := observe.Decode(encoding, body, limit)
+		if len(got) > limit || err != nil && got != nil && !strings.Contains(err.Error(), observe.ErrShort.Error()) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// A load is hostile input of about a size.
+type load struct {
+	name string
+	make func(size int) observe.Call
+}
+
+func repeated(protocol, begin, each, end string) func(int) observe.Call {
+	return func(size int) observe.Call {
+		body := begin + strings.Repeat(each, max(1, size/len(each))) + end
+		return observe.Call{Protocol: protocol, Status: 200, Request: []byte(`{"messages":[],"contents":[],"input":""}`), Response: []byte(body)}
+	}
+}
+
+func asked(protocol, begin, each, end string) func(int) observe.Call {
+	answer := repeated(protocol, begin, each, end)
+	return func(size int) observe.Call {
+		c := answer(size)
+		c.Request, c.Response = c.Response, nil
+		return c
+	}
+}
+
+var loads = []load{
+	{"chat/deltas", repeated(observe.OpenAIChat, "", events(`{"choices":[{"index":0,"delta":{"content":"x"}}]}`), "")},
+	{"chat/arguments", repeated(observe.OpenAIChat, "", events(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"x"}}]}}]}`), "")},
+	{"chat/lines", repeated(observe.OpenAIChat, "", "data:x\n", "\n")},
+	{"chat/ends", repeated(observe.OpenAIChat, "data", "\r", "")},
+	{"chat/one line", repeated(observe.OpenAIChat, "data: ", "x", "")},
+	{"chat/deep", repeated(observe.OpenAIChat, "data: ", "[", "\n\n")},
+	{"chat/twice", repeated(observe.OpenAIChat, `{"choices":[]`, `,"choices":[]`, `}`)},
+	{"chat/unknown members", repeated(observe.OpenAIChat, `{"choices":[{"message":{"content":[{"type":"x"`, `,"a":"b"`, `}]}}]}`)},
+	{"chat/parts", asked(observe.OpenAIChat, `{"messages":[{"role":"assistant","content":[{}`, `,{"text":"x"}`, `]}]}`)},
+	{"chat/messages", asked(observe.OpenAIChat, `{"messages":[{"role":"user","content":"x"}`, `,{"role":"user","content":"x"}`, `]}`)},
+	{"responses/deltas", repeated(observe.OpenAIResponses, "", events(`{"type":"response.output_text.delta","output_index":0,"delta":"x"}`), "")},
+	{"responses/references", asked(observe.OpenAIResponses, `{"input":[{}`, `,{"type":"item_reference","id":"x"}`, `]}`)},
+	{"messages/deltas", repeated(observe.AnthropicMessages, events(`{"type":"content_block_start","index":0,"content_block":{"type":"text"}}`), events(`{"type":"content_block_delta","index":0,"delta":{"text":"x"}}`), "")},
+	{"messages/input", repeated(observe.AnthropicMessages, events(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}`), events(`{"type":"content_block_delta","index":0,"delta":{"partial_json":"["}}`), "")},
+	{"messages/usage", repeated(observe.AnthropicMessages, "", events(`{"type":"message_delta","usage":{"output_tokens":1}}`), "")},
+	{"messages/blocks", asked(observe.AnthropicMessages, `{"messages":[{"role":"assistant","content":[{"type":"text"}`, `,{"type":"tool_result"}`, `]}]}`)},
+	{"generate/parts", repeated(observe.GeminiGenerate, "", events(`{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`), "")},
+	{"generate/array", repeated(observe.GeminiGenerate, `[{}`, `,{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`, "")},
+	{"generate/calls", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionCall":{"name":"x"}}`, `]}]}`)},
+	{"generate/results", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionResponse":{"name":"x"}}`, `]}]}`)},
+}
+
+// TestMemoryIsInProportion: four times the input takes about four times the memory, not sixteen times.
+func TestMemoryIsInProportion(t *testing.T) {
+	for _, l := range loads {
+		used := func(size int) float64 {
+			c := l.make(size)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			check(t, c)
+			runtime.ReadMemStats(&after)
+			return float64(after.TotalAlloc - before.TotalAlloc)
+		}
+		small, large := used(50_000), used(200_000)
+		if large > 6*small+2<<20 {
+			t.Errorf("%s: 50 kB take %.1f MB, 200 kB take %.1f MB", l.name, small/1e6, large/1e6)
+		}
+	}
+}
+
+// BenchmarkHostile shows that a byte costs the same, however many there are.
+func BenchmarkHostile(b *testing.B) {
+	for _, l := range loads {
+		for _, size := range []int{1 << 20, 8 << 20} {
+			b.Run(fmt.Sprintf("%s/%dMiB", l.name, size>>20), func(b *testing.B) {
+				c := l.make(size)
+				b.SetBytes(int64(len(c.Request) + len(c.Response)))
+				b.ReportAllocs()
+				for b.Loop() {
+					project(b, c)
+				}
+			})
+		}
+	}
+}
