@@ -57,7 +57,7 @@ const (
 	Erasure         ActionType = "erasure"          // a text that was sealed apart was destroyed
 	AccessEvent     ActionType = "access_event"     // a person, an agent or the public gained or lost access
 	Refusal         ActionType = "refusal"          // the server refused requests
-	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, or let it go on
+	TrialEvent      ActionType = "trial_event"      // a person stopped a trial, let it go on, or a reviewer took it or gave it back
 	RetentionEvent  ActionType = "retention_event"  // records are held, have a retention period, or were deleted
 
 	CertificateEvent   ActionType = "certificate_event"   // a CA issued or revoked a certificate

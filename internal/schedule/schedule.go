@@ -34,6 +34,14 @@
 // the operator's decision and changes nothing that was said. The process that conducts the trial follows the log and
 // stops between two acts. There is no second channel that could fail.
 //
+// # Who has a case is in the log
+//
+// A reviewer takes a case that waits for a person, and others see who has it. Both taking and giving back are acts of the
+// operator in the same chain. Each names what waits: the verdict, or the last decision on it. So the next decision ends it
+// without another act, and an act that comes too late says nothing. If two reviewers take a case at the same moment, the
+// first in the log has it. Every process, and every later start, reads the same from the log. Nobody is hindered from
+// deciding: a reviewer on leave must not block a case.
+//
 // # Lists of trials are read once and then followed
 //
 // An Index reads the briefs of all trials once, and then what any process appends. The database indexes the records

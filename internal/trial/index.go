@@ -172,9 +172,13 @@ func (x *Index) change(ctx context.Context, p *evidence.Payload) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s.Cancelled = nil
-	if e.Event == operator.TrialCancelled {
+	switch e.Event {
+	case operator.TrialCancelled:
 		s.Cancelled = &Cancelled{By: e.By, Reason: e.Reason, At: p.Time()}
+	case operator.TrialResumed:
+		s.Cancelled = nil
+	default:
+		s.assign(e, p.Time())
 	}
 	x.Heard(s.ID)
 	return nil

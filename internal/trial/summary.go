@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger/brief"
 	"jurat/jury"
 )
@@ -29,7 +30,18 @@ type Summary struct {
 	Reviews   int                // people's reviews of records of this trial, the verdict or others
 	Delivered bool               // an answer was delivered after the judgment
 
+	taken     *Taken          // nil: nobody took it. It can have ended: see Taken
 	reckoning *jury.Reckoning // nil: no judgment yet
+}
+
+// Taken says which reviewer means to decide on a trial. It hinders no other.
+type Taken struct {
+	Reviewer string
+	By       string // who said so: the reviewer, or an operator
+	Reason   string // "": none was given
+	At       time.Time
+
+	record string // what waited then: see Waits
 }
 
 // Cancelled says who stopped a trial, and why.
@@ -40,6 +52,41 @@ type Cancelled struct {
 
 // NeedsPerson reports whether the trial is over, and its verdict still needs a person's decision.
 func (s Summary) NeedsPerson() bool { return s.Over && s.Outcome != nil && s.Outcome.Open }
+
+// Waits returns the record id of what a person must decide on: the verdict, or the last decision on it. It returns "" if the trial
+// does not need a person.
+func (s Summary) Waits() string {
+	switch {
+	case !s.NeedsPerson():
+		return ""
+	case s.Outcome.Decision != nil:
+		return s.Outcome.Decision.Record
+	}
+	return s.Outcome.Verdict.Record
+}
+
+// Taken returns which reviewer has taken the trial. It returns nil if none has, or if anybody has decided since.
+func (s Summary) Taken() *Taken {
+	if s.taken == nil || s.taken.record != s.Waits() {
+		return nil
+	}
+	return s.taken
+}
+
+// assign applies an act that says that a reviewer took the trial or gave it back. It ignores acts on what does not wait any more, which
+// can only be older than the last decision, and the act of a reviewer who was not the first: so every reader of the log agrees on who
+// has the trial.
+func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
+	if e.Record != s.Waits() {
+		return
+	}
+	switch now := s.Taken(); {
+	case e.Event == operator.TrialTaken && now == nil:
+		s.taken = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, record: e.Record}
+	case e.Event == operator.TrialLeft && now != nil && now.Reviewer == e.Reviewer:
+		s.taken = nil
+	}
+}
 
 // WhyOpen returns for what reasons a trial needs a person's decision: words for programs.
 func (s Summary) WhyOpen() (list []string) {

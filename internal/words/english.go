@@ -80,7 +80,7 @@ var englishTerms = Terms{
 		Erasure:         "erasure",
 		AccessEvent:     "change of access",
 		Refusal:         "refusal",
-		TrialEvent:      "cancelling or resuming of a trial",
+		TrialEvent:      "cancelling, resuming or assignment of a trial",
 		RetentionEvent:  "decision on retention",
 
 		CertificateEvent:   "change of a certificate",

@@ -80,7 +80,7 @@ var japaneseTerms = Terms{
 		Erasure:         "消去",
 		AccessEvent:     "アクセス権の変更",
 		Refusal:         "拒否",
-		TrialEvent:      "審理の中止または再開",
+		TrialEvent:      "審理の中止、再開または担当",
 		RetentionEvent:  "保存に関する決定",
 
 		CertificateEvent:   "証明書の変更",

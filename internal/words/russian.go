@@ -80,7 +80,7 @@ var russianTerms = Terms{
 		Erasure:         "уничтожение текста",
 		AccessEvent:     "изменение доступа",
 		Refusal:         "отказ в доступе",
-		TrialEvent:      "отмена или возобновление разбирательства",
+		TrialEvent:      "отмена, возобновление или назначение разбирательства",
 		RetentionEvent:  "решение о хранении",
 
 		CertificateEvent:   "изменение сертификата",

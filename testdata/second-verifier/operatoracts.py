@@ -9,6 +9,7 @@ from trust import ROLES, Witness
 RETENTION_CHAIN = "operator-retention"
 CERTIFICATES_CHAIN = "operator-certificates"
 LISTS_CHAIN = "operator-lists"
+TRIALS_CHAIN = "operator-trials"
 _TERRITORY = re.compile(r"[A-Z]{2}\Z")
 _MIN_DAYS = 183
 _MAX_CERTIFICATE = 65536
@@ -220,7 +221,21 @@ def check_reputation(chain, body):
     return None
 
 
+def check_trial(chain, body):
+    """Refuses what is no trial_event."""
+    require(chain == TRIALS_CHAIN, "not in its chain")
+    require(isinstance(body, dict) and body.get("event") in ("cancelled", "resumed", "taken", "left"), "no such event")
+    if body["event"] in ("cancelled", "resumed"):
+        members(body, ("by", "event", "reason", "trial"))
+    else:
+        members(body, ("by", "event", "record", "reviewer", "trial"), ("reason",))
+        require(is_uuid7(body["record"]) and is_name(body["reviewer"]), "record or reviewer is none")
+    require(_is_filled(body["by"]) and ("reason" not in body or _is_filled(body["reason"])), "by or reason is empty")
+    require(is_name(body["trial"]) and body["trial"].startswith("trial-"), "no trial")
+
+
 CHECKS = {
+    "trial_event": check_trial,
     "reputation_event": check_reputation,
     "draw": check_draw,
     "mandate": check_mandate,
