@@ -183,7 +183,8 @@
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages
 //	portal        the page on which a stranger verifies records in their own browser; portal/verifier is the WebAssembly program
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
-//	release       makes the archives that people download, with the licences and the list of the parts; scripts/release calls it
+//	release       makes the archives and container images that people download, with the licences and the list of the parts; scripts/release calls it
+//	release/roots prints the root certificates that are in container images
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	backup        copies an installation that is in use, and makes an installation from a copy
 //	continuous    tries records without being asked, within a budget, and tells when a reputation crosses a threshold

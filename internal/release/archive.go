@@ -20,11 +20,12 @@ import (
 	"time"
 )
 
-// A file is one in an archive: its name below the archive's folder, its mode and its content.
+// A file is one in an archive: its name below the archive's folder, its mode and its content. In images it may be a folder, and have an owner.
 type file struct {
 	name    string
 	mode    fs.FileMode
 	content []byte
+	owner   int // a user's and a group's number
 }
 
 // common are the files that every archive holds: what the README points to, and what a shell or a service manager reads.
@@ -45,7 +46,7 @@ func common(ctx context.Context, source string) ([]file, error) {
 		if rest, ok := strings.CutPrefix(name, "cmd/jurat/completion/"); ok {
 			name = "completions/" + rest
 		}
-		files = append(files, file{name, 0o644, content})
+		files = append(files, file{name: name, mode: 0o644, content: content})
 	}
 	return files, nil
 }
@@ -57,7 +58,7 @@ func pack(folder, name string, p platform, at time.Time, files []file) error {
 		files[i].name = name + "/" + files[i].name
 	}
 	var packed bytes.Buffer
-	write, suffix := writeTar, ".tar.gz"
+	write, suffix := writeTarGz, ".tar.gz"
 	if p.os == "windows" {
 		write, suffix = writeZip, ".zip"
 	}
@@ -67,22 +68,41 @@ func pack(folder, name string, p platform, at time.Time, files []file) error {
 	return os.WriteFile(filepath.Join(folder, name+suffix), packed.Bytes(), 0o644)
 }
 
-func writeTar(to io.Writer, at time.Time, files []file) error {
+func writeTarGz(to io.Writer, at time.Time, files []file) error {
+	var plain bytes.Buffer
+	if err := writeTar(&plain, at, files); err != nil {
+		return err
+	}
+	return compress(to, plain.Bytes())
+}
+
+func compress(to io.Writer, plain []byte) error {
 	compressed, err := gzip.NewWriterLevel(to, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	w := tar.NewWriter(compressed)
+	_, err = compressed.Write(plain)
+	return errors.Join(err, compressed.Close())
+}
+
+func writeTar(to io.Writer, at time.Time, files []file) error {
+	w := tar.NewWriter(to)
 	for _, f := range files {
-		err := w.WriteHeader(&tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.content)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR})
-		if err != nil {
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode.Perm()), Size: int64(len(f.content)), ModTime: at, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR, Uid: f.owner, Gid: f.owner}
+		if f.mode.IsDir() {
+			header.Name, header.Typeflag = f.name+"/", tar.TypeDir
+		}
+		if f.mode&fs.ModeSticky != 0 {
+			header.Mode |= 0o1000
+		}
+		if err := w.WriteHeader(header); err != nil {
 			return err
 		}
 		if _, err := w.Write(f.content); err != nil {
 			return err
 		}
 	}
-	return errors.Join(w.Close(), compressed.Close())
+	return w.Close()
 }
 
 func writeZip(to io.Writer, at time.Time, files []file) error {

@@ -56,16 +56,19 @@ type (
 	}
 )
 
-// bom lists the parts of the programs.
-func (b built) bom() ([]byte, error) {
+// bom lists the parts of the programs, and further modules whose data are beside them.
+func (b built) bom(further ...*debug.Module) ([]byte, error) {
 	list := bom{Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1}
 	list.Metadata = metadata{b.committed.Format(time.RFC3339), []lifecycle{{"post-build"}}, b.whole()}
 	list.Dependencies = []dependency{{Ref: list.Metadata.Component.Ref}}
+	for _, m := range further {
+		list.Dependencies[0].On = append(list.Dependencies[0].On, part(m).Ref)
+	}
 	for _, p := range b.programs {
 		list.Dependencies[0].On = append(list.Dependencies[0].On, p.ref(b))
 		list.Dependencies = append(list.Dependencies, dependency{p.ref(b), p.needs()})
 	}
-	for _, m := range b.modules() {
+	for _, m := range append(b.modules(), further...) {
 		list.Components = append(list.Components, part(m))
 	}
 	list.Components = append(list.Components, standard(b.programs[0].info.GoVersion))

@@ -75,6 +75,11 @@ type built struct {
 	programs  []program
 }
 
+// name is how the files of a platform begin.
+func (b built) name() string {
+	return "jurat_" + b.version + "_" + b.platform.os + "_" + b.platform.arch
+}
+
 // build builds the platform's programs.
 func build(ctx context.Context, source string, p platform) (built, error) {
 	b := built{platform: p}

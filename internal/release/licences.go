@@ -38,7 +38,7 @@ var code = regexp.MustCompile(`(?i)\.(go|s|c|h|js|py|sh|json|yml|yaml)$`)
 
 // thirdParty returns the licences of all that others wrote and the programs contain: of the modules, and of folders in them that have
 // one of their own. It fails for a module without any.
-func thirdParty(ctx context.Context, dir string, p platform, modules []*debug.Module) ([]byte, error) {
+func thirdParty(ctx context.Context, dir string, p platform, modules []*debug.Module) ([]notice, error) {
 	packages, err := linked(ctx, dir, p)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func thirdParty(ctx context.Context, dir string, p platform, modules []*debug.Mo
 	if err != nil {
 		return nil, err
 	}
-	return render(append(notices, standard)), nil
+	return append(notices, standard), nil
 }
 
 // covered fails if one of the modules has no licence.
@@ -69,7 +69,7 @@ func covered(notices []notice, modules ...string) error {
 	return nil
 }
 
-// linked lists the packages that are in the programs, and those in the program of the portal, which runs in browsers.
+// linked lists the packages that are in the programs, those in the program of the portal, which runs in browsers.
 func linked(ctx context.Context, dir string, p platform) ([]listed, error) {
 	words := []string{"go", "list", "-mod=readonly", "-deps", "-json=ImportPath,Dir,Standard,Module"}
 	programs := slices.Clone(words)
@@ -84,8 +84,13 @@ func linked(ctx context.Context, dir string, p platform) ([]listed, error) {
 	if err != nil {
 		return nil, err
 	}
+	return packagesIn(append(out, portal...))
+}
+
+// packagesIn reads what 'go list -json' says.
+func packagesIn(said []byte) ([]listed, error) {
 	var all []listed
-	for d := json.NewDecoder(bytes.NewReader(append(out, portal...))); ; {
+	for d := json.NewDecoder(bytes.NewReader(said)); ; {
 		var one listed
 		if err := d.Decode(&one); errors.Is(err, io.EOF) {
 			return all, nil

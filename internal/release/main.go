@@ -1,5 +1,5 @@
 // Command release makes what people download: for each platform an archive with the programs, their completions, the documents
-// and every licence, a list of the parts that they are built of (an SBOM), and the checksums of all. scripts/release calls it.
+// and every licence, a list of the parts that they are built of (an SBOM), for Linux a container image, and the checksums of all. scripts/release calls it.
 //
 //	release REPOSITORY FOLDER [PLATFORM…]
 //
@@ -85,7 +85,7 @@ func release(ctx context.Context, repository, folder string, wanted []platform) 
 	return sums(folder)
 }
 
-// one makes the archive of one platform, and beside it the list of its parts.
+// one makes the archive of one platform, and beside it the list of its parts; for Linux also a container image.
 func one(ctx context.Context, source, folder string, p platform) error {
 	built, err := build(ctx, source, p)
 	if err != nil {
@@ -103,13 +103,17 @@ func one(ctx context.Context, source, folder string, p platform) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, file{"THIRD-PARTY.txt", 0o644, licences}, file{"sbom.cdx.json", 0o644, parts})
+	files = append(files, file{name: "THIRD-PARTY.txt", mode: 0o644, content: render(licences)}, file{name: "sbom.cdx.json", mode: 0o644, content: parts})
 	for _, program := range built.programs {
-		files = append(files, file{program.file, 0o755, program.content})
+		files = append(files, file{name: program.file, mode: 0o755, content: program.content})
 	}
-	name := "jurat_" + built.version + "_" + p.os + "_" + p.arch
-	if err := os.WriteFile(filepath.Join(folder, name+".cdx.json"), parts, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, built.name()+".cdx.json"), parts, 0o644); err != nil {
 		return err
 	}
-	return pack(folder, name, p, built.committed, files)
+	if p.os == "linux" {
+		if err := image(ctx, source, folder, built, licences); err != nil {
+			return fmt.Errorf("container image: %w", err)
+		}
+	}
+	return pack(folder, built.name(), p, built.committed, files)
 }

@@ -86,6 +86,10 @@ func TestRelease(t *testing.T) {
 	}
 	t.Run("Install", func(t *testing.T) { installs(t, filepath.Join(first, "dist")) })
 	t.Run("Parts", func(t *testing.T) { partsAreTrue(t, filepath.Join(first, "dist")) })
+	t.Run("Images", func(t *testing.T) {
+		imagesAreTrue(t, filepath.Join(first, "dist"), said(t, first, "git", "rev-parse", "HEAD")[:40])
+	})
+	t.Run("Container", func(t *testing.T) { runsAsContainer(t, filepath.Join(first, "dist")) })
 	t.Run("EmptyFolder", func(t *testing.T) { runsInAnEmptyFolder(t, filepath.Join(first, "dist")) })
 }
 
@@ -220,28 +224,13 @@ func partsAreTrue(t *testing.T, dist string) {
 	judgeForm(t, dist)
 }
 
+// judgeForm has the CycloneDX project's library judge the lists, and one that is wrong.
 func judgeForm(t *testing.T, dist string) {
-	library := os.Getenv("JURAT_TEST_CYCLONEDX")
-	if library == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("JURAT_TEST_CYCLONEDX is not set: scripts/test installs the library")
-		}
-		t.Skip("the CycloneDX library is not installed: scripts/test installs it")
-	}
 	lists, err := filepath.Glob(filepath.Join(dist, "*.cdx.json"))
 	if err != nil || len(lists) == 0 {
 		t.Fatal(lists, err)
 	}
-	judge := func(files ...string) error {
-		out, err := exec.Command("node", append([]string{"testdata/validate.mjs", library}, files...)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
-		}
-		return nil
-	}
-	if err := judge(lists...); err != nil {
-		t.Error(err)
-	}
+	judgeList(t, lists...)
 	text, err := os.ReadFile(lists[0])
 	if err != nil {
 		t.Fatal(err)
@@ -250,9 +239,36 @@ func judgeForm(t *testing.T, dist string) {
 	if err := os.WriteFile(wrong, bytes.Replace(text, []byte(`"library"`), []byte(`"liberty"`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if judge(wrong) == nil {
+	if library := cyclonedx(t); library != "" && judge(library, wrong) == nil {
 		t.Error("the library accepts a list that is wrong")
 	}
+}
+
+// judgeList has the library judge lists, if it is there.
+func judgeList(t *testing.T, files ...string) {
+	t.Helper()
+	if library := cyclonedx(t); library == "" {
+		t.Log("the CycloneDX library is not installed: scripts/test installs it")
+	} else if err := judge(library, files...); err != nil {
+		t.Error(err)
+	}
+}
+
+func cyclonedx(t *testing.T) string {
+	t.Helper()
+	library := os.Getenv("JURAT_TEST_CYCLONEDX")
+	if library == "" && os.Getenv("CI") == "true" {
+		t.Fatal("JURAT_TEST_CYCLONEDX is not set: scripts/test installs the library")
+	}
+	return library
+}
+
+func judge(library string, files ...string) error {
+	out, err := exec.Command("node", append([]string{"testdata/validate.mjs", library}, files...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // unpack reads the archive of a platform, and judges how each file is in it.
@@ -287,7 +303,7 @@ func judged(t *testing.T, folder string, at time.Time, p platform, packed []byte
 		if !ok || name <= last || mode != want || !modified.Equal(at) || owner != "" || !fs.ValidPath(name) {
 			t.Errorf("%s after %s: mode %v, time %v, owner %q", name, last, mode, modified, owner)
 		}
-		last, files[rest] = name, file{rest, mode, content}
+		last, files[rest] = name, file{name: rest, mode: mode, content: content}
 	}
 	if p.os == "windows" {
 		readZip(t, packed, take)
@@ -355,7 +371,7 @@ func TestArchives(t *testing.T) {
 		if p.os == "windows" {
 			program += ".exe"
 		}
-		if err := pack(dir, "folder", p, at, []file{{program, 0o755, []byte("program")}, {"docs/a.md", 0o644, []byte("a")}, {"LICENSE", 0o644, nil}}); err != nil {
+		if err := pack(dir, "folder", p, at, []file{{name: program, mode: 0o755, content: []byte("program")}, {name: "docs/a.md", mode: 0o644, content: []byte("a")}, {name: "LICENSE", mode: 0o644}}); err != nil {
 			t.Fatal(err)
 		}
 		for name, packed := range contents(t, dir) {
