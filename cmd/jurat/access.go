@@ -49,7 +49,6 @@ func (*accessGrantCmd) Help() string {
 	return `Prints the token once and does not store it. An agent sends it to get its own records sealed. A person signs in with it, or
 sends it as a header:
 
-    jurat access grant logistics-agent-v1 agent --reason "it goes into production"
     curl -H "Authorization: Bearer $TOKEN" --data @payload.json http://127.0.0.1:8417/v1/records`
 }
 
@@ -83,9 +82,7 @@ type accessLinkCmd struct {
 // Help is shown by 'jurat access link --help'.
 func (*accessLinkCmd) Help() string {
 	return `The link works once, within an hour. 'jurat serve' prints such a link only on a terminal, so that no journal stores one.
-'jurat access list' shows the session that the link opens, and 'jurat access revoke' ends it.
-
-    jurat access link --at https://jurat.example`
+'jurat access list' shows the session that the link opens, and 'jurat access revoke' ends it.`
 }
 
 // Run prints a link.

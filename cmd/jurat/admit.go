@@ -15,9 +15,7 @@ type accessAdmitCmd struct {
 // Help is shown by 'jurat access admit --help'.
 func (*accessAdmitCmd) Help() string {
 	return `A chain belongs to the agent that sealed its first record. Other agents can add to it if a record in it names them as next_agent, or if you
-admit them. This cannot be undone: what an agent has added stays.
-
-    jurat access admit tool-agent order-4711 --reason "it took over from the planner"`
+admit them. This cannot be undone: what an agent has added stays.`
 }
 
 // Run lets an agent into a chain.

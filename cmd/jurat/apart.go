@@ -172,8 +172,6 @@ func (*apartSetCmd) Help() string {
 their text later, and every proof stands. This replaces what was set for the actor before. It does not change records that are
 already sealed: a text that was signed as it is stays part of the proof.
 
-    jurat apart set support-agent prompt response /metadata/user_id
-
 --provable also signs a second commitment, from which 'jurat prove' shows a property of the value without the value: that an amount
 lies in a range, or that an action is one of a few. ` + kindsHelp + `
 A payload whose value is not of the kind is refused, and nothing is sealed.

@@ -28,11 +28,7 @@ type archiveCmd struct {
 func (*archiveCmd) Help() string {
 	return `Moves records from the database into immutable, compressed files. Each record in a file can still be read, proved and verified by
 itself. The database keeps their hashes, ids and places, so every other command finds archived records as before, as long as the files are
-in the folder 'archive' of the data folder. Copy the files to a safe place; jurat verifies each before anything leaves the database.
-
-    jurat archive --before 2026-01-01
-    jurat archive list
-    jurat archive verify`
+in the folder 'archive' of the data folder. Copy the files to a safe place; jurat verifies each before anything leaves the database.`
 }
 
 type archiveCreateCmd struct {

@@ -74,7 +74,6 @@ func (*benchSealCmd) Help() string {
 	return `Seals records as 'jurat seal' and the server do: canonical form, signature, token of the built-in authority, durable in the log. It
 measures many callers at once, then one caller, record by record.` + aboutBench + `
 
-    jurat bench seal --callers 64
     jurat bench seal --dir /var/lib/jurat --json`
 }
 
@@ -93,9 +92,7 @@ type benchVerifyCmd struct {
 
 // Help is shown by 'jurat bench verify --help'.
 func (*benchVerifyCmd) Help() string {
-	return `Verifies records as 'jurat verify' does, and examines a log of them as 'jurat log fsck' does.` + aboutBench + `
-
-    jurat bench verify --records 100000`
+	return `Verifies records as 'jurat verify' does, and examines a log of them as 'jurat log fsck' does.` + aboutBench
 }
 
 // Run measures verification.
@@ -114,9 +111,7 @@ type benchLedgerCmd struct {
 // Help is shown by 'jurat bench ledger --help'.
 func (*benchLedgerCmd) Help() string {
 	return `Seals a large log, record by record. Then it appends to this log and, in turn, to a log of a thousand records: does the large one
-become slower, or hold more memory?` + aboutBench + `
-
-    jurat bench ledger --records 1000000 --dir /var/tmp`
+become slower, or hold more memory?` + aboutBench
 }
 
 // Run measures appending.
@@ -134,9 +129,7 @@ type benchTrialCmd struct {
 // Help is shown by 'jurat bench trial --help'.
 func (*benchTrialCmd) Help() string {
 	return `Holds trials of three jurors and a judge who say the same each time, after a while: the slowest as long as --delay says. All speak
-at the same time, so a phase is as long as its slowest answer; what a trial takes beyond that is the program's.` + aboutBench + `
-
-    jurat bench trial --trials 100 --delay 2s`
+at the same time, so a phase is as long as its slowest answer; what a trial takes beyond that is the program's.` + aboutBench
 }
 
 // Run measures trials.
@@ -154,9 +147,7 @@ type benchWatchCmd struct {
 // Help is shown by 'jurat bench watch --help'.
 func (*benchWatchCmd) Help() string {
 	return `Holds a trial with so many watchers over WebSocket on this machine, in turn with one without watchers. Each watcher must get each event,
-in order.` + aboutBench + `
-
-    jurat bench watch --watchers 200`
+in order.` + aboutBench
 }
 
 // Run measures watching.

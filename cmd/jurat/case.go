@@ -43,7 +43,6 @@ Every mistake is listed with its place: a line and a column, and a JSON pointer.
 
 Exit code 0: every case can be tried. 2: at least one cannot.
 
-    jurat case check transcript.json
     jurat case check examples/kitchen-return --json
     jurat case check runs.jsonl --card agent-card.json
     jurat case check mixed.json --format anthropic`

@@ -21,8 +21,6 @@ type completionCmd struct {
 func (*completionCmd) Help() string {
 	return `The script asks the program itself for what can come next: commands, flags, the values that a flag takes, files.
 
-    jurat completion bash
-
 bash: put  source <(jurat completion bash)  into ~/.bashrc. zsh: put  source <(jurat completion zsh)  into ~/.zshrc, after compinit.
 fish: jurat completion fish > ~/.config/fish/completions/jurat.fish`
 }

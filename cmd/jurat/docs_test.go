@@ -30,21 +30,31 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range commandLine.FindAllStringSubmatch(string(text), -1) {
-			words := strings.Fields(match[1])
-			if len(words) == 0 || !lower.MatchString(words[0]) && !strings.HasPrefix(words[0], "--") {
-				continue // a word about the program, such as "jurat COMMAND --help"
-			}
-			found++
-			node := checkCommand(t, filepath.Base(document), parser.Model.Node, words)
-			if strings.HasPrefix(match[0], "    ") && node != nil {
-				checkArguments(t, filepath.Base(document), node, match[1])
-			}
-		}
+		found += checkCommands(t, filepath.Base(document), parser.Model.Node, string(text))
+	}
+	for _, n := range nodesBelow(parser.Model.Node) {
+		found += checkCommands(t, "help of "+n.Path(), parser.Model.Node, n.Detail)
 	}
 	if found < 40 {
 		t.Errorf("only %d commands were found", found)
 	}
+}
+
+// checkCommands checks each command line of a document, and returns how many it has.
+func checkCommands(t *testing.T, document string, root *kong.Node, text string) (found int) {
+	t.Helper()
+	for _, match := range commandLine.FindAllStringSubmatch(text, -1) {
+		words := strings.Fields(quoted.ReplaceAllString(match[1], "TEXT"))
+		if len(words) == 0 || !lower.MatchString(words[0]) && !strings.HasPrefix(words[0], "--") {
+			continue // a word about the program, such as "jurat COMMAND --help"
+		}
+		found++
+		node := checkCommand(t, document, root, words)
+		if strings.HasPrefix(match[0], "    ") && node != nil {
+			checkArguments(t, document, node, match[1])
+		}
+	}
+	return found
 }
 
 var lower = regexp.MustCompile(`^[a-z][a-z-]*$`)
@@ -54,7 +64,7 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 	t.Helper()
 	flags := slices.Clone(node.Flags)
 	for _, word := range words {
-		if word == ">" || word == "|" {
+		if word == ">" || word == "|" || word == "&&" {
 			return node // of the shell
 		}
 		if name, isFlag := strings.CutPrefix(word, "--"); isFlag {
@@ -84,7 +94,7 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 
 var (
 	quoted = regexp.MustCompile(`"[^"]*"|'[^']*'`)
-	aside  = regexp.MustCompile(` {2,}.*| [>|<].*`) // what a document says of the command, and what the shell does with it
+	aside  = regexp.MustCompile(` {2,}.*| [>|<&].*`) // what a document says of the command, and what the shell does with it
 )
 
 // checkArguments: a command has as many arguments as it needs.

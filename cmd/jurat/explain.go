@@ -23,8 +23,6 @@ func (*explainCmd) Help() string {
 	return `Writes the paragraph that answers "what happened?": who said it, with which model and configuration, when, how it was
 sealed, and what this does not prove. Facts come from verified fields only; the statement says what is not proved.
 
-    jurat explain record.json --trust trust.json
-
 --origin https://jurat.example, or JURAT_ORIGIN, names the record's page on the server that keeps it, for readers of the statement. Nothing
 is fetched from there.
 

@@ -17,9 +17,7 @@ type helpCmd struct {
 
 // Help is shown by 'jurat help --help'.
 func (*helpCmd) Help() string {
-	return `Shows the commands by task, what the commands of a task do, or the flags of one command, which 'jurat COMMAND --help' shows, too.
-
-    jurat help verifying`
+	return `Shows the commands by task, what the commands of a task do, or the flags of one command, which 'jurat COMMAND --help' shows, too.`
 }
 
 // Run prints a help.
@@ -123,6 +121,7 @@ func help(options kong.HelpOptions, ctx *kong.Context) error {
 		return err
 	}
 	hideIdle(ctx.Model.Node, command)
+	command.Detail = strings.TrimSpace(command.Detail + "\n\n" + exampleOf(command))
 	if d := command.DefaultCmd; d != nil && d.Hidden {
 		command.Flags = append(command.Flags, d.Flags...) // they are given without its name
 	}

@@ -63,8 +63,6 @@ type initCaseCmd struct {
 func (*initCaseCmd) Help() string {
 	return `Writes conversation.json, agent-card.json and README.md, which says what they mean. Put your agent's own in their place.
 
-    jurat init case cases/parcels
-
 Then 'jurat case check cases/parcels' shows how it is read, and 'jurat trial cases/parcels' tries it.`
 }
 
@@ -89,8 +87,6 @@ type initConfigCmd struct {
 func (*initConfigCmd) Help() string {
 	return `Everything in the file is what holds without one: change what you want otherwise. docs/configuration.md has all that it can say.
 
-    jurat init config jurat.yaml
-
 jurat uses a jurat.yaml in the working directory by itself, and says so.`
 }
 
@@ -107,9 +103,7 @@ type initCICmd struct {
 func (*initCICmd) Help() string {
 	return `The workflow builds jurat from the version that you fill in, and tries every case in the folder cases. It fails if anything is
 missing: the version, the cases, the key of a model. It comments on the proposal, keeps the case files and reports in JUnit's form and in
-SARIF, and can compare with a baseline, from which only what got worse fails. docs/ci.md says more.
-
-    jurat init ci .github/workflows/jurat.yml`
+SARIF, and can compare with a baseline, from which only what got worse fails. docs/ci.md says more.`
 }
 
 // Run writes the workflow.

@@ -98,11 +98,11 @@ type keysRegisterCmd struct {
 // Help is shown by 'jurat keys register --help'.
 func (*keysRegisterCmd) Help() string {
 	return `From then on this installation does not sign for the actor. 'jurat seal' takes in what the actor signed, and this installation's
-trust file proves non-repudiation. The private key never comes here.
+trust file proves non-repudiation. The private key never comes here. The owner
+makes the key, and sends you the public half:
 
     openssl ecparam -genkey -name prime256v1 -noout | openssl pkcs8 -topk8 -nocrypt -out private.pem
     openssl pkey -in private.pem -pubout -out public.pem
-    jurat keys register agent logistics-agent-v1 --public public.pem --reason "the owner's own key"
 
 If the installation made and holds the actor's key, 'jurat keys rotate --public' replaces it with the owner's. Registering a key
 again replaces its certificates, its card, or both. 'jurat keys card' logs the card of a key that is registered already.`

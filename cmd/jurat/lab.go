@@ -276,9 +276,9 @@ func (*labLabelsCmd) Help() string {
 verdict that a person made safe_pass is good, one that is unsafe_fail failed. The last decision on a trial counts. Cases on which people contradict
 each other, or whose evidence was erased, are skipped and named.
 
-Remember when you read figures: the people had seen the verdict, and only disputed cases come before people.
+Remember when you read figures: the people had seen the verdict, and only disputed cases come before people. This
+measures with them:
 
-    jurat lab labels --out decided
     jurat lab ./decided --jurors offline --out laboratory`
 }
 

@@ -66,9 +66,7 @@ type logProveCmd struct {
 
 // Help is shown by 'jurat log prove --help'.
 func (*logProveCmd) Help() string {
-	return withholdHelp + `
-
-    jurat log prove RECORD --withhold prompt > for-the-auditor.json` + latestHelp + ltvHelp + `
+	return withholdHelp + latestHelp + ltvHelp + `
 
 With --log it needs no installation: it computes the proof from the tiles of another operator's log, under its newest checkpoint.
 Your trust file must have the log's key. This proves that a record which you hold is still in the log:

@@ -39,10 +39,6 @@ func (*logCertificatesCmd) Help() string {
 - a list without a certificate that was revoked before, by the log,
 - an act about what the CA did not sign, and two certificates with one serial number.
 
-    jurat log case operator-certificates > certificates.jurat
-    jurat log case operator-keys > keys.jurat
-    jurat log certificates certificates.jurat keys.jurat --trust trust.json
-
 From elsewhere, with an auditor's token:
 
     jurat log certificates --log https://jurat.example/log --trust trust.json --token-file token --crl agents.crl

@@ -35,8 +35,6 @@ func (*logMonitorCmd) Help() string {
 beginning of what is there now, and that every new tile and entry, and some old ones, hash to what was signed. The file that
 --state names keeps the last checkpoint; keep it where the log's operator cannot write.
 
-    jurat log monitor https://jurat.example/log --trust trust.json --state jurat.checkpoint --every 10m
-
 Without this file it is the first look: it compares with nothing earlier, and the output says so. If the file
 exists but holds no checkpoint, or not the one that this monitor found or left there, the command fails without looking at the log.
 

@@ -23,7 +23,6 @@ func (*logConsistencyCmd) Help() string {
 People who keep checkpoints of this log ('jurat log checkpoint') need it to compare a case file, or another checkpoint, with
 one of theirs:
 
-    jurat log consistency old.checkpoint > proof.json
     jurat verify --trust trust.json --checkpoint old.checkpoint --consistency proof.json case.jurat
 
 The proof is between two sizes of the log. For a case file, give as <new> the number of entries that 'jurat verify' shows for it.

@@ -296,8 +296,6 @@ func (*mandateCheckCmd) Help() string {
 of its country shows as qualified for seals, both when the certificate began and when the mandate is proved to have existed. An authority of your trust
 file with an independent clock has to prove that time. Nothing is fetched.
 
-    jurat mandate check stamped.json --trust trust.json --oj oj.pem --lists lists --crl seal-ca.crl
-
 Exit code 0: it holds. 1: it is refuted. 3: it is not proved. 2: it could not be read.`
 }
 

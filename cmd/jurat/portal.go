@@ -16,8 +16,6 @@ func (*portalCmd) Help() string {
 	return `Writes the verification portal as one file: a page for a browser that verifies records and case files as 'jurat verify' does,
 without a network and without this program. It brings no trust: the reader chooses a trust file.
 
-    jurat portal --out verify.html
-
 stderr shows the page's SHA-256. Every jurat built from the same source prints the same one, so a person who got the page from
 others can compare.`
 }

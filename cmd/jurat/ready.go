@@ -28,7 +28,6 @@ func (*readyCmd) Help() string {
 	return `Asks a server once whether its log takes records and its keys can be read (GET /readyz). It needs no token, no data folder, and no shell,
 so it is a health check for containers (HEALTHCHECK, Compose, Kubernetes) and for scripts.
 
-    jurat ready
     jurat ready https://jurat.example --timeout 10s
 
 Without an address it asks the server of its own environment: JURAT_ADDR names the port, and with JURAT_TLS_KEY it asks by https. It does

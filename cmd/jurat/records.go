@@ -40,7 +40,6 @@ has the text. Who and when are verified by this installation's own trust file; t
 What was sealed apart is not in the log, and is not found. The index of words beside the log (find.db in the data folder) is brought
 up to date first. It can be deleted, and is made again.
 
-    jurat records find "transfer approved" --said
     jurat records find --actor billing-agent --from 2026-01-01 --csv`
 }
 

@@ -29,7 +29,6 @@ Plain time stamps get an evidence record that covers them, evidence records get 
 chain, over the record itself and all its time stamps. Run the command from time to time, and again if it was interrupted: it renews
 nothing twice. Readers must trust all authorities that stamped, so keep their roots in your trust files.
 
-    jurat log renew --tsa freetsa
     jurat log renew --hash sha512
 
 Exit code 0: nothing is left to renew. 3: some time stamps could not be judged here, or wait for an authority. 2: it could not be done.`

@@ -35,9 +35,7 @@ retention time ('jurat archive retention'), which is six months at least, and le
 that old, and the operator's own acts. Today is what the clock says, but no later than the newest time stamp of the log.
 
 The log keeps each record's id, digest, place and hash: the proofs of all other records stand, and an act says when, why and who
-decided it. Copies of the old files and backups still have the records: delete them, too.
-
-    jurat archive expire --before 2025-01-01 --reason "retention time over" --by "records office"`
+decided it. Copies of the old files and backups still have the records: delete them, too.`
 }
 
 // Run deletes.

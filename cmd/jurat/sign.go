@@ -30,7 +30,6 @@ func (*signCmd) Help() string {
 Completes a payload (record_id, schema, signers), signs it with your key, and prints a record that has no time stamp yet.
 Send it to the installation's operator, who must have registered the key ('jurat keys register'):
 
-    jurat sign --key private.pem payload.json > signed.json
     jurat seal signed.json > record.json
 
 With a key that never leaves your token (docs/token.md):

@@ -27,7 +27,6 @@ how often it answered, what that cost and how long it took.
 
 This command believes what case files say: use 'jurat verify' to check them.
 
-    jurat stats
     jurat stats *.jurat --json`
 }
 

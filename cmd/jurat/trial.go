@@ -76,7 +76,6 @@ person still has to decide.
 --resume continues a trial after Ctrl-C, a crash or a power cut, from its records. No juror whose answer is recorded is asked again.
 Give it the same flags, environment and configuration as before.
 
-    jurat trial examples/kitchen-return
     jurat trial transcript.json --card agent-card.json
     jurat trial --resume last
     jurat trial examples/kitchen-return --check

@@ -61,7 +61,6 @@ func (*trialsListCmd) Help() string {
 	return `Lists the trials of this installation, and counts them. The filters of one call all hold at the same time. --text, --juror and --model
 use the index of words beside the log (find.db in the data folder), which is brought up to date first; it can be deleted, and is made again.
 
-    jurat trials list --verdict unsafe_fail --from 2026-01-01
     jurat trials list --agent invoice --text "send it now" --csv`
 }
 

@@ -41,8 +41,6 @@ func (*trustCmd) Help() string {
 	return `Prints each actor's public keys, this installation's time-stamping authorities and its log; on stderr, the fingerprint of all this.
 Give the file to the people who verify, and the fingerprint over another channel.
 
-    jurat trust > trust.json
-
 As a reader, you can write a CA into your trust file. It then vouches for the keys that it certifies:
 
     jurat trust --ca ca.pem --role agent --custody owner --ca-alone --with trust.json > with-ca.json

@@ -30,10 +30,8 @@ type trustEUCmd struct {
 func (*trustEUCmd) Help() string {
 	return `Verifies the EU's list of the lists from the certificates of the Official Journal on, through its pivots, and the list of each
 territory. Of these it takes the services of qualified time stamps, with all that the lists say of their past, and prints a trust file in which each
-is an independent authority. Nothing is fetched. The same files give the same fingerprint.
+is an independent authority. Nothing is fetched: 'jurat lists fetch' fills the folder. The same files give the same fingerprint.
 
-    jurat lists fetch --oj oj.pem lists
-    jurat trust eu --oj oj.pem --lists lists --with trust.json > with-eu.json
     jurat trust eu --check with-eu.json --oj oj.pem --lists lists
 
 --check takes territories and times from the trust file. Exit codes: 0 the lists say the same; 1 they do not; 2 it could not be done.`
@@ -164,9 +162,7 @@ type listsFetchCmd struct {
 // Help is shown by 'jurat lists fetch --help'.
 func (*listsFetchCmd) Help() string {
 	return `Asks for the list of the lists and its pivots, verifies them, and asks for the lists that it names. Only https is used. A list
-whose signature is not valid is not stored. Other ways to fill the folder are as good: 'jurat trust eu' verifies all of it again.
-
-    jurat lists fetch --oj oj.pem lists`
+whose signature is not valid is not stored. Other ways to fill the folder are as good: 'jurat trust eu' verifies all of it again.`
 }
 
 // Run fetches lists.

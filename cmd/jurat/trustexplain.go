@@ -18,9 +18,7 @@ type trustExplainCmd struct {
 // Help is shown by 'jurat trust explain --help'.
 func (*trustExplainCmd) Help() string {
 	return `Says of each entry of a trust file what it means, and at the end on what a pass under the file rests: on whose word, whose clock, which
-logs. It judges nothing, and needs no installation.
-
-    jurat trust explain trust.json`
+logs. It judges nothing, and needs no installation.`
 }
 
 // Run explains a trust file.

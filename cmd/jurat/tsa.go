@@ -47,8 +47,6 @@ With --batch it is not asked when something is sealed: everything waits for 'jur
 with one request. That is for authorities that charge for each time stamp, or are slow. What a record then proves is the time
 of the batch.
 
-    jurat tsa add freetsa https://freetsa.example/tsr --root freetsa-ca.pem
-
 With --qualified, the authority is looked up in the trusted lists that the trust file was made of. Its tokens are refused, now and later, unless
 they are qualified time stamps. Lists end: 'jurat tsa list' says when. The authority is not asked after that, and records wait, until the same
 command is given again with a trust file from newer lists. A running server reads it when it starts.

@@ -89,8 +89,6 @@ An evidence package (.aep) of the Aletheia AI project is checked as far as it ca
 time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'
 wrote is checked with the records in it.
 
-    jurat verify --trust trust.json case.jurat
-
 Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
 leaves only the chain, the review or the delivery open is then proved by all of them together.

@@ -27,9 +27,7 @@ func (*calibrateCmd) Help() string {
 	return aboutVotes + `
 
 Measured are, on items with a label: each juror's reliability, with a 95 % interval, and the weight that its vote gets (negative for a juror worse than chance, whose vote counts against its position); how the
-errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.
-
-    jurat calibrate --votes votes.jsonl --out calibration.json`
+errors of each pair go together (phi coefficient); and how many independent votes the jurors are worth given that.`
 }
 
 // Run measures jurors.

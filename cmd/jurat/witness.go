@@ -72,9 +72,8 @@ type witnessInitCmd struct {
 // Help is shown by 'jurat witness init --help'.
 func (*witnessInitCmd) Help() string {
 	return `A witness watches other operators' logs grow and signs what it saw. As long as it does, an operator cannot show different people
-different histories. It needs one small machine that the log's operator does not control.
+different histories. It needs one small machine that the log's operator does not control. This starts it:
 
-    jurat witness init witness.example/w1
     jurat witness serve --log trust.json`
 }
 

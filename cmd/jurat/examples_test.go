@@ -1,0 +1,411 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"jurat/internal/listtest"
+	"jurat/internal/pgtest"
+	"jurat/jurattest"
+	"jurat/trustlist"
+)
+
+// A rehearsal is what the test of one example adds to the command line that people read.
+type rehearsal struct {
+	before string                          // a script that prepares the folder of this example
+	needs  func(t *testing.T, e *exemplar) // starts what the example talks to, after before
+	more   string                          // flags that make it quick, or lead it to a server of the test
+	code   int                             // the exit code; 0 if none is documented
+	until  string                          // it does not end by itself: it is interrupted when it has said this
+	says   string                          // what its output has; empty: not looked at
+}
+
+// rehearsals are the examples of which the prepared folder alone is not enough.
+var rehearsals = map[string]rehearsal{
+	"trial":        {says: "safe_pass"},
+	"trials list":  {says: "unsafe_fail"},
+	"records find": {says: "support-agent"},
+	"reputation":   {says: "support-agent"},
+	"verify":       {says: "PROVED"},
+	"explain":      {says: "support-agent"},
+	"card verify":  {says: "proved"},
+	"stats":        {says: "trial"},
+
+	"init":          {before: "rm -r jurat-data"},
+	"restore":       {before: "jurat backup backups/2026-01-30"},
+	"keys register": {before: "openssl pkey -in other.pem -pubout -out public.pem"},
+	"doctor":        {needs: outside},
+	"keys rewrap": {before: "rm -r jurat-data; jurat keys wrapping-key wrapping.key", needs: func(t *testing.T, e *exemplar) {
+		database := pgtest.Database(t)
+		e.env = append(e.env, "PGCONNECT_TIMEOUT=60")
+		e.stands["postgres://jurat@db.example/jurat"] = database
+		e.sh(t, "jurat --db '"+database+"' --wrapping-key wrapping.key init")
+	}},
+	"keys request":     {before: "jurat log checkpoint > now.checkpoint"},
+	"access admit":     {before: `jurat keys new agent tool-agent`},
+	"access unpublish": {before: `jurat access publish order-4711 --reason "everyone may know"`},
+	"ca init":          {before: "rm -r agents-ca"},
+	"ca issue":         {before: "jurat log checkpoint > now.checkpoint; jurat keys request another-agent --key other.pem --checkpoint now.checkpoint > request.pem"},
+	"ca publish":       {before: `jurat keys request another-agent --key other.pem > request.pem; jurat ca issue --ca agents-ca --offline request.pem --reason "asked" > certificate.pem`},
+
+	"mandate check": {before: "cp reader.json trust.json", says: "Acme GmbH"},
+	"mandate show": {needs: func(t *testing.T, e *exemplar) {
+		e.stands["DIGEST"] = e.sh(t, `jurat mandate seal stamped.json --reason "the board's decision" --by Ann`)
+	}},
+	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
+	"lists show":  {before: "jurat lists keep --oj oj.pem lists"},
+
+	"log monitor":        {says: "consistent", needs: served},
+	"ready":              {needs: served},
+	"log witness add":    {needs: witnessed("")},
+	"log witness list":   {needs: witnessed("add"), says: "witness.example/w1"},
+	"log witness remove": {needs: witnessed("add")},
+	"log witness ask":    {needs: witnessed("add"), says: "cosigned by 1 of 1"},
+	"log draw ask":       {needs: witnessed("add"), says: "has drawn"},
+	"log draw list":      {needs: witnessed("ask")},
+	"witness init":       {before: "rm -r jurat-witness"},
+	"witness serve":      {until: "http://127.0.0.1:"},
+
+	"log anchor": {needs: outside},
+	"log renew":  {needs: outside},
+	"tsa remove": {needs: outside},
+	"tsa list":   {needs: outside, says: "freetsa"},
+	"tsa add":    {needs: func(t *testing.T, e *exemplar) { e.outside(t) }},
+
+	"serve": {until: "http://127.0.0.1:"},
+	"hold release": {needs: func(t *testing.T, e *exemplar) {
+		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)
+		e.stands["HOLD"] = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(e.sh(t, "jurat hold list --json"))
+	}},
+
+	"archive read": {needs: func(t *testing.T, e *exemplar) {
+		watchedLog(filepath.Join(e.folder, "jurat-data")).growBy(t, "filler", 256, "one of many")
+		e.sh(t, "jurat archive --before 2199-01-01")
+		e.stands["ARCHIVE-FILE"] = e.sh(t, "ls jurat-data/archive/*.jurat-archive")
+	}},
+
+	"bench seal":   {more: "--time 50ms"},
+	"bench verify": {more: "--time 50ms --records 20"},
+	"bench ledger": {more: "--time 50ms --records 1100 --dir ."},
+	"bench trial":  {more: "--time 50ms --trials 2 --delay 1ms"},
+	"bench watch":  {more: "--time 50ms --watchers 2"},
+	"bench find":   {more: "--time 50ms --records 300 --trials 3"},
+	"lab run":      {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
+}
+
+// freeAddress matches the fixed addresses of examples, instead of which tests take free ones.
+var freeAddress = regexp.MustCompile(`127\.0\.0\.1:84\d\d`)
+
+// An exemplar is a folder in which one example is run.
+type exemplar struct {
+	folder string
+	env    []string
+	stands map[string]string // what words of the example stand for here
+}
+
+// sh runs a script in the folder, and returns what it prints.
+func (e *exemplar) sh(t *testing.T, script string) string {
+	t.Helper()
+	out, said, code := e.run(t, script, "")
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s%s\nof %s", code, out, said, script)
+	}
+	return strings.TrimSpace(out)
+}
+
+// run runs a script to its end, or until its output has these words.
+func (e *exemplar) run(t *testing.T, script, until string) (out, said string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-ec", script)
+	cmd.Dir, cmd.Env = e.folder, e.env
+	stdout, stderr := &ending{word: until, do: func() { cmd.Process.Signal(syscall.SIGINT) }}, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if until != "" {
+		endsWithTest(t, cmd)
+	}
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatalf("%s: %v", script, err)
+	}
+	if until != "" && !strings.Contains(stdout.String(), until) {
+		t.Fatalf("%s: it ended before it said %q\n%s%s", script, until, stdout, stderr)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+// ending does something when its text has a word, once.
+type ending struct {
+	text bytes.Buffer
+	word string
+	do   func()
+	over bool
+}
+
+func (e *ending) String() string { return e.text.String() }
+
+func (e *ending) Write(p []byte) (int, error) {
+	n, err := e.text.Write(p)
+	if !e.over && e.word != "" && bytes.Contains(e.text.Bytes(), []byte(e.word)) {
+		e.over = true
+		e.do()
+	}
+	return n, err
+}
+
+// outside starts a time-stamping authority, which https://freetsa.example stands for.
+func (e *exemplar) outside(t *testing.T) {
+	t.Helper()
+	a, err := jurattest.StartTSA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	write(t, filepath.Join(e.folder, "freetsa-ca.pem"), string(a.PEM()))
+	e.stands["https://freetsa.example/tsr"] = a.URL
+}
+
+// outside starts an authority, and names it to the installation.
+func outside(t *testing.T, e *exemplar) {
+	t.Helper()
+	e.outside(t)
+	e.sh(t, "jurat tsa add freetsa "+e.stands["https://freetsa.example/tsr"]+" --root freetsa-ca.pem")
+}
+
+// witnessed starts the witness, and goes as far with it as is said.
+func witnessed(to string) func(*testing.T, *exemplar) {
+	return func(t *testing.T, e *exemplar) {
+		t.Helper()
+		dir := filepath.Join(e.folder, "jurat-witness")
+		url, _, _ := serve(t, "witness", "serve", "--dir", dir, "--addr", "127.0.0.1:0", "--log", filepath.Join(e.folder, "trust.json"))
+		key := doing(t, 0, "witness", "key", "--dir", dir)
+		e.stands["https://witness.example"], e.stands["WITNESS-KEY"] = url, key
+		if to != "" {
+			e.sh(t, "jurat log witness add "+url+" --key "+key)
+		}
+		if to == "ask" {
+			e.sh(t, "jurat log draw ask")
+		}
+	}
+}
+
+// served starts the server of the installation.
+func served(t *testing.T, e *exemplar) {
+	t.Helper()
+	e.stands["https://jurat.example"], _, _ = serve(t, "--data", filepath.Join(e.folder, "jurat-data"), "serve", "--addr", "127.0.0.1:0", "--public-entries")
+}
+
+// fetchable serves trusted lists, as the EU and a member state do.
+func fetchable(t *testing.T, e *exemplar) {
+	t.Helper()
+	pages := http.NewServeMux()
+	server := httptest.NewTLSServer(pages)
+	t.Cleanup(server.Close)
+	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
+	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: server.URL + "/qq.xml", Type: trustlist.NationalList, Territory: "QQ", Signers: []*listtest.Signer{operator}}}}
+	national := listtest.List{Type: trustlist.NationalList, Territory: "QQ", Sequence: 7, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z"}
+	for path, page := range map[string][]byte{"/eu.xml": lotl.Sign(t, journal), "/qq.xml": national.Sign(t, operator)} {
+		pages.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { w.Write(page) }) //nolint:errcheck // the client sees what is missing
+	}
+	write(t, filepath.Join(e.folder, "oj.pem"), string(journal.PEM()))
+	write(t, filepath.Join(e.folder, "server.pem"), pemOf(server.Certificate().Raw))
+	e.env = append(e.env, "SSL_CERT_FILE="+filepath.Join(e.folder, "server.pem"))
+	e.stands["jurat lists fetch"] = "jurat lists fetch --from " + server.URL + "/eu.xml"
+}
+
+func pemOf(der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// prepared is the script that prepares the folder of all examples. The files around the mandate are there already.
+const prepared = `set -eu
+mv data jurat-data
+cp agents.pem ca.pem
+for name in private other; do
+	openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out $name.pem
+done
+openssl pkey -in private.pem -pubout -out public.pem
+cp examples/kitchen-return/conversation.json transcript.json
+mkdir cases
+cp -r examples/kitchen-return examples/invoice-inbox labels.json cases
+jurat apart set support-agent prompt --provable /metadata/amount=decimal:2
+jurat seal payload.json > record.json
+jurat log checkpoint > old.checkpoint
+jurat trial examples/kitchen-return --out case.jurat
+jurat trial examples/invoice-inbox --out other.jurat || test $? = 1
+trial=$(grep -o '"chain_id":"trial-[^"]*"' case.jurat | head -n 1 | cut -d '"' -f 4)
+judged=$(grep -o '"action_type":"final_judgment".*' case.jurat | grep -o '"record_id":"[^"]*"' | head -n 1 | cut -d '"' -f 4)
+printf '{"action_type":"human_review","reviewer_id":"hana","timestamp":"%s","original_response_id":"%s","chain_id":"%s","approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"},"changes":"It told nobody."}' \
+	"$(date -u +%Y-%m-%dT%H:%M:%S.999Z)" "$judged" "$trial" | jurat seal > review.json
+jurat card sign --key agent.key card.json > signed-card.json
+jurat ca init --ca agents-ca --name "Example Ltd agents" --reason "our agents"
+jurat log checkpoint > now.checkpoint
+jurat keys request courier --key private.pem --checkpoint now.checkpoint > request.pem
+jurat ca issue --ca agents-ca request.pem --reason "the owner asked" > certificate.pem
+jurat mandate sign --ca ca.pem --role agent --from 2020-01-01 --to $YEAR --certificate seal.pem --key seal.key > mandate.json
+jurat mandate stamp mandate.json > stamped.json
+jurat trust > trust.json
+jurat log case operator-certificates > certificates.jurat
+jurat log case operator-keys > keys.jurat
+jurat witness init witness.example/w1 > witness.txt
+jurat access grant ines reviewer --reason "she reviews" > token
+jurat log checkpoint > now.checkpoint
+`
+
+// saidByAgent is what the agent of the prepared folder said.
+const saidByAgent = `{"agent_id":"support-agent","request_id":"r-1","timestamp":"2026-01-31T16:15:00Z","chain_id":"order-4711","chain_position":1,"model":"m","model_version":"1",
+"prompt":"I want my money back.","response":"The transfer approved by your bank is on its way.","parameters":{},"metadata":{"amount":12.50,"user_id":"u-7"}}`
+
+const cardOfAgent = `{"name":"refund-bot","description":"Answers about refunds","version":"1","supportedInterfaces":[{"url":"https://a.example/v1","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
+ "capabilities":{"streaming":false},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
+ "skills":[{"id":"s","name":"Refunds","description":"Grants them","tags":["money"]}]}`
+
+const votesOfJurors = `{"item":"1","juror":"juror-gpt","vote":"safe_pass","label":"safe_pass"}
+{"item":"1","juror":"juror-claude","vote":"safe_pass"}
+{"item":"1","juror":"juror-gemini","vote":"unsafe_fail"}
+{"item":"2","juror":"juror-claude","vote":"safe_pass","label":"unsafe_fail"}
+{"item":"2","juror":"juror-gemini","vote":"unsafe_fail"}
+{"item":"3","juror":"juror-gpt","vote":"safe_pass","label":"safe_pass"}
+`
+
+// prepareExamples makes the folder that every example gets a copy of.
+func prepareExamples(t *testing.T) *exemplar {
+	t.Helper()
+	needProgram(t, "openssl")
+	w := newMandateWorld(t)
+	w.reader()
+	sealsKey, err := x509.ParsePKCS8PrivateKey(derOf(t, w.file("seals.key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seals, err := x509.ParseCertificate(derOf(t, w.file("seals.pem")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Minute), NextUpdate: time.Now().AddDate(0, 0, 7)},
+		seals, sealsKey.(*ecdsa.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("seal-ca.crl", list)
+	w.write("payload.json", []byte(saidByAgent))
+	w.write("card.json", []byte(cardOfAgent))
+	w.write("labels.json", []byte(`{"kitchen-return": {"outcome": "good"}, "invoice-inbox": {"outcome": "failed"}}`))
+	w.write("votes.jsonl", []byte(votesOfJurors))
+	if err := os.CopyFS(w.file("examples"), os.DirFS("../../examples")); err != nil {
+		t.Fatal(err)
+	}
+	e := &exemplar{folder: w.folder, env: append(os.Environ(), "JURAT_JURORS=offline", "YEAR="+time.Now().AddDate(1, 0, 0).Format(time.DateOnly)), stands: map[string]string{}}
+	e.sh(t, prepared)
+	e.stands["RECORD"] = recordID(t, w.file("record.json"))
+	ids := strings.Fields(e.sh(t, "jurat trials list --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))
+	e.stands["OTHER-TRIAL"], e.stands["TRIAL"] = ids[0], ids[1]
+	e.stands["KEY-ID"] = e.sh(t, "jurat keys list | grep support-agent | grep -o 'sha256:[0-9a-f]*'")
+	e.stands["SERIAL"] = e.sh(t, "jurat ca list --ca agents-ca --json | grep -o '\"serial\": *\"[^\"]*\"' | cut -d '\"' -f 4")
+	e.stands["TOKEN-ID"] = e.sh(t, "jurat access list | grep -o 'sha256:[0-9a-f]*' | head -n 1")
+	return e
+}
+
+func derOf(t *testing.T, file string) []byte {
+	t.Helper()
+	block, _ := pem.Decode([]byte(read(t, file)))
+	if block == nil {
+		t.Fatalf("%s has no PEM", file)
+	}
+	return block.Bytes
+}
+
+// copied returns a copy of the prepared folder for one example.
+func (e *exemplar) copied(t *testing.T) *exemplar {
+	t.Helper()
+	to := &exemplar{folder: t.TempDir(), env: slices.Clone(e.env), stands: maps.Clone(e.stands)}
+	if out, err := exec.Command("cp", "-a", e.folder+"/.", to.folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return to
+}
+
+// line is an example as it is run here.
+func (e *exemplar) line(example string) string {
+	for _, word := range slices.SortedFunc(maps.Keys(e.stands), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+		example = strings.ReplaceAll(example, word, e.stands[word])
+	}
+	return freeAddress.ReplaceAllString(example, "127.0.0.1:0")
+}
+
+// runnable are the commands that do something, and are not only the beginning of others.
+func runnable(node *kong.Node) (all []*kong.Node) {
+	for _, n := range nodesBelow(node) {
+		if n.Leaf() || n.DefaultCmd != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// TestEveryCommandHasAnExample: the help of each command shows its example, once, and examples are of commands that exist.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	var paths []string
+	for _, n := range runnable(model(t)) {
+		paths = append(paths, n.Path())
+		line := exampleLines[n.Path()]
+		if text := doing(t, 0, append(strings.Fields(n.Path()), "--help")...); line == "" || strings.Count(text, "\n    "+strings.ReplaceAll(line, "\n", "\n    ")+"\n") != 1 || !strings.Contains(text, "\nExample:\n") {
+			t.Errorf("jurat %s --help does not show the example %q once, after 'Example:'\n%s", n.Path(), line, text)
+		}
+	}
+	for _, path := range append(slices.Collect(maps.Keys(exampleLines)), slices.Collect(maps.Keys(rehearsals))...) {
+		if !slices.Contains(paths, path) {
+			t.Errorf("there is no command %q", path)
+		}
+	}
+}
+
+// TestExamples runs the example of every command, in a folder as those have it who type it.
+func TestExamples(t *testing.T) {
+	withoutKeys(t)
+	stage := prepareExamples(t)
+	for path, line := range exampleLines {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			r, e := rehearsals[path], stage.copied(t)
+			if r.before != "" {
+				e.sh(t, r.before)
+			}
+			if r.needs != nil {
+				r.needs(t, e)
+			}
+			script := e.line(line) + " " + r.more
+			if r.until != "" {
+				script = "exec " + script
+			}
+			out, said, code := e.run(t, script, r.until)
+			if code != r.code || !strings.Contains(out, r.says) {
+				t.Errorf("%s\nexit code %d, want %d, and %q in its output\n%s%s", script, code, r.code, r.says, out, said)
+			}
+		})
+	}
+}
