@@ -72,6 +72,7 @@
 //
 //	evidence    payloads, canonical form, signatures, sealing, strict opening; its package doc is the format in brief
 //	            evidence/operator: what an operator states: bodies of its acts, checkpoints, consistency proofs, cosignatures
+//	            evidence/observed: what a recorder seals: acts that it saw, with their bytes, and events of its own
 //	timestamp   RFC 3161: requests, responses, tokens, verification; the built-in authority and a deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
 //	aep         reads the evidence packages of an older, neighbouring project

@@ -30,6 +30,8 @@ var importRules = []importRule{
 		"the format knows nothing that is built on it, and compiles to WebAssembly; ML-DSA, which Go has not, is a signature like the others"},
 	{"jurat/evidence/operator", []string{"jurat/evidence", jsonLibrary, logHashing},
 		"it reads what the operator states from payloads and notes, and knows no log"},
+	{"jurat/evidence/observed", []string{"jurat/evidence", "jurat/internal/observe", jsonLibrary},
+		"it makes and reads what recorders seal, and knows no recorder; what the bytes say is read by the package that recorders use"},
 	{"jurat/verify/trust", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/trustlist", cryptobyte + "/", jsonLibrary, logHashing},
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", "jurat/internal/plural", jsonLibrary},

@@ -138,7 +138,7 @@ func FormatBody(pieces ...Piece) (jsontext.Value, error) {
 		switch {
 		case !p.From.IsZero():
 			values[i] = marshal(copyForm{p.At, p.From, p.Length})
-		case utf8.Valid(p.Own):
+		case isShorterAsText(p.Own):
 			values[i] = quote(string(p.Own))
 		default:
 			values[i] = marshal(base64Form{p.Own})
@@ -152,6 +152,20 @@ func FormatBody(pieces ...Piece) (jsontext.Value, error) {
 	}
 	_, err := ParseBody(v)
 	return v, err
+}
+
+// isShorterAsText reports whether bytes are a text that takes no more room than base64. A control character takes six bytes.
+func isShorterAsText(own []byte) bool {
+	more := 0
+	for _, c := range own {
+		switch {
+		case c == '"', c == '\\', c >= '\b' && c <= '\r' && c != '\v':
+			more++
+		case c < ' ':
+			more += 5
+		}
+	}
+	return more <= len(own)/3 && utf8.Valid(own)
 }
 
 // readBody checks the form of a body, unless it is sealed apart: then a text stands for a commitment, and every text is a body.

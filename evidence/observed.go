@@ -88,6 +88,9 @@ const (
 	Examiner  Vantage = "examiner"   // the recorder asked the agent itself
 )
 
+// Vantages lists every vantage.
+func Vantages() []Vantage { return []Vantage{Proxy, ProxyMITM, InProcess, Telemetry, Examiner} }
+
 // Fidelity says how much of an act a recorder saw.
 type Fidelity string
 
@@ -101,8 +104,8 @@ const (
 type Ended string
 
 const (
-	Complete      Ended = "complete"
-	UpstreamError Ended = "upstream_error" // the upstream answered with an error, or could not be reached
+	Complete      Ended = "complete"       // the answer came to its end; it may say that something failed
+	UpstreamError Ended = "upstream_error" // there was no answer
 	UpstreamCut   Ended = "upstream_cut"   // the answer broke off
 	ClientGone    Ended = "client_gone"    // the agent went away
 	RecorderCut   Ended = "recorder_cut"   // the recorder broke off, because it could not seal
@@ -118,7 +121,7 @@ const (
 	maxPath     = 2000 // bytes of a path
 	maxListed   = 1000 // elements of missing and context_by_reference
 	maxHeaders  = 64
-	maxHeadSize = 4 << 10 // bytes of one header
+	maxHeadSize = 4 << 10 // bytes of one header, or of one reference
 )
 
 // readObserved reads the member observed, in canonical form.
@@ -149,10 +152,10 @@ func (o *Observed) check() error {
 		within("began", began),
 		within("ended", oneOf(o.Ended, Complete, UpstreamError, UpstreamCut, ClientGone, RecorderCut, LostInCrash)),
 		within("fidelity", oneOf(o.Fidelity, ByBytes, Parsed, ByAttributes)),
-		within("vantage", oneOf(o.Vantage, Proxy, ProxyMITM, InProcess, Telemetry, Examiner)),
-		within("path", checkText(o.Path, maxPath)),
+		within("vantage", oneOf(o.Vantage, Vantages()...)),
+		within("path", CheckPath(o.Path)),
 		within("missing", checkList(o.Missing)),
-		within("context_by_reference", checkList(o.ContextByReference)),
+		within("context_by_reference", CheckReferences(o.ContextByReference)),
 		within("attempt", wholeNumber(&o.Attempt)),
 		within("first_byte_ms", wholeNumber(o.FirstByteMS)),
 		within("ended_ms", wholeNumber(o.EndedMS)),
@@ -199,7 +202,7 @@ func (b *ObservedBody) check() error {
 		return within("delivered", errors.New("more than there were bytes"))
 	}
 	return firstOf(within("bytes", wholeNumber(&b.Bytes)), within("delivered", wholeNumber(b.Delivered)),
-		within("encoding", checkOptional(b.Encoding, false)), within("type", checkOptional(b.Type, false)), within("headers", checkHeaders(b.Headers)))
+		within("encoding", checkOptional(b.Encoding, false)), within("type", checkOptional(b.Type, false)), within("headers", CheckHeaders(b.Headers)))
 }
 
 func (u *Upstream) check() error {
@@ -269,10 +272,10 @@ func checkUsage(usage jsontext.Value) error {
 	return errors.New("want an object, found " + kindName(usage))
 }
 
-// checkText refuses a text with control characters, or with more than the given number of bytes.
-func checkText(text string, most int) error {
-	if len(text) > most {
-		return fmt.Errorf("longer than %d bytes", most)
+// CheckPath refuses a path that has no place in observed.
+func CheckPath(text string) error {
+	if len(text) > maxPath {
+		return fmt.Errorf("longer than %d bytes", maxPath)
 	}
 	if !utf8.ValidString(text) {
 		return errors.New("not valid UTF-8")
@@ -295,7 +298,21 @@ func checkList(texts []string) error {
 	return nil
 }
 
-func checkHeaders(v jsontext.Value) error {
+// CheckReferences refuses what has no place in context_by_reference.
+func CheckReferences(texts []string) error {
+	if len(texts) > maxListed {
+		return fmt.Errorf("names %d: want at most %d", len(texts), maxListed)
+	}
+	for i, text := range texts {
+		if text == "" || len(text) > maxHeadSize {
+			return fmt.Errorf("element %d: want 1 to %d bytes", i, maxHeadSize)
+		}
+	}
+	return nil
+}
+
+// CheckHeaders refuses what has no place among the headers of a body.
+func CheckHeaders(v jsontext.Value) error {
 	if v == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ long records are kept, or which certificates a CA issued, does."""
 
 import re
 
+import recorders
 from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, moment, require, unbase64
 from trust import ROLES, Witness
 
@@ -237,6 +238,7 @@ def check_trial(chain, body):
 CHECKS = {
     "trial_event": check_trial,
     "reputation_event": check_reputation,
+    "recorder_event": lambda chain, response: recorders.check_event(response),
     "draw": check_draw,
     "mandate": check_mandate,
     "retention_event": check_retention,

@@ -3,7 +3,7 @@
 import re
 
 from canonical import Refused
-from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_whole, unbase64
+from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_whole, require, unbase64
 
 MAX_BODY = 32 << 20
 _ENDED = ("complete", "upstream_error", "upstream_cut", "client_gone", "recorder_cut", "lost_in_crash")
@@ -18,6 +18,10 @@ def _is_count(value):
 
 def _is_list(value):
     return isinstance(value, list) and 1 <= len(value) <= 1000 and all(map(is_name, value))
+
+
+def _is_references(value):
+    return isinstance(value, list) and 1 <= len(value) <= 1000 and all(isinstance(text, str) and 1 <= len(text.encode()) <= 4096 for text in value)
 
 
 def _has(value, required, optional):
@@ -70,7 +74,7 @@ _REQUIRED = {
 }
 _OPTIONAL = {
     "attempt": lambda value: is_whole(value, 1, MAX_WHOLE),
-    "context_by_reference": _is_list,
+    "context_by_reference": _is_references,
     "credential": is_name,
     "ended_ms": _is_count,
     "first_byte_ms": _is_count,
@@ -138,3 +142,51 @@ def is_body(value):
         return bool(pieces(value))
     except Refused:
         return False
+
+
+def _is_missed(value):
+    if not isinstance(value, list) or not 1 <= len(value) <= 1000:
+        return False
+    row = {"agent": is_name, "minute": is_time, "calls": lambda calls: is_whole(calls, 1, MAX_WHOLE)}
+    if not all(_has(item, row, {}) for item in value):
+        return False
+    order = [(item["minute"].encode(), item["agent"].encode()) for item in value]
+    return order == sorted(set(order))
+
+
+_EVENT = {
+    "after": is_digest_not_zero,
+    "agent": is_name,
+    "before": is_digest_not_zero,
+    "began": is_time,
+    "calls": _is_count,
+    "configuration": is_digest_not_zero,
+    "missed": _is_missed,
+    "mode": lambda value: value in ("closed", "open"),
+    "protocol": is_name,
+    "reason": is_name,
+    "request_sha256": is_digest_not_zero,
+    "server": is_name,
+    "since": is_time,
+    "tool": is_name,
+    "vantage": lambda value: value in _VANTAGE,
+    "version": is_name,
+}
+_EVENTS = {
+    "start": "configuration mode vantage version",
+    "stop": "reason",
+    "heartbeat": "calls since",
+    "mode": "mode reason",
+    "configuration": "configuration reason",
+    "gap": "missed reason",
+    "lost_in_crash": "agent began protocol request_sha256",
+    "tool_definition_changed": "after agent before server tool",
+}
+
+
+def check_event(response):
+    """Refuses what is no response of a recorder_event."""
+    event = response.get("event") if isinstance(response, dict) else None
+    require(isinstance(event, str) and event in _EVENTS, "no such event")
+    rest = {name: value for name, value in response.items() if name != "event"}
+    require(_has(rest, {name: _EVENT[name] for name in _EVENTS[event].split()}, {}), "the event is not what it must be")

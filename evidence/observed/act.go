@@ -1,0 +1,287 @@
+package observed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/observe"
+)
+
+// MaxKept is how many bytes of one body a record holds. Two bodies of this size fit into a payload in every spelling. The digest and the
+// count of a longer one are of all its bytes.
+const MaxKept = 11 << 20
+
+// An Act is what a recorder saw, before it is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
+type Act struct {
+	Recorder  string              // agent_id of the record: the recorder's own name
+	RequestID string              // the recorder's own id of the act
+	Type      evidence.ActionType // "": ObservedCall
+	At        time.Time           // when the act ended: the record's timestamp
+
+	ChainID, ParentRequestID string
+	Saw                      []evidence.Digest
+
+	Agent    string // who acted
+	Vantage  evidence.Vantage
+	Fidelity evidence.Fidelity
+	Protocol string // one of package observe, mcp/…, a2a/…, otlp
+	Method   string
+	Path     string // without query and credentials
+	Upstream *evidence.Upstream
+	Status   int
+	Ended    evidence.Ended
+
+	Attempt                                int64
+	RetryOf, ProviderRequestID, Credential string
+
+	Began              time.Time
+	FirstByte, Elapsed *time.Duration // after Began
+
+	Request, Response *Body // nil: no bytes were seen
+	Missing           []string
+
+	// What is said of an act without bytes, or in a protocol that package observe does not read. What the bytes say replaces it.
+	Said Said
+}
+
+// Said are members of a model's output, in JSON; nil or "": not said.
+type Said struct {
+	Model, ModelVersion                              string
+	Prompt, Context, Response, Parameters, ToolsUsed jsontext.Value
+	Usage                                            jsontext.Value // an object
+}
+
+// A Body is what one direction carried.
+type Body struct {
+	Bytes     int64           // as they passed, all of them
+	SHA256    evidence.Digest // of these
+	Encoding  string          // Content-Encoding; "": none
+	Type      string          // Content-Type
+	Headers   map[string]string
+	Delivered *int64 // of a response: bytes that the agent's side took
+
+	// Kept are the bytes to seal: decoded if there is an encoding, and all of them unless Truncated. nil: none are kept.
+	Kept      []byte
+	Truncated bool // Kept is only the beginning
+	Refused   bool // Kept is still encoded: it could not be decoded within the recorder's bounds
+
+	// Earlier are bodies of records that are sealed already, from which Kept may copy: such as the last request of the same conversation.
+	Earlier [][]byte
+}
+
+// draft collects what becomes a payload, and what has no place in it.
+type draft struct {
+	act               *Act
+	payload           evidence.Payload
+	request, response []byte // what is sealed
+	missing           []string
+}
+
+// Payload makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
+// returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
+func Payload(act Act) (evidence.Payload, error) {
+	if act.Type == "" {
+		act.Type = evidence.ObservedCall
+	}
+	d := &draft{act: &act}
+	d.observe()
+	d.say()
+	d.payload.Observed.Missing = d.listed()
+	if _, err := evidence.NewDraft(d.payload); err != nil {
+		return evidence.Payload{}, err
+	}
+	return d.payload, nil
+}
+
+// miss notes what has no place in the payload.
+func (d *draft) miss(format string, args ...any) {
+	d.missing = append(d.missing, fmt.Sprintf(format, args...))
+}
+
+// listed returns what is missing in the form of the member.
+func (d *draft) listed() (list []string) {
+	for i, text := range append(d.act.Missing, d.missing...) {
+		if i == 999 {
+			return append(list, "more, which is not listed")
+		}
+		if evidence.CheckName(text) != nil {
+			text = evidence.Abbreviate(fmt.Sprintf("%+q", text))
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// name returns a name that somebody else chose, or "" if it is none.
+func (d *draft) name(member, text string) string {
+	if text == "" {
+		return ""
+	}
+	if err := evidence.CheckName(text); err != nil {
+		d.miss("%s: %v", member, err)
+		return ""
+	}
+	return text
+}
+
+// observe fills in the member observed and the bodies.
+func (d *draft) observe() {
+	a := d.act
+	d.payload = evidence.Payload{ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
+		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, Saw: a.Saw}
+	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity,
+		Protocol: a.Protocol, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
+		Method: d.name("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.name("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
+	if o.Status < 100 || o.Status > 599 {
+		if o.Status != 0 {
+			d.miss("status: %d is none of HTTP", o.Status)
+		}
+		o.Status = 0
+	}
+	d.payload.Observed = o
+	o.Request, d.payload.RequestBody, d.request = d.body("request", a.Request)
+	o.Response, d.payload.ResponseBody, d.response = d.body("response", a.Response)
+	if o.Request != nil {
+		o.Request.Delivered = nil
+	}
+}
+
+// path returns the path if it may stand in observed.
+func (d *draft) path(path string) string {
+	if err := evidence.CheckPath(path); err != nil {
+		d.miss("path: %v", err)
+		return ""
+	}
+	return path
+}
+
+func milliseconds(after *time.Duration) *int64 {
+	if after == nil {
+		return nil
+	}
+	return new(max(0, after.Milliseconds()))
+}
+
+// body describes a body, writes what of it is kept, and returns these bytes.
+func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontext.Value, []byte) {
+	if b == nil {
+		return nil, nil, nil
+	}
+	kept, truncated := b.Kept, b.Truncated
+	if len(kept) > MaxKept {
+		kept, truncated = kept[:MaxKept:MaxKept], true
+	}
+	o := &evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Delivered: b.Delivered, Encoding: d.name(direction+": encoding", b.Encoding),
+		Type: d.name(direction+": type", b.Type), Headers: d.headers(direction, b.Headers)}
+	switch {
+	case b.Encoding != "" && o.Encoding == "": // an encoding without a name cannot be said: what is kept would be taken for what passed
+		d.miss("%s: the bytes are not kept, as their encoding cannot be named", direction)
+		return o, nil, nil
+	case b.Refused && truncated, kept == nil && b.Encoding != "":
+		o.Decoded = evidence.DecodingRefused
+		d.miss("%s: the bytes are not kept", direction)
+		return o, nil, nil
+	case kept == nil && b.Bytes > 0:
+		d.miss("%s: the bytes are not kept", direction)
+		return o, nil, nil
+	case b.Refused:
+		o.Decoded = evidence.DecodingRefused
+	case b.Encoding != "" || truncated:
+		o.DecodedSHA256, o.Truncated = evidence.DigestOf(kept), truncated
+	}
+	value, err := evidence.FormatBody(Pieces(kept, b.Earlier...)...)
+	if err != nil {
+		d.miss("%s: the bytes are not kept: %v", direction, err)
+		return o, nil, nil
+	}
+	return o, value, kept
+}
+
+// headers returns those that may stand in observed.
+func (d *draft) headers(direction string, headers map[string]string) jsontext.Value {
+	if len(headers) == 0 {
+		return nil
+	}
+	fit := map[string]string{}
+	for name, value := range headers {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			d.miss("%s: a header that is not UTF-8", direction)
+			continue
+		}
+		fit[name] = value
+	}
+	doc, err := json.Marshal(fit, json.Deterministic(true))
+	if err == nil {
+		doc, err = evidence.Canonical(doc)
+	}
+	if err == nil {
+		err = evidence.CheckHeaders(doc)
+	}
+	if err != nil {
+		d.miss("%s: headers: %v", direction, err)
+		return nil
+	}
+	return doc
+}
+
+// say fills in what the bytes say, or what is said without them.
+func (d *draft) say() {
+	said, references := d.act.Said, []string(nil)
+	projection, err := observe.Project(Call(&d.payload, d.request, d.response)) // from what is sealed alone, so that a verifier reads the same
+	if err == nil {
+		said = Said{projection.Model, projection.ModelVersion, nil, nil, projection.Output, projection.Parameters, nil, projection.Usage}
+		references = projection.ContextByReference
+	}
+	p := &d.payload
+	p.Model, p.ModelVersion = d.name("model", said.Model), d.name("model_version", said.ModelVersion)
+	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
+	p.Parameters, p.ToolsUsed, p.Observed.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", said.Usage, "{")
+	if err := evidence.CheckReferences(references); err != nil {
+		d.miss("context_by_reference: %v", err)
+		return
+	}
+	p.Observed.ContextByReference = references
+}
+
+// mostSaid bounds a value that is stated beside the bytes.
+const mostSaid = 4 << 20
+
+// value returns a value in canonical form, if it has one, is not too long, and begins as one of the kinds.
+func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Value {
+	if v == nil {
+		return nil
+	}
+	form, err := evidence.Canonical(v)
+	switch {
+	case err != nil:
+	case len(form) > mostSaid:
+		err = fmt.Errorf("longer than %d bytes", mostSaid)
+	case strings.IndexByte(kinds, form[0]) < 0:
+		err = errors.New("not of a kind that the member may have")
+	default:
+		return form
+	}
+	d.miss("%s: %v", member, err)
+	return nil
+}
+
+// Call is what a record says of a call, with the bytes that it seals, as package observe reads it. Bytes that are sealed encoded say
+// nothing.
+func Call(p *evidence.Payload, request, response []byte) observe.Call {
+	o := p.Observed
+	c := observe.Call{Protocol: o.Protocol, Path: o.Path, Status: int(o.Status)}
+	if b := o.Request; b != nil && b.Decoded == "" {
+		c.Request, c.RequestType = request, b.Type
+	}
+	if b := o.Response; b != nil && b.Decoded == "" {
+		c.Response, c.ResponseType = response, b.Type
+	}
+	return c
+}
