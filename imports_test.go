@@ -219,6 +219,7 @@ var importRules = []importRule{
 		"jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
 		"it holds trials in an installation of its own and measures them, for every panel"},
 	{"jurat/internal/lab/page", []string{"jurat/internal/lab", "jurat/internal/lab/measure"}, "a page is made of a report alone"},
+	{"jurat/internal/relay", []string{"jurat/internal/fault", jsonLibrary, "github.com/andybalholm/brotli", "github.com/klauspost/compress/zstd"}, "it copies bytes and shows them to a witness; what is sealed of them is for the witness to know"},
 	{"jurat/internal/webhook", []string{"code.dny.dev/ssrf", "github.com/standard-webhooks/standard-webhooks/libraries/go"}, "it sends messages, whatever they say"},
 	{"jurat/internal/continuous", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/reputation", "jurat/reputation/draw", "jurat/verify", "jurat/verify/trust", "jurat/internal/conduct", "jurat/internal/config", "jurat/internal/ledger",
 		"jurat/internal/lock", "jurat/internal/schedule", "jurat/internal/subject", "jurat/internal/trial", "jurat/internal/webhook", "jurat/internal/witness", jsonLibrary},

@@ -1,0 +1,225 @@
+package relay
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
+	"jurat/internal/fault"
+)
+
+// maxWindow is how far back a compressed body may refer. RFC 9659 allows 8 MiB for zstd.
+const maxWindow = 8 << 20
+
+// errEncoding says that no decoder is known.
+var errEncoding = errors.New("this content encoding is not known here")
+
+// encodingOf returns the encoding that a header names, in lower case.
+func encodingOf(values []string) string {
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, ",")))
+	if encoding == "identity" {
+		return ""
+	}
+	return encoding
+}
+
+// decoder reads src without its encoding. It reads no further ahead in src than it must.
+func decoder(encoding string, src stream) (io.ReadCloser, error) {
+	switch encoding {
+	case "":
+		return io.NopCloser(src), nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(src)
+	case "deflate":
+		return inflate(src)
+	case "br":
+		return io.NopCloser(brotli.NewReader(src)), nil
+	case "zstd":
+		d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return nil, fmt.Errorf("%q: %w", encoding, errEncoding)
+}
+
+// A stream is what decoders read: those that can, take one byte at a time, and so not one too many.
+type stream interface {
+	io.Reader
+	io.ByteScanner
+}
+
+// inflate reads what HTTP calls deflate: a zlib stream by RFC 9110, and a bare one from some servers.
+func inflate(src stream) (io.ReadCloser, error) {
+	first, err := src.ReadByte()
+	if err != nil {
+		return nil, noEOF(err)
+	}
+	if err := src.UnreadByte(); err != nil {
+		return nil, err
+	}
+	// RFC 1950: the method is 8 and the window at most 7. In a bare stream, these bits would be a stored block with one more bit set.
+	if first&0x0f == 8 && first>>4 <= 7 {
+		return zlib.NewReader(src)
+	}
+	return flate.NewReader(src), nil
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// decoded reads src without its encoding, up to a limit.
+func decoded(encoding string, src io.Reader, limit int64) (io.ReadCloser, error) {
+	d, err := decoder(encoding, bufio.NewReader(src))
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{ReadCloser: d, left: limit}, nil
+}
+
+// bounded reads no more than a number of bytes, and fails with ErrRefused if there are more.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (n int, err error) {
+	err = fault.Guard(func() error {
+		n, err = b.ReadCloser.Read(p)
+		return err
+	})
+	if b.left -= int64(n); b.left < 0 {
+		return 0, ErrRefused
+	}
+	return n, err
+}
+
+// lockstep decodes what is written to it, as far as that goes, before Write returns.
+type lockstep struct {
+	out     func(p []byte) // is given what was decoded
+	settled func(at int64) // is told when everything that follows from the first bytes written was given to out
+
+	in     []byte // what was written, and is not read yet
+	before []byte // in, before the last byte was read
+	piece  int    // how much of it a Read may take
+	read   int64  // bytes taken so far
+	ended  bool   // nothing more will be written
+	gave   bool   // something was given to out since settled was called
+	eager  bool   // the decoder asks for input only when it has given out everything
+	err    error  // why decoding ended
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+}
+
+func newLockstep(encoding string, limit int64, out func([]byte), settled func(int64)) *lockstep {
+	l := &lockstep{out: out, settled: settled, eager: encoding == "br"}
+	l.resume, l.stop = iter.Pull(func(yield func(struct{}) bool) {
+		l.yield = yield
+		l.err = fault.Guard(func() error { return l.decode(encoding, limit) })
+		l.in = nil
+	})
+	return l
+}
+
+// Write decodes p. After the decoder has ended, it does nothing.
+func (l *lockstep) Write(p []byte) error {
+	if l.err == nil {
+		l.in, l.piece = p, 1+len(p)/64
+		l.resume()
+	}
+	return l.err
+}
+
+// Close tells the decoder that the body has ended.
+func (l *lockstep) Close() {
+	l.ended = true
+	if l.err == nil {
+		l.resume()
+	}
+	l.stop()
+}
+
+func (l *lockstep) decode(encoding string, limit int64) error {
+	d, err := decoder(encoding, (*source)(l))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := d.Read(buf)
+		if limit -= int64(n); limit < 0 {
+			return ErrRefused
+		}
+		if n > 0 {
+			l.gave = true
+			l.out(buf[:n])
+		}
+		if errors.Is(err, io.EOF) {
+			l.settled(l.read)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// source is what the decoder of a lockstep reads.
+type source lockstep
+
+// more waits until there is a byte to read. The decoder asks for more when it has given out what it has decoded: brotli always, the others
+// if they have given out something since they last asked.
+func (s *source) more() error {
+	if s.gave || s.eager {
+		s.gave = false
+		s.settled(s.read)
+	}
+	for len(s.in) == 0 {
+		if s.ended || !s.yield(struct{}{}) {
+			return io.EOF
+		}
+	}
+	return nil
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := s.more(); err != nil {
+		return 0, err
+	}
+	n := copy(p, s.in[:min(s.piece, len(s.in))])
+	s.in, s.read = s.in[n:], s.read+int64(n)
+	return n, nil
+}
+
+func (s *source) ReadByte() (byte, error) {
+	if err := s.more(); err != nil {
+		return 0, err
+	}
+	b := s.in[0]
+	s.before, s.in, s.read = s.in, s.in[1:], s.read+1
+	return b, nil
+}
+
+// UnreadByte takes back the last ReadByte.
+func (s *source) UnreadByte() error {
+	s.in, s.read = s.before, s.read-1
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package relay passes HTTP calls on to model providers unchanged, and shows a copy of them to a witness. A recorder is built on it; the
+// package itself seals nothing.
+//
+// [Handler] is the form for a proxy, [NewTransport] the form for a program that makes the calls itself. Both read through one [passage]:
+// what it reads from the provider goes into a spool and through a finder before the client gets it.
+//
+// # Bytes are copied, never framed again
+//
+// Bodies go through as they came, whatever they are: compressed, no JSON, cut off. Only the copy is decoded and read. Headers for one hop
+// are removed, as HTTP demands. Nothing is retried, cached, translated or added. Accept-Encoding goes to the provider as the client sent
+// it, so the client gets the encoding that it asked for.
+//
+// # The request is read before it is sent
+//
+// The witness must know the digest of a request before the provider gets it. So the relay reads the whole request into the spool first.
+// A caller who wants an answer before it has sent its request, cannot be served; model calls do not need that.
+//
+// # The end is held back
+//
+// In closed mode, the client gets no terminal event before Exchange.End has returned: SDKs stop reading at that event, so an
+// answer without a record would be complete for them. The terminal event is "data: [DONE]", Anthropic's message_stop, response.completed,
+// response.failed and response.incomplete of OpenAI's Responses, and Gemini's chunk with a finishReason. In a JSON body it is the byte that closes the
+// document, in other bodies with a Content-Length the last byte, else the end of the body itself.
+//
+// Each event is held until it is complete, because an unfinished event may be the terminal one. A client cannot use an unfinished event.
+// Where the body is compressed, a decoder runs in step with the copy. A compressed byte passes once everything that can be decoded up to it may
+// pass. Writers of events flush after each event, so that costs no time. Where the copy cannot be decoded, the last 512 bytes are held.
+//
+// In open mode nothing is held, and End is called afterwards in a goroutine of its own. Handler.Wait waits for those.
+//
+// # One call has one end
+//
+// Begin is followed by exactly one End, whatever ended the call, see [Ended]. Bytes received and bytes delivered are counted apart.
+// Delivered means that the operating system took the bytes for the client's connection, not that the client read them.
+//
+// # Memory is bounded, and so is the disk
+//
+// A copy stays in memory up to 256 KiB, and goes to a file in a private folder then. All copies together have a limit, in memory and in
+// all. Above it, closed mode refuses calls with 503, and breaks off those that are under way; open mode passes them and
+// reports what is missing in the copy (Body.Kept). The relay reads from the provider no faster than the client takes it.
+//
+// # What the witness may see
+//
+// The witness gets the headers and query parameters that are on a list, and no others. It gets credentials only as HMAC-SHA-256 under a key
+// of the operator. The provider's address comes from the options alone, never from the request.
+//
+// # An upgrade is not recorded
+//
+// WebSocket frames are not read here. Closed mode refuses an upgrade with 426, and clients then fall back to HTTP. Open mode passes
+// it, and tells the witness that it was missed.
+package relay

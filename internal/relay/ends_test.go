@@ -1,0 +1,397 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// steps answers with events, one for each value that a test sends, until the channel is closed.
+type steps struct {
+	event chan string
+	gone  chan struct{} // closed when the client of this provider has left
+	once  sync.Once
+}
+
+func newSteps() *steps { return &steps{event: make(chan string), gone: make(chan struct{})} }
+
+func (s *steps) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case event, more := <-s.event:
+			if !more {
+				return
+			}
+			_, _ = io.WriteString(w, event)
+			w.(http.Flusher).Flush()
+		case <-r.Context().Done():
+			s.once.Do(func() { close(s.gone) })
+			return
+		}
+	}
+}
+
+// TestEventsArriveOneByOne: each event is with the client before the provider sends the next one.
+func TestEventsArriveOneByOne(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		s := newSteps()
+		p := start(t, s, func(o *Options) { o.Mode = mode })
+		answer, err := p.client.Get(p.url() + "/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 20 {
+			event := fmt.Sprintf("data: %d\n\n", n)
+			s.event <- event
+			got := make([]byte, len(event))
+			if _, err := io.ReadFull(answer.Body, got); err != nil || string(got) != event {
+				t.Fatalf("%q %v", got, err)
+			}
+		}
+		close(s.event)
+		if rest, err := io.ReadAll(answer.Body); err != nil || len(rest) != 0 {
+			t.Errorf("%q %v", rest, err)
+		}
+		if o := p.last(t, 1).outcome; o.Ended != Complete || o.Delivered != o.Response.Bytes {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// TestClientLeaves: wherever a client leaves, the provider's connection is closed, and the call has one end.
+func TestClientLeaves(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		for after := range 6 {
+			t.Run(fmt.Sprint(mode, " ", after), func(t *testing.T) {
+				s := newSteps()
+				p := start(t, s, func(o *Options) { o.Mode = mode })
+				ctx, cancel := context.WithCancel(t.Context())
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url()+"/x", strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := p.client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range after {
+					s.event <- "data: x\n\n"
+					if _, err := io.ReadFull(answer.Body, make([]byte, 9)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cancel()
+				answer.Body.Close()
+				select {
+				case <-s.gone:
+				case <-time.After(20 * time.Second):
+					t.Fatal("the provider's connection stays open")
+				}
+				seen := p.last(t, 1)
+				if o := seen.outcome; o.Ended != ClientGone || !errors.Is(o.Reason, ErrClientGone) || o.Delivered > o.Response.Bytes || o.Held != 0 ||
+					string(seen.response) != strings.Repeat("data: x\n\n", after) {
+					t.Errorf("%+v %q", o, seen.response)
+				}
+			})
+		}
+	}
+}
+
+// TestClientLeavesWhileTheProviderThinks: there is no answer yet.
+func TestClientLeavesWhileTheProviderThinks(t *testing.T) {
+	asked, gone := make(chan bool), make(chan bool)
+	p := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(gone)
+	}), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
+	go func() { <-asked; cancel() }()
+	if answer, err := p.client.Do(req); err == nil {
+		t.Error(answer.Status)
+	}
+	<-gone
+	if o := p.last(t, 1).outcome; o.Ended != ClientGone || o.Response != nil {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestDrain: if there is time to drain, the rest of the answer is read and recorded.
+func TestDrain(t *testing.T) {
+	s := newSteps()
+	p := start(t, s, func(o *Options) { o.Drain = time.Minute })
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
+	answer, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.event <- "data: a\n\n"
+	if _, err := io.ReadFull(answer.Body, make([]byte, 9)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	answer.Body.Close()
+	for range 200 {
+		s.event <- "data: b\n\n"
+	}
+	s.event <- "data: [DONE]\n\n"
+	close(s.event)
+	seen := p.last(t, 1)
+	if o := seen.outcome; o.Ended != ClientGone || o.Terminal != "[DONE]" || o.Delivered < 9 || o.Delivered >= o.Response.Bytes || !bytes.HasSuffix(seen.response, []byte("[DONE]\n\n")) || len(seen.response) != 201*9+14 {
+		t.Errorf("%+v, %d bytes", o, len(seen.response))
+	}
+}
+
+// TestDrainEnds: the time to drain is limited.
+func TestDrainEnds(t *testing.T) {
+	s := newSteps()
+	p := start(t, s, func(o *Options) { o.Drain = 10 * time.Millisecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url()+"/x", nil)
+	answer, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	answer.Body.Close()
+	<-s.gone
+	if o := p.last(t, 1).outcome; o.Ended != ClientGone {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestUpstreamCut: an answer that breaks off is broken off for the client, after the call was recorded.
+func TestUpstreamCut(t *testing.T) {
+	for _, length := range []string{"", "100"} {
+		p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if length != "" {
+				w.Header().Set("Content-Length", length)
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: a\n\ndata: b")
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}), nil)
+		answer, err := p.client.Get(p.url() + "/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: a\n\ndata: b" {
+			t.Errorf("%q %v", body, err)
+		}
+		if o := p.last(t, 1).outcome; o.Ended != UpstreamCut || o.Reason == nil || o.Held != 7 || o.Delivered != 9 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// TestNoAnswer: the client is told that the provider cannot be reached, after that was recorded.
+func TestNoAnswer(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		p := start(t, http.NotFoundHandler(), nil)
+		p.provider.Close()
+		if fails {
+			p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
+		}
+		answer, err := p.client.Get(p.url() + "/x?key=sk-secret")
+		if fails {
+			if err == nil {
+				t.Error(answer.Status)
+			}
+		} else if body, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusBadGateway || !bytes.Contains(body, []byte("api gave no answer")) || bytes.Contains(body, []byte("sk-secret")) {
+			t.Errorf("%s %s", answer.Status, body)
+		}
+		if o := p.last(t, 1).outcome; o.Ended != UpstreamError || o.Response != nil || o.Status != 0 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+// TestClosedModeRefuses: what cannot be begun is not forwarded.
+func TestClosedModeRefuses(t *testing.T) {
+	var asked atomic.Int64
+	p := start(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }), nil)
+	for status, err := range map[int]error{
+		503: errors.New("the disk is full"),
+		401: &Refusal{Status: 401, Reason: "no agent has this token"},
+		403: fmt.Errorf("who: %w", &Refusal{Status: 403, Reason: "not for this agent"}),
+	} {
+		p.onBegin(func(*Call) error { return err })
+		answer, err := p.client.Post(p.url()+"/x", "text/plain", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		if answer.StatusCode != status || (status == 503) != (answer.Header.Get("Retry-After") != "") || !bytes.Contains(body, []byte(`"error"`)) || bytes.Contains(body, []byte("disk")) {
+			t.Errorf("%s %v %s", answer.Status, answer.Header, body)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Error("a call that was refused was forwarded")
+	}
+}
+
+// TestWitnessPanics: a witness that panics cannot record, and the copies are given back.
+func TestWitnessPanics(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "abc") }), nil)
+	p.onEnd(func(*Call, *Outcome) error { panic("end") })
+	answer, err := p.client.Get(p.url() + "/x")
+	if err == nil {
+		body, err := io.ReadAll(answer.Body)
+		if err == nil || len(body) > 2 {
+			t.Errorf("%q %v", body, err)
+		}
+	}
+	p.onBegin(func(*Call) error { panic("begin") })
+	answer, err = p.client.Get(p.url() + "/x")
+	if err != nil || answer.StatusCode != 503 {
+		t.Fatalf("%v %v", answer, err)
+	}
+	answer.Body.Close()
+}
+
+// TestOpenModePasses: whatever the witness does, the client gets its answer, and the witness is told of each call that it missed.
+func TestOpenModePasses(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	}), func(o *Options) { o.Mode = Open; o.EndTimeout = 50 * time.Millisecond })
+	get := func() {
+		t.Helper()
+		answer, err := p.client.Get(p.url() + "/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: [DONE]\n\n" {
+			t.Errorf("%q %v", body, err)
+		}
+	}
+	missed := func(n int) {
+		t.Helper()
+		p.wait(t, func() bool { return len(p.missed) == n })
+	}
+	get()
+	missed(0)
+	p.onBegin(func(*Call) error { return errors.New("no") })
+	get()
+	missed(1)
+	p.onBegin(func(*Call) error { panic("no") })
+	get()
+	missed(2)
+	p.onBegin(nil)
+	p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
+	get()
+	missed(3)
+	never := make(chan bool)
+	p.onEnd(func(*Call, *Outcome) error { <-never; return nil })
+	get() // though End hangs
+	close(never)
+	p.last(t, 3)
+	p.onBegin(func(*Call) error { return &Refusal{Status: 401, Reason: "no"} })
+	answer, err := p.client.Get(p.url() + "/x")
+	if err != nil || answer.StatusCode != 401 {
+		t.Fatalf("%v %v", answer, err)
+	}
+	answer.Body.Close()
+	missed(3)
+}
+
+// TestEndHangs: in closed mode, a witness that does not answer gets no client its terminal event.
+func TestEndHangs(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {}\n\ndata: [DONE]\n\n")
+	}), func(o *Options) { o.EndTimeout = 20 * time.Millisecond })
+	hangs := hanging{p.recorder}
+	p.handler.witness = hangs
+	answer, err := p.client.Get(p.url() + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
+		t.Errorf("%q %v", body, err)
+	}
+}
+
+// hanging never records.
+type hanging struct{ *recorder }
+
+func (h hanging) Begin(context.Context, *Call) (Exchange, error) { return h, nil }
+func (hanging) End(ctx context.Context, _ *Outcome) error        { <-ctx.Done(); return ctx.Err() }
+
+// TestProviderDoesNotEnd: a client that waits for the end of its answer gets it, though the provider does not end the body.
+func TestProviderDoesNotEnd(t *testing.T) {
+	s := newSteps()
+	p := start(t, s, func(o *Options) { o.Linger = time.Millisecond })
+	answer, err := p.client.Get(p.url() + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.event <- "data: {}\n\ndata: [DONE]\n\n"
+	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "data: {}\n\ndata: [DONE]\n\n" {
+		t.Errorf("%q %v", body, err)
+	}
+	<-s.gone
+	if o := p.last(t, 1).outcome; o.Ended != Complete || !o.Unfinished {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestWhatFollowsTheTerminalEventIsRecorded: the record has the whole body.
+func TestWhatFollowsTheTerminalEventIsRecorded(t *testing.T) {
+	s := newSteps()
+	p := start(t, s, func(o *Options) { o.Linger = time.Minute })
+	answer, err := p.client.Get(p.url() + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "event: response.completed\n\n"
+	s.event <- want
+	for range 3 {
+		s.event <- "data: [DONE]\n\n" + strings.Repeat(": x\n", 1000)
+		want += "data: [DONE]\n\n" + strings.Repeat(": x\n", 1000)
+	}
+	close(s.event)
+	if body, err := io.ReadAll(answer.Body); err != nil || string(body) != want {
+		t.Errorf("%q %v", body, err)
+	}
+	if seen := p.last(t, 1); string(seen.response) != want || seen.outcome.Unfinished || seen.outcome.Terminal != "response.completed" {
+		t.Errorf("%+v", seen.outcome)
+	}
+}
+
+// TestNotRepeated: a call that fails on a kept connection is not made again by the relay.
+func TestNotRepeated(t *testing.T) {
+	var asked atomic.Int64
+	p := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+	}), nil)
+	for n := range 2 {
+		req, _ := http.NewRequest(http.MethodGet, p.url()+"/x", nil)
+		req.Header.Set("Idempotency-Key", "1")
+		answer, err := p.client.Do(req)
+		if err != nil || answer.StatusCode != []int{200, 502}[n] {
+			t.Fatalf("%v %v", answer, err)
+		}
+		answer.Body.Close()
+	}
+	if asked.Load() != 2 {
+		t.Errorf("the provider was asked %d times for 2 calls", asked.Load())
+	}
+}

@@ -1,0 +1,171 @@
+package relay
+
+import "bytes"
+
+// events finds the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
+// lines end with CR, LF, or both.
+type events struct {
+	n        int64 // bytes read
+	passed   int64 // bytes that may pass
+	terminal string
+	final    bool // nothing follows the terminal event
+
+	begun    bool // a line of an event that is not complete has begun
+	afterCR  bool // the last byte was a CR, so that an LF belongs to it
+	length   int  // of the line so far, without the byte order mark
+	comment  bool // the line is a comment
+	field    []byte
+	colon    bool // the line's field is complete
+	value    []byte
+	name     string // the event's type
+	data     value  // what is known of its data
+	done     []byte // the beginning of its data
+	dataLine bool   // the event has a line of data already
+}
+
+const (
+	longestField = 5  // "event", the longest that matters
+	longestValue = 40 // longer than every name of a terminal event
+)
+
+var byteOrderMark = []byte("\ufeff")
+
+func (e *events) write(p []byte) {
+	for len(p) > 0 {
+		if e.afterCR && p[0] == '\n' {
+			p = p[1:]
+			e.n++
+			e.afterCR = false
+			e.pass()
+			continue
+		}
+		e.afterCR = false
+		at := bytes.IndexAny(p, "\r\n")
+		if at < 0 {
+			e.line(p)
+			return
+		}
+		e.line(p[:at])
+		e.afterCR = p[at] == '\r'
+		e.n++
+		e.endLine()
+		p = p[at+1:]
+	}
+}
+
+// line reads a part of a line.
+func (e *events) line(p []byte) {
+	if e.n < 3 { // a byte order mark may come in parts
+		for len(p) > 0 && e.n < 3 && e.length == 0 && p[0] == byteOrderMark[e.n] {
+			p = p[1:]
+			e.n++
+		}
+	}
+	if len(p) == 0 {
+		return
+	}
+	e.n += int64(len(p))
+	if e.length == 0 {
+		e.comment = p[0] == ':'
+		e.begun = e.begun || !e.comment
+	}
+	e.length += len(p)
+	if e.comment {
+		e.pass()
+		return
+	}
+	if !e.colon {
+		at := bytes.IndexByte(p, ':')
+		if at < 0 {
+			e.field = upTo(e.field, p, longestField+1)
+			return
+		}
+		e.field = upTo(e.field, p[:at], longestField+1)
+		e.colon = true
+		if string(e.field) == "data" && e.dataLine {
+			e.content([]byte("\n"))
+		}
+		p = p[at+1:]
+	}
+	switch string(e.field) {
+	case "event":
+		e.value = upTo(e.value, p, longestValue)
+	case "data":
+		e.dataLine = true
+		e.content(p)
+	}
+}
+
+func (e *events) content(p []byte) {
+	e.done = upTo(e.done, p, longestValue)
+	e.data.write(p)
+}
+
+// upTo appends to b as much of p as leaves it with n bytes at most.
+func upTo(b, p []byte, n int) []byte { return append(b, p[:min(len(p), n-len(b))]...) }
+
+func (e *events) endLine() {
+	if string(e.field) == "event" && e.colon {
+		e.name = string(bytes.TrimPrefix(e.value, []byte(" ")))
+	}
+	if e.length == 0 {
+		e.endEvent()
+	}
+	e.length, e.colon, e.comment = 0, false, false
+	e.field, e.value = e.field[:0], e.value[:0]
+	e.pass()
+}
+
+// pass lets pass what was read, if no event has begun and none was found that is held.
+func (e *events) pass() {
+	if !e.begun && e.terminal == "" {
+		e.passed = e.n
+	}
+}
+
+// endEvent says what the event was that an empty line has ended.
+func (e *events) endEvent() {
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(e.done), []byte("[DONE]")):
+		e.find("[DONE]", true)
+	case ends[e.name]:
+		e.find(e.name, true)
+	case ends[e.data.kind]:
+		e.find(e.data.kind, true)
+	case e.data.finished:
+		e.find(finishReason, false)
+	}
+	e.begun, e.dataLine, e.name, e.done = false, false, "", e.done[:0]
+	e.data.reset()
+}
+
+// find notes a terminal event. The first one counts, since everything from there is held.
+func (e *events) find(name string, final bool) {
+	if e.terminal == "" {
+		e.terminal = name
+	}
+	e.final = e.final || final
+}
+
+// finishReason is the member of Gemini's chunks that tells that a candidate is finished. Other candidates may follow.
+const finishReason = "finishReason"
+
+// ends are the types of events that end an answer.
+var ends = map[string]bool{
+	"message_stop":        true, // Anthropic's Messages
+	"response.completed":  true, // OpenAI's Responses
+	"response.failed":     true,
+	"response.incomplete": true,
+}
+
+func (e *events) safe() int64   { return e.passed }
+func (e *events) found() string { return e.terminal }
+func (e *events) last() bool    { return e.final }
+
+// close ends an event that no empty line ended: SDKs take it for one.
+func (e *events) close() {
+	if e.begun {
+		e.endLine()
+		e.endEvent()
+	}
+}

@@ -1,0 +1,139 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// A finder reads the copy of an answer, and says up to where the client may have it before the call is recorded.
+type finder interface {
+	// write reads what follows.
+	write(p []byte)
+	// safe returns how many bytes, from the beginning, may pass.
+	safe() int64
+	// found returns the terminal event, or "". The event is complete then.
+	found() string
+	// last reports whether nothing can follow the event that was found. SDKs read on after some events.
+	last() bool
+	// close ends the reading.
+	close()
+}
+
+// finderFor returns the finder for an answer.
+func finderFor(answer *http.Response, maxDecoded int64) finder {
+	f := plainFinder(answer.Header.Get("Content-Type"))
+	if encoding := encodingOf(answer.Header["Content-Encoding"]); encoding != "" {
+		f = newCompressed(encoding, maxDecoded, f)
+	}
+	if answer.ContentLength >= 0 {
+		f = &counted{finder: f, length: answer.ContentLength}
+	}
+	return f
+}
+
+func plainFinder(contentType string) finder {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		kind = strings.ToLower(strings.TrimSpace(contentType))
+	}
+	switch {
+	case kind == "text/event-stream":
+		return &events{}
+	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
+		return &document{}
+	}
+	return &opaque{}
+}
+
+// opaque knows nothing of the body: all of it may pass, and only its end is held.
+type opaque struct{ n int64 }
+
+func (o *opaque) write(p []byte) { o.n += int64(len(p)) }
+func (o *opaque) safe() int64    { return o.n }
+func (o *opaque) found() string  { return "" }
+func (o *opaque) last() bool     { return false }
+func (o *opaque) close()         {}
+
+// counted holds the last byte of a body whose length is known: clients need no end of the body then.
+type counted struct {
+	finder
+	length int64
+}
+
+func (c *counted) safe() int64 { return min(c.finder.safe(), max(c.length-1, 0)) }
+
+// tail is how many of the last bytes are held of a body that cannot be decoded.
+const tail = 512
+
+// compressed decodes the body for another finder, and translates what may pass back into compressed bytes.
+type compressed struct {
+	inner   finder
+	steps   *lockstep
+	n       int64    // bytes written
+	decoded int64    // bytes given to inner
+	passed  int64    // compressed bytes that may pass
+	waiting []settle // in ascending order: they may pass when inner says so
+	err     error    // set when the decoder has ended
+}
+
+// settle says that the first bytes of the compressed body, in number at, decode to no more than the first bytes of the decoded one.
+type settle struct{ at, decoded int64 }
+
+// maxWaiting limits the memory for places at which a held event could be cut. If there are more, the oldest is left out, and its bytes pass
+// with the next one.
+const maxWaiting = 64
+
+func newCompressed(encoding string, limit int64, inner finder) *compressed {
+	c := &compressed{inner: inner}
+	c.steps = newLockstep(encoding, limit, func(p []byte) {
+		c.decoded += int64(len(p))
+		c.inner.write(p)
+	}, c.settled)
+	return c
+}
+
+func (c *compressed) settled(at int64) {
+	if n := len(c.waiting); n > 0 && c.waiting[n-1].decoded == c.decoded {
+		c.waiting = c.waiting[:n-1]
+	}
+	if len(c.waiting) == maxWaiting {
+		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
+	}
+	c.waiting = append(c.waiting, settle{at, c.decoded})
+}
+
+func (c *compressed) write(p []byte) {
+	c.n += int64(len(p))
+	c.err = c.steps.Write(p)
+	for len(c.waiting) > 0 && c.waiting[0].decoded <= c.inner.safe() {
+		c.passed = c.waiting[0].at
+		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
+	}
+}
+
+func (c *compressed) safe() int64 {
+	if c.err != nil && !errors.Is(c.err, io.EOF) && c.inner.found() == "" {
+		return max(c.passed, c.n-tail)
+	}
+	return c.passed
+}
+
+func (c *compressed) found() string { return c.inner.found() }
+func (c *compressed) last() bool    { return c.inner.last() }
+
+func (c *compressed) close() {
+	c.steps.Close()
+	c.inner.close()
+}
+
+// blind holds the last bytes of a body of which nothing else is known.
+type blind struct{ n int64 }
+
+func (b *blind) write(p []byte) { b.n += int64(len(p)) }
+func (b *blind) safe() int64    { return max(b.n-tail, 0) }
+func (b *blind) found() string  { return "" }
+func (b *blind) last() bool     { return false }
+func (b *blind) close()         {}

@@ -1,0 +1,327 @@
+package relay
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// A Handler passes on the requests that it serves. It is safe for concurrent use.
+type Handler struct {
+	*relay
+	next    http.RoundTripper
+	buffers sync.Pool
+}
+
+// New returns a handler that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and
+// /r/TOKEN/NAME/…, with a token that tells the witness which agent calls.
+func New(witness Witness, o Options) (*Handler, error) {
+	if len(o.Upstreams) == 0 {
+		return nil, errors.New("relay: at least one upstream is needed")
+	}
+	for name, upstream := range o.Upstreams {
+		if err := upstream.check(name); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newRelay(witness, o)
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{relay: r, next: o.Next}
+	if h.next == nil {
+		h.next = newTransport()
+	}
+	h.buffers.New = func() any { return new([16 << 10]byte) }
+	return h, nil
+}
+
+// newTransport returns a transport that passes bytes as they are.
+func newTransport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true
+	t.MaxIdleConnsPerHost = 64
+	t.IdleConnTimeout = 30 * time.Second
+	t.ExpectContinueTimeout = 0 // the request is there already
+	return t
+}
+
+// Wait returns when End has returned for all calls of open mode, or with the context's error.
+func (h *Handler) Wait(ctx context.Context) error { return h.late.Wait(ctx) }
+
+// ServeHTTP passes one request on. It panics with http.ErrAbortHandler, which breaks the connection off, where an answer must not end well.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	p, out, err := h.admit(w, req)
+	if err != nil {
+		h.refuse(w, err)
+		return
+	}
+	defer p.Close()
+	if err := h.pass(w, p, out); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// refuse answers instead of the provider.
+func (h *Handler) refuse(w http.ResponseWriter, err error) {
+	refusal, is := errors.AsType[*Refusal](err)
+	if !is {
+		panic(http.ErrAbortHandler) // the client broke off its request
+	}
+	if refusal.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	h.say(w, refusal.Status, "recorder_refused", refusal.Reason)
+}
+
+// retryAfter is after how many seconds a client may try again.
+const retryAfter = 5
+
+// say answers in the form that providers use, so that SDKs show the message.
+func (h *Handler) say(w http.ResponseWriter, status int, code, message string) {
+	type body struct {
+		Type    string `json:"type"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	text, err := json.Marshal(map[string]body{"error": {code, code, "recorder: " + message}})
+	if err != nil {
+		panic(err) // strings can be marshalled
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the client may have left
+}
+
+// admit reads a request, shows it to the witness, and returns it as the provider gets it.
+func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *http.Request, error) {
+	t, err := h.routeOf(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	header := req.Header.Clone()
+	call, err := h.call(req, header, &t)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := h.request(w, req, call)
+	if err != nil {
+		return nil, nil, errors.Join(err, call.Request.release())
+	}
+	p, err := h.begin(req.Context(), call)
+	if err != nil {
+		return nil, nil, errors.Join(err, call.Request.release())
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(req.Context()))
+	p.cancel = cancel
+	p.watch(h.Drain)
+	return p, h.outgoing(ctx, req, header, t, call, body), nil
+}
+
+// pass asks the provider and passes its answer on. After an error, the connection must be broken off.
+func (h *Handler) pass(w http.ResponseWriter, p *passage, out *http.Request) error {
+	early := &informational{w: w}
+	answer, err := p.ask(h.next, out.WithContext(early.trace(out.Context())))
+	early.stop()
+	switch {
+	case err == nil && answer.StatusCode == http.StatusSwitchingProtocols:
+		return h.upgraded(w, answer)
+	case err == nil:
+		return h.answer(w, p, answer)
+	case p.recorded != nil || p.caller.Err() != nil:
+		return err
+	}
+	h.say(w, http.StatusBadGateway, "upstream_unreachable", fmt.Sprintf("%s gave no answer: %v", p.call.Upstream, err))
+	return nil
+}
+
+// call describes the request, and takes from its header what the provider must not get.
+func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, error) {
+	token, chain, err := identity(header, t.token)
+	if err != nil {
+		return nil, err
+	}
+	upgrade := upgradeOf(req.Header)
+	if upgrade != "" && h.Mode == Closed {
+		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the connection is not upgraded; use HTTP instead", upgrade)
+	}
+	if h.spool.full() && h.Mode == Closed {
+		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
+	}
+	custody := t.upstream.Key != ""
+	if custody {
+		t.query = t.upstream.keep(header, t.query)
+		t.force = false
+	}
+	encoding := encodingOf(req.Header["Content-Encoding"])
+	id := rand.Text()
+	return &Call{
+		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Base.Scheme + "://" + t.upstream.Base.Host,
+		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
+		Token: token, Chain: chain, Credentials: h.credentials(header, t.query), Custody: custody,
+		Upgrade: upgrade, Request: h.spool.body(id+".request", encoding, h.MaxDecoded),
+	}, nil
+}
+
+// request reads the body of a request, and returns the body to send.
+func (h *Handler) request(w http.ResponseWriter, req *http.Request, call *Call) (io.Reader, error) {
+	body, err := h.read(req.Body, call)
+	if err == nil && call.Request.Partial {
+		// The server must let the rest of the request come in while the answer goes out.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return nil, err
+		}
+	}
+	return body, err
+}
+
+// outgoing returns the request that the provider gets.
+func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.Header, t route, call *Call, body io.Reader) *http.Request {
+	trailers := wantsTrailers(header)
+	dropHopByHop(header)
+	if trailers {
+		header.Set("Te", "trailers")
+	}
+	if call.Upgrade != "" {
+		header.Set("Connection", "Upgrade")
+		header.Set("Upgrade", call.Upgrade)
+	}
+	if _, sent := header["User-Agent"]; !sent {
+		header["User-Agent"] = []string{""} // or Go would send its own
+	}
+	out := &http.Request{
+		Method: req.Method, URL: t.target(), Host: t.upstream.Base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		ContentLength: req.ContentLength, Trailer: req.Trailer, Body: io.NopCloser(body),
+	}
+	switch req.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		if req.ContentLength == 0 {
+			out.Body = http.NoBody // or Go would send it in chunks
+		}
+	}
+	// The other methods have a body that Go finds to be empty. With http.NoBody, Go would repeat a GET that failed.
+	return out.WithContext(ctx)
+}
+
+func wantsTrailers(header http.Header) bool {
+	for _, value := range header["Te"] {
+		for token := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(textproto.TrimString(token), "trailers") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answer passes the provider's answer on.
+func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {
+	announced := len(answer.Trailer)
+	header := w.Header()
+	dropHopByHop(answer.Header)
+	for name, values := range answer.Header {
+		header[name] = values
+	}
+	for _, name := range []string{"Date", "Content-Type"} {
+		if _, sent := answer.Header[name]; !sent {
+			header[name] = nil // or Go would add one
+		}
+	}
+	for name := range answer.Trailer {
+		header.Add("Trailer", name)
+	}
+	w.WriteHeader(answer.StatusCode)
+	control := http.NewResponseController(w)
+	if answer.ContentLength < 0 {
+		if err := control.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := h.copy(w, control, p); err != nil {
+		return err
+	}
+	for name, values := range answer.Trailer {
+		if len(answer.Trailer) != announced { // some were not announced
+			name = http.TrailerPrefix + name
+		}
+		header[name] = values
+	}
+	return nil
+}
+
+// copy hands on what a passage gives, as soon as it gives it.
+func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage) error {
+	buf := h.buffers.Get().(*[16 << 10]byte)
+	defer h.buffers.Put(buf)
+	for {
+		n, err := p.Read(buf[:])
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := deliver(w, control, p, buf[:n]); err != nil {
+			_, drained := io.Copy(io.Discard, p) // ends at once, unless there is time to drain
+			return errors.Join(err, drained)
+		}
+	}
+}
+
+// deliver writes b to the client. If that fails, the passage knows that the client has left.
+func deliver(w io.Writer, control *http.ResponseController, p *passage, b []byte) error {
+	written, err := 0, p.caller.Err()
+	if err == nil {
+		written, err = w.Write(b)
+	}
+	if err == nil {
+		err = control.Flush()
+	}
+	if err != nil {
+		p.left(len(b) - written)
+	}
+	return err
+}
+
+// informational passes on what a provider says before its answer, as 103 Early Hints.
+type informational struct {
+	mu   sync.Mutex // held while w is used by the transport
+	w    http.ResponseWriter
+	over bool
+}
+
+func (i *informational) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: i.got})
+}
+
+func (i *informational) got(code int, header textproto.MIMEHeader) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.over || code == http.StatusContinue { // the server has said "continue" already if the client waited for it
+		return nil
+	}
+	out := i.w.Header()
+	for name, values := range header {
+		out[name] = values
+	}
+	i.w.WriteHeader(code)
+	clear(out)
+	return nil
+}
+
+func (i *informational) stop() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.over = true
+}

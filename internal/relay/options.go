@@ -1,0 +1,144 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"time"
+)
+
+// Options set up a Handler or a transport.
+type Options struct {
+	// Upstreams are the providers, by the first element of the path. For a handler only, and at least one.
+	Upstreams map[string]Upstream
+	// Mode is Closed if it is zero.
+	Mode Mode
+	// Folder is where copies go that are too large for memory. It is made if it is not there, and must be closed to other users.
+	Folder string
+	// FingerprintKey is the key under which credentials become fingerprints: at least 32 bytes.
+	FingerprintKey []byte
+
+	// MemoryPerBody is how much of each body stays in memory: 256 KiB if zero.
+	MemoryPerBody int64
+	// Memory is how much all bodies may hold in memory together: 64 MiB if zero. Beyond, they go to files at once.
+	Memory int64
+	// Cap is how much all bodies may hold together, in memory and in files: 1 GiB if zero.
+	Cap int64
+	// MaxDecoded is how far a compressed copy is decoded: 64 MiB if zero.
+	MaxDecoded int64
+
+	// Drain is how long an answer is read on after its client has left. If zero, the provider's connection is closed at once.
+	Drain time.Duration
+	// Linger is how long the end of a body may come after its terminal event: 100 ms if zero. After that, the relay ends the answer.
+	Linger time.Duration
+	// EndTimeout is how long Begin and End may take: 30 s if zero.
+	EndTimeout time.Duration
+
+	// Headers are names of headers that a witness may see beside those on the list.
+	Headers []string
+	// Next asks the providers. If nil, a transport that neither compresses nor retries. NewTransport takes it as an argument instead.
+	Next http.RoundTripper
+	// Log is told of what nobody else is told of. If nil, slog.Default().
+	Log *slog.Logger
+	// Now is time.Now if nil.
+	Now func() time.Time
+}
+
+// An Upstream is a provider.
+type Upstream struct {
+	// Base is a scheme and a host, and maybe a path, which goes before the caller's.
+	Base *url.URL
+	// Key is the provider's key. If it is set, it replaces every credential that the caller sends.
+	Key Secret
+	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". Needed with Key.
+	KeyIn string
+}
+
+// A Secret prints as a placeholder.
+type Secret string
+
+func (Secret) String() string               { return "(secret)" }
+func (Secret) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, "(secret)") }
+func (Secret) MarshalText() ([]byte, error) { return []byte("(secret)"), nil }
+func (Secret) LogValue() slog.Value         { return slog.StringValue("(secret)") }
+
+var upstreamName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+// relay is what a handler and a transport have in common.
+type relay struct {
+	Options
+	witness Witness
+	spool   *spool
+	shown   map[string]bool // headers that a witness may see
+	late    waiting         // calls of End in open mode
+}
+
+func newRelay(witness Witness, o Options) (*relay, error) {
+	if witness == nil {
+		return nil, errors.New("relay: a witness is needed")
+	}
+	if len(o.FingerprintKey) < 32 {
+		return nil, fmt.Errorf("relay: the key for fingerprints has %d bytes, and must have at least 32", len(o.FingerprintKey))
+	}
+	orDefault(&o.MemoryPerBody, 256<<10)
+	orDefault(&o.Memory, 64<<20)
+	orDefault(&o.Cap, 1<<30)
+	orDefault(&o.MaxDecoded, 64<<20)
+	orDefault(&o.Linger, 100*time.Millisecond)
+	orDefault(&o.EndTimeout, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if err := private(o.Folder); err != nil {
+		return nil, err
+	}
+	s := &spool{folder: o.Folder, perBody: o.MemoryPerBody, memory: o.Memory, cap: o.Cap}
+	return &relay{Options: o, witness: witness, spool: s, shown: shownHeaders(o.Headers)}, nil
+}
+
+func orDefault[T int64 | time.Duration](value *T, fallback T) {
+	if *value <= 0 {
+		*value = fallback
+	}
+}
+
+// private makes a folder that nobody else can read, and refuses one that others can.
+func private(folder string) error {
+	if folder == "" {
+		return errors.New("relay: a folder for large bodies is needed")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("relay: making the folder for large bodies: %w", err)
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		return fmt.Errorf("relay: the folder for large bodies: %w", err)
+	}
+	if !info.IsDir() || unixModes && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("relay: %s must be a folder that only its owner can read, and has mode %v; run: chmod 700 %[1]s", folder, info.Mode())
+	}
+	return nil
+}
+
+// check refuses an upstream that cannot be asked, or that would take more than a host from its URL.
+func (u Upstream) check(name string) error {
+	switch {
+	case !upstreamName.MatchString(name) || name == "r":
+		return fmt.Errorf("relay: the name %q of an upstream must have only a-z, 0-9, '.', '_' and '-', and not be \"r\"", name)
+	case u.Base == nil || u.Base.Scheme != "https" && u.Base.Scheme != "http" || u.Base.Host == "":
+		return fmt.Errorf("relay: upstream %s: the address must be https://HOST or http://HOST, and maybe a path", name)
+	case u.Base.User != nil || u.Base.RawQuery != "" || u.Base.Fragment != "" || u.Base.Opaque != "":
+		return fmt.Errorf("relay: upstream %s: the address must have no user, query or fragment; a key belongs in the key's own setting", name)
+	case u.Key != "" && u.KeyIn == "":
+		return fmt.Errorf("relay: upstream %s has a key: say where it goes: authorization, x-api-key, x-goog-api-key or ?key=", name)
+	}
+	return nil
+}

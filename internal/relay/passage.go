@@ -1,0 +1,408 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"jurat/internal/fault"
+)
+
+// A passage is one call on its way. Its Read reads from the provider, keeps a copy, and returns what the client may have. It returns io.EOF
+// only after the witness has recorded the call, and ErrNotRecorded if that failed.
+type passage struct {
+	r        *relay
+	call     *Call
+	exchange Exchange        // nil if Begin failed in open mode
+	caller   context.Context // ends when the client leaves
+	cancel   context.CancelCauseFunc
+	body     io.ReadCloser // the provider's answer
+	kept     *Body         // the copy of it
+	finder   finder
+	closed   chan struct{} // closed by Close
+
+	mu              sync.Mutex // held while the following is used
+	outcome         Outcome
+	given           int64 // bytes that the reader has got
+	away            bool  // the client has left, which the reader found out
+	deliveredBefore int64 // bytes that it had got then
+	over            error // why reading ended: io.EOF, or what broke
+	finished        bool  // the outcome is fixed
+	recorded        error // what End said
+	tail            <-chan tailRead
+	lingers         *time.Timer
+}
+
+// begin shows a call to the witness. It fails with a *Refusal if the call must not be forwarded.
+func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
+	p := &passage{r: r, call: call, caller: ctx, closed: make(chan struct{})}
+	if call.Upgrade != "" {
+		r.missed(call, ErrUpgrade)
+		return p, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
+	defer cancel()
+	err := fault.Guard(func() (err error) {
+		p.exchange, err = r.witness.Begin(limited, call)
+		return err
+	})
+	if err == nil {
+		return p, nil
+	}
+	if refusal, is := errors.AsType[*Refusal](err); is {
+		return nil, refusal
+	}
+	if r.Mode == Closed {
+		r.Log.Error("relay: a call is refused, since its beginning could not be recorded", "call", call.ID, "error", err)
+		return nil, &Refusal{Status: http.StatusServiceUnavailable, Reason: "the recorder cannot record this call now, so it was not forwarded; try again later"}
+	}
+	p.exchange = nil
+	r.missed(call, fmt.Errorf("recording its beginning: %w", err))
+	return p, nil
+}
+
+// read reads the body of a request into the spool, and returns the body to send. In open mode, the rest of it may still be to come.
+func (r *relay) read(body io.Reader, call *Call) (io.Reader, error) {
+	left, err := call.Request.read(body)
+	call.Request.seal()
+	switch {
+	case errors.Is(err, errReading):
+		return nil, err
+	case err != nil && r.Mode == Closed:
+		r.Log.Error("relay: a call is refused, since its request could not be kept", "call", call.ID, "error", err)
+		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for a copy of this request, so it was not forwarded; try again later")
+	case err != nil:
+		return io.MultiReader(call.Request.Open(), bytes.NewReader(left), body), nil
+	}
+	return call.Request.Open(), nil
+}
+
+// missed tells the witness of a call without a record.
+func (r *relay) missed(call *Call, why error) {
+	err := fault.Guard(func() error { r.witness.Missed(call, why); return nil })
+	if err != nil {
+		r.Log.Error("relay: telling that a call was missed", "call", call.ID, "error", err)
+	}
+}
+
+// ask sends the request, and takes the answer. If there is none, or it has no body, the call is recorded at once.
+func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+	answer, err := next.RoundTrip(request)
+	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols && p.call.Upgrade == "" {
+		err = errors.Join(errors.New("it changed the protocol without being asked to"), answer.Body.Close())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.over = err
+		p.finish()
+		return nil, errors.Join(err, p.recorded)
+	}
+	p.answered(answer)
+	if request.Method == http.MethodHead || answer.StatusCode != http.StatusSwitchingProtocols && (answer.Body == http.NoBody || answer.ContentLength == 0) {
+		p.over = io.EOF
+		p.finish()
+		if p.recorded != nil {
+			return nil, errors.Join(p.recorded, answer.Body.Close())
+		}
+	}
+	return answer, nil
+}
+
+func (p *passage) answered(answer *http.Response) {
+	p.kept = p.r.spool.body(p.call.ID+".response", encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
+	p.body = answer.Body
+	p.finder = finderFor(answer, p.r.MaxDecoded)
+	p.outcome.Status = answer.StatusCode
+	p.outcome.Header = p.r.shownOf(answer.Header)
+	p.outcome.Response = p.kept
+	p.outcome.TLS = tlsOf(answer.TLS)
+}
+
+// watch cancels the request when the client leaves, at once or after the time to drain.
+func (p *passage) watch(drain time.Duration) {
+	context.AfterFunc(p.caller, func() {
+		select {
+		case <-p.closed:
+		case <-time.After(drain):
+			p.cancel(ErrClientGone)
+		}
+	})
+}
+
+// Read returns what the client may have.
+func (p *passage) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(b) > 0 {
+		switch {
+		case p.given < p.limit():
+			if n := p.give(b); n > 0 {
+				return n, nil
+			}
+		case p.finished:
+			return 0, p.result()
+		case p.over != nil:
+			p.finish()
+		default:
+			if n := p.take(b); n > 0 {
+				return n, nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+// result returns what ended the passage.
+func (p *passage) result() error {
+	p.releaseClosed()
+	if p.recorded != nil {
+		return p.recorded // without io.EOF in it
+	}
+	return p.over
+}
+
+// give returns bytes from the copy that were held, and may pass now.
+func (p *passage) give(b []byte) int {
+	n, err := p.kept.ReadAt(b[:min(int64(len(b)), p.limit()-p.given)], p.given)
+	if n == 0 {
+		p.over = notRecorded(fmt.Errorf("reading the copy of an answer: %w", err))
+		p.recorded = p.over
+	}
+	p.given += int64(n)
+	return n
+}
+
+// limit returns how many bytes the client may have.
+func (p *passage) limit() int64 {
+	switch {
+	case p.recorded != nil:
+		return p.given
+	case p.finished || p.r.Mode == Open:
+		return p.kept.n
+	}
+	return min(p.finder.safe(), p.kept.n)
+}
+
+// take reads from the provider into b, and returns how many bytes of b may pass at once. The others are held.
+func (p *passage) take(b []byte) (pass int) {
+	if p.r.Mode == Closed && p.finder.last() {
+		p.takeTail()
+		return 0
+	}
+	n, err := p.body.Read(b)
+	if n > 0 {
+		pass = p.see(b[:n])
+	}
+	if err != nil && p.over == nil {
+		p.over = err
+	}
+	return pass
+}
+
+// see keeps a copy of b, and returns how many bytes of it may pass at once: none if others before it are still held.
+func (p *passage) see(b []byte) int {
+	if p.outcome.FirstByte.IsZero() {
+		p.outcome.FirstByte = p.r.Now()
+	}
+	before := p.kept.n
+	if err := p.kept.add(b); err != nil && p.r.Mode == Closed {
+		p.over = notRecorded(err)
+		p.recorded = p.over
+		return 0
+	}
+	p.find(b)
+	if p.given < before {
+		return 0
+	}
+	n := max(p.limit()-before, 0)
+	p.given += n
+	return int(n)
+}
+
+// find shows b to the finder. If that fails on hostile bytes, the call goes on, and its last bytes are held.
+func (p *passage) find(b []byte) {
+	err := fault.Guard(func() error { p.finder.write(b); return nil })
+	if err != nil {
+		p.r.Log.Error("relay: looking for the end of an answer", "call", p.call.ID, "error", err)
+		p.finder = &blind{n: p.kept.n}
+	}
+}
+
+// tailRead is what was read after the terminal event.
+type tailRead struct {
+	b   []byte
+	err error
+}
+
+// takeTail reads after the terminal event. It does not wait forever for the end of the body, as the client waits for the event.
+func (p *passage) takeTail() {
+	if p.tail == nil {
+		tail := make(chan tailRead)
+		p.tail, p.lingers = tail, time.NewTimer(p.r.Linger)
+		go p.readTail(tail)
+	}
+	select {
+	case read := <-p.tail:
+		if len(read.b) > 0 {
+			p.see(read.b)
+		}
+		if read.err != nil && p.over == nil {
+			p.over = read.err
+		}
+	case <-p.lingers.C:
+		p.outcome.Unfinished, p.over = true, io.EOF
+	}
+}
+
+// readTail reads until the body ends or the passage is closed.
+func (p *passage) readTail(tail chan<- tailRead) {
+	for {
+		b := make([]byte, 1<<10)
+		n, err := p.body.Read(b)
+		select {
+		case tail <- tailRead{b[:n], err}:
+		case <-p.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// finish fixes the outcome, and has the call recorded.
+func (p *passage) finish() {
+	p.finished = true
+	cut := p.recorded
+	o := &p.outcome
+	o.At = p.r.Now()
+	o.Ended, o.Reason = p.ended()
+	if p.kept != nil {
+		p.kept.seal()
+		o.Delivered = p.given
+		if p.away {
+			o.Delivered = p.deliveredBefore
+		}
+		if o.Ended == Complete || o.Ended == UpstreamCut {
+			o.Held = p.kept.n - p.given
+		}
+		if err := fault.Guard(func() error { p.finder.close(); return nil }); err != nil {
+			p.r.Log.Error("relay: at the end of an answer", "call", p.call.ID, "error", err)
+		}
+		o.Terminal = p.finder.found()
+	}
+	p.record()
+	if p.recorded == nil {
+		p.recorded = cut
+	}
+}
+
+func (p *passage) ended() (Ended, error) {
+	switch {
+	case errors.Is(p.over, ErrNotRecorded):
+		return RecorderCut, p.over
+	case p.kept != nil && !p.away && p.given == p.kept.n && (p.over == io.EOF || p.finder.last()):
+		p.outcome.Unfinished = p.outcome.Unfinished || p.over != io.EOF
+		return Complete, nil // the client has everything, though it may have left since
+	case p.away || p.caller.Err() != nil || errors.Is(p.over, ErrClientGone):
+		return ClientGone, ErrClientGone
+	case p.kept == nil:
+		return UpstreamError, p.over
+	case p.over == io.EOF:
+		return Complete, nil
+	}
+	return UpstreamCut, p.over
+}
+
+// record calls End: closed mode waits for it, open mode does not.
+func (p *passage) record() {
+	if p.exchange == nil {
+		return
+	}
+	if p.r.Mode == Closed {
+		p.recorded = p.callEnd()
+		return
+	}
+	p.r.late.Go(func() {
+		if err := p.callEnd(); err != nil {
+			p.r.missed(p.call, err)
+		}
+		p.release()
+	})
+}
+
+func (p *passage) callEnd() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.caller), p.r.EndTimeout)
+	defer cancel()
+	err := fault.Guard(func() error { return p.exchange.End(ctx, &p.outcome) })
+	if err != nil {
+		return notRecorded(err)
+	}
+	return nil
+}
+
+// left notes that the client has left before it got the last n bytes that Read returned.
+func (p *passage) left(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.finished {
+		return
+	}
+	p.away, p.deliveredBefore = true, p.given-int64(n)
+	if p.r.Drain == 0 {
+		p.cancel(ErrClientGone)
+	}
+}
+
+// Close ends the call. If it was not at its end, the client has left.
+func (p *passage) Close() error {
+	p.cancel(ErrClientGone)
+	var err error
+	if p.body != nil {
+		err = p.body.Close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closed:
+		return nil
+	default:
+		close(p.closed)
+	}
+	if p.lingers != nil {
+		p.lingers.Stop()
+	}
+	if !p.finished {
+		if p.over == nil {
+			p.over = ErrClientGone
+		}
+		p.finish()
+		err = errors.Join(err, p.recorded)
+	}
+	p.releaseClosed()
+	return err
+}
+
+// releaseClosed gives the copies back, unless End may still be reading them.
+func (p *passage) releaseClosed() {
+	if p.r.Mode == Closed || p.exchange == nil {
+		p.release()
+	}
+}
+
+// release gives the copies back.
+func (p *passage) release() {
+	err := p.call.Request.release()
+	if p.kept != nil {
+		err = errors.Join(err, p.kept.release())
+	}
+	if err != nil {
+		p.r.Log.Error("relay: removing copies of bodies", "call", p.call.ID, "error", err)
+	}
+}

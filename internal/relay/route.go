@@ -1,0 +1,136 @@
+package relay
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// The headers by which an agent tells who it is. The provider does not get them.
+const (
+	agentHeader = "Jurat-Agent"
+	chainHeader = "Jurat-Chain"
+	ownHeaders  = "Jurat-"
+)
+
+// route is where a request goes.
+type route struct {
+	name     string
+	upstream Upstream
+	path     string // escaped, as the provider gets it
+	query    string
+	force    bool   // there is a query, and it is empty
+	token    string // from the path
+}
+
+// target returns the address that is asked. Only its path and query are from the request, letter for letter.
+func (t route) target() *url.URL {
+	return &url.URL{Scheme: t.upstream.Base.Scheme, Host: t.upstream.Base.Host, Opaque: t.path, RawQuery: t.query, ForceQuery: t.force}
+}
+
+func refuse(status int, format string, args ...any) error {
+	return &Refusal{Status: status, Reason: fmt.Sprintf(format, args...)}
+}
+
+// routeOf finds where a request goes. It fails with a *Refusal.
+func (r *relay) routeOf(req *http.Request) (route, error) {
+	if req.Method == http.MethodConnect || req.Method == http.MethodTrace {
+		return route{}, refuse(http.StatusMethodNotAllowed, "the method %s is not passed on", req.Method)
+	}
+	if !strings.HasPrefix(req.RequestURI, "/") {
+		return route{}, refuse(http.StatusBadRequest, "the request must name a path of this recorder, and not a whole address: set the recorder as base URL, not as a proxy")
+	}
+	path, query, hasQuery := strings.Cut(req.RequestURI, "?")
+	if err := checkPath(path); err != nil {
+		return route{}, err
+	}
+	t := route{query: query, force: hasQuery && query == ""}
+	rest := path[1:]
+	if after, found := strings.CutPrefix(rest, "r/"); found {
+		if !isPrivate(req) {
+			return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s instead, over TLS", agentHeader)
+		}
+		t.token, rest, _ = strings.Cut(after, "/")
+	}
+	t.name, rest, _ = strings.Cut(rest, "/")
+	upstream, known := r.Upstreams[t.name]
+	if !known {
+		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
+	}
+	t.upstream = upstream
+	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + rest
+	return t, nil
+}
+
+// checkPath refuses paths that servers read in more than one way.
+func checkPath(path string) error {
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "the path has an escape that is none: a %% must be followed by two hexadecimal digits")
+	}
+	if strings.Contains(plain, `\`) {
+		return refuse(http.StatusBadRequest, "the path must have no backslash")
+	}
+	if strings.Contains(plain, "//") {
+		return refuse(http.StatusBadRequest, "the path must have no empty element, as in //")
+	}
+	for element := range strings.SplitSeq(plain, "/") {
+		if element == "." || element == ".." {
+			return refuse(http.StatusBadRequest, "the path must have no element that is '.' or '..'")
+		}
+	}
+	for _, b := range []byte(plain) {
+		if b < 0x20 || b == 0x7f {
+			return refuse(http.StatusBadRequest, "the path must have no control characters")
+		}
+	}
+	return nil
+}
+
+// isPrivate reports whether others on the network cannot read the request.
+func isPrivate(req *http.Request) bool {
+	if req.TLS != nil {
+		return true
+	}
+	host, _, err := net.SplitHostPort(req.RemoteAddr)
+	if err != nil {
+		return req.RemoteAddr == "" || req.RemoteAddr == "@" // a socket of this machine
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// identity takes the headers of jurat's own from a header, and returns who calls.
+func identity(header http.Header, pathToken string) (token, chain string, err error) {
+	token, chain = bare(header.Get(agentHeader)), header.Get(chainHeader)
+	if len(header[agentHeader]) > 1 || len(header[chainHeader]) > 1 || token != "" && pathToken != "" && token != pathToken {
+		return "", "", refuse(http.StatusBadRequest, "the request names more than one agent or chain: send %s and %s once, and no other token in the path", agentHeader, chainHeader)
+	}
+	for name := range header {
+		if strings.HasPrefix(name, ownHeaders) {
+			delete(header, name)
+		}
+	}
+	if token == "" {
+		token = pathToken
+	}
+	return token, chain, nil
+}
+
+// hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it.
+var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade"}
+
+// dropHopByHop removes them, and those that the header Connection names.
+func dropHopByHop(header http.Header) {
+	for _, line := range header["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			header.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopByHop {
+		delete(header, name)
+	}
+}

@@ -1,0 +1,253 @@
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestNoSecretIsShown: marked secrets in all places do not come to the witness, the log, or the spool, and all of them come to the provider
+// but those that are jurat's own.
+func TestNoSecretIsShown(t *testing.T) {
+	const mark = "sk-MARKED"
+	var provided http.Header
+	var query, log string
+	var logged bytes.Buffer
+	var p *proxied
+	p = start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		provided, query = r.Header.Clone(), r.URL.RawQuery
+		w.Header().Set("Set-Cookie", mark)
+		w.Header().Set("Mcp-Session-Id", mark)
+		w.Header().Set("X-Request-Id", "req-7")
+		for range 1000 {
+			fmt.Fprint(w, strings.Repeat("0", 1000))
+		}
+		files, _ := filepath.Glob(filepath.Join(p.folder, "*"))
+		for _, file := range files {
+			text, _ := os.ReadFile(file)
+			log += string(text)
+		}
+	}), func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)); o.MemoryPerBody = 1 })
+	req, _ := http.NewRequest(http.MethodPost, p.relay.URL+"/r/tok/api/x?alt=sse&key="+mark+"1&KEY="+mark+"2&%6bey="+mark+"3&other="+mark+"&"+mark, strings.NewReader("{}"))
+	secrets := []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Api-Key", "Cookie", "Mcp-Param-Token", "Proxy-Authorization", "X-Anything"}
+	for _, name := range secrets {
+		req.Header.Set(name, mark+name)
+	}
+	req.Header.Set("Authorization", "Bearer "+mark)
+	req.Header.Set("X-Api-Key", mark)
+	req.Header.Set("Jurat-Agent", "Bearer tok")
+	req.Header.Set("Jurat-Chain", "chain-1")
+	req.Header.Set("Jurat-Other", "x")
+	req.Header.Set("X-Stainless-Retry-Count", "2")
+	answer, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	seen := p.last(t, 1)
+	shown, err := json.Marshal([]any{seen.call, seen.outcome.Header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range map[string]string{"the witness": string(shown), "the log": logged.String(), "the spool": log} {
+		if strings.Contains(text, mark) {
+			t.Errorf("%s has a secret: %s", where, text)
+		}
+	}
+	for _, name := range secrets {
+		if has := strings.Contains(provided.Get(name), mark); has == (name == "Proxy-Authorization") {
+			t.Errorf("the provider got %s: %q", name, provided.Get(name))
+		}
+	}
+	if !strings.Contains(query, "key="+mark+"1") || provided.Get("Jurat-Agent")+provided.Get("Jurat-Chain")+provided.Get("Jurat-Other") != "" {
+		t.Errorf("the provider got %q, %v", query, provided)
+	}
+	c := seen.call
+	if c.Token != "tok" || c.Chain != "chain-1" || c.Path != "/x" || c.Query.Encode() != "alt=sse" || c.Header.Get("X-Stainless-Retry-Count") != "2" || seen.outcome.Header.Get("X-Request-Id") != "req-7" {
+		t.Errorf("%+v", c)
+	}
+	prints := map[string][]string{}
+	for _, credential := range c.Credentials {
+		prints[credential.Where] = append(prints[credential.Where], credential.Fingerprint)
+	}
+	if len(prints["?key="]) != 3 || prints["authorization"][0] != prints["x-api-key"][0] || prints["authorization"][0] == prints["api-key"][0] || prints["authorization"][0] != p.handler.fingerprint(mark) || len(prints["authorization"][0]) != 64 {
+		t.Errorf("%v", prints)
+	}
+}
+
+// TestKeyCustody: the relay's own key replaces everything that a caller sends, wherever it goes.
+func TestKeyCustody(t *testing.T) {
+	for _, place := range []string{"authorization", "x-api-key", "X-Goog-Api-Key", "?key="} {
+		got := make(chan string, 1)
+		p := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got <- fmt.Sprintln(r.Header["Authorization"], r.Header["X-Api-Key"], r.Header["X-Goog-Api-Key"], r.Header["Api-Key"], r.Header["Cookie"], r.URL.RawQuery)
+		}), func(o *Options) {
+			o.Upstreams["api"] = Upstream{Base: o.Upstreams["api"].Base, Key: "own&key", KeyIn: place}
+		})
+		req, _ := http.NewRequest(http.MethodGet, p.url()+"/x?key=caller&alt=sse&K%45Y=caller&b=c", nil)
+		for _, name := range credentialHeaders {
+			req.Header.Set(name, "caller")
+		}
+		answer, err := p.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		want := map[string]string{
+			"authorization": "[Bearer own&key] [] [] [] [] alt=sse&b=c", "x-api-key": "[] [own&key] [] [] [] alt=sse&b=c",
+			"X-Goog-Api-Key": "[] [] [own&key] [] [] alt=sse&b=c", "?key=": "[] [] [] [] [] alt=sse&b=c&key=own%26key",
+		}[place]
+		if had := <-got; had != want+"\n" {
+			t.Errorf("%s: the provider got %s", place, had)
+		}
+		c := p.last(t, 1).call
+		if !c.Custody || len(c.Credentials) != 1 || c.Credentials[0].Where != strings.ToLower(place) || c.Credentials[0].Fingerprint != p.handler.fingerprint("own&key") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	u := Upstream{Key: "own-key"}
+	text, err := json.Marshal(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "key", u.Key, "upstream", u)
+	if all := fmt.Sprintf("%v %+v %#v %s %q %x %d %v", u, u, u, u.Key, u.Key, u.Key, u.Key, &u) + string(text) + logged.String(); strings.Contains(all, "own") || strings.Contains(all, fmt.Sprintf("%x", "own")) {
+		t.Error(all)
+	}
+}
+
+// TestUpstreamConfusion: no request reaches another origin than the upstream's, or a path outside of its base.
+func TestUpstreamConfusion(t *testing.T) {
+	var mu sync.Mutex
+	var reached []string
+	p := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		reached = append(reached, r.Host+" "+r.RequestURI)
+	}), func(o *Options) {
+		base := *o.Upstreams["api"].Base
+		base.Path = "/base/"
+		o.Upstreams["based"] = Upstream{Base: &base}
+	})
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			t.Error("another origin was asked")
+			conn.Close()
+		}
+	}()
+	evil := other.Addr().String()
+	here, there := p.relay.Listener.Addr().String(), strings.TrimPrefix(p.provider.URL, "http://")
+	for line, want := range map[string]string{
+		"GET http://" + evil + "/api/x":            "400",
+		"GET http://" + here + "/api/x":            "400",
+		"GET https://user:pw@" + evil + "/api/x":   "400",
+		"CONNECT " + evil:                          "405",
+		"CONNECT /api/x":                           "405",
+		"TRACE /api/x":                             "405",
+		"OPTIONS *":                                "200",
+		"GET //" + evil + "/api/x":                 "400",
+		"GET /api//" + evil + "/x":                 "400",
+		"GET /api/%2F%2f" + evil:                   "400",
+		"GET /api/../x":                            "400",
+		"GET /based/../../x":                       "400",
+		"GET /based/%2e%2E/x":                      "400",
+		"GET /based/.%2e%2fx":                      "400",
+		"GET /based/..%5cx":                        "400",
+		"GET /based/a\\..\\..\\x":                  "400",
+		"GET /api/./x":                             "400",
+		"GET /api/%0d%0aHost:%20" + evil:           "400",
+		"GET /api/%zz":                             "400",
+		"GET /@" + evil + "/x":                     "404",
+		"GET /" + evil + "/x":                      "404",
+		"GET /":                                    "404",
+		"GET /r/token":                             "404",
+		"GET /api:80@" + evil + "/":                "404",
+		"GET /api/@" + evil + "/x?http://" + evil:  there + " /@" + evil + "/x?http://" + evil,
+		"GET /api":                                 there + " /",
+		"GET /based/x%2Fy?u=//" + evil:             there + " /base/x%2Fy?u=//" + evil,
+		"GET /r/token/based":                       there + " /base/",
+		"GET /r/to%2Fken/api/x":                    there + " /x",
+		"GET /api/x HTTP/1.0\r\nX-Forwarded-Host:": there + " /x",
+	} {
+		for _, host := range []string{here, evil, "evil.example", there} {
+			reached = nil
+			conn, err := net.Dial("tcp", here)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(line, "HTTP/") {
+				line += " HTTP/1.1"
+			}
+			fmt.Fprintf(conn, "%s\r\nHost: %s\r\nConnection: close\r\n\r\n", line, host)
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			conn.Close()
+			mu.Lock()
+			got := fmt.Sprint(answer.StatusCode)
+			if len(reached) > 0 {
+				got = strings.Join(reached, ", ")
+			}
+			mu.Unlock()
+			if got != want {
+				t.Errorf("%q with host %s: %s, should be %s", line, host, got, want)
+			}
+		}
+	}
+}
+
+// TestTokenInPathIsForThisMachine: over a network, a token in the path could be read.
+func TestTokenInPathIsForThisMachine(t *testing.T) {
+	for address, want := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "[::ffff:127.0.0.1]:1": true, "@": true, "192.0.2.1:1": false, "[2001:db8::1]:2": false, "x": false} {
+		if got := isPrivate(&http.Request{RemoteAddr: address}); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	at := func(address string) *url.URL { return mustParse(t, address) }
+	for name, u := range map[string]Upstream{
+		"Api": {Base: at("https://x")}, "r": {Base: at("https://x")}, "a/b": {Base: at("https://x")}, "none": {}, "file": {Base: at("file:///x")},
+		"user": {Base: at("https://u:p@x")}, "query": {Base: at("https://x?key=1")}, "opaque": {Base: at("https:x")}, "key": {Base: at("https://x"), Key: "k"},
+	} {
+		if _, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{name: u}, Folder: t.TempDir(), FingerprintKey: make([]byte, 32)}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	good := map[string]Upstream{"a": {Base: at("https://x/v1")}}
+	for _, o := range []Options{{}, {Upstreams: good}, {Upstreams: good, FingerprintKey: make([]byte, 31)}, {Upstreams: good, FingerprintKey: make([]byte, 32)}} {
+		if _, err := New(newRecorder(), o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+	if _, err := New(nil, Options{Upstreams: good, FingerprintKey: make([]byte, 32), Folder: t.TempDir()}); err == nil {
+		t.Error("no witness is taken")
+	}
+}

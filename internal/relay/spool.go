@@ -1,0 +1,185 @@
+package relay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+// A spool keeps copies of bodies while their calls last, within limits for all of them together.
+type spool struct {
+	folder               string
+	perBody, memory, cap int64
+	inMemory, held       atomic.Int64
+}
+
+// full reports whether there is no room for another body.
+func (s *spool) full() bool { return s.held.Load() >= s.cap }
+
+// take adds n to a count, unless that would exceed its limit.
+func take(count *atomic.Int64, n, limit int64) bool {
+	if count.Add(n) <= limit {
+		return true
+	}
+	count.Add(-n)
+	return false
+}
+
+// A Body is the copy of a body. Its exported fields are set when the body has ended. A witness may read it from many goroutines.
+type Body struct {
+	Bytes  int64    // how many passed
+	SHA256 [32]byte // of what passed
+	// Kept counts the bytes from the beginning that the copy has.
+	Kept int64
+	// Partial is set in open mode if there was no room for the whole copy. Of a partial request, Bytes and SHA256 are about the copy
+	// alone, since the rest passes unseen.
+	Partial bool
+	// Encoding is the body's Content-Encoding, in lower case; empty if there is none.
+	Encoding string
+
+	maxDecoded int64
+	spool      *spool
+	name       string
+
+	mu     sync.Mutex // held while the following is used
+	n      int64      // what passed so far
+	kept   int64
+	hash   hash.Hash
+	memory []byte
+	file   *os.File // holds the whole copy, once it is there
+	lost   error    // why nothing more is kept
+}
+
+func (s *spool) body(name, encoding string, maxDecoded int64) *Body {
+	return &Body{spool: s, name: name, Encoding: encoding, maxDecoded: maxDecoded, hash: sha256.New()}
+}
+
+// add counts what passed and keeps a copy of it. After an error, the copy stays as it is.
+func (b *Body) add(p []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.n += int64(len(p))
+	b.hash.Write(p)
+	if b.lost != nil {
+		return b.lost
+	}
+	if b.lost = b.keep(p); b.lost == nil {
+		b.kept += int64(len(p))
+	}
+	return b.lost
+}
+
+func (b *Body) keep(p []byte) error {
+	n := int64(len(p))
+	if !take(&b.spool.held, n, b.spool.cap) {
+		return fmt.Errorf("%w: all copies together may hold %d bytes", ErrSpoolFull, b.spool.cap)
+	}
+	err := b.store(p)
+	if err != nil {
+		b.spool.held.Add(-n)
+	}
+	return err
+}
+
+func (b *Body) store(p []byte) error {
+	if b.file == nil && int64(len(b.memory)+len(p)) <= b.spool.perBody && take(&b.spool.inMemory, int64(len(p)), b.spool.memory) {
+		b.memory = append(b.memory, p...)
+		return nil
+	}
+	if b.file == nil {
+		if err := b.toFile(); err != nil {
+			return err
+		}
+	}
+	if _, err := b.file.WriteAt(p, b.kept); err != nil {
+		return fmt.Errorf("writing the copy of a body: %w", err)
+	}
+	return nil
+}
+
+// toFile moves what is in memory to a new file.
+func (b *Body) toFile() error {
+	file, err := os.OpenFile(filepath.Join(b.spool.folder, b.name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("making a file for the copy of a body: %w", err)
+	}
+	if _, err := file.WriteAt(b.memory, 0); err != nil {
+		return errors.Join(fmt.Errorf("writing the copy of a body: %w", err), file.Close(), os.Remove(file.Name()))
+	}
+	b.spool.inMemory.Add(-int64(len(b.memory)))
+	b.file, b.memory = file, nil
+	return nil
+}
+
+// seal sets the exported fields.
+func (b *Body) seal() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hash.Sum(b.SHA256[:0])
+	b.Bytes, b.Kept, b.Partial = b.n, b.kept, b.lost != nil
+}
+
+// release gives the copy's memory and file back. Reading it then fails.
+func (b *Body) release() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if errors.Is(b.lost, os.ErrClosed) {
+		return nil
+	}
+	b.spool.held.Add(-b.kept)
+	b.spool.inMemory.Add(-int64(len(b.memory)))
+	b.memory, b.lost = nil, os.ErrClosed
+	if b.file == nil {
+		return nil
+	}
+	return errors.Join(b.file.Close(), os.Remove(b.file.Name()))
+}
+
+// ReadAt reads from the copy.
+func (b *Body) ReadAt(p []byte, at int64) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case errors.Is(b.lost, os.ErrClosed):
+		return 0, fmt.Errorf("the copy of a body is read after the end of its call: %w", os.ErrClosed)
+	case b.file != nil:
+		return b.file.ReadAt(p, at)
+	}
+	return bytes.NewReader(b.memory).ReadAt(p, at)
+}
+
+// Open reads the copy from its beginning.
+func (b *Body) Open() io.Reader { return io.NewSectionReader(b, 0, b.Kept) }
+
+// read copies a body into b, until it ends or there is no more room. It returns what was read and not kept.
+func (b *Body) read(src io.Reader) (left []byte, err error) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			if lost := b.add(buf[:n]); lost != nil {
+				return buf[:n], lost
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errReading, err)
+		}
+	}
+}
+
+var errReading = errors.New("reading the body of the request")
+
+// Decoded reads the copy without its encoding. Reading fails with ErrRefused when the decoded body is too large.
+func (b *Body) Decoded() (io.ReadCloser, error) {
+	return decoded(b.Encoding, b.Open(), b.maxDecoded)
+}

@@ -1,0 +1,239 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestSpool(t *testing.T) {
+	folder := t.TempDir()
+	s := &spool{folder: folder, perBody: 100, memory: 150, cap: 1000}
+	text := func(n int) []byte { return bytes.Repeat([]byte("0123456789"), n/10) }
+	bodies := map[string]*Body{}
+	for name, n := range map[string]int{"a": 100, "b": 60, "c": 300} {
+		b := s.body(name, "", 0)
+		if _, err := b.read(iotest.OneByteReader(bytes.NewReader(text(n)))); err != nil {
+			t.Fatal(err)
+		}
+		b.seal()
+		got, err := io.ReadAll(b.Open())
+		if err != nil || !bytes.Equal(got, text(n)) || b.SHA256 != sha256.Sum256(text(n)) || b.Bytes != int64(n) || b.Kept != b.Bytes || b.Partial {
+			t.Errorf("%s: %d bytes, %v, %+v", name, len(got), err, b)
+		}
+		bodies[name] = b
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "*")); len(files) != 2 {
+		t.Errorf("two bodies are too large for memory, alone or together: %v", files)
+	}
+	for _, file := range []string{"c"} {
+		if info, err := os.Stat(filepath.Join(folder, file)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v %v", info, err)
+		}
+	}
+	full := s.body("d", "", 0)
+	left, err := full.read(bytes.NewReader(text(700)))
+	full.seal()
+	if !errors.Is(err, ErrSpoolFull) || len(left) != 700 || !full.Partial || full.Kept != 0 || full.Bytes != 700 {
+		t.Errorf("%v, %d left, %+v", err, len(left), full)
+	}
+	bodies["d"] = full
+	for _, b := range bodies {
+		if err := errors.Join(b.release(), b.release()); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if s.held.Load() != 0 || s.inMemory.Load() != 0 {
+		t.Errorf("%d and %d bytes are still held", s.held.Load(), s.inMemory.Load())
+	}
+}
+
+func TestFolderMustBePrivate(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err := New(newRecorder(), Options{Upstreams: map[string]Upstream{"a": {Base: mustParse(t, "https://x")}}, FingerprintKey: make([]byte, 32), Folder: folder})
+	if err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Error(err)
+	}
+}
+
+// TestSpoolIsFull: closed mode refuses and breaks off; open mode passes everything, and says that its copy is not whole.
+func TestSpoolIsFull(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, _ := io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "text/plain")
+			fmt.Fprint(w, strings.Repeat("x", int(n)))
+			if r.URL.Query().Has("large") {
+				fmt.Fprint(w, strings.Repeat("x", 100_000))
+			}
+		}), func(o *Options) { o.Mode = mode; o.Cap = 50_000 })
+		ask := func(query string, size int) (int, int, error) {
+			answer, err := p.client.Post(p.url()+"/x"+query, "text/plain", strings.NewReader(strings.Repeat("y", size)))
+			if err != nil {
+				return 0, 0, err
+			}
+			defer answer.Body.Close()
+			n, err := io.Copy(io.Discard, answer.Body)
+			return answer.StatusCode, int(n), err
+		}
+		status, n, err := ask("", 100_000)
+		if mode == Closed {
+			if status != 503 || len(p.seen) != 0 {
+				t.Errorf("a request that is too large: %d %v", status, err)
+			}
+		} else if o := p.last(t, 1); status != 200 || n != 100_000 || err != nil || !o.call.Request.Partial || o.call.Request.Kept > 50_000 || !o.outcome.Response.Partial {
+			t.Errorf("a request that is too large: %d %d %v", status, n, err)
+		}
+		seen := len(p.seen)
+		status, n, err = ask("?large", 10)
+		o := p.last(t, seen+1).outcome
+		if mode == Closed && (err == nil || n > 50_000 || o.Ended != RecorderCut || !errors.Is(o.Reason, ErrSpoolFull)) {
+			t.Errorf("an answer that is too large: %d %d %v, %+v", status, n, err, o)
+		}
+		if mode == Open && (err != nil || n != 100_010 || o.Ended != Complete || o.Response.Bytes != 100_010 || !o.Response.Partial || o.Response.Kept > 50_000) {
+			t.Errorf("an answer that is too large: %d %d %v, %+v", status, n, err, o)
+		}
+		p.handler.spool.held.Add(50_000) // of others
+		if status, _, _ := ask("", 0); mode == Closed && status != 503 || mode == Open && status != 200 {
+			t.Errorf("when the spool is full, %d", status)
+		}
+		p.handler.late.group.Wait()
+		p.handler.spool.held.Add(-50_000)
+	}
+}
+
+// TestLargeBodies: 200 MB pass both ways, within little memory. What passes is compared by a running count, and the copy by its digest.
+func TestLargeBodies(t *testing.T) {
+	const size = 200 << 20
+	pattern := bytes.Repeat([]byte("jurat relay "), 1<<12)
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n, err := io.Copy(io.Discard, r.Body); n != size || err != nil {
+			t.Errorf("the provider got %d bytes, %v", n, err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		_, _ = io.Copy(w, io.LimitReader(repeat(pattern), size))
+	}), func(o *Options) { o.MaxDecoded = 1 << 20 })
+	p.handler.witness = ignoring{p.recorder}
+	digest := sha256.New()
+	_, _ = io.Copy(digest, io.LimitReader(repeat(pattern), size))
+	before, most := heap(), uint64(0)
+	answer, err := p.client.Post(p.url()+"/x", "application/octet-stream", io.LimitReader(repeat(pattern), size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sha256.New()
+	for n := 0; ; n++ {
+		_, err := io.CopyN(got, answer.Body, 10<<20)
+		most = max(most, heap())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(got.Sum(nil), digest.Sum(nil)) {
+		t.Error("the client got other bytes")
+	}
+	if most > before+8<<20 {
+		t.Errorf("the memory in use grew from %d KiB to %d KiB", before>>10, most>>10)
+	}
+	t.Logf("memory in use: %d KiB before, %d KiB at most", before>>10, most>>10)
+	o := p.last(t, 1)
+	if o.call.Request.SHA256 != [32]byte(digest.Sum(nil)) || o.outcome.Response.SHA256 != [32]byte(digest.Sum(nil)) {
+		t.Error("the witness got other digests")
+	}
+}
+
+// ignoring does not read the bodies.
+type ignoring struct{ *recorder }
+
+func (i ignoring) Begin(_ context.Context, call *Call) (Exchange, error) {
+	s := &seen{recorder: i.recorder, call: call}
+	i.changed(func() { i.seen = append(i.seen, s) })
+	return ignoringExchange{s}, nil
+}
+
+type ignoringExchange struct{ *seen }
+
+func (s ignoringExchange) End(_ context.Context, o *Outcome) error {
+	s.changed(func() { s.ends++; s.outcome = o })
+	return nil
+}
+
+// repeat reads a pattern forever.
+func repeat(pattern []byte) io.Reader { return &repeater{pattern: pattern} }
+
+type repeater struct {
+	pattern []byte
+	at      int
+}
+
+func (r *repeater) Read(p []byte) (int, error) {
+	n := copy(p, r.pattern[r.at:])
+	r.at = (r.at + n) % len(r.pattern)
+	return n, nil
+}
+
+// heap returns how much memory is in use.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestIdleStreams: a stream in which nothing happens costs little. The figure counts the client's and the provider's ends as well.
+func TestIdleStreams(t *testing.T) {
+	const streams = 500
+	s := newSteps()
+	p := start(t, s, nil)
+	transport := p.client.Transport.(*http.Transport)
+	before := memory()
+	var answers []*http.Response
+	for range streams {
+		answer, err := p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"stream":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.event <- "data: x\n\n"
+		answers = append(answers, answer)
+	}
+	each := (memory() - before) / streams
+	t.Logf("%d KiB for each stream, client and provider included", each>>10)
+	if each > 128<<10 { // of which a direct call has a half
+		t.Errorf("an idle stream holds %d KiB", each>>10)
+	}
+	close(s.event)
+	for _, answer := range answers {
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			t.Error(err)
+		}
+	}
+	transport.CloseIdleConnections()
+}
+
+// memory returns how much heap and stacks are in use.
+func memory() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}
