@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"jurat/internal/find"
+	"jurat/internal/ledger/storage"
 	"jurat/jurattest"
 )
 
@@ -61,4 +62,44 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 	whole(openIndex(t, h, path))
+}
+
+// TestRemade: a stretch that is made again takes nothing from others of its slot, and the index of pieces stays as it would be anew.
+func TestRemade(t *testing.T) {
+	h := jurattest.New(t)
+	x := openIndex(t, h, t.TempDir()+"/find.db")
+	const n = 4120 // more than one slot
+	for i := range n {
+		say(t, h, fmt.Sprintf("mention %04d of the thing", i))
+		if i == 20 || i == 70 || i == 90 || i == n-1 {
+			follow(t, x)
+			if err := x.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if x.Stretches() < 4 {
+		t.Fatalf("%d stretches", x.Stretches())
+	}
+	for _, in := range []storage.Range{{From: 30, To: 31}, {From: 0, To: 95}, {From: 4000, To: 4001}} {
+		if err := x.CheckBlocks(t.Context()); err != nil {
+			t.Errorf("before %v: %v", in, err)
+		}
+		if err := x.Remake(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.CheckBlocks(t.Context()); err != nil {
+			t.Errorf("after %v: %v", in, err)
+		}
+		for i := 0; i < n; i += 13 {
+			q, err := find.ReadRecords(getter("text", fmt.Sprintf("mention %04d", i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil)
+			if err != nil || len(found.Hits) != 1 || found.Hits[0].Place != int64(i) {
+				t.Fatalf("after %v: mention %d is found %d times, %v", in, i, len(found.Hits), err)
+			}
+		}
+	}
 }

@@ -349,6 +349,11 @@ func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how
 			return made, err
 		}
 	}
+	if as == replace {
+		if err := clearSlots(ctx, tx, in); err != nil {
+			return made, err
+		}
+	}
 	made = written{stretch{begin: in.From, after: in.To}, map[string]int64{}}
 	if err := x.writeDocs(ctx, tx, &made, docs); err != nil {
 		return made, err
@@ -436,8 +441,35 @@ func writePieces(ctx context.Context, tx *sql.Tx, begin int64, docs []*doc) erro
 		return err
 	}
 	defer insert.Close()
+	note, err := tx.PrepareContext(ctx, "INSERT INTO blocks VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = slots | excluded.slots")
+	if err != nil {
+		return err
+	}
+	defer note.Close()
+	block, slot := slotOf(begin)
 	for _, p := range list {
 		if _, err := insert.ExecContext(ctx, begin, int64(p), encode(found[p])); err != nil {
+			return err
+		}
+		if _, err := note.ExecContext(ctx, block, int64(p), slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearSlots makes the slots of a range anew, from the stretches that are left there.
+func clearSlots(ctx context.Context, tx *sql.Tx, in storage.Range) error {
+	for begin := in.From - in.From%stretchRecords; begin < in.To; begin += stretchRecords {
+		block, slot := slotOf(begin)
+		if _, err := tx.ExecContext(ctx, "UPDATE blocks SET slots = slots & ~?2 WHERE block = ?1 AND slots & ?2", block, slot); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO blocks SELECT DISTINCT ?1, piece, ?2 FROM pieces WHERE stretch >= ?3 AND stretch < ?4 ON CONFLICT DO UPDATE SET slots = slots | excluded.slots",
+			block, slot, begin, begin+stretchRecords); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM blocks WHERE block = ? AND slots = 0", block); err != nil {
 			return err
 		}
 	}

@@ -247,7 +247,7 @@ func (x *Index) empty(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	for _, table := range []string{"meta", "stretches", "pieces", "records", "trials", "seats", "gaps"} {
+	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}

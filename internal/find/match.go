@@ -35,12 +35,13 @@ func (x *Index) parts(oldest bool) iter.Seq[part] {
 
 // A matcher selects candidates: all records that a search finds, and some others.
 type matcher struct {
-	text   string
 	pieces []any // of the text
 	where  string
 	args   []any
 	plain  bool // where selects all records
 	fits   func(*doc) bool
+
+	blocks map[int64]int64 // by number: the slots that have all pieces, as far as they were looked up
 
 	from, to int64 // milliseconds
 	scope    Scope
@@ -49,7 +50,7 @@ type matcher struct {
 
 // matching returns the matcher of a search.
 func (x *Index) matching(q *Records, in Scope) *matcher {
-	m := &matcher{text: q.Text, pieces: piecesOf(q.Text), from: math.MinInt64, to: math.MaxInt64, scope: in}
+	m := &matcher{pieces: piecesOf(q.Text), blocks: map[int64]int64{}, from: math.MinInt64, to: math.MaxInt64, scope: in}
 	var where []string
 	add := func(condition string, arg any) { where, m.args = append(where, condition), append(m.args, arg) }
 	if q.Actor != "" {
@@ -148,7 +149,10 @@ func (m *matcher) offsets(ctx context.Context, x *Index, in stretch) (*set, erro
 	}
 	s := everything()
 	if len(m.pieces) > 0 {
-		var err error
+		may, err := m.may(ctx, x, in.begin)
+		if !may || err != nil {
+			return nil, err
+		}
 		if s, err = x.withPieces(ctx, in.begin, m.pieces); s == nil || err != nil {
 			return nil, err
 		}
@@ -167,6 +171,41 @@ func (m *matcher) offsets(ctx context.Context, x *Index, in stretch) (*set, erro
 		return nil, nil
 	}
 	return s, nil
+}
+
+// may reports whether the stretch that begins at a place can have records with all pieces.
+func (m *matcher) may(ctx context.Context, x *Index, begin int64) (bool, error) {
+	block, slot := slotOf(begin)
+	slots, known := m.blocks[block]
+	if !known {
+		var err error
+		if slots, err = x.slotsWith(ctx, block, m.pieces); err != nil {
+			return false, err
+		}
+		m.blocks[block] = slots
+	}
+	return slots&slot != 0, nil
+}
+
+// slotsWith returns the slots of a block that have all pieces.
+func (x *Index) slotsWith(ctx context.Context, block int64, pieces []any) (int64, error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT slots FROM blocks WHERE block = ? AND piece IN ("+marks(len(pieces))+")", append([]any{block}, pieces...)...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	all, n := int64(-1), 0
+	for ; rows.Next(); n++ {
+		var slots int64
+		if err := rows.Scan(&slots); err != nil {
+			return 0, err
+		}
+		all &= slots
+	}
+	if n < len(pieces) {
+		all = 0
+	}
+	return all, rows.Err()
 }
 
 // limit removes what is not in the scope.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func wrong(field, format string, args ...any) error {
 const (
 	maxText  = 2000 // characters of a text
 	maxName  = 500  // characters of any other parameter
-	maxLooks = 2000 // records that one search opens
+	maxLooks = 1000 // records that one search opens
 	maxLimit = 500  // hits in a page
 	usual    = 100  // hits in a page if nothing else is said
 	maxQuery = 16   // pieces of a text that are looked up
@@ -235,29 +236,73 @@ type searching struct {
 
 func (s *searching) run(ctx context.Context, in Scope) error {
 	m := s.matching(s.q, in)
+	if s.q.Record != "" {
+		return s.runOne(ctx, m)
+	}
 	for part := range s.parts(s.q.Oldest) {
 		places, err := m.places(ctx, s.Index, part)
 		if err != nil {
 			return err
 		}
 		if !s.q.Oldest {
-			reverse(places)
+			slices.Reverse(places)
 		}
-		for _, place := range places {
-			if s.q.after >= 0 && (s.q.Oldest && place <= s.q.after || !s.q.Oldest && place >= s.q.after) {
-				continue
-			}
-			if done, err := s.look(ctx, place); done || err != nil {
-				return err
-			}
+		places = slices.DeleteFunc(places, s.before)
+		if done, err := s.lookAll(ctx, places); done || err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// look opens a candidate, and reports whether the page is full.
-func (s *searching) look(ctx context.Context, place int64) (done bool, err error) {
-	hit, err := s.check(ctx, place)
+// before reports whether a place was on an earlier page.
+func (s *searching) before(place int64) bool {
+	return s.q.after >= 0 && (s.q.Oldest && place <= s.q.after || !s.q.Oldest && place >= s.q.after)
+}
+
+// runOne looks at the record with the id that the search names.
+func (s *searching) runOne(ctx context.Context, m *matcher) error {
+	b, err := s.ledger.Briefs().ByID(ctx, s.q.Record)
+	var unreadable *ledger.UnreadableError
+	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) || errors.As(err, &unreadable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if read, _ := s.Progress(); b.Index >= read || s.before(b.Index) {
+		return nil
+	}
+	record, err := s.open(ctx, b.Index)
+	if err != nil || record == nil || !m.fits(docOf(b.Index, &record.Payload)) {
+		return err
+	}
+	_, err = s.lookAll(ctx, []int64{b.Index})
+	return err
+}
+
+// lookAtOnce is how many candidates are read together. Each can be as large as a record may be.
+const lookAtOnce = 4
+
+// lookAll opens candidates in their order, and reports whether the page is full.
+func (s *searching) lookAll(ctx context.Context, places []int64) (done bool, err error) {
+	for some := range slices.Chunk(places, lookAtOnce) {
+		records, err := s.openAll(ctx, some)
+		if err != nil {
+			return false, err
+		}
+		for i, record := range records {
+			if done, err := s.look(some[i], record); done || err != nil {
+				return done, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// look takes a candidate, nil if it cannot be read, and reports whether the page is full.
+func (s *searching) look(place int64, record *evidence.Record) (done bool, err error) {
+	hit, err := s.check(place, record)
 	if err != nil {
 		return false, err
 	}
@@ -273,10 +318,9 @@ func (s *searching) look(ctx context.Context, place int64) (done bool, err error
 }
 
 // check returns a hit if the record has what is looked for, and nil otherwise.
-func (s *searching) check(ctx context.Context, place int64) (*Hit, error) {
-	record, err := s.open(ctx, place)
-	if record == nil || err != nil {
-		return nil, err
+func (s *searching) check(place int64, record *evidence.Record) (*Hit, error) {
+	if record == nil {
+		return nil, nil
 	}
 	hit := &Hit{Place: place, Record: record}
 	if s.q.Text != "" {
@@ -302,22 +346,45 @@ func (s *searching) check(ctx context.Context, place int64) (*Hit, error) {
 	return hit, nil
 }
 
-// open reads a record. It returns nil if the record has expired, or its archive is missing.
-func (x *Index) open(ctx context.Context, place int64) (*evidence.Record, error) {
-	rows, err := x.ledger.RowsFrom(ctx, place, 1)
-	var record *evidence.Record
-	if err == nil {
-		record, err = rows[0].Record()
-	}
+// openAll reads the records at these places. A record is nil if it has expired, or its archive is missing.
+func (x *Index) openAll(ctx context.Context, places []int64) ([]*evidence.Record, error) {
+	rows, err := x.ledger.RowsAt(ctx, places)
 	var unreadable *ledger.UnreadableError
-	if errors.Is(err, ledger.ErrExpired) || errors.As(err, &unreadable) {
-		return nil, nil
+	if errors.As(err, &unreadable) && len(places) > 1 { // the others may be elsewhere
+		var list []*evidence.Record
+		for i := range places {
+			one, err := x.openAll(ctx, places[i:i+1])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one...)
+		}
+		return list, nil
 	}
-	return record, err
+	list := make([]*evidence.Record, len(places))
+	if errors.As(err, &unreadable) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		record, err := rows[i].Record()
+		switch {
+		case err == nil:
+			list[slices.Index(places, rows[i].Index)] = record
+		case !errors.Is(err, ledger.ErrExpired):
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
-func reverse(places []int64) {
-	for i, j := 0, len(places)-1; i < j; i, j = i+1, j-1 {
-		places[i], places[j] = places[j], places[i]
+// open reads one record, as openAll does.
+func (x *Index) open(ctx context.Context, place int64) (*evidence.Record, error) {
+	list, err := x.openAll(ctx, []int64{place})
+	if err != nil {
+		return nil, err
 	}
+	return list[0], nil
 }

@@ -8,6 +8,9 @@ CREATE TABLE stretches (begin INTEGER PRIMARY KEY, after INTEGER NOT NULL, last 
 -- Which records of a stretch have a piece.
 CREATE TABLE pieces (stretch INTEGER, piece INTEGER, places BLOB NOT NULL, PRIMARY KEY (stretch, piece)) WITHOUT ROWID;
 
+-- Which of 64 slots have a stretch with a piece, as bits. A slot is 4,096 places, and a stretch belongs to the slot in which it begins.
+CREATE TABLE blocks (block INTEGER, piece INTEGER, slots INTEGER NOT NULL, PRIMARY KEY (block, piece)) WITHOUT ROWID;
+
 CREATE TABLE records (place INTEGER PRIMARY KEY, id TEXT NOT NULL, action TEXT NOT NULL, role TEXT NOT NULL, actor TEXT NOT NULL, at INTEGER NOT NULL, chain TEXT NOT NULL);
 CREATE INDEX records_actor ON records (actor, place);
 CREATE INDEX records_action ON records (action, place);

@@ -11,6 +11,12 @@ const stretchRecords = 4096
 // stretchBytes is how much folded text a stretch has, after which it ends.
 const stretchBytes = 8 << 20
 
+// slotOf returns the block and the slot to which a stretch belongs that begins at a place.
+func slotOf(begin int64) (block, slot int64) {
+	n := begin / stretchRecords
+	return n / 64, 1 << (n % 64)
+}
+
 // A set holds offsets in a stretch.
 type set [stretchRecords / 64]uint64
 

@@ -28,3 +28,18 @@ func TestNumberSet(t *testing.T) {
 		}
 	}
 }
+
+// TestSlotOf: each stretch of 4,096 places has a slot of its own, 64 of them in a block.
+func TestSlotOf(t *testing.T) {
+	seen := map[[2]int64]int64{}
+	for n := range int64(200) {
+		block, slot := slotOf(n * stretchRecords)
+		if other, is := seen[[2]int64{block, slot}]; is || block != n/64 {
+			t.Errorf("stretch %d: block %d, slot %b, as stretch %d", n, block, slot, other)
+		}
+		if b, s := slotOf(n*stretchRecords + stretchRecords - 1); b != block || s != slot {
+			t.Errorf("stretch %d: its last place is in block %d, slot %b", n, b, s)
+		}
+		seen[[2]int64{block, slot}] = n
+	}
+}

@@ -115,3 +115,15 @@ func (l *Ledger) CheckpointOver(ctx context.Context, size int64) (string, storag
 func (l *Ledger) StoredHashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	return l.cfg.Store.Hashes(ctx, indexes)
 }
+
+// RowsAt returns exactly the rows at these places, each named once, in log order, with what they have shed.
+func (l *Ledger) RowsAt(ctx context.Context, at []int64) ([]storage.Row, error) {
+	rows, err := l.cfg.Store.RowsAt(ctx, at)
+	if err == nil && len(rows) != len(at) {
+		err = fmt.Errorf("%w: %d of them are missing", storage.ErrDamaged, len(at)-len(rows))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the rows at %d: %w", at, err)
+	}
+	return rows, nil
+}
