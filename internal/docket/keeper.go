@@ -61,7 +61,22 @@ func (k *Keeper) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.Follow(ctx, nil)
+	return x.Follow(ctx, k.teller())
+}
+
+// tellEvery is how often the log says how far an index has come that is far behind, such as one that is made again after an update of the
+// program.
+const tellEvery = 5 * time.Second
+
+// teller returns a function that logs progress.
+func (k *Keeper) teller() func(done, total int64) {
+	last := time.Now()
+	return func(done, total int64) {
+		if k.Log != nil && time.Since(last) >= tellEvery {
+			last = time.Now()
+			k.Log.Info("the index of words is being made from the log; searches find what it has so far", "file", k.Path, "records", done, "of", total)
+		}
+	}
 }
 
 var errClosed = errors.New("the index of words is closed")

@@ -9,6 +9,7 @@ import (
 
 	"jurat/internal/find"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/sqlitefile"
 	"jurat/jurattest"
 )
 
@@ -101,5 +102,51 @@ func TestRemade(t *testing.T) {
 				t.Fatalf("after %v: mention %d is found %d times, %v", in, i, len(found.Hits), err)
 			}
 		}
+	}
+	for _, in := range []storage.Range{{From: 21, To: 71}, {From: 91, To: 4120}} { // one of a slot with others, and one that reaches into two
+		if err := x.Expire(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.CheckBlocks(t.Context()); err != nil {
+			t.Errorf("after %v expired: %v", in, err)
+		}
+	}
+}
+
+// TestEarlierVersion: the file of an earlier program is made again from the log, with progress.
+func TestEarlierVersion(t *testing.T) {
+	h, path := jurattest.New(t), t.TempDir()+"/find.db"
+	for i := range 50 {
+		say(t, h, fmt.Sprintf("mention %03d of the thing", i))
+	}
+	x := openIndex(t, h, path)
+	follow(t, x)
+	if err := errors.Join(x.Settle(t.Context()), x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlitefile.Open(path)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "DROP TABLE blocks; PRAGMA user_version = 1")
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	x = openIndex(t, h, path)
+	if done, _ := x.Progress(); done != 0 {
+		t.Errorf("%d records of the earlier file are used", done)
+	}
+	told := int64(0)
+	if err := x.Follow(t.Context(), func(done, total int64) { told = max(told, done) }); err != nil {
+		t.Fatal(err)
+	}
+	if told != 50 {
+		t.Errorf("progress to %d of 50", told)
+	}
+	q, err := find.ReadRecords(getter("text", "mention 017"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := x.Records(t.Context(), q, find.Scope{All: true}, nil); err != nil || len(found.Hits) != 1 {
+		t.Errorf("%+v, %v", found, err)
 	}
 }

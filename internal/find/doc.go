@@ -20,7 +20,8 @@
 // pieces of two where one of them is of a script that is written without spaces. So every quotation is found in any
 // language, from three letters or two characters of Japanese on, with its punctuation. Letter case, compatible forms
 // (NFKC) and the length of white space make no difference. A record that has all pieces is opened, and shown only if it
-// has the text itself. What is searched are the strings of prompt, context, response, tools_used, metadata, changes and
+// has the text itself. A second index of the pieces, over blocks of 64 stretches, says which stretches a search can leave
+// out. What is searched are the strings of prompt, context, response, tools_used, metadata, changes and
 // modified_response, each by itself.
 //
 // SQLite's own full-text index (FTS5) was refused: its pieces of three characters do not find Japanese words of two,

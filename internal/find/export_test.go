@@ -17,6 +17,12 @@ func (x *Index) Settle(ctx context.Context) error {
 // Remake makes the stretches again that overlap a range, as when records have expired.
 func (x *Index) Remake(ctx context.Context, in storage.Range) error { return x.again(ctx, in) }
 
+// Expire makes a stretch again as if all of its records had expired.
+func (x *Index) Expire(ctx context.Context, in storage.Range) error {
+	_, err := x.write(ctx, in, nil, replace)
+	return err
+}
+
 // Stretches returns how many stretches are in the file.
 func (x *Index) Stretches() int { return len(x.stretches) }
 
