@@ -38,8 +38,11 @@ func readChat(r *reading) {
 		if c.Message.ReasoningContent != "" && c.Index == a.Choices[0].Index {
 			r.reasoning = append(r.reasoning, c.Message.ReasoningContent)
 		}
+		if role := c.Message.Role; role != "" && role != "assistant" {
+			r.problem("answer: its message has the role %q: read as the model's", role)
+		}
+		c.Message.Role = "assistant"
 		m := r.chat(c.Message)
-		m.Role = cmp.Or(m.Role, "assistant")
 		r.answers = append(r.answers, answer{c.Index, c.FinishReason, []message{m}})
 	}
 }

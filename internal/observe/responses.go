@@ -111,13 +111,17 @@ func cleanIfAny(address string) string {
 	return withoutSecrets(address)
 }
 
-// item reads an item of the input or the output. Each is a message of its own.
+// item reads an item of the input or, with a list for the thinking, of the output. Each is a message of its own.
 func (r *reading) item(t *turn, i *wire.ResponsesItem, thinking *[]string) {
 	t.open = false
 	o := objectOf(i.Raw)
 	switch {
 	case i.Type == "" || i.Type == "message":
 		m := message{Role: cmp.Or(i.Role, t.role), Content: r.parts(i.Content)}
+		if thinking != nil && m.Role != t.role {
+			r.problem("answer: a message has the role %q: read as the model's", m.Role)
+			m.Role = t.role
+		}
 		t.said = append(t.said, m)
 	case i.Type == "reasoning":
 		if thinking != nil {
