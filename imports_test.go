@@ -124,7 +124,7 @@ var importRules = []importRule{
 		"it knows checkpoints and draws, and nothing else of what is in a log"},
 	{"jurat/internal/conduct", []string{"jurat/evidence", "jurat/internal/ledger", "jurat/reputation", "jurat/verify/trust"},
 		"it carries what a log has about an agent to strangers; what that proves is for package reputation to say"},
-	{"jurat/internal/subject", []string{"jurat/evidence", "jurat/verify", "jurat/verify/trust", jsonLibrary}, "the agent under trial is data, and its records are verified before they are read"},
+	{"jurat/internal/subject", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/observe", "jurat/verify", "jurat/verify/trust", jsonLibrary}, "the agent under trial is data, and its records are verified before they are read"},
 	{"jurat/internal/subject/transcripts", []string{"jurat/internal/subject", jsonLibrary}, "it finds conversations in a file; what they say is for package subject to read"},
 	{"jurat/internal/juror", []string{"jurat/jury", "jurat/internal/subject", jsonLibrary},
 		"what all jurors share, models and rules: it knows neither models nor rules"},

@@ -169,6 +169,8 @@ func speaker(terms *words.Terms, says *words.Pages, r subject.Role) string {
 		return capital(terms.Roles.Reviewer)
 	case subject.Operator:
 		return capital(terms.Roles.Operator)
+	case subject.Recorder:
+		return capital(terms.Roles.Recorder)
 	}
 	return ""
 }

@@ -50,7 +50,7 @@ func (g *gathered) take(r *evidence.Record) {
 	for _, d := range r.Disclosures {
 		g.size += len(d.Value)
 	}
-	g.agent = g.agent || r.Payload.Role() == evidence.RoleAgent
+	g.agent = g.agent || r.Payload.Role() == evidence.RoleAgent || r.Payload.Observed != nil
 	g.trial = g.trial || r.Payload.ActionType.InTrial()
 	g.tooMuch = g.tooMuch || g.size > MaxFile || len(g.ids) == MaxRecords
 	if g.tooMuch || g.trial {

@@ -21,6 +21,7 @@ const (
 	// These roles exist only in evidence that is made of records:
 	Reviewer Role = "reviewer" // a person who decided on what the agent said
 	Operator Role = "operator" // runs the installation, or delivers what the agent said
+	Recorder Role = "recorder" // a program that saw what the agent did, and says what no message shows
 )
 
 // A Message is one message of a conversation.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 )
 
 // A recording turns records into messages, one record after the other.
@@ -17,6 +18,11 @@ type recording struct {
 	actors   []string
 	last     map[string][]Message        // by chain and actor: the expected beginning of the next prompt
 	shown    map[evidence.Digest]*record // by digest
+
+	// Of what recorders saw:
+	talks   talks
+	window  observed.Window // bodies that later ones copy from
+	rebuilt int64           // bytes of bodies
 }
 
 // A record is an exhibit with its parsed parts.
@@ -26,6 +32,8 @@ type record struct {
 	members  map[string]jsontext.Value
 	withheld []string
 	outputs  map[string]int // the number of the message for each output, by canonical form
+	first    int            // how many messages came before it
+	remarks  []string       // what its description says beside the payload
 }
 
 // readRecords makes messages from records.
@@ -47,12 +55,13 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 	return nil
 }
 
-// withActor adds the agent that made the record.
+// withActor adds the agent that made the record, or that a recorder saw.
 func withActor(actors []string, p *evidence.Payload) []string {
-	if p.Role() != evidence.RoleAgent || slices.Contains(actors, p.Actor()) {
+	acts := p.Role() == evidence.RoleAgent || p.Observed != nil
+	if !acts || slices.Contains(actors, speaker(p)) {
 		return actors
 	}
-	return append(actors, p.Actor())
+	return append(actors, speaker(p))
 }
 
 // NameIn returns the agent's name from evidence that Parse has accepted, as the Card of its Case has it. It parses
@@ -66,6 +75,7 @@ func NameIn(material []byte) string {
 			Payload struct {
 				ActionType evidence.ActionType `json:"action_type"`
 				AgentID    string              `json:"agent_id"`
+				Observed   *evidence.Observed  `json:"observed"`
 			} `json:"payload"`
 		} `json:"records"`
 	}
@@ -77,7 +87,7 @@ func NameIn(material []byte) string {
 	}
 	var actors []string
 	for _, r := range on.Records {
-		actors = withActor(actors, &evidence.Payload{ActionType: r.Payload.ActionType, AgentID: r.Payload.AgentID})
+		actors = withActor(actors, &evidence.Payload{ActionType: r.Payload.ActionType, AgentID: r.Payload.AgentID, Observed: r.Payload.Observed})
 	}
 	return nameOf(actors)
 }
@@ -106,17 +116,23 @@ func (r *recording) take(e *Exhibit) error {
 	if one.members, one.withheld, err = evidence.Reveal(e.Payload, e.Disclosures); err != nil {
 		return err
 	}
-	first := len(r.messages)
+	one.first = len(r.messages)
 	r.actors = withActor(r.actors, payload)
-	switch payload.Role() {
-	case evidence.RoleAgent:
+	switch role := payload.Role(); {
+	case payload.Observed != nil:
+		if err := r.observed(one); err != nil {
+			return err
+		}
+	case role == evidence.RoleAgent:
 		r.agent(one)
-	case evidence.RoleReviewer:
+	case role == evidence.RoleReviewer:
 		r.review(one)
+	case role == evidence.RoleRecorder:
+		r.add(one, "response", Message{Role: Recorder, Name: payload.Actor(), Text: fmt.Sprintf("%s: %s", payload.ActionType, one.members["response"])})
 	default:
 		r.add(one, "response", Message{Role: Operator, Name: payload.Actor(), Text: fmt.Sprintf("%s: %s", payload.ActionType, one.members["response"])})
 	}
-	r.messages[first].Head = one.head(e)
+	r.messages[one.first].Head = one.head(e)
 	r.shown[e.Digest] = one
 	return nil
 }
@@ -238,7 +254,7 @@ func (one *record) value(member string, role Role) (messages []Message, withheld
 	}
 	name := ""
 	if role == Assistant {
-		name = one.payload.Actor()
+		name = one.speaker()
 	}
 	if one.isWithheld(member) {
 		return []Message{{Role: role, Name: name, Text: one.text(member)}}, true
@@ -351,7 +367,7 @@ func (one *record) tools() []Message {
 	if !there {
 		return nil
 	}
-	actor := one.payload.Actor()
+	actor := one.speaker()
 	if one.isWithheld("tools_used") {
 		return []Message{{Role: Assistant, Name: actor, Text: one.text("tools_used")}}
 	}
@@ -411,8 +427,13 @@ func toolUse(n *Node) (call ToolCall, result *Node) {
 // head describes a record.
 func (one *record) head(e *Exhibit) string {
 	p := one.payload
-	text := fmt.Sprintf("record %s, %s: %s by the %s %q", p.RecordID, e.Digest, p.ActionType, p.Role(), p.Actor())
-	if p.Model != "" {
+	text := fmt.Sprintf("record %s, %s: ", p.RecordID, e.Digest)
+	if p.Observed != nil {
+		text += one.witness()
+	} else {
+		text += fmt.Sprintf("%s by the %s %q", p.ActionType, p.Role(), p.Actor())
+	}
+	if p.Model != "" && p.Observed == nil {
 		text += fmt.Sprintf(", model %q, version %q", p.Model, p.ModelVersion)
 	}
 	if p.Timestamp != "" {
@@ -428,6 +449,9 @@ func (one *record) head(e *Exhibit) string {
 	}
 	if len(one.withheld) > 0 {
 		text += "; sealed apart and withheld: " + strings.Join(one.withheld, ", ")
+	}
+	for _, remark := range one.remarks {
+		text += "; " + remark
 	}
 	return text
 }

@@ -157,6 +157,8 @@ func piecesOf(m *subject.Message) []piece {
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")
 	case subject.Operator:
 		add(kept, m.Text, "operator: what became of what the agent said")
+	case subject.Recorder:
+		add(kept, m.Text, "recorder: what a program that saw the agent's acts says of them")
 	case subject.Assistant:
 		switch {
 		case m.Text == "" && len(m.ToolCalls) > 0:

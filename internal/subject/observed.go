@@ -1,0 +1,329 @@
+package subject
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+)
+
+// maxRebuilt bounds the bytes of bodies that are rebuilt for a case. A small record may copy much from earlier ones.
+const maxRebuilt = 256 << 20
+
+// A sight is what one record of a recorder says of an act.
+type sight struct {
+	prompt, response []Message
+	notes            []string // of what the messages do not show
+}
+
+func (s *sight) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// observed adds messages for what a recorder saw an agent do. A program sends the whole conversation with each call: what
+// was shown is not shown again, also after another attempt, or when conversations run side by side.
+func (r *recording) observed(one *record) error {
+	s, err := r.sight(one)
+	if err != nil {
+		return err
+	}
+	talk := r.talks.of(one.payload.Observed.Agent, one.payload.ChainID)
+	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
+	line := talk.repeated(prompt)
+	repeated := len(line)
+	fresh := s.prompt[repeated:]
+	one.remark("%s", promptInWords(s.prompt, line))
+	r.add(one, "prompt", fresh...)
+	line = append(line, r.newest(prompt[repeated:])...)
+	context, _ := one.value("context", Tool)
+	r.add(one, "context", context...)
+	r.add(one, "tools_used", one.tools()...)
+	if number := talk.ends(prompt, response); number > 0 {
+		s.note("The answer is again that of message %d.", number)
+	} else {
+		r.add(one, "response", s.response...)
+		line = append(line, r.newest(response)...)
+	}
+	talk.keep(line)
+	if s.notes != nil || one.payload.Observed.Ended != evidence.Complete || len(r.messages) == one.first {
+		r.add(one, "observed", Message{Role: Recorder, Name: one.payload.Actor(), Text: strings.Join(append(s.notes, "How it ended: "+one.ending()+"."), " ")})
+	}
+	return nil
+}
+
+// newest returns the messages that were added last, as parts of a conversation.
+func (r *recording) newest(added []beginning) (line []stood) {
+	for i, message := range added {
+		line = append(line, stood{message, len(r.messages) - len(added) + i + 1})
+	}
+	return line
+}
+
+// promptInWords says what of a prompt was shown before.
+func promptInWords(prompt []Message, line []stood) string {
+	fresh := prompt[len(line):]
+	said := 0
+	for i := range fresh {
+		if fresh[i].Role == Assistant {
+			said++
+		}
+	}
+	text := ""
+	switch {
+	case len(prompt) == 0:
+		return ""
+	case len(line) == 0:
+		text = "it begins a conversation"
+	case len(fresh) == 0:
+		text = "its prompt is " + numbersOf(line) + " and nothing more, not shown again"
+	default:
+		text = "its prompt begins with " + numbersOf(line) + ", not shown again"
+	}
+	if said > 0 {
+		text += fmt.Sprintf("; %d of the prompt's messages are earlier answers of the agent only by the word of its own program", said)
+	}
+	return text
+}
+
+// numbersOf lists the numbers of messages.
+func numbersOf(line []stood) string {
+	const most = 5
+	var runs []string
+	for i := 0; i < len(line); {
+		end := i + 1
+		for end < len(line) && line[end].number == line[end-1].number+1 {
+			end++
+		}
+		if from, to := line[i].number, line[end-1].number; from == to {
+			runs = append(runs, fmt.Sprint(from))
+		} else {
+			runs = append(runs, fmt.Sprintf("%d to %d", from, to))
+		}
+		i = end
+	}
+	if len(runs) > most {
+		runs = append(runs[:most], "others")
+	}
+	if len(line) == 1 {
+		return "message " + runs[0]
+	}
+	return "the messages " + strings.Join(runs, ", ")
+}
+
+// sight reads a record: what its bytes say, or else what it states.
+func (r *recording) sight(one *record) (s sight, err error) {
+	o := one.payload.Observed
+	request, err := r.body(one, "request", o.Request, &s)
+	if err != nil {
+		return s, err
+	}
+	response, err := r.body(one, "response", o.Response, &s)
+	if err != nil {
+		return s, err
+	}
+	call := observed.Call(one.payload, request, response)
+	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
+		s.prompt, s.response = spoken(p.Prompt), spoken(p.Output)
+		if p.Error != "" {
+			s.note("The provider answered with an error: %s.", p.Error)
+		}
+		if p.Problem != "" && call.Request != nil {
+			s.note("What the bytes say is not wholly known: %s.", p.Problem)
+		}
+	}
+	if len(s.prompt) == 0 {
+		s.prompt, _ = one.value("prompt", User)
+	}
+	if len(s.response) == 0 {
+		s.response = one.answer()
+	}
+	if len(s.prompt) == 0 && len(s.response) == 0 && one.members["tools_used"] == nil {
+		s.prompt, s.response = unread("request", request), unread("response", response)
+	}
+	for i := range s.response {
+		if m := &s.response[i]; m.Role == Assistant && m.Name == "" {
+			m.Name = one.speaker()
+		}
+	}
+	s.of(o)
+	return s, nil
+}
+
+// answer returns the answer that a record states. It may have several messages: a provider's own tools answer within it.
+func (one *record) answer() []Message {
+	if !one.isWithheld("response") {
+		list := spoken(one.members["response"])
+		if list != nil && !slices.ContainsFunc(list, func(m Message) bool { return m.Role != Assistant && m.Role != Tool }) {
+			return list
+		}
+	}
+	list, _ := one.value("response", Assistant)
+	return list
+}
+
+// of notes what a recorder states beside the bytes.
+func (s *sight) of(o *evidence.Observed) {
+	if o.ContextByReference != nil {
+		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
+	}
+	if o.Missing != nil {
+		s.note("By its own word the recorder did not see: %s.", strings.Join(o.Missing, ", "))
+	}
+	if o.RetryOf != "" {
+		s.note("This is another attempt of the request %s.", o.RetryOf)
+	}
+}
+
+// unread shows bytes that no reader knows. No message is made of them, so that nobody's words are taken for another's.
+func unread(direction string, body []byte) []Message {
+	switch {
+	case len(body) == 0:
+		return nil
+	case !utf8.Valid(body):
+		return []Message{{Role: Recorder, Text: fmt.Sprintf("[%s of %d bytes that are no text]", direction, len(body))}}
+	}
+	return []Message{{Role: Recorder, Text: string(body)}}
+}
+
+// body returns the bytes that a record seals of a direction; nil if there are none. A note says why they cannot be read.
+func (r *recording) body(one *record, direction string, stated *evidence.ObservedBody, s *sight) ([]byte, error) {
+	member := direction + "_body"
+	v := one.members[member]
+	switch {
+	case stated == nil:
+		return nil, nil
+	case one.isWithheld(member):
+		s.note("The bytes of the %s were sealed apart, and the evidence does not have them.", direction)
+		return nil, nil
+	case v == nil && stated.Bytes > 0:
+		s.note("The bytes of the %s are not sealed.", direction)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	pieces, err := evidence.ParseBody(v)
+	if err == nil {
+		if r.rebuilt += lengthOf(pieces); r.rebuilt > maxRebuilt {
+			return nil, fmt.Errorf("the bodies of the calls up to here have more than %d MiB: put fewer records before the jury", maxRebuilt>>20)
+		}
+		var body []byte
+		if body, err = r.window.Rebuild(pieces); err == nil && evidence.DigestOf(body) == stated.Sealed() {
+			r.window.Keep(body)
+			if stated.Truncated {
+				s.note("Only the beginning of the %s is sealed.", direction)
+			}
+			if stated.Decoded != "" {
+				s.note("The %s is sealed as it was encoded, and is not read.", direction)
+			}
+			return body, nil
+		}
+	}
+	if errors.Is(err, observed.ErrMissing) {
+		s.note("The bytes of the %s repeat those of an earlier record, which the evidence does not have.", direction)
+	} else {
+		s.note("The bytes of the %s are not those that the record states.", direction)
+	}
+	return nil, nil
+}
+
+func lengthOf(pieces []evidence.Piece) (n int64) {
+	for _, p := range pieces {
+		n += p.Length
+	}
+	return n
+}
+
+// spoken reads messages of a projection: a text of the agent, a message, or an array of them. A message that is none of a
+// conversation is shown whole, as nobody's.
+func spoken(v jsontext.Value) (list []Message) {
+	root := tree(v)
+	if v == nil || root == nil {
+		return nil
+	}
+	nodes := []*Node{root}
+	switch root.kind {
+	case '"':
+		return []Message{{Role: Assistant, Text: root.text}}
+	case '[':
+		nodes = root.members
+	}
+	for _, n := range nodes {
+		m := Message{}
+		if m.readChat(n, "") != nil {
+			m = Message{Role: Recorder, Text: string(n.raw())}
+		} else if m.Role == Tool {
+			m.Failed = n.get("is_error").isTrue()
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// speaker is the agent whose acts a record is about.
+func (one *record) speaker() string { return speaker(one.payload) }
+
+func speaker(p *evidence.Payload) string {
+	if p.Observed != nil {
+		return p.Observed.Agent
+	}
+	return p.Actor()
+}
+
+// remark adds to the record's description.
+func (one *record) remark(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		one.remarks = append(one.remarks, text)
+	}
+}
+
+// Vantage and fidelity in words.
+var (
+	vantages = map[evidence.Vantage]string{
+		evidence.Proxy:     "which stood between the agent and what it called",
+		evidence.ProxyMITM: "which stood between the agent and what it called, inside their encrypted connection",
+		evidence.InProcess: "which ran inside the agent's own program",
+		evidence.Telemetry: "which has it only from the agent's own telemetry, second hand",
+		evidence.Examiner:  "which asked the agent itself",
+	}
+	fidelities = map[evidence.Fidelity]string{
+		evidence.ByBytes:      "it saw every byte",
+		evidence.Parsed:       "it saw values that other software had read from the bytes",
+		evidence.ByAttributes: "it saw only what that software chose to tell",
+	}
+	endings = map[evidence.Ended]string{
+		evidence.Complete:      "the answer came to its end",
+		evidence.UpstreamError: "no answer came",
+		evidence.UpstreamCut:   "the answer broke off",
+		evidence.ClientGone:    "the agent went away before the end of the answer",
+		evidence.RecorderCut:   "the recorder broke the answer off",
+		evidence.LostInCrash:   "the recorder stopped working, and the end is unknown",
+	}
+)
+
+// witness describes what a recorder saw, and from where.
+func (one *record) witness() string {
+	p, o := one.payload, one.payload.Observed
+	text := fmt.Sprintf("%s of the agent %q, seen by the recorder %q, %s: %s; protocol %s; %s", p.ActionType, o.Agent, p.Actor(), vantages[o.Vantage], fidelities[o.Fidelity], o.Protocol, one.ending())
+	if p.Model != "" {
+		text += fmt.Sprintf("; model asked for %q", p.Model)
+	}
+	if p.ModelVersion != "" {
+		text += fmt.Sprintf("; model that answered, by the provider's word, %q", p.ModelVersion)
+	}
+	return text
+}
+
+func (one *record) ending() string {
+	o := one.payload.Observed
+	if o.Status == 0 {
+		return endings[o.Ended]
+	}
+	return fmt.Sprintf("%s, with status %d", endings[o.Ended], o.Status)
+}

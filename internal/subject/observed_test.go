@@ -1,0 +1,216 @@
+package subject
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+)
+
+// A seenCall is what a recorder saw of one call to a model, in a few words.
+type seenCall struct {
+	chain, request, response string
+	more                     string // members of observed
+	ended                    evidence.Ended
+	earlier                  []string // bodies that the request copies from
+}
+
+// seen makes the exhibit of a recorded call to a server of chat completions.
+func seen(t testing.TB, n int, c seenCall) Exhibit {
+	t.Helper()
+	c.ended, c.chain = cmp.Or(c.ended, evidence.Complete), cmp.Or(c.chain, "main")
+	body := func(text string, earlier ...string) (stated, value string) {
+		var from [][]byte
+		for _, e := range earlier {
+			from = append(from, []byte(e))
+		}
+		v, err := evidence.FormatBody(observed.Pieces([]byte(text), from...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"bytes":%d,"sha256":%q,"type":"application/json"}`, len(text), evidence.DigestOf([]byte(text))), string(v)
+	}
+	request, requestBody := body(c.request, c.earlier...)
+	response, responseBody := body(c.response)
+	return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_call","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":%q,
+		"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":%q,"fidelity":"bytes","vantage":"proxy","protocol":"openai.chat","path":"/v1/chat/completions","status":200,"request":%s,"response":%s%s},
+		"request_body":%s,"response_body":%s`, n, c.chain, c.ended, request, response, c.more, requestBody, responseBody))
+}
+
+func chatRequest(messages ...string) string {
+	return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+func chatAnswer(message string) string {
+	return `{"model":"m-1","choices":[{"index":0,"finish_reason":"stop","message":` + message + `}]}`
+}
+
+func said(role, text string) string {
+	doc, err := json.Marshal(map[string]string{"role": role, "content": text}, json.Deterministic(true))
+	if err != nil {
+		panic(err)
+	}
+	return string(doc)
+}
+
+var (
+	brief   = said("system", "Be brief.")
+	hi      = said("user", "Hi")
+	helloed = said("assistant", "Hello")
+	search  = `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"search","arguments":"{\"a\": 1, \"b\": 2}"}}]}`
+	again   = `{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"search","arguments":"{\"b\":2,\"a\":1}"}}]}`
+	found   = `{"role":"tool","tool_call_id":"c1","content":"one"}`
+)
+
+func TestWhatRecordersSaw(t *testing.T) {
+	for name, one := range map[string]struct {
+		records []Exhibit
+		want    string
+	}{
+		"a conversation": {[]Exhibit{
+			seen(t, 1, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed)}),
+			seen(t, 2, seenCall{request: chatRequest(brief, hi, helloed, said("user", "Bye")), response: chatAnswer(said("assistant", "Bye!"))})},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello\n4 user prompt: Bye\n5 assistant response: Bye!"},
+		"a call whose arguments a library wrote anew": {[]Exhibit{
+			seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(search)}),
+			seen(t, 2, seenCall{request: chatRequest(hi, again, found), response: chatAnswer(helloed)})},
+			"1 user prompt: Hi\n2 assistant response: search({\"a\": 1, \"b\": 2})->3\n3 tool prompt: one\n4 assistant response: Hello"},
+		"another attempt": {[]Exhibit{
+			seen(t, 1, seenCall{request: chatRequest(brief, hi), response: `{"error":{"message":"busy","code":"overloaded"}}`}),
+			seen(t, 2, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed), more: `,"retry_of":"r1"`}),
+			seen(t, 3, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed), more: `,"retry_of":"r1"`})},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 recorder observed: The provider answered with an error: overloaded: busy. How it ended: the answer came to its end, with status 200.\n" +
+				"4 assistant response: Hello\n5 recorder observed: This is another attempt of the request r1. How it ended: the answer came to its end, with status 200.\n" +
+				"6 recorder observed: This is another attempt of the request r1. The answer is again that of message 4. How it ended: the answer came to its end, with status 200."},
+		"conversations side by side": {[]Exhibit{
+			seen(t, 1, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed)}),
+			seen(t, 2, seenCall{request: chatRequest(brief, said("user", "Plan")), response: chatAnswer(said("assistant", "A9"))}),
+			seen(t, 3, seenCall{request: chatRequest(brief, hi, helloed, said("user", "Bye")), response: chatAnswer(said("assistant", "Bye!"))}),
+			seen(t, 4, seenCall{request: chatRequest(brief, said("user", "Plan"), said("assistant", "A9"), said("user", "Go")), response: chatAnswer(said("assistant", "Gone"))})},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello\n4 user prompt: Plan\n5 assistant response: A9\n6 user prompt: Bye\n7 assistant response: Bye!\n8 user prompt: Go\n9 assistant response: Gone"},
+		"another chain": {[]Exhibit{
+			seen(t, 1, seenCall{chain: "a", request: chatRequest(hi), response: chatAnswer(helloed)}),
+			seen(t, 2, seenCall{chain: "b", request: chatRequest(hi), response: chatAnswer(helloed)})},
+			"1 user prompt: Hi\n2 assistant response: Hello\n3 user prompt: Hi\n4 assistant response: Hello"},
+		"a program that forgets": {[]Exhibit{
+			seen(t, 1, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed)}),
+			seen(t, 2, seenCall{request: chatRequest(brief, hi, helloed, said("user", "More")), response: chatAnswer(said("assistant", "So"))}),
+			seen(t, 3, seenCall{request: chatRequest(brief, said("user", "More"), said("assistant", "So"), said("user", "Bye")), response: chatAnswer(said("assistant", "Bye!"))})},
+			"1 system prompt: Be brief.\n2 user prompt: Hi\n3 assistant response: Hello\n4 user prompt: More\n5 assistant response: So\n6 user prompt: Bye\n7 assistant response: Bye!"},
+		"an answer that no record has": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi, said("assistant", "I never said it"), said("user", "Well?")), response: chatAnswer(helloed)})},
+			"1 user prompt: Hi\n2 assistant prompt: I never said it\n3 user prompt: Well?\n4 assistant response: Hello"},
+		"a provider that claims to be the user": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(said("user", "Do it."))})},
+			"1 user prompt: Hi\n2 assistant response: Do it.\n" + `3 recorder observed: What the bytes say is not wholly known: answer: its message has the role "user": read as the model's. How it ended: the answer came to its end, with status 200.`},
+		"an answer that broke off": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi), response: "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n", ended: evidence.ClientGone})},
+			"1 user prompt: Hi\n2 assistant response: Hel\n3 recorder observed: How it ended: the agent went away before the end of the answer, with status 200."},
+		"context that the provider has": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(helloed), more: `,"context_by_reference":["file:f1"],"missing":["trailers"]`})},
+			"1 user prompt: Hi\n2 assistant response: Hello\n3 recorder observed: A part of what the model was given was kept or fetched by the provider, and is not in the bytes: file:f1. By its own word the recorder did not see: trailers. How it ended: the answer came to its end, with status 200."},
+		"an unknown role": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi, said("critic", "Bad.")), response: chatAnswer(helloed)})},
+			"1 user prompt: Hi\n2 recorder prompt: {\"content\":\"Bad.\",\"role\":\"critic\"}\n3 assistant response: Hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := fromRecords(t, one.records...)
+			if diff := gocmp.Diff(one.want, script(c)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			again, err := Parse(c.Material())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(c.Messages, again.Messages); diff != "" || NameIn(c.Material()) != "clerk-bot" || c.Card.Name != "clerk-bot" {
+				t.Errorf("read again, of %q: %s", NameIn(c.Material()), diff)
+			}
+		})
+	}
+}
+
+// TestHeadOfWhatRecordersSaw: jurors are told from where it was seen, how much of it, and what of the prompt they have read.
+func TestHeadOfWhatRecordersSaw(t *testing.T) {
+	first := chatRequest(brief, hi)
+	c := fromRecords(t,
+		seen(t, 1, seenCall{request: first, response: chatAnswer(helloed)}),
+		seen(t, 2, seenCall{request: chatRequest(brief, hi, helloed, said("user", "More"), said("assistant", "Never said"), said("user", "Bye")), response: chatAnswer(said("assistant", "Bye!"))}),
+		exhibit(t, 3, `"action_type":"observed_span","agent_id":"tap","request_id":"r3","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1","prompt":"Hi","response":"Hello",
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp"}`))
+	for number, want := range map[int]string{
+		1: `observed_call of the agent "clerk-bot", seen by the recorder "tap", which stood between the agent and what it called: it saw every byte; protocol openai.chat; the answer came to its end, with status 200, at 2026-01-31T16:15:00Z by its own word; no time is proved; it begins a conversation`,
+		4: `no time is proved; its prompt begins with the messages 1 to 3, not shown again; 1 of the prompt's messages are earlier answers of the agent only by the word of its own program`,
+		8: `observed_span of the agent "clerk-bot", seen by the recorder "tap", which has it only from the agent's own telemetry, second hand: it saw only what that software chose to tell; protocol otlp; the answer came to its end; model asked for "m"; model that answered, by the provider's word, "m-1"`,
+	} {
+		if m := c.Message(number); m == nil || !strings.Contains(m.Head, want) {
+			t.Errorf("message %d: %+v\nwant %s", number, m, want)
+		}
+	}
+	if m := c.Message(9); m == nil || m.Role != Assistant || m.Text != "Hello" || m.Name != "clerk-bot" || len(c.Messages) != 9 {
+		t.Errorf("%d messages, the last %+v", len(c.Messages), m)
+	}
+}
+
+// TestBodiesOfCalls: bodies are put together from earlier ones, and what cannot be read is named.
+func TestBodiesOfCalls(t *testing.T) {
+	long := said("user", strings.Repeat("word ", 400))
+	first, second := chatRequest(long), chatRequest(long, helloed, hi)
+	one := seen(t, 1, seenCall{request: first, response: chatAnswer(helloed)})
+	two := seen(t, 2, seenCall{request: second, response: chatAnswer(said("assistant", "Bye!")), earlier: []string{first}})
+	if !strings.Contains(string(two.Payload), `"pieces"`) {
+		t.Fatal("nothing is copied")
+	}
+	if c := fromRecords(t, one, two); len(c.Messages) != 4 || c.Messages[2].Text != "Hi" || c.Messages[3].Text != "Bye!" {
+		t.Errorf("%s", script(c))
+	}
+	stated := `"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"bytes","vantage":"proxy"`
+	record := func(kind, observed, more string) Exhibit {
+		return exhibit(t, 9, fmt.Sprintf(`"action_type":%q,"agent_id":"tap","request_id":"r9","timestamp":"2026-01-31T16:15:00Z","observed":{%s,%s}%s`, kind, stated, observed, more))
+	}
+	digest := func(text string) string {
+		return fmt.Sprintf(`{"bytes":%d,"sha256":%q}`, len(text), evidence.DigestOf([]byte(text)))
+	}
+	commitment := "hmac-sha256:" + strings.Repeat("1", 64)
+	const ended = " How it ended: the answer came to its end."
+	for name, test := range map[string]struct {
+		record Exhibit
+		want   string
+	}{
+		"the earlier body is elsewhere": {two, "1 assistant response: Bye!\n2 recorder observed: The bytes of the request repeat those of an earlier record, which the evidence does not have. How it ended: the answer came to its end, with status 200."},
+		"other bytes than stated": {record("observed_call", `"protocol":"openai.chat","request":`+digest(first), `,"request_body":"something else","response":"Hello"`),
+			"1 assistant response: Hello\n2 recorder observed: The bytes of the request are not those that the record states." + ended},
+		"no bytes": {record("observed_call", `"protocol":"openai.chat","request":`+digest(first), `,"response":[{"role":"assistant","content":"Hello"},{"role":"tool","tool_call_id":"x","content":"one"}]`),
+			"1 assistant response: Hello\n2 tool response: one\n3 recorder observed: The bytes of the request are not sealed." + ended},
+		"withheld": {record("observed_call", `"protocol":"openai.chat","request":`+digest(first), fmt.Sprintf(`,"request_body":%q,"response":%q,"sealed_apart":["/request_body","/response"]`, commitment, commitment)),
+			"1 assistant response: [withheld: /response was sealed apart, and the evidence does not have it]\n2 recorder observed: The bytes of the request were sealed apart, and the evidence does not have them." + ended},
+		"encoded": {record("observed_call", `"protocol":"openai.chat","request":{"bytes":2,"sha256":"`+evidence.DigestOf([]byte("xx")).String()+`","encoding":"dcb","decoded":"refused"}`, `,"request_body":"xx"`),
+			"1 recorder prompt: xx\n2 recorder observed: The request is sealed as it was encoded, and is not read." + ended},
+		"a protocol that no reader knows": {record("observed_tool", `"protocol":"mcp/2026-07-28","request":`+digest("ask")+`,"response":`+digest("\xff\xfe"), `,"request_body":"ask","response_body":{"base64":"//4="}`),
+			"1 recorder prompt: ask\n2 recorder response: [response of 2 bytes that are no text]"},
+		"tools that are stated": {record("observed_tool", `"protocol":"mcp/2026-07-28","request":`+digest("ask"), `,"request_body":"ask","tools_used":[{"name":"go","arguments":{},"result":"gone"}]`),
+			"1 assistant tools_used: go({})->2\n2 tool tools_used: gone"},
+		"an event of the recorder": {exhibit(t, 9, `"action_type":"recorder_event","agent_id":"tap","timestamp":"2026-01-31T16:15:00Z","response":{"event":"stop","reason":"maintenance"}`),
+			`1 recorder response: recorder_event: {"event":"stop","reason":"maintenance"}`},
+	} {
+		if diff := gocmp.Diff(test.want, script(fromRecords(t, test.record))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// TestCopiesAreBounded: small records that copy a large body many times are refused before they take the time of all of it.
+func TestCopiesAreBounded(t *testing.T) {
+	large := chatRequest(said("user", strings.Repeat("x", 1<<20)))
+	list := []Exhibit{seen(t, 1, seenCall{request: large, response: chatAnswer(helloed)})}
+	copied := fmt.Sprintf(`{"at":0,"from":%q,"length":%d}`, evidence.DigestOf([]byte(large)), len(large))
+	for n := 2; n < 20; n++ {
+		list = append(list, exhibit(t, n, fmt.Sprintf(`"action_type":"observed_call","agent_id":"tap","request_id":"r","timestamp":"2026-01-31T16:15:00Z",
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"bytes","vantage":"proxy","protocol":"openai.chat","request":{"bytes":1,"sha256":%q}},
+			"request_body":{"pieces":[%s]}`, evidence.DigestOf(nil), strings.Repeat(copied+",", 29)+copied)))
+	}
+	_, err := FromRecords(nil, list, Verification{Outcome: Proved})
+	if err == nil || !strings.Contains(err.Error(), "more than 256 MiB: put fewer records before the jury") {
+		t.Error(err)
+	}
+}
