@@ -41,6 +41,10 @@
 // everything many times, and the rules about repetition would find faults that the agent did not commit. Only text
 // that was already shown, and is identical, is left out.
 //
+// A recorder sees all calls of a program: attempts that repeat, conversations side by side, and programs that leave out
+// what is long ago. So its records are compared with every beginning of a conversation that was shown, and not only with
+// the record before. What a prompt says that the agent had said, and no earlier record has, is shown as that.
+//
 // # Sealed records as evidence
 //
 // What an agent sealed goes before the jury as payloads under their digests. A reader who has the records finds each
