@@ -279,20 +279,6 @@ func FuzzProject(f *testing.F) {
 	})
 }
 
-// FuzzDecode: what decodes is within the limit, and an error that is no cut has no body.
-func FuzzDecode(f *testing.F) {
-	for name := range encoders {
-		f.Add(name, encode(f, name, []byte(chatSample.whole)))
-	}
-	f.Fuzz(func(t *testing.T, encoding string, body []byte) {
-		const limit = 1 << 16
-		got, err := observe.Decode(encoding, body, limit)
-		if len(got) > limit || err != nil && got != nil && !strings.Contains(err.Error(), observe.ErrShort.Error()) {
-			t.Errorf("%d bytes, %v", len(got), err)
-		}
-	})
-}
-
 // A load is hostile input of about a size.
 type load struct {
 	name string

@@ -1,4 +1,4 @@
-package observe_test
+package decode_test
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
-	"jurat/internal/observe"
+	"jurat/internal/observe/decode"
 )
+
+// sample is a part of a stream of events.
+const sample = "data: {\"id\":\"chatcmpl-1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is so.\"}}]}\n\ndata: [DONE]\n\n"
 
 // encoders write each encoding that Decode reads.
 var encoders = map[string]func(io.Writer) io.WriteCloser{
@@ -62,45 +65,45 @@ func encode(t testing.TB, name string, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-func TestDecode(t *testing.T) {
-	text := []byte(strings.Repeat(chatSample.stream, 20))
+func TestBody(t *testing.T) {
+	text := []byte(strings.Repeat(sample, 20))
 	for name := range encoders {
-		got, err := observe.Decode(name, encode(t, name, text), len(text))
+		got, err := decode.Body(name, encode(t, name, text), len(text))
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
-		if _, err := observe.Decode(name, encode(t, name, text), len(text)-1); !errors.Is(err, observe.ErrTooLong) {
+		if _, err := decode.Body(name, encode(t, name, text), len(text)-1); !errors.Is(err, decode.ErrTooLong) {
 			t.Errorf("%s, longer than the limit: %v", name, err)
 		}
 		for other := range encoders {
-			got, err := observe.Decode(name+" , identity,"+other, encode(t, other, encode(t, name, text)), len(text))
+			got, err := decode.Body(name+" , identity,"+other, encode(t, other, encode(t, name, text)), len(text))
 			if err != nil || !bytes.Equal(got, text) {
 				t.Errorf("%s in %s: %d bytes, %v", name, other, len(got), err)
 			}
 		}
-		if got, err := observe.Decode(name, nil, 9); err != nil || len(got) != 0 {
+		if got, err := decode.Body(name, nil, 9); err != nil || len(got) != 0 {
 			t.Errorf("%s of nothing: %q, %v", name, got, err)
 		}
 	}
-	if got, err := observe.Decode("", text, len(text)); err != nil || !bytes.Equal(got, text) {
+	if got, err := decode.Body("", text, len(text)); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("no encoding: %v", err)
 	}
 	for _, name := range []string{"compress", "dcb", "gzip,what", "gzip,gzip,gzip,gzip,gzip"} {
-		if _, err := observe.Decode(name, []byte("x"), 9); !errors.Is(err, observe.ErrEncoding) {
+		if _, err := decode.Body(name, []byte("x"), 9); !errors.Is(err, decode.ErrEncoding) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestDecodeShort: of an encoded stream that was cut anywhere, all that was flushed before the cut is decoded.
-func TestDecodeShort(t *testing.T) {
+// TestShort: of an encoded stream that was cut anywhere, all that was flushed before the cut is decoded.
+func TestShort(t *testing.T) {
 	parts := [][]byte{[]byte("data: first\n\n"), []byte("data: second\n\n"), []byte("data: third\n\n")}
 	text := bytes.Join(parts, nil)
 	for name := range encoders {
 		flushed, body := len(encode(t, name, parts[0])), encode(t, name, parts...)
 		for n := 1; n < len(body); n++ {
-			got, err := observe.Decode(name, body[:n], 1<<10)
-			if err != nil && !errors.Is(err, observe.ErrShort) {
+			got, err := decode.Body(name, body[:n], 1<<10)
+			if err != nil && !errors.Is(err, decode.ErrShort) {
 				t.Fatalf("%s, %d of %d bytes: %v", name, n, len(body), err)
 			}
 			if !bytes.HasPrefix(text, got) || err == nil && !bytes.Equal(got, text) {
@@ -113,8 +116,8 @@ func TestDecodeShort(t *testing.T) {
 	}
 }
 
-// TestDecodeBombs: a small body that decodes to very much is refused before it fills the memory.
-func TestDecodeBombs(t *testing.T) {
+// TestBombs: a small body that decodes to very much is refused before it fills the memory.
+func TestBombs(t *testing.T) {
 	const size, limit = 48 << 20, 1 << 20
 	zeros := make([]byte, size)
 	for name := range encoders {
@@ -122,9 +125,9 @@ func TestDecodeBombs(t *testing.T) {
 		for encoding, bomb := range map[string][]byte{name: once, name + "," + name: encode(t, name, once)} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			got, err := observe.Decode(encoding, bomb, limit)
+			got, err := decode.Body(encoding, bomb, limit)
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, observe.ErrTooLong) || got != nil {
+			if !errors.Is(err, decode.ErrTooLong) || got != nil {
 				t.Errorf("%s of %d bytes: %d bytes, %v", encoding, len(bomb), len(got), err)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > size/2 {
@@ -134,17 +137,31 @@ func TestDecodeBombs(t *testing.T) {
 	}
 }
 
-// TestDecodeDamage: a body with a changed byte is refused, or it decodes to something within the limit.
-func TestDecodeDamage(t *testing.T) {
-	text := []byte(chatSample.whole)
+// TestDamage: a body with a changed byte is refused, or it decodes to something within the limit.
+func TestDamage(t *testing.T) {
+	text := []byte(sample)
 	for name := range encoders {
 		body := encode(t, name, text)
 		for i := range body {
 			body[i] ^= 0x55
-			if got, err := observe.Decode(name, body, 1<<16); err == nil && len(got) > 1<<16 {
+			if got, err := decode.Body(name, body, 1<<16); err == nil && len(got) > 1<<16 {
 				t.Fatalf("%s, byte %d: %d bytes", name, i, len(got))
 			}
 			body[i] ^= 0x55
 		}
 	}
+}
+
+// FuzzBody: what decodes is within the limit, and an error that is no cut has no body.
+func FuzzBody(f *testing.F) {
+	for name := range encoders {
+		f.Add(name, encode(f, name, []byte(sample)))
+	}
+	f.Fuzz(func(t *testing.T, encoding string, body []byte) {
+		const limit = 1 << 16
+		got, err := decode.Body(encoding, body, limit)
+		if len(got) > limit || err != nil && got != nil && !errors.Is(err, decode.ErrShort) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
 }

@@ -1,4 +1,7 @@
-package observe
+// Package decode removes content encodings from the bodies of recorded calls. A recorder passes the bytes as they are, and
+// reads a decoded copy. It is apart from package observe because verifiers get that copy, and need no decoders in a
+// browser.
+package decode
 
 import (
 	"bytes"
@@ -15,13 +18,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Errors of Decode.
+// Errors of Body.
 var (
 	// ErrTooLong is the error of a body that decodes to more than the limit.
 	ErrTooLong = errors.New("decodes to more bytes than the limit")
-	// ErrShort is the error of a body that ends too early. Decode returns what came before.
+	// ErrShort is the error of a body that ends too early. Body returns what came before.
 	ErrShort = errors.New("ends before its encoding does")
-	// ErrEncoding is the error of an encoding that Decode does not know.
+	// ErrEncoding is the error of an encoding that Body does not know.
 	ErrEncoding = errors.New("unknown content encoding")
 )
 
@@ -30,11 +33,11 @@ const (
 	zstdWindow   = 8 << 20 // RFC 9659, section 3
 )
 
-// Decode removes the encodings that a Content-Encoding header names: gzip, deflate, zstd, br and identity, several of
+// Body removes the encodings that a Content-Encoding header names: gzip, deflate, zstd, br and identity, several of
 // them in the order in which they were applied. It holds at most about twice the limit in memory, whatever the body
 // decodes to. It returns ErrTooLong, ErrShort with what could be decoded, ErrEncoding, or an error about a body that is
 // not what its encoding says.
-func Decode(encoding string, body []byte, limit int) ([]byte, error) {
+func Body(encoding string, body []byte, limit int) ([]byte, error) {
 	names := strings.Split(encoding, ",")
 	if len(names) > maxEncodings {
 		return nil, fmt.Errorf("%w: %d encodings: at most %d are read", ErrEncoding, len(names), maxEncodings)
@@ -63,7 +66,7 @@ func decodeOne(name string, body []byte, limit int) ([]byte, error) {
 	}
 	open, known := decoders[name]
 	if !known {
-		return nil, fmt.Errorf("%w %q: known are gzip, deflate, zstd and br", ErrEncoding, short(name))
+		return nil, fmt.Errorf("%w %.40q: known are gzip, deflate, zstd and br", ErrEncoding, name)
 	}
 	if len(body) == 0 { // there is no body to a HEAD or a 204, whatever the header says
 		return nil, nil
