@@ -140,6 +140,7 @@ type Finding struct {
 // A Message is a message of the conversation, with its citations.
 type Message struct {
 	*subject.Message
+	Trial   string // its id
 	CitedBy []Citation
 }
 
@@ -200,7 +201,7 @@ func NewNews(v *trial.View, after int) *Court {
 		for _, f := range said.Findings {
 			if f.Here && !cited[f.Message] {
 				cited[f.Message] = true
-				c.Messages = append(c.Messages, Message{&subject.Message{Number: f.Message}, c.citations(v, f.Message)})
+				c.Messages = append(c.Messages, Message{Message: &subject.Message{Number: f.Message}, CitedBy: c.citations(v, f.Message)})
 			}
 		}
 	}
@@ -220,7 +221,7 @@ func (c *Court) evidence(first *evidence.Record) {
 		return
 	}
 	for i := range c.Case.Messages {
-		c.Messages = append(c.Messages, Message{Message: &c.Case.Messages[i]})
+		c.Messages = append(c.Messages, Message{Message: &c.Case.Messages[i], Trial: first.Payload.ChainID})
 	}
 }
 

@@ -162,6 +162,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},
 		"chain-op": NewChain("none", nil, &verify.Report{}, 1, lang),
 	}
+	maps.Copy(all, everyWhole(t, h))
 	maps.Copy(all, everyState(t, h, lang))
 	maps.Copy(all, everyAgent(t))
 	maps.Copy(all, everyAccess(t))

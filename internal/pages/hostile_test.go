@@ -129,7 +129,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	records := decided(t, h, hostileTrial(t, h))
 	court := courtOf(t, records)
 	said := []string{hostile("card name"), hostile("card description"), hostile("card version"), hostile("organization"), hostile("skill"), hostile("skill description"),
-		hostile("user"), hostile("agent"), hostile("tool name"), hostile("arguments"), hostile("tool result"), strings.Repeat("x", 1<<20), hostile("reason"), hostile("modified"),
+		hostile("user"), hostile("agent"), hostile("tool name"), hostile("arguments"), hostile("tool result"), hostile("reason"), hostile("modified"),
 		hostileName("submitter"), hostileName("reviewer"), hostileName("focus"), hostile("judge rationale")}
 	for _, name := range []string{"first", "second"} {
 		for _, what := range []string{" rationale", " rule", " explanation", " invented", " nowhere", " statement", " reasoning"} {
@@ -156,7 +156,9 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	desk.May, desk.Problem = true, hostile("problem")
 	desk.Answer([]Result{{Record: hostile("record"), Subject: hostile("subject"), Problem: hostile("why")}}, "\n"+hostile("because"), []string{hostile("mark")})
 	pages = map[string]Page{
-		"court": court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
+		"whole": court.WholeMessage(4), "whole member": WholeMember(own, "response"),
+		"mentions": &Mentions{Trial: hostile("trial"), Query: hostile("query"), Problem: hostile("problem"), Found: []Mention{{court.Messages[1].Message, hostile("line")}}},
+		"court":    court, "sealed": sealed, "sealed act": sealedOf(t, h, records[2], lang), "chain": NewChain(hostile("id"), chain, report, 1, lang),
 		"desk": desk, "review": review,
 		"home":    &Home{Trials: []Summary{summary}, Panel: []string{hostile("panel")}, Problem: hostile("problem"), Examples: []Example{{hostile("id"), hostile("example")}}},
 		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
@@ -176,7 +178,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 			}
 		}),
 	}
-	want = map[string][]string{"court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
+	want = map[string][]string{"whole": {strings.Repeat("x", 1<<20)}, "whole member": {hostile("response")}, "mentions": {hostile("problem")}, "court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
 		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
 		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
 		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter"), hostileName("organisation")}}
@@ -188,7 +190,7 @@ var knownElements = strings.Fields(`html head meta title link script body a head
 	section table caption thead tbody tfoot tr th td svg desc rect path polygon polyline text figure figcaption footer bdi time blockquote q strong fieldset legend label select option textarea noscript ins del`)
 
 var knownAttributes = strings.Fields(`lang charset name content rel href type src defer class id tabindex aria-label aria-labelledby aria-describedby aria-live aria-relevant aria-current
-	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-go data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable
+	aria-hidden role method action value hreflang dir data-mark data-events data-nth data-copy data-done datetime download scope colspan data-since data-go data-whole data-message data-failed data-partly data-key data-says data-lacks viewbox viewBox preserveaspectratio preserveAspectRatio focusable
 	width height d points x y for required autocomplete spellcheck rows hidden formnovalidate selected checked disabled accept enctype`)
 
 // intrusions returns elements and attributes that no template writes.

@@ -44,6 +44,8 @@ type Member struct {
 	Withheld bool // sealed apart and not disclosed here: Text is the signed commitment to it
 	Apart    bool // sealed apart and disclosed
 	JSON     bool // not a string
+
+	record string // id of the record
 }
 
 // A Link leads to another record or chain that this record names.
@@ -91,12 +93,19 @@ func NewSealed(r *evidence.Record, report *verify.Report, lang words.Lang, site 
 	for _, f := range report.Guarantees {
 		s.Answers = append(s.Answers, answerOf(report.For(f.Guarantee, p.RecordID), lang))
 	}
-	s.Input = members(r, "prompt", p.Prompt, "context", p.Context)
-	s.Output = members(r, "response", p.Response, "modified_response", p.ModifiedResponse, "changes", p.Changes)
-	s.Configuration = append(names("model", p.Model, "model_version", p.ModelVersion),
-		members(r, "parameters", p.Parameters, "tools_used", p.ToolsUsed, "metadata", p.Metadata)...)
+	s.Input, s.Output, s.Configuration = membersOf(r)
 	s.links()
 	return s
+}
+
+// membersOf lists the members of a record's payload: what went in, what came out, and how.
+func membersOf(r *evidence.Record) (input, output, configuration []Member) {
+	p := &r.Payload
+	input = members(r, "prompt", p.Prompt, "context", p.Context)
+	output = members(r, "response", p.Response, "modified_response", p.ModifiedResponse, "changes", p.Changes)
+	configuration = append(names("model", p.Model, "model_version", p.ModelVersion),
+		members(r, "parameters", p.Parameters, "tools_used", p.ToolsUsed, "metadata", p.Metadata)...)
+	return input, output, configuration
 }
 
 // members lists the members that the payload has.
@@ -112,7 +121,7 @@ func members(r *evidence.Record, pairs ...any) []Member {
 			shown = value
 		}
 		list = append(list, Member{Name: name, Text: text(shown), Withheld: withheld, JSON: !withheld && shown.Kind() != '"',
-			Apart: !withheld && slices.Contains(r.Payload.SealedApart, "/"+name)})
+			Apart: !withheld && slices.Contains(r.Payload.SealedApart, "/"+name), record: r.Payload.RecordID})
 	}
 	return append(list, ofMetadata(r, pairs)...)
 }
@@ -132,7 +141,7 @@ func ofMetadata(r *evidence.Record, pairs []any) []Member {
 	for _, pointer := range r.Payload.SealedApart {
 		if evidence.InMetadata(pointer) {
 			value, is := shown[pointer]
-			list = append(list, Member{Name: strings.TrimPrefix(pointer, "/"), Text: value, Withheld: !is, Apart: is})
+			list = append(list, Member{Name: strings.TrimPrefix(pointer, "/"), Text: value, Withheld: !is, Apart: is, record: r.Payload.RecordID})
 		}
 	}
 	return list

@@ -36,6 +36,7 @@ func (s *Server) routes() []Route {
 		s.submissionRoutes(),
 		s.streamRoutes(),
 		s.pageRoutes(),
+		s.wholeRoutes(),
 		s.portalRoutes(),
 	)
 }

@@ -428,6 +428,15 @@ var englishPages = Pages{
 		Judged:       "scores and results of an evaluation, which are no evidence",
 		Alternatives: "alternative answers ({n})",
 	},
+	Whole: wholeWords{
+		Beginning: "Only the beginning.",
+		All:       "Show all: {n} characters, {lines} lines",
+		Failed:    "It could not be loaded. The link opens it on its own page.",
+		Partly:    "Texts of which only the beginning is shown were not searched: the server did not answer.",
+		ToTrial:   "To the trial",
+		ToRecord:  "To the record",
+		Found:     "Messages with this text: {n}",
+	},
 	Message: messageWords{
 		Number:    "Message {n}",
 		Answers:   "answers message {n}",

@@ -436,6 +436,15 @@ var japanesePages = Pages{
 		Judged:       "評価の得点と結果（証拠ではありません）",
 		Alternatives: "選ばれなかった別の回答：{n} 件",
 	},
+	Whole: wholeWords{
+		Beginning: "冒頭だけを表示しています。",
+		All:       "すべて表示（{n}文字、{lines}行）",
+		Failed:    "読み込めませんでした。リンクから単独のページで開けます。",
+		Partly:    "冒頭だけを表示している文章は検索していません。サーバーの応答がありませんでした。",
+		ToTrial:   "審理へ",
+		ToRecord:  "記録へ",
+		Found:     "該当するメッセージ：{n}件",
+	},
 	Message: messageWords{
 		Number:    "メッセージ {n}",
 		Answers:   "メッセージ {n} への応答",

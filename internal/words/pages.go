@@ -14,6 +14,7 @@ type Pages struct {
 	Proof     proofWords   // what the proof rests on, as the server says of itself
 	Card      cardWords    // the card of the agent
 	LeftOut   leftOutWords
+	Whole     wholeWords     // a text that a page carries only in part
 	Message   messageWords   // one message of the conversation, or of the records
 	Speaker   speakerWords   // the speakers of a conversation; Terms names people and operators
 	Juror     jurorWords     // a juror in the courtroom
@@ -103,6 +104,10 @@ type cardWords struct {
 type leftOutWords struct {
 	Title                                                  string
 	Reasoning, Unreadable, Elsewhere, Judged, Alternatives string // of each, how many
+}
+
+type wholeWords struct {
+	Beginning, All, Failed, Partly, ToTrial, ToRecord, Found string
 }
 
 type messageWords struct {

@@ -4,6 +4,7 @@
 // merge makes one element equal to another and changes only the parts that differ. So focus, scroll position and what a screen
 // reader has announced stay. Only the server renders HTML.
 function merge(now, then) {
+  if (now.dataset?.loaded && now.dataset.whole === then.dataset?.whole) return; // the reader has the whole text of which this is the beginning
   attributes(now, then);
   const known = new Map([...now.children].filter((c) => c.id).map((c) => [c.id, c]));
   let at = now.firstChild;
@@ -132,28 +133,84 @@ if (main && main.dataset.events) {
   setInterval(tick, 1000);
 }
 
-// A link to a message opens what is folded in it.
+// A text of which the page has only the beginning is fetched when the reader asks for it. Without this, the link leads to its page.
+const loads = new WeakMap();
+
+async function fetched(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  if (!answer.ok) throw new Error(answer.statusText);
+  return new DOMParser().parseFromString(await answer.text(), "text/html");
+}
+
+async function load(cut) {
+  try {
+    const [address, part] = cut.dataset.whole.split("#");
+    const whole = document.importNode((await fetched(address)).getElementById(part), true);
+    whole.removeAttribute("id");
+    whole.classList.add("long");
+    for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", cut.querySelector(".said").getAttribute("aria-label") ?? cut.querySelector(".rest a").textContent]]) whole.setAttribute(name, value);
+    cut.dataset.loaded = "yes";
+    cut.replaceChildren(whole);
+    return whole;
+  } catch {
+    loads.delete(cut); // the next attempt starts anew
+    const told = cut.querySelector('[role="status"]');
+    told.textContent = told.dataset.failed;
+    return null;
+  }
+}
+
+function whole(cut) {
+  if (!loads.has(cut)) loads.set(cut, load(cut));
+  return loads.get(cut);
+}
+
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest(".cut > .rest a");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  (await whole(link.closest(".cut")))?.focus({ preventScroll: true });
+});
+
+const cuts = (within) => [...(within?.querySelectorAll(".cut:not([data-loaded])") ?? [])];
+
+// A link to a message opens what is folded in it, and loads what is not there.
 function unfold(message) {
   for (const folded of message?.querySelectorAll("details.result") ?? []) folded.open = true;
+  cuts(message).forEach(whole);
 }
 addEventListener("hashchange", () => unfold(document.getElementById(location.hash.slice(1))));
 if (location.hash.startsWith("#message-")) unfold(document.getElementById(location.hash.slice(1)));
 
-// The field that finds a text in the conversation, and the way from one cited message to the next.
-const find = document.querySelector(".find");
+// The field that finds a text in the conversation, and the way from one cited message to the next. The server searches the texts that
+// the page does not have.
+const find = document.querySelector("form.find");
 if (find) {
   const field = find.querySelector("input"), told = find.querySelector('[role="status"]');
-  let last = null;
+  let last = null, elsewhere = null;
   const all = () => [...document.querySelectorAll(".conversation > .message")];
+  async function ask(text) {
+    try {
+      const page = await fetched(find.action + "?find=" + encodeURIComponent(text));
+      return new Set([...page.querySelectorAll("[data-message]")].map((m) => "message-" + m.dataset.message));
+    } catch {
+      return null;
+    }
+  }
   const matches = {
-    found: (message) => field.value !== "" && message.textContent.toLowerCase().includes(field.value.toLowerCase()),
+    found: (message) => field.value !== "" && (message.textContent.toLowerCase().includes(field.value.toLowerCase()) || elsewhere?.has(message.id)),
     cited: (message) => message.querySelector(".cited:not([hidden])") !== null,
   };
-  function go(which) {
+  async function go(which) {
+    let partly = false;
+    if (which === "found" && field.value !== "" && cuts(document.querySelector(".conversation")).length) {
+      elsewhere ??= await ask(field.value);
+      partly = elsewhere === null;
+    }
     const places = all().filter(matches[which]);
     const after = last ? places.findIndex((m) => last.compareDocumentPosition(m) & Node.DOCUMENT_POSITION_FOLLOWING) : 0;
     const at = Math.max(after, 0);
-    told.textContent = places.length ? `${at + 1} / ${places.length}` : "0";
+    told.textContent = (places.length ? `${at + 1} / ${places.length}` : "0") + (partly ? " " + told.dataset.partly : "");
     if (!places.length) return;
     last = places[at];
     unfold(last);
@@ -161,12 +218,15 @@ if (find) {
     for (const message of document.querySelectorAll(".message.here")) message.classList.remove("here");
     last.classList.add("here");
   }
-  field.addEventListener("input", () => { last = null; });
-  field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") go("found");
+  field.addEventListener("input", () => { last = elsewhere = null; });
+  find.addEventListener("submit", (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    go("found");
   });
-  for (const button of find.querySelectorAll("button")) button.addEventListener("click", () => go(button.dataset.go));
-  find.hidden = false;
+  const cited = find.querySelector('[data-go="cited"]');
+  cited.addEventListener("click", () => go("cited"));
+  cited.hidden = false;
 }
 
 // The reviewer's keys. A key chooses a button of the form; it is sent with the reason. Keys are left alone while somebody types, and
