@@ -86,6 +86,8 @@
 //	            verify/assurance: which guarantees count, what a proof rests on, levels of it, and policy files
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
+//	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
+//	            verify/sight: recognises what kind of file a damaged one was
 //	            verify/quotation: whether what jurors quote stands in the evidence
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it

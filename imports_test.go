@@ -36,6 +36,9 @@ var importRules = []importRule{
 		"what a reader believes is asked about keys, certificates and tokens, and finds nothing against a record by itself"},
 	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", "jurat/internal/plural", jsonLibrary},
 		"what proofs show is read from records alone; whether it counts is for verify to say"},
+	{"jurat/verify/sight", []string{"jurat/evidence"}, "what kind of file a damaged one was is read from texts in it"},
+	{"jurat/verify/vantage", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/observe", jsonLibrary},
+		"what recorders saw is read from their bytes again, by the package that recorders use; whether it counts is for verify to say"},
 	{"jurat/verify/quotation", []string{"jurat/evidence", "jurat/jury", jsonLibrary},
 		"what stands in the evidence is read from its JSON alone, by a rule that a second verifier can follow; how conversations are read is for the program to know"},
 	{"jurat/verify/assurance", []string{"jurat/evidence", "jurat/verify/trust", jsonLibrary},
@@ -56,7 +59,7 @@ var importRules = []importRule{
 		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
 	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
-	{"jurat/verify", []string{"jurat/verify/assurance", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/trust", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
+	{"jurat/verify", []string{"jurat/verify/assurance", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},

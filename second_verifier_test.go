@@ -76,7 +76,7 @@ func isUnsupported(name string) bool {
 	if strings.Contains(name, "-under-the-policy-strict-") {
 		return true
 	}
-	return slices.ContainsFunc([]string{"signature-mldsa65-", "revoked-authority-", "package-", "envelope-"},
+	return slices.ContainsFunc([]string{"signature-mldsa65-", "revoked-authority-", "package-", "envelope-", "recorded-projection-"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 

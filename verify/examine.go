@@ -11,6 +11,7 @@ import (
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
+	"jurat/verify/vantage"
 )
 
 // An examined record was checked alone, with its whole payload. It keeps the small part that the rules over several
@@ -21,6 +22,7 @@ type examined struct {
 	record *evidence.Record // slim
 	said   graph.Spoken
 	proofs properties.Found
+	look   *vantage.Look // nil: not a recorder's
 	found  []Finding
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
@@ -42,7 +44,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
-	e.proofs = properties.Of(r, c.options.Demands)
+	e.proofs, e.look = properties.Of(r, c.options.Demands), vantage.At(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
@@ -138,6 +140,7 @@ func (c *check) take(e examined) {
 	c.details.room += roomOfRecord
 	c.findings = c.keep(c.findings, e.found...)
 	c.proofs.Take(e.whole, e.proofs)
+	c.sight(e)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
@@ -203,6 +206,7 @@ func (c *check) end() {
 	}
 	c.noteVouched()
 	c.noteTimes()
+	c.noteSights()
 	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil
 	c.noteOrder()
@@ -213,4 +217,5 @@ func (c *check) end() {
 	c.byDigest = c.graph.ByDigest
 	c.jointProofs()
 	c.knownLog()
+	c.noteGaps()
 }

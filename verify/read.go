@@ -11,6 +11,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
+	"jurat/verify/sight"
 )
 
 // Read checks a file while it reads it: a record, a bundle, an envelope around them, a checkpoint or an evidence
@@ -110,10 +111,12 @@ func one(file []byte, o Options) (*Report, error) {
 	if evidence.IsBundle(file) {
 		_, err = evidence.ReadBundle(bytes.NewReader(file)) // fails: file is no bundle
 	}
-	seen := new(sight)
-	seen.look(file)
-	seen.seen[bundleName] = evidence.IsBundle(file) // a record can mention bundles
-	return seen.damaged(err, evidence.BeginsAsRecord(file), o)
+	seen := new(sight.Sight)
+	seen.Look(file)
+	if !evidence.IsBundle(file) { // a record can mention bundles
+		seen.Forget(sight.BundleName)
+	}
+	return damagedFile(seen, err, evidence.BeginsAsRecord(file), o)
 }
 
 // mendedNote returns the file as a signed note, unless it is too long for one.
@@ -126,8 +129,8 @@ func mendedNote(file []byte) []byte {
 
 // bundleFrom checks a bundle, or finds out what else the file is.
 func bundleFrom(file io.Reader, o Options) (*Report, error) {
-	seen := &sight{from: file}
-	bundle, err := evidence.ReadBundle(seen.reader())
+	seen := sight.New(file)
+	bundle, err := evidence.ReadBundle(seen.Reader())
 	var r *Report
 	if err == nil {
 		r, err = readBundle(bundle, o)
@@ -138,10 +141,10 @@ func bundleFrom(file io.Reader, o Options) (*Report, error) {
 	if _, drained := io.Copy(io.Discard, seen); drained != nil {
 		return nil, drained
 	}
-	if seen.err != nil {
-		return nil, seen.err
+	if seen.Err != nil {
+		return nil, seen.Err
 	}
-	return seen.damaged(err, false, o)
+	return damagedFile(seen, err, false, o)
 }
 
 // readBundle checks a bundle. Its error says why the file cannot be opened or read.
@@ -178,93 +181,12 @@ func readBundle(bundle *evidence.BundleReader, o Options) (*Report, error) {
 	return c.bundle(), nil
 }
 
-// sight searches the bytes that pass for marks of a file's kind, also in a damaged file.
-type sight struct {
-	from io.Reader
-	err  error  // of reading
-	tail []byte // the end of the previous chunk
-	seen [markCount]bool
-
-	buffer []byte
-}
-
-// marks are the texts that only record and bundle files have together, and those that tell the kind of bundle.
-const (
-	bundleName = iota
-	bundleFormat
-	recordSchema
-	someSignatures
-	someTimestamps
-	someRecords
-	aSubmission
-	aClosing
-	markCount
-)
-
-var marks = [markCount][]byte{
-	bundleName:     []byte(evidence.BundleFormat),
-	bundleFormat:   []byte(`"format":"` + evidence.BundleFormat + `"`),
-	recordSchema:   []byte(`"schema":"` + evidence.Schema + `"`),
-	someSignatures: []byte(`"signatures":[`),
-	someTimestamps: []byte(`"timestamps":[`),
-	someRecords:    []byte(`"records":[`),
-	aSubmission:    []byte(evidence.Submission),
-	aClosing:       []byte(evidence.TrialClosing),
-}
-
-const longestMark = 64
-
-// reader keeps io.Seeker if the file has it.
-func (s *sight) reader() io.Reader {
-	if seeker, seeks := s.from.(io.Seeker); seeks {
-		return struct {
-			io.Reader
-			io.Seeker
-		}{s, seeker}
-	}
-	return s
-}
-
-func (s *sight) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	s.look(p[:n])
-	return n, err
-}
-
-// look ignores white space, which JSON allows around these names and values.
-func (s *sight) look(chunk []byte) {
-	chunk = s.withoutSpace(chunk)
-	seam := append(s.tail, chunk[:min(len(chunk), longestMark)]...)
-	for i, mark := range marks {
-		s.seen[i] = s.seen[i] || bytes.Contains(seam, mark) || bytes.Contains(chunk, mark)
-	}
-	if len(chunk) < longestMark {
-		chunk = seam
-	}
-	s.tail = bytes.Clone(chunk[max(0, len(chunk)-longestMark):])
-}
-
-func (s *sight) withoutSpace(chunk []byte) []byte {
-	s.buffer = s.buffer[:0]
-	for _, c := range chunk {
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			s.buffer = append(s.buffer, c)
-		}
-	}
-	return s.buffer
-}
-
-func (s *sight) is(mark int) bool { return s.seen[mark] }
-
 // damaged returns the report on a file that is ours and cannot be opened. If the file begins as a record and is not one,
 // its error says what is wrong.
-func (s *sight) damaged(err error, begins bool, o Options) (*Report, error) {
+func damagedFile(s *sight.Sight, err error, begins bool, o Options) (*Report, error) {
 	found := 0
-	for _, mark := range []int{bundleFormat, recordSchema, someSignatures, someTimestamps, someRecords} {
-		if s.is(mark) {
+	for _, mark := range []sight.Mark{sight.BundleFormat, sight.RecordSchema, sight.SomeSignatures, sight.SomeTimestamps, sight.SomeRecords} {
+		if s.Saw(mark) {
 			found++
 		}
 	}
@@ -273,11 +195,11 @@ func (s *sight) damaged(err error, begins bool, o Options) (*Report, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case found < 2:
 		return nil, ErrNotOurs
-	case !s.is(bundleName):
+	case !s.Saw(sight.BundleName):
 		return damaged(OneRecord, "", o, err), nil
 	}
 	kind := ManyRecords
-	if s.is(aSubmission) || s.is(aClosing) {
+	if s.Saw(sight.ASubmission) || s.Saw(sight.AClosing) {
 		kind = Trial
 	}
 	var in *evidence.RecordError

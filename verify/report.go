@@ -12,6 +12,7 @@ import (
 	"jurat/verify/assurance"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
+	"jurat/verify/vantage"
 )
 
 // ReportFormat is the version of the report format.
@@ -34,6 +35,7 @@ const (
 	Authentication = assurance.Authentication
 	NonRepudiation = assurance.NonRepudiation
 	Configuration  = assurance.Configuration
+	Vantage        = assurance.Vantage
 	Time           = assurance.Time
 	Order          = assurance.Order
 	Qualified      = assurance.Qualified
@@ -96,6 +98,9 @@ type Report struct {
 
 	// Demands says what came of the reader's demands, in their order.
 	Demands []properties.Answer `json:"demands,omitempty"`
+
+	// Seen says who saw the acts of the file that recorders saw, from where; at most 1000.
+	Seen []vantage.Seen `json:"seen,omitempty"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.

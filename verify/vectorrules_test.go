@@ -48,7 +48,7 @@ func rulesInCode(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, filepath.Join("properties", "properties.go"))
+	files = append(files, filepath.Join("properties", "properties.go"), filepath.Join("vantage", "vantage.go"))
 	var code strings.Builder
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {
@@ -61,6 +61,7 @@ func rulesInCode(t *testing.T) []string {
 		`\bRule: +"([a-z-]+)"`,
 		`\brule = "([a-z-]+)"`,
 		`\{"([a-z-]+)", \[\]error\{`,
+		`, "([a-z-]+)"\}(?:, \{|\}\n)`,
 		`\bvouching\{ca, "([a-z-]+)"`,
 	} {
 		rules = append(rules, matches(regexp.MustCompile(pattern), code.String())...)

@@ -20,6 +20,7 @@ import (
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
+	"jurat/verify/vantage"
 )
 
 // Options is what a reader brings to a verification.
@@ -206,7 +207,9 @@ type check struct {
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
 	proofs     *properties.File
-	placed     []Finding // findings about order, from the examination of single records
+	sights     vantage.File       // what recorders saw
+	gaps       []*evidence.Record // those that tell of acts that no record has
+	placed     []Finding          // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
@@ -280,7 +283,7 @@ func (c *check) report() *Report {
 	c.exporter(c.options.envelope)
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen()}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -341,6 +344,8 @@ func (c *check) applies(g Guarantee) bool {
 		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:
 		return slices.ContainsFunc(c.all, configured)
+	case Vantage:
+		return slices.ContainsFunc(c.all, vantage.ByRecorder)
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:

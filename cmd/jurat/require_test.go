@@ -60,6 +60,7 @@ var demands = []demanded{
 	{what: "authentication", met: ofChain, unmet: ofLog},
 	{what: "non_repudiation", met: ofVector("record-the-owners-key"), unmet: ofVector("record-the-operators-key")},
 	{what: "configuration", met: ofVector("chain-digests-without-places"), unmet: ofLog},
+	{what: "vantage", met: ofVector("recorded-bytes-of-a-tool"), unmet: ofVector("recorded-bytes-withheld")},
 	{what: "time", met: ofChain, unmet: ofLog},
 	{what: "qualified", met: ofVector("qualified-the-last-list"), unmet: ofChain},
 	{what: "property", met: ofVector("properties-a-range"), unmet: ofChain},

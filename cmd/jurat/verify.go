@@ -44,7 +44,8 @@ Exit code 0: of every file, every guarantee that counts is proved, the proof res
 something is refuted. 2: a file could not be read. 3: something that counts is not proved. If several apply: 1 before 2 before 3.
 
 Unless you require more, the exit code ignores these guarantees where they are not proved, and the report says so: non-repudiation, which
-cannot be proved while the operator keeps the keys; configuration, because what a record says of its model is the actor's word;
+cannot be proved while the operator keeps the keys; configuration, because what a record says of its model is the actor's word; vantage, because what a
+recorder saw is often withheld, and what telemetry tells nobody saw;
 qualified, because a time stamp is good evidence without being a qualified one; property, because proofs of properties are no part of what
 was signed; human-review and given-on of a single record, because what it is about is another record; order and enclosures of an evidence
 package, which cannot have them. To make one count: --require configuration.

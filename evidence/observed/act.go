@@ -26,6 +26,7 @@ type Act struct {
 	At        time.Time           // when the act ended: the record's timestamp
 
 	ChainID, ParentRequestID string
+	PreviousRecord           evidence.Digest // the record before in the chain: without it or Saw, the chain is linked by its name alone
 	Saw                      []evidence.Digest
 
 	Agent    string // who acted
@@ -135,7 +136,7 @@ func (d *draft) name(member, text string) string {
 func (d *draft) observe() {
 	a := d.act
 	d.payload = evidence.Payload{ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
-		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, Saw: a.Saw}
+		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
 	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity,
 		Protocol: a.Protocol, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
 		Method: d.name("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.name("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}

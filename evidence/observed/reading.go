@@ -85,6 +85,14 @@ func (b *openedBody) compare() {
 	}
 }
 
+// Alone returns the bytes of a record that copies nothing; false: it copies from other records.
+func (o *Opened) Alone() (Reading, bool) {
+	if o.Copied() > 0 {
+		return Reading{}, false
+	}
+	return new(Window).Read(o), true
+}
+
 // Copied is how many bytes the record copies from others.
 func (o *Opened) Copied() int64 { return Copies(o.request.pieces) + Copies(o.response.pieces) }
 
@@ -111,7 +119,7 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 		b.compare()
 	}
 	if b.body != nil {
-		w.Keep(b.body)
+		w.keep(b.stated.Sealed(), b.body)
 	}
 	err := b.err
 	if err == nil && b.stated != nil && b.stated.Truncated {

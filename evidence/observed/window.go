@@ -25,8 +25,9 @@ type Window struct {
 }
 
 // Keep adds a body. The caller must not change it afterwards. The oldest ones leave when all together exceed MaxWindow.
-func (w *Window) Keep(body []byte) {
-	digest := evidence.DigestOf(body)
+func (w *Window) Keep(body []byte) { w.keep(evidence.DigestOf(body), body) }
+
+func (w *Window) keep(digest evidence.Digest, body []byte) {
 	if _, known := w.bodies[digest]; known || len(body) == 0 {
 		return
 	}

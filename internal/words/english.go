@@ -23,6 +23,7 @@ var englishTerms = Terms{
 		Authentication: Guarantee{Name: "Authentication", Asks: "Is it signed with the key of the actor that it names?"},
 		NonRepudiation: Guarantee{Name: "Non-repudiation", Asks: "Is that actor the only one who could have signed it?"},
 		Configuration:  Guarantee{Name: "Configuration", Asks: "Does it state under its signature which model and settings made it?"},
+		Vantage:        Guarantee{Name: "Vantage", Asks: "Are the recorded bytes those that the recorder states, and do they say what its record says?"},
 		Time:           Guarantee{Name: "Time", Asks: "Does an authority vouch for when it existed?"},
 		Qualified:      Guarantee{Name: "Qualified", Asks: "Was that authority a qualified one, by the trusted lists of the European Union?"},
 		Property:       Guarantee{Name: "Property", Asks: "Do its proofs about hidden values hold? The actor chose these values: nothing shows that they are true."},

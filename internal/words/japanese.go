@@ -23,6 +23,7 @@ var japaneseTerms = Terms{
 		Authentication: Guarantee{Name: "認証", Asks: "記載された主体の鍵で署名されているか。"},
 		NonRepudiation: Guarantee{Name: "否認防止", Asks: "その主体以外の誰にも署名できなかったか。"},
 		Configuration:  Guarantee{Name: "設定", Asks: "どのモデルとどの設定によるものかが、署名の対象として記載されているか。"},
+		Vantage:        Guarantee{Name: "観測地点", Asks: "記録されたバイト列は記録者が述べるとおりのもので、記録のとおりのことを述べているか。"},
 		Time:           Guarantee{Name: "時刻", Asks: "存在していた時刻を時刻認証局が証明しているか。"},
 		Qualified:      Guarantee{Name: "適格な時刻", Asks: "EUのトラステッドリストによれば、その時刻認証局は適格であったか。"},
 		Property:       Guarantee{Name: "隠された値の性質", Asks: "隠された値についての証明は成り立つか。値は主体が自ら選んだものであり、それが真実であることは何も示さない。"},

@@ -20,7 +20,7 @@ import (
 func rulesInSource(t *testing.T) map[string]bool {
 	t.Helper()
 	rules := map[string]bool{}
-	for _, folder := range []string{"verify", "verify/trust", "verify/properties", "verify/quotation", "jury"} {
+	for _, folder := range []string{"verify", "verify/trust", "verify/properties", "verify/vantage", "verify/quotation", "jury"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(folder, err)

@@ -26,7 +26,7 @@ type Guarantee struct{ Name, Asks string }
 
 // Guarantees are the questions of a report.
 type Guarantees struct {
-	Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn,
+	Content, Authentication, NonRepudiation, Configuration, Vantage, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn,
 	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
 }
 
@@ -41,6 +41,8 @@ func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 		return g.NonRepudiation
 	case verify.Configuration:
 		return g.Configuration
+	case verify.Vantage:
+		return g.Vantage
 	case verify.Time:
 		return g.Time
 	case verify.Qualified:

@@ -9,6 +9,7 @@ GUARANTEES = (
     "authentication",
     "non_repudiation",
     "configuration",
+    "vantage",
     "time",
     "qualified",
     "property",
@@ -24,7 +25,7 @@ GUARANTEES = (
     "envelope",  # of envelopes, neither of which it reads: demanded of another file, they are not proved
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
-_UNCOUNTED = ("non_repudiation", "configuration", "qualified", "property")
+_UNCOUNTED = ("non_repudiation", "configuration", "vantage", "qualified", "property")
 DOES_NOT_PROVE = [
     "that what was said is correct",
     "that anybody is responsible in law",

@@ -11,6 +11,7 @@ import log
 import outcomes
 import payload as payloads
 import qualified
+import recorded
 import report
 import reviews
 import revocation
@@ -73,9 +74,13 @@ def verify(data, trust, reader):
         proofs.take(record)
     _check_order(opened, trust, reader.at, findings)
     proofs.joint()
+    gaps = recorded.check(opened.records, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
     if opened.kind == "trial":
         findings.ask(*report.TRIAL)
+    if "completeness" in findings.asked:
+        for record in gaps:
+            findings.doubt("completeness", "gap", record)
     if opened.is_bundle and volume.is_exceeded(opened.records):
         volume.doubt(opened.records, findings)
     else:

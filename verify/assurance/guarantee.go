@@ -27,6 +27,7 @@ const (
 	Authentication Guarantee = "authentication"  // signed with the key of the actor that it names, in the actor's role
 	NonRepudiation Guarantee = "non_repudiation" // only the actor can have signed it
 	Configuration  Guarantee = "configuration"   // for model output: it states model and settings, as signed
+	Vantage        Guarantee = "vantage"         // for what a recorder saw: these are the bytes, and this is what they say
 	Time           Guarantee = "time"            // it existed at a time that an authority vouches for
 	Order          Guarantee = "order"           // it has its place in a log
 	Qualified      Guarantee = "qualified"       // that authority was a qualified trust service by the EU's trusted lists
@@ -58,7 +59,7 @@ const (
 
 // required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
 // operator keeps the keys, it is impossible, and the report says so. Configuration does not count: it is only the
-// actor's statement about a model. Qualified does not count: only some readers need it. Property does not count: a
+// actor's statement about a model. Vantage does not count: recorders seal bytes so that they can be withheld. Qualified does not count: only some readers need it. Property does not count: a
 // file may carry any number of proofs, or none. For a single record, HumanReview does not count: its file cannot hold the reviewed
 // record.
 var required = map[Kind][]Guarantee{
@@ -90,6 +91,8 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "it is impossible where the operator keeps the keys"
 	case g == Configuration:
 		return "what a record says of its model is only its actor's word"
+	case g == Vantage:
+		return "what a recorder saw is often withheld, and what telemetry tells nobody saw"
 	case g == Qualified:
 		return "a time stamp is good evidence without being a qualified one"
 	case g == Property:
@@ -105,7 +108,7 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 }
 
 // allGuarantees is in the order of the report.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Vantage, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
 
 // Required returns the guarantees that count by default for such a file, where they apply.
 func Required(kind Kind) []Guarantee { return slices.Clone(required[kind]) }

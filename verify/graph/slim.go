@@ -55,6 +55,7 @@ func Drop(r *evidence.Record) {
 func WithoutTexts(r *evidence.Record) {
 	p := &r.Payload
 	p.SealedApart, p.Prompt, p.Context, p.Response, p.ToolsUsed, p.Metadata, p.Changes = nil, nil, nil, nil, nil, nil, nil
+	p.Observed, p.RequestBody, p.ResponseBody = nil, nil, nil
 }
 
 // Slim keeps what the rules of other records need: who, when, which record, and its links. It drops texts, except

@@ -1,0 +1,155 @@
+"""What recorders saw: guarantee vantage, section "Recorded acts" of docs/format.md.
+
+What the bytes of a call say is not looked into here: where an answer rests on that, this verifier says that it does not know it.
+"""
+
+import keys
+import payload as payloads
+import recorders
+from canonical import Refused
+from shapes import digest_of
+
+MAX_WINDOW = 128 << 20
+MAX_COPIED = 2 << 30
+_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate")
+_SAID = ("model", "model_version", "parameters", "prompt", "response")
+_OPEN = ("missing", "withheld", "unsealed", "truncated")
+
+
+class _Window:
+    """The bodies from which later ones may copy."""
+
+    def __init__(self):
+        self.bodies, self.size = {}, 0
+
+    def keep(self, digest, body):
+        if digest in self.bodies or not body:
+            return
+        self.bodies[digest] = body
+        self.size += len(body)
+        while self.size > MAX_WINDOW:
+            self.size -= len(self.bodies.pop(next(iter(self.bodies))))
+
+
+class _Body:
+    """The bytes of one direction, or the rule that says why they are not read."""
+
+    def __init__(self, record, direction):
+        self.part = record.payload["observed"].get(direction)
+        name = f"{direction}_body"
+        self.body, self.rule, self.pieces = None, None, []
+        shown, value = record.disclosed(name)
+        there = name in record.payload
+        if not there and (self.part is None or self.part["bytes"] == 0):
+            return
+        if self.part is None:
+            self.rule = "digest"
+        elif not there:
+            self.rule = "unsealed"
+        elif not shown:
+            self.rule = "withheld"
+        else:
+            try:
+                self.pieces = recorders.pieces(value)
+            except Refused:
+                self.rule = "digest"
+
+    def copied(self):
+        return sum(piece[2] for piece in self.pieces if not isinstance(piece, bytes))
+
+    def read(self, window):
+        if self.pieces and self.rule is None:
+            self._join(window)
+        if self.rule is None and self.part and "truncated" in self.part:
+            self.rule = "truncated"
+
+    def _join(self, window):
+        joined = []
+        for piece in self.pieces:
+            if not isinstance(piece, bytes):
+                source, at, length = piece
+                if source not in window.bodies:
+                    self.rule = "missing"
+                    return
+                piece = window.bodies[source][at : at + length]
+                if len(piece) != length:
+                    self.rule = "digest"
+                    return
+            joined.append(piece)
+        body = b"".join(joined)
+        short = "decoded_sha256" not in self.part and len(body) != self.part["bytes"]
+        if digest_of(body) != recorders.sealed(self.part) or short:
+            self.rule = "digest"
+            return
+        self.body = body
+        window.keep(recorders.sealed(self.part), body)
+
+
+def check(records, findings):
+    """Judges every record of a recorder, and returns those that tell of acts that are in no record."""
+    judged = [record for record in records if payloads.role_of(record.payload) == "recorder"]
+    if not judged:
+        return []
+    findings.ask("vantage")
+    window, copied, gaps = _Window(), 0, []
+    for record in judged:
+        if "observed" not in record.payload:
+            rule = _event(record)
+        else:
+            bodies = [_Body(record, direction) for direction in ("request", "response")]
+            own = sum(body.copied() for body in bodies)
+            copied += own
+            rule = "volume" if own and copied > MAX_COPIED else _rule(record, bodies, window)
+        if rule == "digest":
+            findings.refute("vantage", rule, record)
+        elif rule:
+            findings.doubt("vantage", rule, record)
+        if rule == "gap":
+            gaps.append(record)
+    if not findings.against("vantage") and findings.against("content", "authentication"):
+        findings.doubt("vantage", "rests")
+    return gaps
+
+
+def _event(record):
+    response = record.payload["response"]
+    try:
+        recorders.check_event(response)
+    except Refused:
+        return "body"
+    return "gap" if response["event"] in ("gap", "lost_in_crash") else None
+
+
+def _rule(record, bodies, window):
+    for body in bodies:
+        body.read(window)
+    rules = [body.rule for body in bodies]
+    observed = record.payload["observed"]
+    if "digest" in rules:
+        return "digest"
+    says = _says(record)
+    known = observed["protocol"] in _READ and not set(rules) & {"missing", "withheld", "unsealed"}
+    if known and says:
+        raise keys.Unsupported("what the bytes of recorded calls say")
+    if observed["fidelity"] != "bytes":
+        return "second-hand"
+    if observed["agent"] == record.payload["agent_id"]:
+        return "recorder-agent"
+    for rule in _OPEN:
+        if rule in rules:
+            return rule
+    if not known and _states(record):
+        return "projection"
+    return "gap" if observed["ended"] == "lost_in_crash" else None
+
+
+def _states(record):
+    """Whether it states what is read from bytes, withheld or not."""
+    observed = record.payload["observed"]
+    return any(name in record.payload for name in _SAID) or "usage" in observed or "context_by_reference" in observed
+
+
+def _says(record):
+    """Whether it says so in clear."""
+    observed = record.payload["observed"]
+    return any(name in record.payload and record.disclosed(name)[0] for name in _SAID) or "usage" in observed or "context_by_reference" in observed

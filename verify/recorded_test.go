@@ -1,0 +1,325 @@
+package verify_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/jurattest"
+	"jurat/verify"
+)
+
+const (
+	aChat    = `{"model":"m","messages":[{"role":"user","content":"Where is parcel 17?"}]}`
+	anAnswer = `{"id":"c-1","model":"m-2026","choices":[{"index":0,"message":{"role":"assistant","content":"In Kassel."},"finish_reason":"stop"}],"usage":{"total_tokens":9}}`
+	// aTool is of a protocol whose bytes nobody here reads, so that the second verifier can follow.
+	aTool = "mcp/2026-07-28"
+)
+
+// longContext is what an agent sends again with each call.
+var longContext = strings.Repeat("a long context that is sent with each call, and kept once. ", 20)
+
+func passed(text string) *observed.Body {
+	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: "application/json", Kept: []byte(text)}
+}
+
+// observedCall is a call that the recorder "gate" saw.
+func observedCall(id, protocol, request, response string) observed.Act {
+	return observed.Act{Recorder: "gate", RequestID: id, Type: evidence.ObservedCall, At: jurattest.Start, ChainID: "talk", Agent: "shop-bot", Vantage: evidence.Proxy,
+		Fidelity: evidence.ByBytes, Protocol: protocol, Method: "POST", Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: jurattest.Start,
+		Elapsed: new(time.Second), FirstByte: new(time.Second), Request: passed(request), Response: passed(response)}
+}
+
+func payloadOf(t *testing.T, act observed.Act) evidence.Payload {
+	t.Helper()
+	p, err := observed.Payload(act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// a sighting is one thing that a recorder may seal, and what a verifier finds of it.
+type sighting struct {
+	name   string
+	act    func() observed.Act
+	change func(p *evidence.Payload)
+	apart  []string
+	shown  func(r *evidence.Record)
+	status verify.Status
+	rule   string
+
+	first bool // a record with the long context stands before it
+}
+
+func call() observed.Act { return observedCall("call-2", observe.OpenAIChat, aChat, anAnswer) }
+
+func tool() observed.Act {
+	return observedCall("call-2", aTool, `{"method":"tools/call"}`, `{"result":{}}`)
+}
+
+// copying is a use of a tool whose request copies from the first record.
+func copying() observed.Act {
+	act := observedCall("call-2", aTool, longContext+"And now this.", `{"result":{}}`)
+	act.Request.Earlier = [][]byte{[]byte(longContext)}
+	return act
+}
+
+// with changes an act.
+func with(act func() observed.Act, change func(*observed.Act)) func() observed.Act {
+	return func() observed.Act {
+		a := act()
+		change(&a)
+		return a
+	}
+}
+
+// inBody changes the text of a body's member.
+func inBody(old, new string) func(*evidence.Payload) {
+	return func(p *evidence.Payload) {
+		changed := strings.Replace(string(p.RequestBody), old, new, 1)
+		if changed == string(p.RequestBody) {
+			panic("the change does not apply to " + changed)
+		}
+		p.RequestBody = jsontext.Value(changed)
+	}
+}
+
+var bothBodies = []string{"/request_body", "/response_body"}
+
+// sightings break one rule each. Their outer layers are right: signature, chain, place and stamp.
+func sightings() []sighting {
+	refuted, open := verify.Refuted, verify.NotProved
+	return []sighting{
+		{name: "projection: a call", act: call, status: verify.Proved},
+		{name: "projection: a call in the process", act: with(call, func(a *observed.Act) { a.Vantage = evidence.InProcess }), status: verify.Proved},
+		{name: "projection: a call sealed apart", act: call, apart: append([]string{"/response"}, bothBodies...), status: verify.Proved},
+		{name: "projection: another model", act: call, change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
+		{name: "projection: another version", act: call, change: func(p *evidence.Payload) { p.ModelVersion = "m-2025" }, status: refuted, rule: "projection"},
+		{name: "projection: another answer", act: call, change: func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) }, status: refuted, rule: "projection"},
+		{name: "projection: another answer, sealed apart", act: call, change: func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) }, apart: []string{"/response"}, status: refuted, rule: "projection"},
+		{name: "projection: a prompt that is stated and right", act: call, change: func(p *evidence.Payload) {
+			p.Prompt = jsontext.Value(`[{"content":"Where is parcel 17?","role":"user"}]`)
+		}, status: verify.Proved},
+		{name: "projection: another prompt", act: call, change: func(p *evidence.Payload) { p.Prompt = jsontext.Value(`"Where is it?"`) }, status: refuted, rule: "projection"},
+		{name: "projection: other settings", act: call, change: func(p *evidence.Payload) { p.Parameters = jsontext.Value(`{"temperature":0}`) }, status: refuted, rule: "projection"},
+		{name: "projection: other usage", act: call, change: func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"total_tokens":8}`) }, status: refuted, rule: "projection"},
+		{name: "projection: references that nobody made", act: call, change: func(p *evidence.Payload) { p.Observed.ContextByReference = []string{"file:1"} }, status: refuted, rule: "projection"},
+		{name: "projection: a status that makes it an error", act: with(call, func(a *observed.Act) { a.Response = passed(`{"error":{"message":"no"}}`) }), status: verify.Proved},
+		{name: "projection: parsed by somebody else, and another model", act: with(call, func(a *observed.Act) { a.Vantage, a.Fidelity = evidence.InProcess, evidence.Parsed }),
+			change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
+		{name: "projection: telemetry with bytes", act: with(call, func(a *observed.Act) {
+			a.Type, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes
+		}), status: open, rule: "second-hand"},
+
+		{name: "bytes of a tool", act: tool, status: verify.Proved},
+		{name: "no bytes", act: with(tool, func(a *observed.Act) { a.Request, a.Response = passed(""), nil }), status: verify.Proved},
+		{name: "another digest", act: tool, change: func(p *evidence.Payload) { p.Observed.Request.SHA256[0] ^= 1 }, status: refuted, rule: "digest"},
+		{name: "another number of bytes", act: tool, change: func(p *evidence.Payload) { p.Observed.Response.Bytes-- }, status: refuted, rule: "digest"},
+		{name: "other bytes", act: tool, change: inBody("tools/call", "tools/list"), status: refuted, rule: "digest"},
+		{name: "other bytes, sealed apart", act: tool, change: inBody("tools/call", "tools/list"), apart: bothBodies, status: refuted, rule: "digest"},
+		{name: "bytes where there were none", act: tool, change: func(p *evidence.Payload) { p.Observed.Response = nil }, status: refuted, rule: "digest"},
+		{name: "another digest after decoding", act: with(tool, func(a *observed.Act) { a.Response.Encoding = "gzip" }),
+			change: func(p *evidence.Payload) { p.Observed.Response.DecodedSHA256[0] ^= 1 }, status: refuted, rule: "digest"},
+		{name: "an encoding that was refused", act: with(tool, func(a *observed.Act) { a.Response.Encoding, a.Response.Refused = "gzip", true }), status: verify.Proved},
+		{name: "bytes withheld", act: tool, apart: bothBodies, shown: func(r *evidence.Record) { r.Disclosures = nil }, status: open, rule: "withheld"},
+		{name: "one direction withheld, the other wrong", act: tool, change: func(p *evidence.Payload) { p.Observed.Request.SHA256[0] ^= 1 }, apart: bothBodies,
+			shown: func(r *evidence.Record) { r.Disclosures = r.Disclosures[:1] }, status: refuted, rule: "digest"},
+		{name: "bytes not sealed", act: with(tool, func(a *observed.Act) { a.Response.Kept = nil }), status: open, rule: "unsealed"},
+		{name: "only the beginning", act: with(tool, func(a *observed.Act) { a.Response.Bytes, a.Response.Truncated = 1000, true }), status: open, rule: "truncated"},
+		{name: "a copy", act: copying, first: true, status: verify.Proved},
+		{name: "a copy, sealed apart", act: copying, first: true, apart: bothBodies, status: verify.Proved},
+		{name: "a copy of what is not there", act: copying, status: open, rule: "missing"},
+		{name: "a copy from behind the end", act: copying, first: true, change: inBody(`"at":0`, `"at":1`), status: refuted, rule: "digest"},
+		{name: "a copy that is too long", act: copying, first: true, change: inBody(`"length":1180`, `"length":33000000`), status: refuted, rule: "digest"},
+		{name: "a copy of less", act: copying, first: true, change: inBody(`"length":1180`, `"length":1179`), status: refuted, rule: "digest"},
+		{name: "a copy of itself", act: copying, first: true, change: func(p *evidence.Payload) {
+			p.RequestBody = jsontext.Value(strings.Replace(string(p.RequestBody), evidence.DigestOf([]byte(longContext)).String(), p.Observed.Request.SHA256.String(), 1))
+		}, status: open, rule: "missing"},
+		{name: "parsed by somebody else", act: with(tool, func(a *observed.Act) { a.Fidelity, a.Vantage = evidence.Parsed, evidence.InProcess }), status: open, rule: "second-hand"},
+		{name: "telemetry", act: func() observed.Act {
+			a := observedCall("call-2", "otlp", "", "")
+			a.Type, a.Vantage, a.Fidelity, a.Request, a.Response = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, nil, nil
+			a.Said = observed.Said{Model: "m", Response: jsontext.Value(`"In Kassel."`)}
+			return a
+		}, status: open, rule: "second-hand"},
+		{name: "a witness of itself", act: with(tool, func(a *observed.Act) { a.Agent = "gate" }), status: open, rule: "recorder-agent"},
+		{name: "a protocol that nobody reads", act: with(tool, func(a *observed.Act) { a.Said.Response = jsontext.Value(`"a word"`) }), status: open, rule: "projection"},
+		{name: "lost in a crash", act: with(tool, func(a *observed.Act) { a.Ended, a.Elapsed = evidence.LostInCrash, nil }), status: open, rule: "gap"},
+	}
+}
+
+// bundle seals a sighting, and the first record before it.
+func (s *sighting) bundle(t *testing.T, h *jurattest.House) (*evidence.Bundle, *evidence.Record) {
+	t.Helper()
+	var records []*evidence.Record
+	if s.first {
+		records = append(records, h.Seal(t, payloadOf(t, observedCall("call-1", aTool, longContext, "{}"))))
+	}
+	act := s.act()
+	if s.first {
+		act.PreviousRecord = records[0].Digest
+	}
+	p := payloadOf(t, act)
+	if s.change != nil {
+		s.change(&p)
+	}
+	r := h.Seal(t, p, s.apart...)
+	b := h.Bundle(t, append(records, r)...)
+	r = b.Records[len(b.Records)-1]
+	if s.shown != nil {
+		s.shown(r)
+	}
+	return b, r
+}
+
+func TestVantage(t *testing.T) {
+	for _, s := range sightings() {
+		t.Run(s.name, func(t *testing.T) {
+			h := jurattest.New(t)
+			b, r := s.bundle(t, h)
+			report := verify.Bundle(b, h.Options(t))
+			if s.rule == "" {
+				r = nil
+			}
+			expectVantage(t, report, s.status, s.rule, r)
+			if (report.Outcome == verify.Refuted) != (s.status == verify.Refuted) {
+				t.Errorf("outcome %s", report.Outcome)
+			}
+			if s.status != verify.Refuted && !slices.Contains(report.Uncounted, verify.Vantage) && s.status != verify.Proved {
+				t.Error("it counts, though nobody asked")
+			}
+			o := h.Options(t)
+			o.Require = []verify.Guarantee{verify.Vantage}
+			if got := verify.Bundle(b, o).Outcome; got != s.status {
+				t.Errorf("required: %s, want %s", got, s.status)
+			}
+		})
+	}
+}
+
+// expectVantage checks the answer, and that nothing else is found but that the operator keeps the keys.
+func expectVantage(t *testing.T, report *verify.Report, status verify.Status, rule string, record *evidence.Record) {
+	t.Helper()
+	name := ""
+	if record != nil {
+		name = record.Payload.RecordID
+	}
+	if got := report.Of(verify.Vantage); got.Status != status || got.Rule != rule || got.Record != name || got.Reason == "" {
+		t.Errorf("%+v; want %s by rule %q, naming %q", got, status, rule, name)
+	}
+	for _, f := range report.Details {
+		if f.Guarantee != verify.NonRepudiation && f.Guarantee != verify.Vantage {
+			t.Errorf("the report has a finding that the test did not cause: %+v", f)
+		}
+	}
+}
+
+// TestVantageInWords: a report says from where a recorder saw.
+func TestVantageInWords(t *testing.T) {
+	for vantage, says := range map[evidence.Vantage]string{
+		evidence.Proxy: `bytes seen by the recorder "gate" between the agent and the upstream`, evidence.ProxyMITM: "inside a TLS connection that it opened",
+		evidence.InProcess: "seen inside the agent's own process", evidence.Examiner: "asked the agent itself"} {
+		h := jurattest.New(t)
+		act := call()
+		act.Vantage = vantage
+		r := verify.Bundle(h.Bundle(t, h.Seal(t, payloadOf(t, act))), h.Options(t))
+		if got := r.Of(verify.Vantage); got.Status != verify.Proved || !strings.Contains(got.Reason, says) || !strings.Contains(got.Reason, "is not shown") {
+			t.Errorf("%+v", got)
+		}
+		if len(r.Seen) != 1 || r.Seen[0].Vantage != vantage || r.Seen[0].Recorder != "gate" || r.Seen[0].Records != 1 || r.Seen[0].Fidelity != evidence.ByBytes {
+			t.Errorf("%+v", r.Seen)
+		}
+	}
+	h := jurattest.New(t)
+	r := verify.Bundle(h.Bundle(t, h.Seal(t, output("a"))), h.Options(t))
+	if r.Seen != nil || slices.ContainsFunc(r.Guarantees, func(f verify.Finding) bool { return f.Guarantee == verify.Vantage }) {
+		t.Error("vantage is asked where nobody recorded")
+	}
+}
+
+// events are events of a recorder, and what is found of them.
+func events() []struct {
+	name  string
+	event observed.Event
+	rule  string
+} {
+	return []struct {
+		name  string
+		event observed.Event
+		rule  string
+	}{
+		{"a heartbeat", observed.Event{Event: observed.Heartbeat, Calls: new(int64(3)), Since: "2026-01-01T00:00:00Z"}, ""},
+		{"a gap", observed.Event{Event: observed.Gap, Reason: "the disk is full", Missed: []observed.Missed{{Agent: "shop-bot", Calls: 2, Minute: "2026-01-01T00:00:00Z"}}}, "gap"},
+		{"a crash", observed.Event{Event: observed.LostInCrash, Agent: "shop-bot", Began: "2026-01-01T00:00:00Z", Protocol: aTool, RequestSHA256: evidence.DigestOf(nil)}, "gap"},
+	}
+}
+
+func eventOf(t *testing.T, e observed.Event) evidence.Payload {
+	t.Helper()
+	p, err := e.Payload("gate", "2026-01-01T00:00:00Z", "talk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestGaps: what a recorder says that it missed is a doubt about what it saw, and about completeness where that is asked.
+func TestGaps(t *testing.T) {
+	for _, e := range events() {
+		h := jurattest.New(t)
+		first := h.Seal(t, payloadOf(t, tool()))
+		p := eventOf(t, e.event)
+		p.PreviousRecord = first.Digest
+		r := h.Seal(t, p)
+		b := h.Bundle(t, first, r)
+		status, record := verify.Proved, (*evidence.Record)(nil)
+		if e.rule != "" {
+			status, record = verify.NotProved, r
+		}
+		expectVantage(t, verify.Bundle(b, h.Options(t)), status, e.rule, record)
+		o := h.Options(t)
+		o.Checkpoint = b.Checkpoint
+		if got := verify.Bundle(b, o).Of(verify.Completeness); (got.Rule == "gap") != (e.rule == "gap") {
+			t.Errorf("%s: %+v", e.name, got)
+		}
+	}
+}
+
+// TestVantageRests: what a recorder saw is proved only as far as its records are.
+func TestVantageRests(t *testing.T) {
+	h := jurattest.New(t)
+	b := h.Bundle(t, h.Seal(t, payloadOf(t, tool())))
+	o := h.Options(t)
+	o.Trust.Keys = nil
+	r := verify.Bundle(b, o)
+	if got := r.Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "rests" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// recordedVectors are the sightings and events as vectors.
+func recordedVectors(t *testing.T) []given {
+	var list []given
+	for _, s := range sightings() {
+		h := jurattest.NewForStrangers(t)
+		b, _ := s.bundle(t, h)
+		list = append(list, givenBundle(t, slug("recorded", s.name), b, h.Options(t)))
+	}
+	for _, e := range events() {
+		h := jurattest.NewForStrangers(t)
+		b := h.Bundle(t, h.Seal(t, eventOf(t, e.event)))
+		list = append(list, givenBundle(t, slug("recorded", e.name), b, h.Options(t)))
+	}
+	h := jurattest.NewForStrangers(t)
+	none := eventOf(t, events()[0].event)
+	none.Response = jsontext.Value(`{"event":"heartbeat"}`)
+	b := h.Bundle(t, h.Seal(t, none))
+	return append(list, givenBundle(t, slug("recorded", "an event that is none"), b, h.Options(t)))
+}

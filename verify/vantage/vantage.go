@@ -1,0 +1,239 @@
+// Package vantage checks what recorders saw: whether the sealed bytes are those that a record states, and whether they say what it says.
+// It finds nothing about signatures, times and places; package verify does.
+//
+// # What is proved, and by whom
+//
+// A recorder is a witness. That its record is whole and its own is for other guarantees to say. This one says from where the recorder saw,
+// and whether a reader can see the same: the bytes hash to what is stated, and a reading of them, which the verifier repeats, gives the
+// stated members. It does not say that the recorder saw everything.
+//
+// # What is told is not seen
+//
+// Telemetry is the agent's own account. It is never proved, whatever it says. So are values that somebody else had parsed.
+//
+// # A file is read in its order
+//
+// A body may copy from bodies before it in the file. They are kept in a window of a fixed size, so the answer is the same on every machine,
+// and a copy costs no more than its bytes. How much all records of a file copy is bounded, because a small file could copy for hours.
+package vantage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+)
+
+// MaxCopied is how many bytes the records of a file may copy. docs/format.md has the same number, because two verifiers must agree.
+const MaxCopied = 2 << 30
+
+// A Finding is an answer about one record, unless it is proved.
+type Finding struct {
+	Rule    string
+	Reason  string
+	Refuted bool // otherwise not proved
+	Gap     bool // the record tells of acts that are not recorded
+}
+
+// Seen says who saw how many acts of a file, from where.
+type Seen struct {
+	Recorder string            `json:"recorder"`
+	Vantage  evidence.Vantage  `json:"vantage"`
+	Fidelity evidence.Fidelity `json:"fidelity"`
+	Records  int               `json:"records"`
+}
+
+// maxSeen bounds the list of Seen.
+const maxSeen = 1000
+
+// A Look is what was found of one record alone.
+type Look struct {
+	record *evidence.Record
+	opened *observed.Opened // nil: an event
+	alone  *Finding         // what is known without other records; nil: the record must be read in order
+
+	proved bool // alone: nothing was found
+}
+
+// ByRecorder reports whether a record is a recorder's.
+func ByRecorder(r *evidence.Record) bool { return r.Payload.Role() == evidence.RoleRecorder }
+
+// At looks at a recorder's record; nil: it is another's. Many records can be looked at at once.
+func At(r *evidence.Record) *Look {
+	if !ByRecorder(r) {
+		return nil
+	}
+	l := &Look{record: r}
+	if r.Payload.Observed == nil {
+		l.alone = ofEvent(r.Payload.Response)
+		l.proved = l.alone == nil
+		return l
+	}
+	l.opened = observed.Open(r)
+	if reading, is := l.opened.Alone(); is {
+		l.alone = l.judge(reading)
+		l.proved = l.alone == nil
+	}
+	return l
+}
+
+// ofEvent says what an event of the recorder means for completeness.
+func ofEvent(response jsontext.Value) *Finding {
+	e, err := observed.ParseEvent(response)
+	switch {
+	case err != nil:
+		return &Finding{Rule: "body", Reason: fmt.Sprintf("its response is no event of a recorder: %v", err)}
+	case e.Event == observed.Gap:
+		calls := int64(0)
+		for _, m := range e.Missed {
+			calls += min(m.Calls, 1<<40)
+		}
+		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder says that at least %d calls passed without a record", calls)}
+	case e.Event == observed.LostInCrash:
+		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: nothing else is known of it", e.Agent)}
+	}
+	return nil
+}
+
+// A File collects the looks at the records of a file. The zero File is of a file without records.
+type File struct {
+	window observed.Window
+	copied int64
+	seen   []Seen
+}
+
+// Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
+func (f *File) Take(l *Look) *Finding {
+	if l == nil {
+		return nil
+	}
+	if l.opened == nil {
+		return l.alone
+	}
+	f.note(l.record)
+	if f.copied += l.opened.Copied(); f.copied > MaxCopied && l.opened.Copied() > 0 {
+		return &Finding{Rule: "volume", Reason: fmt.Sprintf("the records of the file copy more than %d bytes from each other", MaxCopied)}
+	}
+	reading := f.window.Read(l.opened)
+	if l.alone != nil || l.proved {
+		return l.alone
+	}
+	return l.judge(reading)
+}
+
+// note counts who saw what.
+func (f *File) note(r *evidence.Record) {
+	p := &r.Payload
+	for i := range f.seen {
+		if s := &f.seen[i]; s.Recorder == p.AgentID && s.Vantage == p.Observed.Vantage && s.Fidelity == p.Observed.Fidelity {
+			s.Records++
+			return
+		}
+	}
+	if len(f.seen) < maxSeen {
+		f.seen = append(f.seen, Seen{Recorder: p.AgentID, Vantage: p.Observed.Vantage, Fidelity: p.Observed.Fidelity, Records: 1})
+	}
+}
+
+// Seen lists who saw acts of the file, from where, in the order of their first record; at most 1000.
+func (f *File) Seen() []Seen { return f.seen }
+
+// InWords says in English from where a recorder saw.
+func InWords(v evidence.Vantage, recorder string) string {
+	switch v {
+	case evidence.Proxy:
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream", recorder)
+	case evidence.ProxyMITM:
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and the upstream, inside a TLS connection that it opened", recorder)
+	case evidence.InProcess:
+		return fmt.Sprintf("seen inside the agent's own process by the recorder %q", recorder)
+	case evidence.Examiner:
+		return fmt.Sprintf("seen by the recorder %q, which asked the agent itself", recorder)
+	}
+	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
+}
+
+// judge applies the rules to a record and its bytes. The first that fits counts.
+func (l *Look) judge(reading observed.Reading) *Finding {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	for _, err := range reading.Errs {
+		if errors.Is(err, observed.ErrWrong) {
+			return &Finding{Rule: "digest", Reason: err.Error(), Refuted: true}
+		}
+	}
+	projection, known := l.opened.Projection(reading)
+	if member := l.differs(&projection); known && member != "" {
+		return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
+	}
+	switch {
+	case o.Fidelity == evidence.ByAttributes:
+		return &Finding{Rule: "second-hand", Reason: InWords(o.Vantage, p.AgentID) + ": nobody saw the bytes"}
+	case o.Fidelity == evidence.Parsed:
+		return &Finding{Rule: "second-hand", Reason: InWords(o.Vantage, p.AgentID) + ", as values that somebody else had parsed: nobody saw the bytes"}
+	case o.Agent == p.AgentID:
+		return &Finding{Rule: "recorder-agent", Reason: fmt.Sprintf("%q records its own acts: nobody else saw them", p.AgentID)}
+	}
+	for _, open := range openRules {
+		for _, err := range reading.Errs {
+			if errors.Is(err, open.err) {
+				return &Finding{Rule: open.rule, Reason: err.Error()}
+			}
+		}
+	}
+	switch {
+	case !known && l.states():
+		return &Finding{Rule: "projection", Reason: fmt.Sprintf("no reader of the protocol %q is known here: what the record says of its bytes is the recorder's word", o.Protocol)}
+	case o.Ended == evidence.LostInCrash:
+		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
+	}
+	return nil
+}
+
+// openRules say under which rule bytes are not proved that cannot be read.
+var openRules = []struct {
+	err  error
+	rule string
+}{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}}
+
+// differs returns the first member in clear that is stated and that the bytes say otherwise.
+func (l *Look) differs(from *observe.Projection) string {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	switch {
+	case p.Model != "" && p.Model != from.Model:
+		return "model"
+	case p.ModelVersion != "" && p.ModelVersion != from.ModelVersion:
+		return "model_version"
+	case o.ContextByReference != nil && !slices.Equal(o.ContextByReference, from.ContextByReference):
+		return "context_by_reference"
+	}
+	for _, m := range l.values(from) {
+		said, withheld := l.record.Said("/"+m.name, m.stated)
+		if m.stated != nil && !withheld && !bytes.Equal(said, m.read) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+type value struct {
+	name         string
+	stated, read jsontext.Value
+}
+
+func (l *Look) values(from *observe.Projection) []value {
+	p := &l.record.Payload
+	return []value{{"parameters", p.Parameters, from.Parameters}, {"prompt", p.Prompt, from.Prompt}, {"response", p.Response, from.Output}, {"usage", p.Observed.Usage, from.Usage}}
+}
+
+// states reports whether the record says something that is read from bytes.
+func (l *Look) states() bool {
+	p, o := &l.record.Payload, l.record.Payload.Observed
+	return p.Model != "" || p.ModelVersion != "" || o.ContextByReference != nil ||
+		slices.ContainsFunc(l.values(new(observe.Projection)), func(v value) bool { return v.stated != nil })
+}

@@ -1,0 +1,189 @@
+package vantage
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+)
+
+const (
+	chat   = `{"model":"m","messages":[{"role":"user","content":"Where is parcel 17?"}],"stream":true}`
+	answer = "data: {\"id\":\"c-1\",\"model\":\"m-2026\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"In \"}}]}\n\n" +
+		"data: {\"id\":\"c-1\",\"model\":\"m-2026\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Kassel.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+)
+
+func passed(text, kind string) *observed.Body {
+	return &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text)), Type: kind, Kept: []byte(text)}
+}
+
+func call(request, response string) observed.Act {
+	began := time.Date(2026, 1, 31, 16, 15, 0, 0, time.UTC)
+	return observed.Act{Recorder: "gate", RequestID: "call", At: began, Agent: "shop-bot", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat,
+		Path: "/v1/chat/completions", Status: 200, Ended: evidence.Complete, Began: began, Request: passed(request, "application/json"), Response: passed(response, "text/event-stream")}
+}
+
+// record is what a recorder seals, as a verifier gets it; nothing here looks at signatures.
+func record(t testing.TB, act observed.Act) *evidence.Record {
+	t.Helper()
+	p, err := observed.Payload(act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &evidence.Record{Payload: p}
+}
+
+func judged(records ...*evidence.Record) (last *Finding) {
+	var f File
+	for _, r := range records {
+		last = f.Take(At(r))
+	}
+	return last
+}
+
+// TestFlippedByte: whichever byte of a body is another, the record is refuted; so with each byte of what it says.
+func TestFlippedByte(t *testing.T) {
+	if found := judged(record(t, call(chat, answer))); found != nil {
+		t.Fatalf("%+v", found)
+	}
+	flips := 0
+	for _, direction := range []string{chat, answer} {
+		for i := range len(direction) {
+			r := record(t, call(chat, answer))
+			flipped := []byte(direction)
+			flipped[i] ^= 1
+			value, err := evidence.FormatBody(evidence.Piece{Own: flipped, Length: int64(len(flipped))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if direction == chat {
+				r.Payload.RequestBody = value
+			} else {
+				r.Payload.ResponseBody = value
+			}
+			if found := judged(r); found == nil || found.Rule != "digest" || !found.Refuted {
+				t.Fatalf("byte %d of %.20q: %+v", i, direction, found)
+			}
+			flips++
+		}
+	}
+	said := string(record(t, call(chat, answer)).Payload.Response)
+	for i := 1; i < len(said)-1; i++ {
+		r := record(t, call(chat, answer))
+		other := []byte(said)
+		other[i] ^= 1
+		r.Payload.Response = jsontext.Value(other)
+		if found := judged(r); found == nil || found.Rule != "projection" || !found.Refuted {
+			t.Fatalf("byte %d of %s: %+v", i, said, found)
+		}
+		flips++
+	}
+	if flips < 300 {
+		t.Errorf("only %d flips", flips)
+	}
+}
+
+// TestCopiesAreBounded: a small file that copies for hours is not followed; what copies nothing is judged as ever.
+func TestCopiesAreBounded(t *testing.T) {
+	source := strings.Repeat("0123456789", 100)
+	copying := call(source+"!", answer)
+	copying.Request.Earlier = [][]byte{[]byte(source)}
+	copying.Protocol = "mcp/2026-07-28"
+	r := record(t, copying)
+	r.Payload.Model, r.Payload.ModelVersion, r.Payload.Parameters, r.Payload.Response = "", "", nil, nil
+	f := File{copied: MaxCopied - 1000}
+	first := call(source, answer)
+	if found := f.Take(At(record(t, first))); found != nil && found.Refuted {
+		t.Fatalf("%+v", found)
+	}
+	if found := f.Take(At(r)); found != nil {
+		t.Fatalf("within the bound: %+v", found)
+	}
+	if found := f.Take(At(r)); found == nil || found.Rule != "volume" || found.Refuted {
+		t.Errorf("beyond the bound: %+v", found)
+	}
+	if found := f.Take(At(record(t, call(chat, answer)))); found != nil {
+		t.Errorf("a record that copies nothing: %+v", found)
+	}
+}
+
+// TestSessionIsFollowed: 100 calls that send 400 KB each time are all proved from one whole body.
+func TestSessionIsFollowed(t *testing.T) {
+	var f File
+	var earlier [][]byte
+	context := strings.Repeat("The parcel was sent to Kassel. ", 13_000)
+	total := 0
+	for i := range 100 {
+		context += fmt.Sprintf("And this is call %d. ", i)
+		request := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}],"stream":true}`, context)
+		act := call(request, answer)
+		act.Request.Earlier = earlier
+		r := record(t, act)
+		total += len(r.Payload.RequestBody)
+		earlier = [][]byte{[]byte(request)}
+		if found := f.Take(At(r)); found != nil {
+			t.Fatalf("call %d: %+v", i, found)
+		}
+	}
+	if total > 2*len(context) {
+		t.Errorf("the records take %d bytes for a context of %d", total, len(context))
+	}
+	if s := f.Seen(); len(s) != 1 || s[0].Records != 100 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestEventsOfOthers: records that are no recorder's are left alone.
+func TestEventsOfOthers(t *testing.T) {
+	if At(&evidence.Record{Payload: evidence.Payload{ActionType: evidence.ModelOutput}}) != nil {
+		t.Error("an agent's record is looked at")
+	}
+}
+
+// FuzzBodies: whatever a record has as bodies, a verifier ends with an answer, and refutes only with a reason.
+func FuzzBodies(f *testing.F) {
+	good := record(f, call(chat, answer))
+	f.Add([]byte(good.Payload.RequestBody), []byte(good.Payload.ResponseBody), observe.OpenAIChat, uint8(0))
+	f.Add([]byte(`{"pieces":[{"at":0,"from":"`+evidence.DigestOf([]byte(chat)).String()+`","length":9}]}`), []byte(`{"base64":"/w=="}`), observe.AnthropicMessages, uint8(1))
+	f.Add([]byte(`""`), []byte(`"data: [["`), observe.GeminiGenerate, uint8(2))
+	f.Fuzz(func(t *testing.T, request, response []byte, protocol string, as uint8) {
+		r := record(t, call(chat, answer))
+		p := &r.Payload
+		var err error
+		if p.RequestBody, err = evidence.Canonical(request); err != nil {
+			return
+		}
+		if p.ResponseBody, err = evidence.Canonical(response); err != nil {
+			return
+		}
+		p.Observed.Protocol = protocol
+		if as%2 == 1 { // so that the digests are right, and the bytes are read
+			for _, b := range []struct {
+				stated *evidence.ObservedBody
+				value  jsontext.Value
+			}{{p.Observed.Request, p.RequestBody}, {p.Observed.Response, p.ResponseBody}} {
+				pieces, err := evidence.ParseBody(b.value)
+				if err != nil || observed.Copies(pieces) > 0 {
+					continue
+				}
+				body, err := observed.Rebuild(pieces, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b.stated.SHA256, b.stated.Bytes = evidence.DigestOf(body), int64(len(body))
+			}
+		}
+		found := judged(record(t, call(chat, answer)), r)
+		unchanged := bytes.Equal(p.RequestBody, good.Payload.RequestBody) && bytes.Equal(p.ResponseBody, good.Payload.ResponseBody)
+		if found != nil && (found.Rule == "" || found.Reason == "" || found.Refuted && unchanged && protocol == observe.OpenAIChat) {
+			t.Errorf("%+v", found)
+		}
+	})
+}
