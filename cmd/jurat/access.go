@@ -117,7 +117,7 @@ type accessListCmd struct {
 
 // Help is shown by 'jurat access list --help'.
 func (*accessListCmd) Help() string {
-	return `Each grant has two lines. The first: the token's id (its SHA-256), the roles, the end, the state (good, expired or revoked) and the
+	return `Each grant has two lines. The first has the token's id (its SHA-256), the roles, the end, the state (good, expired or revoked) and the
 name. The second: who made the grant, and why. Then come the public chains and records.`
 }
 
@@ -132,14 +132,16 @@ func (c *accessListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(lines)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "token", rank: 1}, {name: "roles", rank: 2}, {name: "until", rank: 3}, {name: "state"}, {name: "name"}}}
 		for _, g := range lines.Grants {
 			session := ""
 			if g.Session {
 				session = " (session of a browser)"
 			}
-			p.line("%s  %s  until %s  %-8s %s%s", g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name, session)
-			p.text("    ", fmt.Sprintf("%s: %s", g.By, g.Reason))
+			t.row(g.Token, strings.Join(g.Roles, ","), g.NotAfter, g.State, g.Name+session)
+			t.below(fmt.Sprintf("%s: %s", g.By, g.Reason), "")
 		}
+		p.table(&t)
 		for _, chain := range lines.Public {
 			p.line("everybody reads the chain %s", chain)
 		}

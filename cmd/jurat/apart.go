@@ -212,9 +212,11 @@ func (c *apartListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(list)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "actor"}, {name: "fields", rank: 1}}}
 		for _, s := range list {
-			p.line("%s  %s", s.Actor, strings.Join(named(&s), " "))
+			t.row(s.Actor, strings.Join(named(&s), " "))
 		}
+		p.table(&t)
 		return p.err
 	})
 }

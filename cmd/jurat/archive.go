@@ -107,17 +107,19 @@ func (c *archiveListCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		p := newPrinter(io.out)
 		bad := false
+		t := table{heads: []head{{name: "file", rank: 1}, {name: "records", rank: 2}, {name: "digest", rank: 3}, {name: "state"}}}
 		for _, f := range list {
 			state := fmt.Sprintf("%d bytes", f.Bytes)
 			if f.Problem != "" {
 				state, bad = f.Problem, true
 			}
 			if f.Stray {
-				p.line("%s: no part of the log: %s", f.File, state)
+				t.row(f.File, "-", "-", "no part of the log: "+state)
 				continue
 			}
-			p.line("%s: records %d to %d, %s, %s", f.File, f.From, f.To-1, f.Digest, state)
+			t.row(f.File, fmt.Sprintf("%d to %d", f.From, f.To-1), f.Digest, state)
 		}
+		p.table(&t)
 		if len(list) == 0 {
 			p.line("there are no archives")
 		}

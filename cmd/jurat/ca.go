@@ -413,12 +413,14 @@ func (c *caListCmd) Run(ctx context.Context, io stdio) error {
 		return io.json(lines)
 	}
 	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "serial number", rank: 1}, {name: "role"}, {name: "state"}, {name: "until", rank: 2}, {name: "name"}}}
 	for _, l := range lines {
-		p.line("%-32s  %-8s  %-7s  until %s  %s", l.Serial, l.Role, l.State, l.NotAfter, l.Name)
+		t.row(l.Serial, l.Role, l.State, l.NotAfter, l.Name)
 		if l.Cause != "" {
-			p.line("    from %s: %s", l.From, l.Cause)
+			t.below(fmt.Sprintf("from %s: %s", l.From, l.Cause), "")
 		}
 	}
+	p.table(&t)
 	return p.err
 }
 

@@ -35,7 +35,7 @@ type keysListCmd struct {
 
 // Help is shown by 'jurat keys list --help'.
 func (*keysListCmd) Help() string {
-	return `Each line has, in this order: the actor's role, the algorithm, the key's id, the time from which the key signs, who keeps the
+	return `Each row has the actor's role, the algorithm, the key's id, the time from which the key signs, who keeps the
 private key (operator or owner), whether the key is active or how it ended, and the actor's name.`
 }
 
@@ -97,12 +97,14 @@ func (c *keysListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(lines)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "role"}, {name: "algorithm"}, {name: "key", rank: 1}, {name: "signs since", rank: 4}, {name: "custody", rank: 3}, {name: "state", rank: 2}, {name: "name"}}}
 		for _, k := range lines {
-			p.line("%-10s %-9s %s  %s  %-8s  %s  %s", k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
+			t.row(k.Role, k.Algorithm, k.KeyID, k.Created, k.Custody, k.State, k.Name)
 			if k.Token != "" {
-				p.line("    on a token: %s", k.Token)
+				t.below("on a token: "+k.Token, "")
 			}
 		}
+		p.table(&t)
 		return p.err
 	})
 }
@@ -166,20 +168,22 @@ func (c *keysHistoryCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(lines)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "time", rank: 3}, {name: "event"}, {name: "role"}, {name: "algorithm", rank: 2}, {name: "key", rank: 1}, {name: "name"}}}
 		for _, l := range lines {
 			e := l.Event
-			p.line("%s  %s %s %s %s %s", l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
+			t.row(l.Timestamp, e.Event, e.Role, e.Algorithm, e.KeyID, e.Name)
 			if !e.Replaces.IsZero() {
-				p.line("    in the place of %s", e.Replaces)
+				t.below(fmt.Sprintf("in the place of %s", e.Replaces), "")
 			}
 			if !e.Card.IsZero() {
-				p.line("    with the agent card %s", e.Card)
+				t.below(fmt.Sprintf("with the agent card %s", e.Card), "")
 			}
 			if e.Protection != nil {
-				p.text("    ", protectionLine(*e.Protection))
+				t.below(protectionLine(*e.Protection), "")
 			}
-			p.text("    ", fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason))
+			t.below(fmt.Sprintf("from %s, held by the %s; %s: %s", e.From, e.Custody, e.By, e.Reason), "")
 		}
+		p.table(&t)
 		return p.err
 	})
 }

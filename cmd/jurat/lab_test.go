@@ -166,7 +166,7 @@ func TestLabSurvivesAKill(t *testing.T) {
 	// Three trials are over, and of the fourth one answer is sealed: submission, opening, evaluation.
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if len(server.Requests()) == 12 {
-			if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); strings.Contains(list, " 3 acts") {
+			if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); strings.Contains(list, " 3  20") {
 				break
 			}
 		}
@@ -214,7 +214,7 @@ func TestLabStopsBeforeTheCeiling(t *testing.T) {
 	if len(r.Left) != 4 || !r.Left[0].Begun || r.Left[1].Begun || r.Settings.Stopped == "" {
 		t.Errorf("%+v", r.Left)
 	}
-	if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); !strings.Contains(list, " 4 acts") {
+	if list, _ := ran(t, 0, "--data", filepath.Join(out, "data"), "trial", "--list"); !strings.Contains(list, " 4  20") {
 		t.Errorf("two answers were not sealed:\n%s", list)
 	}
 	ran(t, 0, append(args, "20")...)

@@ -13,15 +13,16 @@ import (
 func printLab(io stdio, r *lab.Report, dir string) error {
 	p := newPrinter(io.out)
 	p.line("%s, %d good and %d failed; %s, %d of them held before", plural.Of(r.Labels.Cases, "case"), r.Labels.Good, r.Labels.Failed, plural.Of(len(r.Trials), "trial"), r.Settings.Earlier)
-	p.line("%-24s %-20s %-20s %-20s %-20s %-20s %10s", "panel", "AUC", "accuracy", "precision", "good flagged", "failed flagged", "USD/trial")
+	t := table{heads: []head{{name: "panel", rank: 1}, {name: "AUC", rank: 2}, {name: "accuracy", rank: 3}, {name: "precision", rank: 6}, {name: "good flagged", rank: 4}, {name: "failed flagged", rank: 5}, {name: "USD/trial", right: true}}}
 	for _, one := range r.Panels {
 		g := one.All
-		p.line("%-24s %-20s %-20s %-20s %-20s %-20s %10.4f", one.Name, figure(g.AUC), figure(g.Accuracy), figure(g.Precision), figure(g.FlaggedGood), figure(g.FlaggedFailed), g.Costs.Cost/1e6)
+		t.row(one.Name, figure(g.AUC), figure(g.Accuracy), figure(g.Precision), figure(g.FlaggedGood), figure(g.FlaggedFailed), fmt.Sprintf("%.4f", g.Costs.Cost/1e6))
 		if one.Reused > 0 {
-			p.line("%-24s %s were another panel's, and were not asked again", "", plural.Of(one.Reused, "first answer"))
+			t.below(plural.Of(one.Reused, "first answer")+" were another panel's, and were not asked again", "")
 		}
 	}
-	p.line("%-24s %-20s", "(bare length)", figure(r.Length))
+	t.row("(bare length)", figure(r.Length), "", "", "", "", "")
+	p.table(&t)
 	for _, c := range r.Comparisons {
 		better := "neither is shown to be better"
 		if c.Better != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,13 +83,11 @@ func (c *listsKeepCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 func printKept(p *printer, list []listlog.Kept) {
+	t := table{heads: []head{{name: "territory"}, {name: "number", right: true}, {name: "issued", rank: 2}, {name: "next", rank: 4}, {name: "kept", rank: 3}, {name: "digest", rank: 1}}}
 	for _, k := range list {
-		until := "no next list"
-		if k.NextUpdate != "" {
-			until = "next by " + k.NextUpdate
-		}
-		p.line("%s %-5d issued %s, %s, kept %s  %s", k.Territory, k.Sequence, k.Issued, until, evidence.FormatTime(k.At), k.Digest)
+		t.row(k.Territory, k.Sequence, k.Issued, cmp.Or(k.NextUpdate, "no next list"), evidence.FormatTime(k.At), k.Digest)
 	}
+	p.table(&t)
 }
 
 type listsShowCmd struct {

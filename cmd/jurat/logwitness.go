@@ -88,13 +88,15 @@ func printCosigning(io stdio, c *witness.Cosigning, size int64) error {
 		met = "which is too few"
 	}
 	p.line("checkpoint of %d of %d records: cosigned by %d of %d witnesses, %d are demanded, %s", c.Size, size, c.Cosigned(), len(c.Answers), c.Quorum, met)
+	t := table{heads: []head{{name: "witness"}, {name: "address", rank: 2}, {name: "cosigned", rank: 1}}}
 	for _, a := range c.Answers {
 		said := "at " + a.At.Format(time.RFC3339)
 		if a.Err != nil {
 			said = "not: " + a.Err.Error()
 		}
-		p.line("%-30s %-40s %s", a.Name(), a.URL, said)
+		t.row(a.Name(), a.URL, said)
 	}
+	p.table(&t)
 	return p.err
 }
 

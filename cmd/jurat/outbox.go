@@ -126,9 +126,11 @@ func (c *logPendingCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(lines)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "authority", rank: 2}, {name: "since", rank: 3}, {name: "record", rank: 1}, {name: "index", right: true}, {name: "time stamps", right: true}}}
 		for _, l := range lines {
-			p.line("%-20s %s  record %s at %d, which has %s", l.Authority, l.Since, l.Record, l.Index, plural.Of(l.Stamps, "time stamp"))
+			t.row(l.Authority, l.Since, l.Record, l.Index, l.Stamps)
 		}
+		p.table(&t)
 		if len(lines) == 0 {
 			p.line("nothing waits for a time stamp")
 		}

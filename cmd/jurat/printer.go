@@ -14,10 +14,11 @@ import (
 
 // printer writes lines for people, in colour where a terminal shows them. The first write that fails is kept in err.
 type printer struct {
-	out    io.Writer
-	colour bool
-	width  int
-	err    error
+	out     io.Writer
+	colour  bool
+	width   int // of paragraphs
+	columns int // of the terminal, for tables; 0: it is none
+	err     error
 }
 
 const plainWidth = 100 // columns where no terminal says how many it has
@@ -29,8 +30,8 @@ func newPrinter(out io.Writer) *printer {
 		return p
 	}
 	p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 40 {
-		p.width = min(columns, plainWidth)
+	if p.columns = terminalColumns(file); p.columns > 40 {
+		p.width = min(p.columns, plainWidth)
 	}
 	return p
 }
@@ -73,7 +74,7 @@ func wrap(s string, width int) []string {
 	var rows []string
 	row, length := "", 0
 	for word := range strings.FieldsSeq(s) {
-		n := len([]rune(word))
+		n := columns(word)
 		if length > 0 && length+1+n > width {
 			rows, row, length = append(rows, row), "", 0
 		}
@@ -99,10 +100,11 @@ func (p *printer) paint(code, s string) painted {
 	return painted("\x1b[" + code + "m" + inert(s) + "\x1b[0m")
 }
 
-func (p *printer) bold(s string) painted { return p.paint("1", s) }
+func (p *printer) bold(s string) painted { return p.paint(bold, s) }
 func (p *printer) dim(s string) painted  { return p.paint("2", s) }
 
 const (
+	bold   = "1"
 	green  = "32"
 	yellow = "33"
 	red    = "31"
@@ -122,6 +124,8 @@ func (p *printer) position(position jury.Position) painted {
 
 // positionIn writes a word in the colour of a position.
 func (p *printer) positionIn(position jury.Position, word string) painted {
-	colour := map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}[position]
-	return p.paint(colour, word)
+	return p.paint(colours[position], word)
 }
+
+// colours are those of positions.
+var colours = map[jury.Position]string{jury.SafePass: green, jury.NeedsReview: yellow, jury.UnsafeFail: red}

@@ -96,19 +96,20 @@ func (c *recordsFindCmd) print(io stdio, list api.HitList) error {
 		return docket.HitTable(list.Hits).WriteCSV(io.documents())
 	}
 	p := newPrinter(io.out)
-	p.line("%-24s  %-10s  %-24s  %s", "proved", "role", "who", "record")
+	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
-		p.line("%-24s  %-10s  %-24s  %s", cmp.Or(h.Proved, "not proved"), h.Role, shorter(h.Actor, 24), h.Record)
+		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
 		if h.Why != "" {
-			p.warning("    ", h.Why)
+			t.below(h.Why, yellow)
 		}
 		if o := h.Outcome; o != nil {
-			p.text("    ", "its trial: "+incident.Outcome(o, words.English))
+			t.below("its trial: "+incident.Outcome(o, words.English), "")
 		}
 		if h.Line != "" {
-			p.text("    ", fmt.Sprintf("%s %s: %s", given(h.Said), h.Place, h.Line))
+			t.below(fmt.Sprintf("%s %s: %s", given(h.Said), h.Place, h.Line), "")
 		}
 	}
+	p.table(&t)
 	p.line("%s on this page", plural.Of(len(list.Hits), "record"))
 	p.rest(io, list.Next, list.Index)
 	return p.err

@@ -155,6 +155,7 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			return io.json(lines)
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "trial", rank: 1}, {name: "state"}, {name: "acts", right: true}, {name: "from", rank: 4}, {name: "to", rank: 2}, {name: "evidence", rank: 3}}}
 		for _, l := range lines {
 			state := "broken off"
 			switch {
@@ -163,8 +164,9 @@ func (c *trialCmd) list(ctx context.Context, a *app, io stdio) error {
 			case l.Cancelled != "":
 				state = "cancelled"
 			}
-			p.line("%s  %-10s  %2d acts, from %s to %s, evidence %s", l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
+			t.row(l.ID, state, l.Acts, evidence.FormatTime(l.From), evidence.FormatTime(l.Last), l.Case.Short())
 		}
+		p.table(&t)
 		if len(lines) == 0 {
 			p.line("every trial in the log has its verdict")
 		}

@@ -73,7 +73,7 @@ func TestResumeCommand(t *testing.T) {
 	_, id, _ := strings.Cut(said, "--resume ")
 	id, _, _ = strings.Cut(id, "'")
 	out, _ = ran(t, 0, data, "trial", "--list")
-	has(t, out, id, "broken off", "7 acts")
+	has(t, out, id, "broken off", " 7  20")
 	out, _ = ran(t, 0, data, "trial", "--list", "--json")
 	has(t, out, `"id": "`+id+`"`, `"underWay": false`)
 

@@ -206,9 +206,11 @@ func (c *holdListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return io.json(append([]archive.Hold{}, book.Holds...))
 		}
 		p := newPrinter(io.out)
+		t := table{heads: []head{{name: "hold"}, {name: "what", rank: 2}, {name: "since", rank: 4}, {name: "why", rank: 3}, {name: "by", rank: 1}}}
 		for _, h := range book.Holds {
-			p.line("%s: %s, since %s: %s, by %s", h.ID, h.What(), h.Since.UTC().Format(time.RFC3339), h.Reason, h.By)
+			t.row(h.ID, h.What(), h.Since.UTC().Format(time.RFC3339), h.Reason, h.By)
 		}
+		p.table(&t)
 		if len(book.Holds) == 0 {
 			p.line("nothing is on hold")
 		}

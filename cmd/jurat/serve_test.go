@@ -242,7 +242,7 @@ func TestSessionsAreListed(t *testing.T) {
 	}
 	answer.Body.Close()
 	list := doing(t, 0, "--data", data, "access", "list")
-	has(t, list, "reviewer  until")
+	has(t, list, "  reviewer  20")
 	has(t, list, "mia (session of a browser)")
 	if strings.Contains(list, "operator,") {
 		t.Errorf("it has %q:\n%s", "operator,", list)

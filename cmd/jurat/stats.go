@@ -104,11 +104,14 @@ func printStats(p *printer, s *stats.Stats) error {
 	p.line("the final judgment is another than the majority's in %s of %s that came to one", share(s.ChangedByVerdict, s.Judged), plural.Of(s.Judged, "trial"))
 	p.line("%s, %s with a change of position; of %s %s went to the majority, %s cite nothing new", plural.Of(s.Statements, "statement"),
 		share(s.Changes, s.Statements), plural.Of(s.Changes, "change"), share(s.ToMajority, s.Changes), share(s.Unsupported, s.Changes))
-	p.line("%-16s %7s %9s %8s %9s %8s %9s %12s %10s %9s", "juror", "asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms")
-	for _, j := range s.Jurors {
-		p.line("%-16s %7d %9d %8d %9d %8d %9d %12d %10.4f %9d", j.JurorID, j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes,
-			j.Attempts, j.InputTokens+j.OutputTokens, float64(j.Cost)/1e6, j.Latency)
+	t := table{heads: []head{{name: "juror", rank: 1}}}
+	for _, name := range []string{"asked", "answered", "absent", "stand-in", "changes", "attempts", "tokens", "cost USD", "median ms"} {
+		t.heads = append(t.heads, head{name: name, right: true})
 	}
+	for _, j := range s.Jurors {
+		t.row(j.JurorID, j.Asked, j.Answered, j.Absences, j.Fallbacks, j.Changes, j.Attempts, j.InputTokens+j.OutputTokens, fmt.Sprintf("%.4f", float64(j.Cost)/1e6), j.Latency)
+	}
+	p.table(&t)
 	return p.err
 }
 

@@ -40,7 +40,7 @@ func TestTokenCommands(t *testing.T) {
 	record := written(t, doing(t, 0, "--data", data, "seal", written(t, strings.ReplaceAll(action, "AGENT", "mia"))))
 	doing(t, 0, "verify", "--trust", trust, record)
 	listed := doing(t, 0, "--data", data, "keys", "list")
-	if !strings.Contains(listed, "on a token: pkcs11:token=house;object=mia;id=") || !strings.Contains(doing(t, 0, "--data", data, "keys", "list", "--json"), `"token":`) {
+	if !strings.Contains(listed, "pkcs11:token=house;object=mia;id=") || !strings.Contains(doing(t, 0, "--data", data, "keys", "list", "--json"), `"token":`) {
 		t.Errorf("the list is\n%s", listed)
 	}
 	for _, file := range []string{"log.key", "authority/root.key", "authority/authority.key"} {

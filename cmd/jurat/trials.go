@@ -170,16 +170,17 @@ func (c *trialsListCmd) print(io stdio, list api.TrialList) error {
 		return docket.TrialTable(list.Trials).WriteCSV(io.documents())
 	}
 	p := newPrinter(io.out)
-	p.line("%-16s  %-12s  %-12s %5s  %-28s  %-16s  %s", "submitted", "outcome", "verdict", "score", "agent", "submitter", "trial")
+	t := table{heads: []head{{name: "submitted", rank: 2}, {name: "outcome"}, {name: "verdict"}, {name: "score", right: true}, {name: "agent", rank: 3}, {name: "submitter", rank: 4}, {name: "trial", rank: 1}}}
 	for i := range list.Trials {
-		p.trialLine(&list.Trials[i])
+		t.trial(&list.Trials[i])
 	}
+	p.table(&t)
 	p.line("%s%s: outcomes %s", atMost(list.Counts.AtMost), plural.Of(list.Counts.Total, "trial"), counted(list.Counts.Outcomes))
 	p.rest(io, list.Next, list.Index)
 	return p.err
 }
 
-func (p *printer) trialLine(l *api.TrialLine) {
+func (t *table) trial(l *api.TrialLine) {
 	score := "-"
 	if l.Score != nil {
 		score = fmt.Sprint(*l.Score)
@@ -188,8 +189,7 @@ func (p *printer) trialLine(l *api.TrialLine) {
 	if l.NeedsPerson {
 		outcome += "?"
 	}
-	p.line("%-16s  %s  %s %5s  %-28s  %-16s  %s", minute(l.Submitted), p.positionIn(l.Outcome, fmt.Sprintf("%-12s", cmp.Or(outcome, find.None))),
-		p.positionIn(l.Verdict, fmt.Sprintf("%-12s", cmp.Or(string(l.Verdict), find.None))), score, shorter(l.Agent, 28), shorter(l.Submitter, 16), l.ID)
+	t.row(minute(l.Submitted), cell{cmp.Or(outcome, find.None), colours[l.Outcome]}, cell{cmp.Or(string(l.Verdict), find.None), colours[l.Verdict]}, score, l.Agent, l.Submitter, l.ID)
 }
 
 // rest says what a list does not show.
@@ -228,15 +228,6 @@ func minute(at string) string {
 		return at
 	}
 	return strings.Replace(at[:len("2006-01-02T15:04")], "T", " ", 1)
-}
-
-// shorter cuts a text for a column of a table.
-func shorter(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-1]) + "…"
 }
 
 type trialsShowCmd struct {
@@ -287,14 +278,18 @@ func (p *printer) sheet(s *api.TrialSheet) {
 	}
 	p.outcomeOf(s)
 	p.line("")
-	p.line("%-16s  %-24s  %-12s %5s  %s", "juror", "model", "position", "score", strings.Join(s.Axes, " "))
-	for _, seat := range s.Seats {
-		points := make([]string, len(s.Axes))
-		for i, axis := range s.Axes {
-			points[i] = fmt.Sprintf("%*d", len(axis), seat.Scores[axis])
-		}
-		p.line("%-16s  %-24s  %s %5d  %s", shorter(seat.JurorID, 16), shorter(seat.Model, 24), p.positionIn(seat.Position, fmt.Sprintf("%-12s", cmp.Or(string(seat.Position), find.None))), seat.Score, strings.Join(points, " "))
+	t := table{heads: []head{{name: "juror", rank: 1}, {name: "model", rank: 2}, {name: "position"}, {name: "score", right: true}}}
+	for _, axis := range s.Axes {
+		t.heads = append(t.heads, head{name: axis, right: true})
 	}
+	for _, seat := range s.Seats {
+		row := []any{seat.JurorID, seat.Model, cell{cmp.Or(string(seat.Position), find.None), colours[seat.Position]}, seat.Score}
+		for _, axis := range s.Axes {
+			row = append(row, seat.Scores[axis])
+		}
+		t.row(row...)
+	}
+	p.table(&t)
 	for _, seat := range s.Seats {
 		if seat.Reason != "" {
 			p.line("")

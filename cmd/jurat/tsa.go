@@ -119,14 +119,16 @@ func (*tsaListCmd) Run(ctx context.Context, a *app, io stdio) error {
 			waiting[o.Authority] = fmt.Sprintf("%d waiting since %s", o.Records, evidence.FormatTime(o.Since))
 		}
 		p := newPrinter(io.out)
-		p.line("%-20s %s", "(built in)", "the operator's own clock")
+		t := table{heads: []head{{name: "authority"}, {name: "what it is", rank: 1}}}
+		t.row("(built in)", "the operator's own clock")
 		for _, o := range list {
-			p.line("%-20s %s", o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
+			t.row(o.Name, strings.Join(strings.Fields(o.URL+" "+o.Policy+" "+inBatches(o.Batch)+" "+qualifiedUntil(&o)+" "+waiting[o.Name]), " "))
 			delete(waiting, o.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(waiting)) {
-			p.line("%-20s removed; %s", name, waiting[name])
+			t.row(name, "removed; "+waiting[name])
 		}
+		p.table(&t)
 		return errors.Join(p.err, tellDue(ctx, io, i))
 	})
 }

@@ -17,7 +17,6 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/atomicfile"
 	"jurat/internal/filestore"
-	"jurat/internal/plural"
 	"jurat/internal/witness"
 )
 
@@ -121,9 +120,11 @@ func (c *witnessListCmd) Run(ctx context.Context, io stdio) error {
 	}
 	known, err := w.Logs(ctx)
 	p := newPrinter(io.out)
+	t := table{heads: []head{{name: "log", rank: 1}, {name: "entries", right: true}}}
 	for _, k := range known {
-		p.line("%-40s %s", k.Origin, plural.Of(k.Size, "entry"))
+		t.row(k.Origin, k.Size)
 	}
+	p.table(&t)
 	return errors.Join(err, p.err, w.Close())
 }
 
