@@ -397,7 +397,7 @@ func TestArchiveHolds(t *testing.T) {
 			t.Errorf("%s, %d bytes", f.name, len(f.content))
 		}
 	}
-	for _, want := range []string{"LICENSE", "README.md", "docs/operations.md", "docs/pictures/courtroom.png", "deploy/jurat.service", "deploy/nginx.conf",
+	for _, want := range []string{"LICENSE", "README.md", "docs/operations.md", "docs/pictures/courtroom.png", "deploy/jurat.service", "deploy/nginx.conf", "deploy/compose/sqlite.yaml", "deploy/compose/postgres.yaml", "deploy/compose/secrets.sh",
 		"completions/jurat.bash", "completions/jurat.zsh", "completions/jurat.fish", "examples/README.md"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not in %q", want, names)
