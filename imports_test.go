@@ -166,7 +166,7 @@ var importRules = []importRule{
 		"who may do what is decided here, whatever front it was asked through"},
 	{"jurat/internal/find", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/jury", jsonLibrary, "jurat/internal/sqlitefile", "golang.org/x/text/", "modernc.org/sqlite/"},
 		"it finds records and trials in a log, and does not know who asks"},
-	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/access", "jurat/internal/find", "jurat/internal/ledger", "jurat/internal/stats", "jurat/internal/trial"},
+	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/access", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/stats", "jurat/internal/trial"},
 		"what was found is shown alike by the server and the command line, and who may see it is for them to say"},
 	{"jurat/internal/schedule", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/lock", "jurat/internal/schedule/queue", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary,
 		"github.com/coder/websocket", "golang.org/x/sync/semaphore"},

@@ -12,7 +12,6 @@ import (
 	"jurat/internal/incident"
 	"jurat/internal/installation"
 	"jurat/internal/plural"
-	"jurat/internal/trial"
 	"jurat/internal/words"
 )
 
@@ -79,13 +78,13 @@ func (c *recordsFindCmd) find(ctx context.Context, a *app, io stdio, i *installa
 	if err != nil {
 		return list, err
 	}
-	trials := trial.NewIndex(i.Ledger, nil, unreadable(io))
-	if err := trials.Follow(ctx); err != nil {
+	trials, err := a.trials(ctx, io, i)
+	if err != nil {
 		return list, err
 	}
-	list = docket.Hits(found, by, trials, nil)
+	list, err = docket.Hits(found, by, trials, nil)
 	list.Index = state
-	return list, nil
+	return list, err
 }
 
 func (c *recordsFindCmd) print(io stdio, list api.HitList) error {

@@ -39,6 +39,7 @@ type Asked struct {
 type Cache struct {
 	log   *ledger.Ledger
 	now   func() time.Time
+	most  int           // MaxRecords, or fewer in tests
 	turn  chan struct{} // one element while a view is computed
 	mu    sync.Mutex    // guards views
 	views map[key]kept
@@ -57,7 +58,7 @@ type kept struct {
 
 // NewCache makes an empty Cache.
 func NewCache(log *ledger.Ledger, now func() time.Time) *Cache {
-	return &Cache{log: log, now: now, turn: make(chan struct{}, 1), views: map[key]kept{}}
+	return &Cache{log: log, now: now, most: MaxRecords, turn: make(chan struct{}, 1), views: map[key]kept{}}
 }
 
 // View returns the view of an agent, which the caller must not change. take is told the size in bytes of what is verified
@@ -84,12 +85,24 @@ func (c *Cache) View(ctx context.Context, asked Asked, by *trust.Trust, take fun
 	case !known:
 		return nil, ErrUnknown
 	}
+	if err := c.refuseMany(ctx, asked.Agent); err != nil {
+		return nil, err
+	}
 	at := c.now()
 	v, size, err := c.compute(ctx, asked, by, at, take)
 	if err == nil {
 		c.keep(k, kept{v, size, at})
 	}
 	return v, err
+}
+
+// refuseMany returns ErrTooMany if the agent has too many records of its own, before any is verified.
+func (c *Cache) refuseMany(ctx context.Context, agent string) error {
+	last, err := c.log.LastOfActor(ctx, evidence.RoleAgent, agent, 1)
+	if err == nil && len(last) > 0 && last[0].Counts.ActorSeq > int64(c.most) {
+		err = fmt.Errorf("%w: %d records, and at most %d can be shown", ErrTooMany, last[0].Counts.ActorSeq, c.most)
+	}
+	return err
 }
 
 // fresh returns the view that was kept, or nil if the log has something new or it is too old.
@@ -140,8 +153,8 @@ func (c *Cache) compute(ctx context.Context, asked Asked, by *trust.Trust, at ti
 	}
 	read := 0
 	fact, err := Read(ctx, c.log, asked.Agent, func(f File) error {
-		if read += len(f.Bundle.Records); read > MaxRecords {
-			return fmt.Errorf("%w: more than %d records", ErrTooMany, MaxRecords)
+		if read += len(f.Bundle.Records); read > c.most {
+			return fmt.Errorf("%w: more than %d records", ErrTooMany, c.most)
 		}
 		if err := take(f.Bytes()); err != nil {
 			return err

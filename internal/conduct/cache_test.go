@@ -56,3 +56,18 @@ func TestCache(t *testing.T) {
 		t.Errorf("a reader who is gone: %v", err)
 	}
 }
+
+// TestTooMany: of an agent with too many records of its own nothing is verified, however often its page is opened. Judgments about it
+// count, too.
+func TestTooMany(t *testing.T) {
+	h := settled(t, 5, 0) // and a review of one
+	c := conduct.NewCache(h.Ledger, func() time.Time { return jurattest.Start.Add(48 * time.Hour) })
+	for most, want := range map[int]struct{ refused, verified bool }{4: {true, false}, 5: {true, true}, 1000: {false, true}} {
+		c.Limit(most)
+		verified := false
+		_, err := c.View(t.Context(), conduct.Asked{Agent: "desk"}, h.Options(t).Trust, func(int64) error { verified = true; return nil })
+		if errors.Is(err, conduct.ErrTooMany) != want.refused || verified != want.verified || err != nil && !want.refused {
+			t.Errorf("at most %d: %v, verified %t; want %+v", most, err, verified, want)
+		}
+	}
+}

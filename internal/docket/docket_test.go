@@ -16,6 +16,7 @@ import (
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
+	"jurat/verify/trust"
 )
 
 // TestCSV: no cell is a formula, however it begins, and every text can be read back.
@@ -65,12 +66,25 @@ func TestHits(t *testing.T) {
 	if err != nil || len(found.Hits) == 0 {
 		t.Fatal(found, err)
 	}
-	for _, hit := range docket.Hits(found, h.Trust(t), trials, nil).Hits {
+	hits := func(by *trust.Trust, visible func(*trial.Summary) bool) []api.Hit {
+		t.Helper()
+		list, err := docket.Hits(found, by, trials, visible)
+		if err != nil || len(list.Hits) != len(found.Hits) {
+			t.Fatalf("%d of %d hits, %v", len(list.Hits), len(found.Hits), err)
+		}
+		for i, hit := range list.Hits {
+			if hit.Record != found.Hits[i].Record.Payload.RecordID {
+				t.Errorf("hit %d is %s", i, hit.Record)
+			}
+		}
+		return list.Hits
+	}
+	for _, hit := range hits(h.Trust(t), nil) {
 		if hit.Proved == "" || hit.Authority == "" || hit.Why != "" || !strings.Contains(strings.ToLower(hit.Line), "as the script") || hit.Chain != tried.ID || hit.Outcome == nil {
 			t.Errorf("%+v", hit)
 		}
 	}
-	for _, hit := range docket.Hits(found, jurattest.NewImpostor(t).Trust(t), trials, none).Hits {
+	for _, hit := range hits(jurattest.NewImpostor(t).Trust(t), none) {
 		if hit.Proved != "" || hit.Why == "" {
 			t.Errorf("proved by others' keys: %+v", hit)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/find"
+	"jurat/internal/inorder"
 	"jurat/internal/ledger"
 	"jurat/internal/stats"
 	"jurat/internal/trial"
@@ -69,14 +70,14 @@ func (h *Histories) stats(ctx context.Context, l *ledger.Ledger, agent string, l
 		return kept.tally, nil
 	}
 	tally := stats.New()
-	for _, s := range list {
-		chain, err := l.Chain(ctx, s.ID)
-		if err != nil {
-			return nil, err
+	err := inorder.Each(list, func(s trial.Summary) (*trial.View, error) { return viewOf(ctx, l, s.ID) }, func(v *trial.View) error {
+		if v != nil {
+			_ = tally.AddView(v) // an error says that it has no result
 		}
-		if err := tally.Add(chain); err != nil { // its acts contradict each other: the trial's page says so
-			continue
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	made := history{of.String(), tally.Stats()}
 	h.mu.Lock()
@@ -86,4 +87,17 @@ func (h *Histories) stats(ctx context.Context, l *ledger.Ledger, agent string, l
 	}
 	h.kept[agent] = made
 	return made.tally, nil
+}
+
+// viewOf reads a trial. It returns nil if its acts contradict each other: the trial's page says so.
+func viewOf(ctx context.Context, l *ledger.Ledger, id string) (*trial.View, error) {
+	chain, err := l.Chain(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := trial.ViewOf(nil, chain)
+	if err != nil {
+		return nil, nil
+	}
+	return v, nil
 }

@@ -1,9 +1,12 @@
 package docket
 
 import (
+	"fmt"
+
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/find"
+	"jurat/internal/inorder"
 	"jurat/internal/trial"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -37,18 +40,21 @@ func List(found *find.Listed) api.TrialList {
 	return list
 }
 
-// Hits is a page of records. Who said it and when is verified by a trust file. trials are those whose outcomes the
-// reader may see; visible selects them, nil: all.
-func Hits(found *find.Found, by *trust.Trust, trials *trial.Index, visible func(*trial.Summary) bool) api.HitList {
+// Hits is a page of records. Who said it and when is verified by a trust file, on all cores. trials are those whose outcomes
+// the reader may see; visible selects them, nil: all. Its error is that of a panic while a record is verified.
+func Hits(found *find.Found, by *trust.Trust, trials *trial.Index, visible func(*trial.Summary) bool) (api.HitList, error) {
 	list := api.HitList{Hits: []api.Hit{}, Next: found.Next}
-	for i := range found.Hits {
-		h := hit(&found.Hits[i], by)
+	err := inorder.Each(found.Hits, func(h find.Hit) (api.Hit, error) { return hit(&h, by), nil }, func(h api.Hit) error {
 		if t, is := trials.Get(h.Chain); is && (visible == nil || visible(&t)) {
 			h.Outcome = t.Outcome
 		}
 		list.Hits = append(list.Hits, h)
+		return nil
+	})
+	if err != nil {
+		return api.HitList{}, fmt.Errorf("verifying what was found: %w", err)
 	}
-	return list
+	return list, nil
 }
 
 func hit(found *find.Hit, by *trust.Trust) api.Hit {

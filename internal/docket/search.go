@@ -63,9 +63,9 @@ func (k *Keeper) Records(ctx context.Context, get func(string) string, t *trial.
 	if err != nil {
 		return api.HitList{}, err
 	}
-	list := Hits(found, trusted, t, by.Visible)
+	list, err := Hits(found, trusted, t, by.Visible)
 	list.Index = state
-	return list, nil
+	return list, err
 }
 
 // ScopeOf limits a search to the trials that a party may see, and to its own records if it is an agent.

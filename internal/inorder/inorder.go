@@ -3,6 +3,7 @@ package inorder
 
 import (
 	"context"
+	"io"
 	"runtime"
 	"sync"
 
@@ -86,4 +87,29 @@ func Do[T, R any](next func() (T, error), last error, weigh func(T) int, work fu
 		room.Release(s.weight)
 	}
 	return nil
+}
+
+// Each works on a list of items as Do does, and passes the results to take in the order of the items. It ends with the first error of work
+// or take.
+func Each[T, R any](items []T, work func(T) (R, error), take func(R) error) error {
+	type outcome struct {
+		result R
+		err    error
+	}
+	next := 0
+	return Do(func() (item T, err error) {
+		if next == len(items) {
+			return item, io.EOF
+		}
+		next++
+		return items[next-1], nil
+	}, io.EOF, func(T) int { return 0 }, func(item T) outcome {
+		r, err := work(item)
+		return outcome{r, err}
+	}, func(o outcome) error {
+		if o.err != nil {
+			return o.err
+		}
+		return take(o.result)
+	})
 }

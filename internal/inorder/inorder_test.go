@@ -64,3 +64,37 @@ func TestInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestEach: all results come in the order of the items, and the first error of either function ends it.
+func TestEach(t *testing.T) {
+	bad := errors.New("bad")
+	items := make([]int, 100)
+	for i := range items {
+		items[i] = i
+	}
+	for _, tt := range []struct{ workAt, takeAt, taken int }{{-1, -1, 100}, {40, -1, 40}, {-1, 40, 40}, {60, 40, 40}, {0, 0, 0}} {
+		next := 0
+		err := Each(items, func(i int) (int, error) {
+			time.Sleep(time.Duration(i%3) * 100 * time.Microsecond)
+			if i == tt.workAt {
+				return 0, bad
+			}
+			return 2 * i, nil
+		}, func(r int) error {
+			if next == tt.takeAt {
+				return bad
+			}
+			if r != 2*next {
+				t.Errorf("%+v: result %d is %d", tt, next, r)
+			}
+			next++
+			return nil
+		})
+		if next != tt.taken || (err != nil) != (tt.taken < 100) || err != nil && !errors.Is(err, bad) {
+			t.Errorf("%+v: %d taken, %v", tt, next, err)
+		}
+	}
+	if err := Each(nil, func(int) (int, error) { return 0, bad }, func(int) error { return bad }); err != nil {
+		t.Error(err)
+	}
+}
