@@ -61,8 +61,8 @@ func TestCache(t *testing.T) {
 // count, too.
 func TestTooMany(t *testing.T) {
 	h := settled(t, 5, 0) // and a review of one
-	c := conduct.NewCache(h.Ledger, func() time.Time { return jurattest.Start.Add(48 * time.Hour) })
 	for most, want := range map[int]struct{ refused, verified bool }{4: {true, false}, 5: {true, true}, 1000: {false, true}} {
+		c := conduct.NewCache(h.Ledger, func() time.Time { return jurattest.Start.Add(48 * time.Hour) })
 		c.Limit(most)
 		verified := false
 		_, err := c.View(t.Context(), conduct.Asked{Agent: "desk"}, h.Options(t).Trust, func(int64) error { verified = true; return nil })
