@@ -59,7 +59,7 @@ func selected(q storage.BriefQuery) (where string, args []any) {
 	case q.At != nil:
 		return `r.idx = ANY($1)`, []any{q.At}
 	case q.Chain != "":
-		return `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id = $1 AND idx >= $2 ORDER BY chain_seq LIMIT $3)`, []any{q.Chain, q.From, max(0, q.N)}
+		return numberedInChain, []any{q.Chain, q.From, max(0, q.N)}
 	case q.Trials:
 		return `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= $1 ORDER BY idx LIMIT $2)`,
 			[]any{q.From, max(0, q.N)}

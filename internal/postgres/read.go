@@ -85,7 +85,7 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, err
 
 // InChain implements storage.Store.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]storage.Row, error) {
-	return s.rows(ctx, `r.idx IN (SELECT idx FROM jurat.records WHERE chain_id = $1 AND idx >= $2 ORDER BY chain_seq LIMIT $3)`, chainID, from, max(0, n))
+	return s.rows(ctx, numberedInChain, chainID, from, max(0, n))
 }
 
 // LastOfChain implements storage.Store.

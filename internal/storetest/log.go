@@ -355,6 +355,9 @@ func tags(t *testing.T, s storage.Store) {
 		{s.About, actors[0], 4, 1, []int{7}},
 		{s.About, actors[1], 0, 100, nil},
 		{s.About, evidence.Digest{}, 0, 100, nil},
+		{s.OfActor, actors[0], 2, 1, []int{2}}, {s.OfActor, actors[0], 5, 1, []int{6}}, {s.OfActor, actors[0], 6, 1, []int{6}}, {s.OfActor, actors[0], 7, 2, []int{8, 10}}, {s.OfActor, actors[0], 9, 3, []int{10}},
+		{s.OfActor, actors[1], 0, 1, []int{3}}, {s.OfActor, actors[1], 4, 1, []int{5}}, {s.OfActor, actors[1], 8, 1, []int{9}}, {s.OfActor, actors[1], 11, 1, []int{11}}, {s.OfActor, actors[1], 12, 1, nil},
+		{s.About, actors[0], 7, 1, []int{7}}, {s.About, actors[0], 8, 5, []int{11}}, {s.About, actors[0], 12, 5, nil},
 	} {
 		var expected []storage.Row
 		for _, n := range c.want {

@@ -98,7 +98,7 @@ func selected(q storage.BriefQuery) (where string, args []any) {
 	case q.At != nil:
 		return `r.idx IN (SELECT value FROM json_each(?))`, []any{jsonOf(q.At)}
 	case q.Chain != "":
-		return `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, []any{q.Chain, q.From, max(0, q.N)}
+		return numberedInChain, []any{q.Chain, q.From, max(0, q.N)}
 	case q.Trials:
 		return `r.idx IN (SELECT idx FROM records INDEXED BY records_in_trials WHERE chain_id >= 'trial-' AND chain_id < 'trial.' AND idx >= ? ORDER BY idx LIMIT ?)`,
 			[]any{q.From, max(0, q.N)}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -81,19 +82,36 @@ func (s *Store) ByChain(ctx context.Context, chainID string) ([]storage.Row, err
 	return rows, err
 }
 
+// numbered selects the places of the first ?3 rows, from place ?2 on, of those that name has numbered in log order under ?1, from 1 on. It
+// finds the first one by bisection: reading from number 1 on would take as long as there are numbers.
+func numbered(table, name, number string) string {
+	return strings.NewReplacer("TABLE", table, "NAME", name, "NUMBER", number).Replace(`r.idx IN (
+		WITH RECURSIVE search(low, high) AS (
+			SELECT 1, coalesce(max(NUMBER), 0) + 1 FROM TABLE WHERE NAME = ?1
+			UNION ALL SELECT iif(m.idx < ?2, (low + high) / 2 + 1, low), iif(m.idx < ?2, high, (low + high) / 2)
+				FROM search LEFT JOIN TABLE m ON m.NAME = ?1 AND m.NUMBER = (low + high) / 2 WHERE low < high)
+		SELECT idx FROM TABLE WHERE NAME = ?1 AND NUMBER >= (SELECT max(low) FROM search) AND idx >= ?2 ORDER BY NUMBER LIMIT ?3)`)
+}
+
+var (
+	numberedInChain = numbered("records", "chain_id", "chain_seq")
+	numberedActor   = numbered("tags", "actor", "actor_seq")
+	numberedSubject = numbered("tags", "subject", "subject_seq")
+)
+
 // InChain implements storage.Store. It chooses the rows before it joins their time stamps, so that n counts rows.
 func (s *Store) InChain(ctx context.Context, chainID string, from, n int64) ([]storage.Row, error) {
-	return s.rows(ctx, `r.idx IN (SELECT idx FROM records WHERE chain_id = ? AND idx >= ? ORDER BY chain_seq LIMIT ?)`, chainID, from, max(0, n))
+	return s.rows(ctx, numberedInChain, chainID, from, max(0, n))
 }
 
 // OfActor implements storage.Store. Its order is that of the log, because the log counts an actor's records in it.
 func (s *Store) OfActor(ctx context.Context, actor evidence.Digest, from, n int64) ([]storage.Row, error) {
-	return s.tagged(ctx, `r.idx IN (SELECT idx FROM tags WHERE actor = ? AND idx >= ? ORDER BY actor_seq LIMIT ?)`, actor, from, n)
+	return s.tagged(ctx, numberedActor, actor, from, n)
 }
 
 // About implements storage.Store.
 func (s *Store) About(ctx context.Context, subject evidence.Digest, from, n int64) ([]storage.Row, error) {
-	return s.tagged(ctx, `r.idx IN (SELECT idx FROM tags WHERE subject = ? AND idx >= ? ORDER BY subject_seq LIMIT ?)`, subject, from, n)
+	return s.tagged(ctx, numberedSubject, subject, from, n)
 }
 
 func (s *Store) tagged(ctx context.Context, where string, tag evidence.Digest, from, n int64) ([]storage.Row, error) {
