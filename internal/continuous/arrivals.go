@@ -65,7 +65,7 @@ func (t *telling) arrivalOf(ctx context.Context, known map[string]*news, s *tria
 	if one := known[id]; one != nil || !at.After(since) {
 		return one, nil
 	}
-	record, err := t.service.config.Ledger.Record(ctx, id)
+	record, err := t.service.config.Ledger.Briefs().ByID(ctx, id)
 	switch {
 	case errors.Is(err, ledger.ErrExpired), errors.Is(err, ledger.ErrNotFound):
 		return nil, nil
