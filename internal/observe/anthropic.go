@@ -37,7 +37,9 @@ func readMessages(r *reading) {
 		r.fail("answer: it is not a message")
 		return
 	}
-	r.answers = append(r.answers, answer{0, a.StopReason, r.blocks("assistant", a.Content, &r.reasoning)})
+	said := answer{finish: a.StopReason}
+	said.said = r.blocks("assistant", a.Content, &said.thought)
+	r.answers = append(r.answers, said)
 }
 
 func explainAnthropic(body []byte) string {

@@ -35,15 +35,12 @@ func readChat(r *reading) {
 		r.nothing(a.Error)
 	}
 	for _, c := range a.Choices {
-		if c.Message.ReasoningContent != "" && c.Index == a.Choices[0].Index {
-			r.reasoning = append(r.reasoning, c.Message.ReasoningContent)
-		}
 		if role := c.Message.Role; role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
 		c.Message.Role = "assistant"
 		m := r.chat(c.Message)
-		r.answers = append(r.answers, answer{c.Index, c.FinishReason, []message{m}})
+		r.answers = append(r.answers, answer{c.Index, c.FinishReason, []message{m}, []string{c.Message.ReasoningContent}})
 	}
 }
 

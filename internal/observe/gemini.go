@@ -29,17 +29,15 @@ func readGenerate(r *reading) {
 		r.fail("answer: it has no candidates, and no reason why")
 	}
 	calls := g.calls
-	for n, c := range a.Candidates {
+	for _, c := range a.Candidates {
 		if c == nil {
 			r.fail("answer: a candidate is null")
 			continue
 		}
 		g.calls = calls
-		thinking := &r.reasoning
-		if n > 0 {
-			thinking = nil
-		}
-		r.answers = append(r.answers, answer{c.Index, c.FinishReason, g.content("assistant", c.Content.Parts, thinking)})
+		said := answer{number: c.Index, finish: c.FinishReason}
+		said.said = g.content("assistant", c.Content.Parts, &said.thought)
+		r.answers = append(r.answers, said)
 	}
 }
 

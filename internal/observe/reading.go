@@ -28,20 +28,20 @@ const (
 
 // A reading collects what a call says.
 type reading struct {
-	call      *Call
-	out       Projection
-	prompt    []message
-	answers   []answer
-	reasoning []string
-	problems  []string
-	referred  map[string]bool
+	call     *Call
+	out      Projection
+	prompt   []message
+	answers  []answer
+	problems []string
+	referred map[string]bool
 }
 
 // An answer is one of the answers that the model gave.
 type answer struct {
-	number int
-	finish string
-	said   []message
+	number  int
+	finish  string
+	said    []message
+	thought []string
 }
 
 // lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
@@ -352,14 +352,11 @@ func (r *reading) result() Projection {
 		first := r.answers[0]
 		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
 		r.out.ToolCalls = callsIn(first.said)
+		r.think(first.thought)
 		if said := spoken(first.said); len(said) > 0 {
 			r.out.Output = r.marshal("response", output(said), maxOutput)
 		}
 		r.alternatives(r.answers[1:])
-	}
-	if r.out.Reasoning = strings.Join(r.reasoning, "\n"); len(r.out.Reasoning) > maxOutput {
-		r.out.Reasoning = ""
-		r.problem("reasoning: longer than %d MiB: left out", maxOutput>>20)
 	}
 	r.out.Finish = r.name("finish", r.out.Finish)
 	r.out.Model = r.name("model", r.out.Model)
@@ -368,6 +365,14 @@ func (r *reading) result() Projection {
 	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
 	r.out.Problem = strings.Join(r.problems, "; ")
 	return r.out
+}
+
+// think keeps what the model thought.
+func (r *reading) think(thought []string) {
+	if r.out.Reasoning = strings.Join(thought, "\n"); len(r.out.Reasoning) > maxOutput {
+		r.out.Reasoning = ""
+		r.problem("reasoning: longer than %d MiB: left out", maxOutput>>20)
+	}
 }
 
 func (r *reading) alternatives(others []answer) {

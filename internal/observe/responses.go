@@ -38,11 +38,12 @@ func readResponses(r *reading) {
 	default: // it goes on, or will begin
 		a.Status, r.out.Complete = "", false
 	}
-	t := turn{role: "assistant"}
+	t, said := turn{role: "assistant"}, answer{finish: a.Status}
 	for i := range a.Output {
-		r.item(&t, &a.Output[i], &r.reasoning)
+		r.item(&t, &a.Output[i], &said.thought)
 	}
-	r.answers = append(r.answers, answer{0, a.Status, t.end()})
+	said.said = t.end()
+	r.answers = append(r.answers, said)
 }
 
 // pathOf removes a query.

@@ -30,17 +30,18 @@ var chatSample = sample{
 		{"role":"assistant","content":null,"tool_calls":[{"id":"c0","type":"function","function":{"name":"look","arguments":"{\"at\": 1e400}"}}]},
 		{"role":"tool","tool_call_id":"c0","content":"a tree"}]}`)},
 	whole: `{"id":"chatcmpl-1","object":"chat.completion","model":"gpt-5.2-2026-01-01","system_fingerprint":"fp_1","choices":[
-		{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"It is so.","refusal":null,"tool_calls":[
-			{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"custom","custom":{"name":"say","input":"hi"}}]}},
-		{"index":1,"finish_reason":"stop","message":{"role":"assistant","content":"No."}}],
+		{"index":1,"finish_reason":"stop","message":{"role":"assistant","content":"No.","reasoning_content":"no"}},
+		{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"It is so.","reasoning_content":"hm","refusal":null,"tool_calls":[
+			{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"custom","custom":{"name":"say","input":"hi"}}]}}],
 		"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.25}}`,
 	stream: events(
-		`{"id":"chatcmpl-1","model":"gpt-5.2-2026-01-01","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"role":"assistant","content":"It is","refusal":null},"finish_reason":null}],"usage":null}`,
+		`{"id":"chatcmpl-1","model":"gpt-5.2-2026-01-01","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"hm","content":"It is","refusal":null},"finish_reason":null}],"usage":null}`,
 		`{"id":"chatcmpl-1","model":"gpt-5.2-2026-01-01","choices":[{"index":1,"delta":{"role":"assistant","content":"No."}}]}`,
 		`{"choices":[{"index":0,"delta":{"content":" so.","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\""}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}},{"index":1,"id":"c2","type":"custom","custom":{"name":"say","input":""}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"custom":{"input":"hi"}}]}}]}`,
 		`{"choices":[{"index":1,"delta":{},"finish_reason":"stop"},{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
+		`{"choices":[{"index":0,"delta":{},"finish_reason":null}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.25}}`,
 		`[DONE]`),
 	want: `{
@@ -57,7 +58,7 @@ var chatSample = sample{
 			{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}}, {"id": "c2", "type": "custom", "custom": {"name": "say", "input": "hi"}}]},
 		"alternatives": [{"number": 1, "finish": "stop", "response": "No."}],
 		"tool_calls": [{"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
-		"finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
+		"reasoning": "hm", "finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
 		"context_by_reference": ["url:https://example.org/a.png", "file:file-7"],
 		"complete": true}`,
 }
@@ -96,7 +97,7 @@ func TestSamples(t *testing.T) {
 			if s.array {
 				c.Response, c.ResponseType = []byte(s.stream), "application/json"
 			} else {
-				c.Response, c.ResponseType = []byte("\ufeff"+strings.ReplaceAll(": keep-alive\n\n"+s.stream, "\n", ends)), "text/event-stream; charset=utf-8"
+				c.Response, c.ResponseType = []byte("\ufeff"+strings.ReplaceAll(strings.Replace(s.stream, "\n\n", "\n\n: keep-alive\n\n", 1), "\n", ends)), "text/event-stream; charset=utf-8"
 			}
 			if diff := cmp.Diff(got, project(t, c)); diff != "" {
 				t.Errorf("%s (-in one piece +as a stream):\n%s", s.name, diff)
