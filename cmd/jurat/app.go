@@ -63,6 +63,7 @@ type app struct {
 	Serve   serveCmd   `cmd:"" help:"Run the server: pages for people, an HTTP API for programs."`
 	Ready   readyCmd   `cmd:"" help:"Ask a server whether it is ready: for health checks of containers and scripts."`
 	Access  accessCmd  `cmd:"" help:"Who may do what on a server: tokens, and chains that everyone may read."`
+	Webhook webhookCmd `cmd:"" help:"Webhooks that a server tells: send each a test message."`
 	TSA     tsaCmd     `cmd:"" name:"tsa" help:"Time-stamping authorities outside, beside the built-in one."`
 
 	Archive archiveCmd `cmd:"" help:"Move old records into compressed files, where each can still be read and proved."`

@@ -122,6 +122,7 @@ var exampleLines = map[string]string{
 
 	"serve":             "jurat serve --addr 127.0.0.1:8417",
 	"ready":             "jurat ready https://jurat.example",
+	"webhook test":      "jurat webhook test --continuous continuous.yaml pager",
 	"backup":            "jurat backup backups/2026-01-31",
 	"restore":           "jurat --data restored restore --checkpoint now.checkpoint backups/2026-01-30",
 	"archive":           "jurat archive --before 2026-01-01",

@@ -93,6 +93,12 @@ var rehearsals = map[string]rehearsal{
 	"tsa list":   {needs: outside, says: "freetsa"},
 	"tsa add":    {needs: func(t *testing.T, e *exemplar) { e.outside(t) }},
 
+	"webhook test": {says: "taken, with status 204", needs: func(t *testing.T, e *exemplar) {
+		pager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+		t.Cleanup(pager.Close)
+		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
+		write(t, filepath.Join(e.folder, "continuous.yaml"), "continuous:\n  arrivals: true\n  webhooks: [{id: pager, url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}]\n")
+	}},
 	"serve": {until: "http://127.0.0.1:"},
 	"hold release": {needs: func(t *testing.T, e *exemplar) {
 		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)

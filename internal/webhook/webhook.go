@@ -159,15 +159,21 @@ func client(inward bool) *http.Client {
 // Send sends a message, and returns nil if the receiver has taken it. id is that of the message, and the same in each attempt: by it, the
 // receiver knows a message that it has taken before. Its errors include ErrGone, ErrInward and *RefusedError.
 func (r *Receiver) Send(ctx context.Context, id string, at time.Time, body []byte) error {
+	_, err := r.Try(ctx, id, at, body)
+	return err
+}
+
+// Try sends a message as Send does, and also returns the status of the answer; 0: there was none.
+func (r *Receiver) Try(ctx context.Context, id string, at time.Time, body []byte) (status int, err error) {
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var signatures []string
 	for _, signer := range r.signers {
 		signature, err := signer.Sign(id, at, body)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		signatures = append(signatures, signature)
 	}
@@ -178,17 +184,17 @@ func (r *Receiver) Send(ctx context.Context, id string, at time.Time, body []byt
 	post.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
 	answer, err := r.http.Do(post)
 	if err != nil {
-		return plain(err)
+		return 0, plain(err)
 	}
 	defer answer.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)) // what it says, and whether it says it to the end, does not matter
 	switch {
 	case answer.StatusCode >= 200 && answer.StatusCode < 300:
-		return nil
+		return answer.StatusCode, nil
 	case answer.StatusCode == http.StatusGone:
-		return ErrGone
+		return answer.StatusCode, ErrGone
 	}
-	return &RefusedError{Status: answer.StatusCode, After: after(answer.Header.Get("Retry-After"), at)}
+	return answer.StatusCode, &RefusedError{Status: answer.StatusCode, After: after(answer.Header.Get("Retry-After"), at)}
 }
 
 // plain takes the URL out of an error: it may hold a secret of the receiver's.

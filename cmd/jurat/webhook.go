@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"jurat/evidence"
+	"jurat/internal/config"
+	"jurat/internal/webhook"
+)
+
+type webhookCmd struct {
+	Test webhookTestCmd `cmd:"" help:"Send webhooks one message each, and say what came back and what to do."`
+}
+
+type webhookTestCmd struct {
+	ID         []string `arg:"" optional:"" name:"id" help:"The webhooks' ids. Default: all that the file names."`
+	Continuous string   `required:"" placeholder:"FILE" help:"The file of 'jurat serve --continuous'."`
+	JSON       bool     `name:"json" help:"Print the answers as JSON."`
+}
+
+// Help is shown by 'jurat webhook test --help'.
+func (*webhookTestCmd) Help() string {
+	return `Sends each webhook one message of the type webhook.test, signed as the server's messages are, and says what was sent, what came back
+and what to do. It is sent once, to an address that the server could use, too; the log is neither needed nor written. Run it where the server runs: as the same
+user, with the same environment, behind the same firewall.
+
+A webhook that takes the message may still ignore it: look there for the id that is printed. A receiver should refuse a message whose signature is wrong, and
+ignore types that it does not know.
+
+Exit code 0: every webhook took its message. 1: one did not. 2: nothing could be sent, as the file or a secret is missing or wrong.`
+}
+
+// A hookTest is what became of one message.
+type hookTest struct {
+	Webhook string         `json:"webhook"`
+	Host    string         `json:"host"` // without the path, which may hold a secret
+	ID      string         `json:"id"`   // the header webhook-id
+	Sent    jsontext.Value `json:"sent"`
+	Status  int            `json:"status,omitzero"` // of the answer; absent: there was none
+	Millis  int64          `json:"millis"`
+	Taken   bool           `json:"taken"`
+	Why     string         `json:"why,omitzero"` // why it was not taken
+	Do      string         `json:"do,omitzero"`
+}
+
+// A hookMessage is a message whose only purpose is to arrive.
+type hookMessage struct {
+	Type      string `json:"type"`
+	Timestamp string `json:"timestamp"`
+	Data      struct {
+		Webhook string `json:"webhook"`
+	} `json:"data"`
+}
+
+// Run sends the messages.
+func (c *webhookTestCmd) Run(ctx context.Context, io stdio) error {
+	hooks, receivers, err := c.chosen()
+	if err != nil {
+		return hint(fmt.Errorf("--continuous: %s: %w", c.Continuous, err), "docs/operations.md shows such a file, and says what webhooks get")
+	}
+	tests, taken := []hookTest{}, true
+	for i, receiver := range receivers {
+		done, err := sendTest(ctx, &hooks[i], receiver)
+		if err != nil {
+			return err
+		}
+		tests, taken = append(tests, done), taken && done.Taken
+	}
+	if err := c.print(io, tests); err != nil || taken {
+		return err
+	}
+	return exitCode(exitBad)
+}
+
+// chosen returns the webhooks, with the receivers that the server would make of them.
+func (c *webhookTestCmd) chosen() (hooks []config.Webhook, receivers []*webhook.Receiver, err error) {
+	doc, err := os.ReadFile(c.Continuous)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := config.Parse(doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	if file.Continuous == nil || len(file.Continuous.Webhooks) == 0 {
+		return nil, nil, errors.New("it names no webhooks in the section continuous")
+	}
+	all := file.Continuous.Webhooks
+	for _, id := range c.ID {
+		if !slices.ContainsFunc(all, func(w config.Webhook) bool { return w.ID == id }) {
+			return nil, nil, fmt.Errorf("it names no webhook %q", id)
+		}
+	}
+	for _, w := range all {
+		if len(c.ID) > 0 && !slices.Contains(c.ID, w.ID) {
+			continue
+		}
+		r, err := w.Receiver(os.Getenv)
+		if err != nil {
+			return nil, nil, err
+		}
+		hooks, receivers = append(hooks, w), append(receivers, r)
+	}
+	return hooks, receivers, nil
+}
+
+func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hookTest, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return hookTest{}, err
+	}
+	now := time.Now()
+	m := hookMessage{Type: "webhook.test", Timestamp: evidence.FormatTime(now)}
+	m.Data.Webhook = w.ID
+	body, err := json.Marshal(&m)
+	if err != nil {
+		return hookTest{}, err
+	}
+	t := hookTest{Webhook: w.ID, Host: hostOf(w.URL), ID: id.String(), Sent: body}
+	t.Status, err = to.Try(ctx, t.ID, now, body)
+	t.Millis, t.Taken = time.Since(now).Milliseconds(), err == nil
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	if err != nil {
+		t.Why, t.Do = err.Error(), hookAdvice(w, t.Status, err)
+	}
+	return t, nil
+}
+
+// hostOf is a URL without its path and query. The configuration was checked, so it is a URL.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// hookAdvice says what to do about a message that was not taken.
+func hookAdvice(w *config.Webhook, status int, err error) string {
+	var name *net.DNSError
+	var refused *webhook.RefusedError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	timeout, isNet := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, webhook.ErrInward) && w.Inward:
+		return "Link-local addresses stay closed. Give the receiver an address of the private network, or a public one."
+	case errors.Is(err, webhook.ErrInward):
+		return "If the receiver is in your own network, write inward: true beside its url. If not, ask why its name leads to such an address."
+	case errors.Is(err, webhook.ErrGone):
+		return "The receiver wants no more messages, and the server would send it none of this kind again. Subscribe anew there, and correct the url."
+	case errors.As(err, &name):
+		return "This machine does not find the name. Correct the url, or the name server of this machine."
+	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &invalid):
+		return "The receiver's certificate is not good for this name. Mend it there, or name the file of your own authority in SSL_CERT_FILE, here and for the server."
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "Nothing listens there. Start the receiver, or correct the port in the url."
+	case isNet && timeout.Timeout():
+		return "The receiver did not answer within 20 s. Ask for a firewall between, or let the receiver answer before it works on the message."
+	case !errors.As(err, &refused):
+		return "The connection did not come about, or broke. Look at the receiver's log."
+	case status >= 300 && status < 400:
+		return "Redirects are not followed. Write the address that the receiver redirects to as url."
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusBadRequest:
+		return "If the receiver says that the signature is wrong: give it the secret that this file names, and set both clocks right. Otherwise its log says what it lacks."
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
+		return "The receiver takes no messages at this path. Correct the url."
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		return "The receiver is busy. The server tries again after a pause; try again later."
+	}
+	return "The receiver failed. Look for the message's id in its log."
+}
+
+func (c *webhookTestCmd) print(io stdio, tests []hookTest) error {
+	if c.JSON {
+		return io.json(tests)
+	}
+	p := newPrinter(io.out)
+	for _, t := range tests {
+		p.line("%s: sent to %s, webhook-id %s:", t.Webhook, t.Host, t.ID)
+		p.text("    ", string(t.Sent))
+		took := fmt.Sprintf("after %.1f s", float64(t.Millis)/1000)
+		switch {
+		case t.Taken:
+			p.line("  taken, with status %d, %s", t.Status, took)
+		default:
+			p.warning("  ", "not taken, "+took+": "+strings.TrimSuffix(t.Why, "."))
+			p.text("  ", t.Do)
+		}
+	}
+	return p.err
+}
