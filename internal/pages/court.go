@@ -417,6 +417,11 @@ func (c *Court) Title() string {
 // Live reports whether more events of the trial can come.
 func (c *Court) Live() bool { return c.Events != "" && c.State != api.Over }
 
+// Asks reports whether jurors are asked now. Those whom a stopped trial had asked answer no more.
+func (c *Court) Asks() bool {
+	return len(c.Waiting) > 0 && c.State != api.BrokenOff && c.State != api.Cancelled
+}
+
 // Inconclusive reports whether the jury came to no verdict.
 func (c *Court) Inconclusive() bool { return c.Judgment != nil && c.Judgment.Inconclusive }
 

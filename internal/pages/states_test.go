@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +27,7 @@ func everyState(t testing.TB, h *jurattest.House, lang words.Lang) map[string]Pa
 	before := func(method jury.Method, jurors ...jury.Juror) []*evidence.Record {
 		return h.TryBefore(t, jurattest.Settings(method), jurors, fails).Records
 	}
-	failed, absent := before(jury.FinalJudge, fails, fails, passes), before(jury.MajorityVote, passes, silent, passes)
+	failed, absent := before(jury.FinalJudge, fails, fails, passes), before(jury.MajorityVote, passes, &jurattest.Juror{Err: errors.New("no answer")}, passes)
 	inconclusive, noJudge := before(jury.MajorityVote, silent, silent, passes), h.TryBefore(t, jurattest.Settings(jury.FinalJudge), []jury.Juror{passes, fails, passes}, silent).Records
 	pages := map[string]Page{
 		"court, passed":       courtOf(t, offline(t, h, "kitchen-return")),
@@ -84,6 +85,21 @@ func TestStatesAreWhatTheyAreCalled(t *testing.T) {
 		if c := pages[name].(*Court); !c.Live() || c.Outcome != nil && name != "court, judged" {
 			t.Errorf("%s is not under way", name)
 		}
+	}
+}
+
+// TestStoppedTrialsSayWhy: a trial that was stopped while jurors were asked waits for nobody; its page says who stopped it, and why.
+func TestStoppedTrialsSayWhy(t *testing.T) {
+	pages := everyPage(t, words.English)
+	for name, want := range map[string]string{"ended": "submitted by mistake", "stopped": "the process that conducted it has stopped"} {
+		c := pages[name].(*Court)
+		page := write(t, Frame{Path: "/"}, c)
+		if len(c.Waiting) == 0 || !strings.Contains(page, want) || strings.Contains(page, words.PagesIn(words.English).Court.Waiting) {
+			t.Errorf("%s, which had asked %v, does not say %q, or waits for somebody", name, c.Waiting, want)
+		}
+	}
+	if page := write(t, Frame{Path: "/"}, pages["court, asked"]); !strings.Contains(page, words.PagesIn(words.English).Court.Waiting) {
+		t.Error("a trial under way does not say for whom it waits")
 	}
 }
 
