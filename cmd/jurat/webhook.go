@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 
 	"jurat/evidence"
 	"jurat/internal/config"
@@ -120,10 +120,6 @@ func (c *webhookTestCmd) chosen() (hooks []config.Webhook, receivers []*webhook.
 }
 
 func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hookTest, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return hookTest{}, err
-	}
 	now := time.Now()
 	m := hookMessage{Type: "webhook.test", Timestamp: evidence.FormatTime(now)}
 	m.Data.Webhook = w.ID
@@ -131,7 +127,7 @@ func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hoo
 	if err != nil {
 		return hookTest{}, err
 	}
-	t := hookTest{Webhook: w.ID, Host: hostOf(w.URL), ID: id.String(), Sent: body}
+	t := hookTest{Webhook: w.ID, Host: hostOf(w.URL), ID: "test-" + rand.Text(), Sent: body}
 	t.Status, err = to.Try(ctx, t.ID, now, body)
 	t.Millis, t.Taken = time.Since(now).Milliseconds(), err == nil
 	if ctx.Err() != nil {

@@ -96,6 +96,10 @@ func TestSearchPages(t *testing.T) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
+	own := NewComparison(api.TrialComparison{A: api.TrialSheet{Axes: []string{"own-axis"}, Seats: []api.TrialSeat{{JurorID: "j"}}}, OnlyA: []api.TrialFinding{{Axis: "other-axis"}}})
+	if page := write(t, Frame{Path: "/trials", Viewer: viewer}, own); !strings.Contains(page, "own-axis") || !strings.Contains(page, "other-axis") {
+		t.Error("an axis of another rubric has no name")
+	}
 	if page := write(t, Frame{Path: "/trials", Lang: words.Japanese}, all["refused"]); strings.Contains(page, "該当する審理はありません") || !strings.Contains(page, "want one of") {
 		t.Error("a refused search looks like one that found nothing")
 	}
