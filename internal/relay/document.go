@@ -138,7 +138,8 @@ type value struct {
 	ended   bool
 }
 
-const longestText = 64
+// longestText is longer than every text that matters, even if each of its letters is written as an escape.
+const longestText = 128
 
 // write reads until the value ends, and reports whether it has ended.
 func (v *value) write(p []byte) (n int, ended bool) {

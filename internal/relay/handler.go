@@ -43,7 +43,7 @@ func New(witness Witness, o Options) (*Handler, error) {
 	if h.next == nil {
 		h.next = newTransport()
 	}
-	h.buffers.New = func() any { return new([16 << 10]byte) }
+	h.buffers.New = func() any { return new([32 << 10]byte) }
 	return h, nil
 }
 
@@ -262,10 +262,9 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 
 // copy hands on what a passage gives, as soon as it gives it.
 func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage) error {
-	buf := h.buffers.Get().(*[16 << 10]byte)
-	defer h.buffers.Put(buf)
+	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
-		n, err := p.Read(buf[:])
+		n, err := p.Read(buf)
 		if err == io.EOF {
 			return nil
 		}
@@ -275,6 +274,11 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 		if err := deliver(w, control, p, buf[:n]); err != nil {
 			_, drained := io.Copy(io.Discard, p) // ends at once, unless there is time to drain
 			return errors.Join(err, drained)
+		}
+		if n == 4<<10 && len(buf) == n {
+			large := h.buffers.Get().(*[32 << 10]byte)
+			defer h.buffers.Put(large)
+			buf = large[:]
 		}
 	}
 }

@@ -132,7 +132,7 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 }
 
 // plain decodes as much of a body as it can, as a client does that reads along.
-func plain(t *testing.T, encoding string, body []byte) string {
+func plain(t testing.TB, encoding string, body []byte) string {
 	t.Helper()
 	if encoding == "" {
 		return string(body)
