@@ -356,3 +356,38 @@ func sent(t *testing.T, address, request string, heads chan []string) chan []str
 	}
 	return heads
 }
+
+// TestHopByHop: headers for one connection stay on it, and those that the header Connection names.
+func TestHopByHop(t *testing.T) {
+	var got http.Header
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Clone()
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nConnection: X-Mine\r\nX-Mine: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\nX-Theirs: 2\r\nContent-Length: 0\r\n\r\n")
+	}), nil)
+	req, _ := http.NewRequest(http.MethodGet, p.url()+"/x", nil)
+	req.Header = http.Header{"Connection": {"X-Own, X-Other"}, "X-Own": {"1"}, "X-Other": {"2"}, "Keep-Alive": {"3"}, "Proxy-Connection": {"4"}, "Te": {"gzip, trailers"}, "X-Kept": {"5"}}
+	answer, err := p.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	for _, name := range []string{"Connection", "X-Own", "X-Other", "Keep-Alive", "Proxy-Connection"} {
+		if got.Get(name) != "" {
+			t.Errorf("the provider got %s: %s", name, got.Get(name))
+		}
+	}
+	for _, name := range []string{"Connection", "X-Mine", "Keep-Alive", "Proxy-Authenticate"} {
+		if answer.Header.Get(name) != "" {
+			t.Errorf("the client got %s: %s", name, answer.Header.Get(name))
+		}
+	}
+	if got.Get("X-Kept") != "5" || got.Get("Te") != "trailers" || answer.Header.Get("X-Theirs") != "2" {
+		t.Errorf("%v %v", got, answer.Header)
+	}
+}

@@ -33,6 +33,7 @@ var endings = []ending{
 	{"responses, failed, and done", "text/event-stream", "data: {}\n\n", "data: {\"type\":\"response.failed\"}\n\ndata: [DONE]\n\n", "response.failed", false},
 	{"responses, incomplete", "text/event-stream", "data: {}\n\n", "event: response.incomplete\ndata: {\"type\":\n data: \"response.incomplete\"}\n\n", "response.incomplete", false},
 	{"gemini", "text/event-stream", "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"args\":{\"finishReason\":\"STOP\"}}}]}}]}\r\n\r\n", "data: {\"candidates\":[{\"index\":0},{\"content\":{},\"finishReason\":\"STOP\"}]}\r\n\r\n", "finishReason", false},
+	{"no candidates", "text/event-stream", "data: {\"candidates\":{\"a\":{\"finishReason\":\"STOP\"}}}\n\n", "data: [DONE]\n\n", "[DONE]", false},
 	{"gemini, another candidate", "text/event-stream", "data: {\"candidates\":[{\"finishReason\":null}]}\n\n", "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\ndata: {\"candidates\":[{\"index\":1}]}\n\n", "finishReason", false},
 	{"gemini as an array", "application/json", "[{\"candidates\":[{\"content\":\"[{]\\\"\"}]},\r\n", "{\"candidates\":[{\"finishReason\":\"MAX_TOKENS\"}]}\n]\n", "finishReason", false},
 	{"an array", "application/json; charset=utf-8", "[{\"a\":[]},{\"b\":{}}, 7, \"x\"", "]", "", false},

@@ -16,6 +16,12 @@ import (
 func TestBombs(t *testing.T) {
 	for _, encoding := range encodings[1:] {
 		bomb := bytes.Join(encode(t, encoding, bytes.Repeat(make([]byte, 1<<20), 40)), nil)
+		c := newCompressed(encoding, 4<<20, &opaque{})
+		c.write(bomb)
+		if !errors.Is(c.err, ErrRefused) || c.decoded > 4<<20 {
+			t.Errorf("%s: %d bytes are decoded along the way, %v", encoding, c.decoded, c.err)
+		}
+		c.close()
 		p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			if !bytes.Equal(body, bomb) {

@@ -3,12 +3,15 @@ package relay
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -228,6 +231,17 @@ func TestTokenInPathIsForThisMachine(t *testing.T) {
 		if got := isPrivate(&http.Request{RemoteAddr: address}); got != want {
 			t.Errorf("%s: %v", address, got)
 		}
+	}
+	p := start(t, http.NotFoundHandler(), nil)
+	req := httptest.NewRequest(http.MethodGet, "/r/tok/api/x", nil)
+	req.RemoteAddr = "192.0.2.1:1"
+	_, err := p.handler.routeOf(req)
+	if refusal, is := errors.AsType[*Refusal](err); !is || refusal.Status != 403 {
+		t.Errorf("over a network: %v", err)
+	}
+	req.TLS = &tls.ConnectionState{}
+	if r, err := p.handler.routeOf(req); err != nil || r.token != "tok" {
+		t.Errorf("over TLS: %+v %v", r, err)
 	}
 }
 

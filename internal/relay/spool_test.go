@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 func TestSpool(t *testing.T) {
@@ -115,6 +116,26 @@ func TestSpoolIsFull(t *testing.T) {
 		}
 		p.handler.late.group.Wait()
 		p.handler.spool.held.Add(-50_000)
+	}
+}
+
+// TestSpoolIsFullAfterTheTerminalEvent: what is held when the copy cannot be kept any more, is not handed out.
+func TestSpoolIsFullAfterTheTerminalEvent(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {}\n\ndata: [DONE]\n\n")
+		w.(http.Flusher).Flush()
+		_, _ = io.WriteString(w, strings.Repeat(": x\n", 50_000))
+	}), func(o *Options) { o.Cap = 50_000; o.Linger = time.Minute })
+	answer, err := p.client.Get(p.url() + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, err := io.ReadAll(answer.Body); err == nil || string(body) != "data: {}\n\n" {
+		t.Errorf("the client got %.100q, %v", body, err)
+	}
+	if o := p.last(t, 1).outcome; o.Ended != RecorderCut || !o.Response.Partial || o.Held != 0 {
+		t.Errorf("%+v", o)
 	}
 }
 
