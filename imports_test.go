@@ -173,7 +173,7 @@ var importRules = []importRule{
 		"it says when trials are held and by which process, for every panel, and carries what happens in them to connected watchers"},
 	{"jurat/internal/schedule/queue", []string{"jurat/internal/lock", "jurat/internal/sqlitefile", jsonLibrary, "github.com/riverqueue/river/", "modernc.org/sqlite/"},
 		"it gives each job to one process, and does not know what is done then"},
-	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/assurance", "jurat/verify/trust"},
+	{"jurat/internal/words", []string{"jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/assurance", "jurat/verify/trust", "jurat/verify/vantage"},
 		"it names what records and reports speak of, and knows nothing of where that is shown"},
 	{"jurat/internal/words/finding", []string{"jurat/internal/words"}, "texts of the pages that search, beside the others"},
 	{"jurat/internal/incident", []string{"jurat/evidence", "jurat/jury", "jurat/property", "jurat/verify", "jurat/verify/properties", "jurat/verify/trust", "jurat/internal/words", jsonLibrary},

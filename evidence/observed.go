@@ -31,6 +31,7 @@ type Observed struct {
 	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials
 	Protocol           string         `json:"protocol"`               // such as openai.chat, anthropic.messages, mcp/2026-07-28, a2a/1.0, otlp
 	ProviderRequestID  string         `json:"provider_request_id,omitzero"`
+	Reading            string         `json:"reading,omitzero"`  // by which rules model, prompt, response and so on were read from the bytes; "": they were not
 	Request            *ObservedBody  `json:"request,omitzero"`  // nil: no bytes were seen
 	Response           *ObservedBody  `json:"response,omitzero"` // nil: no bytes were seen
 	RetryOf            string         `json:"retry_of,omitzero"` // request_id of the attempt before
@@ -142,7 +143,7 @@ func (o *Observed) check() error {
 		member, text string
 		required     bool
 	}{{"agent", o.Agent, true}, {"credential", o.Credential, false}, {"method", o.Method, false}, {"protocol", o.Protocol, true},
-		{"provider_request_id", o.ProviderRequestID, false}, {"retry_of", o.RetryOf, false}} {
+		{"provider_request_id", o.ProviderRequestID, false}, {"reading", o.Reading, false}, {"retry_of", o.RetryOf, false}} {
 		if err := within(name.member, checkOptional(name.text, name.required)); err != nil {
 			return err
 		}

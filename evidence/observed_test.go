@@ -13,7 +13,7 @@ import (
 
 // wholeObserved has every member of observed.
 const wholeObserved = `{"agent":"shop-bot","attempt":2,"began":"2026-01-31T16:15:00.123Z","context_by_reference":["resp_1"],"credential":"hmac-sha256:00","ended":"client_gone",` +
-	`"ended_ms":1200,"fidelity":"bytes","first_byte_ms":0,"method":"POST","missing":["trailers"],"path":"/v1/responses","protocol":"openai.responses","provider_request_id":"req_1",` +
+	`"ended_ms":1200,"fidelity":"bytes","first_byte_ms":0,"method":"POST","missing":["trailers"],"path":"/v1/responses","protocol":"openai.responses","provider_request_id":"req_1","reading":"jurat/1",` +
 	`"request":{"bytes":10,"decoded_sha256":"` + bDigest + `","encoding":"zstd","headers":{"x":"y"},"sha256":"` + aDigest + `","type":"application/json"},` +
 	`"response":{"bytes":7,"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"},"retry_of":"call-1","status":200,` +
 	`"upstream":{"origin":"https://api.example.com","tls":{"not_after":"2027-01-01T00:00:00Z","spki_sha256":"` + aDigest + `"}},"usage":{"output_tokens":7},"vantage":"proxy"}`
@@ -59,6 +59,7 @@ var observedChanges = []observedChange{
 	{"a status that is none", `"status":200`, `"status":99`, false},
 	{"usage that is a list", `"usage":{"output_tokens":7}`, `"usage":[]`, false},
 	{"usage that is null", `"usage":{"output_tokens":7}`, `"usage":null`, false},
+	{"a reading without a name", `"reading":"jurat/1"`, `"reading":""`, false},
 	{"an unknown member", `"vantage":"proxy"`, `"vantage":"proxy","zone":1`, false},
 	{"an unknown member of a body", `"type":"application/json"`, `"type":"application/json","z":1`, false},
 	{"fewer bytes than none", `"bytes":10`, `"bytes":-1`, false},

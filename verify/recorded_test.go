@@ -114,6 +114,8 @@ func sightings() []sighting {
 		{name: "projection: a status that makes it an error", act: with(call, func(a *observed.Act) { a.Response = passed(`{"error":{"message":"no"}}`) }), status: verify.Proved},
 		{name: "projection: parsed by somebody else, and another model", act: with(call, func(a *observed.Act) { a.Vantage, a.Fidelity = evidence.InProcess, evidence.Parsed }),
 			change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
+		{name: "another reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading = "jurat/2" }, status: open, rule: "projection"},
+		{name: "no reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading, p.Model = "", "m2" }, status: open, rule: "projection"},
 		{name: "projection: telemetry with bytes", act: with(call, func(a *observed.Act) {
 			a.Type, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes
 		}), status: open, rule: "second-hand"},
@@ -300,6 +302,30 @@ func TestVantageRests(t *testing.T) {
 	o.Trust.Keys = nil
 	r := verify.Bundle(b, o)
 	if got := r.Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "rests" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRecorderIsNotTheAgent: what is signed by the agent's key is not what a recorder saw, whatever name it has.
+func TestRecorderIsNotTheAgent(t *testing.T) {
+	h := jurattest.New(t)
+	signers, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := evidence.NewDraft(payloadOf(t, tool()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.Ledger.Seal(t.Context(), draft, signers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := verify.Bundle(h.Bundle(t, r), h.Options(t))
+	if got := report.Of(verify.Authentication); got.Status != verify.Refuted || got.Rule != "actor" {
+		t.Errorf("%+v", got)
+	}
+	if got := report.Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "rests" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -357,7 +357,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	return p.err
 }
 
-// identities prints who stands behind the signatures of agents and reviewers.
+// identities prints who stands behind the signatures of agents, reviewers and recorders.
 func (p *printer) identities(r *verify.Report) {
 	const most = 10
 	said := words.Identities(words.English, r.Identities)
@@ -365,7 +365,7 @@ func (p *printer) identities(r *verify.Report) {
 		p.text("  ", inert(one))
 	}
 	if more := len(said) - most; more > 0 {
-		p.text("  ", fmt.Sprintf("%d more agents and reviewers signed (--json lists them).", more))
+		p.text("  ", fmt.Sprintf("%d more agents, reviewers and recorders signed (--json lists them).", more))
 	}
 }
 

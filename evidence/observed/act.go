@@ -239,6 +239,7 @@ func (d *draft) say() {
 	if err == nil {
 		said = Said{projection.Model, projection.ModelVersion, nil, nil, projection.Output, projection.Parameters, nil, projection.Usage}
 		references = projection.ContextByReference
+		d.payload.Observed.Reading = observe.Version
 	}
 	p := &d.payload
 	p.Model, p.ModelVersion = d.name("model", said.Model), d.name("model_version", said.ModelVersion)

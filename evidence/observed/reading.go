@@ -131,12 +131,16 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 	return b.body, errs
 }
 
-// Projection reads what the bytes of a record say. known is false if they are not all there, or if no reader knows the protocol.
+// Projection reads what the bytes of a record say. known is false if they are not all there, if no reader knows the protocol, or if the
+// record was read by other rules.
 func (o *Opened) Projection(r Reading) (p observe.Projection, known bool) {
 	for _, err := range r.Errs {
 		if !errors.Is(err, ErrTruncated) {
 			return p, false
 		}
+	}
+	if o.Record.Payload.Observed.Reading != observe.Version {
+		return p, false
 	}
 	p, err := observe.Project(Call(&o.Record.Payload, r.Request, r.Response))
 	return p, err == nil

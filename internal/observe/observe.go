@@ -41,6 +41,10 @@ const (
 	GeminiGenerate    = "gemini.generate"
 )
 
+// Version names these rules of reading. Records state it, and a verifier compares what is read only by the same rules: so it changes with
+// every change of what Project returns for bytes that some recorder may have sealed.
+const Version = "jurat/1"
+
 // A Call is one exchange with a model's provider.
 type Call struct {
 	Protocol     string // see Protocol

@@ -107,6 +107,13 @@ var englishTerms = Terms{
 		Operator:  "operator",
 		Recorder:  "recorder",
 	},
+	Vantages: Vantages{
+		Proxy:     "The recorder {recorder} saw the bytes between the agent and the upstream.",
+		ProxyMITM: "The recorder {recorder} saw the bytes between the agent and the upstream, inside a TLS connection that it opened.",
+		InProcess: "The recorder {recorder} saw it inside the agent's own process.",
+		Telemetry: "The recorder {recorder} has it from the agent's telemetry: nobody saw the bytes.",
+		Examiner:  "The recorder {recorder} asked the agent itself, and saw what it answered.",
+	},
 	Approvals: Approvals{
 		Approved:                  "approved",
 		ApprovedWithModifications: "approved with modifications",

@@ -107,6 +107,13 @@ var japaneseTerms = Terms{
 		Operator:  "運用者",
 		Recorder:  "記録者",
 	},
+	Vantages: Vantages{
+		Proxy:     "記録者 {recorder} が、エージェントと接続先の間でバイト列を見ました。",
+		ProxyMITM: "記録者 {recorder} が、自ら開いた TLS 接続の中で、エージェントと接続先の間のバイト列を見ました。",
+		InProcess: "記録者 {recorder} が、エージェント自身のプロセスの中で見ました。",
+		Telemetry: "記録者 {recorder} は、エージェントのテレメトリーから伝え聞きました。バイト列を見た者はいません。",
+		Examiner:  "記録者 {recorder} が、エージェントに自ら尋ね、その答えを見ました。",
+	},
 	Approvals: Approvals{
 		Approved:                  "承認",
 		ApprovedWithModifications: "変更付き承認",

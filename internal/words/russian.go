@@ -107,6 +107,13 @@ var russianTerms = Terms{
 		Operator:  "оператор",
 		Recorder:  "регистратор",
 	},
+	Vantages: Vantages{
+		Proxy:     "Регистратор {recorder} видел байты между агентом и тем, к кому он обращался.",
+		ProxyMITM: "Регистратор {recorder} видел байты между агентом и тем, к кому он обращался, внутри соединения TLS, которое сам открыл.",
+		InProcess: "Регистратор {recorder} видел это внутри процесса самого агента.",
+		Telemetry: "Регистратор {recorder} знает это из телеметрии агента: самих байтов никто не видел.",
+		Examiner:  "Регистратор {recorder} сам обращался к агенту и видел его ответы.",
+	},
 	Approvals: Approvals{
 		Approved:                  "одобрено",
 		ApprovedWithModifications: "одобрено с изменениями",

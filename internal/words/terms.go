@@ -15,6 +15,7 @@ type Terms struct {
 	Clocks     Clocks
 	Actions    Actions
 	Roles      Roles
+	Vantages   Vantages
 	Approvals  Approvals
 	Positions  Positions
 	Methods    Methods
@@ -241,6 +242,26 @@ func (r *Roles) Of(of evidence.Role) string {
 		return r.Operator
 	case evidence.RoleRecorder:
 		return r.Recorder
+	}
+	return ""
+}
+
+// Vantages are sentences that say from where a {recorder} saw an act.
+type Vantages struct{ Proxy, ProxyMITM, InProcess, Telemetry, Examiner Sentence }
+
+// Of returns "" for an unknown vantage.
+func (v *Vantages) Of(of evidence.Vantage) Sentence {
+	switch of {
+	case evidence.Proxy:
+		return v.Proxy
+	case evidence.ProxyMITM:
+		return v.ProxyMITM
+	case evidence.InProcess:
+		return v.InProcess
+	case evidence.Telemetry:
+		return v.Telemetry
+	case evidence.Examiner:
+		return v.Examiner
 	}
 	return ""
 }

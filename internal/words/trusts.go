@@ -1,10 +1,12 @@
 package words
 
 import (
+	"slices"
 	"time"
 
 	"jurat/evidence"
 	"jurat/verify/trust"
+	"jurat/verify/vantage"
 )
 
 // Trusts are the sentences that say what a trust file means, and who stands behind signatures by it.
@@ -24,11 +26,22 @@ type Trusts struct {
 // TrustsIn returns the sentences about trust files in a language.
 func TrustsIn(l Lang) *Trusts { return in(l).trusts() }
 
-// Identities says who stands behind the signatures of agents and reviewers, and by whose word. Those of a jury are the operator's.
+// Seen says who saw the acts of a file that recorders saw, from where.
+func Seen(l Lang, list []vantage.Seen) []string {
+	var said []string
+	for _, s := range list {
+		if text := TermsIn(l).Vantages.Of(s.Vantage).With("recorder", s.Recorder); !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
+// Identities says who stands behind the signatures of agents, reviewers and recorders, and by whose word. Those of a jury are the operator's.
 func Identities(l Lang, list []trust.Identified) []string {
 	var said []string
 	for i := range list {
-		if role := list[i].Role; role == evidence.RoleAgent || role == evidence.RoleReviewer {
+		if role := list[i].Role; role == evidence.RoleAgent || role == evidence.RoleReviewer || role == evidence.RoleRecorder {
 			said = append(said, Identified(l, &list[i]))
 		}
 	}

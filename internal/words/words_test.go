@@ -243,6 +243,7 @@ func TestTermsNameEveryValue(t *testing.T) {
 		has(t, l, sealing, terms.Actions.Of)
 		has(t, l, sealing, terms.Roles.Of)
 		has(t, l, sealing, terms.Approvals.Of)
+		has(t, l, sealing, func(v evidence.Vantage) string { return terms.Vantages.Of(v).With("recorder", "gate") })
 		has(t, l, judging, func(p jury.Position) string { return terms.Positions.Of(p).Name })
 		has(t, l, judging, func(p jury.Position) string { return terms.Positions.Of(p).Sealed })
 		has(t, l, judging, terms.Methods.Of)

@@ -82,6 +82,7 @@ _OPTIONAL = {
     "missing": _is_list,
     "path": lambda value: isinstance(value, str) and 1 <= len(value.encode()) <= 2000 and not _CONTROL.search(value),
     "provider_request_id": is_name,
+    "reading": is_name,
     "request": lambda value: _is_part(value, _PART),
     "response": lambda value: _is_part(value, _PART | {"delivered": _is_count}),
     "retry_of": is_name,

@@ -188,7 +188,7 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	}
 	switch {
 	case !known && l.states():
-		return &Finding{Rule: "projection", Reason: fmt.Sprintf("no reader of the protocol %q is known here: what the record says of its bytes is the recorder's word", o.Protocol)}
+		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here by the rules %q: what the record says of its bytes is the recorder's word", o.Protocol, o.Reading)}
 	case o.Ended == evidence.LostInCrash:
 		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
 	}

@@ -34,7 +34,7 @@ type View struct {
 	Origin     string        `json:"origin"`
 	Size       int64         `json:"size"` // of the log, if an origin is given
 	Guarantees []Line        `json:"guarantees"`
-	Identities []string      `json:"identities"` // who stands behind the signatures of agents and reviewers
+	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, and from where recorders saw
 	NotShown   []string      `json:"not_shown"`
 	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
 	Text       string        `json:"text"`      // of an evidence package
@@ -61,7 +61,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	r, terms := e.report, words.TermsIn(lang)
 	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text, Identities: words.Identities(lang, r.Identities)}
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text, Identities: append(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen)...)}
 	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
 	if r.TrialOutcome != nil {
 		view.Came = incident.Outcome(r.TrialOutcome, lang)
