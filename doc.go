@@ -64,7 +64,8 @@
 //
 // The log notifies the stream of a watched trial when it grows. The stream reads each new record once, into one trial.View that all
 // watchers share, and sends the resulting events to every watcher. On an event, the page asks for what is new since the last record
-// that it has (?after=). The server renders only that, from the shared View.
+// that it has (?after=). The server renders only that, from the shared View. After five seconds without an event it asks as well: that a trial is
+// stopped, broken off or continued, and its place in the queue, are no events of the trial.
 //
 // # Packages
 //

@@ -93,8 +93,9 @@ function tick() {
 
 function follow(main) {
   const source = new EventSource(main.dataset.events);
-  let busy = false, again = false;
+  let busy = false, again = false, asked = Date.now();
   async function refresh() {
+    asked = Date.now();
     if (busy) {
       again = true;
       return;
@@ -124,7 +125,13 @@ function follow(main) {
     "round_started", "juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed", "trial_degraded"]) {
     source.addEventListener(type, refresh);
   }
+  // That a trial is stopped, broken off or continued, and its place in the queue, are no events of the trial.
+  setInterval(() => {
+    if (main.dataset.events && document.visibilityState === "visible" && Date.now() - asked > quiet) refresh();
+  }, 1000);
 }
+
+const quiet = 5000; // milliseconds without an event, after which the page asks by itself
 
 const main = document.getElementById("main");
 if (main && main.dataset.events) {
