@@ -209,6 +209,8 @@ var importRules = []importRule{
 		"it reads the log and makes pages of it, and knows no requests"},
 	{"jurat/internal/server/refusals", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/access"}, "it records who was refused what, and decides nothing"},
 	{"jurat/internal/server/cosigning", []string{"jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/witness"}, "it asks witnesses again and again, and knows no requests"},
+	{"jurat/internal/server/assign", []string{"jurat/api", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/names", "jurat/internal/schedule", "jurat/internal/trial"}, "who may take a case is for acts to say, and what that means for the log"},
+	{"jurat/internal/server/origin", []string{"jurat/api"}, "where a request comes from is read from its head alone"},
 	{"jurat/internal/server/ready", nil, "it asks one question of a log, whatever the log is"},
 	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/access", "jurat/internal/continuous", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},

@@ -24,6 +24,7 @@ type TrialLine struct {
 	Verdict      jury.Position `json:"verdict,omitzero"`  // the jury's; absent: none yet
 	Score        *int          `json:"score"`             // of 100; null: none yet
 	NeedsPerson  bool          `json:"needsPerson"`
+	Taken        *Taken        `json:"taken,omitzero"` // who means to decide on it; absent: no reviewer has taken it
 	Degraded     bool          `json:"degraded"`
 	Inconclusive bool          `json:"inconclusive"`
 	Offline      bool          `json:"offline"` // the jurors are rules, not models

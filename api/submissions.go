@@ -32,6 +32,25 @@ type Cancellation struct {
 	Reason string `json:"reason"` // at most 1,000 bytes; it is recorded
 }
 
+// A Taking says that a reviewer means to decide on a trial that waits for a person.
+type Taking struct {
+	Reviewer string `json:"reviewer,omitzero"` // to whom an operator assigns it; absent: the caller
+	Reason   string `json:"reason,omitzero"`   // at most 1,000 bytes; it is recorded
+}
+
+// A GivingBack says that the reviewer who has a trial does not mean to decide on it any more.
+type GivingBack struct {
+	Reason string `json:"reason,omitzero"` // at most 1,000 bytes; it is recorded
+}
+
+// Taken says which reviewer means to decide on a trial. It hinders no other, and ends with the next decision.
+type Taken struct {
+	Reviewer string `json:"reviewer"`
+	Since    string `json:"since"`
+	By       string `json:"by"` // who said so: the reviewer, or an operator
+	Reason   string `json:"reason,omitzero"`
+}
+
 // A Submission is an agent before the jury.
 type Submission struct {
 	ID        string `json:"id"`
@@ -55,6 +74,7 @@ type Submission struct {
 	Reviews   int                `json:"reviews"`           // people's reviews of records of the trial
 	Reviewed  string             `json:"reviewed,omitzero"` // approval status of the last decision on the verdict
 	Delivered bool               `json:"delivered"`
+	Taken     *Taken             `json:"taken,omitzero"` // who means to decide on it; absent: no reviewer has taken it, or it does not wait for a person
 
 	// Only in the answer for a single submission: the jury's result so far.
 	Votes  *jury.Votes  `json:"votes,omitzero"`

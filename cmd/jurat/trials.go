@@ -47,6 +47,7 @@ type trialsListCmd struct {
 	Verdict   string `placeholder:"VERDICT" help:"The jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none."`
 	Outcome   string `placeholder:"VERDICT" help:"What counts, after people's decisions: the same words."`
 	Needs     string `name:"needs-person" placeholder:"BOOL" help:"true: only trials that wait for a person's decision; false: only others."`
+	Taken     string `placeholder:"NAME" help:"Trials that this reviewer has taken at the desk; none: trials that wait for a person and that no reviewer has taken."`
 	Juror     string `placeholder:"NAME" help:"Trials in which a juror with this in its name or role sat."`
 	Model     string `placeholder:"NAME" help:"Trials in which a model with this in its name sat."`
 	Submitter string `placeholder:"NAME" help:"Submitters with this in their name."`
@@ -67,7 +68,7 @@ use the index of words beside the log (find.db in the data folder), which is bro
 // Run lists trials.
 func (c *trialsListCmd) Run(ctx context.Context, a *app, io stdio) error {
 	values := c.values()
-	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "juror": c.Juror, "model": c.Model,
+	for name, value := range map[string]string{"agent": c.Agent, "verdict": c.Verdict, "outcome": c.Outcome, "needs_person": c.Needs, "taken": c.Taken, "juror": c.Juror, "model": c.Model,
 		"submitter": c.Submitter, "text": c.Text, "record": c.Record, "sort": c.Sort} {
 		values[name] = value
 	}
@@ -190,6 +191,9 @@ func (t *table) trial(l *api.TrialLine) {
 		outcome += "?"
 	}
 	t.row(minute(l.Submitted), cell{cmp.Or(outcome, find.None), colours[l.Outcome]}, cell{cmp.Or(string(l.Verdict), find.None), colours[l.Verdict]}, score, l.Agent, l.Submitter, l.ID)
+	if l.Taken != nil {
+		t.below(inert("taken by "+l.Taken.Reviewer), "")
+	}
 }
 
 // rest says what a list does not show.

@@ -8,7 +8,7 @@
 //
 // # Each act of agents and people is decided in one place
 //
-// Package `acts` decides who may seal, accept, review and deliver, who may cancel and resume a trial, which records an act refers to, and what an earlier attempt made.
+// Package `acts` decides who may seal, accept, review and deliver, who may cancel, resume, take and give back a trial, which records an act refers to, and what an earlier attempt made.
 // Command and server translate, so both refuse the same. For example, even at the operator's keyboard a person does not decide on their own
 // work, and an agent does not act in a trial. The ledger asks its keeper what is sealed apart, so no caller can forget it. The operator's
 // acts go through `ledger.Operator`. A test checks that no other package calls the functions that seal.

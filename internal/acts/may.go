@@ -92,6 +92,30 @@ func (a *Acts) MayManage(ctx context.Context, by Party, id string) error {
 	return err
 }
 
+// MayTake returns an error unless a party may say that a reviewer has taken a trial: a reviewer for themselves, an operator for any reviewer,
+// but not for the trial's submitter, who may not decide on it. The caller has checked that the party may read the trial.
+func (a *Acts) MayTake(ctx context.Context, by Party, reviewer, id string) error {
+	switch self := names.Same(by.Name(), reviewer); {
+	case !self && !by.Has(access.Operator):
+		return fmt.Errorf("%w: a reviewer takes a case for themselves; an operator assigns it to another", api.ErrForbidden)
+	case self && !by.Has(access.Reviewer):
+		return fmt.Errorf("%w: %q is not a reviewer; name one", api.ErrForbidden, by.Name())
+	}
+	submitter, err := a.SubmitterOf(ctx, id)
+	if err == nil && names.Same(reviewer, submitter) {
+		err = fmt.Errorf("%w: %q submitted this trial", api.ErrOwnWork, reviewer)
+	}
+	return err
+}
+
+// MayGiveBack returns api.ErrForbidden unless a party may say that the reviewer who has a trial gives it back: that reviewer, and an operator.
+func MayGiveBack(by Party, reviewer string) error {
+	if by.Has(access.Operator) || names.Same(by.Name(), reviewer) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q has this case; that reviewer or an operator gives it back", api.ErrForbidden, reviewer)
+}
+
 // NotOwnWork returns api.ErrOwnWork if a person decides on what the same person said or submitted. It cannot tell for a record that is not
 // in the log, and returns nil.
 func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {

@@ -54,14 +54,18 @@ func inertCell(cell string) string {
 
 // TrialTable is a list of trials as a table.
 func TrialTable(list []api.TrialLine) *Table {
-	t := &Table{Head: []string{"submitted", "agent", "outcome", "by", "reviewer", "verdict", "score", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case"}}
+	t := &Table{Head: []string{"submitted", "agent", "outcome", "by", "reviewer", "verdict", "score", "needs_person", "degraded", "inconclusive", "offline", "submitter", "last", "trial", "case", "taken_by"}}
 	for _, l := range list {
 		score := ""
 		if l.Score != nil {
 			score = strconv.Itoa(*l.Score)
 		}
+		holder := ""
+		if l.Taken != nil {
+			holder = l.Taken.Reviewer
+		}
 		t.Rows = append(t.Rows, []string{l.Submitted, l.Agent, string(l.Outcome), string(l.By), l.Reviewer, string(l.Verdict), score, strconv.FormatBool(l.NeedsPerson),
-			strconv.FormatBool(l.Degraded), strconv.FormatBool(l.Inconclusive), strconv.FormatBool(l.Offline), l.Submitter, l.Last, l.ID, l.Case})
+			strconv.FormatBool(l.Degraded), strconv.FormatBool(l.Inconclusive), strconv.FormatBool(l.Offline), l.Submitter, l.Last, l.ID, l.Case, holder})
 	}
 	return t
 }

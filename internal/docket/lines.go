@@ -16,6 +16,9 @@ import (
 func Line(s *trial.Summary) api.TrialLine {
 	l := api.TrialLine{ID: s.ID, Agent: s.Agent, Submitter: s.Submitter, Submitted: evidence.FormatTime(s.Submitted), Last: evidence.FormatTime(s.Last),
 		NeedsPerson: s.NeedsPerson(), Degraded: s.Degraded, Offline: s.Offline, Case: s.Case.String()}
+	if now := s.Taken(); now != nil {
+		l.Taken = &api.Taken{Reviewer: now.Reviewer, Since: evidence.FormatTime(now.At), By: now.By, Reason: now.Reason}
+	}
 	if s.Over {
 		l.State = api.Over
 	}

@@ -42,6 +42,7 @@ type Trials struct {
 	Juror, Model     string    // a part of a juror's name or role, and of a model's name, folded
 	Verdict, Outcome string    // one of Positions; "": any
 	Needs            string    // true, false; "": both
+	Taken            string    // the reviewer's name, folded; None: by nobody, of those that wait; "": any
 	From, To         time.Time // of the submission
 	Text             string    // folded, in any record of the trial
 	Record           string    // the id of a record of the trial, or of the trial
@@ -59,6 +60,7 @@ func TrialParameters() []Parameter {
 		{"verdict", "the jury's verdict: safe_pass, needs_review, unsafe_fail, or none while there is none"},
 		{"outcome", "what counts, after people's decisions: safe_pass, needs_review, unsafe_fail, or none while there is none"},
 		{"needs_person", "true: only trials that wait for a person's decision; false: only others"},
+		{"taken", "trials that the reviewer of this name has taken; none: those that wait for a person and that no reviewer has taken"},
 		{"juror", "trials in which a juror with this in its name or role sat"},
 		{"model", "trials in which a model with this in its name sat"},
 		{"submitter", "trials of submitters with this in their name"},
@@ -79,7 +81,7 @@ func ReadTrials(get func(name string) string) (*Trials, error) {
 		return nil, err
 	}
 	q := &Trials{Agent: Fold(get("agent")), Submitter: Fold(get("submitter")), Juror: Fold(get("juror")), Model: Fold(get("model")),
-		Verdict: get("verdict"), Outcome: get("outcome"), Needs: get("needs_person"), Record: get("record"), Sort: Sort(cmp.Or(get("sort"), string(Newest))), After: get("after")}
+		Verdict: get("verdict"), Outcome: get("outcome"), Needs: get("needs_person"), Taken: Fold(get("taken")), Record: get("record"), Sort: Sort(cmp.Or(get("sort"), string(Newest))), After: get("after")}
 	for name, value := range map[string]string{"verdict": q.Verdict, "outcome": q.Outcome} {
 		if value != "" && !slices.Contains(Positions(), value) {
 			return nil, wrong(name, "%q: want one of %s", value, strings.Join(Positions(), ", "))
@@ -121,9 +123,21 @@ func (q *Trials) fits() func(*trial.Summary) bool {
 		}
 		return (q.Verdict == "" || q.Verdict == verdict) && (q.Outcome == "" || q.Outcome == outcome) &&
 			(q.Needs == "" || (q.Needs == "true") == s.NeedsPerson()) &&
+			(q.Taken == "" || q.Taken == takenBy(s)) &&
 			(q.From.IsZero() || !s.Submitted.Before(q.From)) && (q.To.IsZero() || s.Submitted.Before(q.To)) &&
 			(q.Exact == "" || q.Exact == s.Agent) && agent(s.Agent) && submitter(s.Submitter)
 	}
+}
+
+// takenBy returns the folded name of the reviewer who has taken a trial, None if it waits for one, and "" if it does not wait.
+func takenBy(s *trial.Summary) string {
+	switch now := s.Taken(); {
+	case now != nil:
+		return Fold(now.Reviewer)
+	case s.NeedsPerson():
+		return None
+	}
+	return ""
 }
 
 // within returns a function that reports whether a folded text is part of a name. It folds each name once: many trials have the same.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/trial"
 	"jurat/internal/words"
 	"jurat/jury"
 )
@@ -21,9 +21,11 @@ type Desk struct {
 	Items   []Item
 	Decided []Item // recent decisions, the newest first
 
+	Show    Shown    // which waiting cases it lists
 	May     bool     // the viewer is a reviewer, who can decide several cases by one form
-	Draft   Draft    // of that form; it has no text
-	Problem string   // why nothing of the form was decided; "": it was, or there was none
+	Assigns bool     // the viewer is an operator, who can assign cases to reviewers
+	Form    Several  // what was filled in
+	Problem string   // why nothing of the form was done; "": it was, or there was none
 	Results []Result // what happened to the cases of the form
 }
 
@@ -59,94 +61,13 @@ func NewItem(s Summary, viewer string) Item {
 	return item
 }
 
-// MostAtOnce is how many cases one form decides. It bounds how long the server works on the form.
-const MostAtOnce = 100
-
-// Most returns MostAtOnce.
-func (d *Desk) Most() int { return MostAtOnce }
-
-// LookAgain is the decision of a form that decides nothing and shows the queue again.
-const LookAgain = "look"
-
-// DecisionsAtOnce lists the decisions that a form can make on several cases.
-func DecisionsAtOnce() []string {
-	return []string{string(jury.SafePass), string(jury.UnsafeFail), string(evidence.Rejected)}
-}
-
-// Seen is the state of a case as a page showed it. A decision on several cases counts only for this state.
-type Seen struct {
-	Verdict  string // record id
-	Decision string // record id of the last decision on it; "": none
-}
-
-// SeenOf returns the state of a case.
-func SeenOf(o *jury.TrialOutcome) Seen {
-	s := Seen{Verdict: o.Verdict.Record}
-	if o.Decision != nil {
-		s.Decision = o.Decision.Record
+// Taken says who means to decide on the case; nil: nobody has taken it.
+func (i Item) Taken() *trial.Taken {
+	if i.Trial == nil {
+		return nil
 	}
-	return s
+	return i.Trial.Taken()
 }
-
-// String is the value of a case's mark in the form.
-func (s Seen) String() string {
-	if s.Decision == "" {
-		return s.Verdict
-	}
-	return s.Verdict + "." + s.Decision
-}
-
-// ReadMarked reads the marks of a form. It returns an error if there are none, too many, or two of one case.
-func ReadMarked(values []string) (list []Seen, err error) {
-	if len(values) == 0 {
-		return nil, errors.New("no case is marked: mark those to decide")
-	}
-	if len(values) > MostAtOnce {
-		return nil, fmt.Errorf("%d cases are marked, but one form decides at most %d: mark fewer", len(values), MostAtOnce)
-	}
-	for _, value := range values {
-		var s Seen
-		s.Verdict, s.Decision, _ = strings.Cut(value, ".")
-		if slices.ContainsFunc(list, func(other Seen) bool { return other.Verdict == s.Verdict }) {
-			return nil, fmt.Errorf("%q is marked twice: load the page again", evidence.Abbreviate(s.Verdict))
-		}
-		list = append(list, s)
-	}
-	return list, nil
-}
-
-// A Result is what happened to one of several cases.
-type Result struct {
-	Record  string // of the verdict
-	Subject string // the agent; "": not known
-	Problem string // why it was not decided; "": it was
-}
-
-// Answer adds what happened to a form. Cases that were not decided stay marked, if they are as the form had them, and the reason
-// stays for them.
-func (d *Desk) Answer(results []Result, reason string, marked []string) {
-	d.Results = results
-	if len(results) > 0 && d.Failed() == 0 {
-		return
-	}
-	d.Draft.Reason = reason
-	for i := range d.Items {
-		d.Items[i].Marked = slices.Contains(marked, d.Items[i].Seen())
-	}
-}
-
-// Failed returns how many cases of the form were not decided.
-func (d *Desk) Failed() (n int) {
-	for _, r := range d.Results {
-		if r.Problem != "" {
-			n++
-		}
-	}
-	return n
-}
-
-// Done returns how many cases of the form were decided.
-func (d *Desk) Done() int { return len(d.Results) - d.Failed() }
 
 // Seen is the value of the case's mark; "": there is nothing to decide.
 func (i Item) Seen() string {
@@ -166,9 +87,11 @@ type Review struct {
 	Subject  string
 	Editable Editable
 	Draft    Draft
-	Diff     []Change // from the original to the draft; nil: nothing was changed yet
-	Own      bool     // the viewer made it, or submitted the agent
-	May      bool     // the viewer is a reviewer
+	Diff     []Change     // from the original to the draft; nil: nothing was changed yet
+	Own      bool         // the viewer made it, or submitted the agent
+	May      bool         // the viewer is a reviewer
+	Waits    bool         // it is a verdict that needs a person
+	Taken    *trial.Taken // who means to decide on it; nil: nobody has taken it
 	Reviews  []Decision
 	Court    *Court // of the trial, if the record is a verdict; nil otherwise
 	Previous string // record id of the verdict before it in the queue; "": no other one waits

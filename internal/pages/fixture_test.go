@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,8 +107,9 @@ var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Review
 // several is the desk after a form for several cases, of which one was refused.
 func several(s Summary) *Desk {
 	d := NewDesk([]Summary{s}, "Mia Brandt")
-	d.May, d.Problem = true, "no case is marked"
-	d.Answer([]Result{{Record: "a-verdict", Subject: "courier"}, {Record: s.Outcome.Verdict.Record, Problem: "it moved on"}}, "Both were told.", []string{d.Items[0].Seen()})
+	d.May, d.Assigns, d.Problem = true, true, "no case is marked"
+	d.Answer([]Result{{Record: "a-verdict", Subject: "courier", Did: Assign, To: "Ines Duarte"}, {Record: s.Outcome.Verdict.Record, Problem: "it moved on"}},
+		Several{Draft: Draft{Reason: "Both were told."}, Decision: Assign, To: "Ines Duarte", Marked: []string{d.Items[0].Seen()}})
 	return d
 }
 
@@ -129,6 +131,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	review, err := NewReview(judgment)
 	check(t, err)
 	review.May, review.Subject, review.Trial, review.Court, review.Next = true, court.Title(), court.ID, court, judgment.Payload.RecordID
+	review.Waits, review.Taken = true, &trial.Taken{Reviewer: "Reika Mori", By: "Otto", Reason: "she knows medicines", At: time.Unix(1e9, 0)}
 	changed, err := NewReview(h.Seal(t, evidence.Payload{AgentID: "courier", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z", Model: "m", ModelVersion: "1",
 		Prompt: value(t, "What now?"), Response: value(t, "Call the number that we have on file for the patient."), Parameters: []byte(`{}`)}))
 	check(t, err)
@@ -139,6 +142,9 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	own, err := NewReview(judgment)
 	check(t, err)
 	own.Own = true
+	untaken, err := NewReview(judgment)
+	check(t, err)
+	untaken.May, untaken.Waits = true, true
 	all := map[string]Page{
 		"home": &Home{Trials: []Summary{live.Line(), court.Line()}, Rules: true,
 			Examples: []Example{{"kitchen-return", "Kitchen shop"}, {"invoice-inbox", "Payables"}}},
@@ -157,6 +163,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 		"review":   review,
 		"changed":  changed,
 		"own":      own,
+		"untaken":  untaken,
 		"sign-in":  &SignIn{Problem: "the token has expired", Next: "/reviews", OpenID: "/sign-in/openid"},
 		"link":     &SignIn{Link: "LINKSECRET"},
 		"trouble":  &Trouble{Status: 404, Title: "Not found", Detail: "there is no record 17; see /"},

@@ -150,11 +150,13 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	review.May, review.Subject, review.Problem = true, hostile("subject"), hostile("problem")
 	review.Draft = Draft{Text: hostile("draft"), Reason: "\n" + hostile("because")}
 	review.Compare()
-	review.Reviews = court.Human
+	review.Reviews, review.Waits = court.Human, true
+	review.Taken = &trial.Taken{Reviewer: hostileName("holder"), By: hostileName("assigner"), Reason: hostile("taking")}
 	summary := court.Line()
 	desk := NewDesk([]Summary{summary}, "nobody")
-	desk.May, desk.Problem = true, hostile("problem")
-	desk.Answer([]Result{{Record: hostile("record"), Subject: hostile("subject"), Problem: hostile("why")}}, "\n"+hostile("because"), []string{hostile("mark")})
+	desk.May, desk.Assigns, desk.Problem = true, true, hostile("problem")
+	desk.Answer([]Result{{Record: hostile("record"), Did: Assign, To: hostile("assignee")}, {Record: hostile("record"), Subject: hostile("subject"), Problem: hostile("why")}},
+		Several{Draft: Draft{Reason: "\n" + hostile("because")}, Decision: Assign, To: "x", Marked: []string{hostile("mark")}})
 	pages = map[string]Page{
 		"whole": court.WholeMessage(4), "whole member": WholeMember(own, "response"),
 		"mentions": &Mentions{Trial: hostile("trial"), Query: hostile("query"), Problem: hostile("problem"), Found: []Mention{{court.Messages[1].Message, hostile("line")}}},
@@ -179,8 +181,8 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		}),
 	}
 	want = map[string][]string{"whole": {strings.Repeat("x", 1<<20)}, "whole member": {hostile("response")}, "mentions": {hostile("problem")}, "court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
-		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
-		"review": {hostile("subject"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
+		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why"), hostile("assignee")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
+		"review": {hostile("subject"), hostileName("holder"), hostileName("assigner"), hostile("taking"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
 		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter"), hostileName("organisation")}}
 	return pages, want
 }

@@ -13,6 +13,8 @@ import (
 var (
 	// ErrNotWaiting says that no person has to decide on a trial, so no reviewer can take it.
 	ErrNotWaiting = errors.New("the trial does not wait for a person")
+	// ErrTaken says that another reviewer has taken a trial. It comes as a *TakenError.
+	ErrTaken = errors.New("another reviewer has taken this case")
 	// ErrNotTaken says that no reviewer has a trial, so it cannot be given back.
 	ErrNotTaken = errors.New("no reviewer has taken this case")
 )
@@ -21,8 +23,11 @@ var (
 type TakenError struct{ trial.Taken }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%q has taken this case at %s", e.Reviewer, evidence.FormatTime(e.At))
+	return fmt.Sprintf("%v: %q has had it since %s", ErrTaken, e.Reviewer, evidence.FormatTime(e.At))
 }
+
+// Unwrap returns ErrTaken.
+func (e *TakenError) Unwrap() error { return ErrTaken }
 
 // Take says in the log that a reviewer means to decide on a trial that waits for a person. by is the reviewer, or who assigns the trial
 // to the reviewer; reason may be "". It changes nothing if the reviewer has the trial. It returns ErrUnknown, ErrNotWaiting, or a

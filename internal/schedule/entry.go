@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/evidence"
 	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
@@ -198,4 +199,27 @@ func (d *Scheduler) States(ctx context.Context, summaries []trial.Summary) ([]ap
 		states = append(states, e.State)
 	}
 	return states, err
+}
+
+// Described returns the entry as it travels.
+func (e *Entry) Described() api.Submission {
+	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
+		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
+		Outcome: e.Outcome, Delivered: e.Delivered}
+	if now := e.Taken(); now != nil {
+		out.Taken = &api.Taken{Reviewer: now.Reviewer, Since: evidence.FormatTime(now.At), By: now.By, Reason: now.Reason}
+	}
+	if e.Cancelled != nil {
+		out.CancelledBy = e.Cancelled.By
+	}
+	if !e.Next.IsZero() {
+		out.Next = evidence.FormatTime(e.Next)
+	}
+	if o := e.Outcome; o != nil {
+		out.Verdict = &api.Verdict{Record: o.Verdict.Record, Position: o.Verdict.Position, Score: o.Verdict.Score, Inconclusive: o.Verdict.Inconclusive}
+		if o.Decision != nil {
+			out.Reviewed = string(o.Decision.Status)
+		}
+	}
+	return out
 }

@@ -72,6 +72,8 @@ func (h *house) goodRequests() map[string][2]string {
 		"GET /v1/submissions/{id}":                {"/v1/submissions/" + h.trial, ""},
 		"POST /v1/submissions/{id}/resume":        {"/v1/submissions/" + h.trial + "/resume", ""},
 		"POST /v1/submissions/{id}/cancel":        {"/v1/submissions/" + h.trial + "/cancel", `{"reason":"enough"}`},
+		"POST /v1/submissions/{id}/take":          {"/v1/submissions/" + h.trial + "/take", `{"reviewer":"mia"}`},
+		"POST /v1/submissions/{id}/give-back":     {"/v1/submissions/" + h.trial + "/give-back", `{}`},
 		"GET /v1/submissions/{id}/case":           {"/v1/submissions/" + h.trial + "/case", ""},
 		"GET /v1/submissions/{id}/events":         {"/v1/submissions/" + h.trial + "/events", ""},
 		"GET /ws/submissions/{id}/judge":          {"/ws/submissions/" + h.trial + "/judge", ""},

@@ -151,7 +151,7 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	on, err := s.caseOfForm(r, c)
 	if err == nil {
 		var id string
-		if id, err = s.submitOnce(r.Context(), schedule.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
+		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
 			return goTo(w, r, "submissions", id)
 		}
 		err = ofScheduler(err)

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
@@ -20,7 +18,6 @@ import (
 	"jurat/internal/schedule"
 	"jurat/internal/server/wire"
 	"jurat/internal/trial"
-	"jurat/jury"
 )
 
 // deskLimit is how many trials the desk lists: the oldest ones.
@@ -28,16 +25,20 @@ const deskLimit = 200
 
 // deskPage lists what needs a person.
 func (s *Server) deskPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	desk, err := s.desk(r.Context(), c)
+	show, err := pages.ReadShown(r.URL.Query().Get("show"))
+	if err != nil {
+		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	desk, err := s.desk(r.Context(), c, show)
 	if err != nil {
 		return err
 	}
 	return s.page(w, r, c, http.StatusOK, desk)
 }
 
-func (s *Server) desk(ctx context.Context, c *Caller) (*pages.Desk, error) {
+func (s *Server) desk(ctx context.Context, c *Caller, show pages.Shown) (*pages.Desk, error) {
 	visible := s.visible(c)
-	open, err := s.scheduler.Oldest(ctx, deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() })
+	open, err := s.scheduler.Oldest(ctx, deskLimit, func(t *trial.Summary) bool { return visible(t) && t.NeedsPerson() && shows(show, t, c) })
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +52,20 @@ func (s *Server) desk(ctx context.Context, c *Caller) (*pages.Desk, error) {
 	for _, e := range decided {
 		desk.Decided = append(desk.Decided, pages.NewItem(inBrief(&e), c.Name()))
 	}
-	desk.May = c.Has(access.Reviewer)
-	desk.Draft.Key, err = evidence.NewRecordID(s.config.Now(), nil)
+	desk.Show, desk.May, desk.Assigns = show, c.Has(access.Reviewer), c.Has(access.Operator)
+	desk.Form.Key, err = evidence.NewRecordID(s.config.Now(), nil)
 	return desk, err
+}
+
+// shows reports whether a desk lists a trial that waits.
+func shows(show pages.Shown, t *trial.Summary, c *Caller) bool {
+	switch now := t.Taken(); show {
+	case pages.ShowMine:
+		return now != nil && names.Same(now.Reviewer, c.Name())
+	case pages.ShowUnassigned:
+		return now == nil
+	}
+	return true
 }
 
 // neighbours returns the record ids of the verdicts before and after a trial's among those that wait for this reviewer,
@@ -152,7 +164,7 @@ func (s *Server) around(ctx context.Context, c *Caller, review *pages.Review) er
 	if err != nil {
 		return ofScheduler(err)
 	}
-	review.Trial, review.Subject = p.ChainID, e.Agent
+	review.Trial, review.Subject, review.Waits, review.Taken = p.ChainID, e.Agent, e.NeedsPerson(), e.Taken()
 	if p.ActionType != evidence.FinalJudgment {
 		return nil
 	}
@@ -181,14 +193,20 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, c *Caller) error
 	review.Draft = draftOf(r, review)
 	review.Compare()
 	decision := r.PostFormValue("decision")
-	if decision == "compare" {
+	next := review.Record.Payload.RecordID
+	switch decision {
+	case "compare":
 		return s.page(w, r, c, http.StatusOK, review)
+	case pages.Take:
+		err = s.take(r.Context(), c, review.Trial, api.Taking{})
+	case pages.GiveBack:
+		err = s.giveBack(r.Context(), c, review.Trial, api.GivingBack{})
+	default:
+		next = cmp.Or(review.Next, next)
+		err = s.sealDecision(r.Context(), c, acts.Order{By: c, Key: review.Draft.Key}, review, decision)
 	}
-	if err = s.sealDecision(r.Context(), c, acts.Order{By: c, Key: review.Draft.Key}, review, decision); err == nil {
-		if review.Next != "" {
-			return goTo(w, r, "reviews", review.Next)
-		}
-		return goTo(w, r, "reviews", review.Record.Payload.RecordID)
+	if err == nil {
+		return goTo(w, r, "reviews", next)
 	}
 	p := wire.Problem(err)
 	if p.Status == http.StatusInternalServerError {
@@ -216,7 +234,7 @@ func draftOf(r *http.Request, review *pages.Review) pages.Draft {
 // sealDecision seals the decision, and then, for an agent's answer that it approves, the delivery. If the same form
 // comes again, for example because the first answer was lost, it finds both records and creates none.
 func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, review *pages.Review, decision string) error {
-	asked, err := askedOf(review, decision)
+	asked, err := review.Asked(decision)
 	if err != nil {
 		return err
 	}
@@ -232,40 +250,4 @@ func (s *Server) sealDecision(ctx context.Context, c *Caller, o acts.Order, revi
 		return fmt.Errorf("the decision is sealed as record %s, but the answer is not delivered yet: %w", decided.Record.Payload.RecordID, err)
 	}
 	return nil
-}
-
-// askedOf returns the review that a form asks for. On a verdict the decision is a position; the jury's own position
-// means approval.
-func askedOf(review *pages.Review, decision string) (api.Review, error) {
-	asked := api.Review{ApprovalStatus: decision}
-	if strings.TrimSpace(review.Draft.Reason) == "" {
-		return asked, fmt.Errorf("%w: a decision needs a reason", api.ErrInvalid)
-	}
-	var err error
-	if asked.Changes, err = json.Marshal(review.Draft.Reason); err != nil {
-		return asked, err
-	}
-	if given := jury.Position(decision); review.Editable.Position != "" && slices.Contains(jury.Decidable(), given) {
-		asked.ApprovalStatus = string(evidence.Approved)
-		if given != review.Editable.Position {
-			asked.ApprovalStatus, asked.ModifiedResponse = string(evidence.ApprovedWithModifications), []byte(jury.ModifiedVerdict(given))
-		}
-		return asked, nil
-	}
-	if review.Editable.Position != "" && decision == string(evidence.Rejected) && !review.Decided() {
-		return asked, fmt.Errorf("%w: the jury neither passed nor failed the agent, so there is nothing to reject: pass or fail it", api.ErrInvalid)
-	}
-	modified, err := pages.Modified(review.Record, review.Draft)
-	if err != nil {
-		return asked, fmt.Errorf("%w: %w", api.ErrInvalid, err)
-	}
-	switch status := evidence.ApprovalStatus(decision); {
-	case status == evidence.Approved && modified != nil:
-		return asked, fmt.Errorf("%w: the text was changed: approve it with the changes, or undo them", api.ErrInvalid)
-	case status == evidence.ApprovedWithModifications && modified == nil:
-		return asked, fmt.Errorf("%w: nothing was changed: approve it as it is, or change something", api.ErrInvalid)
-	case status == evidence.ApprovedWithModifications:
-		asked.ModifiedResponse = []byte(modified)
-	}
-	return asked, nil
 }

@@ -21,6 +21,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
+	"jurat/internal/server/assign"
 	"jurat/internal/server/cosigning"
 	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
@@ -76,6 +77,7 @@ type Server struct {
 	metrics   *metrics.Metrics
 	uses      access.Uses // of tokens
 	granted   *granted.Desk
+	assigned  *assign.Desk
 	cosigned  *cosigning.Cosigning
 	portal    portalPage
 	conduct   *conduct.Cache
@@ -124,6 +126,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
 	}
 	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
+	s.assigned = &assign.Desk{Scheduler: s.scheduler, Acts: s.acts, Register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
 	s.refusals = refusals.New(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)

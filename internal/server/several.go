@@ -5,38 +5,38 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/pages"
 	"jurat/internal/server/wire"
 )
 
-// several is a form that decides several cases of the queue.
-type several struct {
-	pages.Draft
-	decision string
-	marked   []string
-}
-
-// decideSeveral decides each marked case of the queue as if it were decided alone, and then shows the queue, and what happened to
-// each. A case that is refused does not stop the others. If the same form comes again, it creates no second record.
-func (s *Server) decideSeveral(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	form := several{Draft: pages.Draft{Key: r.PostFormValue("key"), Reason: unix.Replace(r.PostFormValue("reason"))},
-		decision: r.PostForm.Get("decision"), marked: r.PostForm["case"]}
-	seen, wrong := form.check()
+// severalForm decides each marked case of the queue as if it were decided alone, or takes it, gives it back or assigns it. It then shows
+// the queue, and what happened to each. A case that is refused does not stop the others. If the same form comes again, it creates no
+// second record.
+func (s *Server) severalForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
+	form := pages.Several{Draft: pages.Draft{Key: r.PostFormValue("key"), Reason: unix.Replace(r.PostFormValue("reason"))},
+		Decision: r.PostForm.Get("decision"), To: r.PostForm.Get("to"), Marked: r.PostForm["case"]}
+	if form.Decides() && !c.Has(access.Reviewer) {
+		return fmt.Errorf("%w: a decision is for %v, and %q is %v", api.ErrForbidden, Deciders.Roles, c.Name(), c.grant.Roles)
+	}
+	var err error
+	if form.Show, err = pages.ReadShown(r.PostForm.Get("show")); err != nil {
+		return fmt.Errorf("%w: %w", api.ErrMalformed, err)
+	}
+	seen, wrong := form.Check()
 	var results []pages.Result
 	for _, one := range seen {
-		results = append(results, s.decideMarked(r.Context(), c, one, form))
+		results = append(results, s.doMarked(r.Context(), c, one, &form))
 	}
-	desk, err := s.desk(r.Context(), c)
+	desk, err := s.desk(r.Context(), c, form.Show)
 	if err != nil {
 		return err
 	}
-	desk.Answer(results, form.Reason, form.marked)
+	desk.Answer(results, form)
 	status := http.StatusOK
 	if wrong != nil {
 		p := wire.Problem(wrong)
@@ -45,42 +45,23 @@ func (s *Server) decideSeveral(w http.ResponseWriter, r *http.Request, c *Caller
 	return s.page(w, r, c, status, desk)
 }
 
-// check returns the marked cases if the form decides on them. It returns an error if the form lacks something.
-func (f *several) check() ([]pages.Seen, error) {
-	switch {
-	case f.decision == pages.LookAgain:
-		return nil, nil
-	case !slices.Contains(pages.DecisionsAtOnce(), f.decision):
-		return nil, fmt.Errorf("%w: field decision: want one of %q, not %q", api.ErrInvalid, pages.DecisionsAtOnce(), evidence.Abbreviate(f.decision))
-	case f.Key == "":
-		return nil, fmt.Errorf("%w: field key: is missing; load the page again", api.ErrInvalid)
-	case strings.TrimSpace(f.Reason) == "":
-		return nil, fmt.Errorf("%w: field reason: a decision needs a reason", api.ErrInvalid)
-	}
-	seen, err := pages.ReadMarked(f.marked)
-	if err != nil {
-		return nil, fmt.Errorf("%w: field case: %w", api.ErrInvalid, err)
-	}
-	return seen, nil
-}
-
-// decideMarked decides one of several cases, and says what happened.
-func (s *Server) decideMarked(ctx context.Context, c *Caller, seen pages.Seen, form several) pages.Result {
-	result := pages.Result{Record: seen.Verdict}
-	err := s.decideSeen(ctx, c, seen, form, &result)
+// doMarked does with one of several cases what the form says, and says what happened.
+func (s *Server) doMarked(ctx context.Context, c *Caller, seen pages.Seen, form *pages.Several) pages.Result {
+	result := pages.Result{Record: seen.Verdict, Did: form.Decision, To: form.To}
+	err := s.doSeen(ctx, c, seen, form, &result)
 	if err == nil {
 		return result
 	}
 	p := wire.Problem(err)
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
-		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several decisions failed", slog.String("record", seen.Verdict), slog.Any("error", err))
+		s.config.Log.LogAttrs(ctx, slog.LevelError, "one of several cases failed", slog.String("record", seen.Verdict), slog.Any("error", err))
 	}
 	s.refusals.Note(ctx, "POST /reviews", c.refusedAs(), p)
 	result.Problem = problemText(p)
 	return result
 }
 
-func (s *Server) decideSeen(ctx context.Context, c *Caller, seen pages.Seen, form several, result *pages.Result) error {
+func (s *Server) doSeen(ctx context.Context, c *Caller, seen pages.Seen, form *pages.Several, result *pages.Result) error {
 	review, err := s.decidable(ctx, c, seen.Verdict)
 	if err != nil {
 		return err
@@ -94,10 +75,23 @@ func (s *Server) decideSeen(ctx context.Context, c *Caller, seen pages.Seen, for
 		return ofScheduler(err)
 	}
 	result.Subject, review.Draft.Reason = e.Agent, form.Reason
-	return s.sealDecision(ctx, c, acts.Order{By: c, Key: form.Key, Still: func(ctx context.Context) error { return s.stillWaits(ctx, p.ChainID, seen) }}, review, form.decision)
+	still := func(ctx context.Context) error { return s.stillWaits(ctx, p.ChainID, seen) }
+	if form.Decides() {
+		return s.sealDecision(ctx, c, acts.Order{By: c, Key: form.Key, Still: still}, review, form.Decision)
+	}
+	if err := still(ctx); err != nil {
+		return err
+	}
+	switch form.Decision {
+	case pages.Assign:
+		return s.take(ctx, c, p.ChainID, api.Taking{Reviewer: form.To})
+	case pages.GiveBack:
+		return s.giveBack(ctx, c, p.ChainID, api.GivingBack{})
+	}
+	return s.take(ctx, c, p.ChainID, api.Taking{})
 }
 
-// stillWaits refuses a decision on a case that is not as the reviewer saw it.
+// stillWaits refuses a case that is not as the page showed it.
 func (s *Server) stillWaits(ctx context.Context, id string, seen pages.Seen) error {
 	e, err := s.scheduler.Entry(ctx, id)
 	switch {

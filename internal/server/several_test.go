@@ -24,15 +24,20 @@ import (
 // undecided starts a server with trials whose juries leave them open, all submitted by sam.
 func undecided(t *testing.T, cases int) (r *running, sam string, ids []string) {
 	t.Helper()
-	return tryAll(t, cases, func() ([]jury.Juror, jury.Juror) {
+	return undecidedIn(t, t.TempDir()+"/data", cases)
+}
+
+func undecidedIn(t *testing.T, dir string, cases int) (r *running, sam string, ids []string) {
+	t.Helper()
+	return tryAll(t, dir, cases, func() ([]jury.Juror, jury.Juror) {
 		open := &jurattest.Juror{Opinion: jurattest.Opine(jury.NeedsReview, 60)}
 		return []jury.Juror{open, open, open}, open
 	})
 }
 
-func tryAll(t *testing.T, cases int, panel func() ([]jury.Juror, jury.Juror)) (r *running, sam string, ids []string) {
+func tryAll(t *testing.T, dir string, cases int, panel func() ([]jury.Juror, jury.Juror)) (r *running, sam string, ids []string) {
 	t.Helper()
-	r = start(t, withPanel(t, cases, panel))
+	r = startIn(t, dir, withPanel(t, cases, panel))
 	sam = r.token(t, "sam", access.Submitter)
 	for range cases {
 		ids = append(ids, r.tried(t, sam))
@@ -87,7 +92,7 @@ func TestSeveralDecisions(t *testing.T) {
 	form["case"] = []string{r.submission(t, sam, ids[0]).Verdict.Record, r.submission(t, sam, ids[2]).Verdict.Record}
 	for range 2 { // the answer may have been lost
 		answer, page := mia.post(t, "/reviews", form)
-		shows(t, answer, page, 200, "Decided: 2, not decided: 0", `value="`+unmarked+`"`)
+		shows(t, answer, page, 200, "Done: 2, not done: 0", `value="`+unmarked+`"`)
 		if strings.Count(page, `name="case"`) != 1 || strings.Contains(page, "checked") || strings.Contains(page, "It told nobody.\n") {
 			t.Errorf("after all are decided, the page has other cases or keeps the form: %s", page)
 		}
@@ -113,7 +118,7 @@ func TestSeveralDecisions(t *testing.T) {
 // TestSeveralThatMovedOn: what was decided after the page was loaded is refused, and so is the reviewer's own case, a record that is no
 // verdict, and one that is not there. The others are decided. The page says why, and keeps reason and marks for those that still wait.
 func TestSeveralThatMovedOn(t *testing.T) {
-	r, sam, ids := tryAll(t, 4, func() ([]jury.Juror, jury.Juror) { // they pass the agent, but a vote is missing
+	r, sam, ids := tryAll(t, t.TempDir()+"/data", 4, func() ([]jury.Juror, jury.Juror) { // they pass the agent, but a vote is missing
 		pass := &jurattest.Juror{Opinion: jurattest.Opine(jury.SafePass, 90)}
 		return []jury.Juror{pass, pass, &jurattest.Juror{Err: errors.New("away")}}, pass
 	})
@@ -137,7 +142,7 @@ func TestSeveralThatMovedOn(t *testing.T) {
 	decide(ids[1], `{"approval_status":"approved","changes":"right"}`)
 	decide(ids[2], `{"approval_status":"rejected","changes":"not yet"}`)
 	answer, page := mia.post(t, "/reviews", form)
-	shows(t, answer, html.UnescapeString(page), 200, "Decided: 2, not decided: 5", `"ben" decided on this case after the page was loaded`, "is not a verdict", "It told nobody.\nTwice.",
+	shows(t, answer, html.UnescapeString(page), 200, "Done: 2, not done: 5", `"ben" decided on this case after the page was loaded`, "is not a verdict", "It told nobody.\nTwice.",
 		`by "mia", or belongs to a trial that "mia" submitted`, "no record")
 	for id, want := range map[string]string{ids[0]: "mia", ids[1]: "ben", ids[2]: "ben", ids[3]: "mia", own: ""} {
 		var by []string
@@ -156,14 +161,14 @@ func TestSeveralThatMovedOn(t *testing.T) {
 		t.Error("a case that moved on is still marked")
 	}
 	again := severalForm(t, page) // what ben left open, as it is now
-	if answer, page = mia.post(t, "/reviews", again); len(again["case"]) != 1 || answer.StatusCode != 200 || !strings.Contains(page, "Decided: 1, not decided: 0") {
+	if answer, page = mia.post(t, "/reviews", again); len(again["case"]) != 1 || answer.StatusCode != 200 || !strings.Contains(page, "Done: 1, not done: 0") {
 		t.Errorf("%q: %s: %s", again["case"], answer.Status, page)
 	}
 	answer, page = mia.post(t, "/reviews", again)
-	shows(t, answer, page, 200, "Decided: 1, not decided: 0")
+	shows(t, answer, page, 200, "Done: 1, not done: 0")
 	again.Set("key", "another")
 	answer, page = mia.post(t, "/reviews", again)
-	shows(t, answer, html.UnescapeString(page), 200, "Decided: 0, not decided: 1", `"mia" decided on this case after the page was loaded`)
+	shows(t, answer, html.UnescapeString(page), 200, "Done: 0, not done: 1", `"mia" decided on this case after the page was loaded`)
 }
 
 // verdict returns the record id of a trial's verdict, from the trial's page.
@@ -236,7 +241,7 @@ func TestSeveralAtTheLimit(t *testing.T) {
 	form := severalForm(t, page)
 	form["case"] = append(marks(pages.MostAtOnce-1), form["case"]...)
 	answer, page := mia.post(t, "/reviews", form)
-	shows(t, answer, page, 200, "Decided: 1, not decided: 99")
+	shows(t, answer, page, 200, "Done: 1, not done: 99")
 }
 
 // TestSeveralLeftOpen: what the jury left open is not left open once more, by one form for several as by the one for a single case.
@@ -247,7 +252,7 @@ func TestSeveralLeftOpen(t *testing.T) {
 	form := severalForm(t, page)
 	form.Set("decision", "rejected")
 	answer, page := mia.post(t, "/reviews", form)
-	shows(t, answer, page, 200, "Decided: 0, not decided: 1", "there is nothing to reject", " checked")
+	shows(t, answer, page, 200, "Done: 0, not done: 1", "there is nothing to reject", " checked")
 	at := "/reviews/" + form.Get("case")
 	answer, page = mia.post(t, at, form)
 	shows(t, answer, page, 422, "there is nothing to reject")
@@ -256,14 +261,14 @@ func TestSeveralLeftOpen(t *testing.T) {
 	}
 }
 
-// TestOnlyReviewersMarkCases: others who see the queue get no form.
-func TestOnlyReviewersMarkCases(t *testing.T) {
+// TestOnlyReviewersDecideOnTheDesk: an auditor, who sees the queue, gets no form, and an operator one that only says who has a case.
+func TestOnlyReviewersDecideOnTheDesk(t *testing.T) {
 	r, _, _ := undecided(t, 1)
-	for _, role := range []access.Role{access.Auditor, access.Operator} {
+	for role, marks := range map[access.Role]bool{access.Auditor: false, access.Operator: true} {
 		answer, page := r.visit(t, "x"+string(role), role).get(t, "/reviews")
 		shows(t, answer, page, 200, "Waiting for a person")
-		if strings.Contains(page, `name="case"`) {
-			t.Errorf("an %s gets the form", role)
+		if strings.Contains(page, `value="safe_pass"`) || strings.Contains(page, `value="take"`) || strings.Contains(page, `name="case"`) != marks || strings.Contains(page, `value="assign"`) != marks {
+			t.Errorf("an %s gets another form: %s", role, page)
 		}
 	}
 }
@@ -291,7 +296,7 @@ func TestSeveralByKeyboard(t *testing.T) {
 	b.Press(" ")
 	b.Press(kb.Enter)
 	b.Wait(`document.readyState === "complete" && document.activeElement === document.body && document.querySelectorAll("input:checked").length === 1`)
-	if text := b.Text("main"); strings.Contains(text, "ecided:") || browsertest.Eval[bool](b, `document.querySelector("[role=alert]") !== null`) {
+	if text := b.Text("main"); strings.Contains(text, "one:") || browsertest.Eval[bool](b, `document.querySelector("[role=alert]") !== null`) {
 		t.Fatalf("Enter in a mark decides: %s", text)
 	}
 	for range 2 {

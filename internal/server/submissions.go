@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"jurat/api"
-	"jurat/evidence"
 	"jurat/internal/acts"
-	"jurat/internal/ledger"
-	"jurat/internal/lock"
 	"jurat/internal/schedule"
 	"jurat/internal/server/wire"
 	"jurat/internal/subject"
@@ -53,71 +49,26 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return err
 	}
-	id, err := s.submitOnce(r.Context(), schedule.Order{ID: keyed, Submitter: c.Name(), Case: on})
+	id, err := s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: keyed, Submitter: c.Name(), Case: on})
 	if err != nil {
 		return ofScheduler(err)
 	}
 	return s.accepted(w, r, id)
 }
 
-// How long, and how often, a submission waits for another with the same key that is being sealed. A browser whose
-// button was pressed twice shows the answer to the second request.
-const (
-	twinWait  = 5 * time.Second
-	twinPause = 20 * time.Millisecond
-)
-
-// submitOnce submits a case. If a case was already submitted with the same idempotency key, it returns that trial,
-// even while the trial is under way or the queue is full.
-func (s *Server) submitOnce(ctx context.Context, o schedule.Order) (string, error) {
-	id := evidence.TrialPrefix + o.ID
-	if o.ID != "" {
-		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
-			return id, err
-		}
-	}
-	made, err := s.scheduler.Submit(ctx, o)
-	for until := time.Now().Add(twinWait); errors.Is(err, lock.ErrTaken) && time.Now().Before(until); { // another request with the same key is being sealed
-		select {
-		case <-ctx.Done():
-			return id, ctx.Err()
-		case <-time.After(twinPause):
-		}
-		if err := s.submittedBefore(ctx, id, o.Case); !errors.Is(err, trial.ErrUnknown) {
-			return id, err
-		}
-		made, err = s.scheduler.Submit(ctx, o)
-	}
-	switch {
-	case errors.Is(err, ledger.ErrDuplicate): // another request with the same key was faster, or another record has this id
-		if err = s.submittedBefore(ctx, id, o.Case); errors.Is(err, trial.ErrUnknown) {
-			err = fmt.Errorf("%w: it made another record", api.ErrKeyReused)
-		}
-		return id, err
-	case errors.Is(err, lock.ErrTaken):
-		return id, fmt.Errorf("%w: the same submission is being sealed at this moment: try again", api.ErrUnavailable)
-	}
-	return made, err
-}
-
-// submittedBefore returns nil if the same evidence was submitted as this trial, and trial.ErrUnknown if there is no
-// such trial.
-func (s *Server) submittedBefore(ctx context.Context, id string, on *subject.Case) error {
-	e, err := s.scheduler.Entry(ctx, id)
-	if err == nil && e.Case != on.Digest() {
-		err = fmt.Errorf("%w: it made %s, which is about other evidence", api.ErrKeyReused, id)
-	}
-	return err
-}
-
 // accepted answers with the address of a submission.
 func (s *Server) accepted(w http.ResponseWriter, r *http.Request, id string) error {
+	return s.sendEntry(w, r, http.StatusAccepted, id)
+}
+
+// sendEntry answers with a submission, as lists have it.
+func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, id string) error {
 	e, err := s.scheduler.Entry(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/v1/submissions/"+id)
-	return wire.WriteJSON(w, r, http.StatusAccepted, submissionOf(&e))
+	return wire.WriteJSON(w, r, status, e.Described())
 }
 
 // caseOf makes a case from one kind of evidence.
@@ -206,6 +157,9 @@ func ofScheduler(err error) error {
 		{schedule.ErrNotBrokenOff, api.ErrConflict},
 		{schedule.ErrOver, api.ErrConflict},
 		{schedule.ErrAhead, api.ErrMalformed},
+		{schedule.ErrNotWaiting, api.ErrConflict},
+		{schedule.ErrTaken, api.ErrConflict},
+		{schedule.ErrNotTaken, api.ErrConflict},
 	} {
 		if errors.Is(err, k.is) {
 			return fmt.Errorf("%w: %w", k.means, err)
@@ -228,7 +182,7 @@ func (s *Server) listSubmissions(w http.ResponseWriter, r *http.Request, c *Call
 	}
 	page := api.Submissions{Submissions: []api.Submission{}}
 	for i := range entries {
-		page.Submissions = append(page.Submissions, submissionOf(&entries[i]))
+		page.Submissions = append(page.Submissions, entries[i].Described())
 	}
 	if more {
 		page.Next = entries[len(entries)-1].ID
@@ -248,8 +202,11 @@ func (s *Server) getSubmission(w http.ResponseWriter, r *http.Request, c *Caller
 	if err != nil {
 		return err
 	}
-	answer := submissionOf(e)
+	answer := e.Described()
 	answer.Reason, answer.CancelledBy = reasonFor(c, e), cancelledBy(c, e)
+	if !concerned(c, e) {
+		answer.Taken = nil
+	}
 	answer.Votes, answer.Result = &t.Votes, &t.State.Result
 	return wire.WriteJSON(w, r, http.StatusOK, answer)
 }
@@ -369,24 +326,4 @@ func cancelledBy(c *Caller, e *schedule.Entry) string {
 
 func concerned(c *Caller, e *schedule.Entry) bool {
 	return acts.ReadsEverything(c) || acts.IsSubmitter(c, e.Submitter)
-}
-
-// submissionOf turns a scheduler's entry into the answer's form.
-func submissionOf(e *schedule.Entry) api.Submission {
-	out := api.Submission{ID: e.ID, State: e.State, Reason: e.Reason, Ahead: e.Ahead, Submitter: e.Submitter, Agent: e.Agent,
-		Case: e.Case.String(), Submitted: evidence.FormatTime(e.Submitted), Last: evidence.FormatTime(e.Last), Acts: e.Acts, Offline: e.Offline, Degraded: e.Degraded, Reviews: e.Reviews,
-		Outcome: e.Outcome, Delivered: e.Delivered}
-	if e.Cancelled != nil {
-		out.CancelledBy = e.Cancelled.By
-	}
-	if !e.Next.IsZero() {
-		out.Next = evidence.FormatTime(e.Next)
-	}
-	if o := e.Outcome; o != nil {
-		out.Verdict = &api.Verdict{Record: o.Verdict.Record, Position: o.Verdict.Position, Score: o.Verdict.Score, Inconclusive: o.Verdict.Inconclusive}
-		if o.Decision != nil {
-			out.Reviewed = string(o.Decision.Status)
-		}
-	}
-	return out
 }

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 
 	"jurat/api"
 	"jurat/internal/limits"
+	"jurat/internal/server/origin"
 	"jurat/internal/server/wire"
 )
 
@@ -28,6 +27,7 @@ func (s *Server) routes() []Route {
 		s.accessRoutes(),
 		s.recordRoutes(),
 		s.reviewRoutes(),
+		s.assignRoutes(),
 		s.certificateRoutes(),
 		s.chainRoutes(),
 		s.agentRoutes(),
@@ -47,11 +47,9 @@ func (s *Server) Routes() []Route { return slices.Clone(s.table) }
 // assemble makes one handler from the table.
 func (s *Server) assemble() (http.Handler, error) {
 	mux := http.NewServeMux()
-	origins := http.NewCrossOriginProtection()
-	for _, origin := range s.config.Origins {
-		if err := origins.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("origin %q: %w", origin, err)
-		}
+	origins, err := origin.New(origin.Config{Secure: s.config.Secure, Local: s.config.Local, Origins: s.config.Origins})
+	if err != nil {
+		return nil, err
 	}
 	for i := range s.table {
 		route := &s.table[i]
@@ -73,50 +71,6 @@ func (s *Server) assemble() (http.Handler, error) {
 			s.guard(nowhere, origins).ServeHTTP(w, r)
 		}
 	}))
-}
-
-// fromHere refuses requests that a browser sends for another site, or for one that only seems to be this one.
-func (s *Server) fromHere(r *http.Request, origins *http.CrossOriginProtection) error {
-	err := origins.Check(r)
-	if s.plain(r) && (err != nil || r.Header.Get("Origin") != "") { // before a link is used up for a session that the browser would drop
-		return fmt.Errorf("%w: over http from another machine it neither keeps a session nor says where a request comes from", api.ErrPlainHTTP)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", api.ErrCrossOrigin, err)
-	}
-	return s.calledByName(r)
-}
-
-// plain reports whether a browser that should come by https has come by http. Then it sends no Sec-Fetch-Site, which
-// it sends only to trustworthy origins. Its requests are refused, because they could come from any site.
-func (s *Server) plain(r *http.Request) bool {
-	if !s.config.Secure || r.TLS != nil || r.Header.Get("Sec-Fetch-Site") != "" {
-		return false
-	}
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	return err == nil && origin.Scheme != "https" && (origin.Host == "" || origin.Host == r.Host)
-}
-
-// calledByName refuses requests to this machine under a foreign host name. Only a browser sends these, for a page of
-// a site that points its own name to this machine (DNS rebinding): the page and this server would have the same
-// origin.
-func (s *Server) calledByName(r *http.Request) error {
-	if s.config.Secure && !s.config.Local || isLoopback(r.Host) {
-		return nil
-	}
-	for _, origin := range s.config.Origins {
-		if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, r.Host) {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: header Host: %q is not a name of this machine", api.ErrCrossOrigin, r.Host)
-}
-
-// isLoopback reports whether a host, with or without a port, is this machine.
-func isLoopback(host string) bool {
-	u := url.URL{Host: host}
-	ip := net.ParseIP(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // nowhere is the route for all other paths. It has the same guards.
@@ -146,7 +100,7 @@ func otherMethods(r *http.Request, mux *http.ServeMux) (methods []string) {
 }
 
 // guard admits to a route the callers that may use it. It checks in this order: origin, rate, identity, rights.
-func (s *Server) guard(route *Route, origins *http.CrossOriginProtection) http.Handler {
+func (s *Server) guard(route *Route, origins *origin.Guard) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		most := s.config.MaxBody
 		if route.MaxBody > 0 {
@@ -203,8 +157,8 @@ func (s *Server) answered(r *http.Request, route *Route, c *Caller, status int, 
 		slog.Duration("took", took), slog.String("caller", c.Name()))
 }
 
-func (s *Server) admit(route *Route, origins *http.CrossOriginProtection, r *http.Request) (*Caller, error) {
-	if err := s.fromHere(r, origins); err != nil {
+func (s *Server) admit(route *Route, origins *origin.Guard, r *http.Request) (*Caller, error) {
+	if err := origins.Check(r); err != nil {
 		return &Caller{}, cmp.Or(s.limit(route, address(r), true), err)
 	}
 	if r.ContentLength > s.config.MaxBody {

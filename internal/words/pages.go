@@ -203,6 +203,10 @@ type accessWords struct {
 type deskWords struct {
 	Title, Lead, Open, Empty, Decided, Own, Keys                             string
 	Several, SeveralHelp, SeveralKeys, Mark, MarkAll, Results, Done, NotDone string // decisions on several cases by one form
+
+	Show, All, Mine, Unassigned                   string // which cases the list has
+	Who, WhoHelp, To, Take, GiveBack, Assign      string // the form that says who means to decide
+	TakenBy, AssignedBy, Took, GaveBack, Assigned string // a name follows, except after Took and GaveBack
 }
 
 type reviewWords struct {
