@@ -1,27 +1,14 @@
 package relay
 
 import (
-	"bufio"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
-
 	"jurat/internal/fault"
+	"jurat/internal/observe/decode"
 )
-
-// maxWindow is how far back a compressed body may refer. RFC 9659 allows 8 MiB for zstd.
-const maxWindow = 8 << 20
-
-// errEncoding says that no decoder is known.
-var errEncoding = errors.New("this content encoding is not known here")
 
 // encodingOf returns the encoding that a header names, in lower case.
 func encodingOf(values []string) string {
@@ -30,82 +17,6 @@ func encodingOf(values []string) string {
 		return ""
 	}
 	return encoding
-}
-
-// decoder reads src without its encoding. It reads no further ahead in src than it must.
-func decoder(encoding string, src stream) (io.ReadCloser, error) {
-	switch encoding {
-	case "":
-		return io.NopCloser(src), nil
-	case "gzip", "x-gzip":
-		return gzip.NewReader(src)
-	case "deflate":
-		return inflate(src)
-	case "br":
-		return io.NopCloser(brotli.NewReader(src)), nil
-	case "zstd":
-		d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
-	}
-	return nil, fmt.Errorf("%q: %w", encoding, errEncoding)
-}
-
-// A stream is what decoders read: those that can, take one byte at a time, and so not one too many.
-type stream interface {
-	io.Reader
-	io.ByteScanner
-}
-
-// inflate reads what HTTP calls deflate: a zlib stream by RFC 9110, and a bare one from some servers.
-func inflate(src stream) (io.ReadCloser, error) {
-	first, err := src.ReadByte()
-	if err != nil {
-		return nil, noEOF(err)
-	}
-	if err := src.UnreadByte(); err != nil {
-		return nil, err
-	}
-	// RFC 1950: the method is 8 and the window at most 7. In a bare stream, these bits would be a stored block with one more bit set.
-	if first&0x0f == 8 && first>>4 <= 7 {
-		return zlib.NewReader(src)
-	}
-	return flate.NewReader(src), nil
-}
-
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// decoded reads src without its encoding, up to a limit.
-func decoded(encoding string, src io.Reader, limit int64) (io.ReadCloser, error) {
-	d, err := decoder(encoding, bufio.NewReader(src))
-	if err != nil {
-		return nil, err
-	}
-	return &bounded{ReadCloser: d, left: limit}, nil
-}
-
-// bounded reads no more than a number of bytes, and fails with ErrRefused if there are more.
-type bounded struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (n int, err error) {
-	err = fault.Guard(func() error {
-		n, err = b.ReadCloser.Read(p)
-		return err
-	})
-	if b.left -= int64(n); b.left < 0 {
-		return 0, ErrRefused
-	}
-	return n, err
 }
 
 // lockstep decodes what is written to it, as far as that goes, before Write returns.
@@ -155,7 +66,7 @@ func (l *lockstep) Close() {
 }
 
 func (l *lockstep) decode(encoding string, limit int64) error {
-	d, err := decoder(encoding, (*source)(l))
+	d, err := decode.One(encoding, (*source)(l))
 	if err != nil {
 		return err
 	}

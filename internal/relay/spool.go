@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"jurat/internal/observe/decode"
 )
 
 // A spool keeps copies of bodies while their calls last, within limits for all of them together.
@@ -181,5 +183,5 @@ var errReading = errors.New("reading the body of the request")
 
 // Decoded reads the copy without its encoding. Reading fails with ErrRefused when the decoded body is too large.
 func (b *Body) Decoded() (io.ReadCloser, error) {
-	return decoded(b.Encoding, b.Open(), b.maxDecoded)
+	return decode.All(b.Encoding, b.Open(), b.maxDecoded)
 }

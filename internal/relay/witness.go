@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"jurat/internal/observe/decode"
 )
 
 // A Witness is shown each call. Its methods are called by many goroutines at once.
@@ -132,7 +134,7 @@ var (
 	ErrClientGone  = errors.New("the client closed its connection before the answer ended")
 	ErrNotRecorded = errors.New("the call could not be recorded, so the end of the answer is not handed out")
 	ErrSpoolFull   = errors.New("the spool is full")
-	ErrRefused     = errors.New("decoding refused: the decoded body is too large")
+	ErrRefused     = decode.ErrTooLong
 	ErrUpgrade     = errors.New("the connection changed to another protocol, which is not recorded")
 )
 

@@ -1,10 +1,9 @@
-// Package decode removes content encodings from the bodies of recorded calls. A recorder passes the bytes as they are, and
-// reads a decoded copy. It is apart from package observe because verifiers get that copy, and need no decoders in a
-// browser.
+// Package decode removes content encodings from the bodies of calls. A recorder passes the bytes as they are, and reads a
+// decoded copy. It is apart from package observe because verifiers get that copy, and need no decoders in a browser.
 package decode
 
 import (
-	"bytes"
+	"bufio"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -16,102 +15,124 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"jurat/internal/fault"
 )
 
-// Errors of Body.
 var (
 	// ErrTooLong is the error of a body that decodes to more than the limit.
-	ErrTooLong = errors.New("decodes to more bytes than the limit")
-	// ErrShort is the error of a body that ends too early. Body returns what came before.
-	ErrShort = errors.New("ends before its encoding does")
-	// ErrEncoding is the error of an encoding that Body does not know.
-	ErrEncoding = errors.New("unknown content encoding")
+	ErrTooLong = errors.New("decoding refused: the decoded body is too large")
+	// ErrEncoding is the error of an encoding for which there is no decoder.
+	ErrEncoding = errors.New("this content encoding is not known here")
 )
 
 const (
 	maxEncodings = 4
-	zstdWindow   = 8 << 20 // RFC 9659, section 3
+	// maxWindow is how far back a compressed body may refer. RFC 9659 allows 8 MiB for zstd.
+	maxWindow = 8 << 20
 )
 
-// Body removes the encodings that a Content-Encoding header names: gzip, deflate, zstd, br and identity, several of
-// them in the order in which they were applied. It holds at most about twice the limit in memory, whatever the body
-// decodes to. It returns ErrTooLong, ErrShort with what could be decoded, ErrEncoding, or an error about a body that is
-// not what its encoding says.
-func Body(encoding string, body []byte, limit int) ([]byte, error) {
-	names := strings.Split(encoding, ",")
-	if len(names) > maxEncodings {
-		return nil, fmt.Errorf("%w: %d encodings: at most %d are read", ErrEncoding, len(names), maxEncodings)
-	}
-	var short error
-	for _, name := range slices.Backward(names) {
-		name = strings.ToLower(strings.TrimSpace(name))
-		decoded, err := decodeOne(name, body, limit)
-		switch {
-		case errors.Is(err, ErrShort):
-			short = err
-		case err != nil:
+// A Source is what decoders read: those that can, take one byte at a time, and so not one too many.
+type Source interface {
+	io.Reader
+	io.ByteScanner
+}
+
+// One reads src without one encoding, named in lower case: gzip, deflate, br, zstd, or "" for none. It reads no further
+// ahead in src than it must. Its errors are ErrEncoding, and those of a body that does not begin as its encoding has it.
+func One(encoding string, src Source) (io.ReadCloser, error) {
+	switch encoding {
+	case "", "identity":
+		return io.NopCloser(src), nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(src)
+	case "deflate":
+		return inflate(src)
+	case "br":
+		return io.NopCloser(brotli.NewReader(src)), nil
+	case "zstd":
+		d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
 			return nil, err
 		}
-		body = decoded
+		return d.IOReadCloser(), nil
 	}
-	return body, short
+	return nil, fmt.Errorf("%.40q: %w", encoding, ErrEncoding)
 }
 
-func decodeOne(name string, body []byte, limit int) ([]byte, error) {
-	if name == "" || name == "identity" {
-		if len(body) > limit {
-			return nil, fmt.Errorf("body: %w of %d", ErrTooLong, limit)
-		}
-		return body, nil
-	}
-	open, known := decoders[name]
-	if !known {
-		return nil, fmt.Errorf("%w %.40q: known are gzip, deflate, zstd and br", ErrEncoding, name)
-	}
-	if len(body) == 0 { // there is no body to a HEAD or a 204, whatever the header says
-		return nil, nil
-	}
-	var decoded bytes.Buffer
-	from, err := open(body)
-	if err == nil {
-		defer from.Close()
-		_, err = io.Copy(&decoded, io.LimitReader(from, int64(limit)+1))
-	}
-	switch {
-	case decoded.Len() > limit:
-		return nil, fmt.Errorf("%s: %w of %d", name, ErrTooLong, limit)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return decoded.Bytes(), fmt.Errorf("%s: %w", name, ErrShort)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return decoded.Bytes(), nil
-}
-
-var decoders = map[string]func([]byte) (io.ReadCloser, error){
-	"gzip": openGzip, "x-gzip": openGzip, "deflate": openDeflate, "zstd": openZstd, "br": openBrotli,
-}
-
-func openGzip(body []byte) (io.ReadCloser, error) { return gzip.NewReader(bytes.NewReader(body)) }
-
-// openDeflate reads the zlib format, as RFC 9110 has it, or the bare one, which some servers send.
-func openDeflate(body []byte) (io.ReadCloser, error) {
-	r, err := zlib.NewReader(bytes.NewReader(body))
-	if errors.Is(err, zlib.ErrHeader) {
-		return flate.NewReader(bytes.NewReader(body)), nil
-	}
-	return r, err
-}
-
-// openZstd reads one block after the other in this goroutine.
-func openZstd(body []byte) (io.ReadCloser, error) {
-	d, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow))
+// inflate reads what HTTP calls deflate: a zlib stream by RFC 9110, and a bare one from some servers.
+func inflate(src Source) (io.ReadCloser, error) {
+	first, err := src.ReadByte()
 	if err != nil {
+		return nil, noEOF(err)
+	}
+	if err := src.UnreadByte(); err != nil {
 		return nil, err
 	}
-	return d.IOReadCloser(), nil
+	// RFC 1950: the method is 8 and the window at most 7. In a bare stream, these bits would be a stored block with one more bit set.
+	if first&0x0f == 8 && first>>4 <= 7 {
+		return zlib.NewReader(src)
+	}
+	return flate.NewReader(src), nil
 }
 
-func openBrotli(body []byte) (io.ReadCloser, error) {
-	return io.NopCloser(brotli.NewReader(bytes.NewReader(body))), nil
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// All reads src without the encodings that a Content-Encoding header names, in the order in which they were applied. Each
+// may decode to at most limit bytes. Reading fails with ErrTooLong if there are more, and with io.ErrUnexpectedEOF where a
+// body was cut, after all that could be decoded. A body of no bytes has no encoding: a response to HEAD, or a 304.
+func All(encoding string, src io.Reader, limit int64) (io.ReadCloser, error) {
+	names := strings.Split(encoding, ",")
+	if len(names) > maxEncodings {
+		return nil, fmt.Errorf("%d encodings, of which at most %d are read: %w", len(names), maxEncodings, ErrEncoding)
+	}
+	var s stack
+	for _, name := range slices.Backward(names) {
+		ahead := bufio.NewReader(src)
+		if _, err := ahead.Peek(1); errors.Is(err, io.EOF) {
+			name = ""
+		}
+		d, err := One(strings.ToLower(strings.TrimSpace(name)), ahead)
+		if err != nil {
+			return nil, errors.Join(noEOF(err), s.Close())
+		}
+		b := &bounded{ReadCloser: d, left: limit}
+		s.closers, s.Reader, src = append(s.closers, b), b, b
+	}
+	return &s, nil
+}
+
+// A stack reads through several decoders.
+type stack struct {
+	io.Reader
+	closers []io.Closer
+}
+
+func (s *stack) Close() (err error) {
+	for _, c := range slices.Backward(s.closers) {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// bounded reads no more than a number of bytes, and fails with ErrTooLong if there are more.
+type bounded struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (n int, err error) {
+	err = fault.Guard(func() error {
+		n, err = b.ReadCloser.Read(p)
+		return err
+	})
+	if b.left -= int64(n); b.left < 0 {
+		return 0, ErrTooLong
+	}
+	return n, err
 }
