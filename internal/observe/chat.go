@@ -79,9 +79,7 @@ func (r *reading) chat(m wire.ChatMessage) message {
 			c.Type = "function"
 		}
 	}
-	if said.Content = r.parts(m.Content); m.Role == "assistant" || m.Role == "" {
-		said.Content = said.Content.joined()
-	}
+	said.Content = r.parts(m.Content)
 	return said
 }
 
