@@ -55,7 +55,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if at.on = given; given == nil {
 			at.on = r.Case
 		}
-		c.try(ctx, a, io, i, config, at, func(config trial.Config) (*trial.Trial, error) {
+		c.try(ctx, a, io, i, config, at, awaiting(io, ""), func(config trial.Config) (*trial.Trial, error) {
 			done, err := trial.Resume(ctx, config, r)
 			return done, different(err)
 		})

@@ -52,7 +52,8 @@ Gemini's contents, or an A2A task with its history. A file may hold several, whi
 Inspect (.json, .eval), results of promptfoo. 'jurat case check CASE' shows how jurat reads it, and docs/case.md describes each form.
 
 Three jurors evaluate the agent alone, discuss in rounds in which all speak at the same time, and a judgment
-follows. Every act is signed with its actor's key, time-stamped and logged before it counts.
+follows. Every act is signed with its actor's key, time-stamped and logged before it counts. If models take longer than a second, stderr
+says what is waited for, who has answered, and what it has cost so far; --quiet leaves that out.
 
 CASE can also be a file of records that an agent sealed. They are verified first, with your trust file: refuted records are not
 accepted as evidence, and the jurors are told what is not proved. Each finding then names the record that it rests on.
@@ -175,15 +176,17 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 	return ct, c.compare(ct.settings, attempts)
 }
 
-// try holds a trial, shows it, and leaves its case file.
+// try holds a trial, shows it, and leaves its case file. What it waits for is said by wait.
 func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.Installation, config trial.Config, at *attempt,
-	hold func(trial.Config) (*trial.Trial, error)) {
+	wait func(*trial.Config) *waiting, hold func(trial.Config) (*trial.Trial, error)) {
 	config.Ledger, config.Keys, config.Locks = i.Ledger, i.Keys, i.Locks()
 	show := newTranscript(io.out, c.JSON || io.hushed())
-	config.OnEvent = show.event
 	show.opening(at.title(), at.on, &config.Settings)
+	w := wait(&config)
+	config.OnEvent = func(e trial.Event) { w.beside(func() { show.event(e) }) }
 	at.began = time.Now()
 	at.trial, at.err = hold(config)
+	w.end()
 	at.took = time.Since(at.began)
 	if errors.Is(at.err, ledger.ErrDuplicate) && at.id != "" {
 		at.err = hint(at.err, "this record's trial has begun already: 'jurat trial --outcome %[1]s' shows it, 'jurat trial --resume %[1]s' goes on with it", evidence.TrialPrefix+at.id)
