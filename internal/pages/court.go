@@ -422,6 +422,11 @@ func (c *Court) Asks() bool {
 	return len(c.Waiting) > 0 && c.State != api.BrokenOff && c.State != api.Cancelled
 }
 
+// Talked reports whether there is something to say of the discussion: what was said, how scores went, or that there was none.
+func (c *Court) Talked() bool {
+	return c.Settings != nil && (c.Discussed || c.First.Grid.Chart() != nil || c.Judgment != nil || c.State == api.Over)
+}
+
 // Inconclusive reports whether the jury came to no verdict.
 func (c *Court) Inconclusive() bool { return c.Judgment != nil && c.Judgment.Inconclusive }
 
