@@ -26,7 +26,7 @@ var benchmarks = map[string]struct {
 	"trial":  {Trial, []string{"time of a trial, 3 at the same time", "time of a trial (median)", "trials/s", "acts sealed"}},
 	"find": {Find, []string{"records indexed/s", "size of the index", "server start, the first", "server start (median)", "server start (99 %)", "search for one record", "search for two words", "search for what nobody said",
 		"search for what all", "search by actor", "search by record", "search of a submitter", "trials, all", "trials by agent", "trials by verdict", "trials by submitter", "trials by juror", "trials by text and",
-		"trials by text that all", "trials by text that none", "trials by record", "an agent's trials and numbers, the first look", "an agent's trials and numbers (", "two trials side by side", "the first round of arrivals",
+		"trials by text that all", "trials by text that none", "trials by record", "an agent's trials and numbers, the first look", "an agent's trials and numbers, later", "two trials side by side", "the first round of arrivals",
 		"a round of arrivals"}},
 	"watch": {Watch, []string{"time of a trial with 5 watchers"}},
 }

@@ -117,6 +117,9 @@ func (h *house) fillWith(ctx context.Context, c Config) error {
 	}, func(done int64) { c.Progress("records sealed", done, rest) })
 }
 
+// triedName is the name of an agent that is put before the jury.
+func triedName(i int) string { return fmt.Sprintf("Agent %02d", i%tried) }
+
 func agentName(i int) string { return fmt.Sprintf("agent-%d", i) }
 
 // vocabulary is what agents say, in three scripts.
@@ -138,7 +141,7 @@ func sentenceOf(i, size int) (*evidence.Draft, error) {
 
 // tryOne holds a trial of one of the agents, which passes, fails or stays open.
 func (h *house) tryOne(ctx context.Context, i int) error {
-	on, err := caseOf(fmt.Sprintf("Agent %02d", i%tried))
+	on, err := caseOf(triedName(i))
 	if err != nil {
 		return err
 	}
@@ -295,6 +298,11 @@ func (f *finder) choose(ctx context.Context) error {
 	for _, s := range f.trials.List(nil) {
 		f.some = append(f.some, s.ID)
 	}
+	for i := range tried { // so that a later look is a second one
+		if _, err := f.history(ctx, &f.tally, triedName(i)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -358,7 +366,6 @@ func (f *finder) questions() []*question {
 	some := func(values map[string]string) func(int) map[string]string {
 		return func(int) map[string]string { return values }
 	}
-	ofAgent := func(i int) string { return fmt.Sprintf("Agent %02d", i%tried) }
 	return []*question{
 		{name: "search for one record of all", ask: text(f.reference), limit: read, bare: f.read},
 		{name: "search for two words that many said", ask: text(word), limit: read, bare: f.read},
@@ -389,9 +396,9 @@ func (f *finder) questions() []*question {
 		{name: "trials by text that none has", ask: list(some(map[string]string{"text": "zebra crossing"})), limit: copied, bare: f.copied},
 		{name: "trials by record", ask: list(func(i int) map[string]string { return map[string]string{"record": f.ids[i%len(f.ids)]} }), limit: copied, bare: f.copied},
 		{name: "an agent's trials and numbers, the first look", ask: func(ctx context.Context, i int) (int, error) {
-			return f.history(ctx, new(docket.Histories), ofAgent(i))
+			return f.history(ctx, new(docket.Histories), triedName(i))
 		}, limit: copied, bare: f.copied},
-		{name: "an agent's trials and numbers", ask: func(ctx context.Context, i int) (int, error) { return f.history(ctx, &f.tally, ofAgent(i)) }, limit: copied, bare: f.copied},
+		{name: "an agent's trials and numbers, later", ask: func(ctx context.Context, i int) (int, error) { return f.history(ctx, &f.tally, triedName(i)) }, limit: copied, bare: f.copied},
 		{name: "two trials side by side", ask: f.compare, limit: "reading their records", bare: f.chains},
 		{name: "a round of arrivals", ask: f.round, limit: copied, bare: f.copied},
 	}

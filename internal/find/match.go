@@ -45,7 +45,7 @@ type matcher struct {
 
 	from, to int64 // milliseconds
 	scope    Scope
-	trials   map[int64]bool // of the scope, by number
+	trials   numberSet // of the scope
 }
 
 // matching returns the matcher of a search.
@@ -95,13 +95,12 @@ func (d *doc) has(folded string) bool {
 }
 
 // numbersOf returns the numbers of trials.
-func (x *Index) numbersOf(ids map[string]bool) map[int64]bool {
+func (x *Index) numbersOf(ids map[string]bool) (numbers numberSet) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	numbers := map[int64]bool{}
 	for id := range ids {
 		if n := x.numbers[id]; n != 0 {
-			numbers[n] = true
+			numbers.add(n)
 		}
 	}
 	return numbers
@@ -144,7 +143,7 @@ func (m *matcher) places(ctx context.Context, x *Index, p part) (list []int64, e
 
 // offsets returns the candidates in a stretch; nil if there are none.
 func (m *matcher) offsets(ctx context.Context, x *Index, in stretch) (*set, error) {
-	if in.latest < m.from || in.earliest >= m.to {
+	if in.latest < m.from || in.earliest >= m.to || m.scope.nothing(in) {
 		return nil, nil
 	}
 	s := everything()
@@ -172,6 +171,9 @@ func (m *matcher) offsets(ctx context.Context, x *Index, in stretch) (*set, erro
 	}
 	return s, nil
 }
+
+// nothing reports whether a stretch has nothing of a scope: neither trials, nor records of an agent.
+func (s *Scope) nothing(in stretch) bool { return !s.All && s.Agent == "" && len(in.trials) == 0 }
 
 // may reports whether the stretch that begins at a place can have records with all pieces.
 func (m *matcher) may(ctx context.Context, x *Index, begin int64) (bool, error) {
@@ -218,7 +220,7 @@ func (m *matcher) limit(ctx context.Context, x *Index, s *set, in stretch) error
 		}
 	}
 	for _, n := range s.offsets() {
-		if m.trials[in.trial(n)] {
+		if m.trials.has(in.trial(n)) {
 			allowed.add(n)
 		}
 	}

@@ -86,6 +86,9 @@ func inFile(t *testing.T, x *find.Index, path string, old []string, found, piece
 	if err := db.QueryRow("SELECT count(*) FROM pieces WHERE piece = ?", int64('a')<<42|int64('n')<<21|int64('n')).Scan(&n); err != nil || n != pieces {
 		t.Errorf("%d stretches have the piece, %v; want %d", n, err, pieces)
 	}
+	if err := db.QueryRow("SELECT count(*) FROM blocks WHERE piece = ?", int64('a')<<42|int64('n')<<21|int64('n')).Scan(&n); err != nil || n != min(pieces, 1) {
+		t.Errorf("%d blocks have the piece, %v; want %d", n, err, min(pieces, 1))
+	}
 	var doc []byte
 	for _, end := range []string{"", "-wal"} {
 		part, err := os.ReadFile(path + end)

@@ -138,7 +138,8 @@ func (x *Index) stampNow(ctx context.Context) (*stamp, error) {
 }
 
 // Save writes the Index to a file, for Restore, if Follow has read at least so many records since. It writes nothing if a part of the log
-// could not be read, and removes the file if records have expired. Its errors are those of the file and of the log.
+// could not be read. If records have expired, it removes the file, and the Index reads the log again. Its errors are those of the file and
+// of the log.
 func (x *Index) Save(ctx context.Context, file string, least int) error {
 	x.reading <- struct{}{} // Follow alone changes what is written here
 	defer func() { <-x.reading }()
@@ -147,8 +148,9 @@ func (x *Index) Save(ctx context.Context, file string, least int) error {
 	}
 	now, err := x.stampNow(ctx)
 	if err == nil && *now != *x.stamp {
-		x.stamp = nil // this Index still has what expired
-		return remove(file)
+		if err = remove(file); err == nil {
+			err = x.again(ctx)
+		}
 	}
 	if err == nil && x.unsaved >= max(1, least) {
 		err = x.write(file)
@@ -156,6 +158,24 @@ func (x *Index) Save(ctx context.Context, file string, least int) error {
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // from a folder that cannot be written, the log is read from its beginning each time
 		return fmt.Errorf("storing the list of trials: %w", err)
 	}
+	return nil
+}
+
+// again reads the whole log, and then replaces what this Index has: it still has what expired.
+func (x *Index) again(ctx context.Context) error {
+	fresh := NewIndex(x.Ledger, nil, x.Unread)
+	now, err := x.stampNow(ctx)
+	if err != nil {
+		return err
+	}
+	fresh.stamp = now
+	if err := fresh.Follow(ctx); err != nil {
+		return err
+	}
+	x.next, x.changes, x.last, x.unsaved, x.stamp = fresh.next, fresh.changes, fresh.last, fresh.unsaved, fresh.stamp
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.entries, x.order, x.open = fresh.entries, fresh.order, fresh.open
 	return nil
 }
 

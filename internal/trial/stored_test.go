@@ -158,9 +158,16 @@ func TestStoredOfAnother(t *testing.T) {
 	if err := h.Ledger.Briefs().Reindex(t.Context(), nil); err != nil { // as when records expire
 		t.Fatal(err)
 	}
-	save(t, running, file)
+	if err := running.Save(t.Context(), file, 1000); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the list from before stays, or is written again: %v", err)
+		t.Errorf("the list from before stays: %v", err)
+	}
+	equal(t, "read again", whole, running)
+	save(t, running, file)
+	if _, read := restored(t, h, file); read != 0 {
+		t.Errorf("after the log was read again, %d records are read", read)
 	}
 	refused("from before records expired", text)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
