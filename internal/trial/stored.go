@@ -17,7 +17,7 @@ import (
 
 // storedVersion is the version of what Save writes. It must change when Summary, jury.Reckoning or what they make of a record changes:
 // TestStoredVersion fails then.
-const storedVersion = 1
+const storedVersion = 2
 
 // SaveEvery is after how many newly read records it is worth to save an Index: reading as many takes less than a tenth of a second.
 const SaveEvery = 4096
@@ -47,6 +47,7 @@ type storedPlace struct {
 
 type storedSummary struct {
 	Summary
+	Taken     *Taken          `json:"taken,omitzero"`
 	Reckoning *jury.Reckoning `json:"reckoning,omitzero"` // has the outcome
 }
 
@@ -110,6 +111,7 @@ func (x *Index) restore(s *stored) {
 	x.next, x.changes, x.last = s.Next, s.Changes, s.Last
 	for i := range s.Trials {
 		one := &s.Trials[i].Summary
+		one.taken = s.Trials[i].Taken
 		if one.reckoning = s.Trials[i].Reckoning; one.reckoning != nil {
 			one.Outcome = one.reckoning.Outcome()
 		}
@@ -182,7 +184,7 @@ func (x *Index) again(ctx context.Context) error {
 func (x *Index) write(file string) error {
 	s := stored{Version: storedVersion, Log: x.Ledger.Origin(), Stamp: *x.stamp, Next: x.next, Changes: x.changes, Last: x.last, Trials: make([]storedSummary, len(x.order))}
 	for i, one := range x.order {
-		s.Trials[i] = storedSummary{*one, one.reckoning}
+		s.Trials[i] = storedSummary{*one, one.taken, one.reckoning}
 		s.Trials[i].Outcome = nil
 	}
 	text, err := json.Marshal(&s, json.Deterministic(true))

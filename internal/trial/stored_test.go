@@ -42,7 +42,17 @@ func save(t *testing.T, x *trial.Index, file string) {
 // equal compares everything that two Indexes have, also what no caller sees.
 func equal(t *testing.T, when string, want, got *trial.Index) {
 	t.Helper()
-	everything := cmp.Exporter(func(reflect.Type) bool { return true })
+	everything := cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true }),
+		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".taken" }, cmp.Ignore())} // it can have ended: Taken says so
+	taken := func(x *trial.Index) (list []*trial.Taken) {
+		for _, s := range x.List(nil) {
+			list = append(list, s.Taken())
+		}
+		return list
+	}
+	if diff := cmp.Diff(taken(want), taken(got)); diff != "" {
+		t.Errorf("%s: who took the trials, read from the log (-), and stored (+):\n%s", when, diff)
+	}
 	if diff := cmp.Diff(want.List(nil), got.List(nil), everything); diff != "" {
 		t.Errorf("%s: read from the log (-), and stored (+):\n%s", when, diff)
 	}
@@ -69,14 +79,12 @@ func TestStored(t *testing.T) {
 	var judgment, decision *evidence.Record
 	silent := &jurattest.Juror{Err: jury.ErrCeiling}
 	act := func(event operator.TrialChange, id string) {
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain, Timestamp: evidence.FormatTime(h.Now())},
-			operator.TrialEventBody{By: "Reika", Event: event, Reason: "a reason", Trial: id})
-		if err == nil {
-			_, err = (ledger.Operator{Ledger: h.Ledger, Keys: h.Keys}).Seal(t.Context(), p)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		t.Helper()
+		sealEvent(t, h, operator.TrialEventBody{By: "Reika", Event: event, Reason: "a reason", Trial: id})
+	}
+	take := func(event operator.TrialChange, record *evidence.Record) {
+		t.Helper()
+		sealEvent(t, h, operator.TrialEventBody{By: "Hana", Event: event, Trial: done.ID, Reviewer: "Hana", Record: record.Payload.RecordID})
 	}
 	open := ""
 	steps := []struct {
@@ -87,6 +95,9 @@ func TestStored(t *testing.T) {
 		{"a verdict", func() { done = h.Try(t, jury.FinalJudge); judgment = done.Records[len(done.Records)-2] }},
 		{"a trial that is broken off", func() { open = brokenOff(t, h, 6).ID }},
 		{"a decision", func() { decision = decide(t, h, judgment, evidence.Rejected) }},
+		{"a trial that a reviewer has taken", func() { take(operator.TrialTaken, decision) }},
+		{"a trial that was given back", func() { take(operator.TrialLeft, decision) }},
+		{"a trial that is taken again", func() { take(operator.TrialTaken, decision) }},
 		{"a decision on that decision", func() { decide(t, h, decision, evidence.ApprovedWithModifications) }},
 		{"a trial that is cancelled", func() { act(operator.TrialCancelled, open) }},
 		{"a degraded trial", func() {
@@ -97,6 +108,7 @@ func TestStored(t *testing.T) {
 			h.Record(t, []byte(`[{"role":"user","content":"Hello"},{"role":"assistant","content":"Good day."}]`), jurattest.WholeHistory)
 		}},
 	}
+	seen := map[string]bool{} // the fields of summaries that were not empty
 	for _, step := range steps {
 		before, _ := restored(t, h, file)
 		step.do()
@@ -113,6 +125,30 @@ func TestStored(t *testing.T) {
 		if read > 0 {
 			t.Errorf("%s: %d records were read though the list has them", step.name, read)
 		}
+		for _, s := range again.List(nil) {
+			for i := range reflect.TypeFor[trial.Summary]().NumField() {
+				if !reflect.ValueOf(s).Field(i).IsZero() {
+					seen[reflect.TypeFor[trial.Summary]().Field(i).Name] = true
+				}
+			}
+		}
+	}
+	for i := range reflect.TypeFor[trial.Summary]().NumField() {
+		if name := reflect.TypeFor[trial.Summary]().Field(i).Name; !seen[name] && name != "Fault" && name != "Offline" && name != "Delivered" {
+			t.Errorf("no step of this test sets %s of a summary, or it is not stored", name)
+		}
+	}
+}
+
+// sealEvent seals an act of the operator about a trial.
+func sealEvent(t *testing.T, h *jurattest.House, body operator.TrialEventBody) {
+	t.Helper()
+	p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.TrialEvent, ChainID: operator.TrialsChain, Timestamp: evidence.FormatTime(h.Now())}, body)
+	if err == nil {
+		_, err = (ledger.Operator{Ledger: h.Ledger, Keys: h.Keys}).Seal(t.Context(), p)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -137,8 +173,8 @@ func TestStoredOfAnother(t *testing.T) {
 			t.Errorf("%s: %d records are read, want all %d", why, read, all)
 		}
 	}
-	for why, change := range map[string][2]string{"another version": {`"version":1,`, `"version":2,`}, "another log": {jurattest.Origin, "another.example/log"}, "another record": {`"record":"0`, `"record":"1`},
-		"unknown members": {`"version":1,`, `"version":1,"more":true,`}, "a place after the log": {`"last":{"index":`, `"last":{"index":9`}, "archives": {`"archives":"sha256:`, `"archives":"sha256:0`}} {
+	for why, change := range map[string][2]string{"another version": {`"version":2,`, `"version":1,`}, "another log": {jurattest.Origin, "another.example/log"}, "another record": {`"record":"0`, `"record":"1`},
+		"unknown members": {`"version":2,`, `"version":2,"more":true,`}, "a place after the log": {`"last":{"index":`, `"last":{"index":9`}, "archives": {`"archives":"sha256:`, `"archives":"sha256:0`}} {
 		changed := bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)
 		if bytes.Equal(changed, text) {
 			t.Fatalf("%s: %s is not in %s", why, change[0], text)
@@ -189,7 +225,8 @@ func TestStoredVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decide(t, h, done.Records[len(done.Records)-2], evidence.Rejected)
+		decision := decide(t, h, done.Records[len(done.Records)-2], evidence.Rejected)
+		sealEvent(t, h, operator.TrialEventBody{By: "Hana", Event: operator.TrialTaken, Trial: done.ID, Reviewer: "Hana", Record: decision.Payload.RecordID})
 		x, _ := restored(t, h, file)
 		save(t, x, file)
 	})

@@ -40,8 +40,7 @@ type Taken struct {
 	By       string // who said so: the reviewer, or an operator
 	Reason   string // "": none was given
 	At       time.Time
-
-	record string // what waited then: see Waits
+	Record   string // what waited then: see Waits
 }
 
 // Cancelled says who stopped a trial, and why.
@@ -67,7 +66,7 @@ func (s Summary) Waits() string {
 
 // Taken returns which reviewer has taken the trial. It returns nil if none has, or if anybody has decided since.
 func (s Summary) Taken() *Taken {
-	if s.taken == nil || s.taken.record != s.Waits() {
+	if s.taken == nil || s.taken.Record != s.Waits() {
 		return nil
 	}
 	return s.taken
@@ -82,7 +81,7 @@ func (s *Summary) assign(e *operator.TrialEventBody, at time.Time) {
 	}
 	switch now := s.Taken(); {
 	case e.Event == operator.TrialTaken && now == nil:
-		s.taken = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, record: e.Record}
+		s.taken = &Taken{Reviewer: e.Reviewer, By: e.By, Reason: e.Reason, At: at, Record: e.Record}
 	case e.Event == operator.TrialLeft && now != nil && now.Reviewer == e.Reviewer:
 		s.taken = nil
 	}
