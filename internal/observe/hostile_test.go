@@ -56,10 +56,10 @@ type reply struct {
 	want     observe.Projection
 }
 
-// TestReplies: errors, refusals, blocks and ends that are no answers.
-func TestReplies(t *testing.T) {
+// replies are errors, refusals, blocks and ends that are no answers.
+func replies() []reply {
 	chat, responses, messages, generate := observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate
-	for n, r := range []reply{
+	return []reply{
 		{chat, 429, `{"error":{"message":"slow down","type":"tokens","code":"rate_limit_exceeded"}}`, observe.Projection{Error: "rate_limit_exceeded: slow down", Complete: true}},
 		{chat, 502, `<html>bad gateway`, observe.Projection{Error: "status 502"}},
 		{chat, 200, `<html>sign in`, observe.Projection{State: observe.Failed, Problem: "answer: it is neither JSON nor a stream of events"}},
@@ -106,9 +106,17 @@ func TestReplies(t *testing.T) {
 		{generate, 200, `{"candidates":[{"finishReason":"RECITATION"}]}`, observe.Projection{Complete: true, Finish: "RECITATION"}},
 		{generate, 200, `{}`, observe.Projection{Complete: true, State: observe.Failed, Problem: "answer: it has no candidates, and no reason why"}},
 		{generate, 200, `[{"candidates":[{"content":{"parts":[{"text":"It"}]}}]},{"error":{"status":"UNAVAILABLE","message":"m"}}]`, observe.Projection{Output: []byte(`"It"`), Error: "UNAVAILABLE: m"}},
-	} {
-		call := observe.Call{Protocol: r.protocol, Path: "/v1/x", Status: r.status, Request: []byte(`{"messages":[],"contents":[],"input":""}`), Response: []byte(r.response)}
-		got := project(t, call)
+	}
+}
+
+func (r *reply) call() observe.Call {
+	return observe.Call{Protocol: r.protocol, Path: "/v1/x", Status: r.status, Request: []byte(`{"messages":[],"contents":[],"input":""}`), Response: []byte(r.response)}
+}
+
+// TestReplies: what is no answer is said to be none, and why.
+func TestReplies(t *testing.T) {
+	for n, r := range replies() {
+		got := project(t, r.call())
 		got.Prompt, got.Parameters, got.Model = nil, nil, ""
 		if diff := cmp.Diff(r.want, got); diff != "" {
 			t.Errorf("%d, %s %d %.60s (-want +got):\n%s", n, r.protocol, r.status, r.response, diff)
@@ -255,6 +263,27 @@ func check(t testing.TB, c observe.Call) observe.Projection {
 		t.Fatal("failed, and no reason")
 	}
 	return p
+}
+
+// readings are the digests of what the calls of these tests say, by the version of the rules.
+var readings = map[string]string{"jurat/1": "sha256:df12527cc9096f81ee7fe655cfd6e6d5a4d0f79749c013ef7aa6172e0c351316"}
+
+// TestVersion: records state the version by which they were read. Who changes what these calls say must change it, too.
+func TestVersion(t *testing.T) {
+	var all []byte
+	for _, s := range samples {
+		for _, answer := range []string{s.whole, s.stream, s.stream[:len(s.stream)*2/3]} {
+			c := s.call
+			c.Response = []byte(answer)
+			all = append(all, marshal(t, project(t, c))...)
+		}
+	}
+	for _, r := range replies() {
+		all = append(all, marshal(t, project(t, r.call()))...)
+	}
+	if got := evidence.DigestOf(all).String(); got != readings[observe.Version] {
+		t.Errorf("these calls do not say what they said by the rules %s: change observe.Version, and put the digest %s here", observe.Version, got)
+	}
 }
 
 func FuzzProject(f *testing.F) {
