@@ -22,9 +22,13 @@ type finder interface {
 	close()
 }
 
-// finderFor returns the finder for an answer.
-func finderFor(answer *http.Response, maxDecoded int64) finder {
+// finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
+// something of the body itself must be held.
+func finderFor(answer *http.Response, maxDecoded int64, http10 bool) finder {
 	f := plainFinder(answer.Header.Get("Content-Type"))
+	if _, is := f.(*opaque); is && http10 {
+		f = &blind{}
+	}
 	if encoding := encodingOf(answer.Header["Content-Encoding"]); encoding != "" {
 		f = newCompressed(encoding, maxDecoded, f)
 	}

@@ -125,6 +125,7 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(req.Context()))
 	p.cancel = cancel
+	p.http10 = !req.ProtoAtLeast(1, 1)
 	p.watch(h.Drain)
 	return p, h.outgoing(ctx, req, header, t, call, body), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -192,6 +193,43 @@ func TestBodyDecodes(t *testing.T) {
 			}
 			if err := errors.Join(d.Close(), b.release()); err != nil {
 				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestOldClients: a client of HTTP/1.0 cannot tell a body that was broken off from one that has ended. It does not get the last bytes of one that was not recorded.
+func TestOldClients(t *testing.T) {
+	for contentType, c := range map[string]struct{ body, gets string }{
+		"text/plain":        {strings.Repeat("x", 2*tail), strings.Repeat("x", tail)},
+		"text/event-stream": {"data: {}\n\ndata: [DONE]\n\n", "data: {}\n\n"},
+		"application/json":  {`{"a":{}}`, `{"a":{}`},
+	} {
+		for _, fails := range []bool{false, true} {
+			p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", contentType)
+				w.(http.Flusher).Flush()
+				_, _ = io.WriteString(w, c.body)
+			}), nil)
+			if fails {
+				p.onEnd(func(*Call, *Outcome) error { return errors.New("no") })
+			}
+			conn, err := net.Dial("tcp", p.relay.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(conn, "GET /api/x HTTP/1.0\r\n\r\n")
+			answer, err := io.ReadAll(conn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.Close()
+			want := c.body
+			if fails {
+				want = c.gets
+			}
+			if _, body, _ := strings.Cut(string(answer), "\r\n\r\n"); body != want {
+				t.Errorf("%s, fails %v: the client got %d of %d bytes", contentType, fails, len(body), len(c.body))
 			}
 		}
 	}

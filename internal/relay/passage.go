@@ -25,6 +25,7 @@ type passage struct {
 	kept     *Body         // the copy of it
 	finder   finder
 	closed   chan struct{} // closed by Close
+	http10   bool          // the client speaks HTTP/1.0
 
 	mu              sync.Mutex // held while the following is used
 	outcome         Outcome
@@ -117,7 +118,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 func (p *passage) answered(answer *http.Response) {
 	p.kept = p.r.spool.body(p.call.ID+".response", encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
 	p.body = answer.Body
-	p.finder = finderFor(answer, p.r.MaxDecoded)
+	p.finder = finderFor(answer, p.r.MaxDecoded, p.http10)
 	p.outcome.Status = answer.StatusCode
 	p.outcome.Header = p.r.shownOf(answer.Header)
 	p.outcome.Response = p.kept
