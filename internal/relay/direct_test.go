@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -143,7 +144,11 @@ func TestSameAsDirect(t *testing.T) {
 			judge := &provider{scripts: map[string]script{}, saw: map[string]exchange{}}
 			p := start(t, judge, func(o *Options) { o.Mode = mode; o.MemoryPerBody = 2 << 10 })
 			random := rand.New(rand.NewPCG(1, uint64(mode)))
-			for n := range 400 {
+			calls := 150
+			if os.Getenv("JURAT_TEST_LONG") != "" {
+				calls = 3000
+			}
+			for n := range calls {
 				name := fmt.Sprint(n)
 				s := randomScript(t, random)
 				method, build := randomRequest(random, name)

@@ -15,10 +15,10 @@ import (
 // TestBombs: bodies that grow a thousandfold when they are decoded pass as they are, both ways, and are not decoded to their end.
 func TestBombs(t *testing.T) {
 	for _, encoding := range encodings[1:] {
-		bomb := bytes.Join(encode(t, encoding, bytes.Repeat(make([]byte, 1<<20), 40)), nil)
-		c := newCompressed(encoding, 4<<20, &opaque{})
+		bomb := bytes.Join(encode(t, encoding, make([]byte, 8<<20)), nil)
+		c := newCompressed(encoding, 1<<20, &opaque{})
 		c.write(bomb)
-		if !errors.Is(c.err, ErrRefused) || c.decoded > 4<<20 {
+		if !errors.Is(c.err, ErrRefused) || c.decoded > 1<<20 {
 			t.Errorf("%s: %d bytes are decoded along the way, %v", encoding, c.decoded, c.err)
 		}
 		c.close()
@@ -30,7 +30,7 @@ func TestBombs(t *testing.T) {
 			w.Header().Set("Content-Encoding", encoding)
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = w.Write(bomb)
-		}), func(o *Options) { o.MaxDecoded = 4 << 20 })
+		}), func(o *Options) { o.MaxDecoded = 1 << 20 })
 		p.onEnd(func(c *Call, o *Outcome) error {
 			for name, b := range map[string]*Body{"request": c.Request, "response": o.Response} {
 				d, err := b.Decoded()
@@ -38,7 +38,7 @@ func TestBombs(t *testing.T) {
 					t.Error(err)
 					continue
 				}
-				if n, err := io.Copy(io.Discard, d); !errors.Is(err, ErrRefused) || n > 4<<20 {
+				if n, err := io.Copy(io.Discard, d); !errors.Is(err, ErrRefused) || n > 1<<20 {
 					t.Errorf("%s, %s: %d bytes were decoded, %v", encoding, name, n, err)
 				}
 			}
@@ -169,7 +169,7 @@ func TestProtocolChangedUnasked(t *testing.T) {
 
 // TestSlowClientSlowsTheProvider: what the client does not take is not read from the provider, but for what buffers hold.
 func TestSlowClientSlowsTheProvider(t *testing.T) {
-	const size = 64 << 20
+	const size = 61 << 20
 	sent := make(chan int, 1)
 	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/octet-stream")

@@ -200,9 +200,9 @@ func encode(t testing.TB, encoding string, parts ...[]byte) [][]byte {
 	case "deflate":
 		w = zlib.NewWriter(&out)
 	case "br":
-		w = brotli.NewWriter(&out)
+		w = brotli.NewWriterLevel(&out, brotli.BestSpeed)
 	case "zstd":
-		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
+		z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(64<<10))
 		if err != nil {
 			t.Fatal(err)
 		}
