@@ -44,6 +44,9 @@
 // The witness gets the headers and query parameters that are on a list, and no others. It gets credentials only as HMAC-SHA-256 under a key
 // of the operator. The provider's address comes from the options alone, never from the request.
 //
+// A web page can send requests to its visitor's own machine. So a relay that is asked on a loopback address must be asked by a name of that
+// machine, and a page of another site may not use a key that the relay keeps.
+//
 // # An upgrade is not recorded
 //
 // WebSocket frames are not read here. Closed mode refuses an upgrade with 426, and clients then fall back to HTTP. Open mode passes

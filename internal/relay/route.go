@@ -43,6 +43,9 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !strings.HasPrefix(req.RequestURI, "/") {
 		return route{}, refuse(http.StatusBadRequest, "the request must name a path of this recorder, and not a whole address: set the recorder as base URL, not as a proxy")
 	}
+	if err := checkHost(req); err != nil {
+		return route{}, err
+	}
 	path, query, hasQuery := strings.Cut(req.RequestURI, "?")
 	if err := checkPath(path); err != nil {
 		return route{}, err
@@ -59,6 +62,9 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	upstream, known := r.Upstreams[t.name]
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
+	}
+	if upstream.Key != "" && req.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return route{}, refuse(http.StatusForbidden, "a page of another site may not use the key that the recorder keeps")
 	}
 	t.upstream = upstream
 	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + rest
@@ -90,14 +96,40 @@ func checkPath(path string) error {
 	return nil
 }
 
+// checkHost refuses a request to this machine that names it by a foreign name: a page in a browser can make its own name mean this machine, and
+// would then read the answers.
+func checkHost(req *http.Request) error {
+	local, is := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !is || req.TLS != nil || !isLoopback(local.String()) {
+		return nil
+	}
+	host := req.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || isLoopback(net.JoinHostPort(host, "0")) {
+		return nil
+	}
+	return refuse(http.StatusMisdirectedRequest, "this recorder is asked by a name that is not this machine's own: use 127.0.0.1 or localhost in the base URL")
+}
+
 // isPrivate reports whether others on the network cannot read the request.
 func isPrivate(req *http.Request) bool {
 	if req.TLS != nil {
 		return true
 	}
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(req.RemoteAddr); err != nil {
 		return req.RemoteAddr == "" || req.RemoteAddr == "@" // a socket of this machine
+	}
+	return isLoopback(req.RemoteAddr)
+}
+
+// isLoopback reports whether a host and port are of this machine alone.
+func isLoopback(hostPort string) bool {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return false
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
