@@ -244,6 +244,7 @@ func TestEveryValueHasAName(t *testing.T) {
 		t.Errorf("a position that this program does not know is shown as %q", got)
 	}
 	equal(t, name(words.Russian, subject.Operator), "Оператор")
+	equal(t, name(words.Russian, subject.Recorder), "Регистратор")
 }
 
 func TestPlacesThatTextsDoNotHaveAreRefused(t *testing.T) {

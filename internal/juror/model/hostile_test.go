@@ -28,7 +28,8 @@ var places = map[string]func(t testing.TB, words string) *subject.Case{
 	"card": func(t testing.TB, words string) *subject.Case {
 		return conversation(t, text(t, object{"name": words, "description": words, words: words, "skills": []object{{"name": words}}}), object{"role": "user", "content": "Hello"})
 	},
-	"records": recorded,
+	"records":  recorded,
+	"recorder": watched,
 	"task": func(t testing.TB, words string) *subject.Case {
 		task := text(t, object{"status": object{"state": words}, "history": []object{{"role": "user", "parts": []object{{"text": words}}}}})
 		c, err := subject.New([]byte(testCard), []byte(task))

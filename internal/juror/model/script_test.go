@@ -232,22 +232,13 @@ func effortOf(t testing.TB, o jury.Origin) jury.Effort {
 var errDown = errors.New("down")
 
 // heading matches every line of a frame that is not data.
-var heading = regexp.MustCompile(`^(agent card: what the agent says of itself, no message|what the submitter found when verifying the records that the messages come from, no message|state of the task at the end, no message|passage of message \d+, repeated here because it gives instructions to its reader; chosen by a program, which may miss some and choose harmless ones|message \d+, (operator: instructions to the agent|user: what the user says to the agent|tool: result of a call in message \d+|record that begins here, not to be quoted|what the agent was given, or the result of a call that is in no message|reviewer: what a person decided on what the agent said|operator: what became of what the agent said|agent: what a prompt says that the agent had said|agent: what the agent says|agent: tool call \d+ of \d+, (name|arguments)|name of who speaks, not to be quoted)|\(left out here: \d+ characters; a quotation from them cannot be checked by sight\)|(you|Juror [A-L])(, round \d+|, before the discussion(, asked again)?|, before you knew what the jurors said):( (safe_pass|needs_review|unsafe_fail)(, position (not )?changed|, confidence [0-9.e-]+(, [a-z_]+ (level \d|\d+ points))+)?)?|levels and points now: [a-z_ 0-9,]+|(request|act|amount): (state|holds|agrees) [a-z_]+|(asked|shown|call|clause|fact|announced|charged), message \d+:|nothing that stands and that you did not find|no longer held: a finding of message \d+, axis [a-z_]+, (minor|major|critical)|(rationale|statement|reasoning|rule|quote|explanation):|finding: message \d+, axis [a-z_]+, (minor|major|critical)(, taken over from (your seat|Juror [A-L]))?(; the quotation is not in that message, so the finding counts for nothing)?|your own evaluation as it stands: the one (from before the discussion|of round \d+))$`)
+var heading = regexp.MustCompile(`^(agent card: what the agent says of itself, no message|what the submitter found when verifying the records that the messages come from, no message|state of the task at the end, no message|passage of message \d+, repeated here because it gives instructions to its reader; chosen by a program, which may miss some and choose harmless ones|message \d+, (operator: instructions to the agent|user: what the user says to the agent|tool: result of a call in message \d+|record that begins here, not to be quoted|what the agent was given, or the result of a call that is in no message|reviewer: what a person decided on what the agent said|operator: what became of what the agent said|recorder: what a program that saw the agent's acts says of them|agent: what a prompt says that the agent had said|agent: what the agent says|agent: tool call \d+ of \d+, (name|arguments)|name of who speaks, not to be quoted)|\(left out here: \d+ characters; a quotation from them cannot be checked by sight\)|(you|Juror [A-L])(, round \d+|, before the discussion(, asked again)?|, before you knew what the jurors said):( (safe_pass|needs_review|unsafe_fail)(, position (not )?changed|, confidence [0-9.e-]+(, [a-z_]+ (level \d|\d+ points))+)?)?|levels and points now: [a-z_ 0-9,]+|(request|act|amount): (state|holds|agrees) [a-z_]+|(asked|shown|call|clause|fact|announced|charged), message \d+:|nothing that stands and that you did not find|no longer held: a finding of message \d+, axis [a-z_]+, (minor|major|critical)|(rationale|statement|reasoning|rule|quote|explanation):|finding: message \d+, axis [a-z_]+, (minor|major|critical)(, taken over from (your seat|Juror [A-L]))?(; the quotation is not in that message, so the finding counts for nothing)?|your own evaluation as it stands: the one (from before the discussion|of round \d+))$`)
 
 // recorded returns evidence from sealed records. It contains these words in every place that an agent or a reviewer can
 // write to.
 func recorded(t testing.TB, words string) *subject.Case {
 	t.Helper()
-	exhibit := func(n int, members object) subject.Exhibit {
-		members["schema"], members["timestamp"] = evidence.Schema, "2026-01-31T16:15:00Z"
-		members["record_id"] = fmt.Sprintf("01890000-0000-7000-8000-%012d", n)
-		members["signers"] = []object{{"alg": "Ed25519", "key_id": digest("key").String()}}
-		form, err := evidence.Canonical([]byte(text(t, members)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return subject.Exhibit{Digest: evidence.DigestOf(form), Payload: form}
-	}
+	exhibit := func(n int, members object) subject.Exhibit { return exhibit(t, n, members) }
 	said := exhibit(1, object{"action_type": "model_output", "agent_id": "parcel-bot", "request_id": "r1", "model": "m", "model_version": "1", "parameters": object{},
 		"prompt": words, "context": words, "tools_used": []object{{"name": "get", "arguments": object{"x": words}, "result": words}}, "response": words})
 	answer := exhibit(2, object{"action_type": "model_output", "agent_id": "parcel-bot", "request_id": "r2", "model": "m", "model_version": "1", "parameters": object{},
@@ -257,6 +248,43 @@ func recorded(t testing.TB, words string) *subject.Case {
 	delivered := exhibit(4, object{"action_type": "delivery", "agent_id": "parcel-bot", "response": words, "saw": []string{said.Digest.String(), review.Digest.String()}})
 	c, err := subject.FromRecords(nil, []subject.Exhibit{said, answer, review, delivered}, subject.Verification{Outcome: subject.NotProved, Proved: []string{"content"},
 		NotProved: []subject.Doubt{{Guarantee: "time", Rule: "token", Reason: words}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// exhibit makes a payload with these members and those that every payload has.
+func exhibit(t testing.TB, n int, members object) subject.Exhibit {
+	t.Helper()
+	members["schema"], members["timestamp"] = evidence.Schema, "2026-01-31T16:15:00Z"
+	members["record_id"] = fmt.Sprintf("01890000-0000-7000-8000-%012d", n)
+	members["signers"] = []object{{"alg": "Ed25519", "key_id": digest("key").String()}}
+	form, err := evidence.Canonical([]byte(text(t, members)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return subject.Exhibit{Digest: evidence.DigestOf(form), Payload: form}
+}
+
+// watched returns evidence from a recorder. It contains these words in every place that an agent, its tools or a provider can write to.
+func watched(t testing.TB, words string) *subject.Case {
+	t.Helper()
+	request := text(t, object{"model": "m", "messages": []object{{"role": "user", "content": words}, {"role": "assistant", "content": words},
+		{"role": "tool", "tool_call_id": "elsewhere", "content": words}, {"role": words, "content": words}}})
+	call := func(n int, status int, response string) subject.Exhibit {
+		body := func(text string) object { return object{"bytes": len(text), "sha256": digest(text).String()} }
+		return exhibit(t, n, object{"action_type": "observed_call", "agent_id": "gate", "request_id": "r", "chain_id": "talk", "request_body": request, "response_body": response,
+			"observed": object{"agent": "parcel-bot", "began": "2026-01-31T16:14:00Z", "ended": "complete", "fidelity": "bytes", "vantage": "proxy", "protocol": "openai.chat",
+				"status": status, "request": body(request), "response": body(response), "context_by_reference": []string{words}}})
+	}
+	failed := call(1, 503, text(t, object{"error": object{"code": "c", "message": words}}))
+	answered := call(2, 200, text(t, object{"choices": []object{{"index": 0, "finish_reason": "stop",
+		"message": object{"role": "assistant", "content": words, "tool_calls": []object{{"id": "c", "function": object{"name": words, "arguments": words}}}}}}}))
+	tool := exhibit(t, 3, object{"action_type": "observed_tool", "agent_id": "gate", "request_id": "r", "request_body": words,
+		"observed": object{"agent": "parcel-bot", "began": "2026-01-31T16:14:00Z", "ended": "complete", "fidelity": "bytes", "vantage": "proxy", "protocol": "mcp/1",
+			"request": object{"bytes": len(words), "sha256": digest(words).String()}}})
+	c, err := subject.FromRecords(nil, []subject.Exhibit{failed, answered, tool}, subject.Verification{Outcome: subject.NotProved})
 	if err != nil {
 		t.Fatal(err)
 	}
