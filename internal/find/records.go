@@ -26,7 +26,7 @@ func wrong(field, format string, args ...any) error {
 const (
 	maxText  = 2000 // characters of a text
 	maxName  = 500  // characters of any other parameter
-	maxLooks = 1000 // records that one search opens
+	maxLooks = 500  // records that one search opens; not less than maxLimit
 	maxLimit = 500  // hits in a page
 	usual    = 100  // hits in a page if nothing else is said
 	maxQuery = 16   // pieces of a text that are looked up
