@@ -211,6 +211,7 @@ var importRules = []importRule{
 	{"jurat/internal/server/cosigning", []string{"jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/witness"}, "it asks witnesses again and again, and knows no requests"},
 	{"jurat/internal/server/assign", []string{"jurat/api", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/names", "jurat/internal/schedule", "jurat/internal/trial"}, "who may take a case is for acts to say, and what that means for the log"},
 	{"jurat/internal/server/origin", []string{"jurat/api"}, "where a request comes from is read from its head alone"},
+	{"jurat/internal/server/outside", []string{"jurat/api", "jurat/tiles", "jurat/internal/portal", "jurat/internal/server/wire"}, "what outsiders need to verify is the same for every caller"},
 	{"jurat/internal/server/ready", nil, "it asks one question of a log, whatever the log is"},
 	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/access", "jurat/internal/continuous", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},

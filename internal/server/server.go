@@ -25,6 +25,7 @@ import (
 	"jurat/internal/server/cosigning"
 	"jurat/internal/server/granted"
 	"jurat/internal/server/metrics"
+	"jurat/internal/server/outside"
 	"jurat/internal/server/ready"
 	"jurat/internal/server/refusals"
 	"jurat/internal/tracing"
@@ -79,7 +80,7 @@ type Server struct {
 	granted   *granted.Desk
 	assigned  *assign.Desk
 	cosigned  *cosigning.Cosigning
-	portal    portalPage
+	portal    outside.Portal
 	conduct   *conduct.Cache
 	keeper    *docket.Keeper // the Server runs it
 	histories docket.Histories
