@@ -18,7 +18,7 @@ func (c *Case) readAnthropic(n *Node) error {
 	if list.absent() || list.kind != '[' {
 		return n.Errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
 	}
-	return c.each(list, "a message", c.readAnthropicMessage)
+	return c.each(list, aMessage, c.readAnthropicMessage)
 }
 
 // readSystem reads a system prompt: a string, or an array of text blocks.
@@ -116,12 +116,12 @@ func (c *Case) blockText(n *Node, kind string) (string, error) {
 		title, err := n.str("title")
 		return c.unread(kind, title), err
 	}
-	return "", n.get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking", quote(kind))
+	return "", n.get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }
 
 func (t *turn) toolUse(n *Node) error {
 	if t.role != Assistant {
-		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant", t.role)
+		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", t.role)
 	}
 	id, err := n.id("id", "toolu_01")
 	if err != nil {

@@ -229,7 +229,7 @@ func (c *Case) readBoth(card, conversation *Node) error {
 		return err
 	}
 	if len(c.Messages) == 0 && c.mistakes == nil {
-		return conversation.Errorf("an empty conversation: expected at least one message")
+		return conversation.Errorf("an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
 	unanswering := c.link()
 	if c.mistakes != nil {
@@ -237,7 +237,7 @@ func (c *Case) readBoth(card, conversation *Node) error {
 	}
 	for _, m := range unanswering {
 		what := "no earlier message makes the call "
-		if err := c.mistake(conversation.Errorf("message %d is the result of a tool, but %s%s", m.Number, what, callName(m))); err != nil {
+		if err := c.mistake(conversation.at(c.lines[m.Number-1].offset).Errorf("message %d is the result of a tool, but %s%s: expected a call before it, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", m.Number, what, callName(m))); err != nil {
 			return err
 		}
 	}

@@ -81,7 +81,7 @@ func (m *Message) readCalls(n *Node) error {
 		}
 	}
 	if len(m.ToolCalls) > 0 && m.Role != Assistant && m.Role != User {
-		return n.Errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls", m.Role)
+		return n.Errorf("a message of role %s makes tool calls: expected role assistant, or user for the user's own calls, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", m.Role)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (m *Message) readCall(n *Node) error {
 	}
 	if at := n.get("requestor"); !at.absent() {
 		if by, err := requestor(at); err != nil || by != m.Role {
-			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s", m.Role, m.Role, quote(at.text))
+			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, quote(at.text))
 		}
 	}
 	if function := n.get("function"); !function.absent() {
@@ -121,7 +121,7 @@ func (m *Message) addCall(n *Node, id string) error {
 		return err
 	}
 	if name == "" {
-		return n.Errorf("a tool call without a name")
+		return n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
 	}
 	call := ToolCall{ID: id, Name: name}
 	arguments := n.get("arguments")
@@ -130,7 +130,7 @@ func (m *Message) addCall(n *Node, id string) error {
 	}
 	if !arguments.absent() {
 		if arguments.kind != '"' && arguments.kind != '{' {
-			return arguments.Errorf("expected a tool call's arguments (a string or an object), found %s", arguments.KindName())
+			return arguments.Errorf("expected a tool call's arguments (a string or an object), found %s; for example {\"order\": 7}", arguments.KindName())
 		}
 		text := arguments.text
 		if arguments.kind == '{' {
@@ -184,7 +184,7 @@ func parts(n *Node, read func(*Node) (text string, keep bool, err error)) (strin
 	case n.kind == '"':
 		return n.text, nil
 	case n.kind != '[':
-		return "", n.Errorf("content of a wrong kind: expected a string, null or an array of parts, found %s", n.KindName())
+		return "", n.Errorf("content of a wrong kind: expected a string, null or an array of parts, found %s; for example \"content\": \"Hello\"", n.KindName())
 	}
 	var texts []string
 	for _, part := range n.members {
@@ -217,7 +217,7 @@ func chatPart(n *Node) (string, error) {
 	switch kind {
 	case "text", "input_text", "output_text", "":
 		if n.get("text").absent() {
-			return "", n.Errorf("a text part without a text")
+			return "", n.Errorf("a text part without a text: expected one, for example {\"type\": \"text\", \"text\": \"Hello\"}")
 		}
 		return n.str("text")
 	case "refusal":
@@ -226,5 +226,5 @@ func chatPart(n *Node) (string, error) {
 	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
-	return "", n.get("type").Errorf("content of a wrong kind: unknown part type %s: expected text", quote(kind))
+	return "", n.get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }

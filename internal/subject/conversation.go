@@ -16,7 +16,7 @@ func looksLikeCard(n *Node) bool {
 
 func (c *Case) readConversation(n *Node) error {
 	if looksLikeCard(n) {
-		return n.Errorf("expected a conversation, but this looks like an agent card; are the two files swapped?")
+		return n.Errorf("expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
 	}
 	list, err := c.findMessages(n)
 	if err != nil {
@@ -26,9 +26,9 @@ func (c *Case) readConversation(n *Node) error {
 		return list.Errorf("expected an array of messages, found %s", list.KindName())
 	}
 	if len(list.members) == 0 {
-		return list.Errorf("an empty conversation: expected at least one message")
+		return list.Errorf("an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
-	if err := c.each(list, "a message", c.readMessage); err != nil {
+	if err := c.each(list, aMessage, c.readMessage); err != nil {
 		return err
 	}
 	c.Form = Chat
@@ -45,7 +45,7 @@ func (c *Case) findMessages(n *Node) (*Node, error) {
 		return n, nil
 	}
 	if n.kind != '{' {
-		return nil, n.Errorf("expected an array of chat messages or an A2A task, found %s", n.KindName())
+		return nil, n.Errorf("expected an array of chat messages or an A2A task, found %s; for example [{\"role\": \"user\", \"content\": \"Hello\"}]", n.KindName())
 	}
 	for _, name := range []string{"messages", "history"} {
 		if list := n.get(name); !list.absent() {
@@ -57,7 +57,7 @@ func (c *Case) findMessages(n *Node) (*Node, error) {
 			return c.findMessages(inner)
 		}
 	}
-	return nil, n.Errorf("expected an array of chat messages, or an A2A task with a history")
+	return nil, n.Errorf("expected an array of chat messages, or an A2A task with a history, found an object without messages; for example [{\"role\": \"user\", \"content\": \"Hello\"}]")
 }
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
@@ -77,11 +77,14 @@ func (c *Case) readMessage(n *Node) error {
 }
 
 // lines are the lines of a message in its file.
-type lines struct{ from, to int }
+type lines struct {
+	from, to int
+	offset   int64 // where the message begins
+}
 
 // stands stores the lines of the message that was read last.
 func (c *Case) stands(n *Node) {
-	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end)})
+	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end), n.offset})
 }
 
 // roles maps every known spelling to a role.
@@ -95,7 +98,7 @@ var roles = map[string]Role{
 func readRole(n *Node) (Role, error) {
 	at := n.get("role")
 	if at.absent() {
-		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool")
+		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
 	}
 	given, err := n.str("role")
 	if err != nil {
@@ -103,7 +106,7 @@ func readRole(n *Node) (Role, error) {
 	}
 	role, known := roles[given]
 	if !known {
-		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent)", quote(given))
+		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", quote(given))
 	}
 	return role, nil
 }

@@ -53,5 +53,10 @@ func notJSON(file string, doc []byte, err error) error {
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return errorAt(file, doc, syntax.Offset, syntax.Pointer, syntax.Reason)
+	return errorAt(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
+}
+
+// inWords says what is no JSON, what was expected, and how it looks right.
+func inWords(syntax *evidence.SyntaxError) string {
+	return syntax.Reason + "; expected JSON (RFC 8259) with each name once in an object, for example {\"role\": \"user\", \"content\": \"Hello\"}"
 }

@@ -88,7 +88,7 @@ func detect(n *Node) (Form, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", n.Errorf("ambiguous: this has signs of several forms, %s: choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
+	return "", n.Errorf("ambiguous: this has signs of several forms, %s: expected signs of one; choose one with --format, for example --format %s", strings.Join(why, " and "), found[0])
 }
 
 // whole looks at the members around the messages, and then at each message.

@@ -21,7 +21,7 @@ type gemini struct {
 func (c *Case) readGemini(n *Node) error {
 	g := &gemini{Case: c, open: map[string][]string{}}
 	if n.kind == '[' {
-		return c.each(n, "a content {role, parts}", g.content)
+		return c.each(n, aContent, g.content)
 	}
 	contents := n.get("contents")
 	if n.kind != '{' || contents.absent() && n.get("candidates").absent() {
@@ -35,11 +35,11 @@ func (c *Case) readGemini(n *Node) error {
 	}
 	if contents != nil && contents.kind == '"' {
 		c.say(Message{Role: User, Text: contents.text}, contents)
-	} else if err := c.each(contents, "a content {role, parts}", g.content); err != nil {
+	} else if err := c.each(contents, aContent, g.content); err != nil {
 		return err
 	}
 	taken := false
-	return c.each(n.get("candidates"), "a candidate {content}", func(candidate *Node) error {
+	return c.each(n.get("candidates"), thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *Node) error {
 		content := candidate.get("content")
 		if taken || content.absent() {
 			c.omits(Alternatives)
@@ -148,12 +148,12 @@ func (g *gemini) partText(n *Node) (string, error) {
 	if n.first("thoughtSignature", "thought_signature") != nil {
 		return "", nil
 	}
-	return "", n.Errorf("expected a part with text, functionCall, functionResponse, inlineData or fileData")
+	return "", n.Errorf("a part without anything to read: expected a part with text, functionCall, functionResponse, inlineData or fileData, for example {\"text\": \"Hello\"}")
 }
 
 func (g *gemini) functionCall(t *turn, n *Node) error {
 	if t.role != Assistant {
-		return n.Errorf("a functionCall in a content of the %s: expected it in one of the model", t.role)
+		return n.Errorf("a functionCall in a content of the %s: expected it in one of the model, for example {\"role\": \"model\", \"parts\": [{\"functionCall\": {\"name\": \"get_order\", \"args\": {\"order\": 7}}}]}", t.role)
 	}
 	name, err := n.str("name")
 	if err != nil {

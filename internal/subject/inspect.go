@@ -28,7 +28,7 @@ func (c *Case) readInspect(n *Node) error {
 	if list.absent() || list.kind != '[' {
 		return n.Errorf("expected Inspect's messages: an array, or {\"messages\": […]}")
 	}
-	return c.each(list, "a message", in.message)
+	return c.each(list, aMessage, in.message)
 }
 
 func (in *inspection) message(n *Node) error {

@@ -33,7 +33,7 @@ func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
 	if _, err := evidence.Canonical(value); err != nil {
 		var syntax *evidence.SyntaxError
 		if errors.As(err, &syntax) {
-			return nil, d.ErrorAt(from+syntax.Offset, pointer+syntax.Pointer, syntax.Reason)
+			return nil, d.ErrorAt(from+syntax.Offset, pointer+syntax.Pointer, inWords(syntax))
 		}
 		return nil, d.ErrorAt(from, pointer, err.Error())
 	}

@@ -3,7 +3,7 @@ package subject
 // readPromptfoo reads {"prompt", "output"}, or an array of them.
 func (c *Case) readPromptfoo(n *Node) error {
 	if n.kind == '[' {
-		return c.each(n, "a turn {prompt, output}", c.readExchange)
+		return c.each(n, thing{"a turn {prompt, output} (an object)", `{"prompt": "Hello", "output": "Hello!"}`}, c.readExchange)
 	}
 	return c.readExchange(n)
 }

@@ -49,8 +49,17 @@ func (c *Case) omits(kind Left) {
 	c.LeftOut[i].Count++
 }
 
+// A thing is what an item of a list must be.
+type thing struct{ name, example string }
+
+var (
+	aMessage = thing{"a message (an object)", `{"role": "user", "content": "Hello"}`}
+	anItem   = thing{"an item (an object)", `{"type": "message", "role": "user", "content": "Hello"}`}
+	aContent = thing{"a content {role, parts}", `{"role": "user", "parts": [{"text": "Hello"}]}`}
+)
+
 // each reads the items of a list. While checking, it goes on after a mistake.
-func (c *Case) each(list *Node, what string, read func(*Node) error) error {
+func (c *Case) each(list *Node, what thing, read func(*Node) error) error {
 	if list.absent() {
 		return nil
 	}
@@ -60,7 +69,7 @@ func (c *Case) each(list *Node, what string, read func(*Node) error) error {
 	for _, item := range list.members {
 		err := error(nil)
 		if item.kind != '{' {
-			err = item.Errorf("expected %s (an object), found %s", what, item.KindName())
+			err = item.Errorf("expected %s, found %s; for example %s", what.name, item.KindName(), what.example)
 		} else {
 			err = read(item)
 		}
@@ -159,7 +168,7 @@ func newCall(n *Node, id, name string, input *Node) (ToolCall, error) {
 func (n *Node) id(name, example string) (string, error) {
 	text, err := n.str(name)
 	if err == nil && text == "" {
-		err = n.Errorf("expected %s, for example %q: %q", name, name, example)
+		err = n.Errorf("there is no %s: expected %s, for example %q: %q", name, name, name, example)
 	}
 	return text, err
 }

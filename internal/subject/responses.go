@@ -17,7 +17,7 @@ func isItem(kind string) bool {
 // readResponses reads {"instructions", "input", "output"} or an array of items.
 func (c *Case) readResponses(n *Node) error {
 	if n.kind == '[' {
-		return c.each(n, "an item", c.readItem)
+		return c.each(n, anItem, c.readItem)
 	}
 	if n.kind != '{' || n.get("input").absent() && n.get("output").absent() {
 		return n.Errorf("expected items of OpenAI's Responses: an array, or {\"instructions\": …, \"input\": …, \"output\": […]}")
@@ -36,7 +36,7 @@ func (c *Case) readResponses(n *Node) error {
 			c.say(Message{Role: part.role, Text: at.text}, at)
 			continue
 		}
-		if err := c.each(at, "an item", c.readItem); err != nil {
+		if err := c.each(at, anItem, c.readItem); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (c *Case) readItem(n *Node) error {
 	case isItem(kind):
 		return c.readItemCall(n, kind)
 	}
-	return n.get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output", quote(kind))
+	return n.get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", quote(kind))
 }
 
 func (c *Case) readItemMessage(n *Node) error {

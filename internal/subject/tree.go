@@ -3,6 +3,7 @@ package subject
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -191,6 +192,18 @@ func (n *Node) pointer() string {
 // Errorf returns an error of type *Error that names the place of the value.
 func (n *Node) Errorf(format string, args ...any) error {
 	return n.doc.ErrorAt(n.offset, n.pointer(), fmt.Sprintf(format, args...))
+}
+
+// at returns the value that begins at an offset. If none does, it returns the one around it.
+func (n *Node) at(offset int64) *Node {
+	for n.offset != offset {
+		i := slices.IndexFunc(n.members, func(m *Node) bool { return m.offset <= offset && offset < m.end })
+		if i < 0 {
+			return n
+		}
+		n = n.members[i]
+	}
+	return n
 }
 
 // get returns a member of an object, or nil.

@@ -62,7 +62,15 @@ func TestExamplesOfThePage(t *testing.T) {
 	}
 }
 
-// TestMistakesOfThePage: each mistake in the table gives its message.
+// parts are what every message about a mistake has, by what they say.
+var parts = map[string]*regexp.Regexp{
+	"the file and the place":   regexp.MustCompile(`^file:\d+:\d+: at (the document|/\S*) \(byte \d+\): `),
+	"what was found":           regexp.MustCompile(`\(byte \d+\): (empty|an? |no |there |ambiguous|invalid|unknown|number |content of|message \d|the (agent|object|string)|.*(, found |, but this looks ))`),
+	"what was expected":        regexp.MustCompile(`expected[ ,]`),
+	"how it looks if it is so": regexp.MustCompile(`for example,? (--format \w+|[\["{].*["}\]])`),
+}
+
+// TestMistakesOfThePage: each mistake in the table gives its message, and each message says all that people need.
 func TestMistakesOfThePage(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `(.*?)` \\| `(.*?)` \\|$")
 	_, table, _ := strings.Cut(page(t), "## Mistakes")
@@ -77,6 +85,12 @@ func TestMistakesOfThePage(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), at[2]) {
 			t.Errorf("%s\n got %v\nwant …%s…", at[1], err, at[2])
+			continue
+		}
+		for what, part := range parts {
+			if !part.MatchString(err.Error()) {
+				t.Errorf("%s\ndoes not say %s: %v", at[1], what, err)
+			}
 		}
 	}
 }

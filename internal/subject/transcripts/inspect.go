@@ -20,7 +20,7 @@ func (t *reader) inspectLog(log members) error {
 		return err
 	}
 	if len(samples) == 0 {
-		return t.file.ErrorAt(log.list["samples"].from, "/samples", "a log without samples: expected at least one; a log that was written without samples cannot be tried")
+		return t.file.ErrorAt(log.list["samples"].from, "/samples", "a log without samples: expected at least one, for example {\"id\": \"s1\", \"epoch\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}; a log that was written without samples cannot be tried")
 	}
 	for i, at := range samples {
 		if len(t.found) == MaxCases {
@@ -40,7 +40,7 @@ func (t *reader) inspectSample(at span, pointer string) {
 	case err != nil:
 		err = t.file.ErrorAt(at.from, pointer, err.Error())
 	case !there:
-		err = t.file.ErrorAt(at.from, pointer, "a sample without messages: expected Inspect's {\"id\", \"epoch\", \"messages\", …}")
+		err = t.file.ErrorAt(at.from, pointer, "a sample without messages: expected Inspect's, for example {\"id\": \"s1\", \"epoch\": 1, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}")
 	default:
 		err = t.room(messages)
 	}

@@ -66,7 +66,7 @@ func (t *reader) promptfooResult(at span, i int, pointer string) {
 	if !asked || !answered || response.has("output", 'n') {
 		reason := "a result without a prompt and an output: expected {\"prompt\": {\"raw\": \"…\"}, \"response\": {\"output\": \"…\"}}"
 		if why := result.text("error"); why != "" {
-			reason = fmt.Sprintf("the agent gave no output: %q", why)
+			reason = fmt.Sprintf("the agent gave no output: %q: expected one, for example \"response\": {\"output\": \"Hello\"}", why)
 		}
 		wrong(t.file.ErrorAt(at.from, pointer, reason))
 		return

@@ -58,7 +58,7 @@ func (t *reader) read() error {
 	}
 	whole := span{to: int64(len(f.raw))}
 	if len(bytes.TrimSpace(f.raw)) == 0 {
-		return &subject.Error{File: f.name, Reason: "empty: expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}]"}
+		return &subject.Error{File: f.name, Line: 1, Column: 1, Reason: "empty: expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}]"}
 	}
 	if !f.isLines() {
 		return t.value(whole)
