@@ -44,8 +44,8 @@
 // The witness gets the headers and query parameters that are on a list, and no others. It gets credentials only as HMAC-SHA-256 under a key
 // of the operator. The provider's address comes from the options alone, never from the request.
 //
-// A web page can send requests to its visitor's own machine. So a relay that is asked on a loopback address must be asked by a name of that
-// machine, and a page of another site may not use a key that the relay keeps.
+// A web page can send requests to its visitor's own machine. So a page of another site may not use a key that the relay keeps, and on a loopback address
+// such an upstream must be asked by a name of that machine.
 //
 // # An upgrade is not recorded
 //

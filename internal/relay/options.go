@@ -39,6 +39,9 @@ type Options struct {
 	// EndTimeout is how long Begin and End may take: 30 s if zero.
 	EndTimeout time.Duration
 
+	// Hosts are names, in lower case, by which clients on this machine may ask for upstreams with a key, beside localhost and addresses: those
+	// under which a reverse proxy on this machine is known.
+	Hosts []string
 	// Headers are names of headers that a witness may see beside those on the list.
 	Headers []string
 	// Next asks the providers. If nil, a transport that neither compresses nor retries. NewTransport takes it as an argument instead.

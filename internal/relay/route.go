@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -43,9 +44,6 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !strings.HasPrefix(req.RequestURI, "/") {
 		return route{}, refuse(http.StatusBadRequest, "the request must name a path of this recorder, and not a whole address: set the recorder as base URL, not as a proxy")
 	}
-	if err := checkHost(req); err != nil {
-		return route{}, err
-	}
 	path, query, hasQuery := strings.Cut(req.RequestURI, "?")
 	if err := checkPath(path); err != nil {
 		return route{}, err
@@ -63,8 +61,10 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
 	}
-	if upstream.Key != "" && req.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return route{}, refuse(http.StatusForbidden, "a page of another site may not use the key that the recorder keeps")
+	if upstream.Key != "" {
+		if err := r.checkBrowser(req); err != nil {
+			return route{}, err
+		}
 	}
 	t.upstream = upstream
 	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + rest
@@ -96,9 +96,12 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkHost refuses a request to this machine that names it by a foreign name: a page in a browser can make its own name mean this machine, and
-// would then read the answers.
-func checkHost(req *http.Request) error {
+// checkBrowser refuses a page in a browser that would use a key that the relay keeps. Browsers say that a page is of another site. But a page can make its
+// own name mean this machine; so a request to this machine must name it by a name that no page has.
+func (r *relay) checkBrowser(req *http.Request) error {
+	if req.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return refuse(http.StatusForbidden, "a page of another site may not use the key that the recorder keeps")
+	}
 	local, is := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !is || req.TLS != nil || !isLoopback(local.String()) {
 		return nil
@@ -108,10 +111,10 @@ func checkHost(req *http.Request) error {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || isLoopback(net.JoinHostPort(host, "0")) {
+	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || isLoopback(net.JoinHostPort(host, "0")) || slices.Contains(r.Hosts, host) {
 		return nil
 	}
-	return refuse(http.StatusMisdirectedRequest, "this recorder is asked by a name that is not this machine's own: use 127.0.0.1 or localhost in the base URL")
+	return refuse(http.StatusMisdirectedRequest, "this recorder keeps a key, and is asked by a name that is not this machine's own: use 127.0.0.1 or localhost in the base URL, or name %q in the recorder's options", host)
 }
 
 // isPrivate reports whether others on the network cannot read the request.
