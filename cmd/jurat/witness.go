@@ -165,12 +165,12 @@ func (c *witnessServeCmd) Run(ctx context.Context, io stdio) error {
 	if err := io.line("http://%s", l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), w.Close())
 	}
-	return errors.Join(serveUntil(ctx, l, w.Handler(io.logger(c.LogJSON))), w.Close())
+	s := &http.Server{Handler: w.Handler(io.logger(c.LogJSON)), ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	return errors.Join(serveUntil(ctx, l, s, 10*time.Second), w.Close())
 }
 
-// serveUntil answers until ctx is done, and then what is under way.
-func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: h, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+// serveUntil answers until ctx is done, and then what is under way, if that ends within grace.
+func serveUntil(ctx context.Context, l net.Listener, s *http.Server, grace time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	select {
@@ -178,9 +178,12 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 		return fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
 	}
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	return s.Shutdown(rest)
+	if err := s.Shutdown(rest); err != nil {
+		return errors.Join(fmt.Errorf("what had not ended after %v was broken off: %w", grace, err), s.Close())
+	}
+	return nil
 }
 
 // logs reads the keys of the logs: from trust files, or as they are.

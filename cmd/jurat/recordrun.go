@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"jurat/internal/installation"
+	"jurat/internal/relay"
+)
+
+type recordRunCmd struct {
+	Agent   string   `required:"" placeholder:"NAME" help:"The name of the agent."`
+	Chain   string   `placeholder:"NAME" help:"One chain for the whole run. Default: each conversation has its own."`
+	Command []string `arg:"" passthrough:"" help:"The program and its arguments, after --."`
+	recorderFlags
+}
+
+// Help is shown by 'jurat record run --help'.
+func (*recordRunCmd) Help() string {
+	return `Runs a program with OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL set, so that the vendors' SDKs reach
+their models through a recorder that only this program knows. If one of them is set already, the recorder calls that address. Each call is sealed when its answer
+ends. Input, output and exit code are the program's own.
+
+    jurat record run --agent support -- python agent.py
+    jurat record run --agent support --chain monday -- node agent.js
+` + modesHelp
+}
+
+// Run runs the program.
+func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
+	command := c.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return hint(errors.New("no program is named"), "jurat record run --agent %s -- PROGRAM ARGUMENTS", c.Agent)
+	}
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return fmt.Errorf("the program %s cannot be run: %w", command[0], err)
+	}
+	upstreams, err := c.upstreams()
+	if err = errors.Join(err, c.checked(c.Agent), throughVariables(upstreams)); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	log := io.logger(false)
+	token := rand.Text()
+	only := func(_ context.Context, given string) (string, error) {
+		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
+			return "", errors.New("it is unknown here")
+		}
+		return c.Agent, nil
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		o := recorderOrder{chain: c.Chain, whoIs: only, upstreams: upstreams, log: log}
+		return c.record(ctx, i, o, func(h http.Handler) (string, error) {
+			child := exec.Command(program, command[1:]...)
+			child.Stdin, child.Stdout, child.Stderr = os.Stdin, io.out, io.err
+			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
+			return runServed(ctx, child, l, h, log)
+		})
+	})
+}
+
+// throughVariables has upstreams lead where the SDKs would go now.
+func throughVariables(upstreams map[string]relay.Upstream) error {
+	for name, p := range vendors {
+		address := os.Getenv(p.variable)
+		if address == "" {
+			continue
+		}
+		base, err := url.Parse(strings.TrimSuffix(strings.TrimSuffix(address, "/"), p.path))
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.variable, err)
+		}
+		u := upstreams[name]
+		u.Base = base
+		upstreams[name] = u
+	}
+	return nil
+}
+
+// variables tell the SDKs where to go.
+func variables(base string) []string {
+	var list []string
+	for name, p := range vendors {
+		list = append(list, p.variable+"="+base+"/"+name+p.path)
+	}
+	return list
+}
+
+// runServed runs a program while the handler serves. A signal goes on to the program.
+func runServed(ctx context.Context, child *exec.Cmd, l net.Listener, h http.Handler, log *slog.Logger) (reason string, err error) {
+	served, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- serveCalls(served, l, h, log) }()
+	defer func() { stop(); err = errors.Join(err, <-ended) }()
+	if err := child.Start(); err != nil {
+		return "the program could not be started", err
+	}
+	gone := make(chan struct{})
+	go func() {
+		select {
+		case <-gone:
+		case <-ctx.Done():
+			_ = child.Process.Signal(syscall.SIGTERM) // it may have ended
+		}
+	}()
+	failed := child.Wait()
+	close(gone)
+	if exit, is := errors.AsType[*exec.ExitError](failed); is {
+		return fmt.Sprintf("the program ended with %s", exit.ProcessState), childCode(exit)
+	}
+	return "the program ended", failed
+}
+
+// childCode is the exit code of a program, as shells have it for one that a signal ended.
+func childCode(exit *exec.ExitError) error {
+	if status, is := exit.Sys().(syscall.WaitStatus); is && status.Signaled() {
+		return exitCode(128 + int(status.Signal()))
+	}
+	return exitCode(exit.ExitCode())
+}

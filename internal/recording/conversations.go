@@ -1,0 +1,180 @@
+package recording
+
+import (
+	"bytes"
+	"container/list"
+	"crypto/sha256"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// conversations finds the chain of a call: the conversation that it continues. It remembers what each conversation looked like after its
+// last answer. It is safe for concurrent use.
+//
+// A call continues a conversation if its messages begin with all messages of it, the last answer included. Two conversations may look the
+// same. Then nobody can say which of them is continued, and a new chain begins.
+type conversations struct {
+	most int // how many states are remembered
+
+	mu     sync.Mutex
+	states map[state]*list.Element // of remembered
+	order  *list.List              // of *remembered, the one that was used last first
+}
+
+// A state is what a conversation of an agent looked like: its messages, or the provider's id of its last answer.
+type state struct {
+	agent string
+	sum   [sha256.Size]byte
+}
+
+type remembered struct {
+	state state
+	chain string // "": several look like this
+}
+
+// said is what a call says about the conversation that it belongs to.
+type said struct {
+	agent    string
+	trace    string         // the trace id of its traceparent; "": none
+	previous string         // the provider's id of the answer that it continues; "": none
+	prompt   jsontext.Value // an array of chat messages, canonical; nil: unknown
+	response jsontext.Value // a string, a message, or an array of messages; nil: there was no answer
+	id       string         // the provider's id of the answer; "": none
+}
+
+func newConversations(most int) *conversations {
+	return &conversations{most: most, states: map[state]*list.Element{}, order: list.New()}
+}
+
+// place returns the chain of a call, and remembers how the conversation looks after it. fresh is the chain to use if it continues none.
+func (c *conversations) place(s said, fresh string) string {
+	sums := sumsOf(s.prompt)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	chain := c.find(s, sums, fresh)
+	if s.id != "" {
+		c.remember(state{s.agent, named("id", s.id)}, chain)
+	}
+	if len(s.response) > 0 {
+		last := [sha256.Size]byte{}
+		if len(sums) > 0 {
+			last = sums[len(sums)-1]
+		}
+		for _, m := range messagesOf(s.response) {
+			last = follow(last, m)
+		}
+		c.remember(state{s.agent, last}, chain)
+	}
+	return chain
+}
+
+func (c *conversations) find(s said, sums [][sha256.Size]byte, fresh string) string {
+	if s.previous != "" {
+		if chain := c.recall(state{s.agent, named("id", s.previous)}); chain != "" {
+			return chain
+		}
+	}
+	for i := len(sums) - 1; i >= 0; i-- {
+		if e := c.states[state{s.agent, sums[i]}]; e != nil {
+			if chain := c.recall(state{s.agent, sums[i]}); chain != "" {
+				return chain
+			}
+			return fresh // several conversations look like this
+		}
+	}
+	if s.trace != "" {
+		of := state{s.agent, named("trace", s.trace)}
+		if c.recall(of) == "" {
+			c.remember(of, fresh)
+		}
+		return c.recall(of)
+	}
+	return fresh
+}
+
+func (c *conversations) recall(s state) string {
+	e := c.states[s]
+	if e == nil {
+		return ""
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*remembered).chain
+}
+
+func (c *conversations) remember(s state, chain string) {
+	if e := c.states[s]; e != nil {
+		if r := e.Value.(*remembered); r.chain != chain {
+			r.chain = ""
+		}
+		c.order.MoveToFront(e)
+		return
+	}
+	c.states[s] = c.order.PushFront(&remembered{s, chain})
+	for c.order.Len() > c.most {
+		last := c.order.Remove(c.order.Back()).(*remembered)
+		delete(c.states, last.state)
+	}
+}
+
+// sumsOf returns a digest for each beginning of a conversation: the first message, the first two, and so on.
+func sumsOf(prompt jsontext.Value) [][sha256.Size]byte {
+	var sums [][sha256.Size]byte
+	last := [sha256.Size]byte{}
+	for _, m := range messagesOf(prompt) {
+		last = follow(last, m)
+		sums = append(sums, last)
+	}
+	return sums
+}
+
+func follow(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(before[:])
+	h.Write(message)
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func named(kind, text string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(kind + "\x00" + text))
+}
+
+// messagesOf returns the messages of a prompt or an answer, in canonical form. A string is a message of the assistant.
+func messagesOf(v jsontext.Value) []jsontext.Value {
+	switch v.Kind() {
+	case '[':
+		return elements(v)
+	case '{':
+		return []jsontext.Value{v}
+	case '"':
+		return []jsontext.Value{jsontext.Value(`{"content":` + strings.TrimSpace(string(v)) + `,"role":"assistant"}`)}
+	}
+	return nil
+}
+
+// elements returns the elements of an array.
+func elements(v jsontext.Value) []jsontext.Value {
+	var list []jsontext.Value
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() != ']' && d.PeekKind() != 0 {
+		e, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		list = append(list, e.Clone())
+	}
+	return list
+}
+
+// traceOf returns the trace id of a W3C traceparent header, or "".
+func traceOf(header string) string {
+	parts := strings.Split(header, "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" || strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return parts[1]
+}

@@ -1,0 +1,120 @@
+package recording
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+func user(text string) string  { return `{"content":"` + text + `","role":"user"}` }
+func agent(text string) string { return `{"content":"` + text + `","role":"assistant"}` }
+
+func prompt(messages ...string) jsontext.Value {
+	text := "["
+	for i, m := range messages {
+		if i > 0 {
+			text += ","
+		}
+		text += m
+	}
+	return jsontext.Value(text + "]")
+}
+
+// TestConversationsDoNotMix: two agents hold fifty conversations each at a time, which begin alike. Each call lands in its own.
+func TestConversationsDoNotMix(t *testing.T) {
+	c := newConversations(100_000)
+	type talk struct {
+		agent, chain string
+		messages     []string
+	}
+	var talks []*talk
+	for _, name := range []string{"a", "b"} {
+		for n := range 50 {
+			talks = append(talks, &talk{agent: name, messages: []string{user("you are helpful"), user(fmt.Sprintf("case %d", n))}})
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	chains := map[string]*talk{}
+	for n := range 1000 {
+		k := talks[random.IntN(len(talks))]
+		answer := fmt.Sprintf("yes to %s", k.messages[len(k.messages)-1][12:])
+		chain := c.place(said{agent: k.agent, prompt: prompt(k.messages...), response: jsontext.Value(`"` + answer[:8] + `"`)}, fmt.Sprint("new", n))
+		if k.chain != "" && chain != k.chain {
+			t.Fatalf("call %d of %s is in %s, want %s", n, k.agent, chain, k.chain)
+		}
+		if other := chains[chain]; other != nil && other != k {
+			t.Fatalf("call %d: two conversations are in %s", n, chain)
+		}
+		k.chain, chains[chain] = chain, k
+		k.messages = append(k.messages, agent(answer[:8]), user(fmt.Sprintf("and %d", n)))
+	}
+	if len(chains) != 100 {
+		t.Errorf("%d chains", len(chains))
+	}
+}
+
+// TestTwinsAreNotGuessed: if two conversations look the same, a call that continues either begins a chain of its own.
+func TestTwinsAreNotGuessed(t *testing.T) {
+	c := newConversations(100)
+	hello := said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`)}
+	if one, two := c.place(hello, "one"), c.place(hello, "two"); one != "one" || two != "two" {
+		t.Fatalf("%s, %s", one, two)
+	}
+	next := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on")), response: jsontext.Value(`"so"`)}
+	if got := c.place(next, "three"); got != "three" {
+		t.Errorf("it is in %s", got)
+	}
+	last := said{agent: "a", prompt: prompt(user("hello"), agent("hi"), user("go on"), agent("so"), user("end")), response: jsontext.Value(`"."`)}
+	if got := c.place(last, "four"); got != "three" {
+		t.Errorf("it is in %s, want three", got)
+	}
+}
+
+// TestConversationByAnswer: the provider keeps the conversation, and the call names its last answer.
+func TestConversationByAnswer(t *testing.T) {
+	c := newConversations(100)
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), id: "resp_1"}, "one")
+	if got := c.place(said{agent: "a", prompt: prompt(user("more")), previous: "resp_1", id: "resp_2"}, "two"); got != "one" {
+		t.Errorf("it is in %s", got)
+	}
+	if got := c.place(said{agent: "b", prompt: prompt(user("more")), previous: "resp_2"}, "three"); got != "three" {
+		t.Errorf("another agent's call is in %s", got)
+	}
+}
+
+// TestConversationByTrace: calls of one trace are in one chain, and calls without one are not.
+func TestConversationByTrace(t *testing.T) {
+	c := newConversations(100)
+	trace := traceOf("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	if trace == "" || traceOf("00-00000000000000000000000000000000-00f067aa0ba902b7-01") != "" || traceOf("x") != "" {
+		t.Fatal(trace)
+	}
+	for i, want := range []string{"new0", "new0", "new2"} {
+		s := said{agent: "a", trace: trace, prompt: prompt(user(fmt.Sprint(i)))}
+		if i == 2 {
+			s.trace = ""
+		}
+		if got := c.place(s, fmt.Sprint("new", i)); got != want {
+			t.Errorf("call %d is in %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestOldConversationsAreForgotten: what is remembered is bounded, and what was used last stays.
+func TestOldConversationsAreForgotten(t *testing.T) {
+	c := newConversations(10)
+	for n := range 100 {
+		c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n))), response: jsontext.Value(`"ok"`)}, fmt.Sprint(n))
+	}
+	if len(c.states) != 10 || c.order.Len() != 10 {
+		t.Errorf("%d states", len(c.states))
+	}
+	again := func(n int) string {
+		return c.place(said{agent: "a", prompt: prompt(user(fmt.Sprint(n)), agent("ok"), user("more"))}, "new")
+	}
+	if again(99) != "99" || again(3) != "new" {
+		t.Error("the wrong ones are forgotten")
+	}
+}

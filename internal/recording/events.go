@@ -1,0 +1,170 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/relay"
+	"jurat/internal/uuid7"
+)
+
+// ChainOf is the chain of a conversation of an agent. Two agents never share one.
+func ChainOf(agent, name string) string { return "recorded/" + url.PathEscape(agent) + "/" + name }
+
+// eventChain is the chain of what a recorder says about itself.
+func (r *Recorder) eventChain() string { return "recorder/" + url.PathEscape(r.Name) }
+
+// mode is the mode of the relay, as records name it.
+func (r *Recorder) mode() observed.Mode {
+	if r.Mode == relay.Open {
+		return observed.Passing
+	}
+	return observed.Closed
+}
+
+func (r *Recorder) start() *observed.Event {
+	return &observed.Event{Event: observed.Start, Mode: r.mode(), Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
+}
+
+// event seals an event under a new id.
+func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
+	id, err := uuid7.New(r.Now(), r.Random)
+	if err != nil {
+		return err
+	}
+	return r.sealEvent(ctx, id, r.eventChain(), e)
+}
+
+func (r *Recorder) sealEvent(ctx context.Context, id, chain string, e *observed.Event) error {
+	payload, err := e.Payload(r.Name, evidence.FormatTime(r.Now()), chain)
+	if err != nil {
+		return fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
+	}
+	return r.seal(ctx, id, payload)
+}
+
+// beat seals heartbeats, so that silence has a date.
+func (r *Recorder) beat(ctx context.Context) {
+	since := r.Now()
+	for every(ctx, r.Heartbeat) {
+		calls := r.calls.Swap(0)
+		now := r.Now()
+		if err := r.event(ctx, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(since), Calls: &calls}); err != nil {
+			r.calls.Add(calls) // the next one counts them
+			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
+			continue
+		}
+		since = now
+	}
+}
+
+// every waits, and reports whether the context still stands.
+func every(ctx context.Context, interval time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(interval):
+		return true
+	}
+}
+
+// gaps counts the calls that passed without a record.
+type gaps struct {
+	mu      sync.Mutex
+	counts  map[gap]int64
+	reason  string
+	sealing *sealedGap // what is being sealed, under one id until it is in the log
+}
+
+type gap struct {
+	chain, agent string
+	minute       time.Time
+}
+
+type sealedGap struct {
+	id, chain, reason string
+	missed            []observed.Missed
+}
+
+func (g *gaps) add(of gap, why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.counts == nil {
+		g.counts = map[gap]int64{}
+	}
+	of.minute = of.minute.UTC().Truncate(time.Minute)
+	g.counts[of]++
+	g.reason = "unknown"
+	if why != nil {
+		g.reason = why.Error()
+	}
+}
+
+// mostMissed is how many counts one event has.
+const mostMissed = 1000
+
+// next returns what is to be sealed next: what an earlier attempt did not seal, or the counts of one chain. It is nil if nothing was missed.
+func (g *gaps) next(newID func() (string, error)) (*sealedGap, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sealing != nil || len(g.counts) == 0 {
+		return g.sealing, nil
+	}
+	id, err := newID()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]gap, 0, len(g.counts))
+	for of := range g.counts {
+		list = append(list, of)
+	}
+	slices.SortFunc(list, func(a, b gap) int {
+		return cmp.Or(cmp.Compare(a.chain, b.chain), a.minute.Compare(b.minute), cmp.Compare(a.agent, b.agent))
+	})
+	g.sealing = &sealedGap{id: id, chain: list[0].chain, reason: name(g.reason)}
+	for _, of := range list {
+		if of.chain != list[0].chain || len(g.sealing.missed) == mostMissed {
+			break
+		}
+		g.sealing.missed = append(g.sealing.missed, observed.Missed{Agent: of.agent, Minute: evidence.FormatTime(of.minute), Calls: g.counts[of]})
+		delete(g.counts, of)
+	}
+	return g.sealing, nil
+}
+
+// sealed forgets what next returned.
+func (g *gaps) sealed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sealing = nil
+}
+
+// name makes a text fit for a member that holds a name.
+func name(text string) string {
+	if evidence.CheckName(text) == nil {
+		return text
+	}
+	return evidence.Abbreviate(fmt.Sprintf("%+q", text))
+}
+
+// sealGaps seals the counts of all that was missed so far.
+func (r *Recorder) sealGaps(ctx context.Context) error {
+	for {
+		g, err := r.gaps.next(func() (string, error) { return uuid7.New(r.Now(), r.Random) })
+		if g == nil || err != nil {
+			return err
+		}
+		chain := cmp.Or(g.chain, r.eventChain())
+		if err := r.sealEvent(ctx, g.id, chain, &observed.Event{Event: observed.Gap, Reason: g.reason, Missed: g.missed}); err != nil {
+			return err
+		}
+		r.gaps.sealed()
+	}
+}

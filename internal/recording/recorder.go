@@ -1,0 +1,421 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/internal/relay"
+	"jurat/internal/uuid7"
+)
+
+// A Log is where a recorder's acts go.
+type Log interface {
+	// Seal makes a draft durable. Its error has ErrSealed in its chain if the log has a record with its id already.
+	Seal(ctx context.Context, draft *evidence.Draft) error
+	// Has reports whether the log has a record with this id.
+	Has(ctx context.Context, recordID string) (bool, error)
+}
+
+// ErrSealed says that the log has a record with an id already.
+var ErrSealed = errors.New("the log has this record already")
+
+// Config says how a recorder works.
+type Config struct {
+	Log    Log
+	Name   string     // the recorder's agent_id
+	Folder string     // of the journal and the spool; of this recorder alone
+	Mode   relay.Mode // the relay's
+
+	// Agent is whose calls come without a token. "": such calls are refused.
+	Agent string
+	// WhoIs returns the agent that a token belongs to. nil: no token counts.
+	WhoIs func(ctx context.Context, token string) (agent string, err error)
+	// Chain is the chain of all calls that name none. "": each conversation has its own.
+	Chain string
+
+	Vantage       evidence.Vantage
+	InTheRecord   bool   // bodies are not sealed apart
+	Version       string // of this program
+	Configuration evidence.Digest
+	Heartbeat     time.Duration // between two heartbeats; 0: five minutes
+	Retry         time.Duration // between two attempts to seal what is left; 0: a second
+
+	Tell   *slog.Logger // of trouble; nil: slog.Default()
+	Now    func() time.Time
+	Random io.Reader
+}
+
+// A Recorder is the witness of a relay. It is safe for concurrent use.
+type Recorder struct {
+	Config
+	own           string // the folder of this process
+	release       func()
+	journal       *journal
+	conversations *conversations
+	bodies        *bodies
+	attempts      *attempts
+	gaps          gaps
+	calls         atomic.Int64 // that ended since the last heartbeat
+	unsealed      unsealed
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+const (
+	mostStates   = 100_000  // conversations that are remembered, by each of their states
+	mostBodies   = 64 << 20 // bytes of requests from which later ones may copy
+	mostAttempts = 10_000   // requests that may be repeated
+)
+
+// Open finishes what an earlier process left in the folder, and begins to record. Close ends it.
+func Open(ctx context.Context, c Config) (*Recorder, error) {
+	if c.Tell == nil {
+		c.Tell = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = 5 * time.Minute
+	}
+	if c.Retry == 0 {
+		c.Retry = time.Second
+	}
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), attempts: newAttempts(mostAttempts)}
+	if err := r.recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.event(ctx, r.start()); err != nil {
+		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
+	}
+	live, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stop = stop
+	r.done.Go(func() { r.beat(live) })
+	r.done.Go(func() { r.catchUp(live) })
+	return r, nil
+}
+
+// Close seals what is left, and that the recorder stopped. The relay must have ended before.
+func (r *Recorder) Close(ctx context.Context, reason string) error {
+	r.stop()
+	r.done.Wait()
+	err := r.settle(ctx)
+	return errors.Join(err, r.event(ctx, &observed.Event{Event: observed.Stop, Reason: name(reason)}), r.leave())
+}
+
+// agentOf says who calls.
+func (r *Recorder) agentOf(ctx context.Context, token string) (string, error) {
+	if token == "" {
+		if r.Agent == "" {
+			return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "nobody says which agent calls: send the header 'Jurat-Agent: Bearer TOKEN', or put /r/TOKEN before the path"}
+		}
+		return r.Agent, nil
+	}
+	if r.WhoIs == nil {
+		return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "this recorder takes no tokens: it records one agent alone"}
+	}
+	agent, err := r.WhoIs(ctx, token)
+	if err != nil {
+		return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "the token does not say which agent calls: " + err.Error()}
+	}
+	return agent, nil
+}
+
+// Begin implements relay.Witness.
+func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange, error) {
+	agent, err := r.agentOf(ctx, call.Token)
+	if err != nil {
+		return nil, err
+	}
+	if call.Chain != "" {
+		if err := evidence.CheckName(call.Chain); err != nil {
+			return nil, &relay.Refusal{Status: http.StatusBadRequest, Reason: "Jurat-Chain: " + err.Error()}
+		}
+	}
+	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
+		return nil, fmt.Errorf("calls are not passed on until the log seals again: %w", why)
+	}
+	if err := r.journal.repair(); err != nil {
+		return nil, err
+	}
+	id, err := uuid7.New(r.Now(), r.Random)
+	if err != nil {
+		return nil, err
+	}
+	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: r.chainNamed(agent, call.Chain), Began: call.Began, CallID: call.ID, Method: call.Method,
+		Origin: call.Origin, Path: call.Path, Protocol: protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+	if err := r.journal.begin(ctx, e.intent); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Missed implements relay.Witness.
+func (r *Recorder) Missed(call *relay.Call, why error) {
+	agent, err := r.agentOf(context.Background(), call.Token)
+	if err != nil {
+		agent = unknownAgent
+	}
+	r.gaps.add(gap{r.chainNamed(agent, call.Chain), agent, call.Began}, why)
+}
+
+// unknownAgent stands in gaps for who did not say who it is.
+const unknownAgent = "unknown"
+
+// chainNamed is the chain that a name stands for: the caller's, or else the configuration's. It is "" if there is none.
+func (r *Recorder) chainNamed(agent, name string) string {
+	if name == "" {
+		name = r.Chain
+	}
+	if name == "" {
+		return ""
+	}
+	return ChainOf(agent, name)
+}
+
+// protocolOf is what a call speaks; other calls of HTTP are recorded as bytes.
+func protocolOf(call *relay.Call) string {
+	if p := observe.Protocol(call.Method, call.Path); p != "" {
+		return p
+	}
+	return "http"
+}
+
+// An exchange is a call that is under way.
+type exchange struct {
+	recorder *Recorder
+	call     *relay.Call
+	intent   *intent
+}
+
+// End implements relay.Exchange.
+func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
+	r := e.recorder
+	act := e.act(outcome)
+	act.Request, act.Missing = bodyOf("request", e.call.Request, e.call.Header, act.Missing)
+	if outcome.Response != nil {
+		act.Response, act.Missing = bodyOf("response", outcome.Response, outcome.Header, act.Missing)
+		if outcome.Ended != relay.Complete { // of a complete answer the end follows after the record
+			act.Response.Delivered = &outcome.Delivered
+		}
+	}
+	e.place(&act)
+	err := r.sealAct(ctx, e.intent.RecordID, act)
+	if err != nil {
+		return r.failed(e, act, err)
+	}
+	r.calls.Add(1)
+	r.journal.end(e.intent.RecordID)
+	if act.Request.Kept != nil && !act.Request.Truncated {
+		r.bodies.keep(act.ChainID, act.Request.Kept)
+	}
+	return nil
+}
+
+// act says what was seen of a call, but for the bodies.
+func (e *exchange) act(outcome *relay.Outcome) observed.Act {
+	call, i := e.call, e.intent
+	a := e.recorder.actOf(i)
+	a.At, a.Status = outcome.At, outcome.Status
+	a.Ended = evidence.Ended(outcome.Ended)
+	a.ProviderRequestID = first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id")
+	a.Elapsed = new(outcome.At.Sub(call.Began))
+	if !outcome.FirstByte.IsZero() {
+		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
+	}
+	if t := outcome.TLS; t != nil {
+		a.Upstream.TLS = &evidence.UpstreamTLS{SPKISHA256: evidence.Digest(t.SPKI), NotAfter: evidence.FormatTime(t.NotAfter)}
+	}
+	if len(call.Credentials) > 0 {
+		a.Credential = call.Credentials[0].Where + ":" + call.Credentials[0].Fingerprint
+	}
+	for _, more := range call.Credentials[min(1, len(call.Credentials)):] {
+		a.Missing = append(a.Missing, "another credential was sent: "+more.Where+":"+more.Fingerprint)
+	}
+	if call.Upgrade != "" {
+		a.Missing = append(a.Missing, "the connection changed to the protocol "+call.Upgrade+", whose messages were not seen")
+	}
+	if n, err := strconv.ParseInt(call.Header.Get("X-Stainless-Retry-Count"), 10, 32); err == nil && n >= 0 {
+		a.Attempt = n + 1
+	}
+	if outcome.Reason != nil {
+		a.Missing = append(a.Missing, "why the call ended: "+outcome.Reason.Error())
+	}
+	return a
+}
+
+// actOf is an act as far as its intent tells.
+func (r *Recorder) actOf(i *intent) observed.Act {
+	return observed.Act{Recorder: r.Name, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
+		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
+}
+
+func first(header http.Header, names ...string) string {
+	for _, name := range names {
+		if v := header.Get(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// bodyOf describes a body, with the bytes that are sealed.
+func bodyOf(direction string, b *relay.Body, header http.Header, missing []string) (*observed.Body, []string) {
+	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: header.Get("Content-Type"), Headers: kept(header)}
+	if b.Encoding == "identity" {
+		body.Encoding = ""
+	}
+	if b.Partial {
+		body.Truncated = true
+		missing = append(missing, direction+": there was no room for a copy of all of it")
+	}
+	decoded, err := readDecoded(b)
+	if err == nil && (len(decoded) <= observed.MaxKept || body.Encoding == "") {
+		body.Kept, body.Truncated = cut(decoded, body.Truncated)
+		return body, missing
+	}
+	if err == nil {
+		err = fmt.Errorf("it has more than %d bytes decoded, and is kept encoded", observed.MaxKept)
+	}
+	missing = append(missing, direction+": "+err.Error())
+	body.Refused = body.Encoding != ""
+	raw, err := io.ReadAll(io.LimitReader(b.Open(), observed.MaxKept+1))
+	if err != nil {
+		return body, append(missing, direction+": the copy cannot be read: "+err.Error())
+	}
+	body.Kept, body.Truncated = cut(raw, body.Truncated)
+	return body, missing
+}
+
+func cut(bytes []byte, truncated bool) ([]byte, bool) {
+	if len(bytes) > observed.MaxKept {
+		return bytes[:observed.MaxKept], true
+	}
+	return bytes, truncated
+}
+
+func readDecoded(b *relay.Body) ([]byte, error) {
+	if b.Encoding == "" || b.Encoding == "identity" {
+		return io.ReadAll(io.LimitReader(b.Open(), observed.MaxKept+1))
+	}
+	r, err := b.Decoded()
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be decoded: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, observed.MaxKept+1))
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("it cannot be decoded: %w", err)
+	}
+	return text, nil
+}
+
+// kept are the headers that a record has beside the content type: those that the relay shows.
+func kept(header http.Header) map[string]string {
+	list := map[string]string{}
+	for name, values := range header {
+		if name = strings.ToLower(name); name != "content-type" {
+			list[name] = strings.Join(values, ", ")
+		}
+	}
+	return list
+}
+
+// place finds the chain of an act, and what it repeats.
+func (e *exchange) place(act *observed.Act) {
+	r, key := e.recorder, attempt{e.intent.Agent, e.intent.SHA256}
+	if act.Attempt > 1 {
+		if before, known := r.attempts.last(key); known {
+			act.RetryOf = before.requestID
+			if act.ChainID == "" {
+				act.ChainID = before.chain
+			}
+		}
+	}
+	if act.ChainID == "" {
+		act.ChainID = r.conversations.place(e.said(act), ChainOf(e.intent.Agent, e.intent.RecordID))
+	}
+	r.attempts.remember(key, made{act.RequestID, act.ChainID})
+	act.Request.Earlier = r.bodies.of(act.ChainID)
+}
+
+// said is what a call says about its conversation.
+func (e *exchange) said(act *observed.Act) said {
+	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
+	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, RequestType: act.Request.Type}
+	if act.Request.Refused {
+		c.Request = nil
+	}
+	if b := act.Response; b != nil && !b.Refused {
+		c.Response, c.ResponseType = b.Kept, b.Type
+	}
+	p, err := observe.Project(c)
+	if err != nil {
+		return s
+	}
+	s.prompt = p.Prompt
+	if p.Complete && p.Error == "" {
+		s.response, s.id = p.Output, p.ProviderID
+	}
+	for _, reference := range p.ContextByReference {
+		if id, is := strings.CutPrefix(reference, "previous_response_id:"); is {
+			s.previous = id
+		}
+	}
+	return s
+}
+
+// sealAct seals an act under a record id.
+func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
+	payload, err := observed.Payload(act)
+	if err != nil {
+		return fmt.Errorf("the act cannot be sealed: %w", err)
+	}
+	return r.seal(ctx, id, payload)
+}
+
+func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
+	payload.RecordID = id
+	draft, err := evidence.NewDraft(payload)
+	if err != nil {
+		return err
+	}
+	if err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...)); err != nil && !errors.Is(err, ErrSealed) {
+		return err
+	}
+	return nil
+}
+
+// apart lists the members with what the agent said and was told.
+func (r *Recorder) apart(p *evidence.Payload) []string {
+	if r.InTheRecord || !p.ActionType.Observes() {
+		return nil
+	}
+	var list []string
+	for pointer, v := range map[string][]byte{"/prompt": p.Prompt, "/context": p.Context, "/response": p.Response, "/tools_used": p.ToolsUsed,
+		"/request_body": p.RequestBody, "/response_body": p.ResponseBody} {
+		if len(bytes.TrimSpace(v)) > 0 {
+			list = append(list, pointer)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,539 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/relay"
+)
+
+// A shelf is a log in memory, which can be out of order.
+type shelf struct {
+	mu     sync.Mutex
+	drafts []*evidence.Draft
+	broken error
+	after  func(*evidence.Draft) // called when a draft is in the log
+}
+
+func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return s.broken
+	}
+	for _, d := range s.drafts {
+		if d.RecordID == draft.RecordID {
+			return ErrSealed
+		}
+	}
+	s.drafts = append(s.drafts, draft)
+	if s.after != nil {
+		s.after(draft)
+	}
+	return nil
+}
+
+func (s *shelf) Has(_ context.Context, id string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.drafts {
+		if d.RecordID == id {
+			return true, nil
+		}
+	}
+	return false, s.broken
+}
+
+func (s *shelf) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = err
+}
+
+// acts returns what is on the shelf of one type.
+func (s *shelf) acts(of evidence.ActionType) (list []*evidence.Draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.drafts {
+		if d.ActionType == of {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// events returns the events of one name.
+func (s *shelf) events(t *testing.T, of observed.EventName) (list []*observed.Event) {
+	t.Helper()
+	for _, d := range s.acts(evidence.RecorderEvent) {
+		e, err := observed.ParseEvent(d.Response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == of {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// A desk is a recorder between a client and a provider.
+type desk struct {
+	t        *testing.T
+	log      *shelf
+	recorder *Recorder
+	relay    *relay.Handler
+	server   *httptest.Server
+	asked    int // by the provider
+	mu       sync.Mutex
+}
+
+// provide answers as Chat Completions does, in one piece or as a stream.
+func (d *desk) provide(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	d.asked++
+	d.mu.Unlock()
+	var body struct {
+		Stream   bool              `json:"stream"`
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	text := fmt.Sprintf("answer %d", len(body.Messages))
+	if !body.Stream {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, text)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, word := range strings.SplitAfter(text, " ") {
+		fmt.Fprintf(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", word)
+		w.(http.Flusher).Flush()
+	}
+	io.WriteString(w, "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+}
+
+// newDesk opens a recorder in a folder.
+func newDesk(t *testing.T, folder string, log *shelf, change func(*Config)) *desk {
+	t.Helper()
+	d := &desk{t: t, log: log}
+	provider := httptest.NewServer(http.HandlerFunc(d.provide))
+	t.Cleanup(provider.Close)
+	base, err := url.Parse(provider.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Retry: 10 * time.Millisecond}
+	if change != nil {
+		change(&c)
+	}
+	d.recorder, err = Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.relay, err = relay.New(d.recorder, relay.Options{Upstreams: map[string]relay.Upstream{"openai": {Base: base}}, Mode: c.Mode, Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.server = httptest.NewServer(d.relay)
+	t.Cleanup(d.server.Close)
+	return d
+}
+
+// end ends the recorder as its process does.
+func (d *desk) end() {
+	d.t.Helper()
+	d.server.Close()
+	if err := errors.Join(d.relay.Wait(d.t.Context()), d.recorder.Close(d.t.Context(), "the test is over")); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// crash ends the recorder as kill -9 does: nothing is sealed or removed.
+func (d *desk) crash() {
+	d.server.CloseClientConnections()
+	d.recorder.stop()
+	d.recorder.done.Wait()
+	d.recorder.release()
+}
+
+// call asks the provider through the recorder.
+func (d *desk) call(body string, header ...string) (status int, answer string, err error) {
+	d.t.Helper()
+	req, err := http.NewRequestWithContext(d.t.Context(), "POST", d.server.URL+"/openai/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), err
+}
+
+func question(stream bool, messages ...string) string {
+	return fmt.Sprintf(`{"model":"m","stream":%v,"messages":[%s]}`, stream, strings.Join(messages, ","))
+}
+
+// TestEachCallIsSealed: each call is one record, by the recorder, with what the provider answered. Start and end are acts, and nothing is left on disk.
+func TestEachCallIsSealed(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		folder, log := t.TempDir(), &shelf{}
+		d := newDesk(t, folder, log, func(c *Config) { c.Mode = mode })
+		var all sync.WaitGroup
+		for n := range 40 {
+			all.Go(func() {
+				status, answer, err := d.call(question(n%2 == 0, user(fmt.Sprint("question ", n))), "Authorization", "Bearer sk-marked-secret")
+				if err != nil || status != 200 || !strings.Contains(answer, "answer") {
+					t.Errorf("%d, %s, %v", status, answer, err)
+				}
+			})
+		}
+		all.Wait()
+		d.end()
+		calls := log.acts(evidence.ObservedCall)
+		if len(calls) != 40 {
+			t.Errorf("%v: %d records of 40 calls", mode, len(calls))
+		}
+		for _, c := range calls {
+			if o := c.Observed; o.Agent != "mia" || c.AgentID != "witness" || o.Ended != evidence.Complete || o.Status != 200 || o.Credential == "" || !bytes.HasPrefix(c.Response, []byte(`"answer`)) {
+				t.Errorf("%v: %+v, response %s", mode, o, c.Response)
+			}
+			if got := strings.Join(c.Apart(), " "); got != "/request_body /response /response_body" {
+				t.Errorf("sealed apart: %s", got)
+			}
+		}
+		if len(log.events(t, observed.Start)) != 1 || len(log.events(t, observed.Stop)) != 1 {
+			t.Error("start and stop are no acts")
+		}
+		if err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+			if e != nil && !e.IsDir() && !strings.Contains(path, locksFolder) {
+				t.Errorf("%s is left", path)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		for _, draft := range log.drafts {
+			doc, err := json.Marshal(draft.Payload)
+			if err != nil || bytes.Contains(doc, []byte("marked-secret")) {
+				t.Errorf("a secret in %s, %v", doc, err)
+			}
+		}
+	}
+}
+
+// TestClosedModeWithoutALog: no client gets the end of an answer that is not sealed, further calls are refused, and afterwards each call is in the log
+// once and says how it ended.
+func TestClosedModeWithoutALog(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	log.fail(errors.New("the disk is full"))
+	for _, stream := range []bool{true, false} {
+		_, answer, err := d.call(question(stream, user("hello")))
+		if err == nil || strings.Contains(answer, "[DONE]") || json.Valid([]byte(answer)) && answer != "" {
+			t.Errorf("the client got %q, %v", answer, err)
+		}
+		status, answer, err := d.call(question(stream, user("hello")))
+		if err != nil || status != http.StatusServiceUnavailable {
+			t.Errorf("%d, %s, %v: want 503", status, answer, err)
+		}
+		log.fail(nil)
+		waitFor(t, func() bool { return d.recorder.unsealed.trouble() == nil })
+		log.fail(errors.New("the disk is full"))
+	}
+	if d.asked != 2 {
+		t.Errorf("the provider was asked %d times: want 2", d.asked)
+	}
+	log.fail(nil)
+	if status, _, err := d.call(question(true, user("again"))); err != nil || status != 200 {
+		t.Errorf("%d, %v", status, err)
+	}
+	d.end()
+	ends := map[evidence.Ended]int{}
+	for _, c := range log.acts(evidence.ObservedCall) {
+		ends[c.Observed.Ended]++
+	}
+	if ends[evidence.RecorderCut] != 2 || ends[evidence.Complete] != 1 {
+		t.Errorf("%v", ends)
+	}
+}
+
+func waitFor(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+// TestOpenModeWithoutALog: every call passes. What could not be sealed is sealed later; what could not even be noted is counted exactly, by agent.
+func TestOpenModeWithoutALog(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode = relay.Open })
+	log.fail(errors.New("the database is gone"))
+	pass := func() {
+		t.Helper()
+		if status, answer, err := d.call(question(true, user("hello"))); err != nil || status != 200 || !strings.HasSuffix(answer, "[DONE]\n\n") {
+			t.Errorf("%d, %q, %v", status, answer, err)
+		}
+	}
+	for range 5 {
+		pass()
+	}
+	if err := d.relay.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.recorder.journal.mu.Lock() // now the journal's disk fails as well
+	good := d.recorder.journal.path
+	d.recorder.journal.path, d.recorder.journal.broken = filepath.Join(good, "nowhere"), errors.New("no room")
+	d.recorder.journal.mu.Unlock()
+	for range 7 {
+		pass()
+	}
+	d.recorder.journal.mu.Lock()
+	d.recorder.journal.path = good
+	d.recorder.journal.mu.Unlock()
+	log.fail(nil)
+	d.end()
+	if n := len(log.acts(evidence.ObservedCall)); n != 5 {
+		t.Errorf("%d calls in the log, want 5", n)
+	}
+	missed := int64(0)
+	for _, e := range log.events(t, observed.Gap) {
+		for _, m := range e.Missed {
+			if m.Agent != "mia" {
+				t.Errorf("missed of %s", m.Agent)
+			}
+			missed += m.Calls
+		}
+	}
+	if missed != 7 {
+		t.Errorf("%d calls are counted as missed, want 7", missed)
+	}
+}
+
+// TestCrash: wherever a recorder dies, each call that began is in the log once when the next one has begun.
+func TestCrash(t *testing.T) {
+	begin := func(t *testing.T, d *desk, call string) relay.Exchange {
+		body := d.recorderBody(t, "hello")
+		e, err := d.recorder.Begin(t.Context(), &relay.Call{ID: call, Began: time.Now(), Vantage: relay.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
+			Header: http.Header{}, Request: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	for name, steps := range map[string]func(*testing.T, *desk){
+		"before the provider is asked": func(t *testing.T, d *desk) { begin(t, d, "c1") },
+		"while the answer is under way": func(t *testing.T, d *desk) {
+			begin(t, d, "c1")
+			if err := os.WriteFile(filepath.Join(d.recorder.Spool(), "c1.response"), []byte("data: half of"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"when the record is in the log": func(t *testing.T, d *desk) {
+			e := begin(t, d, "c1").(*exchange)
+			a := d.recorder.actOf(e.intent)
+			a.At, a.Ended, a.ChainID = time.Now(), evidence.Complete, "c"
+			a.Request = &observed.Body{SHA256: e.intent.SHA256, Bytes: e.intent.Bytes}
+			if err := d.recorder.sealAct(t.Context(), e.intent.RecordID, a); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, log := t.TempDir(), &shelf{}
+			d := newDesk(t, folder, log, nil)
+			steps(t, d)
+			d.crash()
+			for range 2 { // the second time there is nothing left to do
+				newDesk(t, folder, log, nil).end()
+			}
+			calls := log.acts(evidence.ObservedCall)
+			if len(calls) != 1 {
+				t.Fatalf("%d records", len(calls))
+			}
+			o := calls[0].Observed
+			if want := name != "when the record is in the log"; (o.Ended == evidence.LostInCrash) != want {
+				t.Errorf("it ended %s", o.Ended)
+			}
+			if o.Request.SHA256 != evidence.DigestOf([]byte("hello")) {
+				t.Errorf("request %v", o.Request.SHA256)
+			}
+			if body := string(calls[0].ResponseBody); name == "while the answer is under way" && body != `"data: half of"` {
+				t.Errorf("of the answer there is %s", body)
+			}
+		})
+	}
+}
+
+// recorderBody is the copy of a body.
+func (d *desk) recorderBody(t *testing.T, text string) *relay.Body {
+	t.Helper()
+	return &relay.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text))}
+}
+
+// TestLivingRecorderIsLeftAlone: a second recorder in the folder does not take the calls of the first for lost.
+func TestLivingRecorderIsLeftAlone(t *testing.T) {
+	folder, log := t.TempDir(), &shelf{}
+	one := newDesk(t, folder, log, nil)
+	if _, err := one.recorder.Begin(t.Context(), &relay.Call{ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy, Header: http.Header{},
+		Request: one.recorderBody(t, "hello")}); err != nil {
+		t.Fatal(err)
+	}
+	newDesk(t, folder, log, nil).end()
+	if calls := log.acts(evidence.ObservedCall); len(calls) != 0 {
+		t.Errorf("%d calls are said to be lost", len(calls))
+	}
+	one.crash()
+	newDesk(t, folder, log, nil).end()
+	if calls := log.acts(evidence.ObservedCall); len(calls) != 1 {
+		t.Errorf("%d calls", len(calls))
+	}
+}
+
+// TestCallsWithoutAnAgent: who does not say which agent calls is refused in both modes, and the provider is not asked.
+func TestCallsWithoutAnAgent(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		d := newDesk(t, t.TempDir(), &shelf{}, func(c *Config) {
+			c.Mode, c.Agent = mode, ""
+			c.WhoIs = func(_ context.Context, token string) (string, error) {
+				if token == "jurat_good" {
+					return "mia", nil
+				}
+				return "", errors.New("the token is unknown here")
+			}
+		})
+		for _, header := range [][]string{nil, {"Jurat-Agent", "Bearer jurat_bad"}} {
+			if status, answer, err := d.call(question(false, user("hello")), header...); err != nil || status != http.StatusUnauthorized {
+				t.Errorf("%v: %d, %s, %v", mode, status, answer, err)
+			}
+		}
+		if status, _, err := d.call(question(false, user("hello")), "Jurat-Agent", "Bearer jurat_good"); err != nil || status != 200 || d.asked != 1 {
+			t.Errorf("%v: %d, %v, asked %d times", mode, status, err, d.asked)
+		}
+		d.end()
+	}
+}
+
+// TestConversationInTheLog: the calls of a conversation are in one chain, a repeated call names the one before, and a chain that the caller names is the
+// agent's own.
+func TestConversationInTheLog(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	messages := []string{user("hello")}
+	for n := range 3 {
+		if _, _, err := d.call(question(n == 1, messages...)); err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, agent(fmt.Sprintf("answer %d", len(messages))), user("go on"))
+	}
+	for n := range 2 {
+		if _, _, err := d.call(question(false, user("other")), "X-Stainless-Retry-Count", fmt.Sprint(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := d.call(question(false, user("named")), "Jurat-Chain", "ticket 7"); err != nil {
+		t.Fatal(err)
+	}
+	d.end()
+	calls := log.acts(evidence.ObservedCall)
+	if len(calls) != 6 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	if calls[0].ChainID != calls[1].ChainID || calls[1].ChainID != calls[2].ChainID || calls[2].ChainID == calls[3].ChainID {
+		t.Errorf("chains %s, %s, %s; then %s", calls[0].ChainID, calls[1].ChainID, calls[2].ChainID, calls[3].ChainID)
+	}
+	if calls[3].ChainID != calls[4].ChainID || calls[4].Observed.RetryOf != calls[3].RequestID || calls[4].Observed.Attempt != 2 {
+		t.Errorf("the second attempt: %+v", calls[4].Observed)
+	}
+	if calls[5].ChainID != "recorded/mia/ticket 7" {
+		t.Errorf("named: %s", calls[5].ChainID)
+	}
+}
+
+// TestContextIsKeptOnce: 100 calls that each send the whole conversation again make the log grow by at most twice the longest request, and each
+// request can be rebuilt.
+func TestContextIsKeptOnce(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	long := strings.Repeat("the parcel arrived late and the customer asks what to do; ", 4000/58)
+	var messages []string
+	longest := 0
+	for n := range 100 {
+		messages = append(messages, user(fmt.Sprintf("%d: %s", n, long)))
+		q := question(false, messages...)
+		longest = max(longest, len(q))
+		if _, _, err := d.call(q); err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, agent(fmt.Sprintf("answer %d", len(messages))))
+	}
+	d.end()
+	size := 0
+	var window observed.Window
+	for _, c := range log.acts(evidence.ObservedCall) {
+		doc, err := json.Marshal(c.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(doc)
+		pieces, err := evidence.ParseBody(c.RequestBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := window.Rebuild(pieces)
+		if err != nil || evidence.DigestOf(body) != c.Observed.Request.Sealed() {
+			t.Fatalf("the request is not rebuilt: %v", err)
+		}
+		window.Keep(body)
+	}
+	if longest < 390_000 || size > 2*longest {
+		t.Errorf("the log grew by %d bytes, the longest request has %d", size, longest)
+	}
+	t.Logf("%d bytes for 100 calls, the longest request has %d: %.2f times", size, longest, float64(size)/float64(longest))
+}
+
+// TestHeartbeat: the recorder says that it lives, and how many calls ended.
+func TestHeartbeat(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Heartbeat = 5 * time.Millisecond })
+	for range 3 {
+		if _, _, err := d.call(question(false, user("hello"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total := func() (n int64) {
+		for _, e := range log.events(t, observed.Heartbeat) {
+			n += *e.Calls
+		}
+		return n
+	}
+	waitFor(t, func() bool { return total() == 3 })
+	d.end()
+}

@@ -1,0 +1,117 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/lock"
+	"jurat/internal/uuid7"
+)
+
+const (
+	journalFile = "journal"
+	spoolFolder = "spool"
+	locksFolder = "locks"
+)
+
+// Spool is the folder for the relay's copies.
+func (r *Recorder) Spool() string { return filepath.Join(r.own, spoolFolder) }
+
+// recover seals what processes that died have left in the folder, and makes a folder for this process.
+func (r *Recorder) recover(ctx context.Context) error {
+	if err := os.MkdirAll(r.Folder, 0o700); err != nil {
+		return err
+	}
+	locks := lock.NewFolder(filepath.Join(r.Folder, locksFolder))
+	entries, err := os.ReadDir(r.Folder)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if uuid7.Check(e.Name()) != nil {
+			continue
+		}
+		if err := r.recoverOne(ctx, locks, e.Name()); err != nil {
+			return fmt.Errorf("finishing what a recorder left in %s: %w", filepath.Join(r.Folder, e.Name()), err)
+		}
+	}
+	return r.begin(ctx, locks)
+}
+
+// begin makes this process's own folder and journal.
+func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
+	id, err := uuid7.New(r.Now(), r.Random)
+	if err != nil {
+		return err
+	}
+	_, release, err := locks.Lock(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return err
+	}
+	r.own, r.release = filepath.Join(r.Folder, id), release
+	if err := os.MkdirAll(r.Spool(), 0o700); err != nil {
+		return err
+	}
+	r.journal, err = openJournal(filepath.Join(r.own, journalFile))
+	return err
+}
+
+// leave gives this process's folder up.
+func (r *Recorder) leave() error {
+	defer r.release()
+	left, err := r.journal.close()
+	if left > 0 || err != nil {
+		return err // the next process seals that they were lost
+	}
+	return os.RemoveAll(r.own)
+}
+
+// recoverOne seals what one process left, if that process has ended.
+func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string) error {
+	_, release, err := locks.Lock(ctx, id)
+	if errors.Is(err, lock.ErrTaken) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	folder := filepath.Join(r.Folder, id)
+	left, err := readJournal(filepath.Join(folder, journalFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, i := range left {
+		if err := r.sealLost(ctx, folder, i); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(folder)
+}
+
+// sealLost seals that a call began and that its end is unknown, unless its record is in the log.
+func (r *Recorder) sealLost(ctx context.Context, folder string, i *intent) error {
+	has, err := r.Log.Has(ctx, i.RecordID)
+	if has || err != nil {
+		return err
+	}
+	a := r.actOf(i)
+	a.At, a.Ended = r.Now(), evidence.LostInCrash
+	if a.ChainID == "" {
+		a.ChainID = r.eventChain()
+	}
+	a.Missing = []string{"how the call ended: the recorder's process ended before; it may not even have been forwarded"}
+	a.Request = &observed.Body{Bytes: i.Bytes, SHA256: i.SHA256}
+	if answer, err := os.ReadFile(filepath.Join(folder, spoolFolder, i.CallID+".response")); err == nil && len(answer) > 0 {
+		a.Response = &observed.Body{Bytes: int64(len(answer)), SHA256: evidence.DigestOf(answer), Kept: answer}
+		a.FirstByte = nil
+		a.Missing = append(a.Missing, "response: what came after the part that was on disk")
+	}
+	return r.sealAct(ctx, i.RecordID, a)
+}
