@@ -3,8 +3,10 @@ package jurat
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +33,7 @@ func TestREADME(t *testing.T) {
 			t.Skipf("there is no %s", name)
 		}
 	}
+	t.Setenv("OPENAI_BASE_URL", model(t)+"/v1") // of the agent that the README records
 	blocks := append(readBlocks(t, "README.md"), readBlocks(t, "docs/guide.md")...)
 	at := &place{folder: clone(t)}
 	output, ran := "", 0
@@ -53,6 +56,20 @@ func TestREADME(t *testing.T) {
 	if ran < 10 || at.url == "" {
 		t.Errorf("ran %d blocks of commands, the server at %q: the README has more, or this test does not find them", ran, at.url)
 	}
+}
+
+// model starts a model that answers every call of Chat Completions in the same way.
+func model(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/v1/chat/completions" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		io.WriteString(w, `{"id":"c","object":"chat.completion","model":"gpt-5-mini-2026-05-01","choices":[{"index":0,"message":{"role":"assistant","content":"From ten to six."},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 const (

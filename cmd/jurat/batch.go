@@ -20,6 +20,7 @@ import (
 
 	"jurat/internal/atomicfile"
 	"jurat/internal/installation"
+	"jurat/internal/ledger"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
@@ -121,6 +122,62 @@ func (at *attempt) flags() string {
 		return "  (" + why + ")"
 	}
 	return strings.TrimSuffix(words, ")") + "; " + why + ")"
+}
+
+// brought reads what is to be tried: cases, or a recorded chain.
+func (c *trialCmd) brought(ctx context.Context, a *app, io stdio) ([]*attempt, error) {
+	if c.Recorded == "" {
+		return c.loadAll(ctx, io), nil
+	}
+	on, err := c.recorded(ctx, a, io)
+	return []*attempt{{name: c.Recorded, on: on}}, err
+}
+
+// recorded makes a case of a chain of this log that a recorder sealed. It is verified as a reader would, by this installation's trust file unless
+// another is given.
+func (c *trialCmd) recorded(ctx context.Context, a *app, io stdio) (on *subject.Case, err error) {
+	if c.Format != "" {
+		return nil, errors.New("--format goes with a conversation, and --recorded takes records")
+	}
+	return on, a.with(ctx, func(i *installation.Installation) error {
+		records, err := i.Ledger.Chain(ctx, c.Recorded)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return hint(fmt.Errorf("--recorded: the log has no chain %q", c.Recorded), "'jurat records find --action observed_call' lists what recorders sealed, with its chains")
+		}
+		if err != nil {
+			return err
+		}
+		if records, err = new(withholdFlag).disclose(ctx, i, records...); err != nil {
+			return err
+		}
+		bundle, err := i.Ledger.Prove(ctx, records...)
+		if err != nil {
+			return err
+		}
+		file, err := bundle.Marshal()
+		if err != nil {
+			return err
+		}
+		on, err = c.fromBundle(ctx, i, io, file)
+		return err
+	})
+}
+
+func (c *trialCmd) fromBundle(ctx context.Context, i *installation.Installation, io stdio, file []byte) (*subject.Case, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	if c.Trust == "" {
+		if o.Trust, err = i.Trust(ctx); err != nil {
+			return nil, err
+		}
+	}
+	card, err := c.card()
+	if err != nil {
+		return nil, err
+	}
+	return readCase(io, c.Recorded, bytes.NewReader(file), o, card)
 }
 
 // loadAll reads the cases. One that cannot be read does not keep the others from being tried.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	source "io"
 	"io/fs"
 	"os"
 	"strings"
@@ -116,7 +117,12 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string) (*subjec
 		return nil, err
 	}
 	defer file.Close()
-	c, report, err := subject.ReadRecords(watch(ctx, io, file), o, card)
+	return readCase(io, name, watch(ctx, io, file), o, card)
+}
+
+// readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
+func readCase(io stdio, name string, file source.Reader, o verify.Options, card []byte) (*subject.Case, error) {
+	c, report, err := subject.ReadRecords(file, o, card)
 	switch {
 	case errors.Is(err, subject.ErrRefuted):
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")

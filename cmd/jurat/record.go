@@ -170,12 +170,27 @@ type recordedIn struct {
 }
 
 // Seal implements recording.Log.
-func (l recordedIn) Seal(ctx context.Context, draft *evidence.Draft) error {
-	_, err := l.acts.Observe(ctx, draft)
+func (l recordedIn) Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error) {
+	done, err := l.acts.Observe(ctx, draft)
 	if errors.Is(err, api.ErrConflict) {
-		return fmt.Errorf("%w: %w", recording.ErrSealed, err)
+		err = fmt.Errorf("%w: %w", recording.ErrSealed, err)
 	}
-	return err
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	return done.Record.Digest, nil
+}
+
+// Last implements recording.Log.
+func (l recordedIn) Last(ctx context.Context, chain string) (evidence.Digest, error) {
+	records, err := l.i.Ledger.Chain(ctx, chain)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return evidence.Digest{}, nil
+	}
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	return records[len(records)-1].Digest, nil
 }
 
 // Has implements recording.Log.

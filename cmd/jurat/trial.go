@@ -26,6 +26,7 @@ type trialCmd struct {
 	panelFlags
 	Out         string `placeholder:"FILE" help:"The case file, or the folder for it; of several cases always the folder. Default: in the data folder, named for the trial."`
 	JSON        bool   `name:"json" help:"Print the result (CollaborativeJuryResult) as JSON and nothing else; of several cases, an object in one line for each."`
+	Recorded    string `placeholder:"CHAIN" xor:"mode" help:"Try a chain of this log that a recorder sealed, with no transcript. 'jurat records find --action observed_call' lists chains."`
 	Resume      string `placeholder:"TRIAL|last" xor:"mode" help:"Go on with a trial that was broken off."`
 	List        bool   `xor:"mode" help:"List the trials that have no verdict."`
 	Outcome     string `placeholder:"TRIAL" xor:"mode" help:"Say what a trial came to: what the jury judged, and what people decided on that."`
@@ -55,7 +56,7 @@ Three jurors evaluate the agent alone, discuss in rounds in which all speak at t
 follows. Every act is signed with its actor's key, time-stamped and logged before it counts. If models take longer than a second, stderr
 says what is waited for, who has answered, and what it has cost so far; --quiet leaves that out.
 
-CASE can also be a file of records that an agent sealed. They are verified first, with your trust file: refuted records are not
+CASE can also be a file of records that an agent sealed, or that a recorder sealed of it; --recorded takes a recorder's from this log. They are verified first, with your trust file: refuted records are not
 accepted as evidence, and the jurors are told what is not proved. Each finding then names the record that it rests on.
 
 ` + panelHelp + `
@@ -78,6 +79,7 @@ person still has to decide.
 Give it the same flags, environment and configuration as before.
 
     jurat trial transcript.json --card agent-card.json
+    jurat trial --recorded recorded/support-agent/monday
     jurat trial --resume last
     jurat trial examples/kitchen-return --check
     jurat trial --outcome trial-019b76da-0000-7000-8000-000000000000
@@ -104,10 +106,15 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return c.outcome(ctx, a, io)
 	case c.Resume != "":
 		return c.resume(ctx, a, io)
-	case len(c.Cases) == 0:
-		return hint(errors.New("expected CASE, --resume, --outcome or --list"), "'jurat trial --help' says what a case is")
+	case c.Recorded != "" && len(c.Cases) > 0:
+		return errors.New("--recorded takes no CASE")
+	case len(c.Cases) == 0 && c.Recorded == "":
+		return hint(errors.New("expected CASE, --recorded, --resume, --outcome or --list"), "'jurat trial --help' says what a case is")
 	}
-	attempts := c.loadAll(ctx, io)
+	attempts, err := c.brought(ctx, a, io)
+	if err != nil {
+		return err
+	}
 	if c.Drawn != "" {
 		if err := attempts[0].isOf(c.Drawn, len(attempts)); err != nil {
 			return fmt.Errorf("--drawn: %w", err)

@@ -96,3 +96,34 @@ func (a *attempts) remember(of attempt, m made) {
 		a.order = a.order[1:]
 	}
 }
+
+// ends remembers the last record of each chain. It is safe for concurrent use.
+type ends struct {
+	most int
+
+	mu    sync.Mutex
+	last  map[string]evidence.Digest
+	order []string // the oldest first
+}
+
+func newEnds(most int) *ends { return &ends{most: most, last: map[string]evidence.Digest{}} }
+
+func (e *ends) of(chain string) (evidence.Digest, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last, known := e.last[chain]
+	return last, known
+}
+
+func (e *ends) set(chain string, last evidence.Digest) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.last[chain]; !known {
+		e.order = append(e.order, chain)
+	}
+	e.last[chain] = last
+	if len(e.order) > e.most {
+		delete(e.last, e.order[0])
+		e.order = e.order[1:]
+	}
+}

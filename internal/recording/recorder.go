@@ -25,8 +25,11 @@ import (
 
 // A Log is where a recorder's acts go.
 type Log interface {
-	// Seal makes a draft durable. Its error has ErrSealed in its chain if the log has a record with its id already.
-	Seal(ctx context.Context, draft *evidence.Draft) error
+	// Seal makes a draft durable, and returns the digest of its record. Its error has ErrSealed in its chain if the log has a record with its id
+	// already.
+	Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error)
+	// Last returns the digest of the last record of a chain, or zero if the log has no such chain.
+	Last(ctx context.Context, chain string) (evidence.Digest, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
 }
@@ -68,6 +71,7 @@ type Recorder struct {
 	journal       *journal
 	conversations *conversations
 	bodies        *bodies
+	ends          *ends
 	attempts      *attempts
 	gaps          gaps
 	calls         atomic.Int64 // that ended since the last heartbeat
@@ -100,7 +104,7 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.Retry == 0 {
 		c.Retry = time.Second
 	}
-	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), attempts: newAttempts(mostAttempts)}
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newEnds(mostStates), attempts: newAttempts(mostAttempts)}
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -394,12 +398,34 @@ func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) err
 
 func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
 	payload.RecordID = id
+	if err := r.follow(ctx, &payload); err != nil {
+		return err
+	}
 	draft, err := evidence.NewDraft(payload)
 	if err != nil {
 		return err
 	}
-	if err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...)); err != nil && !errors.Is(err, ErrSealed) {
-		return err
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...))
+	if errors.Is(err, ErrSealed) {
+		return nil
+	}
+	if err == nil {
+		r.ends.set(payload.ChainID, digest)
+	}
+	return err
+}
+
+// follow has a payload name the record before it in its chain, so that nobody can put another in its place.
+func (r *Recorder) follow(ctx context.Context, payload *evidence.Payload) error {
+	last, known := r.ends.of(payload.ChainID)
+	if !known {
+		var err error
+		if last, err = r.Log.Last(ctx, payload.ChainID); err != nil {
+			return err
+		}
+	}
+	if !last.IsZero() {
+		payload.Saw = []evidence.Digest{last}
 	}
 	return nil
 }

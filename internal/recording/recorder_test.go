@@ -28,25 +28,32 @@ type shelf struct {
 	mu     sync.Mutex
 	drafts []*evidence.Draft
 	broken error
-	after  func(*evidence.Draft) // called when a draft is in the log
 }
 
-func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) error {
+func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken != nil {
-		return s.broken
+		return evidence.Digest{}, s.broken
 	}
 	for _, d := range s.drafts {
 		if d.RecordID == draft.RecordID {
-			return ErrSealed
+			return evidence.Digest{}, ErrSealed
 		}
 	}
 	s.drafts = append(s.drafts, draft)
-	if s.after != nil {
-		s.after(draft)
+	return evidence.DigestOf([]byte(draft.RecordID)), nil
+}
+
+func (s *shelf) Last(_ context.Context, chain string) (last evidence.Digest, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.drafts {
+		if d.ChainID == chain {
+			last = evidence.DigestOf([]byte(d.RecordID))
+		}
 	}
-	return nil
+	return last, s.broken
 }
 
 func (s *shelf) Has(_ context.Context, id string) (bool, error) {
@@ -471,6 +478,11 @@ func TestConversationInTheLog(t *testing.T) {
 	}
 	if calls[3].ChainID != calls[4].ChainID || calls[4].Observed.RetryOf != calls[3].RequestID || calls[4].Observed.Attempt != 2 {
 		t.Errorf("the second attempt: %+v", calls[4].Observed)
+	}
+	for i, before := range []string{"", calls[0].RecordID, calls[1].RecordID, "", calls[3].RecordID, ""} {
+		if named := calls[i].Saw; (before == "") != (named == nil) || before != "" && named[0] != evidence.DigestOf([]byte(before)) {
+			t.Errorf("call %d names %v, want the record %q", i, named, before)
+		}
 	}
 	if calls[5].ChainID != "recorded/mia/ticket 7" {
 		t.Errorf("named: %s", calls[5].ChainID)

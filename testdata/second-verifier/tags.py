@@ -106,6 +106,8 @@ def _on_trial_in(response):
         act = ACTS.get(_text(inner.get("action_type")))
         if act and act.role == "agent" and _text(inner.get("agent_id")):
             return inner["agent_id"]
+        if act and act.role == "recorder" and _text(_object(inner.get("observed")).get("agent")):
+            return inner["observed"]["agent"]
     return _text(_object(response.get("agentCard")).get("name"))
 
 

@@ -84,18 +84,20 @@ func TestJudges(t *testing.T) {
 func TestOnTrial(t *testing.T) {
 	message := `{"payload":{"action_type":"message","agent_id":"a"}}`
 	for response, want := range map[string]string{
-		`{"agentCard":{"name":"c"}}`:                                                                                                                 "c",
-		`{"agentCard":{"name":"c"},"records":[` + message + `]}`:                                                                                     "a",
-		`{"records":[` + message + `,{"payload":{"action_type":"message","agent_id":"b"}}]}`:                                                         "a",
-		`{"records":[{"payload":{"action_type":"human_review","agent_id":"r"}},` + message + `]}`:                                                    "a",
-		`{"records":[{"payload":{"action_type":"unknown","agent_id":"r"}},` + message + `]}`:                                                         "a",
-		`{"records":[1,null,[],{},{"payload":1},{"payload":{"action_type":7}},{"payload":{"action_type":"message","agent_id":{}}},` + message + `]}`: "a",
-		`{"agentCard":{"name":"c"},"records":[]}`:                                                                                                    "c",
-		`{"agentCard":{"name":"c"},"records":{"payload":1}}`:                                                                                         "c",
-		`{"agentCard":{"name":""}}`:                                                                                                                  "",
-		`{"agentCard":{"name":1}}`:                                                                                                                   "",
-		`{"agentCard":[]}`:                                                                                                                           "",
-		`"hmac-sha256:` + strings.Repeat("0", 64) + `"`:                                                                                              "",
+		`{"agentCard":{"name":"c"}}`:                                                                                                                                                    "c",
+		`{"agentCard":{"name":"c"},"records":[` + message + `]}`:                                                                                                                        "a",
+		`{"records":[` + message + `,{"payload":{"action_type":"message","agent_id":"b"}}]}`:                                                                                            "a",
+		`{"records":[{"payload":{"action_type":"human_review","agent_id":"r"}},` + message + `]}`:                                                                                       "a",
+		`{"records":[{"payload":{"action_type":"unknown","agent_id":"r"}},` + message + `]}`:                                                                                            "a",
+		`{"records":[1,null,[],{},{"payload":1},{"payload":{"action_type":7}},{"payload":{"action_type":"message","agent_id":{}}},` + message + `]}`:                                    "a",
+		`{"records":[{"payload":{"action_type":"recorder_event","agent_id":"w"}},{"payload":{"action_type":"observed_call","agent_id":"w","observed":{"agent":"o"}}},` + message + `]}`: "o",
+		`{"records":[{"payload":{"action_type":"observed_call","agent_id":"w","observed":{}}},{"payload":{"action_type":"observed_call","agent_id":"w"}},` + message + `]}`:             "a",
+		`{"agentCard":{"name":"c"},"records":[]}`:                                                                                                                                       "c",
+		`{"agentCard":{"name":"c"},"records":{"payload":1}}`:                                                                                                                            "c",
+		`{"agentCard":{"name":""}}`:                     "",
+		`{"agentCard":{"name":1}}`:                      "",
+		`{"agentCard":[]}`:                              "",
+		`"hmac-sha256:` + strings.Repeat("0", 64) + `"`: "",
 		`null`: "", `[]`: "", `7`: "", ``: "", `{`: "",
 	} {
 		if got := census.OnTrial([]byte(response)); got != want {

@@ -128,13 +128,18 @@ func OnTrial(response jsontext.Value) string {
 	return text(object(submitted["agentCard"])["name"])
 }
 
-// OfAgent returns the agent that a payload names as its actor, or "" if its actor is no agent.
+// OfAgent returns the agent whose act a payload is: its actor, or the agent that a recorder saw. It returns "" if it is the act of no agent.
 func OfAgent(payload jsontext.Value) string {
 	members := object(payload)
-	if role, known := evidence.RoleOf(evidence.ActionType(text(members["action_type"]))); !known || role != evidence.RoleAgent {
-		return ""
+	action := evidence.ActionType(text(members["action_type"]))
+	role, known := evidence.RoleOf(action)
+	switch {
+	case known && role == evidence.RoleAgent:
+		return text(members["agent_id"])
+	case action.Observes():
+		return text(object(members["observed"])["agent"])
 	}
-	return text(members["agent_id"])
+	return ""
 }
 
 // object returns the members of an object, and none of another value.
