@@ -12,6 +12,8 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
+	"jurat/internal/subject/talk"
+	"jurat/verify/vantage"
 )
 
 // maxRebuilt bounds the bytes of bodies that are rebuilt for a case. A small record may copy much from earlier ones.
@@ -34,9 +36,9 @@ func (r *recording) observed(one *record) error {
 	if err != nil {
 		return err
 	}
-	talk := r.talks.of(one.payload.Observed.Agent, one.payload.ChainID)
+	with := r.talks.Of(one.payload.Observed.Agent, one.payload.ChainID)
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
-	line := talk.repeated(prompt)
+	line := with.Repeated(prompt)
 	repeated := len(line)
 	fresh := s.prompt[repeated:]
 	one.remark("%s", promptInWords(s.prompt, line))
@@ -45,13 +47,13 @@ func (r *recording) observed(one *record) error {
 	context, _ := one.value("context", Tool)
 	r.add(one, "context", context...)
 	r.add(one, "tools_used", one.tools()...)
-	if number := talk.ends(prompt, response); number > 0 {
+	if number := with.Ends(prompt, response); number > 0 {
 		s.note("The answer is again that of message %d.", number)
 	} else {
 		r.add(one, "response", s.response...)
 		line = append(line, r.newest(response)...)
 	}
-	talk.keep(line)
+	with.Keep(line)
 	if s.notes != nil || one.payload.Observed.Ended != evidence.Complete || len(r.messages) == one.first {
 		r.add(one, "observed", Message{Role: Recorder, Name: one.payload.Actor(), Text: strings.Join(append(s.notes, "How it ended: "+one.ending()+"."), " ")})
 	}
@@ -59,15 +61,15 @@ func (r *recording) observed(one *record) error {
 }
 
 // newest returns the messages that were added last, as parts of a conversation.
-func (r *recording) newest(added []beginning) (line []stood) {
+func (r *recording) newest(added []talk.Message) (line []talk.Stood) {
 	for i, message := range added {
-		line = append(line, stood{message, len(r.messages) - len(added) + i + 1})
+		line = append(line, talk.Stood{Message: message, Number: len(r.messages) - len(added) + i + 1})
 	}
 	return line
 }
 
 // promptInWords says what of a prompt was shown before.
-func promptInWords(prompt []Message, line []stood) string {
+func promptInWords(prompt []Message, line []talk.Stood) string {
 	fresh := prompt[len(line):]
 	said := 0
 	for i := range fresh {
@@ -82,9 +84,9 @@ func promptInWords(prompt []Message, line []stood) string {
 	case len(line) == 0:
 		text = "it begins a conversation"
 	case len(fresh) == 0:
-		text = "its prompt is " + numbersOf(line) + " and nothing more, not shown again"
+		text = "its prompt is " + talk.Numbers(line) + " and nothing more, not shown again"
 	default:
-		text = "its prompt begins with " + numbersOf(line) + ", not shown again"
+		text = "its prompt begins with " + talk.Numbers(line) + ", not shown again"
 	}
 	if said > 0 {
 		text += fmt.Sprintf("; %d of the prompt's messages are earlier answers of the agent only by the word of its own program", said)
@@ -92,29 +94,25 @@ func promptInWords(prompt []Message, line []stood) string {
 	return text
 }
 
-// numbersOf lists the numbers of messages.
-func numbersOf(line []stood) string {
-	const most = 5
-	var runs []string
-	for i := 0; i < len(line); {
-		end := i + 1
-		for end < len(line) && line[end].number == line[end-1].number+1 {
-			end++
+// alone identifies a message: what sameMessage compares, but arguments by what they mean.
+func alone(m *Message) talk.Message {
+	texts := []string{string(m.Role), m.Text, m.ToolCallID}
+	for _, call := range m.ToolCalls {
+		arguments := call.Arguments
+		if call.Args != nil {
+			arguments = string(call.Args)
 		}
-		if from, to := line[i].number, line[end-1].number; from == to {
-			runs = append(runs, fmt.Sprint(from))
-		} else {
-			runs = append(runs, fmt.Sprintf("%d to %d", from, to))
-		}
-		i = end
+		texts = append(texts, call.ID, call.Name, arguments)
 	}
-	if len(runs) > most {
-		runs = append(runs[:most], "others")
+	return talk.Of(texts...)
+}
+
+func aloneEach(messages []Message) []talk.Message {
+	list := make([]talk.Message, len(messages))
+	for i := range messages {
+		list[i] = alone(&messages[i])
 	}
-	if len(line) == 1 {
-		return "message " + runs[0]
-	}
-	return "the messages " + strings.Join(runs, ", ")
+	return list
 }
 
 // sight reads a record: what its bytes say, or else what it states.
@@ -149,7 +147,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	}
 	for i := range s.response {
 		if m := &s.response[i]; m.Role == Assistant && m.Name == "" {
-			m.Name = one.speaker()
+			m.Name = speaker(one.payload)
 		}
 	}
 	s.of(o)
@@ -267,8 +265,6 @@ func spoken(v jsontext.Value) (list []Message) {
 }
 
 // speaker is the agent whose acts a record is about.
-func (one *record) speaker() string { return speaker(one.payload) }
-
 func speaker(p *evidence.Payload) string {
 	if p.Observed != nil {
 		return p.Observed.Agent
@@ -283,19 +279,12 @@ func (one *record) remark(format string, args ...any) {
 	}
 }
 
-// Vantage and fidelity in words.
+// How much was seen, and how it ended, in words.
 var (
-	vantages = map[evidence.Vantage]string{
-		evidence.Proxy:     "which stood between the agent and what it called",
-		evidence.ProxyMITM: "which stood between the agent and what it called, inside their encrypted connection",
-		evidence.InProcess: "which ran inside the agent's own program",
-		evidence.Telemetry: "which has it only from the agent's own telemetry, second hand",
-		evidence.Examiner:  "which asked the agent itself",
-	}
 	fidelities = map[evidence.Fidelity]string{
-		evidence.ByBytes:      "it saw every byte",
-		evidence.Parsed:       "it saw values that other software had read from the bytes",
-		evidence.ByAttributes: "it saw only what that software chose to tell",
+		evidence.ByBytes:      "every one",
+		evidence.Parsed:       "as values that other software had read",
+		evidence.ByAttributes: "only what that software chose to tell, second hand",
 	}
 	endings = map[evidence.Ended]string{
 		evidence.Complete:      "the answer came to its end",
@@ -310,7 +299,7 @@ var (
 // witness describes what a recorder saw, and from where.
 func (one *record) witness() string {
 	p, o := one.payload, one.payload.Observed
-	text := fmt.Sprintf("%s of the agent %q, seen by the recorder %q, %s: %s; protocol %s; %s", p.ActionType, o.Agent, p.Actor(), vantages[o.Vantage], fidelities[o.Fidelity], o.Protocol, one.ending())
+	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.InWords(o.Vantage, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending())
 	if p.Model != "" {
 		text += fmt.Sprintf("; model asked for %q", p.Model)
 	}

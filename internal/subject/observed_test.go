@@ -139,9 +139,9 @@ func TestHeadOfWhatRecordersSaw(t *testing.T) {
 		exhibit(t, 3, `"action_type":"observed_span","agent_id":"tap","request_id":"r3","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"m-1","prompt":"Hi","response":"Hello",
 			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp"}`))
 	for number, want := range map[int]string{
-		1: `observed_call of the agent "clerk-bot", seen by the recorder "tap", which stood between the agent and what it called: it saw every byte; protocol openai.chat; the answer came to its end, with status 200, at 2026-01-31T16:15:00Z by its own word; no time is proved; it begins a conversation`,
+		1: `observed_call of the agent "clerk-bot": bytes seen by the recorder "tap" between the agent and the upstream, every one; protocol openai.chat; the answer came to its end, with status 200, at 2026-01-31T16:15:00Z by its own word; no time is proved; it begins a conversation`,
 		4: `no time is proved; its prompt begins with the messages 1 to 3, not shown again; 1 of the prompt's messages are earlier answers of the agent only by the word of its own program`,
-		8: `observed_span of the agent "clerk-bot", seen by the recorder "tap", which has it only from the agent's own telemetry, second hand: it saw only what that software chose to tell; protocol otlp; the answer came to its end; model asked for "m"; model that answered, by the provider's word, "m-1"`,
+		8: `observed_span of the agent "clerk-bot": told by the agent's telemetry to the recorder "tap", only what that software chose to tell, second hand; protocol otlp; the answer came to its end; model asked for "m"; model that answered, by the provider's word, "m-1"`,
 	} {
 		if m := c.Message(number); m == nil || !strings.Contains(m.Head, want) {
 			t.Errorf("message %d: %+v\nwant %s", number, m, want)

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/subject/talk"
 )
 
 // A recording turns records into messages, one record after the other.
@@ -20,7 +21,7 @@ type recording struct {
 	shown    map[evidence.Digest]*record // by digest
 
 	// Of what recorders saw:
-	talks   talks
+	talks   talk.Talks
 	window  observed.Window // bodies that later ones copy from
 	rebuilt int64           // bytes of bodies
 }
@@ -254,7 +255,7 @@ func (one *record) value(member string, role Role) (messages []Message, withheld
 	}
 	name := ""
 	if role == Assistant {
-		name = one.speaker()
+		name = speaker(one.payload)
 	}
 	if one.isWithheld(member) {
 		return []Message{{Role: role, Name: name, Text: one.text(member)}}, true
@@ -367,7 +368,7 @@ func (one *record) tools() []Message {
 	if !there {
 		return nil
 	}
-	actor := one.speaker()
+	actor := speaker(one.payload)
 	if one.isWithheld("tools_used") {
 		return []Message{{Role: Assistant, Name: actor, Text: one.text("tools_used")}}
 	}
