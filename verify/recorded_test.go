@@ -223,6 +223,24 @@ func expectVantage(t *testing.T, report *verify.Report, status verify.Status, ru
 	}
 }
 
+// TestVantageOfOneRecord: a record in a file of its own is judged as in a bundle; what it copies from is not there.
+func TestVantageOfOneRecord(t *testing.T) {
+	for _, s := range sightings() {
+		h := jurattest.New(t)
+		_, r := s.bundle(t, h)
+		alone := *r
+		alone.Log = nil
+		got := verify.Record(&alone, h.Options(t)).Of(verify.Vantage)
+		want := s.rule
+		if s.first && s.rule != "missing" {
+			want = "missing"
+		}
+		if got.Rule != want || (got.Status == verify.Refuted) != (want == s.rule && s.status == verify.Refuted) {
+			t.Errorf("%s: %+v, want %q", s.name, got, want)
+		}
+	}
+}
+
 // TestVantageInWords: a report says from where a recorder saw.
 func TestVantageInWords(t *testing.T) {
 	for vantage, says := range map[evidence.Vantage]string{

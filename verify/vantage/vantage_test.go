@@ -2,7 +2,9 @@ package vantage
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,55 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 	if found := f.Take(At(record(t, call(chat, answer)))); found != nil {
 		t.Errorf("a record that copies nothing: %+v", found)
+	}
+}
+
+// TestCircleOfCopies: bodies that copy from each other, and one that copies from itself, come to an end, and are not there.
+func TestCircleOfCopies(t *testing.T) {
+	a, b := record(t, call(chat+"a", answer)), record(t, call(chat+"b", answer))
+	copies := func(from *evidence.Record) jsontext.Value {
+		return jsontext.Value(fmt.Sprintf(`{"pieces":[{"at":0,"from":%q,"length":50},"x"]}`, from.Payload.Observed.Request.SHA256))
+	}
+	a.Payload.RequestBody, b.Payload.RequestBody = copies(b), copies(a)
+	self := record(t, call(chat, answer))
+	self.Payload.RequestBody = copies(self)
+	var f File
+	for i, r := range []*evidence.Record{a, b, a, b, self, self} {
+		if found := f.Take(At(r)); found == nil || found.Rule != "missing" || found.Refuted {
+			t.Errorf("record %d: %+v", i, found)
+		}
+	}
+}
+
+// TestBombIsNotOpened: bytes that a recorder could not decode are compared with their digest, and never decoded by who verifies.
+func TestBombIsNotOpened(t *testing.T) {
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	zeros := make([]byte, 1<<20)
+	for range 256 {
+		if _, err := w.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	act := call(chat, bomb.String())
+	act.Response.Encoding, act.Response.Refused = "gzip", true
+	r := record(t, act)
+	before := new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	if found := judged(r); found != nil {
+		t.Errorf("%+v", found)
+	}
+	after := new(runtime.MemStats)
+	runtime.ReadMemStats(after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("%d bytes were allocated for a body of %d", n, bomb.Len())
+	}
+	r.Payload.Response = jsontext.Value(`"zeros"`)
+	if found := judged(r); found == nil || !found.Refuted || found.Rule != "projection" {
+		t.Errorf("an answer that no bytes say: %+v", found)
 	}
 }
 
