@@ -241,6 +241,25 @@ func TestVantageOfOneRecord(t *testing.T) {
 	}
 }
 
+// TestWithheldAnswer: what the record says of its bytes is compared as far as it is shown.
+func TestWithheldAnswer(t *testing.T) {
+	for answer, status := range map[string]verify.Status{"": verify.Proved, `"In Bonn."`: verify.Refuted} {
+		h := jurattest.New(t)
+		p := payloadOf(t, call())
+		if answer != "" {
+			p.Response = jsontext.Value(answer)
+		}
+		b := h.Bundle(t, h.Seal(t, p, "/response"))
+		if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != status {
+			t.Errorf("shown: %+v", got)
+		}
+		b.Records[0].Disclosures = nil
+		if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != verify.Proved {
+			t.Errorf("withheld: %+v", got)
+		}
+	}
+}
+
 // TestVantageInWords: a report says from where a recorder saw.
 func TestVantageInWords(t *testing.T) {
 	for vantage, says := range map[evidence.Vantage]string{
