@@ -77,6 +77,15 @@ func TestPayload(t *testing.T) {
 	}
 }
 
+// TestEncodedBytesSayNothing: bytes that could not be decoded are not read, even if they look like an answer.
+func TestEncodedBytesSayNothing(t *testing.T) {
+	act := chat()
+	act.Request.Encoding, act.Request.Refused, act.Response.Encoding, act.Response.Refused = "gzip", true, "gzip", true
+	if p := sealed(t, act).Payload; p.Response != nil || p.Model != "" || p.Observed.Usage != nil || p.Observed.Response.Decoded != evidence.DecodingRefused {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestPayloadOfHostileTraffic: an act is recorded whatever passed; what has no place is named.
 func TestPayloadOfHostileTraffic(t *testing.T) {
 	long := strings.Repeat("x", 5000)
