@@ -88,7 +88,7 @@ func TestPiecesOfTwo(t *testing.T) {
 	if len(pieces) != 3 || pieces[0].Length != 20_000 || string(pieces[1].Own) != "new" || pieces[2].Length != 50_000 {
 		t.Errorf("%d pieces", len(pieces))
 	}
-	if pieces := observed.Pieces(slices.Concat(before[:200], picture[:40]), before); len(pieces) != 1 || !pieces[0].From.IsZero() {
+	if pieces := observed.Pieces(slices.Concat(before[:200], picture[:400]), before); len(pieces) != 1 || !pieces[0].From.IsZero() {
 		t.Errorf("200 bytes are copied, which takes more room than they: %d pieces", len(pieces))
 	}
 	if pieces := observed.Pieces(nil, before); len(pieces) != 1 || pieces[0].Length != 0 {
