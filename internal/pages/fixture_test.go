@@ -102,7 +102,7 @@ func equal(t testing.TB, got, want any) {
 	}
 }
 
-var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true, Operates: true}
+var viewer = &Viewer{Name: "Reika Mori", Form: "form-key", Submits: true, Reviews: true, Oversees: true, Operates: true}
 
 // several is the desk after a form for several cases, of which one was refused.
 func several(s Summary) *Desk {

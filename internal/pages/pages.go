@@ -50,6 +50,7 @@ type Viewer struct {
 	Form     string // the session's form key, which goes into every form
 	Submits  bool   // may put agents before the jury
 	Reviews  bool   // may decide at the desk
+	Oversees bool   // may see the desk
 	Operates bool   // may see who may do what
 }
 

@@ -120,6 +120,9 @@ func TestSearchByPage(t *testing.T) {
 		if strings.Contains(page, `href="/access"`) != (role == access.Operator) {
 			t.Errorf("%s: the link to who may do what", role)
 		}
+		if strings.Contains(page, `href="/reviews"`) != (role != access.Submitter) {
+			t.Errorf("%s: the link to the desk", role)
+		}
 		answer, page = v.get(t, "/search?text=&said=&action=&record="+h.said.Payload.RecordID)
 		shows(t, answer, page, 200, `id="found-title"`)
 		if strings.Contains(page, `href="/records/`+h.said.Payload.RecordID+`"`) != finds {

@@ -66,7 +66,7 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request, c *Caller) pages.
 		f.Path = r.URL.Path
 	}
 	if !c.Stranger() {
-		f.Viewer = &pages.Viewer{Name: c.Name(), Form: c.FormKey(), Submits: c.Has(access.Submitter) || c.Has(access.Operator), Reviews: c.Has(access.Reviewer), Operates: c.Has(access.Operator)}
+		f.Viewer = &pages.Viewer{Name: c.Name(), Form: c.FormKey(), Submits: c.Has(access.Submitter) || c.Has(access.Operator), Reviews: c.Has(access.Reviewer), Oversees: Overseers.admits(c), Operates: c.Has(access.Operator)}
 	}
 	return f
 }
