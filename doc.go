@@ -209,7 +209,8 @@
 //	              server/openapi writes the OpenAPI description, server/granted makes the pages of who may do what, server/refusals
 //	              records who was refused, server/cosigning asks the log's witnesses again and again,
 //	              server/origin refuses requests that a browser sends for another site, server/assign records who means to decide a case,
-//	              server/outside serves the verification page and the log's tiles
+//	              server/outside serves the verification page and the log's tiles,
+//	              server/intake reads the evidence of submissions
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its
 // own. Tests in this folder check which package may import which, and that this tour names all of them.

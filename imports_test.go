@@ -210,6 +210,8 @@ var importRules = []importRule{
 		"it reads the log and makes pages of it, and knows no requests"},
 	{"jurat/internal/server/refusals", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/access"}, "it records who was refused what, and decides nothing"},
 	{"jurat/internal/server/cosigning", []string{"jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/witness"}, "it asks witnesses again and again, and knows no requests"},
+	{"jurat/internal/server/intake", []string{"jurat/api", "jurat/evidence", "jurat/examples", "jurat/internal/acts", "jurat/internal/limits", "jurat/internal/server/wire", "jurat/internal/subject", "jurat/verify", "jurat/verify/trust"},
+		"it reads evidence from requests, and begins no trial"},
 	{"jurat/internal/server/assign", []string{"jurat/api", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/names", "jurat/internal/schedule", "jurat/internal/trial"}, "who may take a case is for acts to say, and what that means for the log"},
 	{"jurat/internal/server/origin", []string{"jurat/api"}, "where a request comes from is read from its head alone"},
 	{"jurat/internal/server/outside", []string{"jurat/api", "jurat/tiles", "jurat/internal/portal", "jurat/internal/server/wire"}, "what outsiders need to verify is the same for every caller"},

@@ -192,7 +192,7 @@ func (t *table) trial(l *api.TrialLine) {
 	}
 	t.row(minute(l.Submitted), cell{cmp.Or(outcome, find.None), colours[l.Outcome]}, cell{cmp.Or(string(l.Verdict), find.None), colours[l.Verdict]}, score, l.Agent, l.Submitter, l.ID)
 	if l.Taken != nil {
-		t.below(inert("taken by "+l.Taken.Reviewer), "")
+		t.below("taken by "+l.Taken.Reviewer, "")
 	}
 }
 

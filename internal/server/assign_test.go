@@ -88,6 +88,12 @@ func TestAssignmentOverTheAPI(t *testing.T) {
 	refused(olga, "take", `{}`, api.ErrForbidden, "is not a reviewer")
 	refused(olga, "take", `{"reviewer":"SAM"}`, api.ErrOwnWork, "submitted this trial")
 	refused(olga, "take", `{"reviewer":"nobody"}`, api.ErrInvalid, "field reviewer")
+	r.token(t, "ada", access.Auditor)
+	refused(olga, "take", `{"reviewer":"ada"}`, api.ErrInvalid, "field reviewer")
+	if err := r.Access().Revoke(t.Context(), access.IDOf(r.token(t, "rex", access.Reviewer)), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	refused(olga, "take", `{"reviewer":"rex"}`, api.ErrInvalid, "field reviewer")
 	refused(olga, "take", `{"reviewer":"olga"}`, api.ErrForbidden, "is not a reviewer")
 	done(olga, "take", `{"reviewer":"BEN","reason":"mia is away"}`)
 	r.has(t, mia, id, &api.Taken{Reviewer: "ben", By: "olga", Reason: "mia is away"})

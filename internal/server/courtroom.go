@@ -5,20 +5,17 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"jurat/api"
-	"jurat/evidence"
 	"jurat/examples"
 	"jurat/internal/acts"
-	"jurat/internal/limits"
 	"jurat/internal/pages"
 	"jurat/internal/schedule"
+	"jurat/internal/server/intake"
 	"jurat/internal/server/wire"
-	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 	"jurat/verify/trust"
@@ -51,7 +48,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request, c *Caller, status 
 	}
 	h.Panel, h.Rules = whoSits(s.config.Seats)
 	for _, name := range examples.Names() {
-		on, err := exampleCase(name)
+		on, err := intake.Example(name)
 		if err != nil {
 			return err
 		}
@@ -68,14 +65,6 @@ func whoSits(seats []jury.Seat) (models []string, rules bool) {
 		}
 	}
 	return models, len(seats) > 0 && len(models) == 0
-}
-
-func exampleCase(name string) (*subject.Case, error) {
-	card, conversation, err := examples.Read(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
-	}
-	return subject.New(card, conversation)
 }
 
 // inBrief is a scheduler's entry in the form for lists on pages.
@@ -148,67 +137,19 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 
 // submitForm takes a submission from the first page. If it is refused, the page is shown again with the reason.
 func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
-	on, err := s.caseOfForm(r, c)
+	on, err := intake.FormCase(r, s.sources(c))
 	if err == nil {
 		var id string
-		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: formID(r, c, on), Submitter: c.Name(), Case: on}); err == nil {
+		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: intake.FormID(r, c.Name(), on), Submitter: c.Name(), Case: on}); err == nil {
 			return goTo(w, r, "submissions", id)
 		}
 		err = ofScheduler(err)
 	}
-	p := wire.Problem(refusedCase(err))
+	p := wire.Problem(intake.Refused(err))
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}
 	return s.home(w, r, c, p.Status, problemText(p))
-}
-
-// formID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
-// trial. Other evidence in the same form creates another.
-func formID(r *http.Request, c *Caller, on *subject.Case) string {
-	key := r.PostFormValue("key")
-	if key == "" || len(key) > acts.MaxKey {
-		return ""
-	}
-	return evidence.RecordIDFor(key, "jurat form", c.Name(), key, on.Digest().String())
-}
-
-// caseOfForm reads the case in a form: an example, the two documents, or records.
-func (s *Server) caseOfForm(r *http.Request, c *Caller) (*subject.Case, error) {
-	if name := r.PostFormValue("example"); name != "" {
-		return exampleCase(name)
-	}
-	var n api.NewSubmission
-	for name, member := range map[string]*[]byte{"card": (*[]byte)(&n.AgentCard), "conversation": (*[]byte)(&n.Conversation), "bundle": (*[]byte)(&n.Records)} {
-		content, err := upload(r, name)
-		if err != nil {
-			return nil, err
-		}
-		if len(content) > 0 {
-			*member = content
-		}
-	}
-	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
-		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
-	}
-	return s.caseOf(r.Context(), c, &n)
-}
-
-// upload reads one file of a form; nil if none was chosen.
-func upload(r *http.Request, name string) ([]byte, error) {
-	file, _, err := r.FormFile(name)
-	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, wire.Malformed(err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(wire.Shallow(file))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, wire.Malformed(err))
-	}
-	return content, limits.AccountOf(r.Context()).Take(r.Context(), (limits.BodyFactor-4)*int64(len(content)))
 }
 
 // cancelForm stops a trial.

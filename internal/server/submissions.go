@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +10,9 @@ import (
 	"jurat/api"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
+	"jurat/internal/server/intake"
 	"jurat/internal/server/wire"
-	"jurat/internal/subject"
 	"jurat/internal/trial"
-	"jurat/verify"
 )
 
 func (s *Server) submissionRoutes() []Route {
@@ -41,9 +39,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c *Caller) error
 	if err != nil {
 		return err
 	}
-	on, err := s.caseOf(r.Context(), c, asked)
+	on, err := intake.Case(r.Context(), asked, s.sources(c))
 	if err != nil {
-		return refusedCase(err)
+		return intake.Refused(err)
 	}
 	keyed, err := acts.KeyedID(c, r.Header.Get(api.IdempotencyKey), "submission")
 	if err != nil {
@@ -71,39 +69,9 @@ func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, i
 	return wire.WriteJSON(w, r, status, e.Described())
 }
 
-// caseOf makes a case from one kind of evidence.
-func (s *Server) caseOf(ctx context.Context, c *Caller, n *api.NewSubmission) (*subject.Case, error) {
-	kinds := 0
-	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != ""} {
-		if there {
-			kinds++
-		}
-	}
-	switch {
-	case kinds != 1:
-		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
-	case n.Conversation == nil && n.Format != "":
-		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
-	case n.Conversation != nil:
-		form, err := subject.ParseForm(n.Format)
-		if err != nil {
-			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
-		}
-		return subject.NewAs(form, n.AgentCard, n.Conversation)
-	}
-	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
-	if n.ChainID != "" {
-		var err error
-		if file, err = s.chainFile(ctx, c, n.ChainID); err != nil {
-			return nil, err
-		}
-	}
-	trust, err := s.config.Installation.Trust(ctx)
-	if err != nil {
-		return nil, err
-	}
-	on, _, err := subject.ReadRecords(bytes.NewReader(file), verify.Options{Trust: trust}, n.AgentCard)
-	return on, err
+// sources are where evidence of a caller comes from.
+func (s *Server) sources(c *Caller) intake.Sources {
+	return intake.Sources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) }}
 }
 
 // chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in
@@ -119,33 +87,6 @@ func (s *Server) chainFile(ctx context.Context, c *Caller, id string) ([]byte, e
 		return nil, err
 	}
 	return bundle.Marshal()
-}
-
-// refusedCase says what is wrong with evidence, and where.
-func refusedCase(err error) error {
-	var at *subject.Error
-	if errors.As(err, &at) {
-		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
-		p.Field, p.Hint = memberOf(at), "nothing was recorded"
-		return p
-	}
-	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs} {
-		if errors.Is(err, refused) {
-			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
-		}
-	}
-	return err
-}
-
-// memberOf returns the member of a submission's body that an error is about.
-func memberOf(e *subject.Error) string {
-	switch e.File {
-	case subject.CardFile:
-		return "/agentCard" + e.Pointer
-	case subject.ConversationFile:
-		return "/conversation" + e.Pointer
-	}
-	return e.Pointer
 }
 
 // ofScheduler maps an error of the scheduler to an error for the caller.

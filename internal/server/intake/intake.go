@@ -1,0 +1,146 @@
+// Package intake reads the evidence with which an agent is put before the jury, from forms and from bodies of the API.
+package intake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/examples"
+	"jurat/internal/acts"
+	"jurat/internal/limits"
+	"jurat/internal/server/wire"
+	"jurat/internal/subject"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// Sources are where evidence comes from that is not in the request.
+type Sources struct {
+	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
+	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
+}
+
+// Case makes a case from one kind of evidence. Refused says what its errors mean.
+func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Case, error) {
+	kinds := 0
+	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != ""} {
+		if there {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
+	case n.Conversation == nil && n.Format != "":
+		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
+	case n.Conversation != nil:
+		form, err := subject.ParseForm(n.Format)
+		if err != nil {
+			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
+		}
+		return subject.NewAs(form, n.AgentCard, n.Conversation)
+	}
+	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
+	if n.ChainID != "" {
+		var err error
+		if file, err = from.Chain(ctx, n.ChainID); err != nil {
+			return nil, err
+		}
+	}
+	trusted, err := from.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	on, _, err := subject.ReadRecords(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
+	return on, err
+}
+
+// FormID returns a record id derived from the form's key. Sending a form twice, as by a double click, creates one
+// trial. Other evidence in the same form creates another.
+func FormID(r *http.Request, submitter string, on *subject.Case) string {
+	key := r.PostFormValue("key")
+	if key == "" || len(key) > acts.MaxKey {
+		return ""
+	}
+	return evidence.RecordIDFor(key, "jurat form", submitter, key, on.Digest().String())
+}
+
+// FormCase reads the case in a form: an example, the two documents, or records.
+func FormCase(r *http.Request, from Sources) (*subject.Case, error) {
+	if name := r.PostFormValue("example"); name != "" {
+		return Example(name)
+	}
+	var n api.NewSubmission
+	for name, member := range map[string]*[]byte{"card": (*[]byte)(&n.AgentCard), "conversation": (*[]byte)(&n.Conversation), "bundle": (*[]byte)(&n.Records)} {
+		content, err := upload(r, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(content) > 0 {
+			*member = content
+		}
+	}
+	if n.AgentCard == nil && n.Conversation == nil && n.Records == nil {
+		return nil, fmt.Errorf("%w: no file was chosen: give agent-card.json and conversation.json, or sealed records of an agent", api.ErrInvalid)
+	}
+	return Case(r.Context(), &n, from)
+}
+
+// upload reads one file of a form; nil if none was chosen.
+func upload(r *http.Request, name string) ([]byte, error) {
+	file, _, err := r.FormFile(name)
+	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wire.Malformed(err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(wire.Shallow(file))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, wire.Malformed(err))
+	}
+	return content, limits.AccountOf(r.Context()).Take(r.Context(), (limits.BodyFactor-4)*int64(len(content)))
+}
+
+// Example returns one of the examples as a case.
+func Example(name string) (*subject.Case, error) {
+	card, conversation, err := examples.Read(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	return subject.New(card, conversation)
+}
+
+// Refused says what is wrong with evidence, and where.
+func Refused(err error) error {
+	var at *subject.Error
+	if errors.As(err, &at) {
+		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
+		p.Field, p.Hint = memberOf(at), "nothing was recorded"
+		return p
+	}
+	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs} {
+		if errors.Is(err, refused) {
+			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
+		}
+	}
+	return err
+}
+
+// memberOf returns the member of a submission's body that an error is about.
+func memberOf(e *subject.Error) string {
+	switch e.File {
+	case subject.CardFile:
+		return "/agentCard" + e.Pointer
+	case subject.ConversationFile:
+		return "/conversation" + e.Pointer
+	}
+	return e.Pointer
+}
