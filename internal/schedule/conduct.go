@@ -97,7 +97,11 @@ func (d *Scheduler) save(ctx context.Context, least int) {
 	if d.cfg.Stored == "" {
 		return
 	}
-	if err := d.index.Save(ctx, d.cfg.Stored, least); err != nil && ctx.Err() == nil {
+	err := d.index.Save(ctx, d.cfg.Stored, least)
+	if failing := err != nil && ctx.Err() == nil; failing != d.unstored {
+		if d.unstored = failing; !failing {
+			return
+		}
 		d.cfg.Log.Warn("the list of trials is not kept, so the next start reads all trials from the log", "file", d.cfg.Stored, "error", err)
 	}
 }

@@ -152,12 +152,13 @@ type Config struct {
 
 // A Scheduler conducts the trials of one log. It is safe for concurrent use.
 type Scheduler struct {
-	cfg    Config
-	index  *trial.Index
-	jobs   *queue.Queue
-	closed chan struct{}       // closed when no trial is under way and none will begin
-	memory *semaphore.Weighted // of Config.Memory; nil: no limit
-	reads  chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
+	cfg      Config
+	index    *trial.Index
+	jobs     *queue.Queue
+	unstored bool                // the list of trials could not be kept the last time, and the log says why; used by Run alone
+	closed   chan struct{}       // closed when no trial is under way and none will begin
+	memory   *semaphore.Weighted // of Config.Memory; nil: no limit
+	reads    chan struct{}       // holds an element for each trial that is being read for watchers, or for its size
 
 	mu      sync.Mutex          // held while the fields below are read or written, and only briefly
 	working context.Context     // of trials; nil: none is conducted here

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 
@@ -157,7 +158,7 @@ func (x *Index) Save(ctx context.Context, file string, least int) error {
 	if err == nil && x.unsaved >= max(1, least) {
 		err = x.write(file)
 	}
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // from a folder that cannot be written, the log is read from its beginning each time
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) { // without a folder that can be written, each start reads all trials
 		return fmt.Errorf("storing the list of trials: %w", err)
 	}
 	return nil
