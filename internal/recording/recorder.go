@@ -293,6 +293,9 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 		missing = append(missing, direction+": there was no room for a copy of all of it")
 	}
 	decoded, err := readDecoded(b)
+	if len(decoded) > 0 && errors.Is(err, io.ErrUnexpectedEOF) { // a call that broke off; what came says what was said
+		missing, err = append(missing, direction+": its encoding breaks off; what came before is kept decoded"), nil
+	}
 	if err == nil && (len(decoded) <= observed.MaxKept || body.Encoding == "") {
 		body.Kept, body.Truncated = cut(decoded, body.Truncated)
 		return body, missing
@@ -327,7 +330,7 @@ func readDecoded(b *relay.Body) ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(r, observed.MaxKept+1))
 	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("it cannot be decoded: %w", err)
+		return text, fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	return text, nil
 }

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,7 +109,8 @@ type desk struct {
 	recorder *Recorder
 	relay    *relay.Handler
 	server   *httptest.Server
-	asked    int // by the provider
+	asked    int              // by the provider
+	answer   http.HandlerFunc // nil: as Chat Completions does
 	mu       sync.Mutex
 }
 
@@ -116,6 +119,10 @@ func (d *desk) provide(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.asked++
 	d.mu.Unlock()
+	if d.answer != nil {
+		d.answer(w, r)
+		return
+	}
 	var body struct {
 		Stream   bool              `json:"stream"`
 		Messages []json.RawMessage `json:"messages"`
@@ -548,4 +555,39 @@ func TestHeartbeat(t *testing.T) {
 	}
 	waitFor(t, func() bool { return total() == 3 })
 	d.end()
+}
+
+// TestEncodedAnswerThatBreaksOff: of a compressed answer that was cut, what came before is sealed decoded, and says what was answered.
+func TestEncodedAnswerThatBreaksOff(t *testing.T) {
+	var encoded bytes.Buffer
+	w := gzip.NewWriter(&encoded)
+	if _, err := io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is\"}}]}\n\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	for _, body := range []string{encoded.String(), "no gzip at all"} {
+		d.answer = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, body)
+		}
+		if _, _, err := d.call(question(true, user("Is it?")), "Accept-Encoding", "gzip"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.end()
+	calls := log.acts(evidence.ObservedCall)
+	if len(calls) != 2 {
+		t.Fatalf("%d records", len(calls))
+	}
+	if o := calls[0].Observed; string(calls[0].Response) != `"It is"` || o.Response.Decoded != "" || !slices.Contains(o.Missing, "response: its encoding breaks off; what came before is kept decoded") {
+		t.Errorf("%s, %+v, missing %q", calls[0].Response, o.Response, o.Missing)
+	}
+	if o := calls[1].Observed; o.Response.Decoded != evidence.DecodingRefused || calls[1].Response != nil {
+		t.Errorf("%s, %+v", calls[1].Response, o.Response)
+	}
 }
