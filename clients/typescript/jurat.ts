@@ -296,16 +296,17 @@ function problemOf(answer: Response, content: Buffer): Problem {
 /** What jurat verify --json prints. */
 export type Report = { outcome: "proved" | "not proved" | "refuted"; [member: string]: unknown };
 
-/** Verifies a record, bundle or case file by a trust file with the command jurat, offline. The trust file must not come
- * from the sender of the file. */
-export async function verify(file: Uint8Array, trust: Uint8Array, command = "jurat"): Promise<Report> {
+/** Verifies a record, bundle or case file by a trust file, offline: with the command jurat, or with a Verifier of
+ * verifier.ts. The trust file must not come from the sender of the file. */
+export async function verify(file: Uint8Array, trust: Uint8Array, by: string | { verify(file: Uint8Array, trust: Uint8Array): Promise<Report> } = "jurat"): Promise<Report> {
+	if (typeof by !== "string") return by.verify(file, trust);
 	const folder = await mkdtemp(join(tmpdir(), "jurat-"));
 	try {
 		await writeFile(join(folder, "file.json"), file);
 		await writeFile(join(folder, "trust.json"), trust);
 		return await new Promise<Report>((done, failed) => {
-			execFile(command, ["verify", "--json", "--trust", "trust.json", "file.json"], { cwd: folder, maxBuffer: 1 << 28 }, (err, stdout, stderr) => {
-				if (err && err.code !== 1 && err.code !== 3) failed(new Error(`${command} verify: ${stderr || err.message}`)); // 1: refuted, 3: not proved
+			execFile(by, ["verify", "--json", "--trust", "trust.json", "file.json"], { cwd: folder, maxBuffer: 1 << 28 }, (err, stdout, stderr) => {
+				if (err && err.code !== 1 && err.code !== 3) failed(new Error(`${by} verify: ${stderr || err.message}`)); // 1: refuted, 3: not proved
 				else done(JSON.parse(stdout) as Report);
 			});
 		});
