@@ -32,7 +32,7 @@ func TestUnknownParameters(t *testing.T) {
 			continue
 		}
 		asked++
-		path := h.goodRequests()[route.Name()][0]
+		path, _, _ := strings.Cut(h.goodRequests()[route.Name()][0], "?")
 		if path == "" {
 			path = wildcards.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "nothing")
 		}
