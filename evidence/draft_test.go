@@ -74,7 +74,7 @@ func TestActorAndRole(t *testing.T) {
 			t.Errorf("%s: role %q, %t", action, role, known)
 		}
 		byOperator := row.role == RoleOperator
-		inTrial := row.role != RoleAgent && row.role != RoleReviewer && !byOperator
+		inTrial := !slices.Contains([]Role{RoleAgent, RoleReviewer, RoleRecorder}, row.role) && !byOperator
 		if action.InTrial() != inTrial || action.ByOperator() != byOperator {
 			t.Errorf("%s: in a trial is %t, by the operator is %t", action, action.InTrial(), action.ByOperator())
 		}

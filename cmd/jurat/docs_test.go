@@ -64,8 +64,8 @@ func checkCommand(t *testing.T, document string, node *kong.Node, words []string
 	t.Helper()
 	flags := slices.Clone(node.Flags)
 	for _, word := range words {
-		if word == ">" || word == "|" || word == "&&" {
-			return node // of the shell
+		if word == ">" || word == "|" || word == "&&" || word == "--" {
+			return node // the rest is of the shell, or of another program
 		}
 		if name, isFlag := strings.CutPrefix(word, "--"); isFlag {
 			if node.DefaultCmd != nil { // a flag before any command is the default command's, too

@@ -116,7 +116,7 @@ func TestResumeCommand(t *testing.T) {
 func TestTrialModes(t *testing.T) {
 	data := "--data=" + t.TempDir()
 	_, said := ran(t, 2, data, "trial")
-	has(t, said, "expected CASE, --resume, --outcome or --list")
+	has(t, said, "expected CASE, --recorded, --resume, --outcome or --list")
 	_, said = ran(t, 2, data, "trial", "--list", "case")
 	has(t, said, "--list takes no CASE")
 	_, said = ran(t, 2, data, "trial", "--list", "--resume", "last")

@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 	if status, body = postTo(t, at+"/v1/records", token, "order 17", strings.Replace(payload, `"p"`, `"q"`, 1)); status != http.StatusUnprocessableEntity {
 		t.Error(status, body)
 	}
-	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "agent  until ") || strings.Contains(list, token) {
+	if list := doing(t, 0, "--data", data, "access"); !strings.Contains(list, "agent  20") || strings.Contains(list, token) {
 		t.Error(list)
 	}
 	doing(t, 0, "--data", data, "access", "revoke", token, "--reason", "a test", "--by", "tester")
