@@ -17,6 +17,7 @@ type benchCmd struct {
 	Ledger benchLedgerCmd `cmd:"" help:"Appending to a large log, beside a small one."`
 	Trial  benchTrialCmd  `cmd:"" help:"Trials with slow jurors: how much time the program itself adds."`
 	Watch  benchWatchCmd  `cmd:"" help:"A trial with many watchers over WebSocket, beside one without watchers."`
+	Record benchRecordCmd `cmd:"" help:"A recorder between an agent and its models, beside a proxy that records nothing."`
 	Find   benchFindCmd   `cmd:"" help:"Finding records and trials in a large log, and starting a server on it."`
 }
 
@@ -81,6 +82,25 @@ measures many callers at once, then one caller, record by record.` + aboutBench 
 func (c *benchSealCmd) Run(ctx context.Context, io stdio) error {
 	defer roomy()() // as the server has it
 	return c.measure(ctx, io, bench.Seal, bench.Config{Callers: int(c.Callers), Payload: int(c.Payload), Algorithm: c.Alg, Batch: c.Batch})
+}
+
+type benchRecordCmd struct {
+	benchFlags
+	Callers several            `help:"How many call at the same time." default:"64"`
+	Payload several            `help:"Bytes of a request." default:"2048"`
+	Alg     evidence.Algorithm `name:"key-alg" help:"Algorithm of the records' signatures: ES256, RS256 or Ed25519." default:"ES256" enum:"ES256,RS256,Ed25519"`
+}
+
+// Help is shown by 'jurat bench record --help'.
+func (*benchRecordCmd) Help() string {
+	return `Calls a provider in this process past Go's own reverse proxy, and past a recorder in open and in closed mode, as 'jurat record proxy' has it: with
+sealing, on disk. It measures the first and the last byte of a stream, many callers, idle streams, and an answer of 100 MiB.` + aboutBench
+}
+
+// Run measures a recorder.
+func (c *benchRecordCmd) Run(ctx context.Context, io stdio) error {
+	defer roomy()() // as the recorder has it
+	return c.measure(ctx, io, bench.Record, bench.Config{Callers: int(c.Callers), Payload: int(c.Payload), Algorithm: c.Alg})
 }
 
 type benchVerifyCmd struct {

@@ -145,6 +145,7 @@ var exampleLines = map[string]string{
 	"bench ledger": "jurat bench ledger --records 1000000 --dir /var/tmp",
 	"bench trial":  "jurat bench trial --trials 100 --delay 2s",
 	"bench watch":  "jurat bench watch --watchers 200",
+	"bench record": "jurat bench record --callers 64",
 	"bench find":   "jurat bench find --records 100000",
 
 	"lab":        "jurat lab cases --jurors offline --out laboratory",

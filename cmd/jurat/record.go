@@ -16,12 +16,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
-	"jurat/internal/acts"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/recording"
 	"jurat/internal/relay"
 )
@@ -135,7 +132,7 @@ func (f *recorderFlags) record(ctx context.Context, i *installation.Installation
 	if err != nil {
 		return err
 	}
-	r, err := recording.Open(ctx, recording.Config{Log: recordedIn{i, actsOn(i)}, Name: f.Recorder, Folder: filepath.Join(i.Dir, "recorder"), Mode: f.mode(), Agent: o.agent, WhoIs: o.whoIs,
+	r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: f.Recorder, Folder: filepath.Join(i.Dir, "recorder"), Mode: f.mode(), Agent: o.agent, WhoIs: o.whoIs,
 		Chain: o.chain, Vantage: evidence.Proxy, InTheRecord: f.InTheRecord, Version: version(), Configuration: settings, Heartbeat: f.Heartbeat, Tell: o.log})
 	if err != nil {
 		return err
@@ -161,45 +158,6 @@ func (f *recorderFlags) settings(o recorderOrder) (evidence.Digest, error) {
 	}
 	form, err := evidence.Canonical(doc)
 	return evidence.DigestOf(form), err
-}
-
-// recordedIn is an installation's log, as a recorder needs it.
-type recordedIn struct {
-	i    *installation.Installation
-	acts *acts.Acts
-}
-
-// Seal implements recording.Log.
-func (l recordedIn) Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error) {
-	done, err := l.acts.Observe(ctx, draft)
-	if errors.Is(err, api.ErrConflict) {
-		err = fmt.Errorf("%w: %w", recording.ErrSealed, err)
-	}
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	return done.Record.Digest, nil
-}
-
-// Last implements recording.Log.
-func (l recordedIn) Last(ctx context.Context, chain string) (evidence.Digest, error) {
-	records, err := l.i.Ledger.Chain(ctx, chain)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return evidence.Digest{}, nil
-	}
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	return records[len(records)-1].Digest, nil
-}
-
-// Has implements recording.Log.
-func (l recordedIn) Has(ctx context.Context, recordID string) (bool, error) {
-	_, err := l.i.Ledger.Record(ctx, recordID)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // agentOf finds the agent of a token that 'jurat access grant' made.

@@ -37,15 +37,6 @@ func Sealable(p *evidence.Payload) error {
 	return nil
 }
 
-// Observe seals what a recorder saw, with the recorder's own keys. Only a recorder on the installation itself calls it: nobody can hand
-// in what a recorder is said to have seen. Its errors include api.ErrConflict, and those of the keys and the ledger.
-func (a *Acts) Observe(ctx context.Context, draft *evidence.Draft) (*Done, error) {
-	if role := draft.Role(); role != evidence.RoleRecorder {
-		return nil, &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, and not of a recorder", draft.ActionType, role)}
-	}
-	return a.signOnce(ctx, draft, false)
-}
-
 // Acceptable returns an *evidence.FieldError for acts whose keys only the operator holds.
 func Acceptable(p *evidence.Payload) error {
 	if role := p.Role(); !keys.MayOwn(role) {

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
@@ -25,17 +26,14 @@ import (
 
 // A Log is where a recorder's acts go.
 type Log interface {
-	// Seal makes a draft durable, and returns the digest of its record. Its error has ErrSealed in its chain if the log has a record with its id
-	// already.
+	// Seal makes a draft durable, and returns the digest of its record. Its error has api.ErrConflict in its chain if the log has another record
+	// with its id.
 	Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error)
 	// Last returns the digest of the last record of a chain, or zero if the log has no such chain.
 	Last(ctx context.Context, chain string) (evidence.Digest, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
 }
-
-// ErrSealed says that the log has a record with an id already.
-var ErrSealed = errors.New("the log has this record already")
 
 // Config says how a recorder works.
 type Config struct {
@@ -409,7 +407,7 @@ func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload
 		return err
 	}
 	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...))
-	if errors.Is(err, ErrSealed) {
+	if errors.Is(err, api.ErrConflict) {
 		return nil
 	}
 	if err == nil {

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/relay"
@@ -40,7 +41,7 @@ func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest,
 	}
 	for _, d := range s.drafts {
 		if d.RecordID == draft.RecordID {
-			return evidence.Digest{}, ErrSealed
+			return evidence.Digest{}, api.ErrConflict
 		}
 	}
 	s.drafts = append(s.drafts, draft)

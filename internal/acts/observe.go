@@ -1,0 +1,51 @@
+package acts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/evidence"
+	"jurat/internal/ledger"
+)
+
+// Observations is a log as a recorder needs it. Only a recorder on the installation itself has it: nobody can hand in what a recorder is said
+// to have seen.
+type Observations struct{ acts *Acts }
+
+// Observations returns the log for a recorder.
+func (a *Acts) Observations() Observations { return Observations{a} }
+
+// Seal seals what a recorder saw, or an event of its own, with the recorder's keys. Its errors include api.ErrConflict, if the log has another
+// record with the draft's id, and those of the keys and the ledger.
+func (o Observations) Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error) {
+	if role := draft.Role(); role != evidence.RoleRecorder {
+		return evidence.Digest{}, &evidence.FieldError{Field: "action_type", Reason: fmt.Sprintf("%s is an act of the %s, and not of a recorder", draft.ActionType, role)}
+	}
+	done, err := o.acts.signOnce(ctx, draft, false)
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	return done.Record.Digest, nil
+}
+
+// Last returns the digest of the last record of a chain, or zero if the log has no such chain.
+func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, error) {
+	records, err := o.acts.config.Ledger.Chain(ctx, chain)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return evidence.Digest{}, nil
+	}
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	return records[len(records)-1].Digest, nil
+}
+
+// Has reports whether the log has a record with this id.
+func (o Observations) Has(ctx context.Context, recordID string) (bool, error) {
+	_, err := o.acts.config.Ledger.Record(ctx, recordID)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

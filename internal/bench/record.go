@@ -1,0 +1,333 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/acts"
+	"jurat/internal/recording"
+	"jurat/internal/relay"
+)
+
+// Record measures what a recorder adds to calls of models: beside Go's own reverse proxy, which records nothing, to the same provider in the same
+// process.
+func Record(ctx context.Context, c Config) (*Report, error) {
+	return run(c, "record", func(c Config, dir string, r *Report) (err error) {
+		if c.Callers == 0 {
+			c.Callers = 64
+		}
+		h, err := furnish(ctx, c, dir, "data")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, h.Close()) }()
+		b, err := newBare(ctx, h, dir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.close()) }()
+		w, err := newWays(ctx, h, c.Callers)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
+		r.Settings = Settings{Callers: c.Callers, PayloadBytes: c.Payload, Algorithm: c.Algorithm}
+		for _, part := range []func(context.Context, Config, *bare, *Report) error{w.alone, w.together, w.idle, w.large} {
+			if err := part(ctx, c, b, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ways are three ways to a provider: past Go's reverse proxy, past a recorder in open mode, and in closed mode.
+type ways struct {
+	proxy, open, closed string // URLs
+	client              *http.Client
+	ending              []func(context.Context) error
+}
+
+func newWays(ctx context.Context, h *house, callers int) (w *ways, err error) {
+	w = &ways{client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: callers}}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close(context.WithoutCancel(ctx)))
+		}
+	}()
+	provider, err := w.serve(http.HandlerFunc(w.provide))
+	if err != nil {
+		return w, err
+	}
+	base, err := url.Parse(provider)
+	if err != nil {
+		return w, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression, transport.MaxIdleConnsPerHost = true, callers
+	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(base) }, Transport: transport, FlushInterval: -1, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	if w.proxy, err = w.serve(proxy); err != nil {
+		return w, err
+	}
+	if w.open, err = w.record(ctx, h, relay.Open, base, transport); err != nil {
+		return w, err
+	}
+	w.closed, err = w.record(ctx, h, relay.Closed, base, transport)
+	return w, err
+}
+
+// serve serves on a free port, until close.
+func (w *ways) serve(h http.Handler) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	s := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(l) }()
+	w.ending = append(w.ending, func(context.Context) error {
+		err := s.Close()
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		return err
+	})
+	return "http://" + l.Addr().String(), nil
+}
+
+// record serves a recorder as 'jurat record proxy' does.
+func (w *ways) record(ctx context.Context, h *house, mode relay.Mode, base *url.URL, transport http.RoundTripper) (string, error) {
+	log := slog.New(slog.DiscardHandler)
+	seals := acts.New(acts.Config{Ledger: h.Ledger, Keys: h.Keys, Disclose: h.Apart.Disclose, Now: time.Now}).Observations()
+	r, err := recording.Open(ctx, recording.Config{Log: seals, Name: "recorder", Folder: filepath.Join(h.Dir, "recorder"), Mode: mode, Agent: agent, Vantage: evidence.Proxy, Version: "bench",
+		Configuration: evidence.DigestOf([]byte(mode.String())), Tell: log})
+	if err != nil {
+		return "", err
+	}
+	relayed, err := relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"api": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Next: transport, Log: log})
+	if err != nil {
+		return "", errors.Join(err, r.Close(ctx, "it could not begin"))
+	}
+	w.ending = append(w.ending, func(ctx context.Context) error {
+		return errors.Join(relayed.Wait(ctx), r.Close(ctx, "the measurement is over"))
+	})
+	at, err := w.serve(relayed)
+	return at + "/api", err
+}
+
+// close ends what newWays began, the last first.
+func (w *ways) close(ctx context.Context) (err error) {
+	w.client.CloseIdleConnections()
+	for i := len(w.ending) - 1; i >= 0; i-- {
+		err = errors.Join(err, w.ending[i](ctx))
+	}
+	return err
+}
+
+const (
+	eventsPath = "/v1/chat/completions"
+	shortPath  = "/short/v1/chat/completions"
+	idlePath   = "/idle/v1/chat/completions"
+	largePath  = "/large/v1/chat/completions"
+
+	largeAnswer = 100 << 20
+)
+
+// provide answers at once: with 50 events, with 2 KiB of JSON, with an event and then silence, or with 100 MiB.
+func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
+	const event = "data: {\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"},\"finish_reason\":null}]}\n\n"
+	_, _ = io.Copy(io.Discard, req.Body) // what was not read shows in the figures
+	say := func(text string) { _, _ = io.WriteString(out, text); out.(http.Flusher).Flush() }
+	if req.URL.Path == shortPath {
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(out, `{"id":"c","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, strings.Repeat("x", 2<<10))
+		return
+	}
+	out.Header().Set("Content-Type", "text/event-stream")
+	switch req.URL.Path {
+	case idlePath:
+		say(event)
+		<-req.Context().Done()
+		return
+	case largePath:
+		part := strings.Repeat(event, 64)
+		for n := 0; n < largeAnswer; n += len(part) {
+			_, _ = io.WriteString(out, part)
+		}
+	default:
+		for range 50 {
+			say(event)
+		}
+	}
+	say("data: [DONE]\n\n")
+}
+
+// question is a request of about this many bytes.
+func question(n, size int) []byte {
+	return fmt.Appendf(nil, `{"model":"m","stream":true,"messages":[{"role":"user","content":"%d %s"}]}`, n, strings.Repeat("x", max(1, size-80)))
+}
+
+// ask sends a question, and reads the answer to its end.
+func (w *ways) ask(ctx context.Context, address string, body []byte, first func()) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	answer, err := w.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: status %s", address, answer.Status)
+	}
+	if _, err := io.ReadFull(answer.Body, make([]byte, 1)); err != nil {
+		return err
+	}
+	first()
+	_, err = io.Copy(io.Discard, answer.Body)
+	return err
+}
+
+// alone measures one caller, whose calls take the three ways in turn.
+func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
+	first, last := map[string]*timings{}, map[string]*timings{}
+	addresses := []string{w.proxy, w.open, w.closed}
+	for _, at := range addresses {
+		first[at], last[at] = new(timings), new(timings)
+	}
+	var fsync timings
+	end, broken := time.Now().Add(c.Time/2), 0
+	for n := 0; time.Now().Before(end) || n < 50; n++ {
+		if err := fsync.took(func() error { return b.fsync(ctx) }); err != nil {
+			return err
+		}
+		for _, at := range addresses {
+			began := time.Now()
+			var until time.Duration
+			err := w.ask(ctx, at+eventsPath, question(n, 4<<10), func() { until = time.Since(began) })
+			if err != nil && at == w.proxy && ctx.Err() == nil && broken < 100 {
+				broken++ // Go's proxy breaks a call off now and then
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			*first[at], *last[at] = append(*first[at], until), append(*last[at], time.Since(began))
+		}
+		c.Progress("calls of one caller", int64(c.Time/2-time.Until(end)), int64(c.Time/2))
+	}
+	bareFirst, bareLast, sync := first[w.proxy].median(), last[w.proxy].median(), fsync.median()
+	r.figure("first byte, open mode (median)", "µs", microseconds(first[w.open].median()), &Limit{"the reverse proxy's", microseconds(bareFirst)})
+	r.figure("first byte, closed mode (median)", "µs", microseconds(first[w.closed].median()), &Limit{"the reverse proxy's, and one page written and synced", microseconds(bareFirst + sync)})
+	r.figure("last byte of 50 events, open mode (median)", "µs", microseconds(last[w.open].median()), &Limit{"the reverse proxy's", microseconds(bareLast)})
+	r.figure("last byte of 50 events, closed mode (median)", "µs", microseconds(last[w.closed].median()), &Limit{"the reverse proxy's, a page synced, and one millisecond", microseconds(bareLast + sync + time.Millisecond)})
+	r.figure("one page written and synced (median)", "µs", microseconds(sync), nil)
+	return nil
+}
+
+// together measures many callers with short answers, which take the ways in turn, slice by slice.
+func (w *ways) together(ctx context.Context, c Config, _ *bare, r *Report) error {
+	var proxy, open, closed meter
+	var n int
+	var mu sync.Mutex
+	next := func() []byte { mu.Lock(); defer mu.Unlock(); n++; return question(n, c.Payload) }
+	by := map[*meter]string{&proxy: w.proxy, &open: w.open, &closed: w.closed}
+	for end := time.Now().Add(c.Time / 2); time.Now().Before(end) || closed.n == 0; {
+		for m, at := range by {
+			if err := m.during(ctx, 400*time.Millisecond, c.Callers, func(ctx context.Context) error {
+				err := w.ask(ctx, at+shortPath, next(), func() {})
+				if at == w.proxy && ctx.Err() == nil && errors.Is(err, io.ErrUnexpectedEOF) {
+					return nil
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		c.Progress("calls of many callers", int64(c.Time/2-time.Until(end)), int64(c.Time/2))
+	}
+	limit := &Limit{"the reverse proxy, which seals nothing", proxy.perSecond()}
+	r.figure(fmt.Sprintf("calls/s, %d callers, closed mode", c.Callers), "1/s", closed.perSecond(), limit)
+	r.figure(fmt.Sprintf("calls/s, %d callers, open mode", c.Callers), "1/s", open.perSecond(), limit)
+	return nil
+}
+
+// idle measures what streams take on which nothing comes, beside the same past the reverse proxy.
+func (w *ways) idle(ctx context.Context, c Config, _ *bare, r *Report) error {
+	const streams = 500 // each has four ends in this process
+	hold := func(address string) (each float64, err error) {
+		ctx, cancel := context.WithCancel(ctx)
+		before := inUse()
+		var all sync.WaitGroup
+		arrived := make(chan error, streams)
+		for n := range streams {
+			all.Go(func() {
+				said := false
+				err := w.ask(ctx, address+idlePath, question(n, 100), func() { said = true; arrived <- nil })
+				if !said {
+					arrived <- err
+				}
+			})
+		}
+		for range streams {
+			err = errors.Join(err, <-arrived)
+		}
+		each = float64(inUse()-before) / streams
+		cancel()
+		all.Wait()
+		return each, err
+	}
+	proxy, err := hold(w.proxy)
+	if err != nil {
+		return err
+	}
+	closed, err := hold(w.closed)
+	if err != nil {
+		return err
+	}
+	r.figure(fmt.Sprintf("memory of an idle stream, of %d", streams), "KiB", (closed-proxy)/1024, &Limit{"the figure to stay below, more than the reverse proxy's", 64})
+	return nil
+}
+
+// inUse returns the bytes of heap and stacks that are in use after a collection.
+func inUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// large measures how much an answer of 100 MiB makes the process grow.
+func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
+	grow := func(address string) (float64, error) {
+		before := inUse()
+		most := WatchMemory()
+		err := w.ask(ctx, address+largePath, question(1, 100), func() {})
+		return float64(int64(most())-before) / (1 << 20), err
+	}
+	proxy, err := grow(w.proxy)
+	if err != nil {
+		return err
+	}
+	closed, err := grow(w.closed)
+	if err != nil {
+		return err
+	}
+	r.figure("memory for an answer of 100 MiB, closed mode", "MiB", closed, &Limit{"the reverse proxy's", max(proxy, 1)})
+	return nil
+}
