@@ -176,8 +176,8 @@ func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
 	say("data: [DONE]\n\n")
 }
 
-// question is a request of about this many bytes.
-func question(n, size int) []byte {
+// asking is a request of about this many bytes.
+func asking(n, size int) []byte {
 	return fmt.Appendf(nil, `{"model":"m","stream":true,"messages":[{"role":"user","content":"%d %s"}]}`, n, strings.Repeat("x", max(1, size-80)))
 }
 
@@ -219,7 +219,7 @@ func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
 		for _, at := range addresses {
 			began := time.Now()
 			var until time.Duration
-			err := w.ask(ctx, at+eventsPath, question(n, 4<<10), func() { until = time.Since(began) })
+			err := w.ask(ctx, at+eventsPath, asking(n, 4<<10), func() { until = time.Since(began) })
 			if err != nil && at == w.proxy && ctx.Err() == nil && broken < 100 {
 				broken++ // Go's proxy breaks a call off now and then
 				continue
@@ -245,7 +245,7 @@ func (w *ways) together(ctx context.Context, c Config, _ *bare, r *Report) error
 	var proxy, open, closed meter
 	var n int
 	var mu sync.Mutex
-	next := func() []byte { mu.Lock(); defer mu.Unlock(); n++; return question(n, c.Payload) }
+	next := func() []byte { mu.Lock(); defer mu.Unlock(); n++; return asking(n, c.Payload) }
 	by := map[*meter]string{&proxy: w.proxy, &open: w.open, &closed: w.closed}
 	for end := time.Now().Add(c.Time / 2); time.Now().Before(end) || closed.n == 0; {
 		for m, at := range by {
@@ -278,7 +278,7 @@ func (w *ways) idle(ctx context.Context, c Config, _ *bare, r *Report) error {
 		for n := range streams {
 			all.Go(func() {
 				said := false
-				err := w.ask(ctx, address+idlePath, question(n, 100), func() { said = true; arrived <- nil })
+				err := w.ask(ctx, address+idlePath, asking(n, 100), func() { said = true; arrived <- nil })
 				if !said {
 					arrived <- err
 				}
@@ -317,7 +317,7 @@ func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
 	grow := func(address string) (float64, error) {
 		before := inUse()
 		most := WatchMemory()
-		err := w.ask(ctx, address+largePath, question(1, 100), func() {})
+		err := w.ask(ctx, address+largePath, asking(1, 100), func() {})
 		return float64(int64(most())-before) / (1 << 20), err
 	}
 	proxy, err := grow(w.proxy)
