@@ -94,7 +94,7 @@ type benchRecordCmd struct {
 // Help is shown by 'jurat bench record --help'.
 func (*benchRecordCmd) Help() string {
 	return `Calls a provider in this process past Go's own reverse proxy, and past a recorder in open and in closed mode, as 'jurat record proxy' has it: with
-sealing, on disk. It measures the first and the last byte of a stream, many callers, idle streams, and an answer of 100 MiB.` + aboutBench
+sealing, on disk. It measures the first and the last byte of a stream, many callers, and an answer of 100 MiB.` + aboutBench
 }
 
 // Run measures a recorder.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ func Record(ctx context.Context, c Config) (*Report, error) {
 		}
 		defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
 		r.Settings = Settings{Callers: c.Callers, PayloadBytes: c.Payload, Algorithm: c.Algorithm}
-		for _, part := range []func(context.Context, Config, *bare, *Report) error{w.alone, w.together, w.idle, w.large} {
+		for _, part := range []func(context.Context, Config, *bare, *Report) error{w.alone, w.together, w.large} {
 			if err := part(ctx, c, b, r); err != nil {
 				return err
 			}
@@ -141,13 +142,12 @@ func (w *ways) close(ctx context.Context) (err error) {
 const (
 	eventsPath = "/v1/chat/completions"
 	shortPath  = "/short/v1/chat/completions"
-	idlePath   = "/idle/v1/chat/completions"
 	largePath  = "/large/v1/chat/completions"
 
 	largeAnswer = 100 << 20
 )
 
-// provide answers at once: with 50 events, with 2 KiB of JSON, with an event and then silence, or with 100 MiB.
+// provide answers at once: with 50 events, with 2 KiB of JSON, or with 100 MiB.
 func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
 	const event = "data: {\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"},\"finish_reason\":null}]}\n\n"
 	_, _ = io.Copy(io.Discard, req.Body) // what was not read shows in the figures
@@ -158,17 +158,12 @@ func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
 		return
 	}
 	out.Header().Set("Content-Type", "text/event-stream")
-	switch req.URL.Path {
-	case idlePath:
-		say(event)
-		<-req.Context().Done()
-		return
-	case largePath:
+	if req.URL.Path == largePath {
 		part := strings.Repeat(event, 64)
 		for n := 0; n < largeAnswer; n += len(part) {
 			_, _ = io.WriteString(out, part)
 		}
-	default:
+	} else {
 		for range 50 {
 			say(event)
 		}
@@ -267,43 +262,6 @@ func (w *ways) together(ctx context.Context, c Config, _ *bare, r *Report) error
 	return nil
 }
 
-// idle measures what streams take on which nothing comes, beside the same past the reverse proxy.
-func (w *ways) idle(ctx context.Context, c Config, _ *bare, r *Report) error {
-	const streams = 500 // each has four ends in this process
-	hold := func(address string) (each float64, err error) {
-		ctx, cancel := context.WithCancel(ctx)
-		before := inUse()
-		var all sync.WaitGroup
-		arrived := make(chan error, streams)
-		for n := range streams {
-			all.Go(func() {
-				said := false
-				err := w.ask(ctx, address+idlePath, asking(n, 100), func() { said = true; arrived <- nil })
-				if !said {
-					arrived <- err
-				}
-			})
-		}
-		for range streams {
-			err = errors.Join(err, <-arrived)
-		}
-		each = float64(inUse()-before) / streams
-		cancel()
-		all.Wait()
-		return each, err
-	}
-	proxy, err := hold(w.proxy)
-	if err != nil {
-		return err
-	}
-	closed, err := hold(w.closed)
-	if err != nil {
-		return err
-	}
-	r.figure(fmt.Sprintf("memory of an idle stream, of %d", streams), "KiB", (closed-proxy)/1024, &Limit{"the figure to stay below, more than the reverse proxy's", 64})
-	return nil
-}
-
 // inUse returns the bytes of heap and stacks that are in use after a collection.
 func inUse() int64 {
 	runtime.GC()
@@ -314,7 +272,9 @@ func inUse() int64 {
 
 // large measures how much an answer of 100 MiB makes the process grow.
 func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is garbage does not count
 	grow := func(address string) (float64, error) {
+		debug.FreeOSMemory()
 		before := inUse()
 		most := WatchMemory()
 		err := w.ask(ctx, address+largePath, asking(1, 100), func() {})
