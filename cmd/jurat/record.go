@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -218,7 +217,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err = errors.Join(err, c.checked(c.Agent), c.mayListen()); err != nil {
 		return err
 	}
-	l, err := c.listener()
+	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
 	if err != nil {
 		return err
 	}
@@ -245,21 +244,6 @@ func (c *recordProxyCmd) mayListen() error {
 		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", c.Listen), "--tls-cert and --tls-key serve https")
 	}
 	return nil
-}
-
-func (c *recordProxyCmd) listener() (net.Listener, error) {
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, hint(err, "--listen names another address; port 0 takes one that is free")
-	}
-	if c.TLSKey == "" {
-		return l, nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--tls-cert, --tls-key: %w", err), l.Close())
-	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), nil
 }
 
 func (c *recordProxyCmd) address(l net.Listener) string {

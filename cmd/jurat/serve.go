@@ -393,14 +393,19 @@ func isLoopback(addr string) bool {
 }
 
 func (c *serveCmd) listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", c.Addr)
+	return listenAt("--addr", c.Addr, c.TLSCert, c.TLSKey)
+}
+
+// listenAt listens at the address that a flag names, with TLS if there is a key.
+func listenAt(flag, address, cert, key string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, hint(err, "--addr names another address; port 0 takes one that is free")
+		return nil, hint(err, "%s names another address; port 0 takes one that is free", flag)
 	}
-	if c.TLSKey == "" {
+	if key == "" {
 		return l, nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--tls-cert, --tls-key: %w", err), l.Close())
 	}

@@ -59,15 +59,7 @@ func (b *bodies) remove(e *list.Element) {
 	delete(b.last, last.chain)
 }
 
-// attempts remembers the calls with a request, so that a repetition can name the one before. It is safe for concurrent use.
-type attempts struct {
-	most int
-
-	mu    sync.Mutex
-	calls map[attempt]made
-	order []attempt // the oldest first
-}
-
+// An attempt is a request of an agent: a repetition of it can name the call before.
 type attempt struct {
 	agent   string
 	request evidence.Digest
@@ -75,55 +67,35 @@ type attempt struct {
 
 type made struct{ requestID, chain string }
 
-func newAttempts(most int) *attempts { return &attempts{most: most, calls: map[attempt]made{}} }
-
-func (a *attempts) last(of attempt) (made, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	m, known := a.calls[of]
-	return m, known
-}
-
-func (a *attempts) remember(of attempt, m made) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, known := a.calls[of]; !known {
-		a.order = append(a.order, of)
-	}
-	a.calls[of] = m
-	if len(a.order) > a.most {
-		delete(a.calls, a.order[0])
-		a.order = a.order[1:]
-	}
-}
-
-// ends remembers the last record of each chain. It is safe for concurrent use.
-type ends struct {
+// recent remembers a value for each of the keys that came last. It is safe for concurrent use.
+type recent[K comparable, V any] struct {
 	most int
 
-	mu    sync.Mutex
-	last  map[string]evidence.Digest
-	order []string // the oldest first
+	mu     sync.Mutex
+	values map[K]V
+	order  []K // the oldest first
 }
 
-func newEnds(most int) *ends { return &ends{most: most, last: map[string]evidence.Digest{}} }
-
-func (e *ends) of(chain string) (evidence.Digest, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	last, known := e.last[chain]
-	return last, known
+func newRecent[K comparable, V any](most int) *recent[K, V] {
+	return &recent[K, V]{most: most, values: map[K]V{}}
 }
 
-func (e *ends) set(chain string, last evidence.Digest) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, known := e.last[chain]; !known {
-		e.order = append(e.order, chain)
+func (r *recent[K, V]) get(key K) (V, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	value, known := r.values[key]
+	return value, known
+}
+
+func (r *recent[K, V]) set(key K, value V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.values[key]; !known {
+		r.order = append(r.order, key)
 	}
-	e.last[chain] = last
-	if len(e.order) > e.most {
-		delete(e.last, e.order[0])
-		e.order = e.order[1:]
+	r.values[key] = value
+	if len(r.order) > r.most {
+		delete(r.values, r.order[0])
+		r.order = r.order[1:]
 	}
 }

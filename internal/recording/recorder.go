@@ -69,8 +69,8 @@ type Recorder struct {
 	journal       *journal
 	conversations *conversations
 	bodies        *bodies
-	ends          *ends
-	attempts      *attempts
+	ends          *recent[string, evidence.Digest] // the last record of each chain
+	attempts      *recent[attempt, made]
 	gaps          gaps
 	calls         atomic.Int64 // that ended since the last heartbeat
 	unsealed      unsealed
@@ -102,7 +102,7 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.Retry == 0 {
 		c.Retry = time.Second
 	}
-	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newEnds(mostStates), attempts: newAttempts(mostAttempts)}
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, evidence.Digest](mostStates), attempts: newRecent[attempt, made](mostAttempts)}
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -348,7 +348,7 @@ func kept(header http.Header) map[string]string {
 func (e *exchange) place(act *observed.Act) {
 	r, key := e.recorder, attempt{e.intent.Agent, e.intent.SHA256}
 	if act.Attempt > 1 {
-		if before, known := r.attempts.last(key); known {
+		if before, known := r.attempts.get(key); known {
 			act.RetryOf = before.requestID
 			if act.ChainID == "" {
 				act.ChainID = before.chain
@@ -358,7 +358,7 @@ func (e *exchange) place(act *observed.Act) {
 	if act.ChainID == "" {
 		act.ChainID = r.conversations.place(e.said(act), ChainOf(e.intent.Agent, e.intent.RecordID))
 	}
-	r.attempts.remember(key, made{act.RequestID, act.ChainID})
+	r.attempts.set(key, made{act.RequestID, act.ChainID})
 	act.Request.Earlier = r.bodies.of(act.ChainID)
 }
 
@@ -418,7 +418,7 @@ func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload
 
 // follow has a payload name the record before it in its chain, so that nobody can put another in its place.
 func (r *Recorder) follow(ctx context.Context, payload *evidence.Payload) error {
-	last, known := r.ends.of(payload.ChainID)
+	last, known := r.ends.get(payload.ChainID)
 	if !known {
 		var err error
 		if last, err = r.Log.Last(ctx, payload.ChainID); err != nil {
