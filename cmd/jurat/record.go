@@ -118,6 +118,7 @@ type recorderOrder struct {
 	agent, chain string
 	whoIs        func(context.Context, string) (string, error)
 	upstreams    map[string]relay.Upstream
+	hosts        []string // names of a reverse proxy before the recorder
 	log          *slog.Logger
 }
 
@@ -137,7 +138,7 @@ func (f *recorderFlags) record(ctx context.Context, i *installation.Installation
 		return err
 	}
 	ending := context.WithoutCancel(ctx) // what passed is sealed, however this ends
-	h, err := relay.New(r, relay.Options{Upstreams: o.upstreams, Mode: f.mode(), Folder: r.Spool(), FingerprintKey: secret, Cap: int64(f.Room), Drain: f.Drain, Log: o.log})
+	h, err := relay.New(r, relay.Options{Upstreams: o.upstreams, Mode: f.mode(), Folder: r.Spool(), FingerprintKey: secret, Cap: int64(f.Room), Drain: f.Drain, Hosts: o.hosts, Log: o.log})
 	if err != nil {
 		return errors.Join(err, r.Close(ending, "it could not begin"))
 	}
@@ -180,12 +181,13 @@ func serveCalls(ctx context.Context, l net.Listener, h http.Handler, log *slog.L
 }
 
 type recordProxyCmd struct {
-	Listen  string `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
-	Agent   string `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME --role agent'."`
-	Chain   string `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
-	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
-	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	LogJSON bool   `name:"log-json" help:"Write the log as JSON lines."`
+	Listen  string   `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
+	Agent   string   `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME --role agent'."`
+	Chain   string   `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
+	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
+	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks for a provider whose key the recorder holds. May be given several times."`
+	LogJSON bool     `name:"log-json" help:"Write the log as JSON lines."`
 	recorderFlags
 }
 
@@ -224,7 +226,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		register := access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys})
-		o := recorderOrder{agent: c.Agent, chain: c.Chain, whoIs: agentOf(register), upstreams: upstreams, log: log}
+		o := recorderOrder{agent: c.Agent, chain: c.Chain, whoIs: agentOf(register), upstreams: upstreams, hosts: lowered(c.Host), log: log}
 		return c.record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
 			if err := io.line("%s", c.address(l)); err != nil {
@@ -233,6 +235,14 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return "it was interrupted", serveCalls(ctx, l, h, log)
 		})
 	})
+}
+
+func lowered(names []string) []string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = strings.ToLower(name)
+	}
+	return list
 }
 
 // mayListen refuses to carry tokens in the clear.
