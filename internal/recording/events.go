@@ -15,8 +15,17 @@ import (
 	"jurat/internal/uuid7"
 )
 
-// ChainOf is the chain of a conversation of an agent. Two agents never share one.
-func ChainOf(agent, name string) string { return "recorded/" + url.PathEscape(agent) + "/" + name }
+// ChainOf is the chain of a conversation of an agent. Two agents never share one. A digest stands for an agent whose name is too long for it.
+func ChainOf(agent, name string) string {
+	agent = url.PathEscape(agent)
+	if len(agent) > longestAgent {
+		agent = evidence.DigestOf([]byte(agent)).String()
+	}
+	return "recorded/" + agent + "/" + name
+}
+
+// longestAgent leaves room in the name of a chain for the name of a conversation.
+const longestAgent = 100
 
 // eventChain is the chain of what a recorder says about itself.
 func (r *Recorder) eventChain() string { return "recorder/" + url.PathEscape(r.Name) }

@@ -39,7 +39,7 @@ type Log interface {
 type Config struct {
 	Log    Log
 	Name   string     // the recorder's agent_id
-	Folder string     // of the journal and the spool; of this recorder alone
+	Folder string     // of the journal and the spool; recorders of one log share it
 	Mode   relay.Mode // the relay's
 
 	// Agent is whose calls come without a token. "": such calls are refused.
@@ -148,9 +148,10 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
-	if call.Chain != "" {
-		if err := evidence.CheckName(call.Chain); err != nil {
-			return nil, &relay.Refusal{Status: http.StatusBadRequest, Reason: "Jurat-Chain: " + err.Error()}
+	chain := r.chainNamed(agent, call.Chain)
+	if chain != "" {
+		if err := evidence.CheckName(chain); err != nil { // what could never be sealed would stop the calls of all
+			return nil, &relay.Refusal{Status: http.StatusBadRequest, Reason: "Jurat-Chain: as the chain " + evidence.Abbreviate(chain) + ": " + err.Error()}
 		}
 	}
 	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
@@ -163,7 +164,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: r.chainNamed(agent, call.Chain), Began: call.Began, CallID: call.ID, Method: call.Method,
+	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: call.Method,
 		Origin: call.Origin, Path: call.Path, Protocol: protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent); err != nil {
 		return nil, err

@@ -592,3 +592,20 @@ func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 		t.Errorf("%s, %+v", calls[1].Response, o.Response)
 	}
 }
+
+// TestNamesThatMakeNoChain: a name that is too long for a chain is refused at once, and an agent with a long name is recorded. Neither stops the
+// calls of others.
+func TestNamesThatMakeNoChain(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Agent = strings.Repeat("ü", 100) })
+	if status, answer, err := d.call(question(false, user("hello")), "Jurat-Chain", strings.Repeat("x", 200)); err != nil || status != http.StatusBadRequest || !strings.Contains(answer, "Jurat-Chain") {
+		t.Errorf("%d, %s, %v: want 400", status, answer, err)
+	}
+	if status, answer, err := d.call(question(false, user("hello"))); err != nil || status != 200 {
+		t.Errorf("%d, %s, %v", status, answer, err)
+	}
+	d.end()
+	if n := len(log.acts(evidence.ObservedCall)); n != 1 {
+		t.Errorf("%d calls in the log", n)
+	}
+}
