@@ -88,7 +88,7 @@ type courtWords struct {
 
 // firstWords are followed by what they announce, except Undecided, LeftOpen, NoVerdict, NoFinding and Nobody, which are whole.
 type firstWords struct {
-	Needs, Undecided, LeftOpen, NoVerdict, Person, Jury, Rests, Found, By, NoFinding, Against, Nobody, Without string
+	Needs, Undecided, LeftOpen, NoVerdict, Verdict, Person, Jury, Rests, Found, By, NoFinding, Against, Nobody, Without string
 }
 
 type proofWords struct {
