@@ -19,18 +19,19 @@ import (
 // An intent is what the journal keeps of a call from before it is forwarded until its record is in the log: what is known then, and no
 // text of the call.
 type intent struct {
-	RecordID string           `json:"record_id"`
-	Agent    string           `json:"agent"`
-	Chain    string           `json:"chain"` // where the record goes if nothing more becomes known
-	Began    time.Time        `json:"began"`
-	CallID   string           `json:"call"` // the files of the spool begin with it
-	Method   string           `json:"method"`
-	Origin   string           `json:"origin"`
-	Path     string           `json:"path"`
-	Protocol string           `json:"protocol"`
-	Bytes    int64            `json:"bytes"`
-	SHA256   evidence.Digest  `json:"sha256"` // of the request's body
-	Vantage  evidence.Vantage `json:"vantage"`
+	RecordID string              `json:"record_id"`
+	Agent    string              `json:"agent"`
+	Chain    string              `json:"chain"` // where the record goes if nothing more becomes known
+	Began    time.Time           `json:"began"`
+	CallID   string              `json:"call"` // the files of the spool begin with it
+	Method   string              `json:"method"`
+	Origin   string              `json:"origin"`
+	Path     string              `json:"path"`
+	Protocol string              `json:"protocol"`
+	Type     evidence.ActionType `json:"type,omitempty"` // "": ObservedCall
+	Bytes    int64               `json:"bytes"`
+	SHA256   evidence.Digest     `json:"sha256"` // of the request's body
+	Vantage  evidence.Vantage    `json:"vantage"`
 }
 
 // A line of the journal begins a call or ends one.

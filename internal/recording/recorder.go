@@ -148,6 +148,10 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
+	kind, known := kinds[call.Speaks]
+	if !known {
+		return nil, fmt.Errorf("calls of the protocol %q are not recorded here", call.Speaks.Name)
+	}
 	chain := r.chainNamed(agent, call.Chain)
 	if chain != "" {
 		if err := evidence.CheckName(chain); err != nil { // what could never be sealed would stop the calls of all
@@ -165,7 +169,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: call.Method,
-		Origin: call.Origin, Path: call.Path, Protocol: protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+		Origin: call.Origin, Path: call.Path, Type: kind.act, Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent); err != nil {
 		return nil, err
 	}
@@ -193,14 +197,6 @@ func (r *Recorder) chainNamed(agent, name string) string {
 		return ""
 	}
 	return ChainOf(agent, name)
-}
-
-// protocolOf is what a call speaks; other calls of HTTP are recorded as bytes.
-func protocolOf(call *relay.Call) string {
-	if p := observe.Protocol(call.Method, call.Path); p != "" {
-		return p
-	}
-	return "http"
 }
 
 // An exchange is a call that is under way.
@@ -268,7 +264,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 // actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
+	return observed.Act{Recorder: r.Name, Type: i.Type, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
 		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
 }
 

@@ -356,7 +356,7 @@ func TestOpenModeWithoutALog(t *testing.T) {
 func TestCrash(t *testing.T) {
 	begin := func(t *testing.T, d *desk, call string) relay.Exchange {
 		body := d.recorderBody(t, "hello")
-		e, err := d.recorder.Begin(t.Context(), &relay.Call{ID: call, Began: time.Now(), Vantage: relay.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
+		e, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: call, Began: time.Now(), Vantage: relay.Proxy, Origin: "https://api.example", Method: "POST", Path: "/v1/chat/completions",
 			Header: http.Header{}, Request: body})
 		if err != nil {
 			t.Fatal(err)
@@ -417,7 +417,7 @@ func (d *desk) recorderBody(t *testing.T, text string) *relay.Body {
 func TestLivingRecorderIsLeftAlone(t *testing.T) {
 	folder, log := t.TempDir(), &shelf{}
 	one := newDesk(t, folder, log, nil)
-	if _, err := one.recorder.Begin(t.Context(), &relay.Call{ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy, Header: http.Header{},
+	if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy, Header: http.Header{},
 		Request: one.recorderBody(t, "hello")}); err != nil {
 		t.Fatal(err)
 	}

@@ -159,8 +159,8 @@ func BenchmarkThroughput(b *testing.B) {
 func BenchmarkFinder(b *testing.B) {
 	event := []byte("data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + strings.Repeat("some words ", 20) + "\"}}]}\n\n")
 	for name, f := range map[string]func() finder{
-		"events":   func() finder { return &events{} },
-		"document": func() finder { return &document{} },
+		"events":   func() finder { return newEvents(Models.rulesOf(nil)) },
+		"document": func() finder { return newDocument(Models.rulesOf(nil)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			body := bytes.Repeat(event, 100)

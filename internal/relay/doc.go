@@ -18,9 +18,9 @@
 // # The end is held back
 //
 // In closed mode, the client gets no terminal event before Exchange.End has returned: SDKs stop reading at that event, so an
-// answer without a record would be complete for them. The terminal event is "data: [DONE]", Anthropic's message_stop, response.completed,
-// response.failed and response.incomplete of OpenAI's Responses, and Gemini's chunk with a finishReason. In a JSON body it is the byte that closes the
-// document, in other bodies with a Content-Length the last byte, else the end of the body itself.
+// answer without a record would be complete for them. What the terminal event is, the [Protocol] of the upstream says: for models "data: [DONE]",
+// Anthropic's message_stop, response.completed, response.failed and response.incomplete of OpenAI's Responses, and Gemini's chunk with a finishReason.
+// In a JSON body it is the byte that closes the document, in other bodies with a Content-Length the last byte, else the end of the body itself.
 //
 // Each event is held until it is complete, because an unfinished event may be the terminal one. A client cannot use an unfinished event.
 // Where the body is compressed, a decoder runs in step with the copy. A compressed byte passes once everything that can be decoded up to it may

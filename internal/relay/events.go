@@ -5,6 +5,7 @@ import "bytes"
 // events finds the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
 // lines end with CR, LF, or both.
 type events struct {
+	rules    rules
 	n        int64 // bytes read
 	passed   int64 // bytes that may pass
 	terminal string
@@ -29,6 +30,8 @@ const (
 )
 
 var byteOrderMark = []byte("\ufeff")
+
+func newEvents(r rules) *events { return &events{rules: r, data: value{root: r.watch}} }
 
 func (e *events) write(p []byte) {
 	for len(p) > 0 {
@@ -125,15 +128,8 @@ func (e *events) pass() {
 
 // endEvent says what the event was that an empty line has ended.
 func (e *events) endEvent() {
-	switch {
-	case bytes.HasPrefix(bytes.TrimSpace(e.done), []byte("[DONE]")):
-		e.find("[DONE]", true)
-	case ends[e.name]:
-		e.find(e.name, true)
-	case ends[e.data.kind]:
-		e.find(e.data.kind, true)
-	case e.data.finished:
-		e.find(finishReason, false)
+	if name, last := e.rules.ends(Event{e.name, e.done, e.data.found}); name != "" {
+		e.find(name, last)
 	}
 	e.begun, e.dataLine, e.name, e.done = false, false, "", e.done[:0]
 	e.data.reset()
@@ -145,17 +141,6 @@ func (e *events) find(name string, final bool) {
 		e.terminal = name
 	}
 	e.final = e.final || final
-}
-
-// finishReason is the member of Gemini's chunks that tells that a candidate is finished. Other candidates may follow.
-const finishReason = "finishReason"
-
-// ends are the types of events that end an answer.
-var ends = map[string]bool{
-	"message_stop":        true, // Anthropic's Messages
-	"response.completed":  true, // OpenAI's Responses
-	"response.failed":     true,
-	"response.incomplete": true,
 }
 
 func (e *events) safe() int64   { return e.passed }

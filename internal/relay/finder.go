@@ -24,8 +24,8 @@ type finder interface {
 
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
-func finderFor(answer *http.Response, maxDecoded int64, http10 bool) finder {
-	f := plainFinder(answer.Header.Get("Content-Type"))
+func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) finder {
+	f := plainFinder(answer.Header.Get("Content-Type"), r)
 	if _, is := f.(*opaque); is && http10 {
 		f = &blind{}
 	}
@@ -38,16 +38,16 @@ func finderFor(answer *http.Response, maxDecoded int64, http10 bool) finder {
 	return f
 }
 
-func plainFinder(contentType string) finder {
+func plainFinder(contentType string, r rules) finder {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		kind = strings.ToLower(strings.TrimSpace(contentType))
 	}
 	switch {
 	case kind == "text/event-stream":
-		return &events{}
+		return newEvents(r)
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		return &document{}
+		return newDocument(r)
 	}
 	return &opaque{}
 }

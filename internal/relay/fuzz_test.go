@@ -21,9 +21,9 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := &events{}
+		whole := newEvents(Models.rulesOf(nil))
 		whole.write(body)
-		cut := &events{}
+		cut := newEvents(Models.rulesOf(nil))
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.write(chunk)
@@ -93,7 +93,7 @@ func terminalEvent(body []byte) (int, string) {
 
 // isTerminal reads the data with a JSON library. What that refuses may or may not be held.
 func isTerminal(name, data string) bool {
-	if ends[name] || strings.HasPrefix(data, "[DONE]") {
+	if modelEnds[name] || strings.HasPrefix(data, "[DONE]") {
 		return true
 	}
 	var object struct {
@@ -111,7 +111,7 @@ func isTerminal(name, data string) bool {
 			return true
 		}
 	}
-	return ends[kind]
+	return modelEnds[kind]
 }
 
 // FuzzDocument: the same for JSON documents. Of a document that is valid, the byte that closes it is held, or an element that has a finishReason.
@@ -122,9 +122,9 @@ func FuzzDocument(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := &document{}
+		whole := newDocument(Models.rulesOf(nil))
 		whole.write(body)
-		cut := &document{}
+		cut := newDocument(Models.rulesOf(nil))
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
 			cut.write(chunk)
@@ -163,7 +163,7 @@ func FuzzLockstep(f *testing.F) {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
-		inner := &events{}
+		inner := newEvents(Models.rulesOf(nil))
 		c := newCompressed(encoding, 1<<16, inner)
 		defer c.close()
 		var passed int64

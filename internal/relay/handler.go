@@ -168,7 +168,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	encoding := encodingOf(req.Header["Content-Encoding"])
 	id := rand.Text()
 	return &Call{
-		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Base.Scheme + "://" + t.upstream.Base.Host,
+		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Base.Scheme + "://" + t.upstream.Base.Host, Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
 		Token: token, Chain: chain, Credentials: h.credentials(header, t.query), Custody: custody,
 		Upgrade: upgrade, Request: h.spool.body(id+".request", encoding, h.MaxDecoded),

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
 	"testing/iotest"
 )
 
@@ -19,32 +21,71 @@ type ending struct {
 	before, terminal  string // the body is both
 	event             string // what the outcome calls the event
 	length            bool
+	speaks            *Protocol // nil: Models
 }
 
 var endings = []ending{
-	{"chat", "text/event-stream", "data: {\"choices\":[]}\n\n: ping\n\ndata: {\"x\":\"[DONE]\"}\n\n", "data: [DONE]\n\n", "[DONE]", false},
-	{"chat, no space", "text/event-stream; charset=utf-8", "data:{}\r\n\r\n", "data:[DONE]\r\n\r\n", "[DONE]", false},
-	{"chat, CR alone", "text/event-stream", "data: {}\r\rid: 7\rdata: a\r\r", "id: 8\rdata: [DONE]\r\r", "[DONE]", false},
-	{"chat, no empty line at the end", "text/event-stream", "data: {}\n\n", "data: [DONE]", "[DONE]", false},
-	{"byte order mark", "text/event-stream", "\ufeffdata: {}\n\n", "data: [DONE]\n\n", "[DONE]", false},
-	{"comment in the event", "text/event-stream", "data: {}\n\n: c\n", "event: x\n: c\ndata: [DONE]\n\n", "[DONE]", false},
-	{"messages", "text/event-stream", "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"type\":\"message_stop\"}}\n\n", "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "message_stop", false},
-	{"messages, no event line", "text/event-stream", "data: {\"a\":[{\"type\":\"message_stop\"}],\"b\":\"\\\"type\\\":\\\"message_stop\\\"\"}\n\n", "data: {\"index\":1,\"ty\\u0070e\" : \"message_stop\"}\n\n", "message_stop", false},
-	{"responses", "text/event-stream", "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"response.completed\"}\n\n", "event: response.completed\ndata: {\"type\":\"response.completed\"}\n\n", "response.completed", false},
-	{"responses, failed, and done", "text/event-stream", "data: {}\n\n", "data: {\"type\":\"response.failed\"}\n\ndata: [DONE]\n\n", "response.failed", false},
-	{"responses, incomplete", "text/event-stream", "data: {}\n\n", "event: response.incomplete\ndata: {\"type\":\n data: \"response.incomplete\"}\n\n", "response.incomplete", false},
-	{"gemini", "text/event-stream", "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"args\":{\"finishReason\":\"STOP\"}}}]}}]}\r\n\r\n", "data: {\"candidates\":[{\"index\":0},{\"content\":{},\"finishReason\":\"STOP\"}]}\r\n\r\n", "finishReason", false},
-	{"no candidates", "text/event-stream", "data: {\"candidates\":{\"a\":{\"finishReason\":\"STOP\"}}}\n\n", "data: [DONE]\n\n", "[DONE]", false},
-	{"gemini, another candidate", "text/event-stream", "data: {\"candidates\":[{\"finishReason\":null}]}\n\n", "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\ndata: {\"candidates\":[{\"index\":1}]}\n\n", "finishReason", false},
-	{"gemini as an array", "application/json", "[{\"candidates\":[{\"content\":\"[{]\\\"\"}]},\r\n", "{\"candidates\":[{\"finishReason\":\"MAX_TOKENS\"}]}\n]\n", "finishReason", false},
-	{"an array", "application/json; charset=utf-8", "[{\"a\":[]},{\"b\":{}}, 7, \"x\"", "]", "", false},
-	{"an object", "application/json", " {\"a\":{\"b\":\"}\"}", "}\n", "", false},
-	{"an object, with its length", "application/json", "{\"a\":{\"b\":\"}\"}", "}\n", "", true},
-	{"not JSON", "application/json", "{\"a\": 1e400, \"a\": \"\xff\", ]]]", "}", "", true},
-	{"bytes", "application/octet-stream", "abcde", "f", "", true},
-	{"text without a length", "text/plain", "abcdef", "", "", false},
-	{"events that end without one", "text/event-stream", "data: {}\n\n", "data: {\"unfinished\":", "", false},
+	{"chat", "text/event-stream", "data: {\"choices\":[]}\n\n: ping\n\ndata: {\"x\":\"[DONE]\"}\n\n", "data: [DONE]\n\n", "[DONE]", false, nil},
+	{"chat, no space", "text/event-stream; charset=utf-8", "data:{}\r\n\r\n", "data:[DONE]\r\n\r\n", "[DONE]", false, nil},
+	{"chat, CR alone", "text/event-stream", "data: {}\r\rid: 7\rdata: a\r\r", "id: 8\rdata: [DONE]\r\r", "[DONE]", false, nil},
+	{"chat, no empty line at the end", "text/event-stream", "data: {}\n\n", "data: [DONE]", "[DONE]", false, nil},
+	{"byte order mark", "text/event-stream", "\ufeffdata: {}\n\n", "data: [DONE]\n\n", "[DONE]", false, nil},
+	{"comment in the event", "text/event-stream", "data: {}\n\n: c\n", "event: x\n: c\ndata: [DONE]\n\n", "[DONE]", false, nil},
+	{"messages", "text/event-stream", "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"type\":\"message_stop\"}}\n\n", "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "message_stop", false, nil},
+	{"messages, no event line", "text/event-stream", "data: {\"a\":[{\"type\":\"message_stop\"}],\"b\":\"\\\"type\\\":\\\"message_stop\\\"\"}\n\n", "data: {\"index\":1,\"ty\\u0070e\" : \"message_stop\"}\n\n", "message_stop", false, nil},
+	{"responses", "text/event-stream", "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"response.completed\"}\n\n", "event: response.completed\ndata: {\"type\":\"response.completed\"}\n\n", "response.completed", false, nil},
+	{"responses, failed, and done", "text/event-stream", "data: {}\n\n", "data: {\"type\":\"response.failed\"}\n\ndata: [DONE]\n\n", "response.failed", false, nil},
+	{"responses, incomplete", "text/event-stream", "data: {}\n\n", "event: response.incomplete\ndata: {\"type\":\n data: \"response.incomplete\"}\n\n", "response.incomplete", false, nil},
+	{"gemini", "text/event-stream", "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"args\":{\"finishReason\":\"STOP\"}}}]}}]}\r\n\r\n", "data: {\"candidates\":[{\"index\":0},{\"content\":{},\"finishReason\":\"STOP\"}]}\r\n\r\n", "finishReason", false, nil},
+	{"no candidates", "text/event-stream", "data: {\"candidates\":{\"a\":{\"finishReason\":\"STOP\"}}}\n\n", "data: [DONE]\n\n", "[DONE]", false, nil},
+	{"gemini, another candidate", "text/event-stream", "data: {\"candidates\":[{\"finishReason\":null}]}\n\n", "data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\ndata: {\"candidates\":[{\"index\":1}]}\n\n", "finishReason", false, nil},
+	{"gemini as an array", "application/json", "[{\"candidates\":[{\"content\":\"[{]\\\"\"}]},\r\n", "{\"candidates\":[{\"finishReason\":\"MAX_TOKENS\"}]}\n]\n", "finishReason", false, nil},
+	{"an array", "application/json; charset=utf-8", "[{\"a\":[]},{\"b\":{}}, 7, \"x\"", "]", "", false, nil},
+	{"an object", "application/json", " {\"a\":{\"b\":\"}\"}", "}\n", "", false, nil},
+	{"an object, with its length", "application/json", "{\"a\":{\"b\":\"}\"}", "}\n", "", true, nil},
+	{"not JSON", "application/json", "{\"a\": 1e400, \"a\": \"\xff\", ]]]", "}", "", true, nil},
+	{"bytes", "application/octet-stream", "abcde", "f", "", true, nil},
+	{"text without a length", "text/plain", "abcdef", "", "", false, nil},
+	{"events that end without one", "text/event-stream", "data: {}\n\n", "data: {\"unfinished\":", "", false, nil},
+	{"a2a 0.3, a final update", "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"kind\":\"artifact-update\",\"artifact\":{\"parts\":[{\"data\":{\"final\":true,\"kind\":\"message\"}}]},\"final\":false}}\n\n",
+		"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"kind\":\"status-update\",\"status\":{\"state\":\"working\"},\"final\" : true }}\n\n", "final", false, A2A},
+	{"a2a 0.3, a task and then the final update", "text/event-stream", "data: {\"result\":{\"kind\":\"task\",\"status\":{\"state\":\"submitted\"}}}\n\n",
+		"data: {\"result\":{\"kind\":\"task\",\"status\":{\"state\":\"completed\"}}}\n\ndata: {\"result\":{\"kind\":\"status-update\",\"final\":true}}\n\n", "completed", false, A2A},
+	{"a2a 0.3, a message", "text/event-stream", "data: {\"result\":{\"kind\":\"task\",\"history\":[{\"kind\":\"message\"}],\"status\":{\"message\":{\"kind\":\"message\"}}}}\n\n",
+		"data: {\"result\":{\"kind\":\"message\"}}\n\n", "message", false, A2A},
+	{"a2a 1.0, a task that ends", "text/event-stream", "data: {\"result\":{\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_AUTH_REQUIRED\",\"message\":{\"parts\":[{\"text\":\"TASK_STATE_COMPLETED\"}]}}}}}\n\n",
+		"data: {\"result\":{\"statusUpdate\":{\"status\":{\"message\":{},\"state\":\"TASK_STATE_COMPLETED\"}}}}\n\n", "TASK_STATE_COMPLETED", false, A2A},
+	{"a2a 1.0, a task that waits for its caller", "text/event-stream", "data: {\"task\":{\"status\":{\"state\":\"TASK_STATE_SUBMITTED\"}}}\n\n",
+		"data: {\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}\n\n", "TASK_STATE_INPUT_REQUIRED", false, A2A},
+	{"a2a 1.0, a message", "text/event-stream", "data: {\"artifactUpdate\":{\"message\":{}}}\n\n", "data: {\"message\":{\"role\":\"ROLE_AGENT\"}}\n\n", "message", false, A2A},
+	{"a2a, an error", "text/event-stream", "data: {\"result\":{\"error\":{}}}\n\ndata: {\"error\":null}\n\n", "data: {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603},\"id\":null}\n\n", "error", false, A2A},
+	{"a2a, a document", "application/a2a+json", "{\"result\":{\"kind\":\"message\"}", "}", "", false, A2A},
+	{"the answer to this request", "text/event-stream", "data: {\"id\":\"7\",\"result\":{}}\n\ndata: {\"id\":7,\"method\":\"m\"}\n\ndata: {\"params\":{\"id\":7,\"result\":{}}}\n\n", "data: {\"result\" : [1] ,\"id\":7}\n\n", "result", false, jsonRPC},
+	{"the answer to this request in an array", "application/json", "[{\"id\":8,\"result\":null}, ", "{\"id\":7,\"result\":null}]", "result", false, jsonRPC},
 }
+
+// jsonRPC is a protocol whose terminal event depends on the request: it is the response with the id of that.
+var jsonRPC = &Protocol{Name: "json-rpc", Watched: []string{"id", "result"}, Ends: func(request *Body) func(Event) (string, bool) {
+	var asked struct {
+		ID int `json:"id"`
+	}
+	if err := json.UnmarshalRead(request.Open(), &asked); err != nil {
+		panic(err)
+	}
+	return func(e Event) (name string, last bool) {
+		is := false
+		for _, m := range e.Members {
+			is = is || m.Path == "id" && m.Kind == '0' && m.Value == fmt.Sprint(asked.ID)
+			if m.Path == "result" {
+				name = m.Path
+			}
+		}
+		if !is {
+			return "", false
+		}
+		return name, true
+	}
+}}
 
 // TestTheEndIsHeld: until the witness has recorded the call, the client has exactly what comes before the terminal event, whatever chunks it came in.
 // If the witness fails, the client gets no more.
@@ -100,7 +141,11 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 			_, _ = w.Write(chunk)
 			w.(http.Flusher).Flush()
 		}
-	}), nil)
+	}), func(o *Options) {
+		api := o.Upstreams["api"]
+		api.Speaks = e.speaks
+		o.Upstreams["api"] = api
+	})
 	ending, goOn := make(chan *Outcome), make(chan bool)
 	p.onEnd(func(_ *Call, o *Outcome) error {
 		ending <- o
@@ -110,7 +155,7 @@ func held(t *testing.T, e ending, encoding string, chunks [][]byte, fails bool) 
 		}
 		return nil
 	})
-	answer, err := p.client.Get(p.url() + "/x")
+	answer, err := p.client.Post(p.url()+"/x", "application/json", strings.NewReader(`{"id":7}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,16 @@ type Upstream struct {
 	Key Secret
 	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". Needed with Key.
 	KeyIn string
+	// Speaks is what its callers speak: Models if nil.
+	Speaks *Protocol
+}
+
+// protocol is what the callers of an upstream speak.
+func (u Upstream) protocol() *Protocol {
+	if u.Speaks == nil {
+		return Models
+	}
+	return u.Speaks
 }
 
 // A Secret prints as a placeholder.

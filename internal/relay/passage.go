@@ -118,11 +118,24 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 func (p *passage) answered(answer *http.Response) {
 	p.kept = p.r.spool.body(p.call.ID+".response", encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
 	p.body = answer.Body
-	p.finder = finderFor(answer, p.r.MaxDecoded, p.http10)
+	p.finder = p.finderFor(answer)
 	p.outcome.Status = answer.StatusCode
 	p.outcome.Header = p.r.shownOf(answer.Header)
 	p.outcome.Response = p.kept
 	p.outcome.TLS = tlsOf(answer.TLS)
+}
+
+// finderFor returns a finder for the answer. If the request is so hostile that the protocol fails to read it, the last bytes of the answer are held.
+func (p *passage) finderFor(answer *http.Response) (f finder) {
+	err := fault.Guard(func() error {
+		f = finderFor(answer, p.call.Speaks.rulesOf(p.call.Request), p.r.MaxDecoded, p.http10)
+		return nil
+	})
+	if err != nil {
+		p.r.Log.Error("relay: reading which answer a request asks for", "call", p.call.ID, "error", err)
+		return &blind{}
+	}
+	return f
 }
 
 // watch cancels the request when the client leaves, at once or after the time to drain.

@@ -15,7 +15,7 @@ type Transport struct {
 }
 
 // NewTransport returns a transport that shows each call to a witness, and has next make it. Options.Upstreams, Next and Drain do not count: a
-// call goes where the program sends it.
+// call goes where the program sends it, and is one of [Models].
 func NewTransport(next http.RoundTripper, witness Witness, o Options) (*Transport, error) {
 	if next == nil {
 		return nil, errors.New("relay: a transport that makes the calls is needed")
@@ -84,7 +84,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 	}
 	id := rand.Text()
 	return &Call{
-		ID: id, Began: t.Now(), Vantage: InProcess, Mode: t.Mode, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host,
+		ID: id, Began: t.Now(), Vantage: InProcess, Mode: t.Mode, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
 		Method: req.Method, Path: req.URL.EscapedPath(), Query: shownOfQuery(req.URL.RawQuery), Header: t.shownOf(header),
 		Token: token, Chain: chain, Credentials: t.credentials(header, req.URL.RawQuery), Upgrade: upgrade,
 		Request: t.spool.body(id+".request", encodingOf(req.Header["Content-Encoding"]), t.MaxDecoded),

@@ -67,8 +67,9 @@ type Call struct {
 	Began    time.Time
 	Vantage  Vantage
 	Mode     Mode
-	Upstream string // its name in the options, or its host for a transport
-	Origin   string // scheme and host, as https://api.openai.com
+	Upstream string    // its name in the options, or its host for a transport
+	Origin   string    // scheme and host, as https://api.openai.com
+	Speaks   *Protocol `json:"-"`
 	Method   string
 	Path     string      // as the provider gets it, escaped
 	Query    url.Values  // parameters that are on the list
@@ -113,8 +114,8 @@ type Outcome struct {
 
 	// Delivered counts the bytes of the answer that the client had got when End was called. Held bytes follow if End succeeds.
 	Delivered, Held int64
-	// Terminal is the terminal event that was found: "[DONE]", "message_stop", "response.completed", "finishReason" and so on. It is empty
-	// for bodies that have none.
+	// Terminal is the terminal event that was found: "[DONE]", "message_stop", "response.completed", "finishReason" and so on, as the protocol
+	// names it. It is empty for bodies that have none.
 	Terminal string
 	// Unfinished is set when the provider had not ended its answer some time after the terminal event, and the relay ended it.
 	Unfinished bool
