@@ -68,13 +68,8 @@ func readMessages(x *exchange) (Answer, error) {
 		Text:         m.Text(),
 		Model:        m.Model,
 		FinishReason: m.StopReason,
-		Usage: Usage{
-			Input:     u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
-			Cached:    u.CacheRead,
-			Output:    u.Output,
-			Reasoning: u.OutputDetails.Thinking,
-		},
-		Raw: x.body,
+		Usage:        messagesUsage(u),
+		Raw:          x.body,
 	}
 	switch m.StopReason {
 	case "end_turn", "stop_sequence":

@@ -69,13 +69,8 @@ func readResponses(x *exchange) (Answer, error) {
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
-		Usage: Usage{
-			Input:     used.Input,
-			Cached:    used.InputDetails.Cached,
-			Output:    used.Output,
-			Reasoning: used.OutputDetails.Reasoning,
-		},
-		Raw: x.body,
+		Usage:        responsesUsage(used),
+		Raw:          x.body,
 	}
 	switch r.Status {
 	case "completed":

@@ -1,0 +1,150 @@
+package recorded
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/llm"
+	"jurat/internal/subject"
+	"jurat/verify/vantage"
+)
+
+// A Chain is a recorded chain as people read it.
+type Chain struct {
+	Chain string `json:"chain"`
+	Summary
+	Acts []Act `json:"acts"`
+}
+
+// An Act is one record of a chain: what a recorder saw, or an event of its own.
+type Act struct {
+	Record    string              `json:"record"`
+	Digest    evidence.Digest     `json:"digest"`
+	Action    evidence.ActionType `json:"action"`
+	Time      string              `json:"time"` // the record's own, by the recorder's clock
+	Recorder  string              `json:"recorder"`
+	RequestID string              `json:"request_id,omitzero"`
+
+	Event *observed.Event `json:"event,omitzero"` // of a recorder_event whose response is one
+
+	// Of what was seen:
+	Observed     *evidence.Observed `json:"observed,omitzero"`
+	Model        string             `json:"model,omitzero"`         // as asked for
+	ModelVersion string             `json:"model_version,omitzero"` // that answered, by the provider's word
+	Parameters   jsontext.Value     `json:"parameters,omitzero"`
+	Tokens       *Tokens            `json:"tokens,omitzero"`      // nil: none were reported, or in words that nobody knows
+	Cost         *int64             `json:"cost_micros,omitzero"` // millionths of a US dollar, by the price table; nil: no price is known
+	Description  string             `json:"description"`          // what the jury is told of the record
+	Messages     []Message          `json:"messages"`             // that were not shown before
+	Withheld     []string           `json:"withheld,omitempty"`   // members that were sealed apart and are not here: erased, or held back
+}
+
+// Tokens are counts that the provider reported.
+type Tokens struct {
+	Input  int64 `json:"input"`           // those from a cache included
+	Cached int64 `json:"cached,omitzero"` // of these, from a cache
+	Output int64 `json:"output"`          // reasoning included
+}
+
+// A Message is one message of a conversation.
+type Message struct {
+	Number     int          `json:"number"` // in the chain, from 1; a trial's findings name messages by it
+	Role       subject.Role `json:"role"`
+	Name       string       `json:"name,omitzero"`
+	Text       string       `json:"text"`
+	Calls      []Call       `json:"tool_calls,omitempty"`
+	AnswersTo  string       `json:"tool_call_id,omitzero"` // of a tool's answer
+	Tool       string       `json:"tool,omitzero"`         // of a tool's answer: its name
+	CallNumber int          `json:"call,omitzero"`         // of a tool's answer: the number of the message with the call
+	Failed     bool         `json:"failed,omitzero"`
+	Part       string       `json:"part"` // the member of the record that it is from
+}
+
+// A Call is a use of a tool.
+type Call struct {
+	ID        string `json:"id,omitzero"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	Result    int    `json:"result,omitzero"` // the number of the message with its result; 0: none is known
+}
+
+// ErrNone is in the chain of the error of Read for records of which no recorder saw any.
+var ErrNone = errors.New("no recorder's record is among them")
+
+// Read makes a view of a chain from its records, with the texts that its reader may read as disclosures. prices may be nil.
+// Its errors are ErrNone, and those of subject.FromRecords: a chain may be longer than what can be shown together.
+func Read(chain string, records []*evidence.Record, prices llm.Prices) (*Chain, error) {
+	if !slices.ContainsFunc(records, vantage.ByRecorder) {
+		return nil, fmt.Errorf("%s: %w", chain, ErrNone)
+	}
+	c := &Chain{Chain: chain, Acts: make([]Act, len(records))}
+	exhibits := make([]subject.Exhibit, len(records))
+	at := make(map[evidence.Digest]*Act, len(records))
+	for i, r := range records {
+		exhibits[i] = subject.NewExhibit(r)
+		c.Acts[i] = actOf(r, prices)
+		at[r.Digest] = &c.Acts[i]
+		c.add(&c.Acts[i])
+	}
+	read, err := subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved})
+	if err != nil {
+		return nil, err
+	}
+	for i := range read.Messages {
+		m := &read.Messages[i]
+		act := at[m.Record]
+		if m.Head != "" {
+			act.Description = m.Head
+		}
+		act.Messages = append(act.Messages, messageOf(m))
+	}
+	return c, nil
+}
+
+// actOf is a record without its messages.
+func actOf(r *evidence.Record, prices llm.Prices) Act {
+	p := &r.Payload
+	a := Act{Record: p.RecordID, Digest: r.Digest, Action: p.ActionType, Time: p.Timestamp, Recorder: p.Actor(), RequestID: p.RequestID,
+		Observed: p.Observed, Model: p.Model, ModelVersion: p.ModelVersion, Parameters: p.Parameters, Messages: []Message{}, Withheld: withheld(r)}
+	if p.ActionType == evidence.RecorderEvent {
+		a.Event, _ = observed.ParseEvent(p.Response) // a response that is no event is shown as it is
+	}
+	if p.Observed == nil {
+		return a
+	}
+	used, known := llm.ReadUsage(p.Observed.Usage)
+	if !known {
+		return a
+	}
+	a.Tokens = &Tokens{used.Input, used.Cached, used.Output}
+	for _, model := range []string{p.ModelVersion, p.Model} {
+		if price, has := prices.Of(model); has && model != "" {
+			a.Cost = new(price.Cost(used))
+			break
+		}
+	}
+	return a
+}
+
+// withheld lists the members of a record that are sealed apart and not disclosed.
+func withheld(r *evidence.Record) (list []string) {
+	for _, pointer := range r.Payload.SealedApart {
+		if !slices.ContainsFunc(r.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer }) {
+			list = append(list, pointer)
+		}
+	}
+	return list
+}
+
+func messageOf(m *subject.Message) Message {
+	out := Message{Number: m.Number, Role: m.Role, Name: m.Name, Text: m.Text, AnswersTo: m.ToolCallID, Tool: m.ToolName, CallNumber: m.CallNumber, Failed: m.Failed, Part: m.Part}
+	for _, call := range m.ToolCalls {
+		out.Calls = append(out.Calls, Call{call.ID, call.Name, call.Arguments, call.Result})
+	}
+	return out
+}
