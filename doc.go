@@ -99,6 +99,10 @@
 //	api         what travels over HTTP: requests, answers, problems
 //	client      completes and signs a payload where the key is, and checks the server's answer
 //
+// Public, for programs whose calls to models are recorded:
+//
+//	recorder    seals the calls that a program makes to models, or passes on for others; 'jurat record' is built on it
+//
 // Public, for programs that watch a log:
 //
 //	tiles       reads a log over HTTP in the C2SP tlog-tiles layout, and proves what it reads from the log's checkpoint

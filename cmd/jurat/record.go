@@ -7,19 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"jurat/evidence"
-	"jurat/internal/access"
 	"jurat/internal/installation"
-	"jurat/internal/recording"
-	"jurat/internal/relay"
+	"jurat/recorder"
 )
 
 type recordCmd struct {
@@ -41,137 +35,48 @@ type recorderFlags struct {
 	stampFlags
 }
 
-// vendors are the upstreams that are known, with the variable by which SDKs are told another address, and where the key goes.
-var vendors = map[string]struct{ base, variable, path, key string }{
-	"openai":    {"https://api.openai.com", "OPENAI_BASE_URL", "/v1", "authorization"},
-	"anthropic": {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "", "x-api-key"},
-	"gemini":    {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "", "x-goog-api-key"},
-}
-
-// upstreams reads the flags --upstream and --key.
-func (f *recorderFlags) upstreams() (map[string]relay.Upstream, error) {
-	list := map[string]relay.Upstream{}
-	add := func(name, address string) error {
-		base, err := url.Parse(address)
-		if err != nil {
-			return fmt.Errorf("--upstream %s: %w", name, err)
-		}
-		u := relay.Upstream{Base: base}
-		if file, given := f.Key[name]; given {
-			key, err := os.ReadFile(file)
-			if err != nil {
-				return fmt.Errorf("--key %s: %w", name, err)
-			}
-			u.Key, u.KeyIn = relay.Secret(strings.TrimSpace(string(key))), vendors[name].key
-			if u.Key == "" {
-				return fmt.Errorf("--key %s: %s is empty", name, file)
-			}
-			if u.KeyIn == "" {
-				u.KeyIn = "authorization"
-			}
-		}
-		list[name] = u
-		return nil
+// options reads the flags.
+func (f *recorderFlags) options() (recorder.Options, error) {
+	if err := flagName("--recorder", f.Recorder); err != nil {
+		return recorder.Options{}, err
 	}
-	for name, p := range vendors {
-		if err := add(name, p.base); err != nil {
-			return nil, err
-		}
-	}
+	o := recorder.Options{Name: f.Recorder, Mode: recorder.Mode(f.Mode), InTheRecord: f.InTheRecord, Drain: f.Drain, Room: int64(f.Room), Heartbeat: f.Heartbeat, Version: version(), Upstreams: recorder.Known()}
 	for name, address := range f.Upstream {
-		if err := add(name, address); err != nil {
-			return nil, err
-		}
+		o.Upstreams[name] = recorder.Upstream{Base: address, KeyIn: o.Upstreams[name].KeyIn}
 	}
-	for name := range f.Key {
-		if _, known := list[name]; !known {
-			return nil, hint(fmt.Errorf("--key %s: there is no such upstream", name), "--upstream %s=https://HOST names it", name)
+	for name, file := range f.Key {
+		u, known := o.Upstreams[name]
+		if !known {
+			return o, hint(fmt.Errorf("--key %s: there is no such upstream", name), "--upstream %s=https://HOST names it", name)
 		}
+		key, err := os.ReadFile(file)
+		if err != nil {
+			return o, fmt.Errorf("--key %s: %w", name, err)
+		}
+		if u.Key = recorder.Secret(strings.TrimSpace(string(key))); u.Key == "" {
+			return o, fmt.Errorf("--key %s: %s is empty", name, file)
+		}
+		o.Upstreams[name] = u
 	}
-	return list, nil
+	return o, nil
 }
 
-// mode is the mode of the relay.
-func (f *recorderFlags) mode() relay.Mode {
-	if f.Mode == "open" {
-		return relay.Open
-	}
-	return relay.Closed
-}
-
-// checked refuses what no recorder can be made of, before anything is made.
-func (f *recorderFlags) checked(agent string) error {
-	if err := evidence.CheckName(f.Recorder); err != nil {
-		return fmt.Errorf("--recorder: %w", err)
-	}
-	if agent == "" {
-		return nil
-	}
-	if err := evidence.CheckName(agent); err != nil {
-		return fmt.Errorf("--agent: %w", err)
+// flagName refuses what is no name, with the name of its flag.
+func flagName(flag, name string) error {
+	if err := evidence.CheckName(name); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }
 
-// A recorderOrder says whose calls are recorded.
-type recorderOrder struct {
-	agent, chain string
-	whoIs        func(context.Context, string) (string, error)
-	upstreams    map[string]relay.Upstream
-	hosts        []string // names of a reverse proxy before the recorder
-	log          *slog.Logger
-}
-
 // record opens a recorder on an installation, has do serve with its handler, and ends it.
-func (f *recorderFlags) record(ctx context.Context, i *installation.Installation, o recorderOrder, do func(http.Handler) (reason string, err error)) error {
-	secret, err := i.ServerSecret(ctx, "recorder")
+func record(ctx context.Context, i *installation.Installation, o recorder.Options, do func(http.Handler) (reason string, err error)) error {
+	r, err := recorder.On(ctx, i, o)
 	if err != nil {
 		return err
 	}
-	settings, err := f.settings(o)
-	if err != nil {
-		return err
-	}
-	r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: f.Recorder, Folder: filepath.Join(i.Dir, "recorder"), Mode: f.mode(), Agent: o.agent, WhoIs: o.whoIs,
-		Chain: o.chain, Vantage: evidence.Proxy, InTheRecord: f.InTheRecord, Version: version(), Configuration: settings, Heartbeat: f.Heartbeat, Tell: o.log})
-	if err != nil {
-		return err
-	}
-	ending := context.WithoutCancel(ctx) // what passed is sealed, however this ends
-	h, err := relay.New(r, relay.Options{Upstreams: o.upstreams, Mode: f.mode(), Folder: r.Spool(), FingerprintKey: secret, Cap: int64(f.Room), Drain: f.Drain, Hosts: o.hosts, Log: o.log})
-	if err != nil {
-		return errors.Join(err, r.Close(ending, "it could not begin"))
-	}
-	reason, err := do(h)
-	return errors.Join(err, h.Wait(ending), r.Close(ending, reason))
-}
-
-// settings is the digest of what a reader may ask about: a change of it is seen in the log.
-func (f *recorderFlags) settings(o recorderOrder) (evidence.Digest, error) {
-	origins := map[string]any{}
-	for name, u := range o.upstreams {
-		origins[name] = map[string]any{"base": u.Base.String(), "key_held": u.Key != ""}
-	}
-	doc, err := json.Marshal(map[string]any{"mode": f.Mode, "upstreams": origins, "agent": o.agent, "chain": o.chain, "in_the_record": f.InTheRecord})
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	form, err := evidence.Canonical(doc)
-	return evidence.DigestOf(form), err
-}
-
-// agentOf finds the agent of a token that 'jurat access grant' made.
-func agentOf(register *access.Register) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, token string) (string, error) {
-		grant, err := register.Who(ctx, token)
-		if err != nil {
-			return "", err
-		}
-		if !grant.Has(access.Agent) {
-			return "", fmt.Errorf("it belongs to %s, who is no agent", grant.Name)
-		}
-		return grant.Name, nil
-	}
+	reason, err := do(r.Handler())
+	return errors.Join(err, r.Stop(context.WithoutCancel(ctx), reason)) // what passed is sealed, however this ends
 }
 
 // serveCalls passes calls on until the context ends, and then those that have begun.
@@ -215,8 +120,15 @@ was missed is counted and sealed later.
 // Run records until it is interrupted.
 func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	log := io.logger(c.LogJSON)
-	upstreams, err := c.upstreams()
-	if err = errors.Join(err, c.checked(c.Agent), c.mayListen()); err != nil {
+	o, err := c.options()
+	if c.Agent != "" {
+		err = errors.Join(err, flagName("--agent", c.Agent))
+	}
+	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), log
+	if err = errors.Join(err, c.mayListen()); err == nil {
+		err = o.Check()
+	}
+	if err != nil {
 		return err
 	}
 	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
@@ -225,9 +137,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		register := access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys})
-		o := recorderOrder{agent: c.Agent, chain: c.Chain, whoIs: agentOf(register), upstreams: upstreams, hosts: lowered(c.Host), log: log}
-		return c.record(ctx, i, o, func(h http.Handler) (string, error) {
+		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
 			if err := io.line("%s", c.address(l)); err != nil {
 				return "it could not say where it listens", err

@@ -9,14 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 
 	"jurat/internal/installation"
-	"jurat/internal/relay"
+	"jurat/recorder"
 )
 
 type recordRunCmd struct {
@@ -50,8 +49,12 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return fmt.Errorf("the program %s cannot be run: %w", command[0], err)
 	}
-	upstreams, err := c.upstreams()
-	if err = errors.Join(err, c.checked(c.Agent), throughVariables(upstreams)); err != nil {
+	o, err := c.options()
+	if err = errors.Join(err, flagName("--agent", c.Agent)); err == nil {
+		throughVariables(o.Upstreams)
+		err = o.Check()
+	}
+	if err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -61,15 +64,15 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	log := io.logger(false)
 	token := rand.Text()
-	only := func(_ context.Context, given string) (string, error) {
+	o.Chain, o.Log = c.Chain, log
+	o.WhoIs = func(_ context.Context, given string) (string, error) {
 		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1 {
 			return "", errors.New("it is unknown here")
 		}
 		return c.Agent, nil
 	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
-		o := recorderOrder{chain: c.Chain, whoIs: only, upstreams: upstreams, log: log}
-		return c.record(ctx, i, o, func(h http.Handler) (string, error) {
+		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			child := exec.Command(program, command[1:]...)
 			child.Stdin, child.Stdout, child.Stderr = os.Stdin, io.out, io.err
 			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
@@ -79,28 +82,21 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 // throughVariables has upstreams lead where the SDKs would go now.
-func throughVariables(upstreams map[string]relay.Upstream) error {
-	for name, p := range vendors {
-		address := os.Getenv(p.variable)
-		if address == "" {
-			continue
+func throughVariables(upstreams map[string]recorder.Upstream) {
+	for name, v := range recorder.Vendors() {
+		if address := os.Getenv(v.Variable); address != "" {
+			u := upstreams[name]
+			u.Base = strings.TrimSuffix(strings.TrimSuffix(address, "/"), v.Path)
+			upstreams[name] = u
 		}
-		base, err := url.Parse(strings.TrimSuffix(strings.TrimSuffix(address, "/"), p.path))
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.variable, err)
-		}
-		u := upstreams[name]
-		u.Base = base
-		upstreams[name] = u
 	}
-	return nil
 }
 
 // variables tell the SDKs where to go.
 func variables(base string) []string {
 	var list []string
-	for name, p := range vendors {
-		list = append(list, p.variable+"="+base+"/"+name+p.path)
+	for name, v := range recorder.Vendors() {
+		list = append(list, v.Variable+"="+base+"/"+name+v.Path)
 	}
 	return list
 }

@@ -31,7 +31,7 @@ func New(witness Witness, o Options) (*Handler, error) {
 		return nil, errors.New("relay: at least one upstream is needed")
 	}
 	for name, upstream := range o.Upstreams {
-		if err := upstream.check(name); err != nil {
+		if err := upstream.Check(name); err != nil {
 			return nil, err
 		}
 	}
@@ -46,6 +46,9 @@ func New(witness Witness, o Options) (*Handler, error) {
 	h.buffers.New = func() any { return new([32 << 10]byte) }
 	return h, nil
 }
+
+// Transport returns a transport with the handler's witness, options and room for copies. The handler's Wait waits for its calls too.
+func (h *Handler) Transport() *Transport { return (&Transport{relay: h.relay}).With(nil) }
 
 // newTransport returns a transport that passes bytes as they are.
 func newTransport() http.RoundTripper {
@@ -168,7 +171,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	encoding := encodingOf(req.Header["Content-Encoding"])
 	id := rand.Text()
 	return &Call{
-		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Base.Scheme + "://" + t.upstream.Base.Host, Speaks: t.upstream.protocol(),
+		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
 		Token: token, Chain: chain, Credentials: h.credentials(header, t.query), Custody: custody,
 		Upgrade: upgrade, Request: h.spool.body(id+".request", encoding, h.MaxDecoded),

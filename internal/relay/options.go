@@ -72,6 +72,9 @@ func (u Upstream) protocol() *Protocol {
 	return u.Speaks
 }
 
+// Origin is the scheme and host, as a Call has them.
+func (u Upstream) Origin() string { return u.Base.Scheme + "://" + u.Base.Host }
+
 // A Secret prints as a placeholder.
 type Secret string
 
@@ -141,8 +144,8 @@ func private(folder string) error {
 	return nil
 }
 
-// check refuses an upstream that cannot be asked, or that would take more than a host from its URL.
-func (u Upstream) check(name string) error {
+// Check refuses an upstream that cannot be asked, or that would take more than a host from its URL.
+func (u Upstream) Check(name string) error {
 	switch {
 	case !upstreamName.MatchString(name) || name == "r":
 		return fmt.Errorf("relay: the name %q of an upstream must have only a-z, 0-9, '.', '_' and '-', and not be \"r\"", name)

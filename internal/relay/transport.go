@@ -27,6 +27,15 @@ func NewTransport(next http.RoundTripper, witness Witness, o Options) (*Transpor
 	return &Transport{relay: r, next: next}, nil
 }
 
+// With returns a transport that has another make the calls, or one that passes bytes as they are if next is nil. Both show calls to the same witness, and
+// have the same room for copies.
+func (t *Transport) With(next http.RoundTripper) *Transport {
+	if next == nil {
+		next = newTransport()
+	}
+	return &Transport{relay: t.relay, next: next}
+}
+
 // Wait returns when End has returned for all calls of open mode, or with the context's error.
 func (t *Transport) Wait(ctx context.Context) error { return t.late.Wait(ctx) }
 

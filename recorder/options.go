@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/relay"
+)
+
+// A Mode says what happens to a call that cannot be recorded.
+type Mode string
+
+// The modes.
+const (
+	Closed  Mode = "closed" // it is not made, or its answer does not end
+	Passing Mode = "open"   // it passes, and is counted
+)
+
+// Options say what is recorded, and where. The zero value of each field means what the field says.
+type Options struct {
+	// Folder is the data folder of the jurat installation. It is made if it is missing. "": jurat-data in the working directory.
+	Folder string
+	// Database is the URL of a PostgreSQL database that several machines share, and WrappingKey the file with the key to the secrets in it. "": all is in Folder.
+	Database, WrappingKey string
+	// TimeStamps names the authorities that stamp. nil: the built-in one and all that 'jurat tsa list' shows.
+	TimeStamps []string
+
+	// Name is the recorder's own. It signs with keys of its own, never with an agent's. "": "recorder".
+	Name string
+	// Agent is whose calls come without a token or WithAgent. "": such calls are refused.
+	Agent string
+	// WhoIs returns the agent that a token belongs to. A call of the handler has it in the header "Jurat-Agent: Bearer TOKEN", or as /r/TOKEN before the path. nil: tokens that
+	// 'jurat access grant NAME --role agent' made.
+	WhoIs func(ctx context.Context, token string) (agent string, err error)
+	// Chain is one chain for all calls that name none. "": each conversation has its own.
+	Chain string
+
+	// Mode is Closed if it is "".
+	Mode Mode
+	// Upstreams are the providers to which the handler leads, by the first element of the path: /NAME/…. nil: there is no handler.
+	Upstreams map[string]Upstream
+	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler for a provider whose key the recorder holds.
+	Hosts []string
+
+	// InTheRecord seals what was said in the record itself. Then it can never be erased.
+	InTheRecord bool
+	// Drain is how long the handler reads an answer on after its client has left. 0: the provider's connection is closed at once.
+	Drain time.Duration
+	// Room is how many bytes copies of calls under way may take, in memory and on disk. 0: 1 GiB.
+	Room int64
+	// Heartbeat is how often the recorder seals that it is there, so that silence has a date. 0: five minutes.
+	Heartbeat time.Duration
+
+	// Version is of the program, for the record of the start. "": what the build says.
+	Version string
+	// Log is told of trouble, without texts or secrets. nil: slog.Default().
+	Log *slog.Logger
+}
+
+// An Upstream is a provider to which a handler leads.
+type Upstream struct {
+	// Base is the provider's address: https://HOST, and maybe a path that goes before the caller's.
+	Base string
+	// Key is the provider's key. If it is set, it replaces every credential that a caller sends, so that agents need none and cannot call around the recorder.
+	Key Secret
+	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". "": authorization.
+	KeyIn string
+}
+
+// A Secret is a text that prints as a placeholder.
+type Secret = relay.Secret
+
+// The default of names.
+const (
+	defaultName   = "recorder"
+	defaultFolder = "jurat-data"
+)
+
+// Check refuses options that no recorder can be made of. Open does so too, before it makes anything.
+func (o Options) Check() error {
+	_, err := o.checked()
+	return err
+}
+
+// checked returns the options with their defaults.
+func (o Options) checked() (Options, error) {
+	if o.Folder == "" {
+		o.Folder = defaultFolder
+	}
+	if o.Name == "" {
+		o.Name = defaultName
+	}
+	if o.Mode == "" {
+		o.Mode = Closed
+	}
+	if o.Version == "" {
+		o.Version = built()
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if err := evidence.CheckName(o.Name); err != nil {
+		return o, fmt.Errorf("recorder: Name: %w", err)
+	}
+	if o.Agent != "" {
+		if err := evidence.CheckName(o.Agent); err != nil {
+			return o, fmt.Errorf("recorder: Agent: %w", err)
+		}
+	}
+	if o.Mode != Closed && o.Mode != Passing {
+		return o, fmt.Errorf("recorder: Mode: unknown value %q: recorder.Closed or recorder.Passing", o.Mode)
+	}
+	for name, u := range o.Upstreams {
+		if err := u.check(name); err != nil {
+			return o, fmt.Errorf("recorder: Upstreams: %s: %w", name, err)
+		}
+	}
+	return o, nil
+}
+
+// built is the version of the program that this package is in.
+func built() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path == "" {
+		return "unknown"
+	}
+	version := strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
+	if evidence.CheckName(version) != nil {
+		return "unknown"
+	}
+	return version
+}
+
+func (o Options) mode() relay.Mode {
+	if o.Mode == Passing {
+		return relay.Open
+	}
+	return relay.Closed
+}
+
+// vantage is from where the recorder sees, as the record of its start says. The record of each call says it of that call.
+func (o Options) vantage() evidence.Vantage {
+	if o.Upstreams != nil {
+		return evidence.Proxy
+	}
+	return evidence.InProcess
+}
+
+func (o Options) installation() installation.Config {
+	return installation.Config{Dir: o.Folder, DB: o.Database, WrappingKey: o.WrappingKey, TSA: o.TimeStamps}
+}
+
+// relayed returns the upstream as the relay takes it.
+func (u Upstream) relayed() (relay.Upstream, error) {
+	base, err := url.Parse(u.Base)
+	if err != nil {
+		return relay.Upstream{}, errors.New("Base: it is no URL: https://HOST, and maybe a path")
+	}
+	r := relay.Upstream{Base: base, Key: u.Key, KeyIn: u.KeyIn}
+	if r.Key != "" && r.KeyIn == "" {
+		r.KeyIn = "authorization"
+	}
+	return r, nil
+}
+
+// check refuses an upstream that cannot be asked, or whose calls could never be sealed.
+func (u Upstream) check(name string) error {
+	r, err := u.relayed()
+	if err != nil {
+		return err
+	}
+	if err := r.Check(name); err != nil {
+		return err
+	}
+	if err := evidence.CheckName(r.Origin()); err != nil {
+		return fmt.Errorf("its scheme and host would stand in each record: %w", err)
+	}
+	return nil
+}
+
+// settings is the digest of what a reader may ask about: a change of it is seen in the log.
+func (o Options) settings() (evidence.Digest, error) {
+	origins := map[string]any{}
+	for name, u := range o.Upstreams {
+		origins[name] = map[string]any{"base": u.Base, "key_held": u.Key != ""}
+	}
+	doc, err := json.Marshal(map[string]any{"mode": o.Mode, "upstreams": origins, "agent": o.Agent, "chain": o.Chain, "in_the_record": o.InTheRecord})
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	form, err := evidence.Canonical(doc)
+	return evidence.DigestOf(form), err
+}

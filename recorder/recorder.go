@@ -1,0 +1,208 @@
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/acts"
+	"jurat/internal/installation"
+	"jurat/internal/recording"
+	"jurat/internal/relay"
+)
+
+// ErrNotRecorded is in the chain of an error if a call was made and could not be recorded, so that its answer does not end.
+var ErrNotRecorded = relay.ErrNotRecorded
+
+// A Refusal is the error of a call that was not made. Its Reason says what to do.
+type Refusal = relay.Refusal
+
+// A Recorder seals calls. It is safe for concurrent use.
+type Recorder struct {
+	options   Options
+	recording *recording.Recorder
+	transport *relay.Transport
+	handler   *relay.Handler // nil: there are no upstreams
+	here      string         // what marks an agent that this process names
+	release   func() error   // of the installation
+}
+
+// Open begins to record into the installation in a folder or database, which it makes if there is none. It first seals what a recorder that died has
+// left there. Close ends it.
+func Open(ctx context.Context, o Options) (*Recorder, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	i, _, err := installation.OpenOrCreate(ctx, o.installation())
+	if err != nil {
+		return nil, fmt.Errorf("recorder: opening the installation: %w", err)
+	}
+	r, err := On(ctx, i, o)
+	if err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	r.release = i.Close
+	return r, nil
+}
+
+// On does what Open does, on an installation that is open already and stays so. It is for jurat's own programs.
+func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := i.ServerSecret(ctx, "recorder")
+	if err != nil {
+		return nil, err
+	}
+	settings, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
+	if o.WhoIs == nil {
+		o.WhoIs = agentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
+	}
+	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
+	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
+	r.recording, err = recording.Open(ctx, recording.Config{Log: log, Name: o.Name, Folder: Folder(i.Dir), Mode: o.mode(), Agent: o.Agent, WhoIs: r.whoIs,
+		Chain: o.Chain, Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.relay(secret); err != nil {
+		return nil, errors.Join(err, r.recording.Close(context.WithoutCancel(ctx), "it could not begin"))
+	}
+	return r, nil
+}
+
+// Folder is where the recorders of a data folder keep what is under way.
+func Folder(data string) string { return filepath.Join(data, "recorder") }
+
+// relay makes the handler and the transport.
+func (r *Recorder) relay(secret []byte) (err error) {
+	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts,
+		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
+	if r.options.Upstreams == nil {
+		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
+		return err
+	}
+	for name, u := range r.options.Upstreams {
+		if o.Upstreams[name], err = u.relayed(); err != nil {
+			return err
+		}
+	}
+	if r.handler, err = relay.New(r.recording, o); err == nil {
+		r.transport = r.handler.Transport()
+	}
+	return err
+}
+
+// Handler returns the proxy. It panics if the options name no upstreams.
+func (r *Recorder) Handler() http.Handler {
+	if r.handler == nil {
+		panic("recorder: Handler: Options.Upstreams names no provider to lead to")
+	}
+	return r.handler
+}
+
+// Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are: unlike Go's default
+// transport, it asks for no compression that the program did not ask for.
+func (r *Recorder) Transport(next http.RoundTripper) http.RoundTripper {
+	return &transport{r, r.transport.With(next)}
+}
+
+type transport struct {
+	recorder *Recorder
+	next     *relay.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	chain, agent := req.Context().Value(chainKey{}), req.Context().Value(agentKey{})
+	switch {
+	case agent == nil && t.recorder.options.Agent == "" && req.Header.Get("Jurat-Agent") == "":
+		return nil, closing(req, &Refusal{Status: http.StatusUnauthorized, Reason: "nobody says which agent calls: set Options.Agent, or give the call a context of recorder.WithAgent"})
+	case chain == nil && agent == nil:
+		return t.next.RoundTrip(req)
+	}
+	named := req.Clone(req.Context())
+	if chain != nil {
+		named.Header.Set("Jurat-Chain", chain.(string))
+	}
+	if agent != nil {
+		named.Header.Set("Jurat-Agent", "Bearer "+t.recorder.here+agent.(string))
+	}
+	return t.next.RoundTrip(named)
+}
+
+// closing closes the body of a request that is not sent, as http.RoundTripper must.
+func closing(req *http.Request, err error) error {
+	if req.Body == nil {
+		return err
+	}
+	return errors.Join(err, req.Body.Close())
+}
+
+type (
+	chainKey struct{}
+	agentKey struct{}
+)
+
+// WithChain returns a context whose calls belong to a conversation: the chain recorded/AGENT/NAME.
+func WithChain(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, chainKey{}, name)
+}
+
+// WithAgent returns a context whose calls are an agent's, where a program holds several.
+func WithAgent(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, agentKey{}, name)
+}
+
+// Chain returns the chain in the log that WithChain stands for.
+func Chain(agent, name string) string { return recording.ChainOf(agent, name) }
+
+// whoIs finds out whom a token stands for. The transport's own tokens name the agent.
+func (r *Recorder) whoIs(ctx context.Context, token string) (string, error) {
+	if len(token) < len(r.here) || subtle.ConstantTimeCompare([]byte(token[:len(r.here)]), []byte(r.here)) != 1 {
+		return r.options.WhoIs(ctx, token)
+	}
+	agent := strings.TrimPrefix(token, r.here)
+	if err := evidence.CheckName(agent); err != nil {
+		return "", fmt.Errorf("the agent's name: %w", err)
+	}
+	return agent, nil
+}
+
+// agentOf finds the agent of a token that 'jurat access grant' made.
+func agentOf(register *access.Register) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, token string) (string, error) {
+		grant, err := register.Who(ctx, token)
+		if err != nil {
+			return "", err
+		}
+		if !grant.Has(access.Agent) {
+			return "", fmt.Errorf("it belongs to %s, who is no agent", grant.Name)
+		}
+		return grant.Name, nil
+	}
+}
+
+// Close seals what is left, and that the recorder stopped. It waits for calls of open mode that are being sealed. Calls that are still under way when it is
+// called are sealed as lost by the next recorder.
+func (r *Recorder) Close(ctx context.Context) error { return r.Stop(ctx, "") }
+
+// Stop does what Close does, and seals why.
+func (r *Recorder) Stop(ctx context.Context, reason string) error {
+	err := errors.Join(r.transport.Wait(ctx), r.recording.Close(ctx, cmp.Or(reason, "it was closed")))
+	return errors.Join(err, r.release())
+}
