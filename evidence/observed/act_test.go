@@ -131,10 +131,10 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 			a.Request = body(`{"model":"a","input":"x","previous_response_id":"` + strings.Repeat("\u20ac", 3000) + `"}`)
 		}, ""},
 		"an unknown protocol": {func(a *observed.Act) {
-			a.Protocol, a.Said = "mcp/2026-07-28", observed.Said{Response: jsontext.Value(`1e400`)}
+			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1e400`)}
 		}, "response: byte 0"},
 		"a value of another kind": {func(a *observed.Act) {
-			a.Protocol, a.Said = "mcp/2026-07-28", observed.Said{Response: jsontext.Value(`1`)}
+			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1`)}
 		}, "response: not of a kind"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -287,7 +287,10 @@ func TestVersion(t *testing.T) {
 }
 
 func FuzzProject(f *testing.F) {
-	protocols := []string{observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate}
+	protocols := []string{observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate, "mcp/2025-06-18"}
+	for _, c := range mcpCases {
+		f.Add(4, 0, c.call.Request, c.call.Response, false)
+	}
 	for _, s := range samples {
 		for n, p := range protocols {
 			if p == s.call.Protocol {
@@ -297,7 +300,7 @@ func FuzzProject(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, protocol, status int, request, response []byte, stream bool) {
-		c := observe.Call{Protocol: protocols[(protocol%4+4)%4], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
+		c := observe.Call{Protocol: protocols[(protocol%5+5)%5], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
 		if stream {
 			c.ResponseType = "text/event-stream"
 		}
@@ -350,6 +353,19 @@ var loads = []load{
 	{"generate/parts", repeated(observe.GeminiGenerate, "", events(`{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`), "")},
 	{"generate/array", repeated(observe.GeminiGenerate, `[{}`, `,{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}`, "")},
 	{"generate/calls", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionCall":{"name":"x"}}`, `]}]}`)},
+	{"mcp/notifications", repeated("mcp/2025-06-18", "", events(`{"method":"x"}`), "")},
+	{"mcp/batch", asked("mcp/2025-06-18", `[{}`, `,{"id":1,"method":"tools/call"}`, `]`)},
+	{"mcp/ids", asked("mcp/2025-06-18", `[{}`, `,{"id":"x"}`, `]`)},
+	{"mcp/tools", func(size int) observe.Call {
+		c := repeated("mcp/2025-06-18", `{"id":1,"result":{"tools":[{}`, `,{"name":"x"}`, `]}}`)(size)
+		c.Request = []byte(`{"id":1,"method":"tools/list"}`)
+		return c
+	}},
+	{"mcp/content", func(size int) observe.Call {
+		c := repeated("mcp/2025-06-18", `{"id":1,"result":{"structuredContent":{},"content":[{}`, `,{"type":"text","text":"{}"}`, `]}}`)(size)
+		c.Request = []byte(`{"id":1,"method":"tools/call"}`)
+		return c
+	}},
 	{"generate/results", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionResponse":{"name":"x"}}`, `]}]}`)},
 }
 

@@ -100,6 +100,9 @@ var readers = map[string]func(*reading){
 // Project reads a call. It returns an error only if the protocol is unknown.
 func Project(c Call) (Projection, error) {
 	read, known := readers[c.Protocol]
+	if strings.HasPrefix(c.Protocol, MCP) {
+		read, known = readMCP, true
+	}
 	if !known {
 		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}

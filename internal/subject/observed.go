@@ -36,6 +36,10 @@ func (r *recording) observed(one *record) error {
 	if err != nil {
 		return err
 	}
+	if one.payload.ActionType == evidence.ObservedTool {
+		r.usedTool(one, s)
+		return nil
+	}
 	with := r.talks.Of(one.payload.Observed.Agent, one.payload.ChainID)
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
 	line := with.Repeated(prompt)
@@ -54,10 +58,25 @@ func (r *recording) observed(one *record) error {
 		line = append(line, r.newest(response)...)
 	}
 	with.Keep(line)
+	r.addNotes(one, s)
+	return nil
+}
+
+// usedTool adds messages for the use of a tool. It is shown whole, also if it is like one before: who uses a tool twice acts twice.
+func (r *recording) usedTool(one *record, s sight) {
+	r.add(one, "prompt", s.prompt...)
+	context, _ := one.value("context", Tool)
+	r.add(one, "context", context...)
+	r.add(one, "tools_used", one.tools()...)
+	r.add(one, "response", s.response...)
+	r.addNotes(one, s)
+}
+
+// addNotes adds what the recorder says beside the messages of an act.
+func (r *recording) addNotes(one *record, s sight) {
 	if s.notes != nil || one.payload.Observed.Ended != evidence.Complete || len(r.messages) == one.first {
 		r.add(one, "observed", Message{Role: Recorder, Name: one.payload.Actor(), Text: strings.Join(append(s.notes, "How it ended: "+one.ending()+"."), " ")})
 	}
-	return nil
 }
 
 // newest returns the messages that were added last, as parts of a conversation.

@@ -186,9 +186,9 @@ func TestBodiesOfCalls(t *testing.T) {
 			"1 assistant response: [withheld: /response was sealed apart, and the evidence does not have it]\n2 recorder observed: The bytes of the request were sealed apart, and the evidence does not have them." + ended},
 		"encoded": {record("observed_call", `"protocol":"openai.chat","request":{"bytes":2,"sha256":"`+evidence.DigestOf([]byte("xx")).String()+`","encoding":"dcb","decoded":"refused"}`, `,"request_body":"xx"`),
 			"1 recorder prompt: xx\n2 recorder observed: The request is sealed as it was encoded, and is not read." + ended},
-		"a protocol that no reader knows": {record("observed_tool", `"protocol":"mcp/2026-07-28","request":`+digest("ask")+`,"response":`+digest("\xff\xfe"), `,"request_body":"ask","response_body":{"base64":"//4="}`),
+		"a protocol that no reader knows": {record("observed_tool", `"protocol":"other/1","request":`+digest("ask")+`,"response":`+digest("\xff\xfe"), `,"request_body":"ask","response_body":{"base64":"//4="}`),
 			"1 recorder prompt: ask\n2 recorder response: [response of 2 bytes that are no text]"},
-		"tools that are stated": {record("observed_tool", `"protocol":"mcp/2026-07-28","request":`+digest("ask"), `,"request_body":"ask","tools_used":[{"name":"go","arguments":{},"result":"gone"}]`),
+		"tools that are stated": {record("observed_tool", `"protocol":"other/1","request":`+digest("ask"), `,"request_body":"ask","tools_used":[{"name":"go","arguments":{},"result":"gone"}]`),
 			"1 assistant tools_used: go({})->2\n2 tool tools_used: gone"},
 		"an event of the recorder": {exhibit(t, 9, `"action_type":"recorder_event","agent_id":"tap","timestamp":"2026-01-31T16:15:00Z","response":{"event":"stop","reason":"maintenance"}`),
 			`1 recorder response: recorder_event: {"event":"stop","reason":"maintenance"}`},
@@ -212,5 +212,22 @@ func TestCopiesAreBounded(t *testing.T) {
 	_, err := FromRecords(nil, list, Verification{Outcome: Proved})
 	if err == nil || !strings.Contains(err.Error(), "more than 256 MiB: put fewer records before the jury") {
 		t.Error(err)
+	}
+}
+
+// TestToolUsedTwice: two uses of a tool that are alike are two acts, each with its result; and a model's call is not taken for them.
+func TestToolUsedTwice(t *testing.T) {
+	use := func(n int) Exhibit {
+		ask, answer := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refund","arguments":{"order":"A-17"}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Refunded."}]}}`
+		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_tool","agent_id":"tap","request_id":"r","timestamp":"2026-01-31T16:15:00Z","chain_id":"c",
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"bytes","vantage":"proxy","protocol":"mcp/2025-06-18","path":"/client","method":"tools/call",
+			"request":{"bytes":%d,"sha256":%q},"response":{"bytes":%d,"sha256":%q}},"request_body":%q,"response_body":%q`, len(ask), evidence.DigestOf([]byte(ask)), len(answer), evidence.DigestOf([]byte(answer)), ask, answer))
+	}
+	const want = `1 assistant prompt: refund({"order":"A-17"})->2
+2 tool response: Refunded.
+3 assistant prompt: refund({"order":"A-17"})->4
+4 tool response: Refunded.`
+	if diff := gocmp.Diff(want, script(fromRecords(t, use(1), use(2)))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

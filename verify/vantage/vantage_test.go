@@ -50,8 +50,22 @@ func judged(records ...*evidence.Record) (last *Finding) {
 	return last
 }
 
+// tool is a call of a tool of the Model Context Protocol, with an argument that canonical JSON does not have.
+func tool(request, response string) observed.Act {
+	act := call(request, response)
+	act.Type, act.Protocol, act.Path, act.Method, act.Status = evidence.ObservedTool, "mcp/2025-06-18", "/client", "tools/call", 0
+	return act
+}
+
 // TestFlippedByte: whichever byte of a body is another, the record is refuted; so with each byte of what it says.
 func TestFlippedByte(t *testing.T) {
+	flippedBytes(t, chat, answer, call)
+	flippedBytes(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refund","arguments":{"order":9007199254740993}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Refunded."}]}}`, tool)
+}
+
+func flippedBytes(t *testing.T, chat, answer string, call func(request, response string) observed.Act) {
+	t.Helper()
 	if found := judged(record(t, call(chat, answer))); found != nil {
 		t.Fatalf("%+v", found)
 	}
@@ -87,7 +101,7 @@ func TestFlippedByte(t *testing.T) {
 		}
 		flips++
 	}
-	if flips < 300 {
+	if flips < 200 {
 		t.Errorf("only %d flips", flips)
 	}
 }
@@ -97,7 +111,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	source := strings.Repeat("0123456789", 100)
 	copying := call(source+"!", answer)
 	copying.Request.Earlier = [][]byte{[]byte(source)}
-	copying.Protocol = "mcp/2026-07-28"
+	copying.Protocol = "other/1"
 	r := record(t, copying)
 	r.Payload.Model, r.Payload.ModelVersion, r.Payload.Parameters, r.Payload.Response = "", "", nil, nil
 	f := File{copied: MaxCopied - 1000}

@@ -1,0 +1,403 @@
+package observe
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/internal/llm/wire"
+)
+
+// MCP begins the names of the protocols of the Model Context Protocol; the version follows, as in mcp/2025-06-18. One
+// reader knows all versions: https://modelcontextprotocol.io/specification.
+const MCP = "mcp/"
+
+// FromServer is the Path of a call on a pipe whose first message the server sent. On HTTP the agent's side always
+// begins, and the server's own messages come in the answer.
+const FromServer = "/server"
+
+// maxMessages bounds how many messages of one body are read.
+const maxMessages = 1_000
+
+// A rpc is a message of JSON-RPC 2.0.
+type rpc struct {
+	id     string // as canonical JSON, since 1 and "1" are two ids; "": it has none
+	method string // "": it is an answer
+	params object
+	rest   object // all members
+}
+
+// readMCP reads what one side asked and the other answered. The caller of a tool speaks as the assistant, the server as the tool.
+func readMCP(r *reading) {
+	asked := r.rpcRequest()
+	if r.call.Status >= 300 {
+		r.failed(explainRPC)
+	}
+	answered, came := map[string]bool{}, r.rpcAnswer()
+	for _, m := range came {
+		at := asked.find(m.id)
+		switch {
+		case m.method != "":
+			r.answers = append(r.answers, answer{said: r.rpcSaid(m, r.other())})
+			continue
+		case at == nil:
+			r.problem("answer: it answers the id %s, which was not asked", short(cmp.Or(m.id, "(none)")))
+		case answered[m.id]:
+			r.problem("answer: the id %s is answered twice", short(m.id))
+		}
+		answered[m.id] = true
+		r.answers = append(r.answers, answer{said: []message{r.rpcResult(at, m)}})
+	}
+	r.rpcTogether()
+	r.out.Complete = r.out.Complete || came != nil && len(answered) >= asked.waiting() && r.out.State != Failed
+}
+
+// rpcTogether makes one answer of all messages: an answer to a batch, and what a server says on its way, belong together.
+func (r *reading) rpcTogether() {
+	var all answer
+	for _, a := range r.answers {
+		all.said = append(all.said, a.said...)
+	}
+	if r.answers = nil; all.said != nil {
+		r.answers = []answer{all}
+	}
+}
+
+// other is the role of the side that answers.
+func (r *reading) other() string {
+	if r.call.Path == FromServer {
+		return "assistant"
+	}
+	return "tool"
+}
+
+// rpcs are the messages of a request.
+type rpcs []rpc
+
+// find returns the request with an id; nil: there is none.
+func (list rpcs) find(id string) *rpc {
+	for i := range list {
+		if list[i].method != "" && list[i].id == id && id != "" {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// waiting counts the requests, which want answers.
+func (list rpcs) waiting() int {
+	ids := map[string]bool{}
+	for _, m := range list {
+		if m.method != "" && m.id != "" {
+			ids[m.id] = true
+		}
+	}
+	return len(ids)
+}
+
+// rpcRequest reads the request. A GET of HTTP has none: it waits for messages of the server.
+func (r *reading) rpcRequest() rpcs {
+	if len(bytes.TrimSpace(r.call.Request)) == 0 {
+		return nil
+	}
+	list := r.rpcs("request", r.call.Request)
+	r.prompt = []message{}
+	var described []jsontext.Value
+	for _, m := range list {
+		if m.id != "" && m.method != "" && list.find(m.id).method != m.method {
+			r.problem("request: the id %s stands there twice", short(m.id))
+		}
+		if m.method == "" {
+			r.prompt = append(r.prompt, r.rpcResult(nil, m))
+		} else {
+			r.prompt = append(r.prompt, r.rpcSaid(m, r.asking())...)
+		}
+		described = append(described, m.described().value())
+	}
+	if len(described) == 1 {
+		r.out.Parameters = r.marshal("parameters", described[0], maxOutput)
+	} else if described != nil {
+		r.out.Parameters = r.marshal("parameters", map[string]any{"batch": described}, maxOutput)
+	}
+	return list
+}
+
+// asking is the role of the side whose request it is.
+func (r *reading) asking() string {
+	if r.call.Path == FromServer {
+		return "tool"
+	}
+	return "assistant"
+}
+
+// rpcs reads a body: one message, a batch, or several of these in lines.
+func (r *reading) rpcs(what string, body []byte) (list rpcs) {
+	d := jsontext.NewDecoder(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff"))), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for d.PeekKind() != 0 {
+		v, err := d.ReadValue()
+		if err != nil {
+			r.fail("%s: %s", what, reason(err))
+			return list
+		}
+		for _, one := range r.batch(what, v) {
+			if len(list) == maxMessages {
+				r.problem("%s: more than %d messages: the others are left out", what, maxMessages)
+				return list
+			}
+			list = append(list, rpcOf(one))
+		}
+	}
+	if _, err := d.ReadToken(); err != nil && d.InputOffset() < int64(len(bytes.TrimRight(body, " \r\n\t"))) {
+		r.fail("%s: %s", what, reason(err))
+	}
+	return list
+}
+
+// batch reads one message or an array of them.
+func (r *reading) batch(what string, v jsontext.Value) []object {
+	switch v.Kind() {
+	case jsontext.KindBeginObject:
+		if o, ok := decode[object](r, what, v); ok {
+			return []object{o}
+		}
+	case jsontext.KindBeginArray:
+		if list, ok := decode[[]object](r, what, v); ok {
+			return list
+		}
+	default:
+		r.problem("%s: it is no message", what)
+	}
+	r.out.State = Failed
+	return nil
+}
+
+func rpcOf(o object) rpc {
+	m := rpc{method: o.word("method"), params: objectOf(o["params"]), rest: o}
+	if id, there := o["id"]; there {
+		m.id = text(id)
+	}
+	return m
+}
+
+// described are the members of a message that may always stand in clear: what was asked, and of which tool, but none of its words.
+func (m *rpc) described() object {
+	named := func(o object, name, text string) {
+		if text != "" {
+			o[name] = jsontext.Value(quoted(short(text)))
+		}
+	}
+	o := object{}
+	if m.method == "" {
+		named(o, "answers", m.id)
+		return o
+	}
+	named(o, "method", m.method)
+	if m.method == "tools/call" {
+		named(o, "tool", m.params.word("name"))
+		named(o, "tool_use_id", m.toolUseID())
+	}
+	return o
+}
+
+func quoted(text string) []byte {
+	doc, err := jsontext.AppendQuote(nil, text)
+	if err != nil { // it has no valid UTF-8
+		doc, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
+	}
+	return doc
+}
+
+// toolUseID is the id of the model's call of the tool, if the client states it.
+func (m *rpc) toolUseID() string { return objectOf(m.params["_meta"]).word("claudecode/toolUseId") }
+
+// callID names a call, so that its result can name it.
+func (m *rpc) callID() string { return cmp.Or(short(m.toolUseID()), "mcp:"+short(m.id)) }
+
+// rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
+func (r *reading) rpcSaid(m rpc, role string) []message {
+	if m.id == "" || role != "assistant" {
+		return []message{{Role: role, Name: short(m.method), Content: content{textPart(m.method + " " + text(m.rest["params"]))}}}
+	}
+	said := message{Role: role}
+	name, arguments := m.method, m.params
+	if m.method == "tools/call" {
+		name, arguments = m.params.word("name"), object{}
+		for member, v := range m.params { // such as the answers to what the server asked before
+			if member != "name" && member != "arguments" && member != "_meta" {
+				arguments[member] = v
+			}
+		}
+		if len(arguments) > 0 {
+			said.Content = content{textPart(text(arguments.value()))}
+		}
+		said.ToolCalls = []call{function(m.callID(), name, cmp.Or(text(m.params["arguments"]), "{}"))}
+		return []message{said}
+	}
+	shown := object{}
+	for member, v := range arguments {
+		if member != "_meta" {
+			shown[member] = v
+		}
+	}
+	said.ToolCalls = []call{function(m.callID(), name, text(shown.value()))}
+	return []message{said}
+}
+
+// rpcResult shows an answer: to a request; nil: it is not known to which.
+func (r *reading) rpcResult(to *rpc, m rpc) message {
+	said := message{Role: r.other()}
+	if to == nil {
+		said.Role = r.asking()
+	} else if said.Role == "tool" {
+		said.ToolCallID = to.callID()
+	}
+	result, there := m.rest["result"]
+	if failure := m.rest["error"]; present(failure) || !there {
+		said.IsError = true
+		said.Content = content{textPart("error: " + cmp.Or(text(failure), "(it has neither a result nor an error)"))}
+		return said
+	}
+	o := objectOf(result)
+	switch {
+	case to != nil && to.method == "tools/call" && (o["content"] != nil || o["structuredContent"] != nil):
+		said.Content, said.IsError = r.toolContent(o), string(o["isError"]) == "true"
+	case to != nil && to.method == "tools/list":
+		said.Content = content{textPart(listed(o))}
+	default:
+		if to != nil && to.method == "sampling/createMessage" {
+			r.out.ModelVersion = o.word("model")
+		}
+		said.Content = content{textPart(text(result))}
+	}
+	return said
+}
+
+// toolContent reads what a tool returned.
+func (r *reading) toolContent(o object) (list content) {
+	structured := text(o["structuredContent"])
+	for _, part := range member[[]object](r, o, "answer", "content") {
+		p := r.mcpPart(part)
+		list = append(list, p)
+		if structured != "" && p.Text != nil && structured == text(jsontext.Value(*p.Text)) {
+			structured = "" // servers repeat it as a text
+		}
+	}
+	if structured != "" {
+		list = append(list, textPart("[structuredContent] "+structured))
+	}
+	for _, name := range sortedNames(o) {
+		switch name {
+		case "content", "structuredContent", "isError", "_meta":
+		default:
+			list = append(list, textPart("["+name+"] "+text(o[name])))
+		}
+	}
+	return list
+}
+
+// mcpPart reads a part of a tool's result.
+func (r *reading) mcpPart(o object) part {
+	switch kind := o.word("type"); kind {
+	case "text":
+		return textPart(o.word("text"))
+	case "image":
+		return inline("image_url", "", o.word("mimeType"), o.word("data"))
+	case "audio":
+		return inline("input_audio", "", o.word("mimeType"), o.word("data"))
+	case "resource":
+		in := objectOf(o["resource"])
+		if _, binary := in["blob"]; binary {
+			return inline("file", short(withoutSecrets(in.word("uri"))), in.word("mimeType"), in.word("blob"))
+		}
+		return textPart(fmt.Sprintf("[resource %s]\n%s", withoutSecrets(in.word("uri")), in.word("text")))
+	default:
+		return unknown(short(kind), o.value())
+	}
+}
+
+// A Definition is what a server says of one of its tools.
+type Definition struct {
+	Name   string          `json:"name"`
+	Digest evidence.Digest `json:"digest"` // of its canonical form, or of its bytes if it has none
+}
+
+// Definitions returns the definitions of tools in the answer to a tools/list, in their order; nil: it is no such answer.
+func Definitions(c Call) (list []Definition) {
+	if !strings.HasPrefix(c.Protocol, MCP) {
+		return nil
+	}
+	r := &reading{call: &c}
+	asked := r.rpcs("request", c.Request)
+	for _, m := range r.rpcAnswer() {
+		if to := asked.find(m.id); to != nil && to.method == "tools/list" && m.method == "" {
+			list = append(list, definitions(objectOf(m.rest["result"]))...)
+		}
+	}
+	return list
+}
+
+func definitions(result object) (list []Definition) {
+	r := new(reading)
+	for _, tool := range member[[]jsontext.Value](r, result, "answer", "tools") {
+		form, err := evidence.Canonical(tool)
+		if err != nil {
+			form = []byte(tool)
+		}
+		list = append(list, Definition{objectOf(tool).word("name"), evidence.DigestOf(form)})
+	}
+	return list
+}
+
+// listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
+func listed(result object) string {
+	tools := member[[]object](new(reading), result, "answer", "tools")
+	shown := []object{}
+	for i, d := range definitions(result) {
+		o := object{"name": quoted(d.Name), "digest": quoted(d.Digest.String())}
+		if v := tools[i]["description"]; v != nil {
+			o["description"] = v
+		}
+		shown = append(shown, o)
+	}
+	var b bytes.Buffer
+	for i, o := range shown {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text(o.value()))
+	}
+	if v := result["nextCursor"]; present(v) {
+		b.WriteString("\n[more tools follow]")
+	}
+	return b.String()
+}
+
+// rpcAnswer reads the messages of the answer: JSON, or events whose data is JSON.
+func (r *reading) rpcAnswer() (list rpcs) {
+	if len(bytes.TrimSpace(r.call.Response)) == 0 {
+		return nil
+	}
+	if r.body() != stream {
+		return r.rpcs("answer", r.call.Response)
+	}
+	for e := range wire.Events(r.call.Response) {
+		if len(bytes.TrimSpace(e.Data)) == 0 { // a 'ping', or an event that only has an id
+			continue
+		}
+		if list = append(list, r.rpcs("answer", e.Data)...); len(list) > maxMessages {
+			r.problem("answer: more than %d messages: the others are left out", maxMessages)
+			return list[:maxMessages]
+		}
+	}
+	return list
+}
+
+// explainRPC reads the body of an error.
+func explainRPC(body []byte) string {
+	failure := objectOf(objectOf(jsontext.Value(bytes.TrimSpace(body)))["error"])
+	return colon(text(failure["code"]), failure.word("message"))
+}
