@@ -28,7 +28,9 @@ func ChainOf(agent, name string) string {
 const longestAgent = 100
 
 // eventChain is the chain of what a recorder says about itself.
-func (r *Recorder) eventChain() string { return "recorder/" + url.PathEscape(r.Name) }
+func (r *Recorder) eventChain() string { return eventChainOf(r.Name) }
+
+func eventChainOf(recorder string) string { return "recorder/" + url.PathEscape(recorder) }
 
 // mode is the mode of the relay, as records name it.
 func (r *Recorder) mode() observed.Mode {

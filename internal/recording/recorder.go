@@ -153,10 +153,8 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, fmt.Errorf("calls of the protocol %q are not recorded here", call.Speaks.Name)
 	}
 	chain := r.chainNamed(agent, call.Chain)
-	if chain != "" {
-		if err := evidence.CheckName(chain); err != nil { // what could never be sealed would stop the calls of all
-			return nil, &relay.Refusal{Status: http.StatusBadRequest, Reason: "Jurat-Chain: as the chain " + evidence.Abbreviate(chain) + ": " + err.Error()}
-		}
+	if err := sealable(chain, call.Origin); err != nil {
+		return nil, err
 	}
 	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
 		return nil, fmt.Errorf("calls are not passed on until the log seals again: %w", why)
@@ -174,6 +172,19 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	return e, nil
+}
+
+// sealable refuses names that no record can hold: what could never be sealed would stop the calls of all.
+func sealable(chain, origin string) error {
+	if chain != "" {
+		if err := evidence.CheckName(chain); err != nil {
+			return &relay.Refusal{Status: http.StatusBadRequest, Reason: "Jurat-Chain: as the chain " + evidence.Abbreviate(chain) + ": " + err.Error()}
+		}
+	}
+	if err := evidence.CheckName(origin); err != nil {
+		return &relay.Refusal{Status: http.StatusBadRequest, Reason: "the provider's scheme and host, " + evidence.Abbreviate(origin) + ", cannot stand in a record: " + err.Error()}
+	}
+	return nil
 }
 
 // Missed implements relay.Witness.
@@ -385,13 +396,43 @@ func (e *exchange) said(act *observed.Act) said {
 	return s
 }
 
-// sealAct seals an act under a record id.
+// sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
+// mode; so what can be sealed of it is sealed, and says so.
 func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
+	err := r.sealWhole(ctx, id, act)
+	if _, refused := errors.AsType[*evidence.FieldError](err); !refused {
+		return err
+	}
+	r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
+	return r.sealWhole(ctx, id, bare(act, err))
+}
+
+func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
 	payload, err := observed.Payload(act)
 	if err != nil {
 		return fmt.Errorf("the act cannot be sealed: %w", err)
 	}
 	return r.seal(ctx, id, payload)
+}
+
+// bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
+func bare(a observed.Act, why error) observed.Act {
+	b := observed.Act{Recorder: a.Recorder, Type: a.Type, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
+		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
+		Missing: append(a.Missing, "what was said: the record that had it was refused: "+why.Error())}
+	if a.Upstream != nil {
+		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
+	}
+	b.Request, b.Response = countsOf(a.Request), countsOf(a.Response)
+	return b
+}
+
+// countsOf is a body without its bytes.
+func countsOf(b *observed.Body) *observed.Body {
+	if b == nil {
+		return nil
+	}
+	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
 }
 
 func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {

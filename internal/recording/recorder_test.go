@@ -31,6 +31,7 @@ type shelf struct {
 	mu     sync.Mutex
 	drafts []*evidence.Draft
 	broken error
+	refuse func(*evidence.Draft) error // nil: nothing
 }
 
 func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest, error) {
@@ -38,6 +39,11 @@ func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest,
 	defer s.mu.Unlock()
 	if s.broken != nil {
 		return evidence.Digest{}, s.broken
+	}
+	if s.refuse != nil {
+		if err := s.refuse(draft); err != nil {
+			return evidence.Digest{}, err
+		}
 	}
 	for _, d := range s.drafts {
 		if d.RecordID == draft.RecordID {
@@ -411,6 +417,71 @@ func TestCrash(t *testing.T) {
 func (d *desk) recorderBody(t *testing.T, text string) *relay.Body {
 	t.Helper()
 	return &relay.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf([]byte(text))}
+}
+
+// TestCrashOfAnotherRecorder: what a recorder left is sealed in its own name, also by a recorder of another name. If its keys do not sign any more, the record says whose call it was.
+func TestCrashOfAnotherRecorder(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		folder, log := t.TempDir(), &shelf{}
+		one := newDesk(t, folder, log, func(c *Config) { c.Name = "first" })
+		if _, err := one.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+			Header: http.Header{}, Request: one.recorderBody(t, "hello")}); err != nil {
+			t.Fatal(err)
+		}
+		one.crash()
+		if refused {
+			log.refuse = func(d *evidence.Draft) error {
+				if d.AgentID == "first" {
+					return errors.New("its key has ended")
+				}
+				return nil
+			}
+		}
+		newDesk(t, folder, log, func(c *Config) { c.Name = "second" }).end()
+		calls := log.acts(evidence.ObservedCall)
+		if len(calls) != 1 {
+			t.Fatalf("%d records", len(calls))
+		}
+		by, chain, said := "first", "recorder/first", false
+		if refused {
+			by, chain, said = "second", "recorder/second", true
+		}
+		has := slices.ContainsFunc(calls[0].Observed.Missing, func(m string) bool { return strings.Contains(m, "at the recorder first") })
+		if calls[0].AgentID != by || calls[0].ChainID != chain || has != said {
+			t.Errorf("by %s in %s, missing %q", calls[0].AgentID, calls[0].ChainID, calls[0].Observed.Missing)
+		}
+	}
+}
+
+// TestActThatIsRefused: an act that the log can never take in stops nobody: it is sealed without what was said. An origin that no record can hold is refused before the call.
+func TestActThatIsRefused(t *testing.T) {
+	log := &shelf{refuse: func(d *evidence.Draft) error {
+		if len(d.ResponseBody) > 0 {
+			return fmt.Errorf("sealing: %w", &evidence.FieldError{Field: "response_body", Reason: "for a test"})
+		}
+		return nil
+	}}
+	d := newDesk(t, t.TempDir(), log, nil)
+	for range 2 {
+		if status, _, err := d.call(question(true, user("hello"))); err != nil || status != 200 {
+			t.Fatalf("%d, %v", status, err)
+		}
+	}
+	call := &relay.Call{Speaks: relay.Models, ID: "c1", Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://" + strings.Repeat("x", 200), Vantage: relay.Proxy, Header: http.Header{},
+		Request: d.recorderBody(t, "hello")}
+	_, err := d.recorder.Begin(t.Context(), call)
+	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
+		t.Errorf("a long origin: %v", err)
+	}
+	d.end()
+	calls := log.acts(evidence.ObservedCall)
+	if len(calls) != 2 {
+		t.Fatalf("%d records", len(calls))
+	}
+	o := calls[0].Observed
+	if o.Ended != evidence.Complete || o.Request.Bytes == 0 || o.Response.Bytes == 0 || !slices.ContainsFunc(o.Missing, func(m string) bool { return strings.Contains(m, "for a test") }) {
+		t.Errorf("%+v", o)
+	}
 }
 
 // TestLivingRecorderIsLeftAlone: a second recorder in the folder does not take the calls of the first for lost.

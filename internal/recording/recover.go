@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,9 @@ func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 	if err := os.MkdirAll(r.Spool(), 0o700); err != nil {
 		return err
 	}
+	if err := r.introduce(); err != nil {
+		return err
+	}
 	r.journal, err = openJournal(filepath.Join(r.own, journalFile))
 	return err
 }
@@ -87,20 +91,43 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	about, err := readAbout(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, i := range left {
-		if err := r.sealLost(ctx, folder, i); err != nil {
+		if err := r.sealLost(ctx, folder, cmp.Or(about.Recorder, r.Name), i); err != nil {
 			return err
 		}
 	}
 	return os.RemoveAll(folder)
 }
 
-// sealLost seals that a call began and that its end is unknown, unless its record is in the log.
-func (r *Recorder) sealLost(ctx context.Context, folder string, i *intent) error {
+// sealLost seals that a call began and that its end is unknown, unless its record is in the log. The record is of the recorder that saw the call begin, if
+// its keys can still sign.
+func (r *Recorder) sealLost(ctx context.Context, folder, recorder string, i *intent) error {
 	has, err := r.Log.Has(ctx, i.RecordID)
 	if has || err != nil {
 		return err
 	}
+	a := r.lost(folder, i)
+	if recorder == r.Name {
+		return r.sealAct(ctx, i.RecordID, a)
+	}
+	theirs := a
+	theirs.Recorder = recorder
+	if theirs.ChainID == r.eventChain() {
+		theirs.ChainID = eventChainOf(recorder)
+	}
+	if err := r.sealAct(ctx, i.RecordID, theirs); err == nil || ctx.Err() != nil {
+		return err
+	}
+	a.Missing = append(a.Missing, "the call began at the recorder "+recorder+", whose keys do not sign any more")
+	return r.sealAct(ctx, i.RecordID, a)
+}
+
+// lost is the act of a call whose end is unknown.
+func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	a := r.actOf(i)
 	a.At, a.Ended = r.Now(), evidence.LostInCrash
 	if a.ChainID == "" {
@@ -113,5 +140,5 @@ func (r *Recorder) sealLost(ctx context.Context, folder string, i *intent) error
 		a.FirstByte = nil
 		a.Missing = append(a.Missing, "response: what came after the part that was on disk")
 	}
-	return r.sealAct(ctx, i.RecordID, a)
+	return a
 }
