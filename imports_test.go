@@ -165,7 +165,7 @@ var importRules = []importRule{
 		"it joins jury and ledger, for every panel and every store"},
 	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", "jurat/property", jsonLibrary},
 		"who may do what is decided here, whatever front it was asked through"},
-	{"jurat/internal/find", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/jury", jsonLibrary, "jurat/internal/sqlitefile", "golang.org/x/text/", "modernc.org/sqlite/"},
+	{"jurat/internal/find", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/internal/observe", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/jury", jsonLibrary, "jurat/internal/sqlitefile", "golang.org/x/text/", "modernc.org/sqlite/"},
 		"it finds records and trials in a log, and does not know who asks"},
 	{"jurat/internal/docket", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/access", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/stats", "jurat/internal/trial"},
 		"what was found is shown alike by the server and the command line, and who may see it is for them to say"},

@@ -59,6 +59,7 @@ type Hit struct {
 	Action string `json:"action"`
 	Role   string `json:"role"`
 	Actor  string `json:"actor"`
+	Agent  string `json:"agent,omitzero"` // whose act a recorder saw; "": it is no act that a recorder saw
 	Chain  string `json:"chain,omitzero"`
 
 	Outcome *jury.TrialOutcome `json:"outcome,omitzero"` // of the trial that the record belongs to; absent: there is none, or it has none yet

@@ -98,6 +98,9 @@ func (c *recordsFindCmd) print(io stdio, list api.HitList) error {
 	t := table{heads: []head{{name: "proved", rank: 2}, {name: "role"}, {name: "who", rank: 3}, {name: "record", rank: 1}}}
 	for _, h := range list.Hits {
 		t.row(cmp.Or(h.Proved, "not proved"), h.Role, h.Actor, h.Record)
+		if h.Agent != "" {
+			t.below(fmt.Sprintf("it saw an act of the agent %q", h.Agent), "")
+		}
 		if h.Why != "" {
 			t.below(h.Why, yellow)
 		}

@@ -72,7 +72,7 @@ func TrialTable(list []api.TrialLine) *Table {
 
 // HitTable is a list of records as a table.
 func HitTable(list []api.Hit) *Table {
-	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why"}}
+	t := &Table{Head: []string{"claimed", "proved", "authority", "role", "actor", "action", "record", "chain", "outcome", "by", "reviewer", "verdict", "place", "said", "line", "why", "agent"}}
 	for _, h := range list {
 		outcome := api.TrialLine{}
 		if o := h.Outcome; o != nil {
@@ -82,7 +82,7 @@ func HitTable(list []api.Hit) *Table {
 			}
 		}
 		t.Rows = append(t.Rows, []string{h.Claimed, h.Proved, h.Authority, h.Role, h.Actor, h.Action, h.Record, h.Chain, string(outcome.Outcome), string(outcome.By),
-			outcome.Reviewer, string(outcome.Verdict), h.Place, strconv.FormatBool(h.Said), h.Line, h.Why})
+			outcome.Reviewer, string(outcome.Verdict), h.Place, strconv.FormatBool(h.Said), h.Line, h.Why, h.Agent})
 	}
 	return t
 }

@@ -64,6 +64,9 @@ func hit(found *find.Hit, by *trust.Trust) api.Hit {
 	p := &found.Record.Payload
 	h := api.Hit{Record: p.RecordID, Action: string(p.ActionType), Role: string(p.Role()), Actor: p.Actor(), Chain: p.ChainID, Claimed: p.Timestamp,
 		Place: found.Pointer, Said: found.Pointer != "" && found.Said(), Line: found.Excerpt, Status: string(verify.Proved)}
+	if p.Observed != nil {
+		h.Agent = p.Observed.Agent
+	}
 	report := verify.Record(found.Record, verify.Options{Trust: by})
 	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 		if f := report.Of(g); f.Status != verify.Proved {

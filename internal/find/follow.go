@@ -344,7 +344,9 @@ func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how
 		}
 	}
 	for _, old := range []string{"DELETE FROM pieces WHERE stretch >= ? AND stretch < ?", "DELETE FROM stretches WHERE begin >= ? AND begin < ?",
-		"DELETE FROM records WHERE place >= ? AND place < ?", "DELETE FROM seats WHERE stretch >= ? AND stretch < ?"} {
+		"DELETE FROM records WHERE place >= ? AND place < ?", "DELETE FROM seats WHERE stretch >= ? AND stretch < ?",
+		"DELETE FROM recorded WHERE stretch >= ? AND stretch < ?", "DELETE FROM missed WHERE place >= ? AND place < ?",
+		"DELETE FROM tried WHERE stretch >= ? AND stretch < ?", "DELETE FROM erased WHERE place >= ? AND place < ?"} {
 		if _, err := tx.ExecContext(ctx, old, in.From, in.To); err != nil {
 			return made, err
 		}
@@ -356,6 +358,9 @@ func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how
 	}
 	made = written{stretch{begin: in.From, after: in.To}, map[string]int64{}}
 	if err := x.writeDocs(ctx, tx, &made, docs); err != nil {
+		return made, err
+	}
+	if err := writeTold(ctx, tx, in.From, docs); err != nil {
 		return made, err
 	}
 	if err := writePieces(ctx, tx, in.From, docs); err != nil {
@@ -370,7 +375,7 @@ func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how
 
 // writeDocs stores what the index has of each record.
 func (x *Index) writeDocs(ctx context.Context, tx *sql.Tx, made *written, docs []*doc) error {
-	records, err := tx.PrepareContext(ctx, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)")
+	records, err := tx.PrepareContext(ctx, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
@@ -381,7 +386,7 @@ func (x *Index) writeDocs(ctx context.Context, tx *sql.Tx, made *written, docs [
 			made.earliest, made.latest = at, at
 		}
 		made.earliest, made.latest = min(made.earliest, at), max(made.latest, at)
-		if _, err := records.ExecContext(ctx, d.place, d.id, string(d.action), string(d.role), d.actor, at, d.chain); err != nil {
+		if _, err := records.ExecContext(ctx, d.place, d.id, string(d.action), string(d.role), d.actor, at, d.chain, d.agent); err != nil {
 			return err
 		}
 		if !strings.HasPrefix(d.chain, evidence.TrialPrefix) {

@@ -63,6 +63,7 @@ type doc struct {
 	texts  []string // folded
 	bytes  int
 	seats  []seat
+	told   // of what recorders saw
 }
 
 // A seat is a juror, a role or a model that took part in a trial.
@@ -247,7 +248,7 @@ func (x *Index) empty(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps"} {
+	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps", "recorded", "missed", "tried", "erased"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}
@@ -257,7 +258,7 @@ func (x *Index) empty(ctx context.Context) error {
 
 // docOf takes from a record what the index needs.
 func docOf(place int64, p *evidence.Payload) *doc {
-	d := &doc{place: place, id: p.RecordID, action: p.ActionType, role: p.Role(), actor: p.Actor(), at: p.Time(), chain: p.ChainID, seats: seatsOf(p)}
+	d := &doc{place: place, id: p.RecordID, action: p.ActionType, role: p.Role(), actor: p.Actor(), at: p.Time(), chain: p.ChainID, seats: seatsOf(p), told: toldBy(p)}
 	for _, passage := range Passages(p) {
 		if text := Fold(passage.Text); text != "" {
 			d.texts, d.bytes = append(d.texts, text), d.bytes+len(text)

@@ -52,9 +52,9 @@ type matcher struct {
 func (x *Index) matching(q *Records, in Scope) *matcher {
 	m := &matcher{pieces: piecesOf(q.Text), blocks: map[int64]int64{}, from: math.MinInt64, to: math.MaxInt64, scope: in}
 	var where []string
-	add := func(condition string, arg any) { where, m.args = append(where, condition), append(m.args, arg) }
+	add := func(condition string, args ...any) { where, m.args = append(where, condition), append(m.args, args...) }
 	if q.Actor != "" {
-		add("actor = ?", q.Actor)
+		add("(actor = ? OR agent = ?)", q.Actor, q.Actor)
 	}
 	if q.Action != "" {
 		add("action = ?", string(q.Action))
@@ -75,7 +75,7 @@ func (x *Index) matching(q *Records, in Scope) *matcher {
 	}
 	m.fits = func(d *doc) bool {
 		at := d.at.UnixMilli()
-		return (q.Actor == "" || q.Actor == d.actor) && (q.Action == "" || q.Action == d.action) && (q.Chain == "" || q.Chain == d.chain) &&
+		return (q.Actor == "" || q.Actor == d.actor || q.Actor == d.agent) && (q.Action == "" || q.Action == d.action) && (q.Chain == "" || q.Chain == d.chain) &&
 			(q.Record == "" || q.Record == d.id) && at >= m.from && at < m.to && m.scoped(d) && d.has(q.Text)
 	}
 	m.plain = len(where) == 0

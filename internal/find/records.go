@@ -44,7 +44,7 @@ type Scope struct {
 type Records struct {
 	Text     string // folded; "": any
 	Said     bool   // the actor said the text itself, and was not only given it
-	Actor    string // the whole name
+	Actor    string // the whole name: who acted, or whose act a recorder saw
 	Action   evidence.ActionType
 	Chain    string
 	Record   string
@@ -61,7 +61,7 @@ func RecordParameters() []Parameter {
 	return []Parameter{
 		{"text", "records in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces"},
 		{"said", "true: only where the actor said the text itself, and was not only given it"},
-		{"actor", "the name of the agent, juror or person who acted"},
+		{"actor", "the name of the agent, juror or person who acted, or of the agent whose act a recorder saw"},
 		{"action", "the action type, such as recommendation"},
 		{"chain", "only records of this chain"},
 		{"record", "the record with this id"},
@@ -106,12 +106,21 @@ func ReadRecords(get func(name string) string) (*Records, error) {
 	default:
 		return nil, wrong("sort", "%q: want newest or oldest", get("sort"))
 	}
-	if q.after = -1; q.After != "" {
-		if q.after, err = strconv.ParseInt(q.After, 10, 64); err != nil || q.after < 0 {
-			return nil, wrong("after", "%q is not a cursor of this search", q.After)
-		}
+	if q.after, err = readCursor(q.After); err != nil {
+		return nil, err
 	}
 	return q, nil
+}
+
+// readCursor reads the place at which the page before ended; "": -1.
+func readCursor(text string) (place int64, err error) {
+	if text == "" {
+		return -1, nil
+	}
+	if place, err = strconv.ParseInt(text, 10, 64); err != nil || place < 0 {
+		return 0, wrong("after", "%q is not a cursor of this search", text)
+	}
+	return place, nil
 }
 
 // sane refuses parameters that are too long or no text.

@@ -148,7 +148,7 @@ func (s *scan) find(q *find.Records, in find.Scope) (ids []string) {
 	for _, r := range s.records {
 		p := &r.Payload
 		allowed := in.All || in.Trials[p.ChainID] || in.Agent != "" && p.Role() == evidence.RoleAgent && p.Actor() == in.Agent
-		if allowed && has(r, q.Text, q.Said) && (q.Actor == "" || p.Actor() == q.Actor) && (q.Action == "" || p.ActionType == q.Action) &&
+		if allowed && has(r, q.Text, q.Said) && (q.Actor == "" || p.Actor() == q.Actor || p.Observed != nil && p.Observed.Agent == q.Actor) && (q.Action == "" || p.ActionType == q.Action) &&
 			(q.Chain == "" || p.ChainID == q.Chain) && (q.Record == "" || p.RecordID == q.Record) &&
 			(q.From.IsZero() || !p.Time().Before(q.From)) && (q.To.IsZero() || p.Time().Before(q.To)) {
 			ids = append(ids, p.RecordID)
@@ -252,7 +252,7 @@ func (a *asking) records() map[string]string {
 		a.sometimes(2, v, "said", "true")
 	}
 	some := pick(a.r, a.scan.records).Payload
-	a.sometimes(3, v, "actor", some.Actor())
+	a.sometimes(3, v, "actor", pick(a.r, append([]string{some.Actor()}, watched...)))
 	a.sometimes(4, v, "action", string(some.ActionType))
 	a.sometimes(4, v, "chain", some.ChainID)
 	a.sometimes(6, v, "record", pick(a.r, []string{some.RecordID, a.id(), "nothing"}))
@@ -296,6 +296,10 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 			h.try(t)
 		}
 		h.speak(t)
+		h.watch(t)
+		if i%40 == 20 {
+			h.judge(t, h.seen(t))
+		}
 		if i%60 == 59 {
 			follow(t, x)
 			if err := x.Settle(t.Context()); err != nil {
@@ -314,6 +318,7 @@ func TestEveryFilterAgainstScan(t *testing.T) {
 		for range 200 {
 			found += a.compareRecords(t, when, x)
 			found += a.compareTrials(t, when, x, trials)
+			found += a.compareRecordings(t, when, x)
 		}
 		if found < 1000 {
 			t.Errorf("%s: only %d things were found", when, found)

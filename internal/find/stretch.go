@@ -22,6 +22,8 @@ type set [stretchRecords / 64]uint64
 
 func (s *set) add(n int) { s[n/64] |= 1 << (n % 64) }
 
+func (s *set) has(n int) bool { return s[n/64]>>(n%64)&1 == 1 }
+
 func (s *set) empty() bool { return *s == set{} }
 
 func (s *set) and(o *set) {

@@ -23,10 +23,46 @@ const maxRebuilt = 256 << 20
 type sight struct {
 	prompt, response []Message
 	notes            []string // of what the messages do not show
+	lacks            []Lack
+	said             observe.Projection // zero: the bytes could not be read
 }
 
 func (s *sight) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// A Lack says why the bytes of a request or response cannot be read, or not all of them.
+type Lack struct {
+	Direction string // request or response
+	Why       Why
+}
+
+// Why says why bytes cannot be read.
+type Why string
+
+// Why bytes cannot be read.
+const (
+	Withheld Why = "withheld" // they were sealed apart, and are not disclosed here
+	Unsealed Why = "unsealed" // they passed, and no record has them
+	Cut      Why = "cut"      // only their beginning is sealed
+	Encoded  Why = "encoded"  // they are sealed as they were encoded
+	Copied   Why = "copied"   // they repeat those of a record that is not here
+	Wrong    Why = "wrong"    // they are not those that the record states
+)
+
+// lacks are the sentences for a jury.
+var lacks = map[Why]string{
+	Withheld: "The bytes of the %s were sealed apart, and the evidence does not have them.",
+	Unsealed: "The bytes of the %s are not sealed.",
+	Cut:      "Only the beginning of the %s is sealed.",
+	Encoded:  "The %s is sealed as it was encoded, and is not read.",
+	Copied:   "The bytes of the %s repeat those of an earlier record, which the evidence does not have.",
+	Wrong:    "The bytes of the %s are not those that the record states.",
+}
+
+func (s *sight) lack(direction string, why Why) {
+	s.lacks = append(s.lacks, Lack{direction, why})
+	s.note(lacks[why], direction)
 }
 
 // observed adds messages for what a recorder saw an agent do. A program sends the whole conversation with each call: what
@@ -36,6 +72,7 @@ func (r *recording) observed(one *record) error {
 	if err != nil {
 		return err
 	}
+	one.sight = &s
 	if one.payload.ActionType == evidence.ObservedTool {
 		r.usedTool(one, s)
 		return nil
@@ -44,6 +81,7 @@ func (r *recording) observed(one *record) error {
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
 	line := with.Repeated(prompt)
 	repeated := len(line)
+	one.repeated = slices.Clone(line)
 	fresh := s.prompt[repeated:]
 	one.remark("%s", promptInWords(s.prompt, line))
 	r.add(one, "prompt", fresh...)
@@ -52,6 +90,7 @@ func (r *recording) observed(one *record) error {
 	r.add(one, "context", context...)
 	r.add(one, "tools_used", one.tools()...)
 	if number := with.Ends(prompt, response); number > 0 {
+		one.again = number
 		s.note("The answer is again that of message %d.", number)
 	} else {
 		r.add(one, "response", s.response...)
@@ -147,7 +186,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	}
 	call := observed.Call(one.payload, request, response)
 	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
-		s.prompt, s.response = spoken(p.Prompt), spoken(p.Output)
+		s.prompt, s.response, s.said = spoken(p.Prompt), spoken(p.Output), p
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
 		}
@@ -217,10 +256,10 @@ func (r *recording) body(one *record, direction string, stated *evidence.Observe
 	case stated == nil:
 		return nil, nil
 	case one.isWithheld(member):
-		s.note("The bytes of the %s were sealed apart, and the evidence does not have them.", direction)
+		s.lack(direction, Withheld)
 		return nil, nil
 	case v == nil && stated.Bytes > 0:
-		s.note("The bytes of the %s are not sealed.", direction)
+		s.lack(direction, Unsealed)
 	}
 	if v == nil {
 		return nil, nil
@@ -234,18 +273,18 @@ func (r *recording) body(one *record, direction string, stated *evidence.Observe
 		if body, err = r.window.Rebuild(pieces); err == nil && evidence.DigestOf(body) == stated.Sealed() {
 			r.window.Keep(body)
 			if stated.Truncated {
-				s.note("Only the beginning of the %s is sealed.", direction)
+				s.lack(direction, Cut)
 			}
 			if stated.Decoded != "" {
-				s.note("The %s is sealed as it was encoded, and is not read.", direction)
+				s.lack(direction, Encoded)
 			}
 			return body, nil
 		}
 	}
 	if errors.Is(err, observed.ErrMissing) {
-		s.note("The bytes of the %s repeat those of an earlier record, which the evidence does not have.", direction)
+		s.lack(direction, Copied)
 	} else {
-		s.note("The bytes of the %s are not those that the record states.", direction)
+		s.lack(direction, Wrong)
 	}
 	return nil, nil
 }

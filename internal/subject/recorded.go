@@ -35,6 +35,11 @@ type record struct {
 	outputs  map[string]int // the number of the message for each output, by canonical form
 	first    int            // how many messages came before it
 	remarks  []string       // what its description says beside the payload
+
+	// Of what a recorder saw:
+	sight    *sight
+	repeated []talk.Stood // the messages of its prompt that were shown before
+	again    int          // the number of the message that its answer repeats; 0: it repeats none
 }
 
 // readRecords makes messages from records.

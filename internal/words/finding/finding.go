@@ -12,7 +12,7 @@ type Texts struct {
 
 	SideBySide, Same, Different, One, Other, Criterion, Total, Reasons, Both, OnlyOne, OnlyOther, NoFindings, By, Message, Unfounded, NoJudgment, NoAnswer string
 
-	SearchTitle, SearchLead, HitHelp, OnlySaid, Actor, Action, Claimed, Chain, Hits, HitsBehind, HitsUnread, ProvedHelp, NotYet, NoHits, SaidIn, GivenIn, ItsTrial string
+	SearchTitle, SearchLead, HitHelp, OnlySaid, Actor, Action, Claimed, Chain, Hits, HitsBehind, HitsUnread, ProvedHelp, NotYet, NoHits, SaidIn, GivenIn, ItsTrial, SawActOf string
 
 	History, HistoryLead, NoHistory, Cost, Agreement, Kappa, Moved, Turned, Seat, Asked, Answered, Changes, Undefined string
 }
@@ -45,7 +45,7 @@ var english = Texts{
 	OnlySaid: "Only where the actor said the text itself, and was not only given it", Actor: "Who (the whole name)", Action: "Kind of act", Claimed: "Claimed time from", Chain: "Chain or trial",
 	Hits: "Records on this page: {n}", HitsBehind: "The index is {n} records behind, so records may be missing.", HitsUnread: "Archives with {n} records cannot be read, so their records are missing.",
 	ProvedHelp: "Who said it and when is checked by this server with its own trust file. The record's page has the file that proves it to others.",
-	NotYet:     "None so far. The search goes on on the next page.", NoHits: "No record matches.", SaidIn: "Said in", GivenIn: "Was given in", ItsTrial: "Its trial:",
+	NotYet:     "None so far. The search goes on on the next page.", NoHits: "No record matches.", SaidIn: "Said in", GivenIn: "Was given in", ItsTrial: "Its trial:", SawActOf: "saw an act of",
 	History: "Trials of this agent", HistoryLead: "Numbers of the {n} newest finished trials.", NoHistory: "No trial of an agent with this name.",
 	Cost: "Cost of the jurors' answers", Agreement: "Agreement of the jurors before discussion", Kappa: "Fleiss' kappa", Moved: "Changes of position in discussions", Turned: "Trials whose majority the discussion changed",
 	Seat: "Juror", Asked: "asked", Answered: "answered", Changes: "changes of position", Undefined: "not defined",
@@ -69,7 +69,7 @@ var japanese = Texts{
 	OnlySaid: "行為者自身が言ったものだけ（受け取っただけのものを除く）", Actor: "行為者（完全な名前）", Action: "行為の種類", Claimed: "申告時刻（から）", Chain: "連鎖または審理",
 	Hits: "このページの記録：{n}件", HitsBehind: "索引がまだ{n}件の記録に追いついていないため、記録が欠けている可能性があります。", HitsUnread: "{n}件の記録を含むアーカイブを読めないため、その記録は含まれていません。",
 	ProvedHelp: "誰がいつ言ったかは、このサーバーが自身の信頼ファイルで確認しています。他の人に証明するためのファイルは記録のページにあります。",
-	NotYet:     "まだ見つかっていません。検索は次のページに続きます。", NoHits: "該当する記録はありません。", SaidIn: "発言の場所", GivenIn: "受け取った場所", ItsTrial: "この記録の審理：",
+	NotYet:     "まだ見つかっていません。検索は次のページに続きます。", NoHits: "該当する記録はありません。", SaidIn: "発言の場所", GivenIn: "受け取った場所", ItsTrial: "この記録の審理：", SawActOf: "記録した行為の主体：",
 	History: "このエージェントの審理", HistoryLead: "終了した最新の審理{n}件の数値です。", NoHistory: "この名前のエージェントの審理はありません。",
 	Cost: "陪審員の回答の費用", Agreement: "討議前の陪審員の一致度", Kappa: "フライスのカッパ", Moved: "討議中の立場の変更", Turned: "討議で多数意見が変わった審理",
 	Seat: "陪審員", Asked: "質問数", Answered: "回答数", Changes: "立場の変更", Undefined: "定義されません",
@@ -93,7 +93,7 @@ var russian = Texts{
 	OnlySaid: "Только то, что сказал сам участник, а не то, что ему лишь передали", Actor: "Кто (полное имя)", Action: "Вид действия", Claimed: "Заявленное время с", Chain: "Цепочка или разбирательство",
 	Hits: "Записей на этой странице: {n}", HitsBehind: "Указатель отстаёт на записи ({n}), поэтому записи могут отсутствовать.", HitsUnread: "Архивы с записями ({n}) не читаются, поэтому этих записей здесь нет.",
 	ProvedHelp: "Кто и когда это сказал, проверяет этот сервер по собственному файлу доверия. Файл, который доказывает это другим, есть на странице записи.",
-	NotYet:     "Пока ничего. Поиск продолжается на следующей странице.", NoHits: "Подходящих записей нет.", SaidIn: "Сказано в", GivenIn: "Получено в", ItsTrial: "Её разбирательство:",
+	NotYet:     "Пока ничего. Поиск продолжается на следующей странице.", NoHits: "Подходящих записей нет.", SaidIn: "Сказано в", GivenIn: "Получено в", ItsTrial: "Её разбирательство:", SawActOf: "видел действие агента",
 	History: "Разбирательства этого агента", HistoryLead: "Числа по последним завершённым разбирательствам ({n}).", NoHistory: "Нет разбирательств агента с таким именем.",
 	Cost: "Стоимость ответов присяжных", Agreement: "Согласие присяжных до обсуждения", Kappa: "Каппа Флейса", Moved: "Смены позиции в обсуждениях", Turned: "Разбирательства, где обсуждение изменило большинство",
 	Seat: "Присяжный", Asked: "спрошен", Answered: "ответил", Changes: "смены позиции", Undefined: "не определено",
