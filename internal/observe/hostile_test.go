@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -287,11 +288,11 @@ func TestVersion(t *testing.T) {
 }
 
 func FuzzProject(f *testing.F) {
-	protocols := []string{observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate, "mcp/2025-06-18"}
+	protocols := []string{observe.OpenAIChat, observe.OpenAIResponses, observe.AnthropicMessages, observe.GeminiGenerate, "mcp/2025-06-18", observe.A2A03, observe.A2A10}
 	for _, c := range mcpCases {
 		f.Add(4, 0, c.call.Request, c.call.Response, false)
 	}
-	for _, s := range samples {
+	for _, s := range slices.Concat(samples, a2aSamples) {
 		for n, p := range protocols {
 			if p == s.call.Protocol {
 				f.Add(n, 200, s.call.Request, []byte(s.whole), false)
@@ -300,7 +301,7 @@ func FuzzProject(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, protocol, status int, request, response []byte, stream bool) {
-		c := observe.Call{Protocol: protocols[(protocol%5+5)%5], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
+		c := observe.Call{Protocol: protocols[(protocol%7+7)%7], Path: "/v1beta/models/m:generateContent", Status: status, Request: request, Response: response, ResponseType: "application/json"}
 		if stream {
 			c.ResponseType = "text/event-stream"
 		}

@@ -1,5 +1,5 @@
-// Package observe reads the bytes of one call to a model, as a recorder saw them, and says what they say: which model
-// was asked, with which messages, and what it answered. The recorder reads a call with it once. A verifier reads the
+// Package observe reads the bytes of one call to a model or an agent, as a recorder saw them, and says what they say:
+// which model was asked, with which messages, and what it answered. The recorder reads a call with it once. A verifier reads the
 // sealed bytes with it again, and must get the same members to the byte. So the package has no clock, network or file,
 // and compiles to WebAssembly.
 //
@@ -45,7 +45,7 @@ const (
 // every change of what Project returns for bytes that some recorder may have sealed.
 const Version = "jurat/1"
 
-// A Call is one exchange with a model's provider.
+// A Call is one exchange with a model's provider, or with an agent.
 type Call struct {
 	Protocol     string // see Protocol
 	Path         string // of the request's URL; Gemini's has the model
@@ -76,6 +76,9 @@ type Projection struct {
 	// "previous_response_id:resp_1" or "file:file-1". See Reference.
 	ContextByReference []string `json:"context_by_reference,omitzero"`
 
+	// Conversation names the context and the task that an agent of A2A keeps, as "context:c1" and "task:t1".
+	Conversation []string `json:"conversation,omitzero"`
+
 	Complete bool   `json:"complete"`            // the answer has its end: a terminal event, or the end of its JSON
 	Error    string `json:"error,omitzero"`      // the provider's error, with a status of failure or inside a stream
 	State    string `json:"projection,omitzero"` // Failed: the request or the answer could not be read
@@ -95,6 +98,7 @@ type ToolCall struct {
 // readers has a reader for each protocol.
 var readers = map[string]func(*reading){
 	OpenAIChat: readChat, OpenAIResponses: readResponses, AnthropicMessages: readMessages, GeminiGenerate: readGenerate,
+	A2A03: readA2A, A2A10: readA2A,
 }
 
 // Project reads a call. It returns an error only if the protocol is unknown.

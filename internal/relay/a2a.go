@@ -1,8 +1,9 @@
 package relay
 
 import (
-	"slices"
 	"strings"
+
+	"jurat/internal/observe"
 )
 
 // A2A is the protocol of agents that answer messages, versions 0.3 and 1.0, by JSON-RPC and by HTTP with JSON. Its streams have
@@ -35,12 +36,6 @@ func watchedOfA2A() []string {
 	return list
 }
 
-// endStates are the states in which a task waits for nobody but its caller, as 1.0 and 0.3 name them.
-var endStates = []string{
-	"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED", "TASK_STATE_REJECTED", "TASK_STATE_INPUT_REQUIRED",
-	"completed", "failed", "canceled", "rejected",
-}
-
 func a2aEnd(e Event) (name string, last bool) {
 	for _, m := range e.Members {
 		switch path := strings.TrimPrefix(m.Path, a2aResult); {
@@ -50,9 +45,9 @@ func a2aEnd(e Event) (name string, last bool) {
 			return a2aFinal, true
 		case path == a2aKind && m.Value == "message", (path == a2aMessage || path == a2aMsg) && m.Kind == '{':
 			return a2aMessage, true
-		case path == a2aUpdate && slices.Contains(endStates, m.Value):
+		case path == a2aUpdate && observe.A2AOver(m.Value):
 			return m.Value, true
-		case (path == a2aTask || path == a2aState) && slices.Contains(endStates, m.Value):
+		case (path == a2aTask || path == a2aState) && observe.A2AOver(m.Value):
 			name = m.Value // other events may follow: an agent of 0.3 sends one that is final
 		}
 	}

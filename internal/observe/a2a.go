@@ -1,0 +1,488 @@
+package observe
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm/wire"
+)
+
+// The versions of A2A that Project reads. A reader of either takes the names of both.
+const (
+	A2A03 = "a2a/0.3"
+	A2A10 = "a2a/1.0"
+)
+
+var a2aVersion = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}$`)
+
+// A2AProtocol returns the protocol of a request to an agent, such as A2A10. The version is that of the header A2A-Version; without one it is 0.3. It
+// returns "" for other requests, such as one for the agent's card.
+func A2AProtocol(method, path, version string) string {
+	if version == "" {
+		version = "0.3"
+	}
+	if !a2aVersion.MatchString(version) {
+		return ""
+	}
+	if _, kind, _ := a2aAction(path); method == "POST" || kind != a2aUnknown {
+		return "a2a/" + version
+	}
+	return ""
+}
+
+// A2AOver reports whether a task in this state waits for nobody but its caller: an agent sends no more of it by itself. States are named as in 1.0 or 0.3.
+func A2AOver(state string) bool {
+	switch state {
+	case "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED", "TASK_STATE_REJECTED", "TASK_STATE_INPUT_REQUIRED",
+		"completed", "failed", "canceled", "cancelled", "rejected", "input-required":
+		return true
+	}
+	return false
+}
+
+// What a call asks of an agent.
+type a2aKind int
+
+const (
+	a2aUnknown a2aKind = iota
+	a2aSend            // a message: the answer is a message, a task, or events of a task
+	a2aTask            // about a task: the answer is the task, or events of it
+	a2aOther           // lists, notifications and cards, which say nothing of a conversation
+)
+
+// a2aMethods are the methods of JSON-RPC, of 1.0 and of 0.3.
+var a2aMethods = map[string]a2aKind{
+	"SendMessage": a2aSend, "SendStreamingMessage": a2aSend, "message/send": a2aSend, "message/stream": a2aSend,
+	"GetTask": a2aTask, "CancelTask": a2aTask, "SubscribeToTask": a2aTask, "tasks/get": a2aTask, "tasks/cancel": a2aTask, "tasks/resubscribe": a2aTask,
+	"ListTasks": a2aOther, "tasks/list": a2aOther,
+	"CreateTaskPushNotificationConfig": a2aOther, "GetTaskPushNotificationConfig": a2aOther, "ListTaskPushNotificationConfigs": a2aOther,
+	"ListTaskPushNotificationConfig": a2aOther, "DeleteTaskPushNotificationConfig": a2aOther,
+	"tasks/pushNotificationConfig/set": a2aOther, "tasks/pushNotificationConfig/get": a2aOther, "tasks/pushNotificationConfig/list": a2aOther,
+	"tasks/pushNotificationConfig/delete": a2aOther,
+	"GetExtendedAgentCard":                a2aOther, "agent/getAuthenticatedExtendedCard": a2aOther, "agent/authenticatedExtendedCard": a2aOther,
+}
+
+// a2aAction returns what the path of a call by HTTP with JSON asks for: its name, what that is, and the task that the path names.
+func a2aAction(path string) (name string, kind a2aKind, task string) {
+	path = pathOf(path)
+	before, last, _ := cutLast(path)
+	switch last {
+	case "message:send", "message:stream":
+		return last, a2aSend, ""
+	case "extendedAgentCard":
+		return last, a2aOther, ""
+	case "tasks":
+		return last, a2aOther, ""
+	case "card":
+		if strings.HasSuffix(before, "/v1") {
+			return last, a2aOther, ""
+		}
+	}
+	if strings.Contains(path, "/tasks/") && strings.Contains(path, "/pushNotificationConfigs") {
+		return "pushNotificationConfigs", a2aOther, ""
+	}
+	if strings.HasSuffix(before, "/tasks") {
+		task, action, _ := strings.Cut(last, ":")
+		return strings.TrimSuffix("tasks:"+action, ":"), a2aTask, task
+	}
+	return "", a2aUnknown, ""
+}
+
+// An agent reads calls of A2A: https://a2a-protocol.org.
+type agent struct {
+	*reading
+	kind  a2aKind
+	rpc   bool // the call is JSON-RPC, and id is the request's
+	id    jsontext.Value
+	over  bool
+	said  []uttered
+	known map[string]int // where in said, by key
+}
+
+// Uttered is something that the agent said: a message or an artifact, which may grow.
+type uttered struct {
+	message
+	results []message // of tools, as frameworks put them into the parts of a message
+	more    []string  // what continues the text of the last part
+	begins  bool      // the first part is a text
+	open    bool      // the last part is a text
+}
+
+// grow adds the next piece: a text goes on.
+func (u *uttered) grow(next uttered) {
+	if u.open && next.begins {
+		u.more = append(u.more, *next.Content[0].Text)
+		next.Content = next.Content[1:]
+	}
+	if len(next.Content) > 0 {
+		u.end()
+		u.Content, u.open = append(u.Content, next.Content...), next.open
+	}
+	u.ToolCalls, u.results = append(u.ToolCalls, next.ToolCalls...), append(u.results, next.results...)
+}
+
+// end joins the pieces of the last part.
+func (u *uttered) end() {
+	if len(u.more) > 0 {
+		last := &u.Content[len(u.Content)-1]
+		*last, u.more = textPart(*last.Text+strings.Join(u.more, "")), nil
+	}
+}
+
+func readA2A(r *reading) {
+	a := &agent{reading: r, known: map[string]int{}}
+	a.request()
+	a.answer()
+	if len(a.said) > 0 {
+		one := answer{}
+		for i := range a.said {
+			u := &a.said[i]
+			u.end()
+			if len(u.Content) > 0 || len(u.ToolCalls) > 0 {
+				one.said = append(one.said, u.message)
+			}
+			one.said = append(one.said, u.results...)
+		}
+		a.answers = []answer{one}
+	}
+	slices.Sort(a.out.Conversation) // the context before the task
+	a.out.Conversation = slices.Compact(a.out.Conversation)
+}
+
+// request reads what was asked.
+func (a *agent) request() {
+	name, kind, task := a2aAction(a.call.Path)
+	a.kind = kind
+	asked, o := object{}, object(nil)
+	if kind == a2aUnknown || len(a.call.Request) > 0 {
+		o = a.reading.request()
+	}
+	if o == nil && kind == a2aUnknown {
+		return
+	}
+	_, isRPC := o["method"]
+	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
+		name = o.word("method")
+		a.kind, a.id = a2aMethods[name], o["id"]
+		if a.kind == a2aUnknown {
+			a.problem("request: %q is no method of A2A", name)
+		}
+		o = member[object](a.reading, o, "request", "params")
+	}
+	asked["method"] = a.word(name)
+	if a.kind == a2aTask && task == "" {
+		task = o.word("id")
+	}
+	a.belongs("", task)
+	a.settings(asked, o)
+	if a.kind == a2aSend {
+		a.sent(o, asked)
+	}
+	if task != "" {
+		asked["taskId"] = a.word(task)
+	}
+	a.parameters(asked)
+}
+
+// word is a text as a value.
+func (a *agent) word(text string) jsontext.Value {
+	doc, err := json.Marshal(short(text))
+	if err != nil {
+		return nil
+	}
+	return doc
+}
+
+// settings keeps what the caller sets, but for where and how the agent is to notify it: that has secrets.
+func (a *agent) settings(asked, o object) {
+	for name, v := range member[object](a.reading, o, "request", "configuration") {
+		switch name {
+		case "acceptedOutputModes", "blocking", "historyLength", "returnImmediately":
+			asked[name] = v
+		}
+	}
+	if v, there := o["historyLength"]; there {
+		asked["historyLength"] = v
+	}
+}
+
+// sent reads the message that the agent got.
+func (a *agent) sent(o, asked object) {
+	m := conversation[object](a.reading, o, "message")
+	if m == nil {
+		return
+	}
+	for _, name := range []string{"messageId", "contextId", "taskId"} {
+		if text := m.word(name); text != "" {
+			asked[name] = a.word(text)
+		}
+	}
+	for _, task := range member[[]string](a.reading, m, "request", "referenceTaskIds") {
+		a.refer("task", task)
+	}
+	a.belongs(m.word("contextId"), m.word("taskId"))
+	said := a.parts("user", m, "request")
+	a.prompt = append(a.prompt, said.message)
+}
+
+// belongs notes the context and the task of a call.
+func (a *agent) belongs(context, task string) {
+	if context != "" {
+		a.out.Conversation = append(a.out.Conversation, short("context:"+context))
+	}
+	if task != "" {
+		a.out.Conversation = append(a.out.Conversation, short("task:"+task))
+	}
+}
+
+// parts reads the parts of a message or an artifact.
+func (a *agent) parts(role string, of object, what string) (u uttered) {
+	u.Role = role
+	for n, part := range member[[]jsontext.Value](a.reading, of, what, "parts") {
+		a.part(&u, part, fmt.Sprintf("%s: part %d", what, n))
+	}
+	return u
+}
+
+func (a *agent) part(u *uttered, v jsontext.Value, what string) {
+	o := objectOf(v)
+	file, name := objectOf(o["file"]), ""
+	if file == nil {
+		file, name = o, o.word("filename")
+	}
+	name = cmp.Or(file.word("name"), name)
+	u.open = o["text"].Kind() == jsontext.KindString
+	u.begins = u.begins || u.open && len(u.Content) == 0
+	switch {
+	case u.open:
+		u.Content = append(u.Content, textPart(o.word("text")))
+	case present(o["data"]):
+		a.data(u, o["data"])
+	case file["bytes"].Kind() == jsontext.KindString:
+		u.Content = append(u.Content, enclosed(name, file.word("mimeType"), file.word("bytes")))
+	case file["raw"].Kind() == jsontext.KindString:
+		u.Content = append(u.Content, enclosed(name, file.word("mediaType"), file.word("raw")))
+	case file.word("uri") != "" || file.word("url") != "":
+		u.Content = append(u.Content, a.at("file", short(name), cmp.Or(file.word("uri"), file.word("url"))))
+	default:
+		a.problem("%s: it has no text, data or file", what)
+		u.Content = append(u.Content, unknown("part", v))
+	}
+}
+
+// enclosed is a file whose base64 is in a part, in either alphabet.
+func enclosed(name, mediaType, data string) part {
+	if raw, err := base64.URLEncoding.DecodeString(data); err == nil {
+		data = base64.StdEncoding.EncodeToString(raw)
+	}
+	return inline("file", short(name), mediaType, data)
+}
+
+// data reads data. Frameworks put calls of tools and their results into what an agent says; other data is shown as it is.
+func (a *agent) data(u *uttered, v jsontext.Value) {
+	o := objectOf(v)
+	name := o.word("name")
+	switch {
+	case u.Role != "assistant" || name == "":
+	case present(o["args"]):
+		u.ToolCalls = append(u.ToolCalls, function(o.word("id"), name, text(o["args"])))
+		return
+	case present(o["arguments"]):
+		u.ToolCalls = append(u.ToolCalls, function(o.word("id"), name, text(o["arguments"])))
+		return
+	case present(o["response"]):
+		said := o.word("response")
+		if o["response"].Kind() != jsontext.KindString {
+			said = text(o["response"])
+		}
+		u.results = append(u.results, message{Role: "tool", Name: name, ToolCallID: o.word("id"), Content: content{textPart(said)}})
+		return
+	}
+	u.Content = append(u.Content, textPart(text(v)))
+}
+
+// answer reads what the agent answered, in one piece or as a stream.
+func (a *agent) answer() {
+	if a.failed(explainA2A) || len(a.call.Response) == 0 {
+		return
+	}
+	switch a.body() {
+	case whole:
+		o, ok := decode[object](a.reading, "answer", []byte(strings.TrimPrefix(string(a.call.Response), "\ufeff")))
+		if a.out.Complete = ok; !ok {
+			a.out.State = Failed
+			return
+		}
+		a.event(o, "answer")
+	case stream:
+		n := 0
+		for e := range wire.Events(a.call.Response) {
+			n++
+			what := fmt.Sprintf("answer: event %d", n)
+			o, ok := decode[object](a.reading, what, e.Data)
+			if !ok {
+				a.out.State = Failed
+				continue
+			}
+			a.event(o, what)
+		}
+		a.out.Complete = a.over && a.out.Error == ""
+	default:
+		a.fail("answer: it is neither JSON nor a stream of events")
+	}
+}
+
+// event reads the answer, or an event of a stream.
+func (a *agent) event(o object, what string) {
+	if fault := objectOf(o["error"]); fault != nil {
+		a.out.Error = short(cmp.Or(explained(fault), "an error without words"))
+		return
+	}
+	if v, there := o["result"]; there && a.rpc {
+		if id := o["id"]; text(id) != text(a.id) {
+			a.problem("%s: its id is that of another request", what)
+		}
+		o = objectOf(v)
+	}
+	if a.kind != a2aSend && a.kind != a2aTask {
+		return
+	}
+	kind := o.word("kind")
+	task, update, artifact, message := objectOf(o["task"]), objectOf(o["statusUpdate"]), objectOf(o["artifactUpdate"]), objectOf(o["message"])
+	if message == nil {
+		message = objectOf(o["msg"])
+	}
+	switch {
+	case task != nil:
+		a.task(task, what)
+	case update != nil:
+		a.update(update, what)
+	case artifact != nil:
+		a.artifact(artifact, what)
+	case message != nil:
+		a.answered(message, what)
+	case kind == "status-update":
+		a.update(o, what)
+	case kind == "artifact-update":
+		a.artifact(o, what)
+	case kind == "message" || kind == "" && present(o["parts"]):
+		a.answered(o, what)
+	case kind == "task" || present(o["status"]):
+		a.task(o, what)
+	default:
+		a.problem("%s: it has no message, task or update of one", what)
+		if len(a.said) == 0 {
+			a.out.State = Failed
+		}
+	}
+}
+
+// answered reads a message that is the answer.
+func (a *agent) answered(m object, what string) {
+	a.over = true
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, m.word("messageId"))
+	a.belongs(m.word("contextId"), m.word("taskId"))
+	a.hear(m, what)
+}
+
+// hear adds a message of the agent.
+func (a *agent) hear(m object, what string) {
+	if role := m.word("role"); role != "agent" && role != "ROLE_AGENT" {
+		a.problem("%s: its message has the role %q: read as the agent's", what, short(role))
+	}
+	a.put("message:", m.word("messageId"), a.parts("assistant", m, what))
+}
+
+// put keeps what the agent said; what has the same id replaces what came before.
+func (a *agent) put(kind, id string, u uttered) {
+	key := kind + id
+	if at, there := a.known[key]; there && id != "" {
+		a.said[at] = u
+		return
+	}
+	a.known[key] = len(a.said)
+	a.said = append(a.said, u)
+}
+
+// task reads a task as it stands. Of its history counts what the agent said after its caller spoke last.
+func (a *agent) task(o object, what string) {
+	a.out.ProviderID = o.word("id")
+	a.belongs(o.word("contextId"), o.word("id"))
+	history := member[[]object](a.reading, o, what, "history")
+	for n := len(history) - 1; n >= 0; n-- {
+		if role := history[n].word("role"); role != "agent" && role != "ROLE_AGENT" {
+			history = history[n+1:]
+			break
+		}
+	}
+	for _, m := range history {
+		a.hear(m, what+": history")
+	}
+	for _, artifact := range member[[]object](a.reading, o, what, "artifacts") {
+		a.put("artifact:", artifact.word("artifactId"), a.made(artifact, what))
+	}
+	a.status(o, what)
+}
+
+// made reads an artifact.
+func (a *agent) made(artifact object, what string) uttered {
+	u := a.parts("assistant", artifact, what+": artifact")
+	u.Name = "artifact"
+	return u
+}
+
+// status reads the state of a task, and what the agent says with it.
+func (a *agent) status(o object, what string) {
+	status := member[object](a.reading, o, what, "status")
+	if state := status.word("state"); state != "" {
+		a.out.Finish, a.over = state, A2AOver(state)
+	}
+	if m := objectOf(status["message"]); m != nil {
+		a.hear(m, what+": status")
+	}
+}
+
+func (a *agent) update(o object, what string) {
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.word("taskId"))
+	a.belongs(o.word("contextId"), o.word("taskId"))
+	a.status(o, what)
+	a.over = a.over || string(o["final"]) == "true"
+}
+
+// artifact reads a piece of an artifact, or the whole.
+func (a *agent) artifact(o object, what string) {
+	a.out.ProviderID = cmp.Or(a.out.ProviderID, o.word("taskId"))
+	a.belongs(o.word("contextId"), o.word("taskId"))
+	artifact := member[object](a.reading, o, what, "artifact")
+	u, id := a.made(artifact, what), artifact.word("artifactId")
+	at, there := a.known["artifact:"+id]
+	if string(o["append"]) != "true" || !there || id == "" {
+		a.put("artifact:", id, u)
+		return
+	}
+	a.said[at].grow(u)
+}
+
+// explainA2A reads an error in the form of JSON-RPC, or of HTTP with JSON.
+func explainA2A(body []byte) string {
+	o := objectOf(body)
+	if fault := objectOf(o["error"]); fault != nil {
+		return explained(fault)
+	}
+	return explained(o)
+}
+
+func explained(fault object) string {
+	kind := cmp.Or(fault.word("status"), fault.word("code"), fault.word("type"))
+	if kind == "" && fault["code"].Kind() == jsontext.KindNumber {
+		kind = string(fault["code"])
+	}
+	return colon(kind, cmp.Or(fault.word("message"), fault.word("title"), fault.word("detail")))
+}
