@@ -98,7 +98,7 @@ type ToolCall struct {
 // readers has a reader for each protocol.
 var readers = map[string]func(*reading){
 	OpenAIChat: readChat, OpenAIResponses: readResponses, AnthropicMessages: readMessages, GeminiGenerate: readGenerate,
-	A2A03: readA2A, A2A10: readA2A,
+	A2A03: readA2A, A2A10: readA2A, OTLP: readTelemetry,
 }
 
 // Project reads a call. It returns an error only if the protocol is unknown.

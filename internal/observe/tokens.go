@@ -19,9 +19,6 @@ func (t Tokens) Plus(o Tokens) Tokens {
 	return Tokens{add(t.Input, o.Input), add(t.Cached, o.Cached), add(t.Output, o.Output)}
 }
 
-// telemetry is the protocol of what agents tell of themselves. Its counts have the names that OpenTelemetry gives them.
-const telemetry = "otlp"
-
 // mostTokens is more than any call consumes. What providers report may be anything.
 const mostTokens = 1 << 40
 
@@ -40,7 +37,7 @@ func Count(protocol string, usage jsontext.Value) (t Tokens, ok bool) {
 		if u.Total == u.Prompt+u.Completion+u.CompletionDetails.Reasoning { // a server that counts them apart
 			t.Output += u.CompletionDetails.Reasoning
 		}
-	case OpenAIResponses, telemetry:
+	case OpenAIResponses, OTLP: // OpenTelemetry gives its counts the same names
 		var u wire.ResponsesUsage
 		ok = json.Unmarshal(usage, &u) == nil
 		t = Tokens{u.Input, u.InputDetails.Cached, u.Output}

@@ -1,0 +1,452 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/observe/otlp"
+)
+
+// roles are the words of other frameworks for who speaks in a chat.
+var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
+
+func speakerOf(word, otherwise string) string {
+	word = strings.ToLower(cmp.Or(word, otherwise))
+	return cmp.Or(roles[word], word)
+}
+
+// asked reads the prompt as OpenTelemetry has it:
+// https://opentelemetry.io/docs/specs/semconv/gen-ai/, gen_ai.system_instructions and gen_ai.input.messages.
+func (t *telling) asked() bool {
+	system, instructed := t.instructions()
+	v, there := t.document("prompt", "gen_ai.input.messages")
+	if t.cut["prompt"] {
+		return true
+	}
+	if !there {
+		if instructed && t.saidAt("gen_ai.prompt.", "llm.input_messages.") == 0 && len(t.events) == 0 {
+			t.prompt, _ = t.turn(object{"parts": system}, "system")
+			t.cut["prompt"] = true
+			t.problem("gen_ai.input.messages: not told: of the prompt the instructions alone are known")
+			return true
+		}
+		return false
+	}
+	t.prompt = []message{}
+	if instructed {
+		said, _ := t.turn(object{"parts": system}, "system")
+		t.prompt = append(t.prompt, said...)
+	}
+	for _, o := range objects(v) {
+		said, _ := t.turn(o, "user")
+		t.prompt = append(t.prompt, said...)
+	}
+	return true
+}
+
+// saidAt counts the attributes whose names begin with one of the prefixes.
+func (t *telling) saidAt(prefixes ...string) (n int) {
+	for name := range t.said {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// instructions returns gen_ai.system_instructions as parts. Some senders write a text.
+func (t *telling) instructions() (parts jsontext.Value, there bool) {
+	const name = "gen_ai.system_instructions"
+	if v := t.said[name]; v == nil || v.String == nil || strings.HasPrefix(*v.String, "[") || *v.String == hidden {
+		return t.document("prompt", name)
+	}
+	doc, err := json.Marshal([]map[string]string{{"type": "text", "content": t.text(name)}}, lenient)
+	return doc, err == nil
+}
+
+// answered reads what the model said: gen_ai.output.messages has a message for each of several answers. Of an agent they are one answer.
+func (t *telling) answered() bool {
+	v, there := t.document("response", "gen_ai.output.messages")
+	if !there {
+		return false
+	}
+	for i, o := range objects(v) {
+		said, thought := t.turn(o, "assistant")
+		t.answer(i, o.word("finish_reason"), said, thought)
+	}
+	return true
+}
+
+// answer adds an answer, or to an agent's one.
+func (t *telling) answer(number int, finish string, said []message, thought []string) {
+	if t.kind == otlp.Agent && len(t.answers) > 0 {
+		a := &t.answers[0]
+		a.said, a.thought, a.finish = append(a.said, said...), append(a.thought, thought...), cmp.Or(finish, a.finish)
+		return
+	}
+	t.answers = append(t.answers, answer{number, finish, said, thought})
+}
+
+// turn reads a message with parts, or with content as Chat Completions has it.
+func (t *telling) turn(o object, role string) (said []message, thought []string) {
+	role = speakerOf(o.word("role"), role)
+	if !present(o["parts"]) {
+		return t.chatLike(o, role)
+	}
+	w := turn{role: role}
+	for _, p := range objects(o["parts"]) {
+		if text := t.part(&w, p); text != "" {
+			thought = append(thought, text)
+		}
+	}
+	said = w.end()
+	for i := range said {
+		if said[i].Role != "tool" {
+			said[i].Name = o.word("name")
+		}
+	}
+	return said, thought
+}
+
+// part reads one part of a message. It returns what is the model's thinking.
+func (t *telling) part(w *turn, p object) (thought string) {
+	switch kind := p.word("type"); kind {
+	case "text", "input_text", "output_text":
+		w.say(textPart(cmp.Or(p.word("content"), p.word("text"))))
+	case "reasoning", "thinking":
+		return cmp.Or(p.word("content"), p.word("text"))
+	case "tool_call":
+		w.call(function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
+	case "tool_call_response":
+		v := p["response"]
+		if !present(v) {
+			v = p["result"]
+		}
+		w.result(message{ToolCallID: p.word("id"), Content: t.outputOf(v)})
+	case "blob":
+		w.say(inline(mediumOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
+	case "uri":
+		w.say(t.at(mediumOf(p.word("modality")), "", p.word("uri")))
+	case "file":
+		w.say(t.file(mediumOf(p.word("modality")), "", p.word("file_id")))
+	default:
+		w.say(unknown(kind, p.value()))
+	}
+	return ""
+}
+
+// mediumOf is the kind of a part with a picture, a sound, or something else.
+func mediumOf(modality string) string {
+	switch modality {
+	case "image":
+		return "image_url"
+	case "audio":
+		return "input_audio"
+	case "video":
+		return "video_url"
+	}
+	return "file"
+}
+
+// argumentsOf is the arguments of a call as a text: some senders write a string with JSON, some the value.
+func argumentsOf(v jsontext.Value) string {
+	var written string
+	if v.Kind() == jsontext.KindString && json.Unmarshal(v, &written, lenient) == nil {
+		return written
+	}
+	if !present(v) {
+		return ""
+	}
+	return text(v)
+}
+
+// chatLike reads a message that has content, and calls as Chat Completions has them.
+func (t *telling) chatLike(o object, role string) ([]message, []string) {
+	m := message{Role: role, Name: o.word("name"), ToolCallID: o.word("tool_call_id"), Content: t.outputOf(o["content"])}
+	if m.Role == "tool" && m.ToolCallID == "" {
+		m.ToolCallID = o.word("id")
+	}
+	for _, c := range objects(o["tool_calls"]) {
+		f := objectOf(c["function"])
+		if f == nil {
+			f = c
+		}
+		m.ToolCalls = append(m.ToolCalls, function(c.word("id"), f.word("name"), argumentsOf(f["arguments"])))
+	}
+	var thought []string
+	if text := o.word("reasoning_content"); text != "" {
+		thought = []string{text}
+	}
+	return []message{m}, thought
+}
+
+// askedInEvents reads the events that OpenTelemetry had before version 1.37, each with one message.
+func (t *telling) askedInEvents() bool {
+	for _, e := range t.events {
+		if role := otlp.RoleOf(e.name); role != "" {
+			said, _ := t.turn(e.object(), role)
+			t.prompt = append(t.prompt, said...)
+		}
+		if e.name == otlp.OldPrompt {
+			t.prompt = append(t.prompt, t.oldMessages(e, "gen_ai.prompt", "user")...)
+		}
+	}
+	return t.prompt != nil
+}
+
+func (t *telling) answeredInEvents() bool {
+	for _, e := range t.events {
+		o := e.object()
+		switch e.name {
+		case otlp.Choice:
+			m := objectOf(o["message"])
+			if m == nil {
+				m = o
+			}
+			said, thought := t.turn(m, "assistant")
+			number, _ := strconv.Atoi(text(o["index"]))
+			t.answer(number, o.word("finish_reason"), said, thought)
+		case otlp.OldAnswer:
+			for i, m := range t.oldMessages(e, "gen_ai.completion", "assistant") {
+				t.answer(i, "", []message{m}, nil)
+			}
+		}
+	}
+	return len(t.answers) > 0
+}
+
+// object is the message of an event: its body, or JSON in an attribute, or its attributes.
+func (e event) object() object {
+	if e.body != nil {
+		v := valueOf(e.body)
+		if e.body.String != nil && isWhole(*e.body.String) {
+			v = jsontext.Value(*e.body.String)
+		}
+		if o := objectOf(v); o != nil {
+			return o
+		}
+		return object{"content": v}
+	}
+	if content := e.said.Named("gen_ai.event.content"); content != nil {
+		if content.String != nil && isWhole(*content.String) {
+			if o := objectOf(jsontext.Value(*content.String)); o != nil {
+				return o
+			}
+		}
+		return object{"content": valueOf(content)}
+	}
+	o := object{}
+	for i := range e.said {
+		name, v := e.said[i].Key, valueOf(&e.said[i].Value)
+		if s := e.said[i].Value.String; s != nil && (name == "message" || name == "tool_calls") && isWhole(*s) {
+			v = jsontext.Value(*s)
+		}
+		o[name] = v
+	}
+	return o
+}
+
+// oldMessages reads an event of OpenTelemetry's first draft: one attribute with all messages, in JSON.
+func (t *telling) oldMessages(e event, name, role string) (list []message) {
+	v := e.said.Named(name)
+	if v == nil || v.String == nil {
+		return nil
+	}
+	if !isWhole(*v.String) {
+		return []message{{Role: role, Content: content{textPart(*v.String)}}}
+	}
+	for _, o := range objects(jsontext.Value(*v.String)) {
+		said, _ := t.turn(o, role)
+		list = append(list, said...)
+	}
+	return list
+}
+
+// A branch is attributes whose names have points, as a tree: llm.input_messages.0.message.role.
+type branch struct {
+	t     *telling
+	name  string // of the attribute with the value
+	value *otlp.Value
+	under map[string]*branch
+}
+
+// deepest bounds the parts of a name.
+const deepest = 16
+
+// branch returns what is below a prefix.
+func (t *telling) branch(prefix string) *branch {
+	root := &branch{t: t}
+	for _, rest := range t.under(prefix) {
+		b := root
+		for _, part := range strings.SplitN(rest, ".", deepest) {
+			if b.under == nil {
+				b.under = map[string]*branch{}
+			}
+			next := b.under[part]
+			if next == nil {
+				next = &branch{t: t}
+				b.under[part] = next
+			}
+			b = next
+		}
+		b.name, b.value = prefix+rest, t.said[prefix+rest]
+	}
+	return root
+}
+
+// at returns what is below a name; nil: nothing.
+func (b *branch) at(name string) *branch {
+	for part := range strings.SplitSeq(name, ".") {
+		if b == nil {
+			return nil
+		}
+		b = b.under[part]
+	}
+	return b
+}
+
+// text returns the text at a name; "": there is none.
+func (b *branch) text(name string) string {
+	at := b.at(name)
+	if at == nil || at.value == nil {
+		return ""
+	}
+	at.t.mark(at.name, at.value)
+	return textOf(at.value)
+}
+
+// items returns what is below numbers, in their order.
+func (b *branch) items() []*branch {
+	type item struct {
+		number int
+		branch *branch
+	}
+	var list []item
+	for name, next := range b.under {
+		if n, err := strconv.Atoi(name); err == nil && n >= 0 && strconv.Itoa(n) == name {
+			list = append(list, item{n, next})
+		}
+	}
+	slices.SortFunc(list, func(a, b item) int { return a.number - b.number })
+	branches := make([]*branch, len(list))
+	for i := range list {
+		branches[i] = list[i].branch
+		if i > 0 && list[i].number != list[i-1].number+1 || i == 0 && list[i].number > 1 {
+			b.t.problem("%d values are missing before number %d of a list: attributes were dropped", list[i].number, list[i].number)
+		}
+	}
+	return branches
+}
+
+// askedOpenInference reads the attributes of https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md.
+func (t *telling) askedOpenInference() bool {
+	for _, item := range t.branch("llm.input_messages.").items() {
+		t.prompt = append(t.prompt, t.openInference(item.at("message"), "user"))
+	}
+	return t.prompt != nil
+}
+
+func (t *telling) answeredOpenInference() bool {
+	for i, item := range t.branch("llm.output_messages.").items() {
+		t.answer(i, "", []message{t.openInference(item.at("message"), "assistant")}, nil)
+	}
+	return len(t.answers) > 0
+}
+
+// openInference reads a message; one without anything is empty.
+func (t *telling) openInference(b *branch, role string) message {
+	m := message{Role: speakerOf(b.text("role"), role), Name: b.text("name"), ToolCallID: b.text("tool_call_id")}
+	if text := b.text("content"); text != "" {
+		m.Content = content{textPart(text)}
+	}
+	if b.at("contents") != nil {
+		for _, item := range b.at("contents").items() {
+			c := item.at("message_content")
+			switch kind := c.text("type"); {
+			case c.at("text") != nil:
+				m.Content = append(m.Content, textPart(c.text("text")))
+			case c.at("image") != nil:
+				m.Content = append(m.Content, t.at("image_url", "", cmp.Or(c.text("image.image.url"), c.text("image.url"))))
+			default:
+				m.Content = append(m.Content, unknown(kind, nil))
+			}
+		}
+	}
+	if b.at("tool_calls") != nil {
+		for _, item := range b.at("tool_calls").items() {
+			c := item.at("tool_call")
+			m.ToolCalls = append(m.ToolCalls, function(c.text("id"), c.text("function.name"), c.text("function.arguments")))
+		}
+	}
+	if name := b.text("function_call_name"); name != "" {
+		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call_arguments_json")))
+	}
+	return m
+}
+
+// askedOpenLLMetry reads the attributes of https://github.com/traceloop/openllmetry: gen_ai.prompt.N.content.
+func (t *telling) askedOpenLLMetry() bool {
+	for _, item := range t.branch("gen_ai.prompt.").items() {
+		t.prompt = append(t.prompt, t.openLLMetry(item, "user"))
+	}
+	return t.prompt != nil
+}
+
+func (t *telling) answeredOpenLLMetry() bool {
+	for i, item := range t.branch("gen_ai.completion.").items() {
+		var thought []string
+		if text := item.text("reasoning"); text != "" {
+			thought = []string{text}
+		}
+		t.answer(i, item.text("finish_reason"), []message{t.openLLMetry(item, "assistant")}, thought)
+	}
+	return len(t.answers) > 0
+}
+
+func (t *telling) openLLMetry(b *branch, role string) message {
+	m := message{Role: speakerOf(b.text("role"), role), ToolCallID: b.text("tool_call_id")}
+	if text := b.text("content"); text != "" {
+		m.Content = content{textPart(text)}
+	}
+	if b.at("tool_calls") != nil {
+		for _, item := range b.at("tool_calls").items() {
+			m.ToolCalls = append(m.ToolCalls, function(item.text("id"), item.text("name"), item.text("arguments")))
+		}
+	}
+	if name := b.text("function_call.name"); name != "" {
+		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call.arguments")))
+	}
+	return m
+}
+
+// askedAtAll reads what an agent was asked, where no message says it. Of a call of a model such a value is the library's own form of a
+// request, and is named as not told.
+func (t *telling) askedAtAll() bool {
+	if text, there := t.ownForm("prompt", "input.value", "traceloop.entity.input"); there {
+		t.prompt = []message{{Role: "user", Content: content{textPart(text)}}}
+	}
+	return t.prompt != nil
+}
+
+func (t *telling) answeredAtAll() bool {
+	if text, there := t.ownForm("response", "output.value", "traceloop.entity.output"); there {
+		t.answers = []answer{{said: []message{{Role: "assistant", Content: content{textPart(text)}}}}}
+	}
+	return len(t.answers) > 0
+}
+
+// ownForm returns a value of an agent's span in a form of the sender's own.
+func (t *telling) ownForm(direction string, names ...string) (text string, there bool) {
+	text, there = t.firstValue(names...)
+	if there && t.kind != otlp.Agent {
+		t.cut[direction] = true
+		t.problem("%s: told only in a form of the sender's own (%s), which is not read", direction, names[0])
+		return "", false
+	}
+	return text, there
+}

@@ -1,0 +1,264 @@
+package telemetry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/internal/observe/otlp"
+	"jurat/internal/uuid7"
+)
+
+// An Act is an act of an agent of which telemetry tells. Everything in it is the sender's word.
+type Act struct {
+	Trace, Span string    // ids in hexadecimal
+	Parent      string    // the RequestID of the nearest span above that is an act of the same delivery; "": there is none
+	Above       string    // the span above, by its id; "": there is none
+	Kind        otlp.Kind // "": events alone, of an act that a span may tell of
+	Service     string    // service.name of the program that tells
+	Chain       string    // how the sender names the chain: the attribute jurat.chain
+	Dialogue    string    // how the sender names the conversation
+	Began       time.Time // by the sender's clock; zero: not told
+	Ended       time.Time // likewise
+	Failed      bool
+	Body        []byte // what is told, as package observe/otlp writes it: one span, or the events of one
+}
+
+// Told is what a delivery tells.
+type Told struct {
+	Acts    []Act
+	Others  int      // spans and entries of logs that tell of no act
+	Refused int      // spans and entries that cannot be told apart, because they have no ids
+	Reasons []string // why, each once
+}
+
+// place is what a span or an entry stands in.
+type place struct {
+	resource *otlp.Resource
+	scope    *otlp.Scope
+	schemas  [2]string // of the resource and the scope
+}
+
+// Find finds the acts in what was decoded, in its order.
+func Find(data *otlp.Data) *Told {
+	told := new(Told)
+	told.spans(data)
+	told.logs(data)
+	return told
+}
+
+func (t *Told) refuse(reason string) {
+	t.Refused++
+	for _, known := range t.Reasons {
+		if known == reason {
+			return
+		}
+	}
+	t.Reasons = append(t.Reasons, reason)
+}
+
+// refer is how a record names a span: its request_id.
+func refer(trace, span otlp.ID) string { return string(trace) + "-" + string(span) }
+
+func (t *Told) spans(data *otlp.Data) {
+	above := map[string]above{} // every span of the delivery
+	for _, r := range data.ResourceSpans {
+		for _, s := range r.ScopeSpans {
+			for i := range s.Spans {
+				span := &s.Spans[i]
+				above[refer(span.TraceID, span.SpanID)] = aboveOf(span)
+			}
+		}
+	}
+	for i := range data.ResourceSpans {
+		r := &data.ResourceSpans[i]
+		for j := range r.ScopeSpans {
+			s := &r.ScopeSpans[j]
+			for k := range s.Spans {
+				t.span(place{&r.Resource, &s.Scope, [2]string{r.SchemaURL, s.SchemaURL}}, &s.Spans[k], above)
+			}
+		}
+	}
+}
+
+// above is what leads from a span to the act that it is a part of.
+type above struct {
+	act  bool
+	next string // as refer names it; "": none
+}
+
+func aboveOf(s *otlp.Span) above {
+	a := above{act: otlp.KindOf(s.Attributes) != ""}
+	if s.ParentSpanID.Is(8) {
+		a.next = refer(s.TraceID, s.ParentSpanID)
+	}
+	return a
+}
+
+// highest bounds how many spans are looked at to find the act above one: ids may go round.
+const highest = 100
+
+func actAbove(of map[string]above, self string) string {
+	at := of[self].next
+	for range highest {
+		if at == "" || at == self {
+			return ""
+		}
+		if of[at].act {
+			return at
+		}
+		at = of[at].next
+	}
+	return ""
+}
+
+func (t *Told) span(at place, s *otlp.Span, of map[string]above) {
+	switch kind := otlp.KindOf(s.Attributes); {
+	case !s.TraceID.Is(16) || !s.SpanID.Is(8):
+		t.refuse("a span without ids: want a trace id of 16 bytes and a span id of 8, not all zero")
+	case kind == "":
+		t.Others++
+	default:
+		a := Act{Trace: string(s.TraceID), Span: string(s.SpanID), Kind: kind, Service: at.resource.Attributes.Text("service.name"), Chain: s.Attributes.Text(otlp.Chain),
+			Dialogue: otlp.ConversationOf(s.Attributes), Began: s.StartTimeUnixNano.Time(), Ended: s.EndTimeUnixNano.Time(), Failed: s.Status.Code == otlp.Failed}
+		a.Parent = actAbove(of, a.RequestID())
+		if s.ParentSpanID.Is(8) {
+			a.Above = string(s.ParentSpanID)
+		}
+		t.add(a, &otlp.Data{ResourceSpans: []otlp.ResourceSpans{{Resource: *at.resource, SchemaURL: at.schemas[0],
+			ScopeSpans: []otlp.ScopeSpans{{Scope: *at.scope, SchemaURL: at.schemas[1], Spans: []otlp.Span{*s}}}}}})
+	}
+}
+
+// add adds an act with what is told of it.
+func (t *Told) add(a Act, data *otlp.Data) {
+	body, err := json.Marshal(data)
+	if err != nil { // a value that was read and cannot be written
+		t.refuse(fmt.Sprintf("what was read cannot be written: %v", err))
+		return
+	}
+	a.Body = body
+	t.Acts = append(t.Acts, a)
+}
+
+// logs finds the events with content. Those about one span, of one library, are one act: each of the older ones has one message.
+func (t *Told) logs(data *otlp.Data) {
+	for i := range data.ResourceLogs {
+		r := &data.ResourceLogs[i]
+		for j := range r.ScopeLogs {
+			s := &r.ScopeLogs[j]
+			t.events(place{&r.Resource, &s.Scope, [2]string{r.SchemaURL, s.SchemaURL}}, s.LogRecords)
+		}
+	}
+}
+
+func (t *Told) events(at place, list []otlp.LogRecord) {
+	var order []string
+	of := map[string][]otlp.LogRecord{}
+	for _, l := range list {
+		switch {
+		case !otlp.HasContent(l.EventOf()):
+			t.Others++
+		case !l.TraceID.Is(16) || !l.SpanID.Is(8):
+			t.refuse("an event without the ids of its span: want a trace id of 16 bytes and a span id of 8, not all zero")
+		default:
+			name := refer(l.TraceID, l.SpanID)
+			if of[name] == nil {
+				order = append(order, name)
+			}
+			of[name] = append(of[name], l)
+		}
+	}
+	for _, name := range order {
+		group := of[name]
+		first, last := &group[0], &group[len(group)-1]
+		a := Act{Trace: string(first.TraceID), Span: string(first.SpanID), Service: at.resource.Attributes.Text("service.name"), Began: timeOf(first), Ended: timeOf(last)}
+		for k := range group {
+			if a.Chain == "" {
+				a.Chain = group[k].Attributes.Text(otlp.Chain)
+			}
+			if a.Dialogue == "" {
+				a.Dialogue = otlp.ConversationOf(group[k].Attributes)
+			}
+		}
+		t.add(a, &otlp.Data{ResourceLogs: []otlp.ResourceLogs{{Resource: *at.resource, SchemaURL: at.schemas[0],
+			ScopeLogs: []otlp.ScopeLogs{{Scope: *at.scope, SchemaURL: at.schemas[1], LogRecords: group}}}}})
+	}
+}
+
+func timeOf(l *otlp.LogRecord) time.Time {
+	if l.TimeUnixNano != 0 {
+		return l.TimeUnixNano.Time()
+	}
+	return l.ObservedTimeUnixNano.Time()
+}
+
+// RequestID is the request_id of a record of the act: trace and span, and of events a word that says so.
+func (a *Act) RequestID() string {
+	id := a.Trace + "-" + a.Span
+	if a.Kind == "" {
+		id += "-events"
+	}
+	return id
+}
+
+// RecordID returns the id of a record of the act of an agent. The same span has the same id, however often it is sent; other content, such as
+// another account of the same span, can have an id of its own.
+func (a *Act) RecordID(agent string, otherContent bool) string {
+	words := []string{"jurat otlp", agent, a.RequestID()}
+	if otherContent || a.Kind == "" { // events of one span may come in several deliveries
+		sum := sha256.Sum256(a.Body)
+		words = append(words, hex.EncodeToString(sum[:]))
+	}
+	return uuid7.For(likeAt(a.Began), words...)
+}
+
+// likeAt returns an id of a time, for ids that sort by it; "" for a time that no clock has that is right.
+func likeAt(t time.Time) string {
+	if t.Year() < 2015 || t.Year() > 2100 {
+		return ""
+	}
+	id, err := uuid7.New(t, zeros{})
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// never is what no telemetry has.
+const never = "the bytes of the call, its headers, its status and its attempts: telemetry does not have them"
+
+// Observed is the act as a recorder states it, but for the recorder's own name and the chain. received is when it was told, by the recorder's clock.
+func (a *Act) Observed(agent string, received time.Time) observed.Act {
+	o := observed.Act{RequestID: a.RequestID(), Type: evidence.ObservedSpan, At: received, ParentRequestID: a.Parent, Agent: agent, Vantage: evidence.Telemetry,
+		Fidelity: evidence.ByAttributes, Protocol: observe.OTLP, Ended: evidence.Complete, Began: a.Began, Missing: append([]string{never}, observe.Untold(a.Body)...),
+		Request: &observed.Body{Bytes: int64(len(a.Body)), SHA256: evidence.DigestOf(a.Body), Type: "application/json", Kept: a.Body}}
+	switch {
+	case a.Began.IsZero():
+		o.Began = received
+		o.Missing = append(o.Missing, "when it began: not told; the time is that at which it was told")
+	case !a.Ended.IsZero() && !a.Ended.Before(a.Began):
+		elapsed := a.Ended.Sub(a.Began)
+		o.Elapsed = &elapsed
+	default:
+		o.Missing = append(o.Missing, "when it ended: not told, or before it began")
+	}
+	if a.Above != "" && a.Parent == "" {
+		o.Missing = append(o.Missing, "the span above it, "+a.Above+": not told as an act together with it")
+	}
+	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body})
+	if a.Failed && (err != nil || p.Output == nil) {
+		o.Ended = evidence.UpstreamError
+	}
+	return o
+}

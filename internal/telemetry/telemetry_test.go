@@ -1,0 +1,103 @@
+package telemetry_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/internal/telemetry"
+)
+
+// The prompt and the answers of a run that three libraries instrumented: the model asks for a tool, and then answers.
+const (
+	firstPrompt  = `[{"content":"You find parcels.","role":"system"},{"content":"Where is parcel 17?","role":"user"}`
+	toolCall     = `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"number\":17}","name":"find_parcel"},"id":"call_1","type":"function"}]}`
+	toolResult   = `{"content":"Kassel","role":"tool","tool_call_id":"call_1"}`
+	secondAnswer = `"In Kassel."`
+)
+
+// TestRealInstrumentations reads what OpenTelemetry's, OpenInference's and Traceloop's own instrumentations of the openai library for JavaScript
+// sent. The files are as the exporters wrote them. All tell of the same conversation.
+func TestRealInstrumentations(t *testing.T) {
+	for _, name := range []string{"openinference.json", "traceloop.json", "opentelemetry.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			told := readFile(t, name)
+			var spans, events []observe.Projection
+			for i := range told.Acts {
+				a := &told.Acts[i]
+				p := project(t, a)
+				if a.Kind == "" {
+					events = append(events, p)
+					continue
+				}
+				spans = append(spans, p)
+				if p.ModelVersion != "gpt-5-2026" && p.Model != "gpt-5-2026" || p.Usage == nil || !strings.Contains(string(p.Parameters), `"provider":"openai"`) {
+					t.Errorf("model %q, answered by %q, usage %s, parameters %s", p.Model, p.ModelVersion, p.Usage, p.Parameters)
+				}
+			}
+			said := spans
+			if events != nil {
+				said = events
+				for _, p := range spans {
+					if !strings.Contains(p.Problem, "prompt: not told here") || !strings.Contains(p.Problem, "response: not told here") || p.Prompt != nil || p.Output != nil {
+						t.Errorf("a span without content: %+v", p)
+					}
+				}
+			}
+			if len(said) != 2 {
+				t.Fatalf("%d acts: want 2", len(said))
+			}
+			if got, want := string(said[0].Prompt), firstPrompt+"]"; got != want {
+				t.Errorf("first prompt\n%s\nwant\n%s", got, want)
+			}
+			if got := string(said[0].Output); got != toolCall {
+				t.Errorf("first answer\n%s\nwant\n%s", got, toolCall)
+			}
+			if got, want := string(said[1].Prompt), firstPrompt+","+toolCall+","+toolResult+"]"; got != want {
+				t.Errorf("second prompt\n%s\nwant\n%s", got, want)
+			}
+			if got := string(said[1].Output); got != secondAnswer || said[1].Problem != "" {
+				t.Errorf("second answer %s, problem %q", got, said[1].Problem)
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, name string) *telemetry.Told {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := telemetry.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+func project(t *testing.T, a *telemetry.Act) observe.Projection {
+	t.Helper()
+	p, err := observe.Project(observe.Call{Protocol: observe.OTLP, Request: a.Body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// payload is what a recorder would seal.
+func payload(t *testing.T, a *telemetry.Act) evidence.Payload {
+	t.Helper()
+	o := a.Observed("shop-bot", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
+	o.Recorder = "listener"
+	p, err := observed.Payload(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
