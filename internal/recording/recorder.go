@@ -267,6 +267,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	if n, err := strconv.ParseInt(call.Header.Get("X-Stainless-Retry-Count"), 10, 32); err == nil && n >= 0 {
 		a.Attempt = n + 1
 	}
+	a.Missing = append(a.Missing, outcome.Counted...)
 	if outcome.Reason != nil {
 		a.Missing = append(a.Missing, "why the call ended: "+outcome.Reason.Error())
 	}

@@ -28,6 +28,11 @@
 //
 // In open mode nothing is held, and End is called afterwards in a goroutine of its own. Handler.Wait waits for those.
 //
+// # A pipe is passed line by line
+//
+// MCP also runs on the standard streams of a server that its client starts, with a message in each line. [Pipe] passes them. A line of which not every reader would make the same
+// message, such as one with two ids, is taken for no answer: it is shown to the witness as it is, and whoever takes it for an answer has one that was recorded.
+//
 // # One call has one end
 //
 // Begin is followed by exactly one End, whatever ended the call, see [Ended]. Bytes received and bytes delivered are counted apart.

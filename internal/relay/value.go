@@ -7,12 +7,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Member is a member of JSON that a protocol watches. Of a text longer than 128 bytes Value has the beginning. Of an object and an array
-// it is empty.
+// A Member is a member of JSON that a protocol watches. Of an object and an array Value is empty.
 type Member struct {
 	Path  string // as Protocol.Watched names it
 	Kind  jsontext.Kind
 	Value string // a text without its quotes, or a number, true, false or null as it stands
+	Long  bool   // Value is only the beginning, as it stands longer than 127 bytes
 }
 
 // A watch is a place in JSON, with the places in it that are watched.
@@ -22,13 +22,13 @@ type watch struct {
 	each    *watch // the elements of an array
 }
 
-// watchFor makes a tree of paths.
+// watchFor makes a tree of paths. "~1" stands for a slash in a name, as in a JSON pointer.
 func watchFor(paths []string) *watch {
 	root := &watch{}
 	for _, path := range paths {
 		at := root
 		for step := range bytes.SplitSeq([]byte(path), []byte("/")) {
-			at = at.step(string(step))
+			at = at.step(string(bytes.ReplaceAll(step, []byte("~1"), []byte("/"))))
 		}
 		at.path = path
 	}
@@ -164,7 +164,7 @@ func (v *value) here() *watch {
 
 func (v *value) open(b byte) {
 	at := v.here()
-	v.note(at, jsontext.Kind(b), nil)
+	v.note(at, jsontext.Kind(b), nil, false)
 	if v.depth++; at != nil && v.depth == len(v.within)+1 {
 		v.within = append(v.within, container{at: at, array: b == '['})
 		v.key = b == '{'
@@ -183,7 +183,7 @@ func (v *value) close() {
 
 // endText ends a string: a name, or a value.
 func (v *value) endText() {
-	text := v.text
+	text, long := v.text, len(v.text) == longestText
 	if bytes.IndexByte(text, '\\') >= 0 {
 		if plain, err := jsontext.AppendUnquote(nil, append(append([]byte{'"'}, text...), '"')); err == nil {
 			text = plain
@@ -194,7 +194,7 @@ func (v *value) endText() {
 		top.next, v.key = top.at.members[string(text)], false
 		return
 	}
-	v.note(v.here(), '"', text)
+	v.note(v.here(), '"', text, long)
 }
 
 // endPlain ends a number or a word.
@@ -202,18 +202,18 @@ func (v *value) endPlain() {
 	if v.plain == nil {
 		return
 	}
-	v.note(v.plain, jsontext.Value(v.text).Kind(), v.text)
+	v.note(v.plain, jsontext.Value(v.text).Kind(), v.text, len(v.text) == longestText)
 	v.plain = nil
 }
 
 // note keeps a value that is watched.
-func (v *value) note(at *watch, kind jsontext.Kind, text []byte) {
+func (v *value) note(at *watch, kind jsontext.Kind, text []byte, long bool) {
 	if at == nil || at.path == "" {
 		return
 	}
 	known := func(m Member) bool { return m.Path == at.path && m.Kind == kind && m.Value == string(text) }
 	if len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
-		v.found = append(v.found, Member{at.path, kind, string(text)})
+		v.found = append(v.found, Member{at.path, kind, string(text), long})
 	}
 }
 

@@ -70,6 +70,7 @@ type Call struct {
 	Upstream string    // its name in the options, or its host for a transport
 	Origin   string    // scheme and host, as https://api.openai.com
 	Speaks   *Protocol `json:"-"`
+	Version  string    // of the protocol, if the call or its connection says one
 	Method   string
 	Path     string      // as the provider gets it, escaped
 	Query    url.Values  // parameters that are on the list
@@ -119,6 +120,9 @@ type Outcome struct {
 	Terminal string
 	// Unfinished is set when the provider had not ended its answer some time after the terminal event, and the relay ended it.
 	Unfinished bool
+
+	// Counted says what passed with the call, and is in no bytes, such as notifications of progress.
+	Counted []string
 
 	FirstByte time.Time // of the answer's body; zero if it has none
 	At        time.Time // when the answer ended

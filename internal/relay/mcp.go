@@ -1,0 +1,192 @@
+package relay
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// MCP is the Model Context Protocol in all its versions, on HTTP with JSON or events, and on a [Pipe]. An answer ends with the message that has
+// the id of the request.
+//
+// A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
+// answer too is recorded before the client has it. Clients connect again.
+var MCP = &Protocol{Name: "mcp", Watched: watchedOfMCP, Ends: endsOfMCP}
+
+var (
+	watchedOfMCP = []string{"id", "method", "result", "error", "params/protocolVersion", "result/protocolVersion", metaVersion, "params/_meta/progressToken", "params/progressToken"}
+	watchOfMCP   = watchFor(watchedOfMCP)
+)
+
+// metaVersion is where each request since 2026-07-28 says the version.
+const metaVersion = "params/_meta/io.modelcontextprotocol~1protocolVersion"
+
+// response names the event that ends an answer.
+const response = "response"
+
+func endsOfMCP(request *Body) func(Event) (string, bool) {
+	waiting := map[string]bool{}
+	if asked, err := request.messages(); err == nil {
+		for _, m := range asked {
+			if m.asks() {
+				waiting[m.id] = true
+			}
+		}
+	}
+	return func(e Event) (string, bool) {
+		m := messageOf(e.Members)
+		if !m.result {
+			return "", false
+		}
+		delete(waiting, m.id)
+		return response, len(waiting) == 0
+	}
+}
+
+// A message is what is known of a message of JSON-RPC without its content.
+type message struct {
+	id       string // with its kind before it, since 1 and "1" are two ids; "": it has none
+	method   string
+	result   bool // it has a result or an error
+	version  string
+	wants    string // the token by which the request wants to hear of progress
+	progress string // the token of which a notification tells
+	odd      bool   // it can be read in more than one way, or not at all
+}
+
+func (m *message) asks() bool     { return m.method != "" && m.id != "" && !m.odd }
+func (m *message) answers() bool  { return m.method == "" && m.result && m.id != "" && !m.odd }
+func (m *message) notifies() bool { return m.method != "" && m.id == "" && !m.odd }
+
+var versionOfMCP = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
+
+// messageOf makes a message of what was found in it.
+func messageOf(found []Member) (m message) {
+	seen := map[string]bool{}
+	for _, f := range found {
+		m.odd = m.odd || seen[f.Path] || f.Long && f.Path != "params/protocolVersion"
+		if f.Path == "error" && f.Kind == 'n' { // as some servers write beside a result
+			continue
+		}
+		seen[f.Path] = true
+		switch text := f.Kind == '"'; f.Path {
+		case "id":
+			m.id = keyOf(f)
+			m.odd = m.odd || m.id == ""
+		case "method":
+			m.method = f.Value
+			m.odd = m.odd || !text || f.Value == ""
+		case "result", "error":
+			m.result = true
+		case "params/protocolVersion", "result/protocolVersion", metaVersion:
+			if text && versionOfMCP.MatchString(f.Value) {
+				m.version = f.Value
+			}
+		case "params/_meta/progressToken":
+			m.wants = keyOf(f)
+		case "params/progressToken":
+			m.progress = keyOf(f)
+		}
+	}
+	both := m.method != "" && m.result || seen["result"] && seen["error"]
+	m.odd = m.odd || both || m.method == "" && !m.result || len(found) == mostFound
+	return m
+}
+
+// keyOf returns an id in one spelling; "": it is no text and no number.
+func keyOf(m Member) string {
+	switch m.Kind {
+	case '"':
+		return `"` + m.Value
+	case '0':
+		if f, err := strconv.ParseFloat(m.Value, 64); err == nil && strings.ContainsAny(m.Value, ".eE") {
+			return strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		return m.Value
+	}
+	return ""
+}
+
+// messages are a line or a body of JSON-RPC, as it is being read.
+type messages struct {
+	document document
+	list     []message
+	many     bool
+}
+
+// mostMessages bounds how many messages of one batch are known.
+const mostMessages = 1000
+
+func newMessages() *messages {
+	m := &messages{}
+	m.document = *newDocument(rules{watch: watchOfMCP, ends: m.element})
+	return m
+}
+
+// element takes an element of a batch.
+func (m *messages) element(e Event) (string, bool) {
+	if m.many = len(m.list) == mostMessages; !m.many {
+		m.list = append(m.list, messageOf(e.Members))
+	}
+	return "", false
+}
+
+func (m *messages) Write(p []byte) (int, error) {
+	m.document.write(p)
+	return len(p), nil
+}
+
+// end returns the messages; nil: it is no message that can be read, or not all of it.
+func (m *messages) end() []message {
+	d := &m.document
+	if d.state != afterDocument || m.many {
+		return nil
+	}
+	if len(m.list) == 0 && len(d.element.found) > 0 {
+		m.list = []message{messageOf(d.element.found)}
+	}
+	for i := range m.list {
+		if m.list[i].odd {
+			return nil
+		}
+	}
+	return m.list
+}
+
+// messages reads the messages of a body.
+func (b *Body) messages() ([]message, error) {
+	if b == nil || b.Kept == 0 {
+		return nil, nil
+	}
+	r, err := b.Decoded()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	m := newMessages()
+	if _, err := io.Copy(m, r); err != nil {
+		return nil, err
+	}
+	return m.end(), nil
+}
+
+// MCPVersion is the version of the protocol that a call or its connection says; "": none.
+func (c *Call) MCPVersion() string {
+	if c.Version != "" {
+		return c.Version
+	}
+	if v := c.Header.Get("Mcp-Protocol-Version"); versionOfMCP.MatchString(v) {
+		return v
+	}
+	list, err := c.Request.messages()
+	if err != nil {
+		return ""
+	}
+	for _, m := range list {
+		if m.version != "" {
+			return m.version
+		}
+	}
+	return ""
+}
