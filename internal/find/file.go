@@ -18,7 +18,7 @@ import (
 var schema string
 
 // version of the tables, and of the rules by which texts are cut into pieces. A file of another version is made again.
-const version = 3
+const version = 4
 
 // openFile opens the file of an index, and makes it if it is missing, damaged or of another version. For the path "", or
 // if the folder cannot be written, the index is in memory.

@@ -345,7 +345,7 @@ func (x *Index) write(ctx context.Context, in storage.Range, docs []*doc, as how
 	}
 	for _, old := range []string{"DELETE FROM pieces WHERE stretch >= ? AND stretch < ?", "DELETE FROM stretches WHERE begin >= ? AND begin < ?",
 		"DELETE FROM records WHERE place >= ? AND place < ?", "DELETE FROM seats WHERE stretch >= ? AND stretch < ?",
-		"DELETE FROM recorded WHERE stretch >= ? AND stretch < ?", "DELETE FROM missed WHERE place >= ? AND place < ?",
+		"DELETE FROM recorded WHERE stretch >= ? AND stretch < ?", "DELETE FROM missed WHERE place >= ? AND place < ?", "DELETE FROM events WHERE place >= ? AND place < ?",
 		"DELETE FROM tried WHERE stretch >= ? AND stretch < ?", "DELETE FROM erased WHERE place >= ? AND place < ?"} {
 		if _, err := tx.ExecContext(ctx, old, in.From, in.To); err != nil {
 			return made, err

@@ -248,7 +248,7 @@ func (x *Index) empty(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps", "recorded", "missed", "tried", "erased"} {
+	for _, table := range []string{"meta", "stretches", "pieces", "blocks", "records", "trials", "seats", "gaps", "recorded", "events", "missed", "tried", "erased"} {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
 			return err
 		}

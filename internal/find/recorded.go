@@ -14,13 +14,14 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/evidence/operator"
-	"jurat/internal/observe"
+	"jurat/internal/llm"
 )
 
 // told is what the index takes from a record about the work of recorders. Most records have nothing of it.
 type told struct {
 	agent  string   // whose act a recorder saw
 	sight  *Sight   // of an act that a recorder saw, in a chain
+	event  bool     // a recorder says what became of itself, and not only that it is there
 	missed []missed // of an event of a recorder: what it does not have
 	tried  []string // of a submission: the chains of its records
 	erased *operator.ErasureBody
@@ -43,12 +44,13 @@ type Sight struct {
 	First int64 `json:"first"` // when the first act began, in milliseconds
 	Last  int64 `json:"last"`  // when the last act ended
 
-	Acts    int64          `json:"acts"`
-	Calls   int64          `json:"calls"`           // of models, among the acts
-	Broken  int64          `json:"broken,omitzero"` // acts that did not come to their end
-	Lost    int64          `json:"lost,omitzero"`   // of these, those during which the recorder died
-	Tokens  observe.Tokens `json:"tokens,omitzero"`
-	Counted int64          `json:"counted,omitzero"` // calls whose tokens are known
+	Acts    int64 `json:"acts"`
+	Calls   int64 `json:"calls"`            // of models, among the acts
+	Broken  int64 `json:"broken,omitzero"`  // acts that did not come to their end
+	Lost    int64 `json:"lost,omitzero"`    // of these, those during which the recorder died
+	Input   int64 `json:"input,omitzero"`   // tokens read, by the providers' count
+	Output  int64 `json:"output,omitzero"`  // tokens written
+	Counted int64 `json:"counted,omitzero"` // calls whose tokens are known
 }
 
 // mostNamed bounds each list of a Sight. A chain in which more names occur is not listed with all of them.
@@ -60,7 +62,7 @@ func (s *Sight) plus(o *Sight) {
 	s.Protocols, s.Vantages = union(s.Protocols, o.Protocols), union(s.Vantages, o.Vantages)
 	s.First, s.Last = min(s.First, o.First), max(s.Last, o.Last)
 	s.Acts, s.Calls, s.Broken, s.Lost = s.Acts+o.Acts, s.Calls+o.Calls, s.Broken+o.Broken, s.Lost+o.Lost
-	s.Tokens, s.Counted = s.Tokens.Plus(o.Tokens), s.Counted+o.Counted
+	s.Input, s.Output, s.Counted = s.Input+o.Input, s.Output+o.Output, s.Counted+o.Counted
 }
 
 func union[T cmp.Ordered](a, b []T) []T {
@@ -79,7 +81,7 @@ func toldBy(p *evidence.Payload) (t told) {
 			t.sight = sightOf(p)
 		}
 	case p.ActionType == evidence.RecorderEvent:
-		t.missed = missedBy(p)
+		t.event, t.missed = eventOf(p)
 	case p.ActionType == evidence.Submission:
 		t.tried = chainsIn(p)
 	case p.ActionType == evidence.Erasure:
@@ -111,20 +113,21 @@ func sightOf(p *evidence.Payload) *Sight {
 	if o.Ended == evidence.LostInCrash {
 		s.Lost = 1
 	}
-	if tokens, ok := observe.Count(o.Protocol, o.Usage); ok {
-		s.Tokens, s.Counted = tokens, 1
+	if used, known := llm.ReadUsage(o.Usage); known {
+		s.Input, s.Output, s.Counted = used.Input, used.Output, 1
 	}
 	return s
 }
 
-func missedBy(p *evidence.Payload) (list []missed) {
+// eventOf reports whether an event is more than a sign of life, and what the recorder missed by it.
+func eventOf(p *evidence.Payload) (more bool, list []missed) {
 	e, err := observed.ParseEvent(p.Response)
 	if err != nil {
-		return nil
+		return true, nil
 	}
 	if e.Event == observed.LostInCrash {
 		if at, err := evidence.ParseTime(e.Began); err == nil {
-			return []missed{{e.Agent, at.UnixMilli(), 1}}
+			return true, []missed{{e.Agent, at.UnixMilli(), 1}}
 		}
 	}
 	for _, m := range e.Missed {
@@ -132,7 +135,7 @@ func missedBy(p *evidence.Payload) (list []missed) {
 			list = append(list, missed{m.Agent, at.UnixMilli(), m.Calls})
 		}
 	}
-	return list
+	return e.Event != observed.Heartbeat, list
 }
 
 // chainsIn lists the chains of the records that are the evidence of a trial.
@@ -172,6 +175,11 @@ func writeTold(ctx context.Context, tx *sql.Tx, begin int64, docs []*doc) error 
 		}
 	}
 	for _, d := range docs {
+		if d.event {
+			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO events VALUES (?, ?)", d.place, d.actor); err != nil {
+				return err
+			}
+		}
 		for _, m := range d.missed {
 			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO missed VALUES (?, ?, ?, ?)", d.place, m.agent, m.minute, m.calls); err != nil {
 				return err
@@ -619,4 +627,50 @@ func scanErased(rows *sql.Rows, erased map[evidence.Digest][]string) error {
 		erased[evidence.Digest(digest)] = append(erased[evidence.Digest(digest)], pointer)
 	}
 	return rows.Err()
+}
+
+// Events returns the places of what recorders say of themselves between two places of the log, apart from their signs of life: at most so
+// many, the earliest ones. Its errors are those of the file.
+func (x *Index) Events(ctx context.Context, recorders []string, from, to int64, most int) (list []int64, err error) {
+	x.mu.Lock()
+	tail, begin := x.tail, x.tailBegin()
+	x.mu.Unlock()
+	args := []any{from, min(to, begin)}
+	for _, name := range recorders {
+		args = append(args, name)
+	}
+	rows, err := x.db.QueryContext(ctx, fmt.Sprintf("SELECT place FROM events WHERE place >= ? AND place < ? AND recorder IN (%s) ORDER BY place LIMIT %d", marks(len(recorders)), most), args...)
+	if err != nil {
+		return nil, fmt.Errorf("looking for events of recorders: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var place int64
+		if err := rows.Scan(&place); err != nil {
+			return nil, err
+		}
+		list = append(list, place)
+	}
+	for _, d := range tail {
+		if len(list) < most && d.event && d.place >= from && d.place < to && slices.Contains(recorders, d.actor) {
+			list = append(list, d.place)
+		}
+	}
+	return list, rows.Err()
+}
+
+// Length returns how many records of a chain the index has. Its errors are those of the file.
+func (x *Index) Length(ctx context.Context, chain string) (n int64, err error) {
+	x.mu.Lock()
+	tail, begin := x.tail, x.tailBegin()
+	x.mu.Unlock()
+	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, begin).Scan(&n); err != nil {
+		return 0, fmt.Errorf("counting the records of chain %q: %w", chain, err)
+	}
+	for _, d := range tail {
+		if d.chain == chain {
+			n++
+		}
+	}
+	return n, nil
 }

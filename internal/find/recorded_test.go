@@ -3,6 +3,7 @@ package find_test
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -134,7 +135,7 @@ func (s *scan) recordings(q *find.Recordings) (list []find.Recording) {
 		}
 		usage := struct{ In int64 }{}
 		fmt.Sscanf(string(o.Usage), `{"completion_tokens":2,"prompt_tokens":%d`, &usage.In)
-		one.Tokens.Input, one.Tokens.Output, one.Counted = one.Tokens.Input+usage.In, one.Tokens.Output+2, one.Counted+1
+		one.Input, one.Output, one.Counted = one.Input+usage.In, one.Output+2, one.Counted+1
 		text[p.ChainID] = text[p.ChainID] || has(r, q.Text, false)
 	}
 	for _, one := range byChain {
@@ -188,6 +189,43 @@ func (a *asking) compareRecordings(t *testing.T, when string, x *find.Index) int
 				t.Fatalf("%s: %v (-a scan +the index)\n%s", when, values, diff)
 			}
 			return len(got)
+		}
+	}
+}
+
+// TestEvents: what recorders say of themselves is found between two places, signs of life apart, from memory and from the file.
+func TestEvents(t *testing.T) {
+	h := &town{jurattest.New(t), rand.New(rand.NewPCG(5, 7))}
+	tell := func(e *observed.Event) { h.event(t, e) }
+	tell(&observed.Event{Event: observed.Stop, Reason: "asked to"})
+	tell(&observed.Event{Event: observed.Heartbeat, Calls: new(int64), Since: evidence.FormatTime(jurattest.Start)})
+	tell(&observed.Event{Event: observed.ModeChanged, Mode: observed.Passing, Reason: "disk full"})
+	say(t, h.House, "something else")
+	tell(&observed.Event{Event: observed.Stop, Reason: "asked to"})
+	x := openIndex(t, h.House, "")
+	follow(t, x)
+	for range 2 {
+		for _, c := range []struct {
+			from, to int64
+			most     int
+			want     []int64
+		}{{0, 9, 9, []int64{0, 2, 4}}, {1, 4, 9, []int64{2}}, {0, 9, 2, []int64{0, 2}}, {3, 3, 9, nil}} {
+			got, err := x.Events(t.Context(), taps, c.from, c.to, c.most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%+v: %v", c, got)
+			}
+		}
+		if got, err := x.Events(t.Context(), []string{"another"}, 0, 9, 9); len(got) > 0 || err != nil {
+			t.Error(got, err)
+		}
+		if n, err := x.Length(t.Context(), "recorder/tap"); n != 4 || err != nil {
+			t.Error(n, err)
+		}
+		if err := x.Settle(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

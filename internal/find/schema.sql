@@ -37,6 +37,10 @@ CREATE INDEX recorded_chain ON recorded (chain, last);
 CREATE TABLE missed (place INTEGER, agent TEXT, minute INTEGER, calls INTEGER NOT NULL, PRIMARY KEY (place, agent, minute)) WITHOUT ROWID;
 CREATE INDEX missed_agent ON missed (agent, minute);
 
+-- What recorders say of themselves, apart from their signs of life.
+CREATE TABLE events (place INTEGER PRIMARY KEY, recorder TEXT NOT NULL);
+CREATE INDEX events_recorder ON events (recorder, place);
+
 -- Which trials judged records of a chain.
 CREATE TABLE tried (stretch INTEGER, chain TEXT, trial TEXT, PRIMARY KEY (stretch, chain, trial)) WITHOUT ROWID;
 CREATE INDEX tried_chain ON tried (chain);

@@ -42,6 +42,17 @@ type Act struct {
 	Description  string             `json:"description"`          // what the jury is told of the record
 	Messages     []Message          `json:"messages"`             // that were not shown before
 	Withheld     []string           `json:"withheld,omitempty"`   // members that were sealed apart and are not here: erased, or held back
+	Erased       []string           `json:"erased,omitempty"`     // of these, those that the operator erased, as far as that was looked up
+
+	Number       int64  `json:"number,omitzero"`       // in the chain, from 1; 0: in another one
+	Repeats      int    `json:"repeats,omitzero"`      // how many messages of its prompt were shown before
+	Again        int    `json:"again,omitzero"`        // its answer is that of the message with this number again; 1 where messages have none
+	Lacks        []Lack `json:"lacks,omitempty"`       // bytes that cannot be read
+	Error        string `json:"error,omitzero"`        // the provider's
+	Problem      string `json:"problem,omitzero"`      // what of the bytes could not be read as the protocol has it
+	Finish       string `json:"finish,omitzero"`       // why the model stopped, in the provider's word
+	Alternatives int    `json:"alternatives,omitzero"` // further answers that the agent got
+	Fault        string `json:"fault,omitzero"`        // why the record cannot be read
 }
 
 // Tokens are counts that the provider reported.
@@ -53,7 +64,7 @@ type Tokens struct {
 
 // A Message is one message of a conversation.
 type Message struct {
-	Number     int          `json:"number"` // in the chain, from 1; a trial's findings name messages by it
+	Number     int          `json:"number"` // in the chain, from 1; a trial's findings name messages by it. 0: not known in a late part of a long chain
 	Role       subject.Role `json:"role"`
 	Name       string       `json:"name,omitzero"`
 	Text       string       `json:"text"`
@@ -76,32 +87,25 @@ type Call struct {
 // ErrNone is in the chain of the error of Read for records of which no recorder saw any.
 var ErrNone = errors.New("no recorder's record is among them")
 
-// Read makes a view of a chain from its records, with the texts that its reader may read as disclosures. prices may be nil.
-// Its errors are ErrNone, and those of subject.FromRecords: a chain may be longer than what can be shown together.
+// Read makes a view of a whole chain from its records, with the texts that its reader may read as disclosures. prices may be nil. Its error is
+// ErrNone.
 func Read(chain string, records []*evidence.Record, prices llm.Prices) (*Chain, error) {
 	if !slices.ContainsFunc(records, vantage.ByRecorder) {
 		return nil, fmt.Errorf("%s: %w", chain, ErrNone)
 	}
-	c := &Chain{Chain: chain, Acts: make([]Act, len(records))}
-	exhibits := make([]subject.Exhibit, len(records))
-	at := make(map[evidence.Digest]*Act, len(records))
-	for i, r := range records {
-		exhibits[i] = subject.NewExhibit(r)
-		c.Acts[i] = actOf(r, prices)
-		at[r.Digest] = &c.Acts[i]
-		c.add(&c.Acts[i])
-	}
-	read, err := subject.FromRecords(nil, exhibits, subject.Verification{Outcome: subject.NotProved})
+	part, err := ReadPart(chain, func(yield func(*evidence.Record, error) bool) {
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}, Order{From: 1, N: int64(len(records)), Prices: prices, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
 	if err != nil {
 		return nil, err
 	}
-	for i := range read.Messages {
-		m := &read.Messages[i]
-		act := at[m.Record]
-		if m.Head != "" {
-			act.Description = m.Head
-		}
-		act.Messages = append(act.Messages, messageOf(m))
+	c := &Chain{Chain: chain, Acts: part.Acts}
+	for i := range c.Acts {
+		c.add(&c.Acts[i])
 	}
 	return c, nil
 }
