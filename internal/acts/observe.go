@@ -49,3 +49,15 @@ func (o Observations) Has(ctx context.Context, recordID string) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// RequestOf returns the digest of the request that a record of a recorder states; zero if it states none.
+func (o Observations) RequestOf(ctx context.Context, recordID string) (evidence.Digest, error) {
+	r, err := o.acts.config.Ledger.Record(ctx, recordID)
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	if p := &r.Payload; p.Observed != nil && p.Observed.Request != nil {
+		return p.Observed.Request.SHA256, nil
+	}
+	return evidence.Digest{}, nil
+}

@@ -58,7 +58,7 @@ func (r *Recorder) sealEvent(ctx context.Context, id, chain string, e *observed.
 	if err != nil {
 		return fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
 	}
-	return r.seal(ctx, id, payload)
+	return once(r.seal(ctx, id, payload))
 }
 
 // beat seals heartbeats, so that silence has a date.

@@ -33,6 +33,8 @@ type Log interface {
 	Last(ctx context.Context, chain string) (evidence.Digest, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
+	// RequestOf returns the digest of the request that a record states.
+	RequestOf(ctx context.Context, recordID string) (evidence.Digest, error)
 }
 
 // Config says how a recorder works.
@@ -400,6 +402,11 @@ func (e *exchange) said(act *observed.Act) said {
 // sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
 // mode; so what can be sealed of it is sealed, and says so.
 func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
+	return once(r.sealFitting(ctx, id, act))
+}
+
+// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id.
+func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) error {
 	err := r.sealWhole(ctx, id, act)
 	if _, refused := errors.AsType[*evidence.FieldError](err); !refused {
 		return err
@@ -446,11 +453,16 @@ func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload
 		return err
 	}
 	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...))
-	if errors.Is(err, api.ErrConflict) {
-		return nil
-	}
 	if err == nil {
 		r.ends.set(payload.ChainID, digest)
+	}
+	return err
+}
+
+// once takes the error that a record is in the log already for no error: the ids of calls and events are made once.
+func once(err error) error {
+	if errors.Is(err, api.ErrConflict) {
+		return nil
 	}
 	return err
 }

@@ -76,6 +76,17 @@ func (s *shelf) Has(_ context.Context, id string) (bool, error) {
 	return false, s.broken
 }
 
+func (s *shelf) RequestOf(_ context.Context, id string) (digest evidence.Digest, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.drafts {
+		if d.RecordID == id && d.Observed != nil {
+			digest = d.Observed.Request.SHA256
+		}
+	}
+	return digest, s.broken
+}
+
 func (s *shelf) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,58 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/relay"
+	"jurat/internal/uuid7"
+)
+
+// report is what telemetry may tell of an act.
+func report(body, dialogue string) Report {
+	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
+	return Report{Agent: "shop-bot", Chain: dialogue, ID: uuid7.For("", "span-1"), OtherID: uuid7.For("", "span-1", body), Act: observed.Act{RequestID: "span-1", Type: evidence.ObservedSpan, At: at, Began: at,
+		Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: "otlp", Ended: evidence.Complete,
+		Request: &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf([]byte(body)), Type: "application/json", Kept: []byte(body)}}}
+}
+
+// TestReport: what is told twice is sealed once; another account of the same act is sealed, too, and names the first.
+func TestReport(t *testing.T) {
+	log := new(shelf)
+	r, err := Open(t.Context(), Config{Log: log, Name: "listener", Folder: t.TempDir(), Mode: relay.Closed, Vantage: evidence.Telemetry, Version: "test", Configuration: evidence.DigestOf(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, other := report(`{"a":1}`, "dialogue"), report(`{"a":2}`, "dialogue")
+	for i, step := range []struct {
+		told Report
+		want Account
+	}{{first, New}, {first, Known}, {other, Another}, {other, Known}, {first, Known}} {
+		if got, err := r.Report(t.Context(), step.told); got != step.want || err != nil {
+			t.Errorf("report %d: %s, %v: want %s", i, got, err, step.want)
+		}
+	}
+	acts := log.acts(evidence.ObservedSpan)
+	if len(acts) != 2 {
+		t.Fatalf("%d records: want 2", len(acts))
+	}
+	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), first.ID) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
+		t.Errorf("the other account: %+v", p.Payload)
+	}
+	log.fail(errors.New("the disk is full"))
+	if _, err := r.Report(t.Context(), report(`{"a":3}`, "dialogue")); err == nil || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("a log that is out of order: %v", err)
+	}
+	log.fail(nil)
+	if err := r.Close(context.Background(), "the test ended"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(log.acts(evidence.ObservedSpan)); n != 2 {
+		t.Errorf("%d records: what the caller was told to send again is not sealed behind its back", n)
+	}
+}
