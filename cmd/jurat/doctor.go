@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"jurat/internal/config"
@@ -24,7 +23,7 @@ type doctorCmd struct {
 // Help is shown by 'jurat doctor --help'.
 func (*doctorCmd) Help() string {
 	return `Says what is there, what is missing, and what to do about it: the program, the configuration of the jury, the keys of models (whether
-they are there, never what they are), the installation, its disk, permissions and clock. It makes and records nothing.
+they are there, never what they are), the installation, its disk, permissions, clock and recorders. It makes and records nothing.
 
 Exit code 0: nothing is to be done. 1: something is missing or odd, such as a key of a model. 2: something is broken: until it is
 mended nothing can be sealed, or no trial can begin.`
@@ -95,13 +94,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return closing(e.code(), io.json(e))
 	}
 	p := newPrinter(io.out)
-	colours := map[state]string{fine: green, look: yellow, broken: red}
-	for _, f := range e.Findings {
-		p.line("%s %-13s %s", p.paint(colours[f.State], fmt.Sprintf("%-7s", f.State)), f.About, f.What)
-		if f.Do != "" {
-			p.text(strings.Repeat(" ", 22), f.Do)
-		}
-	}
+	p.examined(e.Findings)
 	return closing(e.code(), p.err)
 }
 
@@ -169,6 +162,11 @@ func (c *doctorCmd) installation(ctx context.Context, a *app, e *examination) {
 		if err := c.clock(ctx, i, e); err != nil {
 			return err
 		}
+		recorders, err := statusOf(ctx, i, time.Now(), progress(a.io, "records looked at"))
+		if err != nil {
+			return err
+		}
+		e.Findings = append(e.Findings, recorders.Findings...)
 		return c.authorities(ctx, i, e)
 	})
 	switch {

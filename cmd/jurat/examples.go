@@ -22,8 +22,9 @@ var exampleLines = map[string]string{
 	"stats":          "jurat stats",
 	"reputation":     "jurat reputation support-agent",
 
-	"record run":   "jurat record run --agent support-agent -- sh agent.sh",
-	"record proxy": "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
+	"record run":    "jurat record run --agent support-agent -- sh agent.sh",
+	"record proxy":  "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
+	"record status": "jurat record status",
 
 	"seal":        "jurat seal payload.json > record.json",
 	"sign":        "jurat sign --key private.pem payload.json > signed.json",

@@ -17,8 +17,9 @@ import (
 )
 
 type recordCmd struct {
-	Run   recordRunCmd   `cmd:"" help:"Run an agent, and record its calls to models."`
-	Proxy recordProxyCmd `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
+	Run    recordRunCmd    `cmd:"" help:"Run an agent, and record its calls to models."`
+	Proxy  recordProxyCmd  `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
+	Status recordStatusCmd `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 }
 
 // recorderFlags are common to all recorders of calls to models.

@@ -21,13 +21,15 @@ type About struct {
 	Version  string           `json:"version"`
 	Began    time.Time        `json:"began"`
 	Process  int              `json:"process"`
+
+	Heartbeat int64 `json:"heartbeat_ms,omitempty"` // how often the log hears of it, in milliseconds
 }
 
 const aboutFile = "about.json"
 
 // introduce writes who this process is.
 func (r *Recorder) introduce() error {
-	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.mode(), Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid()})
+	text, err := json.Marshal(About{Recorder: r.Name, Mode: r.mode(), Vantage: r.Vantage, Agent: r.Agent, Version: r.Version, Began: r.Now(), Process: os.Getpid(), Heartbeat: r.Heartbeat.Milliseconds()})
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,21 @@ func (g *gaps) add(of gap, why error) {
 	}
 }
 
+// count returns how many calls were missed and are not in the log.
+func (g *gaps) count() (n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, missed := range g.counts {
+		n += missed
+	}
+	if g.sealing != nil {
+		for _, m := range g.sealing.missed {
+			n += m.Calls
+		}
+	}
+	return n
+}
+
 // mostMissed is how many counts one event has.
 const mostMissed = 1000
 

@@ -75,6 +75,7 @@ type Recorder struct {
 	attempts      *recent[attempt, made]
 	gaps          gaps
 	calls         atomic.Int64 // that ended since the last heartbeat
+	sealed        atomic.Int64 // calls, since the start
 	unsealed      unsealed
 
 	stop context.CancelFunc
@@ -235,12 +236,18 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if err != nil {
 		return r.failed(e, act, err)
 	}
-	r.calls.Add(1)
+	r.counted()
 	r.journal.end(e.intent.RecordID)
 	if act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}
 	return nil
+}
+
+// counted counts a call whose record is in the log.
+func (r *Recorder) counted() {
+	r.calls.Add(1)
+	r.sealed.Add(1)
 }
 
 // act says what was seen of a call, but for the bodies.

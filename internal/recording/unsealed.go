@@ -52,6 +52,13 @@ func (u *unsealed) trouble() error {
 	return u.why
 }
 
+// count returns how many acts wait.
+func (u *unsealed) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.acts)
+}
+
 // first returns the act that waits longest.
 func (u *unsealed) first() (late, bool) {
 	u.mu.Lock()
@@ -119,10 +126,12 @@ func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {
 
 // catchUp seals what could not be sealed, as soon as that is possible.
 func (r *Recorder) catchUp(ctx context.Context) {
+	var told State
 	for every(ctx, r.Retry) {
 		if err := r.settle(ctx); err != nil && ctx.Err() == nil {
 			r.Tell.Warn("calls wait until the log seals again", "error", err)
 		}
+		told = r.tellState(told)
 	}
 }
 
@@ -137,7 +146,7 @@ func (r *Recorder) settle(ctx context.Context) error {
 			return err
 		}
 		r.unsealed.removeFirst()
-		r.calls.Add(1)
+		r.counted()
 		r.journal.end(l.id)
 	}
 	if err := r.sealGaps(ctx); err != nil {

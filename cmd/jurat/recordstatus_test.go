@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRecordStatus: the status says what a recorder that was killed left, and after the next one that it was lost. The doctor says so too.
+func TestRecordStatus(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	model := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer model.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	doing(t, 0, "--data", data, "init")
+	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "No recorder") {
+		t.Errorf("%s", said)
+	}
+	proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--agent", "mia", "--listen", "127.0.0.1:0", "--upstream", "openai="+model.URL)
+	endsWithTest(t, proxy)
+	out, err := proxy.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	at, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if answer, err := http.Post(strings.TrimSpace(at)+"/openai/v1/chat/completions", "application/json", strings.NewReader(`{}`)); err == nil {
+			answer.Body.Close()
+		}
+	}()
+	<-asked
+	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(said, "it runs since") || !strings.Contains(said, "1 call under way") {
+		t.Errorf("while it runs: %s", said)
+	}
+	if err := proxy.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Wait() // it was killed
+	for _, command := range [][]string{{"record", "status"}, {"doctor"}} {
+		if said := strings.Join(strings.Fields(doing(t, 1, append([]string{"--data", data}, command...)...)), " "); !strings.Contains(said, "it died with 1 call under way") || !strings.Contains(said, "start one") {
+			t.Errorf("%v, when it is dead: %s", command, said)
+		}
+	}
+	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--", "true")
+	var s recorderStatus
+	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,146 @@
+package recording
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"jurat/internal/lock"
+	"jurat/internal/uuid7"
+)
+
+// State is what a process says of its work while it runs. It is no evidence: the log is.
+type State struct {
+	Sealed  int64  `json:"sealed"`            // calls, since it began
+	Waiting int    `json:"waiting"`           // calls that ended and could not be sealed yet
+	Missed  int64  `json:"missed"`            // calls that passed without a record, and are not counted in the log yet
+	Trouble string `json:"trouble,omitempty"` // why the log does not seal
+}
+
+const stateFile = "state.json"
+
+func (r *Recorder) state() State {
+	s := State{Sealed: r.sealed.Load(), Waiting: r.unsealed.count(), Missed: r.gaps.count()}
+	if why := r.unsealed.trouble(); why != nil {
+		s.Trouble = why.Error()
+	}
+	return s
+}
+
+// tellState writes the state if it has changed, and returns it. The file is not synced, since nothing rests on it.
+func (r *Recorder) tellState(last State) State {
+	now := r.state()
+	if now == last {
+		return last
+	}
+	if err := writeState(filepath.Join(r.own, stateFile), now); err != nil {
+		r.Tell.Warn("the state of the recorder could not be written; 'jurat record status' shows an older one", "error", err)
+	}
+	return now
+}
+
+func writeState(file string, s State) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// A Process is a recorder that runs on a folder, or died there. One that ended well has left nothing.
+type Process struct {
+	ID      string `json:"id"`
+	About   About  `json:"about"`
+	Running bool   `json:"running"`
+	State   State  `json:"state"` // the last that it wrote
+
+	Open         int       `json:"open"`            // calls in the journal that have no end
+	Oldest       time.Time `json:"oldest,omitzero"` // when the first of these began
+	JournalBytes int64     `json:"journal_bytes"`
+	Copies       int       `json:"copies"` // files of the spool
+	CopyBytes    int64     `json:"copy_bytes"`
+}
+
+// Look returns the processes that a folder knows, the oldest first. It changes nothing. A folder that is not there knows none.
+func Look(ctx context.Context, folder string) ([]Process, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	locks := lock.NewFolder(filepath.Join(folder, locksFolder))
+	var list []Process
+	for _, e := range entries {
+		if uuid7.Check(e.Name()) != nil {
+			continue
+		}
+		p, err := lookAt(ctx, locks, folder, e.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it ended meanwhile
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking at the recorder in %s: %w", filepath.Join(folder, e.Name()), err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func lookAt(ctx context.Context, locks *lock.Folder, folder, id string) (p Process, err error) {
+	p.ID, folder = id, filepath.Join(folder, id)
+	if p.Running, err = locks.Locked(ctx, id); err != nil {
+		return p, err
+	}
+	if p.About, err = readAbout(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, stateFile))
+	if err == nil {
+		err = json.Unmarshal(text, &p.State)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	left, err := readJournal(filepath.Join(folder, journalFile))
+	if err != nil {
+		return p, err
+	}
+	for _, i := range left {
+		if p.Open++; p.Oldest.IsZero() || i.Began.Before(p.Oldest) {
+			p.Oldest = i.Began
+		}
+	}
+	info, err := os.Stat(filepath.Join(folder, journalFile))
+	if err != nil {
+		return p, err
+	}
+	p.JournalBytes = info.Size()
+	return p, p.measure(filepath.Join(folder, spoolFolder))
+}
+
+// measure counts the copies of bodies.
+func (p *Process) measure(spool string) error {
+	files, err := os.ReadDir(spool)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		info, err := f.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its call ended meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		p.Copies++
+		p.CopyBytes += info.Size()
+	}
+	return nil
+}
