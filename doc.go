@@ -78,6 +78,7 @@
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
 //	aep         reads the evidence packages of an older, neighbouring project
 //	dsse        puts records into an envelope for other tools: DSSE around an in-toto statement
+//	scitt       puts records into statements for other tools, and reads others': COSE, and receipts of the log
 //	sigma       proves linear relations between points of P-256 in zero knowledge, by an IRTF draft
 //	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
 //	            property/proving makes the proofs that records carry, from what they disclose
@@ -125,6 +126,7 @@
 //
 // Internal:
 //
+//	internal/cbor          CBOR in one form, and read without doubt
 //	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
 //	ed25519key    decides which Ed25519 keys are refused
 //	ecdsasig      the encodings of a P-256 signature, one of which is accepted

@@ -59,7 +59,10 @@ var importRules = []importRule{
 		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
 	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
-	{"jurat/verify", []string{"jurat/verify/assurance", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
+	{"jurat/scitt", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/cbor", "jurat/internal/ecdsasig", logHashing},
+		"statements around records, and those of others; whose keys count is for verify to say"},
+	{"jurat/internal/cbor", nil, "it knows CBOR, and not what it says"},
+	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},
@@ -184,7 +187,7 @@ var importRules = []importRule{
 		"it writes what another program needs, wherever the files are to go"},
 	{"jurat/internal/pages", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/reputation", "jurat/verify", "jurat/verify/graph", "jurat/verify/trust", "jurat/internal/incident", "jurat/internal/subject", "jurat/internal/trial", "jurat/internal/words", "jurat/internal/words/finding", jsonLibrary},
 		"what people see is made of records and of the read model of trials: no ledger, no network, and no question who looks"},
-	{"jurat/internal/installation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/certlog", "jurat/internal/filestore", "jurat/internal/lock", "jurat/internal/postgres",
+	{"jurat/internal/installation", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/internal/archive", "jurat/internal/atomicfile", "jurat/internal/certlog", "jurat/internal/filestore", "jurat/internal/lock", "jurat/internal/postgres",
 		"jurat/internal/schedule/queue", "jurat/internal/listlog", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/ledger/sqlite",
 		"jurat/internal/stamping", "jurat/internal/token", "jurat/internal/erasure", "jurat/internal/witness", "github.com/jackc/pgx/v5/",
 		jsonLibrary, logHashing},
@@ -219,7 +222,7 @@ var importRules = []importRule{
 	{"jurat/internal/server/metrics", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/internal/access", "jurat/internal/continuous", "jurat/internal/ledger/storage", "jurat/internal/trial", "jurat/internal/witness", "github.com/prometheus/client_golang/"}, "it shows numbers, and knows no routes"},
 	{"jurat/internal/server", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/reputation", "jurat/tiles", "jurat/verify", "jurat/verify/trust", "jurat/examples", "jurat/internal/", "jurat/property", "jurat/property/proving", jsonLibrary, logHashing},
 		"it shows an installation to people and programs; it has no rules of its own on what counts"},
-	{"jurat/jurattest", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",
+	{"jurat/jurattest", []string{"jurat/scitt", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/verify", "jurat/verify/trust", "jurat/internal/ledger",
 		"jurat/internal/ledger/memory", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary, logHashing},
 		"the test kit puts the real parts together, without a disk"},
 	{"jurat/internal/stats", []string{"jurat/evidence", "jurat/jury", "jurat/internal/trial", jsonLibrary}, "it counts what the records of trials say"},
@@ -377,7 +380,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 
 // TestPurePackagesBuildForWebAssembly builds the packages that must run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/observe")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/scitt", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/observe")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

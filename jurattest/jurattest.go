@@ -25,6 +25,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/memory"
+	"jurat/scitt"
 	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -186,6 +187,11 @@ func (h *House) Options(t testing.TB) verify.Options {
 // histories under one key. Its errors are those of operator.SignCheckpoint.
 func (h *House) SignCheckpoint(c operator.Checkpoint) (string, error) {
 	return operator.SignCheckpoint(c, h.log)
+}
+
+// SignReceipt makes a receipt of the log for a record. Its errors are those of scitt.SignReceipt.
+func (h *House) SignReceipt(r *evidence.Record) ([]byte, error) {
+	return scitt.SignReceipt(r, scitt.Log{Key: h.verifier, Sign: h.log.Sign})
 }
 
 // Seal seals a payload with the keys of its actor.

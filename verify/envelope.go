@@ -24,7 +24,7 @@ func envelope(file []byte, o Options) (*Report, error) {
 	if err != nil {
 		return unopened(OneRecord, o, err), nil
 	}
-	o.envelope = e
+	o.envelope = dsseEnvelope{e}
 	if evidence.BeginsAsBundle(inside) {
 		return bundleFrom(bytes.NewReader(inside), o)
 	}
@@ -34,6 +34,13 @@ func envelope(file []byte, o Options) (*Report, error) {
 	}
 	return record(r, o), nil
 }
+
+// An enclosure is what records came in. It checks who put them in.
+type enclosure interface{ check(c *check) }
+
+type dsseEnvelope struct{ *dsse.Envelope }
+
+func (e dsseEnvelope) check(c *check) { c.exporter(e.Envelope) }
 
 // unopened is the report on a damaged envelope.
 func unopened(kind Kind, o Options, err error) *Report {
@@ -45,9 +52,6 @@ func unopened(kind Kind, o Options, err error) *Report {
 // exporter checks who put the records into the envelope. Every signature that names one of the reader's keys must be
 // made with that key, and one of these keys must be the operator's.
 func (c *check) exporter(e *dsse.Envelope) {
-	if e == nil {
-		return
-	}
 	c.notes[Envelope] = "the operator signed the envelope; only the records show who said what"
 	signed, named := 0, map[evidence.KeyID]bool{}
 	for i, s := range e.Signatures {
@@ -62,7 +66,11 @@ func (c *check) exporter(e *dsse.Envelope) {
 		}
 		signed++
 		named[key.KeyID] = true
-		c.exporterKey(key)
+		if key.Role != evidence.RoleOperator {
+			c.refute(Envelope, "actor", nil, "operators sign envelopes, and this one is signed with the key of %s %q", key.Role, key.Name)
+		} else {
+			c.exporterKey(key)
+		}
 	}
 	if signed == 0 && c.worst(Envelope) == nil {
 		c.doubt(Envelope, "unknown-key", nil, "no key of the trust file signed the envelope")
@@ -78,11 +86,9 @@ func (c *check) keyNamed(id string) *trust.Key {
 	return &c.Trust.Keys[i]
 }
 
-// exporterKey checks whether the key may sign envelopes. An envelope has no time that an authority vouches for.
+// exporterKey checks whether the key was good when the envelope was signed. An envelope has no time that an authority vouches for.
 func (c *check) exporterKey(key *trust.Key) {
 	switch {
-	case key.Role != evidence.RoleOperator:
-		c.refute(Envelope, "actor", nil, "operators sign envelopes, and this one is signed with the key of %s %q", key.Role, key.Name)
 	case !key.Revoked.IsZero():
 		c.doubt(Envelope, "revoked", nil, "the key is revoked from %s on, and nothing shows when the envelope was signed", utc(key.Revoked))
 	case !key.NotAfter.IsZero():

@@ -11,11 +11,12 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
+	"jurat/scitt"
 	"jurat/verify/sight"
 )
 
-// Read checks a file while it reads it: a record, a bundle, an envelope around them, a checkpoint or an evidence
-// package. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
+// Read checks a file while it reads it: a record, a bundle, an envelope or a SCITT statement around them, a checkpoint, an evidence
+// package, or a SCITT statement of others. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
 // need, and all of a trial's acts. So its memory depends on the number of records, not on their length. It searches
 // an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into memory, at
 // most MaxWhole bytes.
@@ -93,6 +94,8 @@ func one(file []byte, o Options) (*Report, error) {
 	switch {
 	case aep.Is(file):
 		return packageFile(file, o), nil
+	case scitt.Is(file):
+		return statementFile(file, o)
 	case dsse.Is(doc):
 		return envelope(doc, o)
 	}

@@ -57,6 +57,8 @@ const (
 	OneCheckpoint = assurance.OneCheckpoint
 	Package       = assurance.Package
 
+	SignedStatement = assurance.SignedStatement
+
 	Default = assurance.Default
 	Strict  = assurance.Strict
 )
@@ -101,6 +103,9 @@ type Report struct {
 
 	// Seen says who saw the acts of the file that recorders saw, from where; at most 1000.
 	Seen []vantage.Seen `json:"seen,omitempty"`
+
+	// Statement says what a SCITT statement states, and what came of its receipts. It is nil of other files.
+	Statement *Statement `json:"statement,omitzero"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.

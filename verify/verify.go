@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/fault"
@@ -63,13 +62,13 @@ type Options struct {
 		fingerprint string
 	}
 
-	envelope *dsse.Envelope // the envelope around the records; nil: none
-	mended   bool           // the file was not in canonical form
+	envelope enclosure // what the records came in; nil: nothing
+	mended   bool      // the file was not in canonical form
 }
 
 // ErrNotOurs says that a file is of a kind that this package does not check. A damaged file of a known kind is not
 // ErrNotOurs.
-var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope around them, a checkpoint or an evidence package")
+var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope or a SCITT statement around them, a checkpoint or an evidence package")
 
 // ErrFault says that the program itself failed on a file. It says nothing about the file.
 var ErrFault = fault.ErrFault
@@ -214,6 +213,8 @@ type check struct {
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
 
+	statement *Statement // of SCITT, which the file is; nil: it is none
+
 	vouched map[string]vouched   // the CAs that vouched for signers, by name
 	notes   map[Guarantee]string // what to say about a guarantee that is proved
 }
@@ -280,10 +281,12 @@ func (c *check) worst(g Guarantee) *Finding {
 
 // report sums up: a guarantee is proved if there is no finding against it.
 func (c *check) report() *Report {
-	c.exporter(c.options.envelope)
+	if c.options.envelope != nil {
+		c.options.envelope.check(c)
+	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen()}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -331,6 +334,9 @@ func (c *check) notShown() []string {
 func (c *check) applies(g Guarantee) bool {
 	if c.kind == OneCheckpoint {
 		return g == Order || g == Completeness && c.options.knowsLog()
+	}
+	if c.kind == SignedStatement && !slices.Contains(ofStatement, g) {
+		return false
 	}
 	if c.kind == SeveralFiles && !slices.Contains(assurance.Required(SeveralFiles), g) {
 		return false

@@ -22,7 +22,7 @@ func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) 
 	case dsse.Is(doc):
 		return fmt.Errorf("%s: it is already in an envelope", c.File)
 	}
-	if err := c.separate(); err != nil {
+	if err := c.separate("--dsse", c.DSSE); err != nil {
 		return err
 	}
 	statement, err := dsse.Statement(doc)
@@ -47,15 +47,15 @@ func (c *exportCmd) envelope(ctx context.Context, a *app, io stdio, doc []byte) 
 	return atomicfile.Replace(c.DSSE, file, 0o644)
 }
 
-// separate refuses to write the envelope over what it is made of.
-func (c *exportCmd) separate() error {
-	out, err := os.Stat(c.DSSE)
+// separate refuses to write what is exported over what it is made of.
+func (c *exportCmd) separate(flag, name string) error {
+	out, err := os.Stat(name)
 	if err != nil {
 		return nil // there is nothing to write over
 	}
 	for _, file := range []string{c.File, c.Key} {
 		if in, err := os.Stat(file); err == nil && os.SameFile(in, out) {
-			return fmt.Errorf("--dsse %s: that is a file that the envelope is made of", c.DSSE)
+			return fmt.Errorf("%s %s: that is a file that it would be made of", flag, name)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/openssl"
+	"jurat/scitt"
 	"jurat/verify/trust"
 )
 
@@ -19,8 +20,9 @@ type exportCmd struct {
 	File    string `arg:"" help:"A record file, a case file, or with --openssl an evidence package (.aep)."`
 	OpenSSL string `name:"openssl" xor:"to" required:"" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
 	DSSE    string `name:"dsse" xor:"to" required:"" placeholder:"OUT" help:"Write a DSSE envelope around an in-toto statement to this file; - for standard output."`
+	SCITT   string `name:"scitt" xor:"to" required:"" placeholder:"OUT" help:"Write a SCITT Signed Statement with a receipt of the log (COSE, RFC 9943 and 9942): a record to this file, each record of a case file into this folder."`
 	Trust   string `help:"With --openssl: the trust file whose public keys and authorities are written. Default: this installation's own."`
-	Key     string `placeholder:"FILE" help:"With --dsse: the private key (PKCS #8 in PEM) that signs the envelope. Default: this installation's operator's."`
+	Key     string `placeholder:"FILE" help:"With --dsse or --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
 }
 
 // Help is shown by 'jurat export --help'.
@@ -45,23 +47,34 @@ envelope is signed by the operator (or with --key FILE), which says who handed t
 shown by the signatures inside the records. 'jurat verify' checks both, with a trust file that has the operator's key: it is
 made on first use, so write the trust file anew after the first export.
 
-    jurat export case.jurat --dsse case.json && jurat trust > trust.json && jurat verify --trust trust.json case.json`
+    jurat export case.jurat --dsse case.json && jurat trust > trust.json && jurat verify --trust trust.json case.json
+
+With --scitt it writes each record as a Signed Statement of SCITT (RFC 9943): COSE, with the record's canonical payload, signed by the
+operator, or with --key FILE by the owner of the record's key. Keys that sign by ES256 or Ed25519 can. If the record carries its place in this installation's
+log ('jurat log prove RECORD'), the log's receipt (RFC 9942) goes with it. The statement's signature says who handed the record over, and
+the receipt is about the record's entry in the log. 'jurat verify' checks both, and the record inside.
+
+    jurat log prove RECORD > record.json && jurat export record.json --scitt record.scitt
+    jurat trust > trust.json && jurat verify --trust trust.json record.scitt`
 }
 
 // Run writes the folder or the envelope.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
-	case c.DSSE != "" && c.Trust != "":
-		return errors.New("--trust is for --openssl: an envelope takes nothing from a trust file")
+	case c.OpenSSL == "" && c.Trust != "":
+		return errors.New("--trust is for --openssl: an envelope or a statement takes nothing from a trust file")
 	case c.OpenSSL != "" && c.Key != "":
-		return errors.New("--key is for --dsse: nothing is signed for openssl")
+		return errors.New("--key is for --dsse and --scitt: nothing is signed for openssl")
 	}
 	doc, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
 	}
-	if c.DSSE != "" {
+	switch {
+	case c.DSSE != "":
 		return c.envelope(ctx, a, io, doc)
+	case c.SCITT != "":
+		return c.statements(ctx, a, io, doc)
 	}
 	if aep.Is(doc) {
 		return c.packaged(ctx, a, io, doc)
@@ -113,10 +126,18 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, er
 	return trusted, hint(err, "give the trust file with --trust FILE; without it, the keys come from the installation in the data folder")
 }
 
-// openRecords opens a record file or a bundle file, also in an envelope.
+// openRecords opens a record file or a bundle file, also in an envelope or a statement.
 func openRecords(doc []byte) ([]*evidence.Record, error) {
 	if aep.Is(doc) {
 		return nil, errors.New("an evidence package holds no record")
+	}
+	if scitt.Is(doc) {
+		s, err := scitt.Parse(doc)
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.Record()
+		return []*evidence.Record{r}, err
 	}
 	if dsse.Is(doc) {
 		e, err := dsse.Parse(doc)

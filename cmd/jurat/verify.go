@@ -87,8 +87,8 @@ actor committed to, and not that it is true.
 revocation asked about each certificate on which the answer rests. The report says under which policy it is.
 
 An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
-time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope that 'jurat export'
-wrote is checked with the records in it.
+time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope or a SCITT statement that 'jurat export'
+wrote is checked with the records in it. A SCITT statement of others is checked with the SCITT keys of the trust file ('jurat trust scitt').
 
 Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
@@ -328,6 +328,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	if o := r.TrialOutcome; o != nil {
 		p.text("  ", incident.Outcome(o, words.English))
 	}
+	p.statement(r.Statement)
 	for _, f := range r.Guarantees {
 		p.finding("  ", f, alike(r, f))
 		p.others(r, f)
@@ -453,6 +454,9 @@ func alike(r *verify.Report, f verify.Finding) int {
 func describe(r *verify.Report) string {
 	if r.Kind == verify.Package {
 		return "an evidence package of the Aletheia AI project"
+	}
+	if r.Kind == verify.SignedStatement {
+		return "a SCITT statement"
 	}
 	if r.Kind == verify.Trial {
 		return "the case file of a trial, " + plural.Of(r.Records, "record")

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -118,4 +119,19 @@ func checkOrigin(origin string) error {
 		return fmt.Errorf("%q is not a name for a log", evidence.Abbreviate(origin))
 	}
 	return nil
+}
+
+// logKeyType is signed-note's type of Ed25519 keys of logs.
+const logKeyType = 1
+
+// LogPublicKey returns the public key in a verifier key of a log, as signed-note writes it: name+hash+base64. It returns an error
+// for another kind of key.
+func LogPublicKey(verifier string) (ed25519.PublicKey, error) {
+	_, rest, _ := strings.Cut(verifier, "+")
+	_, encoded, _ := strings.Cut(rest, "+")
+	data, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if err != nil || len(data) != 1+ed25519.PublicKeySize || data[0] != logKeyType {
+		return nil, fmt.Errorf("%q is not the key of a log: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(verifier))
+	}
+	return data[1:], nil
 }

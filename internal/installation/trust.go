@@ -2,12 +2,16 @@ package installation
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"jurat/evidence"
 	"jurat/internal/keys"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
 	"jurat/internal/witness"
+	"jurat/scitt"
 	"jurat/verify/trust"
 )
 
@@ -72,4 +76,18 @@ func (i *Installation) trustWith(ctx context.Context, history *keys.History, wit
 		return nil, err
 	}
 	return trust.Parse(doc) // parsing it proves that a reader will accept it
+}
+
+// Receipt returns a COSE receipt (RFC 9942) for the record's entry in the log. It returns scitt.ErrNoReceipt if the record carries no proof of its
+// place in this log, ledger.ErrForked if the log contradicts that proof, and the errors of the log's key.
+func (i *Installation) Receipt(ctx context.Context, r *evidence.Record) ([]byte, error) {
+	if i.log.signer == nil {
+		return nil, fmt.Errorf("%w: the log's private key is missing", ledger.ErrReadOnly)
+	}
+	if r.Log != nil && r.Log.Checkpoint != "" {
+		if _, err := i.Ledger.SizeAt(ctx, r.Log.Checkpoint); err != nil && !errors.Is(err, ledger.ErrCheckpoint) {
+			return nil, err // the log signs no root that it does not have
+		}
+	}
+	return scitt.SignReceipt(r, scitt.Log{Key: i.log.public, Sign: i.log.signer.Sign})
 }

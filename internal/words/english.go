@@ -50,6 +50,8 @@ var englishTerms = Terms{
 		SeveralFiles:  "what several files say together",
 		OneCheckpoint: "a checkpoint of a log",
 		Package:       "an evidence package of the Aletheia AI project",
+
+		SignedStatement: "a SCITT statement",
 	},
 	Clocks: Clocks{
 		Independent:   "a clock independent of the operator",
@@ -934,6 +936,8 @@ var englishTrusts = Trusts{
 	NoLog:              "There is no log: no place of a record is proved.",
 	Witnesses:          "{quorum} of {count} witnesses must have seen the log grow.",
 	NoWitness:          "There are no witnesses: the operator could show other readers another history.",
+	SCITTIssuer:        "SCITT: what the key of {name} signs is a statement of the issuer {issuer}. It is that issuer's word, and no record.",
+	SCITTService:       "SCITT: what the key of {name} signs is a receipt of the transparency service {issuer}.",
 	Rests:              "What a pass under this file rests on:",
 	RestsOwners:        "For {count} keys that their owners keep: that these owners keep them to themselves.",
 	RestsOperator:      "For {count} keys that the operator keeps: the operator's word.",

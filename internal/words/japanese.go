@@ -50,6 +50,8 @@ var japaneseTerms = Terms{
 		SeveralFiles:  "複数のファイルが合わせて示すこと",
 		OneCheckpoint: "ログのチェックポイント",
 		Package:       "Aletheia AI プロジェクトの証拠パッケージ",
+
+		SignedStatement: "SCITT ステートメント",
 	},
 	Clocks: Clocks{
 		Independent:   "運用者から独立した時計",
@@ -942,6 +944,8 @@ var japaneseTrusts = Trusts{
 	NoLog:              "ログがありません。記録の位置は何も証明されません。",
 	Witnesses:          "{count} 人の証人のうち {quorum} 人が、ログの成長を見ている必要があります。",
 	NoWitness:          "証人がいません。運用者は他の読者に別の履歴を見せることができます。",
+	SCITTIssuer:        "SCITT：{name} の鍵による署名は、発行者 {issuer} のステートメントです。それは発行者の言葉であり、記録ではありません。",
+	SCITTService:       "SCITT：{name} の鍵による署名は、透明性サービス {issuer} の受領証です。",
 	Rests:              "このファイルによる合格の根拠：",
 	RestsOwners:        "所有者が保管する {count} 個の鍵については、所有者がそれを他人に渡さないこと。",
 	RestsOperator:      "運用者が保管する {count} 個の鍵については、運用者の言葉。",

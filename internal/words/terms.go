@@ -92,7 +92,7 @@ func (s *Statuses) Of(of verify.Status) string {
 
 // Kinds are the kinds of verified files.
 type Kinds struct {
-	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, Package string
+	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, Package, SignedStatement string
 }
 
 // Of returns "" for an unknown kind.
@@ -110,6 +110,8 @@ func (k *Kinds) Of(of verify.Kind) string {
 		return k.OneCheckpoint
 	case verify.Package:
 		return k.Package
+	case verify.SignedStatement:
+		return k.SignedStatement
 	}
 	return ""
 }

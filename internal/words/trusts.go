@@ -19,6 +19,7 @@ type Trusts struct {
 	Scope, ScopeAll                                Sentence
 	Independent, OperatorClock, Ends, Listed       Sentence
 	Log, NoLog, Witnesses, NoWitness               Sentence
+	SCITTIssuer, SCITTService                      Sentence
 	Rests, RestsOwners, RestsOperator, RestsCAs    Sentence
 	RestsIndependent, RestsOperatorClock, RestsNot Sentence
 }

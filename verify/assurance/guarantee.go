@@ -40,7 +40,7 @@ const (
 	Simultaneity   Guarantee = "simultaneity"    // for a trial: no juror saw what the same round said
 	Verdict        Guarantee = "verdict"         // for a trial: the judgment follows from the votes
 	Enclosures     Guarantee = "enclosures"      // for an evidence package: everything in it belongs to what is signed
-	Envelope       Guarantee = "envelope"        // for records in an envelope: the operator put them in
+	Envelope       Guarantee = "envelope"        // for records in an envelope or a SCITT statement: who put them in
 )
 
 // Kind is the kind of file that was checked.
@@ -55,6 +55,8 @@ const (
 
 	OneCheckpoint Kind = "checkpoint" // a checkpoint of a log, by itself
 	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
+
+	SignedStatement Kind = "statement" // a SCITT statement of others, which has no record
 )
 
 // required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
@@ -71,6 +73,8 @@ var required = map[Kind][]Guarantee{
 
 	OneCheckpoint: {Order, Completeness},
 	Package:       {Content, Authentication, Time, Before}, // it is in no log, and most of it was never signed: the report says so
+
+	SignedStatement: {Content, Authentication, Order, Before}, // no authority vouches for its time
 }
 
 // Named is a policy that has a name, and needs no file.
@@ -103,6 +107,8 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "you require only the level signed"
 	case kind == Package:
 		return "such a package cannot have it"
+	case kind == SignedStatement:
+		return "such a statement cannot have it"
 	}
 	return "it does not apply to such a file"
 }
@@ -117,7 +123,7 @@ func Required(kind Kind) []Guarantee { return slices.Clone(required[kind]) }
 // file cannot have.
 func Counts(kind Kind, g Guarantee, policy Named, level Level) bool {
 	switch {
-	case policy == Strict && kind != Package && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
+	case policy == Strict && kind != Package && kind != SignedStatement && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
 		return true
 	case level == Signed:
 		return g == Content || g == Authentication || g == Order && kind == OneCheckpoint

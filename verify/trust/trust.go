@@ -21,6 +21,7 @@ package trust
 import (
 	"cmp"
 	"crypto"
+	"crypto/ed25519"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -55,7 +56,17 @@ type Trust struct {
 
 	Lists *Lists `json:"lists,omitempty"` // the trusted lists that authorities were taken from; nil: none
 
+	SCITT []StatementKey `json:"scitt,omitempty"` // who signs statements and receipts of SCITT
+
 	witnesses []*operator.Witness
+	logs      []logKey
+}
+
+// A logKey is the public key of a log.
+type logKey struct {
+	origin string
+	id     evidence.KeyID
+	public ed25519.PublicKey
 }
 
 // A Key says that a public key is an actor's.
@@ -184,9 +195,22 @@ func (t *Trust) prepare() error {
 		if slices.Contains(t.Logs[:i], key) {
 			return fmt.Errorf("reading trust file: logs/%d: the key is there twice", i)
 		}
-		if _, err := note.NewVerifier(key); err != nil {
+		verifier, err := note.NewVerifier(key)
+		if err != nil {
 			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
 		}
+		public, err := operator.LogPublicKey(key)
+		if err != nil {
+			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+		}
+		id, err := evidence.KeyIDOf(public)
+		if err != nil {
+			return fmt.Errorf("reading trust file: logs/%d: %w", i, err)
+		}
+		t.logs = append(t.logs, logKey{origin: verifier.Name(), id: id, public: public})
+	}
+	if err := t.prepareStatementKeys(); err != nil {
+		return err
 	}
 	if err := t.prepareLists(); err != nil {
 		return err
@@ -273,7 +297,7 @@ func (t *Trust) Prepared() (*Trust, error) {
 		return t, nil
 	}
 	made := &Trust{Format: cmp.Or(t.Format, Format), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
-		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum, Lists: t.Lists}
+		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum, Lists: t.Lists, SCITT: slices.Clone(t.SCITT)}
 	for i := range made.Authorities {
 		made.Authorities[i].policies = nil
 	}
@@ -281,7 +305,8 @@ func (t *Trust) Prepared() (*Trust, error) {
 }
 
 func (t *Trust) isPrepared() bool {
-	return len(t.witnesses) == len(t.Witnesses) &&
+	return len(t.witnesses) == len(t.Witnesses) && len(t.logs) == len(t.Logs) &&
+		!slices.ContainsFunc(t.SCITT, func(k StatementKey) bool { return k.public == nil }) &&
 		!slices.ContainsFunc(t.Keys, func(k Key) bool { return k.public == nil }) &&
 		!slices.ContainsFunc(t.Authorities, func(a Authority) bool { return a.root == nil }) &&
 		!slices.ContainsFunc(t.CAs, func(ca CA) bool { return ca.certificate == nil })

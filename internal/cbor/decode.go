@@ -1,0 +1,259 @@
+package cbor
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// Limits of a document from a stranger. Its length is for the caller to limit.
+const (
+	MaxDepth = 16     // arrays, maps and tags inside each other
+	MaxItems = 10_000 // values in the whole document
+)
+
+// A SyntaxError says where a document is not CBOR that Decode reads, and why.
+type SyntaxError struct {
+	Offset int // of the value, in bytes from the start
+	Reason string
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("CBOR at byte %d: %s", e.Offset, e.Reason) }
+
+// Decode reads one value that fills the whole document. It returns int64, []byte, string, []any, Map, Tag, bool, float64 or
+// nil for null. Byte strings share the document's memory. Every error is a *SyntaxError.
+func Decode(doc []byte) (any, error) {
+	d := decoder{doc: doc}
+	value, err := d.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if d.at < len(doc) {
+		return nil, d.wrong(d.at, "%d bytes after the end of the value", len(doc)-d.at)
+	}
+	return value, nil
+}
+
+type decoder struct {
+	doc   []byte
+	at    int
+	items int
+}
+
+func (d *decoder) wrong(at int, format string, args ...any) error {
+	return &SyntaxError{Offset: at, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (d *decoder) value(depth int) (any, error) {
+	start := d.at
+	if d.items++; d.items > MaxItems {
+		return nil, d.wrong(start, "more than %d values", MaxItems)
+	}
+	if depth > MaxDepth {
+		return nil, d.wrong(start, "more than %d levels of nesting", MaxDepth)
+	}
+	major, info, err := d.first()
+	if err != nil {
+		return nil, err
+	}
+	if major == majorSimple {
+		return d.simple(start, info)
+	}
+	n, err := d.argument(start, info)
+	if err != nil {
+		return nil, err
+	}
+	switch major {
+	case majorUint, majorNegInt:
+		return d.integer(start, major, n)
+	case majorBytes:
+		return d.take(start, n)
+	case majorText:
+		return d.text(start, n)
+	case majorArray:
+		return d.array(start, n, depth)
+	case majorMap:
+		return d.mapping(start, n, depth)
+	}
+	content, err := d.value(depth + 1)
+	return Tag{Number: n, Content: content}, err
+}
+
+func (d *decoder) first() (major, info byte, err error) {
+	if d.at == len(d.doc) {
+		return 0, 0, d.wrong(d.at, "the document ends too early")
+	}
+	b := d.doc[d.at]
+	d.at++
+	return b >> 5, b & 31, nil
+}
+
+// argument reads the number that follows the first byte, and refuses forms that are longer than needed.
+func (d *decoder) argument(start int, info byte) (uint64, error) {
+	if info < 24 {
+		return uint64(info), nil
+	}
+	if info == 31 {
+		return 0, d.wrong(start, "an indefinite length: only definite ones are accepted")
+	}
+	if info > 27 {
+		return 0, d.wrong(start, "the reserved additional information %d", info)
+	}
+	width := 1 << (info - 24)
+	b, err := d.take(start, uint64(width))
+	if err != nil {
+		return 0, err
+	}
+	n := uint64(0)
+	for _, one := range b {
+		n = n<<8 | uint64(one)
+	}
+	if width == 1 && n < 24 || width > 1 && n>>(4*width) == 0 {
+		return 0, d.wrong(start, "a number that is longer than needed: %d in %d bytes", n, width)
+	}
+	return n, nil
+}
+
+// take returns the next n bytes. It allocates nothing, so a huge length costs nothing.
+func (d *decoder) take(start int, n uint64) ([]byte, error) {
+	if n > uint64(len(d.doc)-d.at) {
+		return nil, d.wrong(start, "it needs %d bytes, and %d are left", n, len(d.doc)-d.at)
+	}
+	b := d.doc[d.at : d.at+int(n) : d.at+int(n)]
+	d.at += int(n)
+	return b, nil
+}
+
+func (d *decoder) integer(start int, major byte, n uint64) (any, error) {
+	if n > math.MaxInt64 {
+		return nil, d.wrong(start, "an integer beyond 64 bits with sign")
+	}
+	if major == majorNegInt {
+		return -1 - int64(n), nil
+	}
+	return int64(n), nil
+}
+
+func (d *decoder) text(start int, n uint64) (any, error) {
+	b, err := d.take(start, n)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(b) {
+		return nil, d.wrong(start, "a text that is not valid UTF-8")
+	}
+	return string(b), nil
+}
+
+// room refuses a number of values that cannot be in the rest of the document: each has at least one byte.
+func (d *decoder) room(start int, n uint64) error {
+	if n > uint64(len(d.doc)-d.at) || n > MaxItems {
+		return d.wrong(start, "it announces %d values, and %d bytes are left; at most %d values are read", n, len(d.doc)-d.at, MaxItems)
+	}
+	return nil
+}
+
+func (d *decoder) array(start int, n uint64, depth int) (any, error) {
+	if err := d.room(start, n); err != nil {
+		return nil, err
+	}
+	list := make([]any, n)
+	for i := range list {
+		var err error
+		if list[i], err = d.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (d *decoder) mapping(start int, n uint64, depth int) (any, error) {
+	if err := d.room(start, n); err != nil {
+		return nil, err
+	}
+	m := make(Map, n)
+	seen := make(map[any]bool, n)
+	for i := range m {
+		at := d.at
+		key, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if !isKey(key) {
+			return nil, d.wrong(at, "a map key that is neither an integer nor a text")
+		}
+		if seen[key] {
+			return nil, d.wrong(at, "the map has the key %v twice", key)
+		}
+		seen[key] = true
+		value, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		m[i] = Pair{key, value}
+	}
+	return m, nil
+}
+
+func (d *decoder) simple(start int, info byte) (any, error) {
+	switch info {
+	case simpleFalse:
+		return false, nil
+	case simpleTrue:
+		return true, nil
+	case simpleNull:
+		return nil, nil
+	case 25, 26, 27:
+		b, err := d.take(start, 1<<(info-24))
+		if err != nil {
+			return nil, err
+		}
+		return float(b), nil
+	case 31:
+		return nil, d.wrong(start, "an end of an indefinite length: only definite ones are accepted")
+	}
+	return nil, d.wrong(start, "the simple value %d, which is not accepted", info)
+}
+
+// float reads a floating-point number of 2, 4 or 8 bytes (RFC 8949, section 3.3 and appendix D).
+func float(b []byte) float64 {
+	switch len(b) {
+	case 8:
+		return math.Float64frombits(binary.BigEndian.Uint64(b))
+	case 4:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(b)))
+	}
+	half := binary.BigEndian.Uint16(b)
+	exponent, fraction := int(half>>10&31), float64(half&1023)
+	value := math.Ldexp(fraction+1024, exponent-25)
+	switch {
+	case exponent == 0:
+		value = math.Ldexp(fraction, -24)
+	case exponent == 31 && fraction == 0:
+		value = math.Inf(1)
+	case exponent == 31:
+		return math.NaN()
+	}
+	if half>>15 == 1 {
+		return -value
+	}
+	return value
+}
+
+// ErrNotMap says that a value is of another kind than a map.
+var ErrNotMap = errors.New("it is not a map")
+
+// DecodeMap reads a document that is one map. Its other errors are those of Decode.
+func DecodeMap(doc []byte) (Map, error) {
+	value, err := Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := value.(Map)
+	if !ok {
+		return nil, ErrNotMap
+	}
+	return m, nil
+}

@@ -1,0 +1,297 @@
+package scitt
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"jurat/evidence"
+	"jurat/internal/cbor"
+	"jurat/internal/ecdsasig"
+)
+
+// MaxFile is the largest statement that Parse reads, in bytes. It has room for a record's payload twice.
+const MaxFile = 64 << 20
+
+// MaxReceipts is how many receipts a statement may carry.
+const MaxReceipts = 16
+
+// Header parameters of jurat's own, from the range for private use (below -65536).
+const (
+	labelAbout  = int64(-70001) // protected, text: About
+	labelRecord = int64(-70002) // unprotected, bytes: the record file
+	labelEntry  = int64(-70003) // unprotected, bytes, of a receipt: the log's entry
+)
+
+// Claims of RFC 8392, in the header by RFC 9597.
+const (
+	claimIssuer  = int64(1)
+	claimSubject = int64(2)
+)
+
+// ContentType is that of a record's canonical payload. It is not registered.
+const ContentType = "application/vnd.jurat.payload+json"
+
+// About is in every statement of jurat's, for people who see it in other tools.
+const About = "The COSE signature over this payload is that of whoever exported this record, and says only that they did. Who said what is shown " +
+	"by the record's own signatures, in the unprotected header parameter -70002: each was made over this payload, and is no COSE signature. " +
+	"A receipt of the log is about the record's entry in the log, which is beside its proof in the parameter -70003, and not about this statement."
+
+// A Statement is an opened Signed Statement. What it says is unverified until Check has checked it with a key that the caller
+// trusts.
+type Statement struct {
+	Issuer      string // the claim iss; "" if there is none
+	Subject     string // the claim sub
+	ContentType string // of the payload, or with Hash of what was hashed; a number for a CoAP content format
+	KeyID       []byte // a hint
+	Certified   bool   // it brings a certificate along (x5chain), which proves nothing by itself
+	Payload     []byte
+	Hash        bool   // the payload is the digest of what is meant (RFC 9995)
+	Location    string // with Hash: where that can be found, by the issuer's word
+	Receipts    []Receipt
+
+	message *sign1
+	record  []byte
+	about   any
+}
+
+// Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, a payload
+// that is not there, and receipts that are no COSE_Sign1.
+func Parse(file []byte) (*Statement, error) {
+	if len(file) > MaxFile {
+		return nil, fmt.Errorf("opening statement: longer than %d MiB", MaxFile>>20)
+	}
+	s, err := parse(file)
+	if err != nil {
+		return nil, fmt.Errorf("opening statement: %w", err)
+	}
+	return s, nil
+}
+
+func parse(file []byte) (*Statement, error) {
+	m, err := parseSign1(file)
+	if err != nil {
+		return nil, err
+	}
+	if m.detached {
+		return nil, errors.New("its payload is not in it (detached): put the payload into the statement")
+	}
+	s := &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
+	_, s.Certified = m.protected.Get(labelChain)
+	if _, there := m.unprotected.Get(labelChain); there {
+		s.Certified = true
+	}
+	s.about, _ = m.protected.Get(labelAbout)
+	if value, there := m.unprotected.Get(labelRecord); there {
+		var ok bool
+		if s.record, ok = value.([]byte); !ok {
+			return nil, fmt.Errorf("the header parameter %d is not a byte string", labelRecord)
+		}
+	}
+	if s.Issuer, s.Subject, err = readClaims(m.protected); err != nil {
+		return nil, err
+	}
+	if err := s.readContent(); err != nil {
+		return nil, err
+	}
+	return s, s.readReceipts()
+}
+
+// readClaims reads issuer and subject from a protected header.
+func readClaims(header cbor.Map) (issuer, subject string, err error) {
+	value, there := header.Get(labelClaims)
+	if !there {
+		return "", "", nil
+	}
+	claims, ok := value.(cbor.Map)
+	if !ok {
+		return "", "", errors.New("CWT claims (15): not a map")
+	}
+	for claim, to := range map[int64]*string{claimIssuer: &issuer, claimSubject: &subject} {
+		value, there := claims.Get(claim)
+		if !there {
+			continue
+		}
+		if *to, ok = value.(string); !ok {
+			return "", "", fmt.Errorf("CWT claims (15): the claim %d is not a text", claim)
+		}
+	}
+	return issuer, subject, nil
+}
+
+// sha256Algorithm is SHA-256 among COSE's algorithms (RFC 9054).
+const sha256Algorithm = int64(-16)
+
+// readContent reads what the payload is.
+func (s *Statement) readContent() error {
+	header := s.message.protected
+	label := labelContentType
+	if algorithm, there := header.Get(labelHashAlg); there {
+		s.Hash, label = true, labelHashedType
+		if _, both := header.Get(labelContentType); both {
+			return errors.New("it has a content type (3) and a payload that is a digest (258)")
+		}
+		if algorithm == sha256Algorithm && len(s.Payload) != sha256.Size {
+			return fmt.Errorf("its payload is to be a SHA-256 digest, and has %d bytes", len(s.Payload))
+		}
+		if location, there := header.Get(labelLocation); there {
+			s.Location, _ = location.(string)
+		}
+	}
+	value, _ := header.Get(label)
+	switch kind := value.(type) {
+	case string:
+		s.ContentType = kind
+	case int64:
+		s.ContentType = fmt.Sprint(kind)
+	case nil:
+	default:
+		return fmt.Errorf("the content type (%d) is neither a text nor a number", label)
+	}
+	return nil
+}
+
+func (s *Statement) readReceipts() error {
+	value, there := s.message.unprotected.Get(labelReceipts)
+	if !there {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok || len(list) == 0 || len(list) > MaxReceipts {
+		return fmt.Errorf("receipts (394): want an array of 1 to %d", MaxReceipts)
+	}
+	for i, item := range list {
+		doc, ok := item.([]byte)
+		if !ok {
+			return fmt.Errorf("receipts (394): %d is not a byte string", i)
+		}
+		r, err := parseReceipt(doc)
+		if err != nil {
+			return fmt.Errorf("receipts (394): %d: %w", i, err)
+		}
+		s.Receipts = append(s.Receipts, *r)
+	}
+	return nil
+}
+
+// Check verifies the statement's signature with a key that the caller trusts. Its error has evidence.ErrSignature in its
+// chain if the key did not make it, and ErrUnsupported if that cannot be checked here.
+func (s *Statement) Check(public crypto.PublicKey) error { return s.message.check(public, s.Payload) }
+
+// Entries returns what a transparency service may have taken as the leaf of the statement: RFC 9942 leaves it to the service. They
+// are the statement without its unprotected header, the statement without receipts, and the SHA-256 of each. All bind
+// the statement, so a proof for any of them is a proof for it.
+func (s *Statement) Entries() [][]byte {
+	var bare cbor.Map
+	for _, p := range s.message.unprotected {
+		if p.Key != labelReceipts {
+			bare = append(bare, p)
+		}
+	}
+	var list [][]byte
+	for _, header := range []cbor.Map{{}, bare} {
+		doc, err := s.message.encode(header)
+		if err != nil {
+			continue // everything was decoded, so it encodes
+		}
+		digest := sha256.Sum256(doc)
+		list = append(list, doc, digest[:])
+	}
+	return list
+}
+
+// Own reports whether the statement claims to be of a record of jurat's.
+func (s *Statement) Own() bool { return s.record != nil || s.about != nil }
+
+// Record returns the record that the statement was made of. It returns an error unless the statement is the one that Sign makes of this
+// record for its issuer, apart from the signature and the receipts.
+func (s *Statement) Record() (*evidence.Record, error) {
+	r, err := s.openRecord()
+	if err != nil {
+		return nil, fmt.Errorf("opening statement: %w", err)
+	}
+	return r, nil
+}
+
+func (s *Statement) openRecord() (*evidence.Record, error) {
+	if s.record == nil {
+		return nil, fmt.Errorf("it has no record (header parameter %d)", labelRecord)
+	}
+	r, err := evidence.Open(s.record)
+	if err != nil {
+		return nil, fmt.Errorf("record (header parameter %d): %w", labelRecord, err)
+	}
+	switch {
+	case string(r.Canonical()) != string(s.Payload):
+		return nil, errors.New("its payload is not that of the record that it carries")
+	case s.Subject != r.Payload.RecordID:
+		return nil, fmt.Errorf("its subject is %q, and the record is %s", evidence.Abbreviate(s.Subject), r.Payload.RecordID)
+	case s.ContentType != ContentType || s.Hash:
+		return nil, fmt.Errorf("its content type is %q: want %q", evidence.Abbreviate(s.ContentType), ContentType)
+	case s.about != About:
+		return nil, fmt.Errorf("the header parameter %d does not say what the signature is", labelAbout)
+	}
+	return r, nil
+}
+
+// Issuer returns the name of an actor as an issuer.
+func Issuer(role evidence.Role, name string) string {
+	return "urn:jurat:" + string(role) + ":" + url.PathEscape(name)
+}
+
+// ErrAlgorithm says that a key signs by an algorithm that statements do not have.
+var ErrAlgorithm = errors.New("statements are signed by ES256 or Ed25519")
+
+// Sign makes the statement of a record, signed for the issuer, with receipts. It returns ErrAlgorithm for other keys, the errors of
+// the signer, and an error for a record that evidence.Open would refuse.
+func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ...[]byte) ([]byte, error) {
+	file, err := r.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("making statement: %w", err)
+	}
+	algorithm, err := numberOf(signer.Info().Algorithm)
+	if err != nil {
+		return nil, fmt.Errorf("making statement: %w", err)
+	}
+	id := signer.Info().KeyID
+	s := signing{
+		protected: cbor.Map{{Key: labelAlg, Value: algorithm}, {Key: labelContentType, Value: ContentType}, {Key: labelKeyID, Value: id[:]},
+			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: issuer}, {Key: claimSubject, Value: r.Payload.RecordID}}}, {Key: labelAbout, Value: About}},
+		unprotected: cbor.Map{{Key: labelRecord, Value: file}},
+		payload:     r.Canonical(),
+	}
+	if len(receipts) > 0 {
+		list := make([]any, len(receipts))
+		for i, receipt := range receipts {
+			list[i] = receipt
+		}
+		s.unprotected = append(s.unprotected, cbor.Pair{Key: labelReceipts, Value: list})
+	}
+	doc, err := s.by(func(signed []byte) ([]byte, error) {
+		signature, err := signer.Sign(signed)
+		if err != nil || signer.Info().Algorithm != evidence.ES256 {
+			return signature, err
+		}
+		return ecdsasig.Raw(signature)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making statement: %w", err)
+	}
+	if len(doc) > MaxFile {
+		return nil, fmt.Errorf("making statement: it would be longer than %d MiB", MaxFile>>20)
+	}
+	return doc, nil
+}
+
+// numberOf returns COSE's number of an algorithm that statements are signed by.
+func numberOf(algorithm evidence.Algorithm) (int64, error) {
+	switch algorithm {
+	case evidence.ES256:
+		return numberES256, nil
+	case evidence.Ed25519:
+		return numberEdDSA, nil
+	}
+	return 0, fmt.Errorf("%w, and this key signs by %s", ErrAlgorithm, algorithm)
+}
