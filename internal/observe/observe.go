@@ -41,6 +41,10 @@ const (
 	GeminiGenerate    = "gemini.generate"
 )
 
+// Imported begins the protocol of an act that was taken from a file that others wrote, such as import/promptfoo. Its bytes are an
+// entry of that file, and no call; Project does not read them.
+const Imported = "import/"
+
 // Version names these rules of reading. Records state it, and a verifier compares what is read only by the same rules: so it changes with
 // every change of what Project returns for bytes that some recorder may have sealed.
 const Version = "jurat/1"

@@ -40,10 +40,11 @@ type Case struct {
 
 	exhibits []evidence.Digest // the records of Recorded
 	material []byte
-	lines    []lines // of the messages, in the conversation file
-	checking bool    // go on after a mistake
-	mistakes []error // found while checking
-	parsed   bool    // read from evidence, which names the form if it must
+	lines    []lines   // of the messages, in the conversation file
+	omitted  []omitted // what is counted in LeftOut, one by one
+	checking bool      // go on after a mistake
+	mistakes []error   // found while checking
+	parsed   bool      // read from evidence, which names the form if it must
 }
 
 // Load reads a folder with agent-card.json, which may be missing, and conversation.json. It follows no symbolic links: a case from a
@@ -118,6 +119,20 @@ func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conv
 func NewAs(form Form, card, conversation []byte) (*Case, error) {
 	c := &Case{Form: form}
 	return c.of(c.documents(card, conversation))
+}
+
+// ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
+// only messages, and what is left out of them. The name is for errors, which are of type *Error.
+func ReadPart(name string, form Form, part []byte) (*Case, error) {
+	d, err := parseDocument(name, part)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{Form: form}
+	if err := c.readAs(d.root); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // of returns the case unless there are mistakes.
@@ -314,6 +329,26 @@ func (c *Case) Lines(number int) (from, to int, ok bool) {
 	}
 	l := c.lines[number-1]
 	return l.from, l.to, true
+}
+
+// Span returns where a message stands in the conversation file that the case was read from, in bytes. Several messages may stand in
+// the same place. It reports false if the case was not read from such a file.
+func (c *Case) Span(number int) (from, to int64, ok bool) {
+	if number < 1 || number > len(c.lines) {
+		return 0, 0, false
+	}
+	l := c.lines[number-1]
+	return l.offset, l.end, true
+}
+
+// LeftOutAt returns what is left out in the place of a message, or before it.
+func (c *Case) LeftOutAt(number int) (list []Left) {
+	for _, o := range c.omitted {
+		if o.number == number || o.number > len(c.Messages) && number == len(c.Messages) {
+			list = append(list, o.kind)
+		}
+	}
+	return list
 }
 
 // Message returns the message with a number, or nil.

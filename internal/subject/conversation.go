@@ -78,13 +78,13 @@ func (c *Case) readMessage(n *Node) error {
 
 // lines are the lines of a message in its file.
 type lines struct {
-	from, to int
-	offset   int64 // where the message begins
+	from, to    int
+	offset, end int64 // where the message begins, and ends
 }
 
 // stands stores the lines of the message that was read last.
 func (c *Case) stands(n *Node) {
-	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end), n.offset})
+	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end), n.offset, n.end})
 }
 
 // roles maps every known spelling to a role.

@@ -73,8 +73,8 @@ func (r *recording) observed(one *record) error {
 		return err
 	}
 	one.sight = &s
-	if one.payload.ActionType == evidence.ObservedTool {
-		r.usedTool(one, s)
+	if one.payload.ActionType == evidence.ObservedTool || imported(one.payload.Observed) {
+		r.entire(one, s)
 		return nil
 	}
 	with := r.talks.Of(one.payload.Observed.Agent, one.payload.ChainID)
@@ -101,8 +101,14 @@ func (r *recording) observed(one *record) error {
 	return nil
 }
 
-// usedTool adds messages for the use of a tool. It is shown whole, also if it is like one before: who uses a tool twice acts twice.
-func (r *recording) usedTool(one *record, s sight) {
+// imported reports whether an act was taken from a file that others wrote.
+func imported(o *evidence.Observed) bool {
+	return o.Vantage == evidence.Telemetry && strings.HasPrefix(o.Protocol, observe.Imported)
+}
+
+// entire adds messages for an act that repeats nothing of others: it is shown whole. Who uses a tool twice acts twice, and of a file an act has what stands
+// there since the answer before.
+func (r *recording) entire(one *record, s sight) {
 	r.add(one, "prompt", s.prompt...)
 	context, _ := one.value("context", Tool)
 	r.add(one, "context", context...)
@@ -194,6 +200,9 @@ func (r *recording) sight(one *record) (s sight, err error) {
 			s.note("What the bytes say is not wholly known: %s.", p.Problem)
 		}
 	}
+	if len(s.prompt) == 0 && imported(o) && one.members["prompt"].Kind() == '[' {
+		s.prompt = spoken(one.members["prompt"])
+	}
 	if len(s.prompt) == 0 {
 		s.prompt, _ = one.value("prompt", User)
 	}
@@ -208,8 +217,27 @@ func (r *recording) sight(one *record) (s sight, err error) {
 			m.Name = speaker(one.payload)
 		}
 	}
-	s.of(o)
+	s.of(o, r.fresh(one))
 	return s, nil
+}
+
+// fresh lists what a record says is missing. Of a file, the same is missing each time: it is said once in a chain.
+func (r *recording) fresh(one *record) []string {
+	o := one.payload.Observed
+	if !imported(o) {
+		return o.Missing
+	}
+	if r.told == nil {
+		r.told = map[string]bool{}
+	}
+	var list []string
+	for _, text := range o.Missing {
+		if key := one.payload.ChainID + "\x00" + text; !r.told[key] {
+			r.told[key] = true
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // answer returns the answer that a record states. It may have several messages: a provider's own tools answer within it.
@@ -225,12 +253,12 @@ func (one *record) answer() []Message {
 }
 
 // of notes what a recorder states beside the bytes.
-func (s *sight) of(o *evidence.Observed) {
+func (s *sight) of(o *evidence.Observed, missing []string) {
 	if o.ContextByReference != nil {
 		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
 	}
-	if o.Missing != nil {
-		s.note("By its own word the recorder did not see: %s.", strings.Join(o.Missing, ", "))
+	if missing != nil {
+		s.note("By its own word the recorder did not see: %s.", strings.Join(missing, ", "))
 	}
 	if o.RetryOf != "" {
 		s.note("This is another attempt of the request %s.", o.RetryOf)
@@ -357,7 +385,7 @@ var (
 // witness describes what a recorder saw, and from where.
 func (one *record) witness() string {
 	p, o := one.payload, one.payload.Observed
-	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.InWords(o.Vantage, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending())
+	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.Told(o, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending())
 	if p.Model != "" {
 		text += fmt.Sprintf("; model asked for %q", p.Model)
 	}

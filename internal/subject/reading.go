@@ -47,7 +47,17 @@ func (c *Case) omits(kind Left) {
 		i = len(c.LeftOut) - 1
 	}
 	c.LeftOut[i].Count++
+	c.omitted = append(c.omitted, omitted{kind, len(c.Messages) + 1})
 }
+
+// An omitted is something that is left out while a message is read: the one with this number, or one before it.
+type omitted struct {
+	kind   Left
+	number int
+}
+
+// InWords says in English what is left out.
+func (l Left) InWords() string { return leftOut[l] }
 
 // A thing is what an item of a list must be.
 type thing struct{ name, example string }

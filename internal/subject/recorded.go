@@ -21,6 +21,7 @@ type recording struct {
 	shown    map[evidence.Digest]*record // by digest
 
 	// Of what recorders saw:
+	told    map[string]bool // what is missing of a file, by chain
 	talks   talk.Talks
 	window  observed.Window // bodies that later ones copy from
 	rebuilt int64           // bytes of bodies

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -144,6 +145,17 @@ func (f *File) note(r *evidence.Record) {
 // Seen lists who saw acts of the file, from where, in the order of their first record; at most 1000.
 func (f *File) Seen() []Seen { return f.seen }
 
+// Told says in English from where a recorder has an act. It is InWords, but tells telemetry from a file.
+func Told(o *evidence.Observed, recorder string) string {
+	switch {
+	case o.Vantage != evidence.Telemetry:
+		return InWords(o.Vantage, recorder)
+	case strings.HasPrefix(o.Protocol, observe.Imported):
+		return fmt.Sprintf("told by a file that others wrote, which the recorder %q imported", recorder)
+	}
+	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
+}
+
 // InWords says in English from where a recorder saw.
 func InWords(v evidence.Vantage, recorder string) string {
 	switch v {
@@ -156,7 +168,7 @@ func InWords(v evidence.Vantage, recorder string) string {
 	case evidence.Examiner:
 		return fmt.Sprintf("seen by the recorder %q, which asked the agent itself", recorder)
 	}
-	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
+	return fmt.Sprintf("told to the recorder %q by the agent's telemetry, or by a file", recorder)
 }
 
 // judge applies the rules to a record and its bytes. The first that fits counts.
@@ -173,9 +185,9 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	}
 	switch {
 	case o.Fidelity == evidence.ByAttributes:
-		return &Finding{Rule: "second-hand", Reason: InWords(o.Vantage, p.AgentID) + ": nobody saw the bytes"}
+		return &Finding{Rule: "second-hand", Reason: Told(o, p.AgentID) + ": nobody saw the bytes"}
 	case o.Fidelity == evidence.Parsed:
-		return &Finding{Rule: "second-hand", Reason: InWords(o.Vantage, p.AgentID) + ", as values that somebody else had parsed: nobody saw the bytes"}
+		return &Finding{Rule: "second-hand", Reason: Told(o, p.AgentID) + ", as values that somebody else had parsed: nobody saw the bytes"}
 	case o.Agent == p.AgentID:
 		return &Finding{Rule: "recorder-agent", Reason: fmt.Sprintf("%q records its own acts: nobody else saw them", p.AgentID)}
 	}

@@ -1,0 +1,126 @@
+package importing
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/internal/subject"
+)
+
+// act is what a recorder seals of an exchange at a time.
+func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.Act {
+	prompt, response := e.said()
+	part := e.Part()
+	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
+		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observe.Imported + string(f.Format), Ended: evidence.Complete,
+		Response: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
+	if len(e.units) == 1 {
+		a.Response.Type = "application/json"
+	}
+	if len(response) == 0 {
+		a.Ended = evidence.UpstreamError
+	}
+	a.Said.Prompt, a.Said.Response = chat(prompt), answer(response)
+	for _, u := range e.units {
+		a.Said.Model, a.Said.ModelVersion = or(u.requested, a.Said.Model), or(u.model, a.Said.ModelVersion)
+		a.ProviderRequestID = or(u.call, a.ProviderRequestID)
+	}
+	if usage, alone := e.usage(); alone {
+		a.Said.Usage = usage
+	}
+	return a
+}
+
+func or(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}
+
+// usage returns the counts of the answer. alone is false if there are several, as what a provider reported is not added up.
+func (e *Exchange) usage() (usage jsontext.Value, alone bool) {
+	call, some := "", false
+	for _, u := range e.units {
+		if u.usage == nil {
+			continue
+		}
+		if some && (u.call == "" || u.call != call) {
+			return nil, false
+		}
+		usage, call, some = u.usage, u.call, true // of one answer the last counts: its earlier lines were written while it came
+	}
+	return usage, true
+}
+
+// headers say where in which file the part stands, and who read it.
+func (f *File) headers(o *Options, e *Exchange) map[string]string {
+	list := map[string]string{"file": cut(f.Name, 1000), "file-bytes": strconv.FormatInt(f.Size, 10), "file-sha256": f.SHA256.String(), "format": string(f.Format),
+		"place": cut(e.Place(), 1000), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
+	if e.own {
+		list["entry"] = cut(e.Entry, 1000)
+	}
+	if at := e.when(); at != "" {
+		list["said-at"] = at
+	}
+	if f.header.writer != "" {
+		list["writer"] = f.header.writer
+	}
+	return list
+}
+
+// when is when the exchange was by the word of the file: when the answer was, or else what was asked.
+func (e *Exchange) when() string {
+	for _, u := range slices.Backward(e.units) {
+		if u.at != "" {
+			return cut(u.at, 100)
+		}
+	}
+	return ""
+}
+
+// missing lists what a file cannot have, and what this one lacks.
+func (f *File) missing(e *Exchange) []string {
+	list := []string{"the bytes that passed between the agent and its models", "headers, status and addresses of the calls", "attempts that failed and were repeated",
+		"definitions of the tools and other parameters of the calls", "whether the file is whole and unchanged since it was written"}
+	list = append(list, f.Format.lacks()...)
+	var models, usage, when bool
+	failed := ""
+	left := map[subject.Left]bool{}
+	for _, u := range e.units {
+		models, usage, when = models || u.model != "", usage || u.usage != nil, when || u.at != ""
+		failed = or(u.failed, failed)
+		for _, l := range u.left {
+			left[l] = true
+		}
+	}
+	for _, lack := range []struct {
+		has  bool
+		what string
+	}{{models, "which model answered, by its provider's word"}, {usage, "counts of tokens"}, {when, "when it was said"}} {
+		if !lack.has {
+			list = append(list, lack.what)
+		}
+	}
+	if when {
+		list = append(list, "a time that anybody but the writer of the file vouches for")
+	}
+	if _, alone := e.usage(); !alone {
+		list = append(list, "counts of tokens of each answer alone: several answers follow each other, and the entry of the file has those of each")
+	}
+	for _, l := range []subject.Left{subject.Reasoning, subject.Unreadable, subject.Elsewhere, subject.Judged, subject.Alternatives} {
+		if left[l] {
+			list = append(list, "left out: "+l.InWords())
+		}
+	}
+	if failed != "" {
+		list = append(list, "an answer: the entry of the file says that there was an error")
+	}
+	return list
+}

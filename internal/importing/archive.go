@@ -1,0 +1,196 @@
+package importing
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Bounds of what an archive unpacks to. Real logs shrink to a tenth, long repetitions to a hundredth.
+const (
+	leastUnpacked = 1 << 30
+	mostRatio     = 200
+	methodZstd    = 93 // as Inspect packs newer logs
+)
+
+// archive opens the file as a ZIP archive. Nothing in it is written to disk, so names with .. lead nowhere.
+func (f *File) archive() (*zip.Reader, error) {
+	a, err := zip.NewReader(f.file, f.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: a broken archive: %w", f.Name, err)
+	}
+	if len(a.File) > maxEntries {
+		return nil, fmt.Errorf("%s: more than %d files in the archive", f.Name, maxEntries)
+	}
+	a.RegisterDecompressor(methodZstd, zstd.ZipDecompressor(zstd.WithDecoderMaxMemory(maxValue), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)))
+	return a, nil
+}
+
+// recogniseArchive finds what an archive has.
+func (f *File) recogniseArchive() error {
+	a, err := f.archive()
+	if err != nil {
+		return err
+	}
+	var exported *zip.File
+	samples := false
+	seen := map[string]bool{}
+	for _, entry := range a.File {
+		if seen[entry.Name] {
+			return fmt.Errorf("%s: the archive has %q twice", f.Name, cut(entry.Name, 200))
+		}
+		seen[entry.Name] = true
+		if isSample(entry.Name) {
+			samples = true
+		}
+		if path.Base(entry.Name) == "conversations.json" && exported == nil {
+			exported = entry
+		}
+		if entry.Name == "header.json" {
+			if err := f.readEvalHeader(entry); err != nil {
+				return err
+			}
+		}
+	}
+	found := Unknown
+	switch {
+	case samples:
+		found, f.header.archive = Inspect, true
+	case exported != nil:
+		if found, err = f.export(exported); err != nil {
+			return err
+		}
+		f.header.inner = exported.Name
+	}
+	if found == Unknown {
+		return f.unknown("the archive has no samples of Inspect, and no conversations.json of ChatGPT or Claude")
+	}
+	if f.Format != Unknown && f.Format != found {
+		return fmt.Errorf("%s: this looks like %s: leave --from out, or give --from %s", f.Name, found, found)
+	}
+	f.Format = found
+	return nil
+}
+
+// export says whose export a conversations.json is.
+func (f *File) export(entry *zip.File) (Format, error) {
+	in, err := entry.Open()
+	if err != nil {
+		return Unknown, f.broken(cut(entry.Name, 200), err)
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	d, s := newStream(in), &signs{list: true}
+	if d.peek() != '[' {
+		return Unknown, nil
+	}
+	err = d.elements(func(_ int, v jsontext.Value) error { s.first = objectOf(v); return io.EOF })
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Unknown, f.broken(cut(entry.Name, 200), err)
+	}
+	found, _ := s.format()
+	if found != ChatGPT && found != ClaudeAI {
+		return Unknown, nil
+	}
+	return found, nil
+}
+
+// isSample reports whether a file of an archive is a sample of Inspect: samples/ID_epoch_N.json.
+func isSample(name string) bool {
+	dir, base := path.Split(name)
+	return dir == "samples/" && strings.HasSuffix(base, ".json")
+}
+
+// readEvalHeader reads what a log of Inspect says of all samples. See the recorder in
+// https://github.com/UKGovernmentBEIS/inspect_ai/blob/main/src/inspect_ai/log/_recorders/eval.py.
+func (f *File) readEvalHeader(entry *zip.File) error {
+	data, err := unpack(entry)
+	if err != nil {
+		return f.broken(entry.Name, err)
+	}
+	d, s := newStream(strings.NewReader(string(data))), &signs{members: map[string]jsontext.Kind{}}
+	if d.peek() != '{' {
+		return f.broken(entry.Name, errors.New("expected an object"))
+	}
+	if err := d.members(func(name string) error { return f.member(s, d, name) }); err != nil {
+		return f.broken(entry.Name, err)
+	}
+	return nil
+}
+
+// unpack reads a file of an archive.
+func unpack(entry *zip.File) ([]byte, error) {
+	in, err := entry.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return nil, fmt.Errorf("packed by the method %d, which is not known here: write the log as JSON with 'inspect log convert --to json'", entry.Method)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	data, err := io.ReadAll(io.LimitReader(in, maxValue+1))
+	if err == nil && len(data) > maxValue {
+		err = errLong
+	}
+	return data, err
+}
+
+// samples reads a packed log of Inspect, a sample at a time.
+func (r *reader) samples() error {
+	a, err := r.archive()
+	if err != nil {
+		return err
+	}
+	number, unpacked := 0, int64(0)
+	for _, entry := range a.File {
+		if !isSample(entry.Name) {
+			continue
+		}
+		number++
+		data, err := unpack(entry)
+		if unpacked += int64(len(data)); unpacked > max(leastUnpacked, mostRatio*r.Size) {
+			return r.broken(cut(entry.Name, 200), fmt.Errorf("the archive unpacks to more than %d times its size: unpack it yourself if it is no attack", mostRatio))
+		}
+		if err != nil {
+			err = r.bad(cut(entry.Name, 200), err)
+		} else {
+			err = r.entry(number, cut(entry.Name, 200), data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openInner opens the file in an archive that is read.
+func (r *reader) openInner() (io.ReadCloser, error) {
+	a, err := r.archive()
+	if err != nil {
+		return nil, err
+	}
+	in, err := a.Open(r.header.inner)
+	if err != nil {
+		return nil, r.broken(cut(r.header.inner, 200), err)
+	}
+	return &unpacking{in, max(leastUnpacked, mostRatio*r.Size)}, nil
+}
+
+// An unpacking fails when an archive unpacks to too much.
+type unpacking struct {
+	io.ReadCloser
+	left int64
+}
+
+func (u *unpacking) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, fmt.Errorf("the archive unpacks to more than %d times its size: unpack it yourself if it is no attack", mostRatio)
+	}
+	return n, err
+}

@@ -1,0 +1,215 @@
+package importing
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/subject"
+	"jurat/internal/subject/transcripts"
+)
+
+// read has package subject read the conversations of a value, as it would for a trial.
+func (r *reader) readCases(place string, data []byte, form subject.Form) ([]subject.Brought, error) {
+	return transcripts.Read(r.Name+":"+place, data, subject.Options{Form: form})
+}
+
+// form is the form of conversations that the caller named; "": the one that each shows.
+func (r *reader) form() subject.Form {
+	if !r.header.given {
+		return ""
+	}
+	switch r.Format {
+	case Chat:
+		return subject.Chat
+	case Responses, Anthropic, Gemini, A2A:
+		return subject.Form(r.Format)
+	}
+	return ""
+}
+
+// conversation reads a conversation in a form of package subject. A line of JSON Lines may be a message of one conversation: then the
+// whole file is read as one.
+func (r *reader) conversation(number int, place string, v jsontext.Value) error {
+	o := objectOf(v)
+	if r.header.lines && o != nil && !isConversation(o) {
+		return r.bad(place, fmt.Errorf("expected a conversation in each line, as in the first"))
+	}
+	found, err := r.readCases(place, v, r.form())
+	if err != nil {
+		return r.bad(place, err)
+	}
+	name := r.label
+	if id := first(o, "conversation_id", "session_id", "thread_id", "id"); id != "" {
+		name += "-" + id
+	} else if number > 0 {
+		name += "-" + strconv.Itoa(number)
+	}
+	top := unit{requested: o.word("model")}
+	if o.has("usage", '{') {
+		top.usage = o["usage"]
+	}
+	return r.cases(name, place, v, found, top)
+}
+
+// first returns the first member that is a string or a number.
+func first(o object, names ...string) string {
+	for _, name := range names {
+		if text := o.word(name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// cases gives the exchanges of conversations that were read from one value. What top says is said of each answer; its usage is that of the last.
+func (r *reader) cases(name, place string, data []byte, found []subject.Brought, top unit) error {
+	for _, b := range found {
+		if err := b.Err(); err != nil {
+			if err := r.bad(place, err); err != nil {
+				return err
+			}
+			continue
+		}
+		conversation := name
+		if len(found) > 1 {
+			conversation += "-" + b.Name
+		}
+		if err := r.exchanges(conversation, place, unitsOf(data, b.Case, top)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchanges gives the exchanges of one conversation.
+func (r *reader) exchanges(conversation, place string, units []unit) error {
+	g := &gathering{conversation: conversation}
+	for _, u := range units {
+		u.place = or(u.place, place)
+		if err := r.give(g.add(u)); err != nil {
+			return err
+		}
+	}
+	return r.give(g.end())
+}
+
+// unitsOf are the messages of a case, with the bytes that they were read from. Messages from one place are one unit.
+func unitsOf(data []byte, c *subject.Case, top unit) []unit {
+	var units []unit
+	var from, to int64
+	for _, m := range c.Messages {
+		begin, end, _ := c.Span(m.Number)
+		inside := len(units) > 0 && begin >= from && end <= to
+		if !inside {
+			from, to = begin, end
+			units = append(units, unit{raw: data[begin:end]})
+		}
+		u := &units[len(units)-1]
+		u.messages = append(u.messages, m)
+		u.left = append(u.left, c.LeftOutAt(m.Number)...)
+	}
+	last := -1
+	for i := range units {
+		if u := &units[i]; u.answers() {
+			o := objectOf(u.raw)
+			u.requested, u.model, last = top.requested, or(o.word("model"), top.model), i
+		}
+		units[i].at = or(first(objectOf(units[i].raw), "timestamp", "created_at"), top.at)
+	}
+	if last >= 0 {
+		units[last].usage, units[last].call = top.usage, top.call
+	}
+	if len(units) > 0 {
+		units[len(units)-1].failed = top.failed
+	}
+	return units
+}
+
+// isPromptfooResult recognises a result of promptfoo in a line of its own:
+// https://www.promptfoo.dev/docs/configuration/reference/#evaluateresult.
+func isPromptfooResult(o object) bool {
+	return o.has("prompt", '{') && (o.has("response", '{') || o.has("error", '"')) && (o.has("vars", '{') || o.has("testIdx", '0') || o.has("testCase", '{'))
+}
+
+// result reads a result of promptfoo: one call, or a conversation if there are turns.
+func (r *reader) result(number int, place string, v jsontext.Value) error {
+	o := objectOf(v)
+	if o == nil {
+		return r.bad(place, fmt.Errorf("expected a result (an object), found %s", v.Kind()))
+	}
+	response := o.within("response")
+	top := unit{requested: or(o.within("provider").word("id"), o.word("provider")), failed: or(o.word("error"), response.word("error"))}
+	if response.has("tokenUsage", '{') {
+		top.usage = response["tokenUsage"]
+	}
+	data := v
+	unanswered := response["output"] == nil || response.has("output", 'n')
+	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
+		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
+	}
+	found, err := r.readCases(place, append(append([]byte(`{"results":[`), data...), `]}`...), "")
+	if err != nil {
+		return r.bad(place, err)
+	}
+	if len(found) != 1 || found[0].Err() != nil {
+		return r.cases("", place, nil, found, top)
+	}
+	name := r.label + "-" + strconv.Itoa(number)
+	if id := o.word("id"); id != "" {
+		name = id
+	} else if r.header.scope != "" {
+		name = r.header.scope + "-" + strconv.Itoa(number)
+	}
+	c := found[0].Case
+	if c.Form != subject.Promptfoo || turns(o) {
+		whole := append(append([]byte(`{"results":[`), data...), `]}`...)
+		return r.cases(name, place, whole, found, top)
+	}
+	messages := c.Messages
+	if unanswered {
+		messages = messages[:len(messages)-1]
+	}
+	u := unit{raw: v, place: place, messages: messages, requested: top.requested, usage: top.usage, failed: top.failed, left: c.LeftOutAt(len(c.Messages))}
+	return r.give(&Exchange{Conversation: name, Entry: "1", units: []unit{u}, whole: true})
+}
+
+// turns reports whether a result has several turns.
+func turns(o object) bool {
+	for _, metadata := range []object{o.within("response").within("metadata"), o.within("metadata")} {
+		for _, name := range []string{"messages", "redteamHistory"} {
+			if len(metadata.list(name)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).
+func (r *reader) sample(number int, place string, v jsontext.Value) error {
+	o := objectOf(v)
+	found, err := r.readCases(place, v, "")
+	if err != nil {
+		return r.bad(place, err)
+	}
+	output := o.within("output")
+	top := unit{requested: r.header.model, model: output.word("model"), at: or(o.word("completed_at"), o.word("started_at")), failed: o.within("error").word("message")}
+	if output.has("usage", '{') {
+		top.usage = output["usage"]
+	}
+	name := or(r.header.scope, r.label) + "-" + or(o.word("id"), strconv.Itoa(number)) + "_epoch_" + or(o.word("epoch"), "1")
+	return r.cases(name, place, v, found, top)
+}
+
+// simulation reads a simulation of tau2-bench.
+func (r *reader) simulation(number int, place string, v jsontext.Value) error {
+	o := objectOf(v)
+	whole := append(append([]byte(`{"simulations":[`), v...), `]}`...)
+	found, err := r.readCases(place, whole, "")
+	if err != nil {
+		return r.bad(place, err)
+	}
+	return r.cases(or(o.word("id"), r.label+"-"+strconv.Itoa(number)), place, whole, found, unit{})
+}

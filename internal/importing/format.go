@@ -1,0 +1,301 @@
+package importing
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Format is a kind of file.
+type Format string
+
+// The formats. docs/import.md describes each, and where it was learned.
+const (
+	Unknown    Format = ""            // to be recognised
+	Promptfoo  Format = "promptfoo"   // results of promptfoo
+	Inspect    Format = "inspect"     // evaluation logs of Inspect, as .eval or .json
+	Tau2       Format = "tau2"        // results of tau2-bench
+	Chat       Format = "openai"      // chat messages, as of OpenAI's chat completions; also files for fine-tuning
+	Responses  Format = "responses"   // items of OpenAI's Responses
+	Anthropic  Format = "anthropic"   // Anthropic's Messages
+	Gemini     Format = "gemini"      // Gemini's contents
+	A2A        Format = "a2a"         // A2A tasks
+	ClaudeCode Format = "claude-code" // session files of Claude Code
+	Codex      Format = "codex"       // rollout files of the Codex CLI
+	ChatGPT    Format = "chatgpt"     // ChatGPT's data export
+	ClaudeAI   Format = "claude-ai"   // Claude.ai's data export
+	OTel       Format = "otel"        // OpenTelemetry's traces as OTLP JSON
+)
+
+// Formats lists the formats.
+func Formats() []Format {
+	return []Format{Promptfoo, Inspect, Tau2, Chat, Responses, Anthropic, Gemini, A2A, ClaudeCode, Codex, ChatGPT, ClaudeAI, OTel}
+}
+
+// ParseFormat reads the name of a format. "" stands for the format that the file shows.
+func ParseFormat(name string) (Format, error) {
+	if f := Format(name); name == "" || slices.Contains(Formats(), f) {
+		return f, nil
+	}
+	names := []string{}
+	for _, f := range Formats() {
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("unknown format %q: expected one of %s", cut(name, 60), strings.Join(names, ", "))
+}
+
+// lacks lists what files of a format cannot have, beside what no file has.
+func (f Format) lacks() []string {
+	switch f {
+	case Promptfoo, Inspect, Tau2:
+		return []string{"what surrounds an evaluation: the agent was tried, and not in use"}
+	case ClaudeCode, Codex:
+		return []string{"the system prompt, and what the program adds to prompts without writing it down"}
+	case ChatGPT, ClaudeAI:
+		return []string{"the vendor's system prompt, memories and tools", "branches of the conversation that were given up"}
+	}
+	return nil
+}
+
+// ErrUnknown is in the chain of the error for a file whose format is not certain.
+var ErrUnknown = errors.New("which format this is, is not certain")
+
+// A header is what a file says beside its conversations.
+type header struct {
+	path    []string // members that lead to the list of entries
+	lines   bool     // JSON Lines
+	archive bool     // an archive of samples
+	inner   string   // the file in an archive that is read
+	single  bool     // the document is one entry
+	whole   bool     // the file is one conversation, with a message in each line
+	given   bool     // the format was given, and not recognised
+	writer  string   // the program that wrote the file, and its version
+	scope   string   // the file's own id: names of its entries count within it
+	model   string   // that was asked for
+}
+
+// recognise finds the format, or what the given one needs to know.
+func (f *File) recognise() error {
+	head := make([]byte, 4)
+	if n, _ := io.ReadFull(f.whole(), head); string(head[:n]) == "PK\x03\x04" {
+		return f.recogniseArchive()
+	}
+	signs := &signs{members: map[string]jsontext.Kind{}}
+	if err := f.look(signs); err != nil {
+		return err
+	}
+	found, at := signs.format()
+	f.header.given = f.Format != Unknown
+	switch {
+	case f.Format == Unknown && found == Unknown:
+		return f.unknown("it has none of the signs of a format")
+	case f.Format == Unknown:
+		f.Format = found
+	case found != Unknown && found != f.Format && !(found.isConversation() && f.Format.isConversation()):
+		return fmt.Errorf("%s: this looks like %s: leave --from out, or give --from %s", f.Name, found, found)
+	case found == Unknown && !f.Format.isConversation():
+		return f.unknown(fmt.Sprintf("it has none of the signs of %s", f.Format))
+	}
+	f.header.path, f.header.lines, f.header.whole, f.header.single = at.path, at.lines, at.whole, at.single
+	if found == Unknown {
+		f.header.single = true // package subject says what is wrong with it
+	}
+	return nil
+}
+
+func (f *File) unknown(why string) error {
+	return fmt.Errorf("%s: %w: %s", f.Name, ErrUnknown, why)
+}
+
+// isConversation reports whether files of the format have conversations in a form of package subject, and nothing around them.
+func (f Format) isConversation() bool {
+	return slices.Contains([]Format{Chat, Responses, Anthropic, Gemini, A2A}, f)
+}
+
+// signs are what the beginning of a file shows.
+type signs struct {
+	members map[string]jsontext.Kind // of the object that the document is
+	list    bool                     // the document is an array
+	empty   bool                     // and has no element
+	first   object                   // its first element, or the first line
+	lines   bool                     // more documents follow
+	codex   bool                     // a line is one of the Codex CLI
+	claude  bool                     // a line is one of Claude Code
+	inner   object                   // the member results
+	results bool                     // there is a list of results within results
+}
+
+// mostLooked is how many lines are looked at for signs.
+const mostLooked = 200
+
+// look reads what shows the format.
+func (f *File) look(s *signs) error {
+	d := newStream(f.text())
+	switch d.peek() {
+	case '[':
+		s.list, s.empty = true, true
+		err := d.elements(func(_ int, v jsontext.Value) error {
+			s.first, s.empty = objectOf(v), false
+			return io.EOF
+		})
+		if err != nil && !errors.Is(err, io.EOF) {
+			return f.broken("the first element", err)
+		}
+		return nil
+	case '{':
+	case jsontext.KindInvalid:
+		_, err := d.token()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: it is empty", f.Name)
+		}
+		return f.unknown("it begins with no JSON, and is no archive: YAML and CSV are not read; promptfoo writes JSON with --output results.json")
+	default:
+		return f.unknown("it is one JSON value that is no object and no array")
+	}
+	if err := d.members(func(name string) error { return f.member(s, d, name) }); err != nil {
+		return f.broken(fmt.Sprintf("byte %d", d.InputOffset()), err)
+	}
+	if d.end() == nil {
+		return nil
+	}
+	s.lines = true
+	return f.lookAtLines(s)
+}
+
+// member notes a member of the document, and reads those that say something about all entries.
+func (f *File) member(s *signs, d *stream, name string) error {
+	s.members[name] = d.peek()
+	switch {
+	case name == "results" && s.members[name] == '{':
+		return d.members(func(name string) error {
+			s.results = s.results || name == "results" && d.peek() == '['
+			return d.skip()
+		})
+	case name == "eval" && s.members[name] == '{':
+		v, err := d.value()
+		if err != nil {
+			return err
+		}
+		eval := objectOf(v)
+		f.header.scope, f.header.model = or(eval.word("eval_id"), eval.word("run_id")), eval.word("model")
+		if packages := eval.within("packages"); packages != nil && packages.word("inspect_ai") != "" {
+			f.header.writer = "inspect_ai " + packages.word("inspect_ai")
+		}
+		return nil
+	case name == "evalId" && s.members[name] == '"':
+		v, err := d.value()
+		f.header.scope = object{"": v}.word("")
+		return err
+	case name == "metadata" && s.members[name] == '{' && s.members["results"] != 0:
+		v, err := d.value()
+		if version := objectOf(v).word("promptfooVersion"); version != "" {
+			f.header.writer = "promptfoo " + version
+		}
+		return err
+	}
+	return d.skip()
+}
+
+// lookAtLines looks at the first lines of JSON Lines. Session files may begin with lines that say nothing.
+func (f *File) lookAtLines(s *signs) error {
+	seen := 0
+	err := lines(f.text(), func(_ int, line []byte) error {
+		o := objectOf(line)
+		if s.first == nil {
+			s.first = o
+		}
+		s.codex, s.claude = s.codex || isCodex(o), s.claude || isClaudeCode(o)
+		if seen++; seen >= mostLooked || s.codex || s.claude {
+			return io.EOF
+		}
+		return nil
+	}, func(int) error { return nil })
+	if err != nil && !errors.Is(err, io.EOF) {
+		return f.broken("its lines", err)
+	}
+	return nil
+}
+
+// format says which format the signs are of, and where its entries are.
+func (s *signs) format() (Format, header) {
+	has := func(name string, kind jsontext.Kind) bool { return s.members[name] == kind }
+	first := s.first
+	switch {
+	case s.codex:
+		return Codex, header{lines: true}
+	case s.claude:
+		return ClaudeCode, header{lines: true}
+	case s.lines && isPromptfooResult(first):
+		return Promptfoo, header{lines: true}
+	case s.lines && !isConversation(first):
+		return formatOf(first), header{whole: true}
+	case s.lines:
+		return formatOf(first), header{lines: true}
+	case s.list && isChatGPT(first):
+		return ChatGPT, header{}
+	case s.list && isClaudeAI(first):
+		return ClaudeAI, header{}
+	case s.list && s.empty:
+		return Unknown, header{}
+	case s.list && isConversation(first):
+		return formatOf(first), header{}
+	case s.list:
+		return formatOf(first), header{single: true}
+	case has("resourceSpans", '['):
+		return OTel, header{single: true}
+	case has("eval", '{') && has("samples", '['):
+		return Inspect, header{path: []string{"samples"}}
+	case has("messages", '[') && has("epoch", '0'):
+		return Inspect, header{single: true}
+	case has("simulations", '['):
+		return Tau2, header{path: []string{"simulations"}}
+	case s.results:
+		return Promptfoo, header{path: []string{"results", "results"}}
+	case has("results", '['):
+		return Promptfoo, header{path: []string{"results"}}
+	case has("mapping", '{'):
+		return ChatGPT, header{single: true}
+	case has("chat_messages", '['):
+		return ClaudeAI, header{single: true}
+	case has("type", '"') && has("payload", '{') && has("timestamp", '"'):
+		return Codex, header{lines: true}
+	case has("sessionId", '"') && has("message", '{'):
+		return ClaudeCode, header{lines: true}
+	}
+	as := object{}
+	for name, kind := range s.members {
+		as[name] = jsontext.Value(map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}[kind])
+	}
+	return formatOf(as), header{single: true}
+}
+
+// isConversation reports whether a value is a whole conversation, and not one of its messages.
+func isConversation(o object) bool {
+	if o == nil || o.has("role", '"') || o.has("parts", '[') {
+		return false
+	}
+	return o.has("messages", '[') || o.has("history", '[') || o.has("contents", '[') || o.has("task", '{') || o.has("input", '[') || o.has("input", '"') && o.has("output", '[')
+}
+
+// formatOf says which form a conversation, or its first message, probably has. Package subject says which it has for certain.
+func formatOf(o object) Format {
+	switch {
+	case o == nil:
+		return Unknown
+	case o.has("contents", '['), o.has("candidates", '['), o.has("role", '"') && o.has("parts", '[') && !o.has("messageId", '"') && !o.has("kind", '"'):
+		return Gemini
+	case o.has("history", '['), o.has("task", '{'), o.has("parts", '['):
+		return A2A
+	case o.has("messages", '[') && (o.has("system", '"') || o.has("system", '[')):
+		return Anthropic
+	case o.has("messages", '['), o.has("role", '"') && (o.has("content", '"') || o.has("content", '[') || o.has("content", 'n') || o.has("tool_calls", '[')):
+		return Chat
+	case o.has("input", '['), o.has("input", '"') && o.has("output", '['), o.has("output", '['), o.has("type", '"') && (o.has("content", '[') || o.has("call_id", '"')):
+		return Responses
+	}
+	return Unknown
+}

@@ -1,0 +1,194 @@
+package importing
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/fault"
+)
+
+// Exchanges reads the file from its beginning to its end. A *Fault among the errors says that one entry cannot be read, and the next
+// follows; any other error is the last.
+func (f *File) Exchanges(ctx context.Context) iter.Seq2[*Exchange, error] {
+	return func(yield func(*Exchange, error) bool) {
+		r := &reader{File: f, ctx: ctx, yield: yield}
+		if err := r.read(); err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStop says that nobody wants more.
+var errStop = errors.New("stopped")
+
+// A reader reads the entries of a file once.
+type reader struct {
+	*File
+	ctx   context.Context
+	yield func(*Exchange, error) bool
+}
+
+// give hands on an exchange; nil is none.
+func (r *reader) give(e *Exchange) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	if e != nil && !r.yield(e, nil) {
+		return errStop
+	}
+	return nil
+}
+
+// bad tells of an entry that cannot be read.
+func (r *reader) bad(place string, err error) error {
+	if !r.yield(nil, r.fault(place, err)) {
+		return errStop
+	}
+	return nil
+}
+
+func (r *reader) read() error {
+	switch r.Format {
+	case ClaudeCode:
+		return r.session(newClaudeCode(r))
+	case Codex:
+		return r.session(newCodex(r))
+	case OTel:
+		return r.otel()
+	}
+	if r.header.archive {
+		return r.samples()
+	}
+	return r.values(r.entry)
+}
+
+// entry reads one entry of a file that has many.
+func (r *reader) entry(number int, place string, v jsontext.Value) error {
+	var err error
+	guarded := fault.Guard(func() error { err = r.entryOf(number, place, v); return nil })
+	if guarded != nil {
+		return r.bad(place, guarded)
+	}
+	return err
+}
+
+func (r *reader) entryOf(number int, place string, v jsontext.Value) error {
+	switch r.Format {
+	case Promptfoo:
+		return r.result(number, place, v)
+	case Inspect:
+		return r.sample(number, place, v)
+	case Tau2:
+		return r.simulation(number, place, v)
+	case ChatGPT:
+		return r.chatGPT(number, place, v)
+	case ClaudeAI:
+		return r.claudeAI(number, place, v)
+	}
+	return r.conversation(number, place, v)
+}
+
+// values calls do for each entry, wherever the file has them.
+func (r *reader) values(do func(number int, place string, v jsontext.Value) error) error {
+	h := &r.header
+	switch {
+	case h.lines:
+		return r.eachLine(do)
+	case h.whole:
+		data, err := io.ReadAll(io.LimitReader(r.text(), maxValue+1))
+		if err == nil && len(data) > maxValue {
+			err = errLong
+		}
+		if err != nil {
+			return r.broken("the document", err)
+		}
+		return do(0, "the document", data)
+	case h.single:
+		d := newStream(r.text())
+		v, err := d.value()
+		if err == nil {
+			err = d.end()
+		}
+		if err != nil {
+			return r.broken("the document", err)
+		}
+		return do(0, "the document", v)
+	}
+	in, err := r.inner()
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	d := newStream(in)
+	pointer := ""
+	for _, name := range h.path {
+		pointer += "/" + name
+	}
+	last, stopped := 0, error(nil)
+	found, err := d.at(h.path, func(i int, v jsontext.Value) error {
+		last = i
+		stopped = do(i+1, pointer+"/"+strconv.Itoa(i), v)
+		return stopped
+	})
+	if stopped != nil {
+		return stopped
+	}
+	if err == nil {
+		err = d.end()
+	}
+	if err != nil {
+		return r.broken("after "+pointer+"/"+strconv.Itoa(last), err)
+	}
+	if !found {
+		return r.broken(pointer, errors.New("there is no list of entries"))
+	}
+	return nil
+}
+
+// eachLine calls do for each line.
+func (r *reader) eachLine(do func(number int, place string, v jsontext.Value) error) error {
+	return lines(r.text(), func(number int, line []byte) error {
+		v := jsontext.Value(line).Clone()
+		if !v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
+			return r.bad(lineAt(number), errors.New("it is no JSON: expected one JSON value in each line"))
+		}
+		return do(number, lineAt(number), v)
+	}, func(number int) error { return r.bad(lineAt(number), errLong) })
+}
+
+// A session reads the lines of a session file.
+type session interface {
+	line(number int, o object, raw jsontext.Value) error
+	end() error
+}
+
+func (r *reader) session(s session) error {
+	err := r.eachLine(func(number int, place string, v jsontext.Value) error {
+		o := objectOf(v)
+		if o == nil {
+			return r.bad(place, errors.New("expected an object in each line"))
+		}
+		var err error
+		if guarded := fault.Guard(func() error { err = s.line(number, o, v); return nil }); guarded != nil {
+			return r.bad(place, guarded)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// inner opens what is read: the file, or one in an archive.
+func (r *reader) inner() (io.ReadCloser, error) {
+	if r.header.inner == "" {
+		return io.NopCloser(r.text()), nil
+	}
+	return r.openInner()
+}
