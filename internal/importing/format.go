@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -159,11 +160,32 @@ func (f *File) look(s *signs) error {
 	if err := d.members(func(name string) error { return f.member(s, d, name) }); err != nil {
 		return f.broken(fmt.Sprintf("byte %d", d.InputOffset()), err)
 	}
-	if d.end() == nil {
+	after := d.InputOffset()
+	err := d.end()
+	if err == nil {
 		return nil
 	}
-	s.lines = true
+	if s.lines = f.lineEnds(after); !s.lines {
+		return f.broken(fmt.Sprintf("byte %d", after), err)
+	}
 	return f.lookAtLines(s)
+}
+
+// lineEnds reports whether a line ends after so many bytes of the text.
+func (f *File) lineEnds(after int64) bool {
+	in := bufio.NewReader(f.text())
+	if _, err := io.CopyN(io.Discard, in, after); err != nil {
+		return false
+	}
+	for {
+		switch c, _ := in.ReadByte(); c {
+		case '\n':
+			return true
+		case ' ', '\t', '\r':
+		default:
+			return false
+		}
+	}
 }
 
 // member notes a member of the document, and reads those that say something about all entries.

@@ -1,0 +1,334 @@
+package importing
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+)
+
+// TestGrown: of a file that grew, what is new is sealed; an exchange that was not at its end gives a record for its rest.
+func TestGrown(t *testing.T) {
+	b := newBook()
+	imported(t, b, "s.jsonl", claudeSession)
+	before := len(b.order)
+	checked, sealed := imported(t, b, "s.jsonl", claudeSession+claudeMore)
+	if checked.New != 1 || sealed.New != 1 || checked.Known != before || len(checked.Faults) > 0 {
+		t.Fatalf("%+v, %+v", checked, sealed)
+	}
+	want := `recorded/support/ses1 import/claude-code:  => "There is none."||claude-x|{"input_tokens":20,"output_tokens":3}|req2|2026-01-30T10:00:05Z`
+	if diff := cmp.Diff(want, said(b.acts[b.order[before]])); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if again, _ := imported(t, b, "s.jsonl", claudeSession+claudeMore); again.New != 0 || again.Known != before+1 {
+		t.Errorf("again: %+v", again)
+	}
+	whole := newBook()
+	imported(t, whole, "s.jsonl", claudeSession+claudeMore)
+	if len(whole.order) != before {
+		t.Errorf("at once: %v", whole.said())
+	}
+}
+
+// TestGrownWithoutIDs: entries without ids of their own are known by their number.
+func TestGrownWithoutIDs(t *testing.T) {
+	b := newBook()
+	messages := func(n int) string {
+		all := []string{`{"role":"user","content":"a"}`, `{"role":"user","content":"b"}`, `{"role":"assistant","content":"c"}`, `{"role":"assistant","content":"d"}`, `{"role":"user","content":"a"}`}
+		return "[" + strings.Join(all[:n], ",") + "]"
+	}
+	for n := 1; n <= 5; n++ {
+		checked, sealed := imported(t, b, "s.json", messages(n))
+		if len(checked.Faults) > 0 || sealed.New != 1 {
+			t.Fatalf("%d messages: %+v, %+v", n, checked, sealed)
+		}
+	}
+	want := []string{
+		`recorded/support/s import/openai: [{"role":"user","content":"a"}] => ||||||upstream_error`,
+		`recorded/support/s import/openai: [{"role":"user","content":"b"}] => ||||||upstream_error`,
+		`recorded/support/s import/openai:  => "c"|||||`,
+		`recorded/support/s import/openai:  => "d"|||||`,
+		`recorded/support/s import/openai: [{"role":"user","content":"a"}] => ||||||upstream_error`}
+	if diff := cmp.Diff(want, b.said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestChanged: an entry that the log has with other words is named, and nothing is sealed of the file; --skip passes over it.
+func TestChanged(t *testing.T) {
+	b := newBook()
+	imported(t, b, "s.jsonl", claudeSession)
+	before := len(b.order)
+	changed := strings.Replace(claudeSession+claudeMore, `"order":7`, `"order":8`, 1)
+	checked, _ := imported(t, b, "s.jsonl", changed)
+	if checked.Changed != 1 || len(checked.Faults) != 1 || !errors.Is(checked.Faults[0], ErrChanged) || len(b.order) != before {
+		t.Fatalf("%+v, %d records", checked, len(b.order))
+	}
+	if text := checked.Faults[0].Error(); !strings.HasPrefix(text, "s.jsonl: line 2: it was changed since it was imported: the record ") {
+		t.Error(text)
+	}
+	checked, sealed := imported(t, b, "s.jsonl", changed, func(o *Options) { o.Skip = true })
+	if checked.Changed != 1 || sealed.New != 1 || len(b.order) != before+1 {
+		t.Errorf("%+v, %+v", checked, sealed)
+	}
+	shorter := strings.Join(strings.SplitAfter(claudeSession, "\n")[:3], "")
+	if checked, _ := imported(t, newBookOf(b), "s.jsonl", shorter); checked.Changed != 1 {
+		t.Errorf("an entry that became shorter: %+v", checked)
+	}
+	other := `[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]`
+	imported(t, b, "a.json", other)
+	if checked, _ := imported(t, b, "a.json", strings.Replace(other, "y", "z", 1)); checked.Changed != 1 {
+		t.Errorf("another file of the same name: %+v", checked)
+	}
+	if _, sealed := imported(t, b, "a.json", strings.Replace(other, "y", "z", 1), func(o *Options) { o.Name = "b" }); sealed.New != 1 {
+		t.Errorf("with another name: %+v", sealed)
+	}
+}
+
+func newBookOf(b *book) *book { return b }
+
+// TestExpired: what a record said that has expired is not known, and is not sealed again.
+func TestExpired(t *testing.T) {
+	b := newBook()
+	o := b.options()
+	o.Sealed = func(context.Context, string) (*Sealed, error) { return &Sealed{}, nil }
+	checked, err := Check(context.Background(), open(t, "s.jsonl", claudeSession), o)
+	if err != nil || checked.New != 0 || checked.Changed != 0 || checked.Known == 0 {
+		t.Errorf("%+v, %v", checked, err)
+	}
+}
+
+// TestSameIDTwice: an id that stands twice in a file is one entry if the words are the same, and a fault otherwise.
+func TestSameIDTwice(t *testing.T) {
+	line := `{"sessionId":"s","type":"user","message":{"role":"user","content":"a"},"uuid":"u"}` + "\n" + `{"sessionId":"s","type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"b"}]},"uuid":"v"}` + "\n"
+	if checked, sealed := imported(t, newBook(), "s.jsonl", line+line); len(checked.Faults) > 0 || sealed.New != 1 || checked.Known != 1 {
+		t.Errorf("the same: %+v, %+v", checked, sealed)
+	}
+	checked, _ := imported(t, newBook(), "s.jsonl", line+strings.Replace(line, `"b"`, `"c"`, 1))
+	if checked.Wrong != 1 || len(checked.Faults) != 1 || checked.Faults[0].Error() != `s.jsonl: line 3: an entry before it has the same id "u" and other words` {
+		t.Errorf("others: %+v", checked)
+	}
+}
+
+// TestWrongEntries: each is named with its place, the others can be read, and nothing is sealed unless they are passed over.
+func TestWrongEntries(t *testing.T) {
+	good := `{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`
+	for _, test := range []struct{ name, text, want string }{
+		{"no JSON", "{", "s.jsonl: line 2: it is no JSON: expected one JSON value in each line"},
+		{"a message", `{"role":"user","content":"a"}`, "s.jsonl: line 2: expected a conversation in each line, as in the first"},
+		{"twice the same name", `{"messages":[{"role":"user","role":"user","content":"a"}]}`, `s.jsonl:line 2:1:`},
+		{"no UTF-8", "{\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", `s.jsonl:line 2:1:`},
+		{"an unknown role", `{"messages":[{"role":"bird","content":"a"}]}`, `s.jsonl:line 2:1:22: at /messages/0/role (byte 21): unknown role "bird"`},
+		{"nested too deep", `{"messages":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, `s.jsonl:line 2:1:`},
+		{"a number that is none", `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"x","arguments":{"n":1e400}}}]}]}`, `s.jsonl:line 2:1:`},
+	} {
+		text := good + "\n" + test.text + "\n" + strings.Replace(good, `"a"`, `"c"`, 1)
+		b := newBook()
+		checked, _ := imported(t, b, "s.jsonl", text)
+		if checked.Wrong != 1 || checked.Entries != 2 || len(b.order) != 0 {
+			t.Errorf("%s: %+v, %d records", test.name, checked, len(b.order))
+			continue
+		}
+		if got := checked.Faults[0].Error(); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %s", test.name, got)
+		}
+		if _, sealed := imported(t, b, "s.jsonl", text, func(o *Options) { o.Skip = true }); sealed.New != 2 {
+			t.Errorf("%s, passed over: %+v", test.name, sealed)
+		}
+	}
+}
+
+// TestBrokenFiles: a file that cannot be read to its end is refused as a whole.
+func TestBrokenFiles(t *testing.T) {
+	result := `{"evalId":"e","results":{"results":[` + promptfooResult
+	for _, test := range []struct{ name, text, want string }{
+		{"cut off", result, "EOF"},
+		{"cut off after the list", result + `]},"config":{`, "EOF"},
+		{"something after", result + `]}} x`, "byte"},
+		{"two lists", result + `]},"results":{"results":[]}}`, "two values at /results"},
+		{"empty", "", "it is empty"},
+		{"white space", " \n", "it is empty"},
+		{"no JSON", "a: b\n", "YAML and CSV are not read"},
+		{"a number", "7", "which format this is, is not certain"},
+		{"an unknown object", `{"rows":[]}`, "which format this is, is not certain"},
+		{"an empty list", `[]`, "which format this is, is not certain"},
+		{"an unknown list", `[{"x":1}]`, "which format this is, is not certain"},
+		{"an archive of something", string(packed(t, "a.txt", "x")), "no samples of Inspect"},
+		{"a broken archive", string(packed(t, "samples/a.json", "{}"))[:40], "a broken archive"},
+		{"twice the same name", string(packed(t, "samples/a_epoch_1.json", inspectSample, "samples/a_epoch_1.json", inspectSample)), `the archive has "samples/a_epoch_1.json" twice`},
+	} {
+		f, err := in(t, "s.json", []byte(test.text), Unknown)
+		if err == nil {
+			_, err = Check(context.Background(), f, newBook().options())
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v; want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// TestGivenFormat: a format that the file contradicts is refused, and one that it does not show is taken.
+func TestGivenFormat(t *testing.T) {
+	if _, err := in(t, "s.json", []byte(`[`+chatGPTConversation+`]`), Codex); err == nil || !strings.Contains(err.Error(), "give --from chatgpt") {
+		t.Error(err)
+	}
+	if _, err := in(t, "s.json", []byte(`{"rows":[]}`), Promptfoo); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	f, err := in(t, "s.json", []byte(`[{"role":"user","content":"x"}]`), Anthropic)
+	if err != nil || f.Format != Anthropic {
+		t.Error(f, err)
+	}
+	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), "promptfoo, inspect") {
+		t.Error(err)
+	}
+}
+
+// TestNamesInArchives: names that lead out of a folder lead nowhere, and only samples are read.
+func TestNamesInArchives(t *testing.T) {
+	b := newBook()
+	text := string(packed(t, "../samples/x_epoch_1.json", "no JSON", "samples/../../y.json", "no JSON", "samples/s1_epoch_1.json", inspectSample, "summaries.json", "no JSON"))
+	if checked, sealed := imported(t, b, "log.eval", text); len(checked.Faults) > 0 || sealed.New != 2 {
+		t.Errorf("%+v, %+v", checked, sealed)
+	}
+}
+
+// TestBomb: an archive that unpacks to more than real logs do is refused, and so is a sample that is too long.
+func TestBomb(t *testing.T) {
+	long := packed(t, "samples/a_epoch_1.json", `{"id":"`+strings.Repeat("x", maxValue)+`"}`, "samples/s1_epoch_1.json", inspectSample)
+	f, err := in(t, "log.eval", long, Unknown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := Check(context.Background(), f, newBook().options())
+	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
+		t.Errorf("%+v, %v", checked, err)
+	}
+	u := &unpacking{nopCloser{strings.NewReader(strings.Repeat("x", 100))}, 99}
+	if _, err := u.Read(make([]byte, 200)); err == nil {
+		t.Error("an archive may unpack to anything")
+	}
+}
+
+type nopCloser struct{ *strings.Reader }
+
+func (nopCloser) Close() error { return nil }
+
+// TestTree: a conversation whose nodes go in a circle, or name nodes that are not there, is a fault, and not an endless loop.
+func TestTree(t *testing.T) {
+	for _, test := range []struct{ name, mapping, last, want string }{
+		{"a circle", `{"a":{"parent":"b"},"b":{"parent":"a"}}`, "a", "in a circle"},
+		{"its own parent", `{"a":{"parent":"a"}}`, "a", "in a circle"},
+		{"a node that is not there", `{"a":{"parent":"c"}}`, "a", `the node "c" is named and not there`},
+		{"a last node that is not there", `{}`, "a", `the node "a" is named and not there`},
+		{"no object", `{"a":7}`, "a", "is no object"},
+		{"no last node", `{"a":{}}`, "", "there is no current_node"},
+		{"a message without a role", `{"a":{"message":{"id":"a","content":{"content_type":"text","parts":["x"]}}}}`, "a", "role"},
+	} {
+		checked, _ := imported(t, newBook(), "c.json", fmt.Sprintf(`[{"mapping":%s,"current_node":%q},%s]`, test.mapping, test.last, chatGPTConversation))
+		if checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), test.want) {
+			t.Errorf("%s: %+v", test.name, checked)
+		}
+	}
+}
+
+// TestInterrupted: what was sealed before the end stands whole, and the next import goes on from there.
+func TestInterrupted(t *testing.T) {
+	var text strings.Builder
+	const count = 200
+	for i := range count {
+		fmt.Fprintf(&text, `{"messages":[{"role":"user","content":"a %d"},{"role":"assistant","content":"b"}]}`+"\n", i)
+	}
+	b := newBook()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	b.sealed = func() {
+		if len(b.order) == 20 {
+			stop()
+		}
+	}
+	tally, err := Seal(ctx, open(t, "s.jsonl", text.String()), b.options())
+	if !errors.Is(err, context.Canceled) || tally.New != len(b.order) || tally.New < 20 || tally.New == count {
+		t.Fatalf("%+v, %v, %d records", tally, err, len(b.order))
+	}
+	if _, sealed := imported(t, b, "s.jsonl", text.String()); sealed.New+tally.New != count || len(b.order) != count {
+		t.Errorf("%+v after %+v", sealed, tally)
+	}
+}
+
+// TestCannotSeal: the first act that cannot be sealed ends the import, and is named.
+func TestCannotSeal(t *testing.T) {
+	b := newBook()
+	b.fail = errors.New("the disk is full")
+	_, err := Seal(context.Background(), open(t, "s.jsonl", claudeSession), b.options())
+	if !errors.Is(err, b.fail) || !strings.Contains(err.Error(), "s.jsonl: line ") {
+		t.Error(err)
+	}
+}
+
+// TestChangedMeanwhile: a file that changes while it is read is an error, because records name its digest. One that only grows is read as it was.
+func TestChangedMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(claudeSession)
+	f, err := Open(path, Unknown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // a test
+	write(claudeSession + claudeMore)
+	b := newBook()
+	if _, err := Seal(context.Background(), f, b.options()); err != nil {
+		t.Errorf("it grew: %v", err)
+	}
+	for _, a := range b.acts {
+		if a.Response.Headers["file-sha256"] != evidence.DigestOf([]byte(claudeSession)).String() {
+			t.Errorf("the digest is %s", a.Response.Headers["file-sha256"])
+		}
+	}
+	write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1))
+	if _, err := Seal(context.Background(), f, newBook().options()); err == nil || !strings.Contains(err.Error(), "it was changed while it was read") {
+		t.Error(err)
+	}
+}
+
+// TestPartIsOfTheFile: what an act seals beside what was read stands in the file, and hashes to what is stated.
+func TestPartIsOfTheFile(t *testing.T) {
+	b := newBook()
+	imported(t, b, "s.jsonl", claudeSession)
+	for id, a := range b.acts {
+		r := a.Response
+		if evidence.DigestOf(r.Kept) != evidence.Digest(sha256.Sum256(r.Kept)) || r.SHA256 != evidence.DigestOf(r.Kept) || r.Bytes != int64(len(r.Kept)) {
+			t.Errorf("%s: %d bytes", id, r.Bytes)
+		}
+		for _, line := range strings.Split(string(r.Kept), "\n") {
+			if !strings.Contains(claudeSession, line+"\n") {
+				t.Errorf("not in the file: %s", line)
+			}
+		}
+		for name, want := range map[string]string{"file": "s.jsonl", "file-bytes": fmt.Sprint(len(claudeSession)), "file-sha256": evidence.DigestOf([]byte(claudeSession)).String(), "format": "claude-code", "importer": "jurat test"} {
+			if r.Headers[name] != want {
+				t.Errorf("%s: %s is %q, want %q", id, name, r.Headers[name], want)
+			}
+		}
+		if a.Vantage != evidence.Telemetry || a.Fidelity != evidence.ByAttributes || a.Type != evidence.ObservedSpan || a.Recorder == a.Agent {
+			t.Errorf("%s: %+v", id, a)
+		}
+		if !slices.Contains(a.Missing, "the bytes that passed between the agent and its models") || !slices.Contains(a.Missing, "a time that anybody but the writer of the file vouches for") {
+			t.Errorf("%s: %q", id, a.Missing)
+		}
+	}
+}

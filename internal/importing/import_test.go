@@ -1,0 +1,267 @@
+package importing
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+)
+
+// A book is a log in memory.
+type book struct {
+	mu     sync.Mutex
+	acts   map[string]observed.Act
+	order  []string
+	fail   error // of the next seal
+	sealed func()
+}
+
+func newBook() *book { return &book{acts: map[string]observed.Act{}} }
+
+func (b *book) options() Options {
+	return Options{Agent: "support", Recorder: "recorder", Version: "test", Now: func() time.Time { return time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC) },
+		Chain: func(name string) string { return "recorded/support/" + name },
+		Sealed: func(_ context.Context, id string) (*Sealed, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			a, there := b.acts[id]
+			if !there {
+				return nil, nil
+			}
+			return &Sealed{Bytes: a.Response.Bytes, SHA256: a.Response.SHA256}, nil
+		},
+		Seal: func(_ context.Context, id string, act observed.Act) error {
+			if _, err := observed.Payload(act); err != nil {
+				return err
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if b.fail != nil {
+				return b.fail
+			}
+			if _, twice := b.acts[id]; twice {
+				return errors.New("sealed twice")
+			}
+			b.acts[id], b.order = act, append(b.order, id)
+			if b.sealed != nil {
+				b.sealed()
+			}
+			return nil
+		}}
+}
+
+// in opens a file with a text.
+func in(t testing.TB, name string, text []byte, format Format) (*File, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, format)
+	if err == nil {
+		t.Cleanup(func() { f.Close() })
+	}
+	return f, err
+}
+
+func open(t testing.TB, name, text string) *File {
+	t.Helper()
+	f, err := in(t, name, []byte(text), Unknown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// imported imports a text, and returns the tallies of Check and Seal.
+func imported(t testing.TB, b *book, name, text string, change ...func(*Options)) (checked, sealed Tally) {
+	t.Helper()
+	o := b.options()
+	for _, c := range change {
+		c(&o)
+	}
+	f := open(t, name, text)
+	checked, err := Check(context.Background(), f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(checked.Faults) > 0 && !o.Skip {
+		return checked, sealed
+	}
+	if sealed, err = Seal(context.Background(), f, o); err != nil {
+		t.Fatal(err)
+	}
+	return checked, sealed
+}
+
+// said is an act in a few words.
+func said(a observed.Act) string {
+	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, string(a.Said.Prompt), string(a.Said.Response))
+	for _, more := range []string{a.Said.Model, a.Said.ModelVersion, string(a.Said.Usage), a.ProviderRequestID, a.Response.Headers["said-at"]} {
+		text += "|" + more
+	}
+	if a.Ended != evidence.Complete {
+		text += "|" + string(a.Ended)
+	}
+	return text
+}
+
+func (b *book) said() []string {
+	var list []string
+	for _, id := range b.order {
+		list = append(list, said(b.acts[id]))
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
+	return list
+}
+
+// packed makes a ZIP archive of names and texts.
+func packed(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for i := 0; i < len(files); i += 2 {
+		f, err := w.Create(files[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(files[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+const (
+	promptfooResult = `{"id":"r-1","promptIdx":0,"testIdx":0,"provider":{"id":"openai:gpt-4o","label":""},"prompt":{"raw":"[{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Order 7?\"}]","label":"p"},"vars":{"secret":"expected"},"response":{"output":"Shipped.","tokenUsage":{"total":12,"prompt":10,"completion":2}},"success":true,"score":1,"latencyMs":20}`
+	promptfooFailed = `{"id":"r-2","provider":{"id":"openai:gpt-4o"},"prompt":{"raw":"Order 8?","label":"p"},"vars":{},"error":"API error: 500","success":false}`
+	promptfooTurns  = `{"id":"r-3","provider":{"id":"promptfoo:redteam"},"prompt":{"raw":"ignored","label":"p"},"vars":{},"response":{"output":"No.","metadata":{"redteamHistory":[{"prompt":"Refund me","output":"No."},{"prompt":"Please","output":"No."}]}}}`
+	inspectSample   = `{"id":"s1","epoch":1,"input":"hi","target":"expected","messages":[{"id":"m1","role":"user","content":"Order 7?"},{"id":"m2","role":"assistant","content":"","tool_calls":[{"id":"c1","function":"get_order","arguments":{"order":7},"type":"function"}],"model":"gpt-4o-2024-08-06"},{"id":"m3","role":"tool","content":"shipped","tool_call_id":"c1","function":"get_order"},{"id":"m4","role":"assistant","content":[{"type":"reasoning","reasoning":"hm"},{"type":"text","text":"Shipped."}],"model":"gpt-4o-2024-08-06"}],"output":{"model":"gpt-4o-2024-08-06","usage":{"input_tokens":10,"output_tokens":2,"total_tokens":12}},"scores":{},"completed_at":"2026-01-30T10:00:00+00:00"}`
+	inspectEval     = `{"eval_id":"ev1","run_id":"run1","task":"orders","model":"openai/gpt-4o","packages":{"inspect_ai":"0.3.150"}}`
+	claudeSession   = `{"type":"summary","summary":"Orders","leafUuid":"u4"}
+{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/w","sessionId":"ses1","version":"2.1.40","type":"user","message":{"role":"user","content":"Order 7?"},"uuid":"u1","timestamp":"2026-01-30T10:00:00Z"}
+{"parentUuid":"u1","isSidechain":false,"sessionId":"ses1","version":"2.1.40","type":"assistant","requestId":"req1","message":{"id":"msg1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"thinking","thinking":"hm","signature":"s"}],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}},"uuid":"u2","timestamp":"2026-01-30T10:00:01Z"}
+{"parentUuid":"u2","isSidechain":false,"sessionId":"ses1","version":"2.1.40","type":"assistant","requestId":"req1","message":{"id":"msg1","type":"message","role":"assistant","model":"claude-x","content":[{"type":"tool_use","id":"t1","name":"get_order","input":{"order":7}}],"usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":9}},"uuid":"u3","timestamp":"2026-01-30T10:00:02Z"}
+{"type":"file-history-snapshot","messageId":"u3","snapshot":{}}
+{"parentUuid":"u3","isSidechain":false,"sessionId":"ses1","version":"2.1.40","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"no such order","is_error":true}]},"uuid":"u4","timestamp":"2026-01-30T10:00:03Z","toolUseResult":{"stdout":"x"}}
+{"parentUuid":null,"isSidechain":true,"agentId":"a1","sessionId":"ses1","version":"2.1.40","type":"user","message":{"role":"user","content":"Look it up"},"uuid":"v1","timestamp":"2026-01-30T10:00:03Z"}
+{"parentUuid":"v1","isSidechain":true,"agentId":"a1","sessionId":"ses1","version":"2.1.40","type":"assistant","message":{"id":"msg9","role":"assistant","model":"claude-y","content":[{"type":"text","text":"Found"}]},"uuid":"v2","timestamp":"2026-01-30T10:00:04Z"}
+`
+	claudeMore = `{"parentUuid":"u4","isSidechain":false,"sessionId":"ses1","version":"2.1.40","type":"assistant","requestId":"req2","message":{"id":"msg2","role":"assistant","model":"claude-x","content":[{"type":"text","text":"There is none."}],"usage":{"input_tokens":20,"output_tokens":3}},"uuid":"u5","timestamp":"2026-01-30T10:00:05Z"}
+`
+	codexSession = `{"timestamp":"2026-01-30T10:00:00Z","type":"session_meta","payload":{"id":"cx1","timestamp":"2026-01-30T10:00:00Z","cwd":"/w","cli_version":"0.65.0"}}
+{"timestamp":"2026-01-30T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Order 7?"}]}}
+{"timestamp":"2026-01-30T10:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"Order 7?"}}
+{"timestamp":"2026-01-30T10:00:00Z","type":"turn_context","payload":{"cwd":"/w","model":"gpt-5-codex"}}
+{"timestamp":"2026-01-30T10:00:01Z","type":"response_item","payload":{"type":"reasoning","summary":[],"encrypted_content":"x"}}
+{"timestamp":"2026-01-30T10:00:01Z","type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"cmd\":\"ls\"}","call_id":"c1"}}
+{"timestamp":"2026-01-30T10:00:01Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10},"last_token_usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}}}}
+{"timestamp":"2026-01-30T10:00:02Z","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"a.txt"}}
+{"timestamp":"2026-01-30T10:00:03Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"One file."}]}}
+`
+	chatGPTConversation = `{"title":"Orders","create_time":1700000000.5,"mapping":{"root":{"id":"root","message":null,"parent":null,"children":["a"]},
+"a":{"id":"a","message":{"id":"a","author":{"role":"user","name":null},"create_time":1700000001.5,"content":{"content_type":"text","parts":["Order 7?"]},"recipient":"all"},"parent":"root","children":["b","x"]},
+"x":{"id":"x","message":{"id":"x","author":{"role":"assistant"},"content":{"content_type":"text","parts":["given up"]}},"parent":"a","children":[]},
+"b":{"id":"b","message":{"id":"b","author":{"role":"assistant"},"create_time":1700000002,"content":{"content_type":"code","language":"python","text":"print(7)"},"recipient":"python","metadata":{"model_slug":"gpt-4o"}},"parent":"a","children":["c"]},
+"c":{"id":"c","message":{"id":"c","author":{"role":"tool","name":"python"},"content":{"content_type":"execution_output","text":"7"}},"parent":"b","children":["d"]},
+"d":{"id":"d","message":{"id":"d","author":{"role":"assistant"},"create_time":1700000003,"content":{"content_type":"multimodal_text","parts":["Seven.",{"content_type":"image_asset_pointer","asset_pointer":"file-service://x"}]},"recipient":"all","metadata":{"model_slug":"gpt-4o"}},"parent":"c","children":[]}},
+"current_node":"d","conversation_id":"cg1"}`
+	claudeAIConversation = `{"uuid":"ca1","name":"Orders","created_at":"2026-01-30T10:00:00Z","account":{"uuid":"x"},"chat_messages":[
+{"uuid":"m1","text":"Order 7?","content":[{"type":"text","text":"Order 7?","citations":[]}],"sender":"human","created_at":"2026-01-30T10:00:00Z","attachments":[{"file_name":"o.csv","extracted_content":"7,shipped"}],"files":[{"file_name":"o.png"}]},
+{"uuid":"m2","text":"Shipped.","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","name":"search","input":{"q":"7"}},{"type":"tool_result","name":"search","content":[{"type":"text","text":"found"}]},{"type":"text","text":"Shipped."}],"sender":"assistant","created_at":"2026-01-30T10:00:01Z"}]}`
+)
+
+// TestFormats: each format is recognised by what is in the file, whatever its name, and read.
+func TestFormats(t *testing.T) {
+	chatCall := `{"role":"assistant","content":"","tool_calls":[{"id":"%s","type":"function","function":{"name":"%s","arguments":"%s"}}]}`
+	for _, test := range []struct {
+		name   string
+		format Format
+		text   string
+		want   []string
+	}{
+		{"promptfoo", Promptfoo, `{"evalId":"ev","results":{"version":3,"results":[` + promptfooResult + `,` + promptfooFailed + `,` + promptfooTurns + `],"stats":{}},"config":{},"metadata":{"promptfooVersion":"0.119.0"}}`, []string{
+			`recorded/support/r-1 import/promptfoo: [{"role":"system","content":"Be brief."},{"role":"user","content":"Order 7?"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
+			`recorded/support/r-2 import/promptfoo: [{"role":"user","content":"Order 8?"}] => |openai:gpt-4o|||||upstream_error`,
+			`recorded/support/r-3 import/promptfoo: [{"role":"user","content":"Refund me"}] => "No."|promptfoo:redteam||||`,
+			`recorded/support/r-3 import/promptfoo: [{"role":"user","content":"Please"}] => "No."|promptfoo:redteam||||`}},
+		{"promptfoo lines", Promptfoo, promptfooResult + "\n" + promptfooFailed + "\n", []string{
+			`recorded/support/r-1 import/promptfoo: [{"role":"system","content":"Be brief."},{"role":"user","content":"Order 7?"}] => "Shipped."|openai:gpt-4o||{"total":12,"prompt":10,"completion":2}||`,
+			`recorded/support/r-2 import/promptfoo: [{"role":"user","content":"Order 8?"}] => |openai:gpt-4o|||||upstream_error`}},
+		{"inspect", Inspect, `{"version":2,"status":"success","eval":` + inspectEval + `,"results":{"scores":[]},"samples":[` + inspectSample + `]}`, []string{
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"tool","content":"shipped","name":"get_order","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
+		{"inspect packed", Inspect, string(packed(t, "header.json", `{"version":2,"eval":`+inspectEval+`}`, "_journal/start.json", "{}", "samples/s1_epoch_1.json", inspectSample)), []string{
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "get_order", `{\"order\":7}`) + `]|openai/gpt-4o|gpt-4o-2024-08-06|||2026-01-30T10:00:00+00:00`,
+			`recorded/support/ev1-s1_epoch_1 import/inspect: [{"role":"tool","content":"shipped","name":"get_order","tool_call_id":"c1"}] => "Shipped."|openai/gpt-4o|gpt-4o-2024-08-06|{"input_tokens":10,"output_tokens":2,"total_tokens":12}||2026-01-30T10:00:00+00:00`}},
+		{"claude code", ClaudeCode, claudeSession, []string{
+			`recorded/support/ses1 import/claude-code: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "t1", "get_order", `{\"order\":7}`) + `]||claude-x|{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":9}|req1|2026-01-30T10:00:02Z`,
+			`recorded/support/ses1 import/claude-code: [{"role":"tool","content":"no such order","tool_call_id":"t1","is_error":true}] => |||||2026-01-30T10:00:03Z|upstream_error`,
+			`recorded/support/ses1-agent-a1 import/claude-code: [{"role":"user","content":"Look it up"}] => "Found"||claude-y||msg9|2026-01-30T10:00:04Z`}},
+		{"codex", Codex, codexSession, []string{
+			`recorded/support/cx1 import/codex: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "shell", `{\"cmd\":\"ls\"}`) + `]|gpt-5-codex||{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}||2026-01-30T10:00:01Z`,
+			`recorded/support/cx1 import/codex: [{"role":"tool","content":"a.txt","tool_call_id":"c1"}] => "One file."|gpt-5-codex||||2026-01-30T10:00:03Z`}},
+		{"chatgpt", ChatGPT, `[` + chatGPTConversation + `]`, []string{
+			`recorded/support/cg1 import/chatgpt: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "b", "python", "print(7)") + `]|gpt-4o||||1700000002`,
+			`recorded/support/cg1 import/chatgpt: [{"role":"tool","content":"7","name":"python","tool_call_id":"b"}] => "Seven.\n[image_asset_pointer]"|gpt-4o||||1700000003`}},
+		{"chatgpt packed", ChatGPT, string(packed(t, "user.json", "{}", "conversations.json", `[`+chatGPTConversation+`]`)), []string{
+			`recorded/support/cg1 import/chatgpt: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "b", "python", "print(7)") + `]|gpt-4o||||1700000002`,
+			`recorded/support/cg1 import/chatgpt: [{"role":"tool","content":"7","name":"python","tool_call_id":"b"}] => "Seven.\n[image_asset_pointer]"|gpt-4o||||1700000003`}},
+		{"claude.ai", ClaudeAI, `[` + claudeAIConversation + `]`, []string{
+			`recorded/support/ca1 import/claude-ai: [{"role":"user","content":"Order 7?\n[attachment o.csv]\n7,shipped\n[file o.png]"}] => [` + fmt.Sprintf(chatCall, "m2/1", "search", `{\"q\":\"7\"}`) +
+				`,{"role":"tool","content":"found","tool_call_id":"m2/1"},{"role":"assistant","content":"Shipped."}]|||||2026-01-30T10:00:01Z`}},
+		{"tau2", Tau2, `{"timestamp":"x","info":{},"tasks":[],"simulations":[{"id":"sim1","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}]}`, []string{
+			`recorded/support/sim1 import/tau2: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+		{"fine-tuning", Chat, `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}` + "\n" + `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]}`, []string{
+			`recorded/support/file-1 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`,
+			`recorded/support/file-2 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`,
+			`recorded/support/file-2 import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+		{"messages in lines", Chat, `{"role":"user","content":"Hi"}` + "\n" + `{"role":"assistant","content":"Hello"}`, []string{
+			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+		{"messages", Chat, `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]`, []string{
+			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+		{"anthropic", Anthropic, `{"model":"claude-x","system":"Be brief.","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"text","text":"Hello"}]}]}`, []string{
+			`recorded/support/file import/anthropic: [{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}] => "Hello"|claude-x||||`}},
+		{"gemini", Gemini, `{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"text":"Hello"}]}],"systemInstruction":{"parts":[{"text":"Be brief."}]}}`, []string{
+			`recorded/support/file import/gemini: [{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+		{"responses", Responses, `{"id":"resp_1","model":"gpt-4o","input":[{"type":"message","role":"user","content":"Hi"}],"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}],"usage":{"input_tokens":3}}`, []string{
+			`recorded/support/file-resp_1 import/responses: [{"role":"user","content":"Hi"}] => "Hello"|gpt-4o||{"input_tokens":3}||`}},
+		{"a byte order mark", Chat, "\xef\xbb\xbf" + `[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"}]`, []string{
+			`recorded/support/file import/openai: [{"role":"user","content":"Hi"}] => "Hello"|||||`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBook()
+			f := open(t, "file.bin", test.text)
+			if f.Format != test.format {
+				t.Errorf("format %q, want %q", f.Format, test.format)
+			}
+			checked, sealed := imported(t, b, "file.bin", test.text)
+			if len(checked.Faults) > 0 || checked.New != sealed.New || sealed.New != len(test.want) {
+				t.Errorf("%+v, %+v", checked, sealed)
+			}
+			if diff := cmp.Diff(test.want, b.said()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			again, sealed := imported(t, b, "file.bin", test.text)
+			if again.Known != len(test.want) || sealed.New != 0 {
+				t.Errorf("again: %+v, %+v", again, sealed)
+			}
+		})
+	}
+}
