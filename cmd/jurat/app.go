@@ -43,6 +43,7 @@ type app struct {
 	Trial   trialCmd   `cmd:"" help:"Put an agent before the jury, seal every act, and leave a case file."`
 	Seal    sealCmd    `cmd:"" help:"Seal one payload: what an agent said, or a reviewer decided."`
 	Record  recordCmd  `cmd:"" help:"Record what an agent says and does as it passes, without a change to the agent."`
+	Import  importCmd  `cmd:"" help:"Seal what files tell of an agent, second hand: results, logs, exports, session files."`
 	Sign    signCmd    `cmd:"" help:"Sign a payload with your own key; an installation elsewhere seals it."`
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`

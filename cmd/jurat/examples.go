@@ -26,6 +26,8 @@ var exampleLines = map[string]string{
 	"record proxy":  "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
 	"record status": "jurat record status",
 
+	"import": "jurat import results.json --agent support-agent",
+
 	"seal":        "jurat seal payload.json > record.json",
 	"sign":        "jurat sign --key private.pem payload.json > signed.json",
 	"apart":       "jurat apart",

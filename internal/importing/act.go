@@ -13,15 +13,15 @@ import (
 	"jurat/internal/subject"
 )
 
-// act is what a recorder seals of an exchange at a time.
+// act is what a recorder seals of an exchange at a time. Its request are the bytes of the file: what was told.
 func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.Act {
 	prompt, response := e.said()
 	part := e.Part()
 	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
 		Agent: o.Agent, Vantage: evidence.Telemetry, Fidelity: evidence.ByAttributes, Protocol: observe.Imported + string(f.Format), Ended: evidence.Complete,
-		Response: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
+		Request: &observed.Body{Bytes: int64(len(part)), SHA256: evidence.DigestOf(part), Headers: f.headers(o, e), Kept: part}, Missing: f.missing(e)}
 	if len(e.units) == 1 {
-		a.Response.Type = "application/json"
+		a.Request.Type = "application/json"
 	}
 	if len(response) == 0 {
 		a.Ended = evidence.UpstreamError

@@ -295,8 +295,8 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("it grew: %v", err)
 	}
 	for _, a := range b.acts {
-		if a.Response.Headers["file-sha256"] != evidence.DigestOf([]byte(claudeSession)).String() {
-			t.Errorf("the digest is %s", a.Response.Headers["file-sha256"])
+		if a.Request.Headers["file-sha256"] != evidence.DigestOf([]byte(claudeSession)).String() {
+			t.Errorf("the digest is %s", a.Request.Headers["file-sha256"])
 		}
 	}
 	write(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1))
@@ -310,7 +310,7 @@ func TestPartIsOfTheFile(t *testing.T) {
 	b := newBook()
 	imported(t, b, "s.jsonl", claudeSession)
 	for id, a := range b.acts {
-		r := a.Response
+		r := a.Request
 		if evidence.DigestOf(r.Kept) != evidence.Digest(sha256.Sum256(r.Kept)) || r.SHA256 != evidence.DigestOf(r.Kept) || r.Bytes != int64(len(r.Kept)) {
 			t.Errorf("%s: %d bytes", id, r.Bytes)
 		}

@@ -61,6 +61,7 @@ type Tally struct {
 	Known   int     `json:"known"`   // in the log, and the same
 	Changed int     `json:"changed"` // in the log, and other than in the file
 	Wrong   int     `json:"wrong"`   // that could not be read
+	Chains  int     `json:"chains"`  // of the entries
 	Faults  []error `json:"-"`       // the first of those that are changed or wrong
 }
 
@@ -103,7 +104,8 @@ func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id str
 	if o.Name != "" {
 		f.label = o.Name
 	}
-	w := &walk{File: f, o: o, tally: &t, seen: map[uint64]uint64{}, seed: maphash.MakeSeed(), do: do}
+	w := &walk{File: f, o: o, tally: &t, seen: map[uint64]uint64{}, chains: map[uint64]bool{}, seed: maphash.MakeSeed(), do: do}
+	defer func() { t.Chains = len(w.chains) }()
 	for e, err := range f.Exchanges(ctx) {
 		var fault *Fault
 		switch {
@@ -126,11 +128,12 @@ func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id str
 
 type walk struct {
 	*File
-	o     *Options
-	tally *Tally
-	seen  map[uint64]uint64 // digests of ids and parts: an id may stand twice in a file
-	seed  maphash.Seed
-	do    func(*Exchange, string) error
+	o      *Options
+	tally  *Tally
+	seen   map[uint64]uint64 // digests of ids and parts: an id may stand twice in a file
+	chains map[uint64]bool   // digests of names
+	seed   maphash.Seed
+	do     func(*Exchange, string) error
 }
 
 func (w *walk) fault(err error) {
@@ -142,6 +145,7 @@ func (w *walk) fault(err error) {
 // exchange compares an exchange with what the log has.
 func (w *walk) exchange(ctx context.Context, e *Exchange) error {
 	w.tally.Entries++
+	w.chains[maphash.String(w.seed, e.Conversation)] = true
 	id := w.id(e)
 	part := e.Part()
 	if e.own {

@@ -41,7 +41,7 @@ func (b *book) options() Options {
 			if !there {
 				return nil, nil
 			}
-			return &Sealed{Bytes: a.Response.Bytes, SHA256: a.Response.SHA256}, nil
+			return &Sealed{Bytes: a.Request.Bytes, SHA256: a.Request.SHA256}, nil
 		},
 		Seal: func(_ context.Context, id string, act observed.Act) error {
 			if _, err := observed.Payload(act); err != nil {
@@ -110,7 +110,7 @@ func imported(t testing.TB, b *book, name, text string, change ...func(*Options)
 // said is an act in a few words.
 func said(a observed.Act) string {
 	text := fmt.Sprintf("%s %s: %s => %s", a.ChainID, a.Protocol, string(a.Said.Prompt), string(a.Said.Response))
-	for _, more := range []string{a.Said.Model, a.Said.ModelVersion, string(a.Said.Usage), a.ProviderRequestID, a.Response.Headers["said-at"]} {
+	for _, more := range []string{a.Said.Model, a.Said.ModelVersion, string(a.Said.Usage), a.ProviderRequestID, a.Request.Headers["said-at"]} {
 		text += "|" + more
 	}
 	if a.Ended != evidence.Complete {

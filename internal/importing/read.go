@@ -2,6 +2,8 @@ package importing
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"iter"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence"
 	"jurat/internal/fault"
 )
 
@@ -38,10 +41,30 @@ func (r *reader) give(e *Exchange) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if e != nil && !r.yield(e, nil) {
+	if e == nil {
+		return nil
+	}
+	e.Conversation = fit(e.Conversation)
+	if !r.yield(e, nil) {
 		return errStop
 	}
 	return nil
+}
+
+// mostName leaves room in the name of a chain for that of the agent.
+const mostName = 90
+
+// fit returns a name that a chain can have: a digest stands for one that is none.
+func fit(name string) string {
+	if len(name) <= mostName && evidence.CheckName(name) == nil {
+		return name
+	}
+	return "sha256-" + hex.EncodeToString(sum(name))[:40]
+}
+
+func sum(text string) []byte {
+	d := sha256.Sum256([]byte(text))
+	return d[:]
 }
 
 // bad tells of an entry that cannot be read.

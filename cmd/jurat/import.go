@@ -1,0 +1,321 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/importing"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/plural"
+	"jurat/internal/recording"
+	"jurat/internal/relay"
+	"jurat/recorder"
+)
+
+type importCmd struct {
+	Files       []string `arg:"" name:"file" help:"Results, logs, exports or session files."`
+	Agent       string   `required:"" placeholder:"NAME" help:"The agent whose acts the files tell of."`
+	From        string   `placeholder:"FORMAT" help:"The format, if the content does not show it: promptfoo, inspect, tau2, openai, responses, anthropic, gemini, a2a, claude-code, codex, chatgpt, claude-ai."`
+	Name        string   `placeholder:"NAME" help:"The name of conversations that have none of their own. Default: that of the file, without its extension."`
+	Skip        bool     `help:"Pass over entries that cannot be read or were changed since they were imported. Without this, nothing is sealed if there are any."`
+	DryRun      bool     `name:"dry-run" help:"List what would be sealed, and seal nothing."`
+	Recorder    string   `placeholder:"NAME" default:"importer" help:"The name of the recorder that imports. It signs with keys of its own, never with the agent's."`
+	InTheRecord bool     `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
+	JSON        bool     `name:"json" help:"Print what was found and sealed as JSON."`
+	keyFlags
+	stampFlags
+}
+
+// Help is shown by 'jurat import --help'.
+func (*importCmd) Help() string {
+	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect (.eval and .json), results of tau2-bench,
+conversations in JSON or JSON Lines (OpenAI, Anthropic, Gemini, A2A), session files of Claude Code and the Codex CLI, and the data exports of ChatGPT and Claude.ai,
+also in the archive as they come. The format is recognised by the content.
+
+Each exchange, what was said to the agent and its answer, is a record of its own, in the chain recorded/AGENT/NAME of its conversation. The recorder that imports signs
+it, at the time of the import; times in the file are the file's claim. The record holds the part of the file that it was read from, with the digest of the file.
+Nothing of it is ever proved as what the agent did: 'jurat verify' says that it was told, and so does the evidence of a trial.
+
+    jurat import results.json --agent support --dry-run
+    jurat import ~/.claude/projects/*/*.jsonl --agent coder
+    jurat trial --recorded recorded/coder/SESSION
+
+The same file seals nothing twice, also after Ctrl-C; of a file that grew, what is new is sealed. An entry that was changed is named. A file is read to its
+end before anything of it is sealed.
+
+Exit code 2: something cannot be read or was changed, and nothing was sealed.`
+}
+
+// importedFile is what is known of one file.
+type importedFile struct {
+	File    string           `json:"file"`
+	Format  importing.Format `json:"format"`
+	Bytes   int64            `json:"bytes"`
+	SHA256  evidence.Digest  `json:"sha256"`
+	Sealed  int              `json:"sealed"`
+	Found   importing.Tally  `json:"found"`
+	Faults  []string         `json:"faults"`
+	Chains  []string         `json:"chains"`            // the first of those with something new
+	Entries []listedEntry    `json:"entries,omitempty"` // with --dry-run, the first of what would be sealed
+
+	file *importing.File
+}
+
+type listedEntry = importing.Entry
+
+const (
+	mostListed = 10_000 // entries that --dry-run --json lists
+	mostChains = 10
+)
+
+// Run imports the files.
+func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
+	format, err := importing.ParseFormat(c.From)
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	err = cmp.Or(flagName("--agent", c.Agent), flagName("--recorder", c.Recorder))
+	if err == nil && c.Name != "" {
+		err = flagName("--name", c.Name)
+	}
+	if err == nil && c.Agent == c.Recorder {
+		err = errors.New("--recorder: the recorder is a witness, and cannot have the name of the agent")
+	}
+	if err != nil {
+		return err
+	}
+	var files []*importedFile
+	defer func() {
+		for _, f := range files {
+			f.file.Close() //nolint:errcheck // it was only read
+		}
+	}()
+	for _, path := range c.Files {
+		file, err := importing.Open(path, format)
+		if errors.Is(err, importing.ErrUnknown) {
+			return hint(err, "--from FORMAT names it: 'jurat import --help' lists the formats")
+		}
+		if err != nil {
+			return err
+		}
+		files = append(files, &importedFile{File: file.Name, Format: file.Format, Bytes: file.Size, SHA256: file.SHA256, Faults: []string{}, Chains: []string{}, file: file})
+	}
+	if err := c.look(ctx, a, io, files); err != nil {
+		return err
+	}
+	if c.DryRun || !anyNew(files) {
+		return c.report(io, files, false)
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		err := c.seal(ctx, io, i, files)
+		return errors.Join(err, c.report(io, files, err != nil))
+	})
+}
+
+// look checks the files against the log, if there is one. A file that is refused makes none.
+func (c *importCmd) look(ctx context.Context, a *app, io stdio, files []*importedFile) error {
+	err := a.with(ctx, func(i *installation.Installation) error { return c.check(ctx, io, i, files) })
+	if errors.Is(err, installation.ErrNone) {
+		return c.check(ctx, io, nil, files)
+	}
+	return err
+}
+
+// options are those of one file. Without an installation nothing is known.
+func (c *importCmd) options(i *installation.Installation) importing.Options {
+	return importing.Options{Agent: c.Agent, Name: c.Name, Recorder: c.Recorder, Version: version(), Skip: c.Skip,
+		Chain: func(name string) string { return recording.ChainOf(c.Agent, name) },
+		Sealed: func(ctx context.Context, id string) (*importing.Sealed, error) {
+			if i == nil {
+				return nil, nil
+			}
+			r, err := i.Ledger.Record(ctx, id)
+			switch {
+			case errors.Is(err, ledger.ErrNotFound):
+				return nil, nil
+			case errors.Is(err, ledger.ErrExpired):
+				return new(importing.Sealed), nil
+			case err != nil:
+				return nil, err
+			}
+			o := r.Payload.Observed
+			if o == nil || o.Request == nil {
+				return nil, fmt.Errorf("record %s is no imported act: its id is taken", id)
+			}
+			return &importing.Sealed{Bytes: o.Request.Bytes, SHA256: o.Request.SHA256}, nil
+		}}
+}
+
+// check reads the files to their ends. It returns an error if something is wrong in one of them and is not to be passed over.
+func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) error {
+	wrong := 0
+	for _, f := range files {
+		o := c.options(i)
+		tell := sinceLast(io, f.File)
+		o.Progress = func(done, _ int64) { tell("%s read", plural.Of(done, "exchange")) }
+		o.Each = f.note(c.DryRun)
+		var err error
+		if f.Found, err = importing.Check(ctx, f.file, o); err != nil {
+			return hint(err, "nothing was sealed")
+		}
+		for _, fault := range f.Found.Faults {
+			f.Faults = append(f.Faults, fault.Error())
+			fmt.Fprintf(io.err, "jurat: %s\n", oneLine(fault))
+		}
+		faults := f.Found.Wrong + f.Found.Changed
+		if more := faults - len(f.Found.Faults); more > 0 {
+			fmt.Fprintf(io.err, "jurat: %s: and %d more\n", f.File, more)
+		}
+		wrong += faults
+	}
+	if wrong > 0 && !c.Skip && !c.DryRun {
+		return hint(fmt.Errorf("%s cannot be imported; nothing was sealed", plural.Of(wrong, "entry")), "--skip passes over them")
+	}
+	return nil
+}
+
+// note keeps what is new.
+func (f *importedFile) note(list bool) func(importing.Entry) {
+	return func(e importing.Entry) {
+		if len(f.Chains) < mostChains && !slices.Contains(f.Chains, e.Chain) {
+			f.Chains = append(f.Chains, e.Chain)
+		}
+		if list && len(f.Entries) < mostListed {
+			f.Entries = append(f.Entries, e)
+		}
+	}
+}
+
+// sinceLast says on stderr how far something is, at most once a second.
+func sinceLast(io stdio, what string) func(format string, args ...any) {
+	last := time.Now()
+	return func(format string, args ...any) {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			fmt.Fprintf(io.err, "jurat: %s: %s\n", what, fmt.Sprintf(format, args...))
+		}
+	}
+}
+
+// seal seals what is new.
+func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
+	r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: c.Recorder, Folder: recorder.Folder(i.Dir), Mode: relay.Closed, Vantage: evidence.Telemetry,
+		InTheRecord: c.InTheRecord, Version: version(), Configuration: evidence.DigestOf([]byte("import")), Tell: io.logger(false)})
+	if err != nil {
+		return err
+	}
+	ending := context.WithoutCancel(ctx) // what was begun is sealed, however this ends
+	defer func() { err = errors.Join(err, r.Close(ending, c.reason(files, err))) }()
+	for _, f := range files {
+		if f.Found.New == 0 {
+			continue
+		}
+		o := c.options(i)
+		done := progress(io, f.File+": exchanges sealed")
+		sealed := int64(0)
+		o.Seal = func(ctx context.Context, id string, act observed.Act) error {
+			_, err := r.Report(ctx, recording.Report{Agent: c.Agent, Chain: strings.TrimPrefix(act.ChainID, recording.ChainOf(c.Agent, "")), Act: act, ID: id,
+				OtherID: evidence.RecordIDFor("", id, act.Request.SHA256.String())})
+			return err
+		}
+		o.Each = func(importing.Entry) { sealed++; done(sealed, int64(f.Found.New)) }
+		tally, err := importing.Seal(ctx, f.file, o)
+		f.Sealed = tally.New
+		if err != nil {
+			return hint(err, "what was sealed stands; the same command goes on from there")
+		}
+	}
+	return nil
+}
+
+func anyNew(files []*importedFile) bool {
+	return slices.ContainsFunc(files, func(f *importedFile) bool { return f.Found.New > 0 })
+}
+
+// reason is what the recorder says of its end.
+func (c *importCmd) reason(files []*importedFile, err error) string {
+	sealed := 0
+	for _, f := range files {
+		sealed += f.Sealed
+	}
+	text := fmt.Sprintf("imported %s of %s", plural.Of(sealed, "exchange"), plural.Of(len(files), "file"))
+	if err != nil {
+		text += ", and did not come to the end"
+	}
+	return text
+}
+
+// report says what was found and sealed.
+func (c *importCmd) report(io stdio, files []*importedFile, failed bool) error {
+	if c.JSON {
+		return io.json(struct {
+			Files []*importedFile `json:"files"`
+		}{files})
+	}
+	p := newPrinter(io.out)
+	example := ""
+	for _, f := range files {
+		t := &f.Found
+		p.line("%s: %s, %s in %s: %d %s, %d already sealed%s", f.File, f.Format, plural.Of(t.Entries, "exchange"), plural.Of(t.Chains, "conversation"), c.count(f), c.verb(), t.Known, passedOver(t))
+		for _, e := range f.Entries {
+			p.line("  %s  %s  %s, %s%s", e.Chain, e.Place, plural.Of(e.Prompt+e.Answers, "message"), plural.Of(e.Bytes, "byte"), more(e))
+		}
+		if len(f.Entries) == 0 {
+			for _, chain := range f.Chains {
+				p.line("  %s", chain)
+			}
+		}
+		if example == "" && len(f.Chains) > 0 {
+			example = f.Chains[0]
+		}
+	}
+	if example != "" && !c.DryRun && !failed && anyNew(files) {
+		fmt.Fprintf(io.err, "jurat: hint: 'jurat record show %s' shows what was imported, 'jurat trial --recorded %s' tries it\n", quote(example), quote(example))
+	}
+	return p.err
+}
+
+func (c *importCmd) count(f *importedFile) int {
+	if c.DryRun {
+		return f.Found.New
+	}
+	return f.Sealed
+}
+
+func (c *importCmd) verb() string {
+	if c.DryRun {
+		return "to seal"
+	}
+	return "sealed"
+}
+
+func passedOver(t *importing.Tally) string {
+	text := ""
+	if t.Wrong > 0 {
+		text += fmt.Sprintf(", %d that cannot be read", t.Wrong)
+	}
+	if t.Changed > 0 {
+		text += fmt.Sprintf(", %d that were changed", t.Changed)
+	}
+	return text
+}
+
+// more is what a file says of an entry.
+func more(e importing.Entry) string {
+	text := ""
+	if e.SaidAt != "" {
+		text += ", said at " + e.SaidAt
+	}
+	if e.Model != "" {
+		text += ", " + e.Model
+	}
+	return text
+}
