@@ -41,8 +41,12 @@ type rehearsal struct {
 	says   string                          // what its output has; empty: not looked at
 }
 
+// importedResults writes results of promptfoo.
+const importedResults = `echo '{"results":{"results":[{"id":"order-7","prompt":{"raw":"Where is order 7?"},"response":{"output":"Shipped."}}]}}' > results.json`
+
 // rehearsals are the examples of which the prepared folder alone is not enough.
 var rehearsals = map[string]rehearsal{
+	"import":       {before: importedResults, says: "1 sealed"},
 	"trial":        {says: "safe_pass"},
 	"trials list":  {says: "unsafe_fail"},
 	"records find": {says: "support-agent"},

@@ -1,6 +1,8 @@
 package importing
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"jurat/evidence"
 )
@@ -330,5 +333,25 @@ func TestPartIsOfTheFile(t *testing.T) {
 		if !slices.Contains(a.Missing, "the bytes that passed between the agent and its models") || !slices.Contains(a.Missing, "a time that anybody but the writer of the file vouches for") {
 			t.Errorf("%s: %q", id, a.Missing)
 		}
+	}
+}
+
+// TestZstd: newer logs of Inspect are packed with zstd.
+func TestZstd(t *testing.T) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	w.RegisterCompressor(methodZstd, zstd.ZipCompressor())
+	f, err := w.CreateHeader(&zip.FileHeader{Name: "samples/s1_epoch_1.json", Method: methodZstd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(inspectSample)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {
+		t.Errorf("%+v, %+v", checked, sealed)
 	}
 }

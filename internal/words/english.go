@@ -113,7 +113,7 @@ var englishTerms = Terms{
 		Proxy:     "The recorder {recorder} saw the bytes between the agent and the upstream.",
 		ProxyMITM: "The recorder {recorder} saw the bytes between the agent and the upstream, inside a TLS connection that it opened.",
 		InProcess: "The recorder {recorder} saw it inside the agent's own process.",
-		Telemetry: "The recorder {recorder} has it from the agent's telemetry: nobody saw the bytes.",
+		Telemetry: "The recorder {recorder} was told it, by the agent's telemetry or by a file that others wrote: nobody saw the bytes.",
 		Examiner:  "The recorder {recorder} asked the agent itself, and saw what it answered.",
 	},
 	Approvals: Approvals{

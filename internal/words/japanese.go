@@ -113,7 +113,7 @@ var japaneseTerms = Terms{
 		Proxy:     "記録者 {recorder} が、エージェントと接続先の間でバイト列を見ました。",
 		ProxyMITM: "記録者 {recorder} が、自ら開いた TLS 接続の中で、エージェントと接続先の間のバイト列を見ました。",
 		InProcess: "記録者 {recorder} が、エージェント自身のプロセスの中で見ました。",
-		Telemetry: "記録者 {recorder} は、エージェントのテレメトリーから伝え聞きました。バイト列を見た者はいません。",
+		Telemetry: "記録者 {recorder} は、エージェントのテレメトリー、または他者が書いたファイルから伝え聞きました。バイト列を見た者はいません。",
 		Examiner:  "記録者 {recorder} が、エージェントに自ら尋ね、その答えを見ました。",
 	},
 	Approvals: Approvals{
