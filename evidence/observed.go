@@ -35,6 +35,7 @@ type Observed struct {
 	Request            *ObservedBody  `json:"request,omitzero"`  // nil: no bytes were seen
 	Response           *ObservedBody  `json:"response,omitzero"` // nil: no bytes were seen
 	RetryOf            string         `json:"retry_of,omitzero"` // request_id of the attempt before
+	Side               Side           `json:"side,omitzero"`     // of a message between agents: which of the two the agent is
 	Status             int64          `json:"status,omitzero"`   // of HTTP; 0: none came
 	Upstream           *Upstream      `json:"upstream,omitzero"`
 	Usage              jsontext.Value `json:"usage,omitzero"` // an object, as the provider reported it; nil: it did not
@@ -42,7 +43,7 @@ type Observed struct {
 }
 
 // An ObservedBody states what one direction carried. SHA256 and Bytes are of the bytes as they passed, all of them. The bytes that are
-// sealed have another digest if they were decoded from an Encoding or are Truncated: DecodedSHA256.
+// sealed have another digest if they were decoded from an Encoding, are Truncated or Masked: DecodedSHA256.
 type ObservedBody struct {
 	Bytes         int64          `json:"bytes"`
 	Decoded       string         `json:"decoded,omitzero"` // DecodingRefused; "": decoded, or there is no Encoding
@@ -50,6 +51,7 @@ type ObservedBody struct {
 	Delivered     *int64         `json:"delivered,omitzero"` // of a response: bytes that the agent's side took; nil: unknown
 	Encoding      string         `json:"encoding,omitzero"`  // Content-Encoding, such as gzip; "": none
 	Headers       jsontext.Value `json:"headers,omitzero"`   // an object of texts: the headers that the recorder keeps
+	Masked        bool           `json:"masked,omitzero"`    // secrets are overwritten in what is sealed
 	SHA256        Digest         `json:"sha256"`
 	Truncated     bool           `json:"truncated,omitzero"` // only the beginning is sealed
 	Type          string         `json:"type,omitzero"`      // Content-Type
@@ -91,6 +93,14 @@ const (
 
 // Vantages lists every vantage.
 func Vantages() []Vantage { return []Vantage{Proxy, ProxyMITM, InProcess, Telemetry, Examiner} }
+
+// Side says which of two agents that exchange a message is the one whose act it is.
+type Side string
+
+const (
+	Asked    Side = "asked"    // it sent the message
+	Answered Side = "answered" // it got the message, and answered
+)
 
 // Fidelity says how much of an act a recorder saw.
 type Fidelity string
@@ -154,6 +164,7 @@ func (o *Observed) check() error {
 		within("ended", oneOf(o.Ended, Complete, UpstreamError, UpstreamCut, ClientGone, RecorderCut, LostInCrash)),
 		within("fidelity", oneOf(o.Fidelity, ByBytes, Parsed, ByAttributes)),
 		within("vantage", oneOf(o.Vantage, Vantages()...)),
+		within("side", oneOf(o.Side, "", Asked, Answered)),
 		within("path", CheckPath(o.Path)),
 		within("missing", checkList(o.Missing)),
 		within("context_by_reference", CheckReferences(o.ContextByReference)),
@@ -195,10 +206,10 @@ func (b *ObservedBody) check() error {
 		return within("decoded", errors.New("want it with an encoding and without decoded_sha256"))
 	case b.Encoding != "" && b.Decoded == "" && !decoded:
 		return within("decoded_sha256", fmt.Errorf("missing, and required with an encoding unless decoded is %q", DecodingRefused))
-	case b.Truncated && !decoded:
-		return within("decoded_sha256", errors.New("missing, and required if truncated: the digest of what is sealed"))
-	case decoded && b.Encoding == "" && !b.Truncated:
-		return within("decoded_sha256", errors.New("want it only with an encoding or if truncated; otherwise sha256 says it"))
+	case (b.Truncated || b.Masked) && !decoded:
+		return within("decoded_sha256", errors.New("missing, and required if truncated or masked: the digest of what is sealed"))
+	case decoded && b.Encoding == "" && !b.Truncated && !b.Masked:
+		return within("decoded_sha256", errors.New("want it only with an encoding or if truncated or masked; otherwise sha256 says it"))
 	case b.Delivered != nil && *b.Delivered > b.Bytes:
 		return within("delivered", errors.New("more than there were bytes"))
 	}

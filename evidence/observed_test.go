@@ -32,6 +32,11 @@ var observedChanges = []observedChange{
 	{"without what is optional", wholeObserved[:len(`{"agent":"shop-bot"`)] + `,"attempt":2`, `{"agent":"shop-bot"`, true},
 	{"a response that was decoded and cut", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded_sha256":"` + bDigest + `","encoding":"br","sha256":"` + aDigest + `","truncated":true`, true},
 	{"a response that was cut", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded_sha256":"` + bDigest + `","sha256":"` + aDigest + `","truncated":true`, true},
+	{"a response that was masked", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"decoded_sha256":"` + bDigest + `","masked":true,"sha256":"` + aDigest + `"`, true},
+	{"masked without a digest", `"decoded":"refused","delivered":6,"encoding":"br","sha256"`, `"masked":true,"sha256"`, false},
+	{"not masked, said", `"decoded":"refused","delivered":6,"encoding":"br","sha256":"` + aDigest + `"`, `"masked":false,"sha256":"` + aDigest + `"`, false},
+	{"a side", `"status":200`, `"side":"asked","status":200`, true},
+	{"another side", `"status":200`, `"side":"left","status":200`, false},
 	{"empty usage", `"usage":{"output_tokens":7}`, `"usage":{}`, true},
 	{"an agent without a name", `"agent":"shop-bot"`, `"agent":""`, false},
 	{"no agent", `"agent":"shop-bot",`, ``, false},
@@ -192,13 +197,26 @@ func TestBodies(t *testing.T) {
 // TestVantageFitsAct: telemetry is never taken for what was seen, nor the other way round.
 func TestVantageFitsAct(t *testing.T) {
 	for _, action := range []ActionType{ObservedCall, ObservedTool, ObservedMessage} {
-		doc := strings.Replace(document(action, strings.Fields(observedMust)...), sample["observed"], sampleIn(ObservedSpan, "observed"), 1)
+		doc := strings.Replace(document(action, strings.Fields(observedMust)...), sampleIn(action, "observed"), sampleIn(ObservedSpan, "observed"), 1)
 		_, err := ParseDraft([]byte(doc))
 		wantField(t, err, "observed")
 	}
 	doc := strings.Replace(document(ObservedSpan, strings.Fields(observedMust)...), sampleIn(ObservedSpan, "observed"), sample["observed"], 1)
 	_, err := ParseDraft([]byte(doc))
 	wantField(t, err, "observed")
+}
+
+// TestSideFitsAct: of a message it is said which of two agents the agent is, and of nothing else.
+func TestSideFitsAct(t *testing.T) {
+	for _, action := range []ActionType{ObservedCall, ObservedTool, ObservedMessage, ObservedSpan} {
+		observed := sampleIn(action, "observed")
+		other := strings.Replace(observed, `"vantage"`, `"side":"asked","vantage"`, 1)
+		if action == ObservedMessage {
+			other = sample["observed"]
+		}
+		_, err := ParseDraft([]byte(strings.Replace(document(action, strings.Fields(observedMust)...), observed, other, 1)))
+		wantField(t, err, "observed")
+	}
 }
 
 // TestBodyApart seals bodies apart, as a recorder does by default: the payload holds commitments, and the digests are in clear.

@@ -247,6 +247,9 @@ func (p *Payload) checkRelations(m members, r rule) error {
 	if o := p.Observed; o != nil && (o.Vantage == Telemetry) != (p.ActionType == ObservedSpan) {
 		return &FieldError{Field: "observed", Reason: fmt.Sprintf("vantage: %q does not fit %s: telemetry is %s, and nothing else is", o.Vantage, p.ActionType, ObservedSpan)}
 	}
+	if o := p.Observed; o != nil && (o.Side != "") != (p.ActionType == ObservedMessage) {
+		return &FieldError{Field: "observed", Reason: fmt.Sprintf("side: %s has it, and no other act has: %s or %s", ObservedMessage, Asked, Answered)}
+	}
 	if err := checkApart(m, p.SealedApart, r); err != nil {
 		return err
 	}

@@ -83,6 +83,9 @@ func sampleIn(action ActionType, name string) string {
 	if name == "observed" && action == ObservedSpan {
 		return strings.NewReplacer(`"bytes","p`, `"attributes","p`, `"vantage":"proxy"`, `"vantage":"telemetry"`).Replace(sample[name])
 	}
+	if name == "observed" && action == ObservedMessage {
+		return strings.Replace(sample[name], `"vantage"`, `"side":"answered","vantage"`, 1)
+	}
 	return sample[name]
 }
 

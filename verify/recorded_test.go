@@ -64,6 +64,14 @@ func tool() observed.Act {
 	return observedCall("call-2", aTool, `{"method":"tools/call"}`, `{"result":{}}`)
 }
 
+// message is a message that an agent got and answered.
+func message() observed.Act {
+	a := observedCall("call-2", observe.A2A10, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Is it in Bern?"}]}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"Yes."}]}}}`)
+	a.Type, a.Side = evidence.ObservedMessage, evidence.Answered
+	return a
+}
+
 // copying is a use of a tool whose request copies from the first record.
 func copying() observed.Act {
 	act := observedCall("call-2", aTool, longContext+"And now this.", `{"result":{}}`)
@@ -135,6 +143,16 @@ func sightings() []sighting {
 			shown: func(r *evidence.Record) { r.Disclosures = r.Disclosures[:1] }, status: refuted, rule: "digest"},
 		{name: "bytes not sealed", act: with(tool, func(a *observed.Act) { a.Response.Kept = nil }), status: open, rule: "unsealed"},
 		{name: "only the beginning", act: with(tool, func(a *observed.Act) { a.Response.Bytes, a.Response.Truncated = 1000, true }), status: open, rule: "truncated"},
+		{name: "masked", act: with(tool, func(a *observed.Act) {
+			a.Response.SHA256, a.Response.Masked = evidence.DigestOf([]byte("a secret")), true
+		}), status: open, rule: "masked"},
+		{name: "masked, and another number of bytes", act: with(tool, func(a *observed.Act) { a.Response.Masked = true }),
+			change: func(p *evidence.Payload) { p.Observed.Response.Bytes++ }, status: refuted, rule: "digest"},
+		{name: "masked, and other bytes", act: with(tool, func(a *observed.Act) { a.Response.Masked = true }),
+			change: func(p *evidence.Payload) { p.Observed.Response.DecodedSHA256[0] ^= 1 }, status: refuted, rule: "digest"},
+		{name: "projection: a message", act: message, status: verify.Proved},
+		{name: "projection: a message, and another answer", act: message, change: func(p *evidence.Payload) { p.Response = jsontext.Value(`"No."`) }, status: refuted, rule: "projection"},
+		{name: "projection: a message, and one flipped byte", act: message, change: inBody("Bern", "Born"), status: refuted, rule: "digest"},
 		{name: "a copy", act: copying, first: true, status: verify.Proved},
 		{name: "a copy, sealed apart", act: copying, first: true, apart: bothBodies, status: verify.Proved},
 		{name: "a copy of what is not there", act: copying, status: open, rule: "missing"},

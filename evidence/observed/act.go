@@ -29,7 +29,8 @@ type Act struct {
 	PreviousRecord           evidence.Digest // the record before in the chain: without it or Saw, the chain is linked by its name alone
 	Saw                      []evidence.Digest
 
-	Agent    string // who acted
+	Agent    string        // who acted
+	Side     evidence.Side // of an ObservedMessage: whether the agent sent it, or answered
 	Vantage  evidence.Vantage
 	Fidelity evidence.Fidelity
 	Protocol string // one of package observe, mcp/…, a2a/…, otlp
@@ -71,6 +72,7 @@ type Body struct {
 	// Kept are the bytes to seal: decoded if there is an encoding, and all of them unless Truncated. nil: none are kept.
 	Kept      []byte
 	Truncated bool // Kept is only the beginning
+	Masked    bool // secrets in Kept are overwritten
 	Refused   bool // Kept is still encoded: it could not be decoded within the recorder's bounds
 
 	// Earlier are bodies of records that are sealed already, from which Kept may copy: such as the last request of the same conversation.
@@ -138,7 +140,7 @@ func (d *draft) observe() {
 	d.payload = evidence.Payload{ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
 		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
 	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity,
-		Protocol: a.Protocol, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
+		Protocol: a.Protocol, Side: a.Side, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
 		Method: d.name("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.name("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
 	if o.Status < 100 || o.Status > 599 {
 		if o.Status != 0 {
@@ -194,8 +196,8 @@ func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontex
 		return o, nil, nil
 	case b.Refused:
 		o.Decoded = evidence.DecodingRefused
-	case b.Encoding != "" || truncated:
-		o.DecodedSHA256, o.Truncated = evidence.DigestOf(kept), truncated
+	case b.Encoding != "" || truncated || b.Masked:
+		o.DecodedSHA256, o.Truncated, o.Masked = evidence.DigestOf(kept), truncated, b.Masked
 	}
 	value, err := evidence.FormatBody(Pieces(kept, b.Earlier...)...)
 	if err != nil {

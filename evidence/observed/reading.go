@@ -15,6 +15,7 @@ var (
 	ErrWithheld  = errors.New("its bytes are withheld")
 	ErrUnsealed  = errors.New("its bytes are not sealed")
 	ErrTruncated = errors.New("only its beginning is sealed")
+	ErrMasked    = errors.New("secrets in it were overwritten before it was sealed")
 )
 
 // ErrWrong is in the chain of every error that says that a record contradicts itself: what it seals is not what it states.
@@ -77,6 +78,7 @@ func (b *openedBody) compare() {
 		return
 	}
 	digest, whole := evidence.DigestOf(b.body), b.stated.DecodedSHA256.IsZero()
+	whole = whole || b.stated.Masked && b.stated.Encoding == "" && !b.stated.Truncated
 	switch {
 	case digest != b.stated.Sealed():
 		b.body, b.err = nil, fmt.Errorf("%w: its bytes have the digest %s, and observed states %s", ErrWrong, digest, b.stated.Sealed())
@@ -122,8 +124,12 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 		w.keep(b.stated.Sealed(), b.body)
 	}
 	err := b.err
-	if err == nil && b.stated != nil && b.stated.Truncated {
+	switch {
+	case err != nil || b.stated == nil:
+	case b.stated.Truncated:
 		err = ErrTruncated
+	case b.stated.Masked:
+		err = ErrMasked
 	}
 	if err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", direction, err))
@@ -135,7 +141,7 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 // record was read by other rules.
 func (o *Opened) Projection(r Reading) (p observe.Projection, known bool) {
 	for _, err := range r.Errs {
-		if !errors.Is(err, ErrTruncated) {
+		if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrMasked) {
 			return p, false
 		}
 	}

@@ -169,6 +169,7 @@ def _check_beyond_members(payload, act, apart):
     if "observed" in payload:
         told = payload["observed"]["vantage"] == "telemetry"
         require(told == (payload["action_type"] == "observed_span"), "the vantage does not fit the act")
+        require(("side" in payload["observed"]) == (payload["action_type"] == "observed_message"), "the side does not fit the act")
     an_object = act.role in TRIAL_ROLES + ("operator",) or payload["action_type"] == "recorder_event"
     if an_object and "/response" not in apart:
         require(isinstance(payload["response"], dict), "response must be an object")

@@ -11,9 +11,9 @@ from shapes import digest_of
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
-_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate")
+_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "a2a/0.3", "a2a/1.0")
 _SAID = ("model", "model_version", "parameters", "prompt", "response")
-_OPEN = ("missing", "withheld", "unsealed", "truncated")
+_OPEN = ("missing", "withheld", "unsealed", "truncated", "masked")
 
 
 class _Window:
@@ -60,8 +60,9 @@ class _Body:
     def read(self, window):
         if self.pieces and self.rule is None:
             self._join(window)
-        if self.rule is None and self.part and "truncated" in self.part:
-            self.rule = "truncated"
+        for rule in ("truncated", "masked"):
+            if self.rule is None and self.part and rule in self.part:
+                self.rule = rule
 
     def _join(self, window):
         joined = []
@@ -77,7 +78,9 @@ class _Body:
                     return
             joined.append(piece)
         body = b"".join(joined)
-        short = "decoded_sha256" not in self.part and len(body) != self.part["bytes"]
+        part = self.part
+        as_passed = "decoded_sha256" not in part or "masked" in part and not {"encoding", "truncated"} & set(part)
+        short = as_passed and len(body) != part["bytes"]
         if digest_of(body) != recorders.sealed(self.part) or short:
             self.rule = "digest"
             return

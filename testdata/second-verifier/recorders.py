@@ -43,6 +43,7 @@ _PART = {
     "decoded_sha256": is_digest_not_zero,
     "encoding": is_name,
     "headers": _is_headers,
+    "masked": lambda value: value is True,
     "truncated": lambda value: value is True,
     "type": is_name,
 }
@@ -51,7 +52,7 @@ _PART = {
 def _is_part(value, optional):
     if not _has(value, {"bytes": _is_count, "sha256": is_digest_not_zero}, optional):
         return False
-    encoded, decoded, cut = "encoding" in value, "decoded_sha256" in value, "truncated" in value
+    encoded, decoded, cut = "encoding" in value, "decoded_sha256" in value, "truncated" in value or "masked" in value
     if "decoded" in value and (not encoded or decoded):
         return False
     if encoded and "decoded" not in value and not decoded or cut and not decoded or decoded and not encoded and not cut:
@@ -86,6 +87,7 @@ _OPTIONAL = {
     "request": lambda value: _is_part(value, _PART),
     "response": lambda value: _is_part(value, _PART | {"delivered": _is_count}),
     "retry_of": is_name,
+    "side": lambda value: value in ("asked", "answered"),
     "status": lambda value: is_whole(value, 100, 599),
     "upstream": _is_upstream,
     "usage": lambda value: isinstance(value, dict),

@@ -211,7 +211,7 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 var openRules = []struct {
 	err  error
 	rule string
-}{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}}
+}{{observed.ErrMissing, "missing"}, {observed.ErrWithheld, "withheld"}, {observed.ErrUnsealed, "unsealed"}, {observed.ErrTruncated, "truncated"}, {observed.ErrMasked, "masked"}}
 
 // differs returns the first member in clear that is stated and that the bytes say otherwise.
 func (l *Look) differs(from *observe.Projection) string {
