@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
 )
 
 // conversations finds the chain of a call: the conversation that it continues. It remembers what each conversation looked like after its
@@ -42,6 +44,20 @@ type said struct {
 	prompt   jsontext.Value // an array of chat messages, canonical; nil: unknown
 	response jsontext.Value // a string, a message, or an array of messages; nil: there was no answer
 	id       string         // the provider's id of the answer; "": none
+	kept     []string       // what the other side knows the conversation by, the surest first; of such a call nothing else counts
+}
+
+// fresh is the chain of a call that continues none: that of the context or the task that an agent keeps or, of a call without one, a chain of its own.
+func (s said) fresh(recordID string) string {
+	if len(s.kept) == 0 {
+		return ChainOf(s.agent, recordID)
+	}
+	_, name, _ := strings.Cut(s.kept[0], ":")
+	chain := ChainOf(s.agent, name)
+	if evidence.CheckName(chain) != nil {
+		chain = ChainOf(s.agent, evidence.DigestOf([]byte(name)).String())
+	}
+	return chain
 }
 
 func newConversations(most int) *conversations {
@@ -54,6 +70,9 @@ func (c *conversations) place(s said, fresh string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	chain := c.find(s, sums, fresh)
+	for _, name := range s.kept {
+		c.remember(state{s.agent, named("kept", name)}, chain)
+	}
 	if s.id != "" {
 		c.remember(state{s.agent, named("id", s.id)}, chain)
 	}
@@ -71,6 +90,14 @@ func (c *conversations) place(s said, fresh string) string {
 }
 
 func (c *conversations) find(s said, sums [][sha256.Size]byte, fresh string) string {
+	if len(s.kept) > 0 {
+		for _, name := range s.kept {
+			if chain := c.recall(state{s.agent, named("kept", name)}); chain != "" {
+				return chain
+			}
+		}
+		return fresh
+	}
 	if s.previous != "" {
 		if chain := c.recall(state{s.agent, named("id", s.previous)}); chain != "" {
 			return chain

@@ -29,6 +29,7 @@ type intent struct {
 	Path     string              `json:"path"`
 	Protocol string              `json:"protocol"`
 	Type     evidence.ActionType `json:"type,omitempty"` // "": ObservedCall
+	Side     evidence.Side       `json:"side,omitempty"`
 	Bytes    int64               `json:"bytes"`
 	SHA256   evidence.Digest     `json:"sha256"` // of the request's body
 	Vantage  evidence.Vantage    `json:"vantage"`

@@ -2,8 +2,11 @@ package recording
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/observe"
 	"jurat/internal/relay"
 )
@@ -18,7 +21,42 @@ type kind struct {
 var kinds = map[*relay.Protocol]kind{
 	relay.MCP:    {evidence.ObservedTool, func(c *relay.Call) string { return observe.MCP + cmp.Or(c.MCPVersion(), "unknown") }},
 	relay.Models: {evidence.ObservedCall, func(c *relay.Call) string { return observe.Protocol(c.Method, c.Path) }},
+	relay.A2A:    {evidence.ObservedMessage, a2aOf},
 }
 
 // protocolOf names the protocol of a call. Other calls of HTTP are recorded as bytes.
 func (k kind) protocolOf(c *relay.Call) string { return cmp.Or(k.protocol(c), "http") }
+
+// a2aOf names the version of A2A by the header, or the parameter that stands for it.
+func a2aOf(c *relay.Call) string {
+	return observe.A2AProtocol(c.Method, c.Path, cmp.Or(c.Header.Get("A2A-Version"), c.Query.Get("A2A-Version")))
+}
+
+// sideOf is which of two agents the recorded one is, in a record that says so.
+func (r *Recorder) sideOf(act evidence.ActionType) evidence.Side {
+	if act != evidence.ObservedMessage {
+		return ""
+	}
+	return cmp.Or(r.Side, evidence.Asked)
+}
+
+// mask overwrites the secrets in the bodies of a message: they must not be on disk.
+func mask(act *observed.Act) {
+	if act.Type != evidence.ObservedMessage {
+		return
+	}
+	for _, one := range []struct {
+		direction string
+		body      *observed.Body
+	}{{"request", act.Request}, {"response", act.Response}} {
+		if one.body == nil || one.body.Refused {
+			continue
+		}
+		masked, secrets := observe.MaskA2A(one.body.Kept)
+		if secrets == 0 {
+			continue
+		}
+		one.body.Kept, one.body.Masked = masked, true
+		act.Missing = append(slices.Clip(act.Missing), fmt.Sprintf("%s: %d secrets for notifications: they were overwritten before it was sealed", one.direction, secrets))
+	}
+}

@@ -51,6 +51,9 @@ type Config struct {
 	// Chain is the chain of all calls that name none. "": each conversation has its own.
 	Chain string
 
+	// Side is which of two agents the recorded one is, where it exchanges messages. "": evidence.Asked.
+	Side evidence.Side
+
 	Vantage       evidence.Vantage
 	InTheRecord   bool   // bodies are not sealed apart
 	Version       string // of this program
@@ -170,7 +173,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 		return nil, err
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: call.Method,
-		Origin: call.Origin, Path: call.Path, Type: kind.act, Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+		Origin: call.Origin, Path: call.Path, Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent); err != nil {
 		return nil, err
 	}
@@ -231,6 +234,7 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 			act.Response.Delivered = &outcome.Delivered
 		}
 	}
+	mask(&act)
 	e.place(&act)
 	err := r.sealAct(ctx, e.intent.RecordID, act)
 	if err != nil {
@@ -285,7 +289,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 
 // actOf is an act as far as its intent tells.
 func (r *Recorder) actOf(i *intent) observed.Act {
-	return observed.Act{Recorder: r.Name, Type: i.Type, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
+	return observed.Act{Recorder: r.Name, Type: i.Type, Side: i.Side, RequestID: i.CallID, ChainID: i.Chain, Agent: i.Agent, Vantage: i.Vantage, Fidelity: evidence.ByBytes,
 		Protocol: i.Protocol, Method: i.Method, Path: i.Path, Upstream: &evidence.Upstream{Origin: i.Origin}, Began: i.Began}
 }
 
@@ -374,7 +378,8 @@ func (e *exchange) place(act *observed.Act) {
 		}
 	}
 	if act.ChainID == "" {
-		act.ChainID = r.conversations.place(e.said(act), ChainOf(e.intent.Agent, e.intent.RecordID))
+		s := e.said(act)
+		act.ChainID = r.conversations.place(s, s.fresh(e.intent.RecordID))
 	}
 	r.attempts.set(key, made{act.RequestID, act.ChainID})
 	act.Request.Earlier = r.bodies.of(act.ChainID)
@@ -392,6 +397,9 @@ func (e *exchange) said(act *observed.Act) said {
 	}
 	p, err := observe.Project(c)
 	if err != nil {
+		return s
+	}
+	if s.kept = p.Conversation; s.kept != nil {
 		return s
 	}
 	s.prompt = p.Prompt
@@ -432,7 +440,7 @@ func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) e
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
 func bare(a observed.Act, why error) observed.Act {
-	b := observed.Act{Recorder: a.Recorder, Type: a.Type, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
+	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
 		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
 		Missing: append(a.Missing, "what was said: the record that had it was refused: "+why.Error())}
 	if a.Upstream != nil {

@@ -139,6 +139,7 @@ func (r *Recorder) lost(folder string, i *intent) observed.Act {
 		a.Response = &observed.Body{Bytes: int64(len(answer)), SHA256: evidence.DigestOf(answer), Kept: answer}
 		a.FirstByte = nil
 		a.Missing = append(a.Missing, "response: what came after the part that was on disk")
+		mask(&a)
 	}
 	return a
 }

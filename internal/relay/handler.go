@@ -30,6 +30,9 @@ func New(witness Witness, o Options) (*Handler, error) {
 	if len(o.Upstreams) == 0 {
 		return nil, errors.New("relay: at least one upstream is needed")
 	}
+	if _, known := o.Upstreams[o.Root]; o.Root != "" && !known {
+		return nil, fmt.Errorf("relay: every path is to lead to %q, which is no upstream", o.Root)
+	}
 	for name, upstream := range o.Upstreams {
 		if err := upstream.Check(name); err != nil {
 			return nil, err

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Upstreams are the providers, by the first element of the path. For a handler only, and at least one.
 	Upstreams map[string]Upstream
+	// Root is the name of the upstream to which every path leads, as it stands. "": a path begins with the name of its upstream.
+	Root string
 	// Mode is Closed if it is zero.
 	Mode Mode
 	// Folder is where copies go that are too large for memory. It is made if it is not there, and must be closed to other users.

@@ -50,7 +50,9 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	}
 	t := route{query: query, force: hasQuery && query == ""}
 	rest := path[1:]
-	if after, found := strings.CutPrefix(rest, "r/"); found {
+	if r.Root != "" {
+		rest = r.Root + path
+	} else if after, found := strings.CutPrefix(rest, "r/"); found {
 		if !isPrivate(req) {
 			return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s instead, over TLS", agentHeader)
 		}

@@ -12,7 +12,7 @@ import (
 
 // shownAlways are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
 var shownAlways = []string{
-	"Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Type", "Idempotency-Key",
+	"A2a-Extensions", "A2a-Version", "Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Type", "Idempotency-Key",
 	"Openai-Beta", "Openai-Organization", "Openai-Project", "Traceparent", "User-Agent", "X-Client-Request-Id", "X-Request-Id",
 	"X-Stainless-Retry-Count", "X-Stainless-Timeout",
 
@@ -22,7 +22,7 @@ var shownAlways = []string{
 
 // shownParameters are the parameters of queries that a witness may see.
 var shownParameters = map[string]bool{
-	"after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true, "order": true,
+	"A2A-Version": true, "after": true, "alt": true, "api-version": true, "before": true, "beta": true, "include": true, "include[]": true, "limit": true, "order": true,
 	"pageSize": true, "pageToken": true, "starting_after": true, "stream": true,
 }
 
