@@ -88,6 +88,7 @@
 //	            verify/assurance: which guarantees count, what a proof rests on, levels of it, and policy files
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
+//	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
 //	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
 //	            verify/sight: recognises what kind of file a damaged one was
 //	            verify/quotation: whether what jurors quote stands in the evidence

@@ -37,6 +37,7 @@ var importRules = []importRule{
 	{"jurat/verify/properties", []string{"jurat/evidence", "jurat/property", "jurat/internal/plural", jsonLibrary},
 		"what proofs show is read from records alone; whether it counts is for verify to say"},
 	{"jurat/verify/sight", []string{"jurat/evidence"}, "what kind of file a damaged one was is read from texts in it"},
+	{"jurat/verify/bilateral", []string{"jurat/evidence", "jurat/verify/trust"}, "it compares what two recorders state; whether that is proved is for its caller to say"},
 	{"jurat/verify/vantage", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/observe", jsonLibrary},
 		"what recorders saw is read from their bytes again, by the package that recorders use; whether it counts is for verify to say"},
 	{"jurat/verify/quotation", []string{"jurat/evidence", "jurat/jury", jsonLibrary},
@@ -62,7 +63,7 @@ var importRules = []importRule{
 	{"jurat/scitt", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/cbor", "jurat/internal/ecdsasig", logHashing},
 		"statements around records, and those of others; whose keys count is for verify to say"},
 	{"jurat/internal/cbor", nil, "it knows CBOR, and not what it says"},
-	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
+	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/reputation", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/verify", "jurat/verify/census", "jurat/verify/trust", jsonLibrary, logHashing},

@@ -9,6 +9,7 @@ import (
 // sight takes what a recorder saw, in the order of the file.
 func (c *check) sight(e examined) {
 	found := c.sights.Take(e.look)
+	c.exchange(e, found)
 	switch {
 	case found == nil:
 	case found.Refuted:

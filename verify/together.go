@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/verify/assurance"
+	"jurat/verify/bilateral"
 	"jurat/verify/graph"
 )
 
@@ -20,6 +21,8 @@ import (
 type Together struct {
 	options Options
 	logs    map[string]*gathered // by origin
+
+	exchanges bilateral.Matcher
 }
 
 // NewTogether returns a Together for a reader with these Options.

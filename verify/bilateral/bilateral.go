@@ -1,0 +1,319 @@
+// Package bilateral compares what two recorders saw of the same exchange of messages: one before the agent that asked, one before the agent that
+// answered. Each record is its owner's word. Two owners who state the same bytes at the same time are two witnesses.
+//
+// # Digests decide, of both directions
+//
+// An exchange is known by the digests of its request and of its answer, as the bytes passed. One of them is not enough: a request can be sent twice, and
+// many answers are alike. A body without bytes is like every other, so an exchange that has one is not compared.
+//
+// # Only what is proved counts
+//
+// A record takes part if its signatures are right, its keys are those that the reader's trust file gives the recorder, and nothing refutes what it says it
+// saw. Whoever copies digests into a record of another key makes no witness.
+//
+// # Times must meet
+//
+// An exchange is within a window: from when the recorder says that it began to when an authority proves that the record existed. The windows of two records of
+// one exchange have a moment in common. The beginning is the recorder's word, so a window can be too long, and never too short.
+//
+// # The same hand twice is one witness
+//
+// Two records count as two witnesses only if different logs hold them and different keys signed them, and no owner is named behind both. That
+// the owners do not act together is for the reader to know.
+//
+// # A difference is no refutation
+//
+// The same request with another answer may be a second attempt. It is said, and refutes nothing.
+package bilateral
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"jurat/evidence"
+	"jurat/verify/trust"
+)
+
+// Format is the version of the report.
+const Format = "jurat/bilateral/v1"
+
+// Bounds of a report. docs/format.md has the same numbers.
+const (
+	MaxSightings = 100_000 // records that are compared
+	maxListed    = 1_000   // of pairs, of differences and of lone records
+)
+
+// A Sighting is what the record of one recorder says of an exchange.
+type Sighting struct {
+	Log      string            `json:"log,omitzero"` // the origin of the log in which the record is proved to be; "": none
+	Record   string            `json:"record"`
+	Digest   evidence.Digest   `json:"digest"`
+	Recorder string            `json:"recorder"`
+	Keys     []evidence.KeyID  `json:"keys"` // that signed, sorted
+	Agent    string            `json:"agent"`
+	Side     evidence.Side     `json:"side"`
+	Protocol string            `json:"protocol"`
+	Upstream string            `json:"upstream,omitzero"`
+	Request  evidence.Digest   `json:"request_sha256"`
+	Response evidence.Digest   `json:"response_sha256,omitzero"` // zero: there was no answer
+	Began    time.Time         `json:"began"`                    // by the recorder's clock
+	Existed  *trust.ProvedTime `json:"existed,omitzero"`         // by when the record is proved to exist; nil: not proved
+
+	Owners []trust.Identified `json:"-"` // who stands behind the keys
+}
+
+// Of returns what a record says of an exchange of messages between agents; nil: it says nothing of one.
+func Of(r *evidence.Record) *Sighting {
+	p := &r.Payload
+	o := p.Observed
+	if o == nil || o.Side == "" || o.Fidelity != evidence.ByBytes || o.Request == nil || o.Request.Bytes == 0 {
+		return nil
+	}
+	s := &Sighting{Record: p.RecordID, Digest: r.Digest, Recorder: p.AgentID, Agent: o.Agent, Side: o.Side, Protocol: o.Protocol, Request: o.Request.SHA256}
+	if o.Upstream != nil {
+		s.Upstream = o.Upstream.Origin
+	}
+	if o.Response != nil && o.Response.Bytes > 0 && o.Ended == evidence.Complete {
+		s.Response = o.Response.SHA256
+	}
+	s.Began, _ = evidence.ParseTime(o.Began) // the payload was read, so it is a time
+	return s
+}
+
+// meets reports whether the windows of two sightings have a moment in common; false, too, if one has no proved end.
+func (s *Sighting) meets(other *Sighting) bool {
+	return s.Existed != nil && other.Existed != nil && !s.Began.After(other.Existed.Time) && !other.Began.After(s.Existed.Time)
+}
+
+// A Pair is one exchange that both sides recorded.
+type Pair struct {
+	Asked     Sighting `json:"asked"`
+	Answered  Sighting `json:"answered"`
+	Proved    bool     `json:"proved"`            // the times of both meet
+	Witnesses int      `json:"witnesses"`         // 2, or 1: then Why says why
+	Why       []string `json:"why,omitempty"`     // why it is not proved, and why it has one witness
+	Repeated  bool     `json:"repeated,omitzero"` // there are other exchanges of the same bytes: which of them are one is not known
+	AheadMS   int64    `json:"clocks_differ_ms"`  // how much later the second began, by its own clock
+}
+
+// A Difference is a request for which the two sides state different answers.
+type Difference struct {
+	Asked    Sighting `json:"asked"`
+	Answered Sighting `json:"answered"`
+}
+
+// A Report says what several files show together of exchanges between agents.
+type Report struct {
+	Format      string       `json:"format"`
+	Pairs       []Pair       `json:"pairs"`
+	Differences []Difference `json:"differences"`
+	Alone       []Sighting   `json:"alone"`              // exchanges that one side alone recorded, among these files
+	Doubtful    []Doubtful   `json:"doubtful,omitempty"` // records that take no part
+	LeftOut     int          `json:"left_out,omitzero"`  // how many more there was no room for
+	Trust       string       `json:"trust,omitzero"`     // fingerprint of the trust file; "": none was given
+}
+
+// A Doubtful is a record that takes no part, and why.
+type Doubtful struct {
+	Sighting
+	Why string `json:"why"`
+}
+
+// Matcher collects sightings. The zero Matcher is ready. One goroutine may use it at a time.
+type Matcher struct {
+	seen     map[evidence.Digest]bool // of records
+	all      []*Sighting
+	doubtful []Doubtful
+	leftOut  int
+}
+
+// Take adds a sighting. The same record counts once, in however many files it is. If why is not "", the record takes no part.
+func (m *Matcher) Take(s *Sighting, why string) {
+	if m.seen[s.Digest] && why == "" {
+		return
+	}
+	switch {
+	case why != "" && len(m.doubtful) < maxListed:
+		m.doubtful = append(m.doubtful, Doubtful{*s, why})
+	case why != "" || len(m.all) == MaxSightings:
+		m.leftOut++
+	default:
+		if m.seen == nil {
+			m.seen = map[evidence.Digest]bool{}
+		}
+		m.seen[s.Digest] = true
+		m.all = append(m.all, s)
+	}
+}
+
+// exchange is what identifies one.
+type exchange struct{ request, response evidence.Digest }
+
+// sides are the sightings of one exchange, or of one request, by who recorded them.
+type sides struct{ asked, answered []*Sighting }
+
+// Report compares all sightings. It is nil if not both sides are among them.
+func (m *Matcher) Report() *Report {
+	both := sides{}
+	for _, s := range m.all {
+		both.add(s)
+	}
+	if len(both.asked) == 0 || len(both.answered) == 0 {
+		return nil
+	}
+	r := &Report{Format: Format, Pairs: []Pair{}, Differences: []Difference{}, Alone: []Sighting{}, Doubtful: m.doubtful, LeftOut: m.leftOut}
+	slices.SortFunc(m.all, compare)
+	same := map[exchange]*sides{}
+	var order []exchange
+	for _, s := range m.all {
+		key := exchange{s.Request, s.Response}
+		if same[key] == nil {
+			same[key], order = &sides{}, append(order, key)
+		}
+		same[key].add(s)
+	}
+	left := map[evidence.Digest]*sides{}
+	var requests []evidence.Digest
+	for _, key := range order {
+		r.bound(same[key])
+		if !key.response.IsZero() {
+			r.pair(same[key])
+		}
+		if left[key.request] == nil {
+			left[key.request], requests = &sides{}, append(requests, key.request)
+		}
+		l := left[key.request]
+		l.asked, l.answered = append(l.asked, same[key].asked...), append(l.answered, same[key].answered...)
+	}
+	for _, request := range requests {
+		r.bound(left[request])
+		r.differ(left[request])
+	}
+	return r
+}
+
+// bound leaves out what is beyond the bound of equal exchanges: comparing them takes time by their square.
+func (r *Report) bound(of *sides) {
+	for _, list := range []*[]*Sighting{&of.asked, &of.answered} {
+		if n := len(*list); n > maxListed {
+			r.LeftOut += n - maxListed
+			*list = (*list)[:maxListed]
+		}
+	}
+}
+
+func (s *sides) add(one *Sighting) {
+	if one.Side == evidence.Asked {
+		s.asked = append(s.asked, one)
+		return
+	}
+	s.answered = append(s.answered, one)
+}
+
+// compare orders sightings, so that the report does not depend on the order of the files.
+func compare(a, b *Sighting) int {
+	return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Digest.String(), b.Digest.String()))
+}
+
+// pair takes pairs out of the sightings of one exchange: first those whose times meet, in the order of their beginning, then the others.
+func (r *Report) pair(of *sides) {
+	repeated := len(of.asked) > 1 || len(of.answered) > 1
+	for _, must := range []bool{true, false} {
+		of.asked = slices.DeleteFunc(of.asked, func(asked *Sighting) bool {
+			at := slices.IndexFunc(of.answered, func(answered *Sighting) bool { return asked.meets(answered) || !must && !apart(asked, answered) })
+			if at < 0 {
+				return false
+			}
+			r.found(asked, of.answered[at], repeated)
+			of.answered = slices.Delete(of.answered, at, at+1)
+			return true
+		})
+	}
+}
+
+// apart reports whether both times are proved, and do not meet: then these are two exchanges of the same bytes.
+func apart(a, b *Sighting) bool { return a.Existed != nil && b.Existed != nil && !a.meets(b) }
+
+func (r *Report) found(asked, answered *Sighting, repeated bool) {
+	p := Pair{Asked: *asked, Answered: *answered, Repeated: repeated, Witnesses: 2, AheadMS: answered.Began.Sub(asked.Began).Milliseconds()}
+	for _, one := range []*Sighting{asked, answered} {
+		if one.Existed == nil {
+			p.Why = append(p.Why, fmt.Sprintf("the time of record %s is not proved", one.Record))
+		}
+	}
+	p.Proved = len(p.Why) == 0
+	if same := sameHand(asked, answered); len(same) > 0 {
+		p.Witnesses, p.Why = 1, append(p.Why, same...)
+	}
+	if len(r.Pairs) == maxListed {
+		r.LeftOut++
+		return
+	}
+	r.Pairs = append(r.Pairs, p)
+}
+
+// sameHand says why two records may be the word of one owner.
+func sameHand(a, b *Sighting) (why []string) {
+	switch {
+	case a.Log == "" || b.Log == "":
+		why = append(why, "one of the records is not proved to be in a log: nothing shows that two owners kept them")
+	case a.Log == b.Log:
+		why = append(why, fmt.Sprintf("both records are in one log, %s", a.Log))
+	}
+	for _, key := range a.Keys {
+		if slices.Contains(b.Keys, key) {
+			why = append(why, fmt.Sprintf("one key signed both: %s", key))
+		}
+	}
+	for _, one := range a.Owners {
+		for _, other := range b.Owners {
+			if owner := sameOwner(one, other); owner != "" && !slices.Contains(why, owner) {
+				why = append(why, owner)
+			}
+		}
+	}
+	return why
+}
+
+// sameOwner says who is named behind two keys, if that is one owner; "": the trust file does not say so.
+func sameOwner(a, b trust.Identified) string {
+	switch {
+	case a.Organisation != nil && b.Organisation != nil && a.Organisation.Country == b.Organisation.Country && a.Organisation.Name == b.Organisation.Name &&
+		a.Organisation.Identifier == b.Organisation.Identifier:
+		return fmt.Sprintf("one organisation stands behind both keys: %s", a.Organisation.Name)
+	case a.Custody == trust.ByOwner && b.Custody == trust.ByOwner && a.Role == b.Role && a.Name == b.Name:
+		return fmt.Sprintf("one owner keeps both keys: the %s %q", a.Role, a.Name)
+	}
+	return ""
+}
+
+// differ lists what is left of one request: different answers, and exchanges that one side alone recorded.
+func (r *Report) differ(of *sides) {
+	for len(of.asked) > 0 && len(of.answered) > 0 {
+		at := slices.IndexFunc(of.answered, func(answered *Sighting) bool { return !apart(of.asked[0], answered) })
+		if at < 0 {
+			r.alone(of.asked[0])
+			of.asked = of.asked[1:]
+			continue
+		}
+		if len(r.Differences) == maxListed {
+			r.LeftOut++
+		} else {
+			r.Differences = append(r.Differences, Difference{*of.asked[0], *of.answered[at]})
+		}
+		of.asked, of.answered = of.asked[1:], slices.Delete(of.answered, at, at+1)
+	}
+	for _, s := range slices.Concat(of.asked, of.answered) {
+		r.alone(s)
+	}
+}
+
+func (r *Report) alone(s *Sighting) {
+	if len(r.Alone) == maxListed {
+		r.LeftOut++
+		return
+	}
+	r.Alone = append(r.Alone, *s)
+}
