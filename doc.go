@@ -175,7 +175,8 @@
 //	              bodies; llm/llmtest has servers that speak the vendors' protocols in tests
 //	observe       reads the bytes of a recorded call to a model: what was asked, and what was answered; pure, so that verifiers
 //	              read the same; observe/decode removes content encodings, within a bound; observe/otlp has the JSON form of telemetry
-//	telemetry     finds the acts of agents in what OpenTelemetry exporters send, or have written to files
+//	telemetry     finds the acts of agents in what OpenTelemetry exporters send, or have written to files; telemetry/receiver
+//	              takes it over HTTP, and has it sealed
 //	config        the configuration of a jury: a strict file, flags, environment, keys, prices
 //	panel         seats a jury: models behind their adapters, held to limits of time, rate and money
 //	acts          what agents and people do with a log, each in one place: seal, accept, review, deliver; decides who may do

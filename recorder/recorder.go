@@ -70,7 +70,7 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 		return nil, err
 	}
 	if o.WhoIs == nil {
-		o.WhoIs = agentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
+		o.WhoIs = AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
 	}
 	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
@@ -183,8 +183,8 @@ func (r *Recorder) whoIs(ctx context.Context, token string) (string, error) {
 	return agent, nil
 }
 
-// agentOf finds the agent of a token that 'jurat access grant' made.
-func agentOf(register *access.Register) func(context.Context, string) (string, error) {
+// AgentOf finds the agent of a token that 'jurat access grant' made.
+func AgentOf(register *access.Register) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, token string) (string, error) {
 		grant, err := register.Who(ctx, token)
 		if err != nil {

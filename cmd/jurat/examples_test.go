@@ -105,6 +105,7 @@ var rehearsals = map[string]rehearsal{
 	}},
 	"serve":        {until: "http://127.0.0.1:"},
 	"record proxy": {until: "http://127.0.0.1:"},
+	"record otlp":  {until: "http://127.0.0.1:"},
 	"record run":   {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
 	"hold release": {needs: func(t *testing.T, e *exemplar) {
 		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)
@@ -128,7 +129,7 @@ var rehearsals = map[string]rehearsal{
 }
 
 // freeAddress matches the fixed addresses of examples, instead of which tests take free ones.
-var freeAddress = regexp.MustCompile(`127\.0\.0\.1:84\d\d`)
+var freeAddress = regexp.MustCompile(`127\.0\.0\.1:(84\d\d|4318)`)
 
 // An exemplar is a folder in which one example is run.
 type exemplar struct {

@@ -19,6 +19,7 @@ import (
 type recordCmd struct {
 	Run    recordRunCmd    `cmd:"" help:"Run an agent, and record its calls to models."`
 	Proxy  recordProxyCmd  `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
+	OTLP   recordOTLPCmd   `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
 	Status recordStatusCmd `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 }
 
@@ -126,7 +127,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 		err = errors.Join(err, flagName("--agent", c.Agent))
 	}
 	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), log
-	if err = errors.Join(err, c.mayListen()); err == nil {
+	if err = errors.Join(err, mayListen(c.Listen, c.TLSCert, c.TLSKey)); err == nil {
 		err = o.Check()
 	}
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
-			if err := io.line("%s", c.address(l)); err != nil {
+			if err := io.line("%s", address(l, c.TLSKey)); err != nil {
 				return "it could not say where it listens", err
 			}
 			return "it was interrupted", serveCalls(ctx, l, h, log)
@@ -157,18 +158,19 @@ func lowered(names []string) []string {
 }
 
 // mayListen refuses to carry tokens in the clear.
-func (c *recordProxyCmd) mayListen() error {
-	if (c.TLSCert == "") != (c.TLSKey == "") {
+func mayListen(listen, cert, key string) error {
+	if (cert == "") != (key == "") {
 		return errors.New("--tls-cert, --tls-key: one needs the other")
 	}
-	if c.TLSKey == "" && !isLoopback(c.Listen) {
-		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", c.Listen), "--tls-cert and --tls-key serve https")
+	if key == "" && !isLoopback(listen) {
+		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https")
 	}
 	return nil
 }
 
-func (c *recordProxyCmd) address(l net.Listener) string {
-	if c.TLSKey != "" {
+// address is where a listener is reached.
+func address(l net.Listener, key string) string {
+	if key != "" {
 		return "https://" + l.Addr().String()
 	}
 	return "http://" + l.Addr().String()

@@ -196,7 +196,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
 		}
-		if p.Problem != "" && call.Request != nil {
+		if p.Problem != "" && call.Request != nil && o.Vantage != evidence.Telemetry { // of telemetry it is in missing
 			s.note("What the bytes say is not wholly known: %s.", p.Problem)
 		}
 	}
@@ -257,7 +257,13 @@ func (s *sight) of(o *evidence.Observed, missing []string) {
 	if o.ContextByReference != nil {
 		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
 	}
-	if missing != nil {
+	switch {
+	case o.Vantage == evidence.Telemetry && !imported(o):
+		s.note("This is second hand: the agent's own telemetry tells it, and nobody saw it.")
+		if missing != nil {
+			s.note("What it does not tell: %s.", strings.Join(missing, "; "))
+		}
+	case missing != nil:
 		s.note("By its own word the recorder did not see: %s.", strings.Join(missing, ", "))
 	}
 	if o.RetryOf != "" {

@@ -147,8 +147,45 @@ func TestHeadOfWhatRecordersSaw(t *testing.T) {
 			t.Errorf("message %d: %+v\nwant %s", number, m, want)
 		}
 	}
-	if m := c.Message(9); m == nil || m.Role != Assistant || m.Text != "Hello" || m.Name != "clerk-bot" || len(c.Messages) != 9 {
+	if m := c.Message(9); m == nil || m.Role != Assistant || m.Text != "Hello" || m.Name != "clerk-bot" || len(c.Messages) != 10 || !strings.HasPrefix(c.Message(10).Text, "This is second hand: ") {
 		t.Errorf("%d messages, the last %+v", len(c.Messages), m)
+	}
+}
+
+// TestWhatTelemetryTold: acts that telemetry tells of are read from what it told, and each says that nobody saw it.
+func TestWhatTelemetryTold(t *testing.T) {
+	told := func(n int, missing, attributes string) Exhibit {
+		body := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[` + attributes + `]}]}]}]}`
+		value, err := evidence.FormatBody(observed.Pieces([]byte(body))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_span","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":"main",
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"attributes","vantage":"telemetry","protocol":"otlp","reading":"jurat/1","missing":[%q],"request":{"bytes":%d,"sha256":%q,"type":"application/json"}},
+			"request_body":%s`, n, missing, len(body), evidence.DigestOf([]byte(body)), value))
+	}
+	attribute := func(key, value string) string {
+		doc, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"key":%q,"value":{"stringValue":%s}}`, key, doc)
+	}
+	list := func(attributes ...string) string { return strings.Join(attributes, ",") }
+	const (
+		user = `{"role":"user","parts":[{"type":"text","content":"Hi"}]}`
+		call = `{"role":"assistant","parts":[{"type":"tool_call","id":"c1","name":"search","arguments":{"a":1}}]}`
+	)
+	c := fromRecords(t,
+		told(1, "the bytes", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user+"]"), attribute("gen_ai.output.messages", "["+call+"]"))),
+		told(2, "the bytes", list(attribute("gen_ai.operation.name", "execute_tool"), attribute("gen_ai.tool.name", "search"), attribute("gen_ai.tool.call.id", "c1"), attribute("gen_ai.tool.call.arguments", `{"a":1}`), attribute("gen_ai.tool.call.result", "one"))),
+		told(3, "the bytes", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user+","+call+`,{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"one"}]}]`), attribute("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"One."}]}]`))),
+		told(4, "gen_ai.input.messages: cut off", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user[:20]), attribute("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"Two."}]}]`))))
+	const secondHand = "recorder observed: This is second hand: the agent's own telemetry tells it, and nobody saw it. What it does not tell: "
+	want := "1 user prompt: Hi\n2 assistant response: search({\"a\":1})->4\n3 " + secondHand + "the bytes. How it ended: the answer came to its end.\n4 tool response: one\n5 " + secondHand + "the bytes. How it ended: the answer came to its end.\n" +
+		"6 tool prompt: one\n7 assistant response: One.\n8 " + secondHand + "the bytes. How it ended: the answer came to its end.\n9 assistant response: Two.\n10 " + secondHand + "gen_ai.input.messages: cut off. How it ended: the answer came to its end."
+	if diff := gocmp.Diff(want, script(c)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

@@ -35,7 +35,7 @@ type Told struct {
 	Acts    []Act
 	Others  int      // spans and entries of logs that tell of no act
 	Refused int      // spans and entries that cannot be told apart, because they have no ids
-	Reasons []string // why, each once
+	Reasons []string // why, each once; at most 10
 }
 
 // place is what a span or an entry stands in.
@@ -53,8 +53,14 @@ func Find(data *otlp.Data) *Told {
 	return told
 }
 
-func (t *Told) refuse(reason string) {
+const mostReasons = 10
+
+// Refuse counts a span or an event that is not taken, and why.
+func (t *Told) Refuse(reason string) {
 	t.Refused++
+	if len(t.Reasons) == mostReasons {
+		return
+	}
 	for _, known := range t.Reasons {
 		if known == reason {
 			return
@@ -121,7 +127,7 @@ func actAbove(of map[string]above, self string) string {
 func (t *Told) span(at place, s *otlp.Span, of map[string]above) {
 	switch kind := otlp.KindOf(s.Attributes); {
 	case !s.TraceID.Is(16) || !s.SpanID.Is(8):
-		t.refuse("a span without ids: want a trace id of 16 bytes and a span id of 8, not all zero")
+		t.Refuse("a span without ids: want a trace id of 16 bytes and a span id of 8, not all zero")
 	case kind == "":
 		t.Others++
 	default:
@@ -140,7 +146,7 @@ func (t *Told) span(at place, s *otlp.Span, of map[string]above) {
 func (t *Told) add(a Act, data *otlp.Data) {
 	body, err := json.Marshal(data)
 	if err != nil { // a value that was read and cannot be written
-		t.refuse(fmt.Sprintf("what was read cannot be written: %v", err))
+		t.Refuse(fmt.Sprintf("what was read cannot be written: %v", err))
 		return
 	}
 	a.Body = body
@@ -166,7 +172,7 @@ func (t *Told) events(at place, list []otlp.LogRecord) {
 		case !otlp.HasContent(l.EventOf()):
 			t.Others++
 		case !l.TraceID.Is(16) || !l.SpanID.Is(8):
-			t.refuse("an event without the ids of its span: want a trace id of 16 bytes and a span id of 8, not all zero")
+			t.Refuse("an event without the ids of its span: want a trace id of 16 bytes and a span id of 8, not all zero")
 		default:
 			name := refer(l.TraceID, l.SpanID)
 			if of[name] == nil {

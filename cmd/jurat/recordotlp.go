@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/installation"
+	"jurat/internal/recording"
+	"jurat/internal/relay"
+	"jurat/internal/telemetry/receiver"
+	"jurat/recorder"
+)
+
+type recordOTLPCmd struct {
+	Listen      string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
+	Agent       string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME --role agent'."`
+	Service     map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
+	Chain       string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
+	TLSCert     string            `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
+	TLSKey      string            `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	Host        []string          `placeholder:"NAME" help:"A name by which programs ask for this recorder, beside addresses and localhost. May be given several times."`
+	LogJSON     bool              `name:"log-json" help:"Write the log as JSON lines."`
+	Recorder    string            `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
+	InTheRecord bool              `name:"in-the-record" help:"Seal what was told in the record itself. Then it can never be erased."`
+	Heartbeat   time.Duration     `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
+	keyFlags
+	stampFlags
+}
+
+// Help is shown by 'jurat record otlp --help'.
+func (*recordOTLPCmd) Help() string {
+	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP, traces and logs), and seals each call of a model and each use of a tool
+in it. Nothing of this was seen: it is the word of the agent's own program, and every record, verification and trial says so. What the
+sender left out, dropped or may have cut off is named in each record. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more.
+
+    export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+    export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+    export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
+
+Instrumentations tell what was said only if that is switched on, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true or
+TRACELOOP_TRACE_CONTENT=true. The conventions of OpenTelemetry's GenAI (attributes and events), of OpenInference and of OpenLLMetry are read.
+Other spans are counted, and metrics are dropped. For OTLP over gRPC (port 4317), put an OpenTelemetry collector before this.
+
+An exporter gets its yes when the records are in the log. If they cannot be sealed, it is told to send them again; what is sent twice is sealed once.
+The chain is recorded/AGENT/NAME: NAME is the attribute jurat.chain, the header Jurat-Chain, --chain, the conversation's id, or the trace's.
+
+    jurat record otlp --agent support
+    jurat record otlp --service shop=shop-agent --service desk=support
+`
+}
+
+// Run records until it is interrupted.
+func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	log := io.logger(c.LogJSON)
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		settings, err := c.settings()
+		if err != nil {
+			return err
+		}
+		r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: c.Recorder, Folder: recorder.Folder(i.Dir), Mode: relay.Closed, Vantage: evidence.Telemetry,
+			InTheRecord: c.InTheRecord, Version: version(), Configuration: settings, Heartbeat: c.Heartbeat, Tell: log})
+		if err != nil {
+			return err
+		}
+		h := receiver.New(receiver.Config{Report: r.Report, Agent: c.Agent, Services: c.Service, Chain: c.Chain, Hosts: lowered(c.Host), Log: log,
+			WhoIs: recorder.AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))})
+		io.flush()
+		reason := "it could not say where it listens"
+		if err = io.line("%s", address(l, c.TLSKey)); err == nil {
+			err, reason = serveCalls(ctx, l, h, log), "it was interrupted"
+		}
+		if counts := h.Counts(); counts != "" {
+			reason += "; " + counts
+		}
+		return errors.Join(err, r.Close(context.WithoutCancel(ctx), reason))
+	})
+}
+
+// check refuses flags before anything is made.
+func (c *recordOTLPCmd) check() error {
+	err := errors.Join(flagName("--recorder", c.Recorder), mayListen(c.Listen, c.TLSCert, c.TLSKey))
+	if c.Agent != "" {
+		err = errors.Join(err, flagName("--agent", c.Agent), checkChain(c.Agent, c.Chain))
+	}
+	for service, agent := range c.Service {
+		if strings.TrimSpace(service) == "" {
+			err = errors.Join(err, hint(errors.New("--service: the program has no name"), "--service NAME=AGENT, with the service.name that it sends"))
+		}
+		err = errors.Join(err, flagName("--service "+service, agent), checkChain(agent, c.Chain))
+	}
+	return err
+}
+
+// checkChain refuses a name that makes no chain.
+func checkChain(agent, name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := recording.CheckChain(agent, name); err != nil {
+		return fmt.Errorf("--chain: %w", err)
+	}
+	return nil
+}
+
+// settings is the digest of what a reader may ask about.
+func (c *recordOTLPCmd) settings() (evidence.Digest, error) {
+	doc, err := json.Marshal(map[string]any{"protocol": "otlp", "agent": c.Agent, "services": c.Service, "chain": c.Chain, "in_the_record": c.InTheRecord})
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	form, err := evidence.Canonical(doc)
+	return evidence.DigestOf(form), err
+}

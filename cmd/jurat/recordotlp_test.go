@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/internal/installation"
+	"jurat/internal/subject"
+)
+
+// TestRecordOTLP: the same run is recorded by a proxy and told by telemetry. The second is labelled, lists what is missing, and is never proved;
+// a trial of it says so in its evidence. A truncated attribute is not taken for the whole prompt.
+func TestRecordOTLP(t *testing.T) {
+	model := newWiseModel(t)
+	t.Setenv("OPENAI_BASE_URL", model.URL+"/v1")
+	data := filepath.Join(t.TempDir(), "data")
+	agent := written(t, `curl -sS "$OPENAI_BASE_URL/chat/completions" -d '{"model":"wise","messages":[{"role":"user","content":"the first question"}]}'`)
+	doing(t, 0, "--data", data, "record", "run", "--agent", "mia", "--chain", "seen", "--", "sh", agent)
+
+	span := func(trace, prompt string) string {
+		doc, err := json.Marshal(prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"another-agent"}}]},"scopeSpans":[{"spans":[{"traceId":"` + trace + `","spanId":"b7ad6b7169203331","name":"chat wise","startTimeUnixNano":"1795789736896000000","endTimeUnixNano":"1795789736948468185","droppedAttributesCount":2,"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.request.model","value":{"stringValue":"wise"}},{"key":"gen_ai.input.messages","value":{"stringValue":` + string(doc) +
+			`}},{"key":"gen_ai.output.messages","value":{"stringValue":"[{\"role\":\"assistant\",\"parts\":[{\"type\":\"text\",\"content\":\"you said the first question\"}]}]"}}]},{"traceId":"` + trace + `","spanId":"0000000000000001","name":"GET /"}]}]}]}`
+	}
+	const (
+		whole = `[{"role":"user","parts":[{"type":"text","content":"the first question"}]}]`
+		told  = "0af7651916cd43dd8448eb211c80319c"
+		cut   = "1af7651916cd43dd8448eb211c80319c"
+	)
+	stop, at := recordsOTLP(t, data, "--agent", "mia")
+	for _, body := range []string{span(told, whole), span(told, whole), span(cut, whole[:60])} {
+		answer, err := http.Post(at+"/v1/traces", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("status %d", answer.StatusCode)
+		}
+	}
+	stop()
+
+	trust := written(t, doing(t, 0, "--data", data, "trust"))
+	chain := func(name string) string { return "recorded/mia/" + name }
+	for _, name := range []string{"seen", told, cut} {
+		doing(t, 0, "--data", data, "trial", "--recorded", chain(name), "--jurors", "offline")
+	}
+	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "case", chain("seen"))), "content: proved", "vantage: proved")
+	wantAnswers(t, 0, trust, written(t, doing(t, 0, "--data", data, "log", "case", chain(told))), "content: proved", "vantage: not proved second-hand", "chain: proved")
+	var second []*evidence.Observed
+	for _, o := range observedIn(t, data) {
+		if o.Vantage == evidence.Telemetry {
+			second = append(second, o)
+		}
+	}
+	if len(second) != 2 {
+		t.Fatalf("%d records of telemetry: want 2, as one was sent twice", len(second))
+	}
+	for i, want := range []string{"2 attributes of the span, which the sender dropped", "gen_ai.input.messages: what is told has 60 characters and is not whole JSON"} {
+		if o := second[i]; o.Agent != "mia" || o.Fidelity != evidence.ByAttributes || !strings.Contains(strings.Join(o.Missing, "\n"), want) || !strings.Contains(strings.Join(o.Missing, "\n"), "the bytes of the call") {
+			t.Errorf("%+v", o)
+		}
+	}
+	shows := shownToJuries(t, data)
+	for name, wants := range map[string][]string{"seen": {}, told: {"told by the agent's telemetry to the recorder", "This is second hand", "2 attributes of the span"},
+		cut: {"This is second hand", "is not whole JSON"}} {
+		shown := shows[chain(name)]
+		for _, want := range wants {
+			if !strings.Contains(shown, want) {
+				t.Errorf("the trial of %s was not shown %q:\n%s", name, want, shown)
+			}
+		}
+		if name == "seen" && strings.Contains(shown, "second hand") {
+			t.Errorf("what the proxy saw is shown as second hand:\n%s", shown)
+		}
+		if has := strings.Contains(shown, "\nthe first question"); has != (name != cut) {
+			t.Errorf("the trial of %s: the prompt was shown: %v\n%s", name, has, shown)
+		}
+	}
+}
+
+// recordsOTLP starts the recorder. stop interrupts it, and waits.
+func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at string) {
+	t.Helper()
+	c := exec.Command("jurat", append([]string{"--data", data, "record", "otlp", "--listen", "127.0.0.1:0"}, more...)...)
+	endsWithTest(t, c)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Stderr = os.Stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 200)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	return func() {
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}, strings.TrimSpace(string(line[:n]))
+}
+
+// shownToJuries returns the evidence of each trial of a recorded chain as jurors are shown it, by the chain.
+func shownToJuries(t *testing.T, data string) map[string]string {
+	t.Helper()
+	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	shown := map[string]string{}
+	for placed, err := range i.Ledger.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := &placed.Record.Payload; p.ActionType == evidence.Submission {
+			c, err := subject.Parse(p.Response)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%+v", c.Recorded)
+			for _, m := range c.Messages {
+				text += "\n" + m.Text
+			}
+			for _, name := range regexp.MustCompile(`recorded/mia/\w+`).FindAllString(string(p.Response), -1) {
+				shown[name] = text
+			}
+		}
+	}
+	return shown
+}

@@ -1,0 +1,346 @@
+package receiver
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"jurat/evidence"
+	"jurat/internal/observe/decode"
+	"jurat/internal/recording"
+	"jurat/internal/telemetry"
+)
+
+// Config says whose acts are recorded, and by whom.
+type Config struct {
+	// Report seals an act. Its error is that of a log that does not seal.
+	Report func(context.Context, recording.Report) (recording.Account, error)
+	// Agent is whose telemetry comes without a token. "": such telemetry is refused.
+	Agent string
+	// WhoIs returns the agent that a token belongs to. nil: no token counts.
+	WhoIs func(ctx context.Context, token string) (agent string, err error)
+	// Services are the agents of programs by their service.name, where there is no token.
+	Services map[string]string
+	// Chain is one chain for all acts that name none. "": each conversation, or else each trace, has its own.
+	Chain string
+	// Hosts are names, in lower case, by which requests may ask for this receiver beside addresses and localhost.
+	Hosts []string
+
+	Log *slog.Logger // of what is refused, without texts; nil: slog.Default()
+	Now func() time.Time
+}
+
+// A Receiver is a handler for OTLP/HTTP. It is safe for concurrent use.
+type Receiver struct {
+	Config
+	reading chan struct{} // one for each body that is being taken in
+	working chan struct{} // one for each that is being decoded and sealed
+	counts  [len(names)]atomic.Int64
+}
+
+// Limits of what is done at a time.
+const (
+	mostReading = 16
+	mostWorking = 2
+	waitForTurn = 10 * time.Second
+	waitForBody = time.Minute
+	sealAtOnce  = 16 // chains of one request
+)
+
+// New returns a receiver.
+func New(c Config) *Receiver {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Receiver{Config: c, reading: make(chan struct{}, mostReading), working: make(chan struct{}, mostWorking)}
+}
+
+// What is counted.
+const (
+	sealed = iota
+	known
+	another
+	others
+	refused
+	metrics
+)
+
+var names = [...]string{sealed: "acts sealed", known: "acts told again", another: "other accounts of acts", others: "spans and log entries that tell of no act", refused: "spans and events refused", metrics: "requests with metrics, which are not recorded"}
+
+// Counts says in words what came so far; "": nothing.
+func (r *Receiver) Counts() string {
+	var list []string
+	for i := range r.counts {
+		if n := r.counts[i].Load(); n > 0 {
+			list = append(list, fmt.Sprintf("%s: %d", names[i], n))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// A refusal is an answer other than 200.
+type refusal struct {
+	status int
+	err    error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Errorf(format, args...)}
+}
+
+// signals are what is taken, by the path.
+var signals = map[string]telemetry.Signal{"/v1/traces": telemetry.Traces, "/v1/logs": telemetry.Logs, "/v1/metrics": "metrics"}
+
+// ServeHTTP takes a request.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	signal, is := signals[req.URL.Path]
+	a := answer{w: w, signal: signal}
+	if !is {
+		a.fail(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics")
+		return
+	}
+	told, err := r.take(w, req, &a)
+	if err == nil {
+		a.done(told)
+		return
+	}
+	status := http.StatusServiceUnavailable
+	if refusal, is := errors.AsType[*refusal](err); is {
+		status = refusal.status
+	}
+	r.Log.Warn("telemetry was not recorded", "signal", string(signal), "status", status, "error", err)
+	a.fail(status, err.Error())
+}
+
+// take reads a request, and has its acts sealed. It returns what of it is refused for good. An error that is no refusal may pass.
+func (r *Receiver) take(w http.ResponseWriter, req *http.Request, a *answer) (*telemetry.Told, error) {
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return nil, refuse(http.StatusMethodNotAllowed, "%.20q: OTLP is sent by POST", req.Method)
+	}
+	if !r.asksForThis(req.Host) {
+		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", req.Host)
+	}
+	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	switch {
+	case err == nil && media == "application/x-protobuf":
+		a.encoding = telemetry.Protobuf
+	case err == nil && media == "application/json":
+		a.encoding = telemetry.JSON
+	default:
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", req.Header.Get("Content-Type"))
+	}
+	agent, err := r.agentOf(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.body(w, req)
+	if err != nil {
+		return nil, err
+	}
+	if a.signal != telemetry.Traces && a.signal != telemetry.Logs {
+		r.counts[metrics].Add(1)
+		return new(telemetry.Told), nil
+	}
+	return r.record(req, a, agent, body)
+}
+
+// asksForThis reports whether a request names an address, this machine, or a name that the operator gave. A page can have its own name lead here.
+func (r *Receiver) asksForThis(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	return host == "localhost" || net.ParseIP(host) != nil || slices.Contains(r.Hosts, host)
+}
+
+// agentOf returns whose token the request has; "": it has none.
+func (r *Receiver) agentOf(req *http.Request) (string, error) {
+	token, is := strings.CutPrefix(req.Header.Get("Jurat-Agent"), "Bearer ")
+	switch {
+	case req.Header.Get("Jurat-Agent") == "" && r.Agent == "" && len(r.Services) == 0:
+		return "", refuse(http.StatusUnauthorized, "nobody says which agent this is: send the header 'Jurat-Agent: Bearer TOKEN'; exporters take it from OTEL_EXPORTER_OTLP_HEADERS")
+	case req.Header.Get("Jurat-Agent") == "":
+		return "", nil
+	case !is || r.WhoIs == nil:
+		return "", refuse(http.StatusUnauthorized, "the header Jurat-Agent has no token that counts here: want 'Bearer TOKEN'")
+	}
+	agent, err := r.WhoIs(req.Context(), token)
+	if err != nil {
+		return "", refuse(http.StatusUnauthorized, "the token does not say which agent this is: %w", err)
+	}
+	return agent, nil
+}
+
+// turn waits until fewer than all places are taken. The caller must call leave.
+func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(waitForTurn):
+		return nil, errors.New("too many requests at a time: send it again later")
+	}
+}
+
+// body reads the body, decoded.
+func (r *Receiver) body(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	leave, err := turn(req.Context(), r.reading)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(req.Header.Values("Content-Encoding"), ",")))
+	decoded, err := decode.One(encoding, bufio.NewReader(http.MaxBytesReader(w, req.Body, telemetry.MaxBody)))
+	if errors.Is(err, decode.ErrEncoding) {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content encoding: %w: send gzip, deflate, br, zstd or none", err)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the body does not begin as its encoding %.20q has it: %w", encoding, err)
+	}
+	defer decoded.Close() //nolint:errcheck // it was only read
+	body, err := io.ReadAll(io.LimitReader(decoded, telemetry.MaxBody+1))
+	switch {
+	case len(body) > telemetry.MaxBody, tooLarge(err):
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, decoded: export fewer spans at a time", telemetry.MaxBody)
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "the body breaks off, or is not as its encoding %.20q has it: %w", encoding, err)
+	}
+	return body, nil
+}
+
+func tooLarge(err error) bool {
+	_, is := errors.AsType[*http.MaxBytesError](err)
+	return is
+}
+
+// record seals what a body tells.
+func (r *Receiver) record(req *http.Request, a *answer, agent string, body []byte) (*telemetry.Told, error) {
+	leave, err := turn(req.Context(), r.working)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	header := req.Header.Get("Jurat-Chain")
+	if header != "" {
+		if err := recording.CheckChain(cmp.Or(agent, r.Agent), header); err != nil {
+			return nil, refuse(http.StatusBadRequest, "Jurat-Chain: %w", err)
+		}
+	}
+	data, err := telemetry.Decode(a.signal, a.encoding, body)
+	if errors.Is(err, telemetry.ErrLarge) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "%w: export fewer spans at a time", err)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%w", err)
+	}
+	told := telemetry.Find(data)
+	acts := r.belonging(told, agent, header)
+	if err := r.seal(req.Context(), acts); err != nil {
+		return nil, err
+	}
+	r.counts[others].Add(int64(told.Others))
+	r.counts[refused].Add(int64(told.Refused))
+	if told.Refused > 0 {
+		r.Log.Warn("spans or events were refused", "signal", string(a.signal), "refused", told.Refused, "reasons", told.Reasons)
+	}
+	return told, nil
+}
+
+// An act is told of an agent, in a chain.
+type act struct {
+	*telemetry.Act
+	agent, chain string
+	missing      []string
+}
+
+// belonging finds out whose each act is, and which chain it belongs to. Acts of nobody are refused.
+func (r *Receiver) belonging(told *telemetry.Told, agent, header string) map[string][]act {
+	chains := map[string][]act{}
+	for i := range told.Acts {
+		a := act{Act: &told.Acts[i], agent: cmp.Or(agent, r.Services[told.Acts[i].Service], r.Agent)}
+		if a.agent == "" {
+			told.Refuse(fmt.Sprintf("nobody says which agent the service %.100q is: send a token, or map the service with --service", a.Service))
+			continue
+		}
+		a.place(cmp.Or(header, r.Chain))
+		name := recording.ChainOf(a.agent, a.chain)
+		chains[name] = append(chains[name], a)
+	}
+	return chains
+}
+
+// place chooses the chain of an act: the name that the sender gave for jurat, the operator's, the conversation's, or the trace's.
+func (a *act) place(given string) {
+	for _, name := range []string{a.Chain, given, a.Dialogue} {
+		if name == "" {
+			continue
+		}
+		err := recording.CheckChain(a.agent, name)
+		if err == nil {
+			a.chain = name
+			return
+		}
+		a.missing = append(a.missing, "the chain that the sender names: "+err.Error())
+	}
+	a.chain = a.Trace
+}
+
+// seal seals the acts of each chain in the order in which they began.
+func (r *Receiver) seal(ctx context.Context, chains map[string][]act) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sealAtOnce)
+	for _, acts := range chains {
+		slices.SortStableFunc(acts, func(a, b act) int { return a.Began.Compare(b.Began) })
+		group.Go(func() error {
+			for i := range acts {
+				if err := r.sealOne(ctx, &acts[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (r *Receiver) sealOne(ctx context.Context, a *act) error {
+	o := a.Observed(a.agent, r.Now())
+	o.Missing = append(o.Missing, a.missing...)
+	account, err := r.Report(ctx, recording.Report{Agent: a.agent, Chain: a.chain, Act: o, ID: a.RecordID(a.agent, false), OtherID: a.RecordID(a.agent, true)})
+	if err != nil {
+		return fmt.Errorf("the log does not seal: %w", err)
+	}
+	switch account {
+	case recording.New:
+		r.counts[sealed].Add(1)
+	case recording.Known:
+		r.counts[known].Add(1)
+	case recording.Another:
+		r.counts[another].Add(1)
+		r.Log.Warn("another account of an act came; both are in the log", "agent", a.agent, "chain", recording.ChainOf(a.agent, a.chain), "span", evidence.Abbreviate(a.RequestID()))
+	}
+	return nil
+}
