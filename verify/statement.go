@@ -119,7 +119,7 @@ func statement(s *scitt.Statement, o Options) *Report {
 	if c.applies(Before) {
 		c.doubt(Before, "no-time", nil, "no authority vouches for the time of a statement")
 	}
-	c.doubt(NonRepudiation, "custody", nil, "nothing shows who can sign with the issuer's key")
+	c.doubt(NonRepudiation, "holder", nil, "nothing shows who can sign with the issuer's key")
 	r := c.report()
 	r.NotShown = append(slices.Clone(notShown), "that anything that the statement says is so: it is its issuer's word")
 	if s.Hash {

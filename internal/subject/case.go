@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/subject/attested"
 )
 
 // MaxFile is the largest file of a case, in bytes.
@@ -34,6 +35,8 @@ type Case struct {
 	Form      Form       // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
+
+	Statements []attested.Statement // of other parties; their messages come last
 
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
@@ -164,7 +167,7 @@ func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 	return append(mistakes, c.build(on, d.root)...)
 }
 
-// Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source"}, of which only the
+// Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source", "statements"}, of which only the
 // conversation must be there, or that of records (see FromRecords). Without a format, the conversation is of chat
 // messages or an A2A task. Errors about content are of type *Error.
 func Parse(material []byte) (*Case, error) {
@@ -186,8 +189,8 @@ func Parse(material []byte) (*Case, error) {
 		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
 	}
 	for i, name := range root.names {
-		if !slices.Contains([]string{"agentCard", "conversation", "format", "source"}, name) {
-			return nil, root.members[i].Errorf("unknown member: expected conversation, agentCard, format and source")
+		if !slices.Contains([]string{"agentCard", "conversation", "format", "source", "statements"}, name) {
+			return nil, root.members[i].Errorf("unknown member: expected conversation, agentCard, format, source and statements")
 		}
 	}
 	conversation := root.get("conversation")
@@ -198,7 +201,24 @@ func Parse(material []byte) (*Case, error) {
 	if err := c.readOrigin(root); err != nil {
 		return nil, err
 	}
-	return c.of(c.build(root.get("agentCard"), conversation))
+	if mistakes := c.build(root.get("agentCard"), conversation); len(mistakes) > 0 {
+		return nil, mistakes[0]
+	}
+	return c.completed(root)
+}
+
+// completed adds what the evidence has beside the conversation.
+func (c *Case) completed(root *Node) (*Case, error) {
+	at := root.get("statements")
+	if at == nil {
+		return c, nil
+	}
+	form, err := evidence.Canonical(root.raw())
+	if err != nil {
+		return nil, notJSON(evidenceName, root.raw(), err)
+	}
+	c.material = form
+	return c, c.readStatements(at.raw())
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.

@@ -62,6 +62,7 @@ type Recorded struct {
 type material struct {
 	AgentCard    jsontext.Value `json:"agentCard,omitempty"`
 	Records      []Exhibit      `json:"records"`
+	Statements   jsontext.Value `json:"statements,omitempty"`
 	Verification *Verification  `json:"verification"`
 }
 
@@ -148,7 +149,10 @@ func parseRecords(doc []byte) (*Case, error) {
 	for i := range m.Records {
 		c.exhibits = append(c.exhibits, m.Records[i].Digest)
 	}
-	return c, c.readRecords(m.Records)
+	if err := c.readRecords(m.Records); err != nil {
+		return nil, err
+	}
+	return c, c.readStatements(m.Statements)
 }
 
 // Exhibits returns the digests of the records that the evidence is made of, in their order; none of a conversation.

@@ -466,6 +466,7 @@ var englishPages = Pages{
 		User:      "User",
 		Assistant: "Agent",
 		Tool:      "Tool result",
+		Statement: "Statement of another party",
 	},
 	Juror: jurorWords{
 		Rules:      "Rules, not a language model",

@@ -474,6 +474,7 @@ var japanesePages = Pages{
 		User:      "ユーザー",
 		Assistant: "エージェント",
 		Tool:      "ツールの結果",
+		Statement: "他者の署名付き声明",
 	},
 	Juror: jurorWords{
 		Rules:      "規則による評価（言語モデルではありません）",

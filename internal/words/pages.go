@@ -116,7 +116,7 @@ type messageWords struct {
 }
 
 type speakerWords struct {
-	System, User, Assistant, Tool string
+	System, User, Assistant, Tool, Statement string
 }
 
 type jurorWords struct {

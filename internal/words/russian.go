@@ -474,6 +474,7 @@ var russianPages = Pages{
 		User:      "Пользователь",
 		Assistant: "Агент",
 		Tool:      "Ответ инструмента",
+		Statement: "Заявление другой стороны",
 	},
 	Juror: jurorWords{
 		Rules:      "Правила, а не языковая модель",

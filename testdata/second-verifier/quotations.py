@@ -49,7 +49,9 @@ def _messages(evidence):
         return None
     if not all(isinstance(item, dict) and ("parts" not in item or "content" in item) for item in conversation):
         return None
-    return [(form(item).decode(), list(_texts(item))) for item in conversation]
+    statements = evidence.get("statements")
+    items = conversation + (statements if isinstance(statements, list) else [])
+    return [(form(item).decode(), list(_texts(item))) for item in items]
 
 
 def _texts(value):

@@ -91,6 +91,8 @@ func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
 // WhyUncounted explains to people why a guarantee does not count for the outcome of such a file.
 func WhyUncounted(kind Kind, g Guarantee) string {
 	switch {
+	case kind == SignedStatement && !slices.Contains(required[kind], g):
+		return "such a statement cannot have it"
 	case g == NonRepudiation:
 		return "it is impossible where the operator keeps the keys"
 	case g == Configuration:
@@ -107,8 +109,6 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "you require only the level signed"
 	case kind == Package:
 		return "such a package cannot have it"
-	case kind == SignedStatement:
-		return "such a statement cannot have it"
 	}
 	return "it does not apply to such a file"
 }

@@ -60,6 +60,27 @@ func chat(material jsontext.Value) []message {
 		}
 		messages = append(messages, read(v.Clone()))
 	}
+	return append(messages, statements(form)...)
+}
+
+// statements returns the messages of statements of other parties, which follow those of the conversation.
+func statements(form jsontext.Value) []message {
+	list := element(form, "statements")
+	if list.Kind() != '[' {
+		return nil
+	}
+	var messages []message
+	dec := jsontext.NewDecoder(bytes.NewReader(list))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	for dec.PeekKind() != ']' {
+		v, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		messages = append(messages, read(v.Clone()))
+	}
 	return messages
 }
 
