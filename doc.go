@@ -197,6 +197,7 @@
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages
 //	portal        the page on which a stranger verifies records in their own browser; portal/verifier is the WebAssembly program
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
+//	reconcile     compares the calls that were sealed with a provider's own account of usage
 //	recording     seals what passes a relay: a journal before each call, a record after it
 //	importing     reads files that others wrote about an agent (results, logs, exports, session files), and makes acts of them, second hand
 //	recorded      what people and programs see of recorded calls: a chain as a conversation with its calls, and lists of chains

@@ -22,10 +22,11 @@ var exampleLines = map[string]string{
 	"stats":          "jurat stats",
 	"reputation":     "jurat reputation support-agent",
 
-	"record run":    "jurat record run --agent support-agent -- sh agent.sh",
-	"record proxy":  "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
-	"record otlp":   "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
-	"record status": "jurat record status",
+	"record run":       "jurat record run --agent support-agent -- sh agent.sh",
+	"record proxy":     "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
+	"record otlp":      "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
+	"record status":    "jurat record status",
+	"record reconcile": "jurat record reconcile usage.json",
 
 	"import": "jurat import results.json --agent support-agent",
 

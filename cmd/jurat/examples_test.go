@@ -103,10 +103,11 @@ var rehearsals = map[string]rehearsal{
 		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
 		write(t, filepath.Join(e.folder, "continuous.yaml"), "continuous:\n  arrivals: true\n  webhooks: [{id: pager, url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}]\n")
 	}},
-	"serve":        {until: "http://127.0.0.1:"},
-	"record proxy": {until: "http://127.0.0.1:"},
-	"record otlp":  {until: "http://127.0.0.1:"},
-	"record run":   {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
+	"serve":            {until: "http://127.0.0.1:"},
+	"record proxy":     {until: "http://127.0.0.1:"},
+	"record otlp":      {until: "http://127.0.0.1:"},
+	"record run":       {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
+	"record reconcile": {before: `echo '{"object":"page","data":[{"object":"bucket","start_time":1764201600,"end_time":1764205200,"results":[]}],"has_more":false}' > usage.json`, says: "All agrees."},
 	"hold release": {needs: func(t *testing.T, e *exemplar) {
 		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)
 		e.stands["HOLD"] = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(e.sh(t, "jurat hold list --json"))

@@ -17,10 +17,11 @@ import (
 )
 
 type recordCmd struct {
-	Run    recordRunCmd    `cmd:"" help:"Run an agent, and record its calls to models."`
-	Proxy  recordProxyCmd  `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
-	OTLP   recordOTLPCmd   `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
-	Status recordStatusCmd `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
+	Run       recordRunCmd       `cmd:"" help:"Run an agent, and record its calls to models."`
+	Proxy     recordProxyCmd     `cmd:"" help:"Record the calls of agents that run elsewhere: they reach their models through this."`
+	OTLP      recordOTLPCmd      `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
+	Status    recordStatusCmd    `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
+	Reconcile recordReconcileCmd `cmd:"" help:"Compare the sealed calls with what the provider counted, and name the differences."`
 }
 
 // recorderFlags are common to all recorders of calls to models.
