@@ -49,6 +49,8 @@ type Options struct {
 	Mode Mode
 	// Upstreams are the providers to which the handler leads, by the first element of the path: /NAME/…. nil: there is no handler.
 	Upstreams map[string]Upstream
+	// Pipes says that the recorder is for [Recorder.Pipe], between clients and servers of the Model Context Protocol on their standard streams.
+	Pipes bool
 	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler for a provider whose key the recorder holds.
 	Hosts []string
 
@@ -150,7 +152,7 @@ func (o Options) mode() relay.Mode {
 
 // vantage is from where the recorder sees, as the record of its start says. The record of each call says it of that call.
 func (o Options) vantage() evidence.Vantage {
-	if o.Upstreams != nil {
+	if o.Upstreams != nil || o.Pipes {
 		return evidence.Proxy
 	}
 	return evidence.InProcess

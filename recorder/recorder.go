@@ -32,8 +32,9 @@ type Recorder struct {
 	recording *recording.Recorder
 	transport *relay.Transport
 	handler   *relay.Handler // nil: there are no upstreams
-	here      string         // what marks an agent that this process names
-	release   func() error   // of the installation
+	relayed   relay.Options
+	here      string       // what marks an agent that this process names
+	release   func() error // of the installation
 }
 
 // Open begins to record into the installation in a folder or database, which it makes if there is none. It first seals what a recorder that died has
@@ -92,6 +93,7 @@ func Folder(data string) string { return filepath.Join(data, "recorder") }
 func (r *Recorder) relay(secret []byte) (err error) {
 	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts,
 		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
+	r.relayed = o
 	if r.options.Upstreams == nil {
 		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
 		return err
@@ -113,6 +115,24 @@ func (r *Recorder) Handler() http.Handler {
 		panic("recorder: Handler: Options.Upstreams names no provider to lead to")
 	}
 	return r.handler
+}
+
+// A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer. Its Run
+// returns when the server has ended.
+type Pipe = relay.Pipe
+
+// PipeOptions tell what records say of the server.
+type PipeOptions = relay.PipeOptions
+
+// Pipe returns a pipe for one server. Its lines pass as they are. It returns an error if Options.Pipes is not set, or if nobody could tell whose calls pass.
+func (r *Recorder) Pipe(o PipeOptions) (*Pipe, error) {
+	if !r.options.Pipes || r.options.Agent == "" {
+		return nil, errors.New("recorder: Pipe: Options.Pipes and Options.Agent must be set")
+	}
+	if err := evidence.CheckName(o.Origin); err != nil {
+		return nil, fmt.Errorf("recorder: Pipe: Origin: %w", err)
+	}
+	return relay.NewPipe(r.recording, r.relayed, o)
 }
 
 // Transport returns a transport that records each call, and has next make it. If next is nil, a transport makes the calls that passes bytes as they are: unlike Go's default

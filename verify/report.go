@@ -107,6 +107,9 @@ type Report struct {
 	// Statement says what a SCITT statement states, and what came of its receipts. It is nil of other files.
 	Statement *Statement `json:"statement,omitzero"`
 
+	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
+	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
+
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.
 	Basis *assurance.Basis `json:"basis,omitzero"`

@@ -286,7 +286,7 @@ func (c *check) report() *Report {
 	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), Statement: c.statement}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}

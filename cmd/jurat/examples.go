@@ -27,6 +27,7 @@ var exampleLines = map[string]string{
 	"record otlp":      "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
 	"record status":    "jurat record status",
 	"record reconcile": "jurat record reconcile usage.json",
+	"record mcp":       "jurat record mcp --agent support-agent -- sh server.sh",
 
 	"import": "jurat import results.json --agent support-agent",
 

@@ -22,28 +22,41 @@ type recordCmd struct {
 	OTLP      recordOTLPCmd      `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
 	Status    recordStatusCmd    `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 	Reconcile recordReconcileCmd `cmd:"" help:"Compare the sealed calls with what the provider counted, and name the differences."`
+	MCP       recordMCPCmd       `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 }
 
-// recorderFlags are common to all recorders of calls to models.
-type recorderFlags struct {
-	Mode        string            `enum:"closed,open" default:"closed" help:"What happens if a call cannot be recorded. closed: it is not passed on, or its answer does not end. open: it passes, and the record says how many were missed."`
-	Recorder    string            `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
-	Upstream    map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be given several times."`
-	Key         map[string]string `placeholder:"NAME=FILE" help:"The recorder holds the key of this provider: it puts the key from FILE into each call, so that agents need none and cannot call around the recorder."`
-	InTheRecord bool              `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
-	Drain       time.Duration     `placeholder:"TIME" help:"How long to read an answer on after its client has left, such as 30s. Default: the provider's connection is closed at once."`
-	Room        byteSize          `placeholder:"SIZE" default:"1GiB" help:"How much copies of calls under way may take, in memory and on disk."`
-	Heartbeat   time.Duration     `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
+// witnessFlags are common to all recorders.
+type witnessFlags struct {
+	Mode        string        `enum:"closed,open" default:"closed" help:"What happens if a call cannot be recorded. closed: it is not passed on, or its answer does not end. open: it passes, and the record says how many were missed."`
+	Recorder    string        `name:"recorder" placeholder:"NAME" default:"recorder" help:"The recorder's own name. It signs with keys of its own, never with an agent's."`
+	InTheRecord bool          `name:"in-the-record" help:"Seal what was said in the record itself. Then it can never be erased."`
+	Drain       time.Duration `placeholder:"TIME" help:"How long to read an answer on after its client has left, such as 30s. Default: the provider's connection is closed at once."`
+	Room        byteSize      `placeholder:"SIZE" default:"1GiB" help:"How much copies of calls under way may take, in memory and on disk."`
+	Heartbeat   time.Duration `placeholder:"TIME" default:"5m" help:"How often the recorder seals that it is there, so that silence has a date."`
 	keyFlags
 	stampFlags
 }
 
+// witness reads the flags.
+func (f *witnessFlags) witness() (recorder.Options, error) {
+	o := recorder.Options{Name: f.Recorder, Mode: recorder.Mode(f.Mode), InTheRecord: f.InTheRecord, Drain: f.Drain, Room: int64(f.Room), Heartbeat: f.Heartbeat, Version: version()}
+	return o, flagName("--recorder", f.Recorder)
+}
+
+// recorderFlags are common to all recorders of calls to models.
+type recorderFlags struct {
+	Upstream map[string]string `placeholder:"NAME=URL" help:"Where /NAME/ leads. openai, anthropic and gemini are known. May be given several times."`
+	Key      map[string]string `placeholder:"NAME=FILE" help:"The recorder holds the key of this provider: it puts the key from FILE into each call, so that agents need none and cannot call around the recorder."`
+	witnessFlags
+}
+
 // options reads the flags.
 func (f *recorderFlags) options() (recorder.Options, error) {
-	if err := flagName("--recorder", f.Recorder); err != nil {
-		return recorder.Options{}, err
+	o, err := f.witness()
+	if err != nil {
+		return o, err
 	}
-	o := recorder.Options{Name: f.Recorder, Mode: recorder.Mode(f.Mode), InTheRecord: f.InTheRecord, Drain: f.Drain, Room: int64(f.Room), Heartbeat: f.Heartbeat, Version: version(), Upstreams: recorder.Known()}
+	o.Upstreams = recorder.Known()
 	for name, address := range f.Upstream {
 		o.Upstreams[name] = recorder.Upstream{Base: address, KeyIn: o.Upstreams[name].KeyIn}
 	}

@@ -350,12 +350,24 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	}
 	p.times(r)
 	p.identities(r)
+	p.tools(r)
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	if r.Trust != "" {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
 	}
 	p.line("  %s", p.statusIn(r.Outcome, strings.ToUpper(string(r.Outcome))))
 	return p.err
+}
+
+// tools prints which tools changed.
+func (p *printer) tools(r *verify.Report) {
+	const most = 10
+	for _, c := range r.ToolsChanged[:min(len(r.ToolsChanged), most)] {
+		p.text("  ", inert("Note: "+c.InWords()+"."))
+	}
+	if more := len(r.ToolsChanged) - most; more > 0 {
+		p.text("  ", fmt.Sprintf("%d more changes of tools are in the file (--json lists them).", more))
+	}
 }
 
 // identities prints who stands behind the signatures of agents, reviewers and recorders.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,8 @@ type Recorder struct {
 	bodies        *bodies
 	ends          *recent[string, evidence.Digest] // the last record of each chain
 	attempts      *recent[attempt, made]
+	definitions   definitions // of tools
+	beginnings    beginnings
 	gaps          gaps
 	calls         atomic.Int64 // that ended since the last heartbeat
 	sealed        atomic.Int64 // calls, since the start
@@ -108,7 +111,8 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.Retry == 0 {
 		c.Retry = time.Second
 	}
-	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, evidence.Digest](mostStates), attempts: newRecent[attempt, made](mostAttempts)}
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, evidence.Digest](mostStates), attempts: newRecent[attempt, made](mostAttempts),
+		definitions: definitions{folder: filepath.Join(c.Folder, definitionsFolder)}}
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -245,7 +249,7 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}
-	return nil
+	return e.watched(ctx, &act)
 }
 
 // counted counts a call whose record is in the log.
@@ -460,6 +464,11 @@ func countsOf(b *observed.Body) *observed.Body {
 
 func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
 	payload.RecordID = id
+	leave, err := r.beginnings.enter(ctx, payload.ChainID, func() bool { _, begun := r.ends.get(payload.ChainID); return begun })
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if err := r.follow(ctx, &payload); err != nil {
 		return err
 	}

@@ -31,10 +31,12 @@ type shelf struct {
 	mu     sync.Mutex
 	drafts []*evidence.Draft
 	broken error
+	slow   time.Duration               // before each act
 	refuse func(*evidence.Draft) error // nil: nothing
 }
 
 func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest, error) {
+	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.broken != nil {

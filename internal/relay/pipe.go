@@ -41,7 +41,7 @@ type Pipe struct {
 // PipeOptions tell what a Pipe says of the server.
 type PipeOptions struct {
 	Origin string // as records name it, such as stdio:files
-	Server string // what tells it from others, such as a digest of its command
+	Server string // what tells it from others, such as its command; the witness gets a fingerprint of it
 	Chain  string // the conversation; "": for the witness to say
 }
 
@@ -55,6 +55,7 @@ func NewPipe(witness Witness, o Options, about PipeOptions) (*Pipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	about.Server = r.fingerprint(about.Server)
 	p := &Pipe{relay: r, about: about, stop: make(chan struct{}), tally: map[string]int{}}
 	p.client, p.server = newSide(p, "client"), newSide(p, "server")
 	p.client.other, p.server.other = p.server, p.client

@@ -161,7 +161,7 @@ func TestPipe(t *testing.T) {
 			t.Errorf("%s", strings.Join(got, "\n"))
 		}
 		for _, s := range k.seen {
-			if s.ends != 1 || s.call.Origin != "stdio:test" || s.call.Chain != "c" {
+			if s.ends != 1 || s.call.Origin != "stdio:test" || len(s.call.Upstream) != 64 || s.call.Chain != "c" {
 				t.Errorf("%+v", s.call)
 			}
 			if want := s.call.Method == "tools/call" && string(s.request) == ask1; want != slices.Equal(s.outcome.Counted, []string{"1 notifications of its progress, which are only counted"}) {
@@ -205,6 +205,29 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 			t.Errorf("counted %q", last)
 		}
 	})
+}
+
+// TestPipeTakesNoWrongAnswer: an answer that can be read as that of another call is not taken for it, and ids that are too long to be told apart are not told apart.
+func TestPipeTakesNoWrongAnswer(t *testing.T) {
+	k := newTalk(t, nil)
+	long := strings.Repeat("x", 200)
+	odd := []string{`{"id":2,"id":1,"result":{}}`, `{"id":1,"result":{},"error":{}}`, `{"id":"` + long + `b","result":{}}`}
+	asks := []string{ask1, `{"id":"` + long + `a","method":"tools/call"}`, `{"id":"` + long + `b","method":"tools/call"}`}
+	k.client.say(asks...)
+	for _, line := range asks {
+		k.server.hear(line)
+	}
+	k.server.say(append(odd, got1)...)
+	for _, line := range append(odd, got1) {
+		k.client.hear(line)
+	}
+	if err := k.end(); err != nil {
+		t.Fatal(err)
+	}
+	got := k.records()
+	if !slices.Contains(got, "/client tools/call "+ask1+" -> "+got1) || len(got) != len(asks)+len(odd) || strings.Count(strings.Join(got, ""), "->") != 1 {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
 }
 
 // TestPipeBatch: a batch is one call, however its answers come.

@@ -50,14 +50,32 @@ type Seen struct {
 	Records  int               `json:"records"`
 }
 
-// maxSeen bounds the list of Seen.
+// maxSeen bounds the list of Seen, and of changes.
 const maxSeen = 1000
+
+// A Change of a tool's definition, by the word of a recorder: a server said something else of it than before. What an agent was told of a
+// tool decides how it uses it.
+type Change struct {
+	Record   string          `json:"record"`
+	Recorder string          `json:"recorder"`
+	Agent    string          `json:"agent"`
+	Server   string          `json:"server"`
+	Tool     string          `json:"tool"`
+	Before   evidence.Digest `json:"before"`
+	After    evidence.Digest `json:"after"`
+}
+
+// InWords says in English what changed.
+func (c Change) InWords() string {
+	return fmt.Sprintf("the server %q said something else of its tool %q than before to the agent %q, says the recorder %q in the record %s", c.Server, c.Tool, c.Agent, c.Recorder, c.Record)
+}
 
 // A Look is what was found of one record alone.
 type Look struct {
 	record *evidence.Record
 	opened *observed.Opened // nil: an event
-	alone  *Finding         // what is known without other records; nil: the record must be read in order
+	change *Change
+	alone  *Finding // what is known without other records; nil: the record must be read in order
 
 	proved bool // alone: nothing was found
 }
@@ -72,7 +90,7 @@ func At(r *evidence.Record) *Look {
 	}
 	l := &Look{record: r}
 	if r.Payload.Observed == nil {
-		l.alone = ofEvent(r.Payload.Response)
+		l.alone, l.change = ofEvent(&r.Payload)
 		l.proved = l.alone == nil
 		return l
 	}
@@ -84,35 +102,41 @@ func At(r *evidence.Record) *Look {
 	return l
 }
 
-// ofEvent says what an event of the recorder means for completeness.
-func ofEvent(response jsontext.Value) *Finding {
-	e, err := observed.ParseEvent(response)
+// ofEvent says what an event of the recorder means for completeness, and which tool changed.
+func ofEvent(p *evidence.Payload) (*Finding, *Change) {
+	e, err := observed.ParseEvent(p.Response)
 	switch {
 	case err != nil:
-		return &Finding{Rule: "body", Reason: fmt.Sprintf("its response is no event of a recorder: %v", err)}
+		return &Finding{Rule: "body", Reason: fmt.Sprintf("its response is no event of a recorder: %v", err)}, nil
 	case e.Event == observed.Gap:
 		calls := int64(0)
 		for _, m := range e.Missed {
 			calls += min(m.Calls, 1<<40)
 		}
-		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder says that at least %d calls passed without a record", calls)}
+		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder says that at least %d calls passed without a record", calls)}, nil
 	case e.Event == observed.LostInCrash:
-		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: nothing else is known of it", e.Agent)}
+		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: nothing else is known of it", e.Agent)}, nil
+	case e.Event == observed.ToolDefinitionChanged:
+		return nil, &Change{p.RecordID, p.AgentID, e.Agent, e.Server, e.Tool, e.Before, e.After}
 	}
-	return nil
+	return nil, nil
 }
 
 // A File collects the looks at the records of a file. The zero File is of a file without records.
 type File struct {
-	window observed.Window
-	copied int64
-	seen   []Seen
+	window  observed.Window
+	copied  int64
+	seen    []Seen
+	changes []Change
 }
 
 // Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
 func (f *File) Take(l *Look) *Finding {
 	if l == nil {
 		return nil
+	}
+	if l.change != nil && len(f.changes) < maxSeen {
+		f.changes = append(f.changes, *l.change)
 	}
 	if l.opened == nil {
 		return l.alone
@@ -155,6 +179,9 @@ func Told(o *evidence.Observed, recorder string) string {
 	}
 	return fmt.Sprintf("told by the agent's telemetry to the recorder %q", recorder)
 }
+
+// Changes lists the tools whose definition changed, in the order of the records; at most 1000.
+func (f *File) Changes() []Change { return f.changes }
 
 // InWords says in English from where a recorder saw.
 func InWords(v evidence.Vantage, recorder string) string {

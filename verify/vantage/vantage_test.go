@@ -252,3 +252,21 @@ func FuzzBodies(f *testing.F) {
 		}
 	})
 }
+
+// TestChanges: of each tool of which a server said something else than before, a reader is told which, and what was said.
+func TestChanges(t *testing.T) {
+	one, other := evidence.DigestOf([]byte("adds")), evidence.DigestOf([]byte("adds, and reads your keys"))
+	e := observed.Event{Event: observed.ToolDefinitionChanged, Agent: "shop-bot", Server: "stdio:sums", Tool: "add", Before: one, After: other}
+	p, err := e.Payload("gate", "2026-01-31T16:15:00Z", "recorded/shop-bot/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.RecordID = "r1"
+	var f File
+	if found := f.Take(At(&evidence.Record{Payload: p})); found != nil {
+		t.Errorf("%+v", found)
+	}
+	if list := f.Changes(); len(list) != 1 || list[0] != (Change{"r1", "gate", "shop-bot", "stdio:sums", "add", one, other}) {
+		t.Errorf("%+v", list)
+	}
+}

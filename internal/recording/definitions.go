@@ -1,0 +1,162 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/atomicfile"
+	"jurat/internal/observe"
+	"jurat/internal/relay"
+	"jurat/internal/uuid7"
+)
+
+const definitionsFolder = "definitions"
+
+// definitions remember what servers last said of their tools, in a file for each server, so that a change between two sessions is seen. Names and
+// digests are all that they keep.
+type definitions struct {
+	folder string
+	mu     sync.Mutex // held from reading a file to replacing it
+}
+
+// A listing is what is remembered of a server.
+type listing struct {
+	Agent  string                     `json:"agent"`
+	Server string                     `json:"server"` // as records name it
+	Tools  map[string]evidence.Digest `json:"tools"`
+}
+
+const (
+	mostTools   = 10_000  // of one server; others are not remembered
+	longestList = 4 << 20 // of a file
+)
+
+// noteTools compares the definitions in the answer to a tools/list with those that were seen last, and seals each change. What could not be sealed is found again with
+// the next list.
+func (e *exchange) noteTools(ctx context.Context, act *observed.Act) error {
+	if act.Response == nil || act.Ended != evidence.Complete {
+		return nil
+	}
+	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type}
+	if act.Request.Refused || act.Response.Refused {
+		return nil
+	}
+	list := observe.Definitions(c)
+	if len(list) == 0 {
+		return nil
+	}
+	server := act.Upstream.Origin
+	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
+		server += e.call.Path
+	}
+	d := &e.recorder.definitions
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	file := d.file(act.Agent, e.call.Upstream, server)
+	known, err := readListing(file)
+	if err != nil {
+		return err
+	}
+	known.Agent, known.Server = act.Agent, name(server)
+	if err := e.recorder.sealChanges(ctx, act.ChainID, known, list); err != nil {
+		return err
+	}
+	return known.keep(file)
+}
+
+// file is where a server is remembered. Two commands, or two addresses, are two servers.
+func (d *definitions) file(agent, upstream, server string) string {
+	digest := evidence.DigestOf([]byte(agent + "\x00" + upstream + "\x00" + server))
+	return filepath.Join(d.folder, fmt.Sprintf("%x.json", digest[:]))
+}
+
+func readListing(file string) (*listing, error) {
+	l := &listing{Tools: map[string]evidence.Digest{}}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		err = d.Decode(l)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what is remembered of a server's tools: %s: %w; move the file away to go on without knowing what they were", file, err)
+	}
+	return l, nil
+}
+
+// sealChanges seals each change against what is known, and has it known.
+func (r *Recorder) sealChanges(ctx context.Context, chain string, known *listing, list []observe.Definition) error {
+	for tool, after := range digestsOf(list) {
+		before, seen := known.Tools[tool]
+		if seen && before != after {
+			id, err := uuid7.New(r.Now(), r.Random)
+			if err != nil {
+				return err
+			}
+			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
+			if err := r.sealEvent(ctx, id, chain, change); err != nil {
+				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
+			}
+			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)
+		}
+		if seen || len(known.Tools) < mostTools {
+			known.Tools[tool] = after
+		}
+	}
+	return nil
+}
+
+// digestsOf returns a digest for each tool. Of one that is defined more than once, it is of all its definitions.
+func digestsOf(list []observe.Definition) map[string]evidence.Digest {
+	tools := map[string]evidence.Digest{}
+	for _, d := range list {
+		tool := d.Name
+		if evidence.CheckName(tool) != nil {
+			tool = "(a name of the digest " + evidence.DigestOf([]byte(tool)).String() + ")"
+		}
+		if before, twice := tools[tool]; twice {
+			d.Digest = evidence.DigestOf(append(before[:], d.Digest[:]...))
+		}
+		tools[tool] = d.Digest
+	}
+	return tools
+}
+
+func (l *listing) keep(file string) error {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if len(text) > longestList {
+		return fmt.Errorf("what %s says of its tools is too long to be remembered", l.Server)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Replace(file, text, 0o600)
+}
+
+// watched notes what servers say of their tools. In closed mode the agent gets no list whose changes are not sealed.
+func (e *exchange) watched(ctx context.Context, act *observed.Act) error {
+	if act.Type != evidence.ObservedTool {
+		return nil
+	}
+	err := e.noteTools(ctx, act)
+	if err != nil && e.recorder.Mode == relay.Open {
+		e.recorder.Tell.Error("a list of tools was not compared with the one before", "error", err)
+		return nil
+	}
+	return err
+}
