@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
+	"jurat/internal/telemetry"
 )
 
 // A unit is one message as it stands in a file: what a program wrote at once. Package subject may read several messages from it, or none.
@@ -39,7 +40,8 @@ type Exchange struct {
 	own          bool   // Entry is the file's own id
 
 	units []unit
-	whole bool // it is one call with its whole prompt, which may hold earlier answers
+	whole bool           // it is one call with its whole prompt, which may hold earlier answers
+	told  *telemetry.Act // nil: the exchange is of no trace
 }
 
 // Place is where the exchange begins in the file.
