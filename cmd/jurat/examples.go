@@ -28,6 +28,8 @@ var exampleLines = map[string]string{
 	"record status":    "jurat record status",
 	"record reconcile": "jurat record reconcile usage.json",
 	"record mcp":       "jurat record mcp --agent support-agent -- sh server.sh",
+	"record chains":    "jurat record chains --agent support-agent",
+	"record show":      "jurat record show recorded/support-agent/order-7",
 
 	"import": "jurat import results.json --agent support-agent",
 

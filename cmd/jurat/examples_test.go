@@ -46,15 +46,17 @@ const importedResults = `echo '{"results":{"results":[{"id":"order-7","prompt":{
 
 // rehearsals are the examples of which the prepared folder alone is not enough.
 var rehearsals = map[string]rehearsal{
-	"import":       {before: importedResults, says: "1 sealed"},
-	"trial":        {says: "safe_pass"},
-	"trials list":  {says: "unsafe_fail"},
-	"records find": {says: "support-agent"},
-	"reputation":   {says: "support-agent"},
-	"verify":       {says: "PROVED"},
-	"explain":      {says: "support-agent"},
-	"card verify":  {says: "proved"},
-	"stats":        {says: "trial"},
+	"record chains": {before: importedResults + "; jurat import results.json --agent support-agent", says: "recorded/support-agent/order-7"},
+	"record show":   {before: importedResults + "; jurat import results.json --agent support-agent", says: "Shipped."},
+	"import":        {before: importedResults, says: "1 sealed"},
+	"trial":         {says: "safe_pass"},
+	"trials list":   {says: "unsafe_fail"},
+	"records find":  {says: "support-agent"},
+	"reputation":    {says: "support-agent"},
+	"verify":        {says: "PROVED"},
+	"explain":       {says: "support-agent"},
+	"card verify":   {says: "proved"},
+	"stats":         {says: "trial"},
 
 	"init":          {before: "rm -r jurat-data"},
 	"restore":       {before: "jurat backup backups/2026-01-30"},

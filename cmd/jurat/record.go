@@ -23,6 +23,8 @@ type recordCmd struct {
 	Status    recordStatusCmd    `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 	Reconcile recordReconcileCmd `cmd:"" help:"Compare the sealed calls with what the provider counted, and name the differences."`
 	MCP       recordMCPCmd       `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
+	Chains    recordChainsCmd    `cmd:"" help:"List the chains in which recorders saw something."`
+	Show      recordShowCmd      `cmd:"" help:"Show a recorded chain, or one record of it, as a conversation."`
 }
 
 // witnessFlags are common to all recorders.

@@ -28,6 +28,10 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 		u, known = readAs(reported, generateUsage)
 	case has("cache_read_input_tokens", "cache_creation_input_tokens"):
 		u, known = readAs(reported, messagesUsage)
+	case has("cached_input_tokens"): // as the Codex CLI counts
+		u, known = readAs(reported, codexUsage)
+	case has("prompt", "completion"): // as promptfoo counts
+		u, known = readAs(reported, promptfooUsage)
 	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
 		u, known = readAs(reported, responsesUsage)
 	}
@@ -60,3 +64,23 @@ func messagesUsage(u wire.MessagesUsage) Usage {
 func responsesUsage(u wire.ResponsesUsage) Usage {
 	return Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
 }
+
+// codexCounts are the counts in the session files of the Codex CLI.
+type codexCounts struct {
+	Input     int64 `json:"input_tokens"`
+	Cached    int64 `json:"cached_input_tokens"`
+	Output    int64 `json:"output_tokens"`
+	Reasoning int64 `json:"reasoning_output_tokens"`
+}
+
+func codexUsage(u codexCounts) Usage {
+	return Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
+}
+
+// promptfooCounts are the counts in results of promptfoo.
+type promptfooCounts struct {
+	Prompt     int64 `json:"prompt"`
+	Completion int64 `json:"completion"`
+}
+
+func promptfooUsage(u promptfooCounts) Usage { return Usage{Input: u.Prompt, Output: u.Completion} }

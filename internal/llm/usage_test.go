@@ -13,6 +13,8 @@ func TestReadUsage(t *testing.T) {
 		{"responses", `{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":3}`, Usage{Input: 10, Cached: 4, Output: 3}, true},
 		{"messages", `{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":3}`, Usage{Input: 16, Cached: 4, Output: 3}, true},
 		{"gemini", `{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2}`, Usage{Input: 10, Output: 5, Reasoning: 2}, true},
+		{"Codex CLI", `{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"reasoning_output_tokens":1,"total_tokens":12}`, Usage{Input: 10, Cached: 4, Output: 2, Reasoning: 1}, true},
+		{"promptfoo", `{"total":12,"prompt":10,"completion":2}`, Usage{Input: 10, Output: 2}, true},
 		{"unknown words", `{"words":10}`, Usage{}, false},
 		{"no numbers", `{"prompt_tokens":"many"}`, Usage{}, false},
 		{"fewer than none", `{"prompt_tokens":-1,"completion_tokens":3}`, Usage{}, false},

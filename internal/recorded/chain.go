@@ -1,9 +1,8 @@
 package recorded
 
 import (
-	"errors"
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -11,15 +10,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/llm"
 	"jurat/internal/subject"
-	"jurat/verify/vantage"
 )
-
-// A Chain is a recorded chain as people read it.
-type Chain struct {
-	Chain string `json:"chain"`
-	Summary
-	Acts []Act `json:"acts"`
-}
 
 // An Act is one record of a chain: what a recorder saw, or an event of its own.
 type Act struct {
@@ -84,32 +75,6 @@ type Call struct {
 	Result    int    `json:"result,omitzero"` // the number of the message with its result; 0: none is known
 }
 
-// ErrNone is in the chain of the error of Read for records of which no recorder saw any.
-var ErrNone = errors.New("no recorder's record is among them")
-
-// Read makes a view of a whole chain from its records, with the texts that its reader may read as disclosures. prices may be nil. Its error is
-// ErrNone.
-func Read(chain string, records []*evidence.Record, prices llm.Prices) (*Chain, error) {
-	if !slices.ContainsFunc(records, vantage.ByRecorder) {
-		return nil, fmt.Errorf("%s: %w", chain, ErrNone)
-	}
-	part, err := ReadPart(chain, func(yield func(*evidence.Record, error) bool) {
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}, Order{From: 1, N: int64(len(records)), Prices: prices, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
-	if err != nil {
-		return nil, err
-	}
-	c := &Chain{Chain: chain, Acts: part.Acts}
-	for i := range c.Acts {
-		c.add(&c.Acts[i])
-	}
-	return c, nil
-}
-
 // actOf is a record without its messages.
 func actOf(r *evidence.Record, prices llm.Prices) Act {
 	p := &r.Payload
@@ -126,7 +91,7 @@ func actOf(r *evidence.Record, prices llm.Prices) Act {
 		return a
 	}
 	a.Tokens = &Tokens{used.Input, used.Cached, used.Output}
-	for _, model := range []string{p.ModelVersion, p.Model} {
+	for _, model := range []string{p.ModelVersion, withoutVendor(p.ModelVersion), p.Model, withoutVendor(p.Model)} {
 		if price, has := prices.Of(model); has && model != "" {
 			a.Cost = new(price.Cost(used))
 			break
@@ -134,6 +99,9 @@ func actOf(r *evidence.Record, prices llm.Prices) Act {
 	}
 	return a
 }
+
+// withoutVendor removes the vendor that programs put before the name of a model: openai:gpt-4o, openai/gpt-4o.
+func withoutVendor(model string) string { return model[strings.LastIndexAny(model, ":/")+1:] }
 
 // withheld lists the members of a record that are sealed apart and not disclosed.
 func withheld(r *evidence.Record) (list []string) {

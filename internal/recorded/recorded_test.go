@@ -13,9 +13,11 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/ledger"
 	"jurat/internal/llm"
 	"jurat/internal/observe"
 	"jurat/jurattest"
+	"jurat/verify/vantage"
 )
 
 var prices = llm.Prices{{Model: "gpt-4o", Input: 2, Cached: 1, Output: 8}}
@@ -66,13 +68,26 @@ func conversation(t *testing.T, h *jurattest.House, chain, agent string, from in
 	}
 }
 
-// TestRead: each message is shown once, a call with its result; tokens, costs and gaps are counted.
-func TestRead(t *testing.T) {
-	h := jurattest.New(t)
-	c, err := Read("talk", conversation(t, h, "talk", "clerk", 0), prices)
+// whole reads records as one part.
+func whole(t *testing.T, records ...*evidence.Record) *Part {
+	t.Helper()
+	part, err := ReadPart("talk", func(yield func(*evidence.Record, error) bool) {
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}, Order{From: 1, N: int64(len(records)), Prices: prices, Open: func(r *evidence.Record) (*evidence.Record, error) { return r, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return part
+}
+
+// TestRead: each message is shown once, a call with its result; tokens, costs and gaps are counted.
+func TestRead(t *testing.T) {
+	h := jurattest.New(t)
+	c := whole(t, conversation(t, h, "talk", "clerk", 0)...)
 	var said []string
 	for _, a := range c.Acts {
 		for _, m := range a.Messages {
@@ -92,12 +107,9 @@ func TestRead(t *testing.T) {
 	}
 	cost := int64(2 * (100*2 + 10*8))
 	wanted := Summary{Agent: "clerk", First: c.Acts[0].Time, Last: c.Acts[2].Time, Records: 3, Calls: 3, Gaps: 1, Models: []string{"gpt-4o-2024-08-06", "gpt-4o"},
-		Seen: c.Seen, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
-	if diff := cmp.Diff(wanted, c.Summary); diff != "" {
+		Seen: []vantage.Seen{{Recorder: "gate", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Records: 3}}, Tokens: &Tokens{Input: 200, Output: 20}, Cost: &cost, Unpriced: 1}
+	if diff := cmp.Diff(wanted, c.Sum()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(c.Seen) != 1 || c.Seen[0].Records != 3 || c.Seen[0].Recorder != "gate" {
-		t.Errorf("%+v", c.Seen)
 	}
 }
 
@@ -107,13 +119,10 @@ func TestReadSaysWhatIsNotHere(t *testing.T) {
 	r := seal(t, h, call(0, "talk", "clerk", request(asked), response(answers)), "/response", "/request_body", "/response_body")
 	bare := *r
 	bare.Disclosures = nil
-	c, err := Read("talk", []*evidence.Record{&bare}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := whole(t, &bare)
 	a := c.Acts[0]
-	if !slices.Equal(a.Withheld, []string{"/request_body", "/response", "/response_body"}) || a.Cost != nil || c.Unpriced != 1 {
-		t.Errorf("%v, %v, %d", a.Withheld, a.Cost, c.Unpriced)
+	if !slices.Equal(a.Withheld, []string{"/request_body", "/response", "/response_body"}) {
+		t.Errorf("%v", a.Withheld)
 	}
 	for _, m := range a.Messages {
 		if strings.Contains(m.Text, "shipped") {
@@ -122,51 +131,37 @@ func TestReadSaysWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// TestReadOfOthers: an agent's own records are no recorded chain.
-func TestReadOfOthers(t *testing.T) {
-	h := jurattest.New(t)
+// TestFind: a chain is found by its name, and a record in it by id or digest. What no recorder saw is not found.
+func TestFind(t *testing.T) {
+	h, ctx := jurattest.New(t), context.Background()
+	records := conversation(t, h, "recorded/clerk/a", "clerk", 0)
 	own := h.Record(t, []byte(`[`+asked+`,`+answers+`]`), jurattest.OnlyNew)
-	if _, err := Read("talk", own, nil); !errors.Is(err, ErrNone) {
-		t.Error(err)
+	for _, test := range []struct {
+		name   string
+		number int64
+		none   error
+	}{
+		{"recorded/clerk/a", 0, nil},
+		{records[1].Payload.RecordID, 2, nil},
+		{records[2].Digest.String(), 3, nil},
+		{own[0].Payload.RecordID, 0, ErrNone},
+		{own[0].Payload.ChainID, 0, ErrNone},
+		{"recorded/clerk/b", 0, ledger.ErrNotFound},
+		{evidence.DigestOf(nil).String(), 0, ledger.ErrNotFound},
+	} {
+		chain, number, err := Find(ctx, h.Ledger, test.name)
+		if !errors.Is(err, test.none) || number != test.number || err == nil && chain != "recorded/clerk/a" {
+			t.Errorf("%s: %q, %d, %v", test.name, chain, number, err)
+		}
 	}
 }
 
-func TestChains(t *testing.T) {
-	h, ctx := jurattest.New(t), context.Background()
-	conversation(t, h, "recorded/clerk/a", "clerk", 0)
-	conversation(t, h, "recorded/porter/b", "porter", 10)
-	h.Record(t, []byte(`[`+asked+`,`+answers+`]`), jurattest.OnlyNew)
-	seal(t, h, call(20, "recorded/clerk/a", "clerk", request(asked, looks, found, answers), response(answers)))
-	list := func(s Selection) (names []string, more bool) {
-		t.Helper()
-		found, err := Chains(ctx, h.Ledger, s)
-		if err != nil {
-			t.Fatal(err)
+// TestPriceOfModel: the vendor that programs put before the name of a model is no part of it.
+func TestPriceOfModel(t *testing.T) {
+	for model, want := range map[string]bool{"openai:gpt-4o": true, "openai/gpt-4o-2024": true, "gpt-4o": true, "other": false, "": false} {
+		p := evidence.Payload{Model: model, Observed: &evidence.Observed{Usage: []byte(`{"input_tokens":1,"output_tokens":1}`)}}
+		if a := actOf(&evidence.Record{Payload: p}, prices); (a.Cost != nil) != want {
+			t.Errorf("%q: %v", model, a.Cost)
 		}
-		for _, c := range found.Chains {
-			names = append(names, fmt.Sprintf("%s %d %d", c.Chain, c.Calls, c.Gaps))
-		}
-		return names, found.More
-	}
-	a, b := "recorded/clerk/a 4 1", "recorded/porter/b 3 1"
-	for _, test := range []struct {
-		of   Selection
-		want []string
-		more bool
-	}{
-		{Selection{}, []string{a, b}, false},
-		{Selection{Limit: 1}, []string{a}, true},
-		{Selection{Limit: 2}, []string{a, b}, false},
-		{Selection{Agent: "porter"}, []string{b}, false},
-		{Selection{Agent: "clerk", Limit: 1}, []string{a}, false},
-		{Selection{Agent: "nobody"}, nil, false},
-		{Selection{May: func(agent string) bool { return agent == "porter" }}, []string{b}, false},
-	} {
-		if got, more := list(test.of); !slices.Equal(got, test.want) || more != test.more {
-			t.Errorf("%+v: %v, %v; want %v, %v", test.of, got, more, test.want, test.more)
-		}
-	}
-	if agent, err := Agent(ctx, h.Ledger, "recorded/porter/b"); agent != "porter" || err != nil {
-		t.Errorf("%q, %v", agent, err)
 	}
 }

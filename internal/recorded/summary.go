@@ -8,7 +8,7 @@ import (
 	"jurat/verify/vantage"
 )
 
-// A Summary is what a list shows of a recorded chain.
+// A Summary is what acts of a chain come to.
 type Summary struct {
 	Agent      string         `json:"agent"` // who acted; of several, the first
 	First      string         `json:"first"` // the time of its first record
@@ -28,11 +28,20 @@ type Summary struct {
 // maxModels bounds the models that a summary names.
 const maxModels = 20
 
+// Sum sums up the acts of a part.
+func (p *Part) Sum() Summary {
+	s := Summary{Models: []string{}, Seen: []vantage.Seen{}}
+	for i := range p.Acts {
+		s.add(&p.Acts[i])
+	}
+	return s
+}
+
 // add counts one act.
 func (s *Summary) add(a *Act) {
 	s.Records++
 	if s.First == "" {
-		s.First, s.Models, s.Seen = a.Time, []string{}, []vantage.Seen{}
+		s.First = a.Time
 	}
 	s.Last = a.Time
 	if e := a.Event; e != nil && (e.Event == observed.Gap || e.Event == observed.LostInCrash) {

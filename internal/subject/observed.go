@@ -388,6 +388,9 @@ var (
 	}
 )
 
+// EndingInWords says in English how an act ended.
+func EndingInWords(ended evidence.Ended) string { return endings[ended] }
+
 // witness describes what a recorder saw, and from where.
 func (one *record) witness() string {
 	p, o := one.payload, one.payload.Observed

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/installation"
+	"jurat/internal/plural"
+)
+
+type recordChainsCmd struct {
+	Agent string `placeholder:"NAME" help:"Chains of agents with this in their name."`
+	Text  string `help:"Chains in which this text occurs, in any letter case: at least three letters, or two characters of a script without spaces. What was sealed apart is not found."`
+	From  string `placeholder:"TIME" help:"With acts from this time on, by the recorder's clock: a date (2026-01-31, in UTC) or an RFC 3339 time."`
+	To    string `placeholder:"TIME" help:"With acts up to this day, or before this time."`
+	After string `placeholder:"CURSOR" help:"The page after this cursor, which the page before names."`
+	Limit string `placeholder:"N" help:"The largest number of chains: 1 to 500, by default 100."`
+	JSON  bool   `name:"json" help:"Print JSON, as the server's API answers."`
+}
+
+// Help is shown by 'jurat record chains --help'.
+func (*recordChainsCmd) Help() string {
+	return `Lists the chains in which recorders saw something, the one with the newest record first: whose acts, when, how many, which models, how many broke off or passed
+without a record, from where it was seen, and which trials judged it.
+
+    jurat record chains --agent support --from 2026-01-01
+    jurat record show CHAIN
+    jurat trial --recorded CHAIN`
+}
+
+// Run lists chains.
+func (c *recordChainsCmd) Run(ctx context.Context, a *app, io stdio) error {
+	values := map[string]string{"agent": c.Agent, "text": c.Text, "from": c.From, "to": c.To, "after": c.After, "limit": c.Limit}
+	q, err := find.ReadRecordings(func(name string) string { return values[name] })
+	if err != nil {
+		return flagError(err)
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		list, err := c.find(ctx, a, io, i, q)
+		switch {
+		case err != nil:
+			return err
+		case c.JSON:
+			return io.json(list)
+		}
+		p := newPrinter(io.out)
+		p.chains(&list)
+		p.rest(io, list.Next, list.Index)
+		return p.err
+	})
+}
+
+func (c *recordChainsCmd) find(ctx context.Context, a *app, io stdio, i *installation.Installation, q *find.Recordings) (list api.Recordings, err error) {
+	x, state, err := a.words(ctx, io, i)
+	if err != nil {
+		return list, err
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	found, err := x.Recordings(ctx, q)
+	if err != nil {
+		return list, err
+	}
+	trials, err := a.trials(ctx, io, i)
+	if err != nil {
+		return list, err
+	}
+	list = api.Recordings{Recordings: []api.Recording{}, Next: found.Next, Index: state}
+	for n := range found.Recordings {
+		line, err := docket.Recording(&found.Recordings[n], trials, &docket.Reader{})
+		if err != nil {
+			return list, err
+		}
+		list.Recordings = append(list.Recordings, line)
+	}
+	return list, nil
+}
+
+// chains prints a list of recorded chains.
+func (p *printer) chains(list *api.Recordings) {
+	t := table{heads: []head{{name: "first", rank: 4}, {name: "last", rank: 2}, {name: "agent", rank: 3}, {name: "acts", right: true}, {name: "seen", rank: 5}, {name: "chain", rank: 1}}}
+	for i := range list.Recordings {
+		r := &list.Recordings[i]
+		t.row(minute(r.First), minute(r.Last), strings.Join(r.Agents, ", "), r.Acts, from(r.Vantages), r.Chain)
+		if gaps := gapsIn(r); gaps != "" {
+			t.below(gaps, yellow)
+		}
+		if len(r.Models) > 0 || r.Tokens != nil {
+			t.below(strings.Join(r.Models, ", ")+tokensOf(r), "")
+		}
+		for n := range r.Trials {
+			t.below("tried: "+r.Trials[n].ID, "")
+		}
+	}
+	p.table(&t)
+	p.line("%s on this page", plural.Of(len(list.Recordings), "chain"))
+}
+
+// tokensOf are a chain's tokens.
+func tokensOf(r *api.Recording) string {
+	if r.Tokens == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %s read, %d written", plural.Of(r.Tokens.Input, "token"), r.Tokens.Output)
+}
+
+// from says from where a chain was seen, in a word for each.
+func from(list []evidence.Vantage) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = map[evidence.Vantage]string{evidence.Proxy: "bytes", evidence.ProxyMITM: "bytes", evidence.InProcess: "in the program", evidence.Telemetry: "second hand", evidence.Examiner: "asked"}[v]
+	}
+	return strings.Join(words, ", ")
+}
+
+// gapsIn says what of a chain is missing.
+func gapsIn(r *api.Recording) string {
+	var parts []string
+	for _, lack := range []struct {
+		n    int64
+		what string
+	}{{r.Broken - r.Lost, "did not come to the end"}, {r.Lost, "lost in a crash"}, {r.Missed, "passed without a record in this time"}} {
+		if lack.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", lack.n, lack.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"jurat/evidence"
+	"jurat/internal/config"
+	"jurat/internal/erasure"
+	"jurat/internal/installation"
+	"jurat/internal/ledger"
+	"jurat/internal/observe"
+	"jurat/internal/plural"
+	"jurat/internal/recorded"
+	"jurat/internal/subject"
+	"jurat/verify/vantage"
+)
+
+type recordShowCmd struct {
+	Name  string `arg:"" name:"chain-or-record" help:"A recorded chain, as 'jurat record chains' lists them, or the id or digest of a record in one."`
+	First int64  `placeholder:"N" default:"1" help:"From which record of the chain on."`
+	Limit int64  `placeholder:"N" default:"100" help:"The largest number of records."`
+	Lines int    `placeholder:"N" default:"30" help:"How many lines of each message are shown; 0: all."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is shown by 'jurat record show --help'.
+func (*recordShowCmd) Help() string {
+	return `Shows what recorders saw in a chain, as a conversation: each message once, calls of tools with their results, which model answered, tokens, times, how each
+call ended, and what is missing. What a call costs is computed from this program's prices of models, where it knows one. Messages have the numbers by which a trial's findings
+name them.
+
+It believes the log of this installation: 'jurat log case CHAIN' writes the records, and 'jurat verify' proves them.
+
+    jurat record show recorded/support-agent/monday
+    jurat record show recorded/support-agent/monday --first 101 --lines 0`
+}
+
+// Run shows a chain.
+func (c *recordShowCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.First < 1 || c.Limit < 1 || c.Lines < 0 {
+		return errors.New("--first and --limit are from 1, --lines from 0")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		chain, number, err := recorded.Find(ctx, i.Ledger, c.Name)
+		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, recorded.ErrNone) {
+			return hint(fmt.Errorf("%q: there is nothing that a recorder saw: %w", c.Name, err), "'jurat record chains' lists what there is")
+		}
+		if err != nil {
+			return err
+		}
+		part, err := c.read(ctx, a, io, i, chain, number)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return io.json(part)
+		}
+		p := newPrinter(io.out)
+		p.recorded(part, c.Lines)
+		return p.err
+	})
+}
+
+// read reads a part of a chain, or one record of it.
+func (c *recordShowCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, number int64) (*recorded.Part, error) {
+	table, err := config.BuiltInPrices()
+	if err != nil {
+		return nil, err
+	}
+	o := recorded.Order{From: c.First, N: c.Limit, Prices: table.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+		disclosed, err := i.Apart.Disclose(ctx, r, nil)
+		if errors.Is(err, erasure.ErrDamaged) || errors.Is(err, evidence.ErrDisclosure) {
+			return nil, hint(err, "'jurat log fsck' looks for more of the kind")
+		}
+		return disclosed, err
+	}}
+	if number > 0 {
+		o.From, o.N = number, 1
+	}
+	part, err := recorded.ReadPart(chain, i.Ledger.ChainRecords(ctx, chain), o)
+	if err != nil || !slices.ContainsFunc(part.Acts, func(a recorded.Act) bool { return a.Withheld != nil }) {
+		return part, err
+	}
+	x, _, err := a.words(ctx, io, i)
+	if err != nil {
+		return nil, err
+	}
+	digests := make([]evidence.Digest, len(part.Acts))
+	for n := range part.Acts {
+		digests[n] = part.Acts[n].Digest
+	}
+	erased, err := x.Erased(ctx, digests)
+	part.MarkErased(erased)
+	return part, errors.Join(err, x.Close())
+}
+
+// recorded prints a part of a recorded chain.
+func (p *printer) recorded(part *recorded.Part, lines int) {
+	s := part.Sum()
+	p.line("%s", p.bold(part.Chain))
+	if len(part.Acts) == 0 {
+		p.line("  it has no record with this number")
+		return
+	}
+	p.text("  ", fmt.Sprintf("the agent %q: %s from %s to %s%s", s.Agent, plural.Of(s.Calls, "act"), s.First, s.Last, totals(&s)))
+	for _, seen := range s.Seen {
+		p.text("  ", fmt.Sprintf("%s: %s", inWords(part.Acts, seen), plural.Of(seen.Records, "record")))
+	}
+	if s.Gaps > 0 {
+		p.warning("  ", fmt.Sprintf("%s %s that something is missing", plural.Of(s.Gaps, "record"), plural.Or(s.Gaps, "says", "say")))
+	}
+	told := map[string]bool{} // what is missing: the same is said once
+	for i := range part.Acts {
+		a := &part.Acts[i]
+		p.line("")
+		p.act(a, lines)
+		if o := a.Observed; o != nil {
+			fresh := slices.DeleteFunc(slices.Clone(o.Missing), func(text string) bool { return told[text] })
+			for _, text := range fresh {
+				told[text] = true
+			}
+			if len(fresh) > 0 {
+				p.text("   ", "not seen: "+strings.Join(fresh, "; "))
+			}
+		}
+	}
+	if part.Next > 0 {
+		p.line("")
+		p.line("There is more: --first %d", part.Next)
+	}
+}
+
+// inWords says from where acts were seen.
+func inWords(acts []recorded.Act, seen vantage.Seen) string {
+	for i := range acts {
+		if o := acts[i].Observed; o != nil && acts[i].Recorder == seen.Recorder && o.Vantage == seen.Vantage && o.Fidelity == seen.Fidelity {
+			return vantage.Told(o, seen.Recorder)
+		}
+	}
+	return vantage.InWords(seen.Vantage, seen.Recorder)
+}
+
+// totals are what acts have in sum.
+func totals(s *recorded.Summary) string {
+	text := ""
+	if len(s.Models) > 0 {
+		text += "; " + strings.Join(s.Models, ", ")
+	}
+	if s.Failed > 0 {
+		text += fmt.Sprintf("; %d failed", s.Failed)
+	}
+	text += tokens(s.Tokens)
+	if s.Cost != nil {
+		text += "; " + dollars(*s.Cost)
+		if s.Unpriced > 0 {
+			text += fmt.Sprintf(" without %s whose price is not known", plural.Of(s.Unpriced, "act"))
+		}
+	}
+	return text
+}
+
+func tokens(t *recorded.Tokens) string {
+	if t == nil {
+		return ""
+	}
+	cached := ""
+	if t.Cached > 0 {
+		cached = fmt.Sprintf(" (%d from a cache)", t.Cached)
+	}
+	return fmt.Sprintf("; %s read%s, %d written", plural.Of(t.Input, "token"), cached, t.Output)
+}
+
+// act prints one act.
+func (p *printer) act(a *recorded.Act, lines int) {
+	p.line("%s", p.bold(fmt.Sprintf("%d. %s  %s", a.Number, a.Time, plain(a.Action))))
+	p.text("   ", a.Record+facts(a))
+	if from := file(a); from != "" {
+		p.text("   ", from)
+	}
+	if a.Fault != "" {
+		p.warning("   ", "it cannot be read: "+a.Fault)
+	}
+	if a.Repeats > 0 {
+		p.text("   ", fmt.Sprintf("its prompt repeats %s", plural.Of(a.Repeats, "message")))
+	}
+	for i := range a.Messages {
+		if m := &a.Messages[i]; m.Part != "observed" { // what the jury is told of it stands below
+			p.message(m, lines)
+		}
+	}
+	if a.Again > 0 {
+		p.text("   ", fmt.Sprintf("the answer is again that of message %d", a.Again))
+	}
+	for _, text := range troubles(a) {
+		p.warning("   ", text)
+	}
+}
+
+// facts are what a record says beside the messages, in a line.
+func facts(a *recorded.Act) string {
+	o := a.Observed
+	if o == nil {
+		return ""
+	}
+	text := "  " + o.Protocol
+	switch {
+	case a.Model != "" && a.ModelVersion != "" && a.Model != a.ModelVersion:
+		text += fmt.Sprintf("; %s, answered by %s", a.Model, a.ModelVersion)
+	case a.Model != "" || a.ModelVersion != "":
+		text += "; " + either(a.ModelVersion, a.Model)
+	}
+	if o.Status != 0 {
+		text += fmt.Sprintf("; status %d", o.Status)
+	}
+	if o.FirstByteMS != nil {
+		text += fmt.Sprintf("; first byte after %s", milliseconds(*o.FirstByteMS))
+	}
+	if o.EndedMS != nil {
+		text += "; took " + milliseconds(*o.EndedMS)
+	}
+	text += tokens(a.Tokens)
+	if a.Cost != nil {
+		text += "; " + dollars(*a.Cost)
+	}
+	if a.Finish != "" {
+		text += "; " + a.Finish
+	}
+	return text
+}
+
+// file says where an imported act stands in which file; "": it is none.
+func file(a *recorded.Act) string {
+	if o := a.Observed; o == nil || o.Request == nil || !strings.HasPrefix(o.Protocol, observe.Imported) {
+		return ""
+	}
+	var h struct {
+		File   string `json:"file"`
+		SHA256 string `json:"file-sha256"`
+		Place  string `json:"place"`
+		SaidAt string `json:"said-at"`
+	}
+	if json.Unmarshal(a.Observed.Request.Headers, &h) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("from %s, %s, of the file %s", h.File, h.Place, h.SHA256)
+	if h.SaidAt != "" {
+		text += "; by its word said at " + h.SaidAt
+	}
+	return text
+}
+
+func either(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}
+
+func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
+
+// troubles are what went wrong, or cannot be shown.
+func troubles(a *recorded.Act) (list []string) {
+	if o := a.Observed; o != nil {
+		if o.Ended != evidence.Complete {
+			list = append(list, subject.EndingInWords(o.Ended))
+		}
+		if o.ContextByReference != nil {
+			list = append(list, "the provider had more, which is not in the bytes: "+strings.Join(o.ContextByReference, ", "))
+		}
+		if o.RetryOf != "" {
+			list = append(list, "another attempt of the request "+o.RetryOf)
+		}
+	}
+	if a.Error != "" {
+		list = append(list, "the provider's error: "+a.Error)
+	}
+	if a.Problem != "" {
+		list = append(list, "not wholly read: "+a.Problem)
+	}
+	for _, lack := range a.Lacks {
+		list = append(list, fmt.Sprintf("bytes of the %s: %s", lack.Direction, lack.Why))
+	}
+	if a.Alternatives > 0 {
+		list = append(list, fmt.Sprintf("the agent got %s more", plural.Of(a.Alternatives, "answer")))
+	}
+	if a.Erased != nil {
+		list = append(list, "erased: "+strings.Join(a.Erased, ", "))
+	}
+	return list
+}
+
+// message prints a message, and at most so many lines of it; 0: all.
+func (p *printer) message(m *recorded.Message, most int) {
+	who := string(m.Role)
+	if more := either(m.Tool, m.Name); more != "" && m.Role != subject.Assistant {
+		who += " " + more
+	}
+	if m.CallNumber > 0 {
+		who += fmt.Sprintf(", for message %d", m.CallNumber)
+	}
+	if m.Failed {
+		who += ", failed"
+	}
+	number := ""
+	if m.Number > 0 {
+		number = fmt.Sprintf("%d ", m.Number)
+	}
+	p.line("   %s", p.dim(number+who))
+	text := strings.TrimRight(m.Text, "\n")
+	left := 0
+	if rows := strings.Split(text, "\n"); most > 0 && len(rows) > most {
+		text, left = strings.Join(rows[:most], "\n"), len(rows)-most
+	}
+	if text != "" {
+		p.text("     ", text)
+	}
+	if left > 0 {
+		p.line("     %s", p.dim(fmt.Sprintf("… %s more: --lines 0 shows them", plural.Of(left, "line"))))
+	}
+	for _, call := range m.Calls {
+		result := ""
+		if call.Result > 0 {
+			result = fmt.Sprintf("  (answered by message %d)", call.Result)
+		}
+		p.text("     ", fmt.Sprintf("calls %s %s%s", call.Name, call.Arguments, result))
+	}
+}
