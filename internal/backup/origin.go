@@ -217,12 +217,12 @@ func (s databaseOrigin) log(ctx context.Context, to string, tell func(more int64
 func (s databaseOrigin) close() error { return s.at.Leave() }
 
 // unpackInto copies the small files of an unpacked backup into a file store. A file that exists there must be the same.
-func unpackInto(ctx context.Context, dir string, names []string, files filestore.Store) error {
+func unpackInto(ctx context.Context, from filestore.Store, names []string, files filestore.Store) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		content, err := from.Read(ctx, name)
 		if err != nil {
 			return err
 		}

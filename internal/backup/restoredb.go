@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"jurat/internal/atomicfile"
+	"jurat/internal/erasure"
 	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/sqlite"
@@ -71,10 +72,16 @@ func fill(ctx context.Context, c installation.Config, to *postgres.Store, files 
 		return err
 	}
 	own, small, archives := sorted(m)
+	apart := installation.FilesIn(draft)
+	for _, folder := range []string{erasure.ValuesFolder, erasure.KeysFolder} {
+		if err := apart.List(ctx, folder, func(name string) error { small = append(small, name); return nil }); err != nil {
+			return err
+		}
+	}
 	if err := keepOwn(ctx, filepath.Join(draft, installation.ArchiveFolder), archives, c.ArchiveDir()); err != nil {
 		return err
 	}
-	if err := unpackInto(ctx, draft, small, files); err != nil {
+	if err := unpackInto(ctx, apart, small, files); err != nil {
 		return err
 	}
 	// A crash before the last line leaves a database without an installation, and a machine that has the restored checkpoint.
@@ -89,6 +96,7 @@ func sorted(m *Manifest) (own, small, archives []string) {
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
 		switch {
 		case name == installation.DatabaseFile:
+		case strings.HasPrefix(name, erasure.ValuesFolder+"/"), strings.HasPrefix(name, erasure.KeysFolder+"/"): // fill copies what is in them
 		case strings.HasPrefix(name, installation.CasesFolder+"/"):
 			own = append(own, name)
 		case strings.HasPrefix(name, installation.ArchiveFolder+"/"):

@@ -7,6 +7,9 @@
 //	apart/values/3f/RECORD-MEMBER.json   a value: copy it into backups and archives as you like
 //	apart-keys/3f/RECORD-MEMBER.key      its key, 32 bytes: keep it only where it can be destroyed
 //
+// In a data folder these files are in packs (see package filestore), apart/values/packs and apart-keys/packs. Older versions kept them as files
+// of their own, which are read and destroyed where they are.
+//
 // Destroying one key of 32 bytes erases the value from every copy. RECORD is the payload's digest in hexadecimal, and its first byte names
 // the folder. MEMBER is the beginning of the SHA-256 of the JSON pointer. So no text of an actor is part of a file name. A record that is
 // sealed twice has its values twice, and the log accepts one of the two.
@@ -23,7 +26,7 @@
 //
 // # What "destroyed" means
 //
-// Destroy overwrites the key with zeros, syncs it and removes its file. That suffices if both the file system and the disk write in place.
+// Destroy overwrites the key with zeros where it is, syncs it and removes its name. That suffices if both the file system and the disk write in place.
 // SSDs write elsewhere and keep the old block until they collect it. File systems that copy on write (btrfs, ZFS, APFS), data journals,
 // snapshots and backups keep the old key as long as they keep the old state. There a value is gone when the last copy of its key is gone.
 // So put `apart-keys` on storage that you can destroy as a whole, or that is encrypted itself, without snapshots. If you must back it up,

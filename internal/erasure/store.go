@@ -69,40 +69,54 @@ func (v *Store) Keep(ctx context.Context, record *evidence.Record) error {
 	if n := len(record.Payload.SealedApart); n > maxMembers {
 		return fmt.Errorf("record %s: %d members are sealed apart, and at most %d can be kept", record.Payload.RecordID, n, maxMembers)
 	}
+	var files []filestore.File
 	for _, pointer := range record.Payload.SealedApart {
-		at := placeOf(record.Digest, pointer)
-		e := entry{Pointer: pointer, Record: record.Digest}
-		i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
-		var key []byte
-		if i >= 0 {
-			key = make([]byte, keySize)
-			rand.Read(key) // never fails
-			var err error
-			if e.Ciphertext, err = seal(key, at, &record.Disclosures[i]); err != nil {
-				return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
-			}
-		}
-		if err := v.write(ctx, at, e, key); err != nil {
+		of, err := v.filesOf(ctx, record, pointer)
+		if err != nil {
 			return fmt.Errorf("keeping %s of record %s: %w", pointer, record.Payload.RecordID, err)
 		}
+		files = append(files, of...)
+	}
+	if err := v.files.CreateAll(ctx, files); err != nil {
+		return fmt.Errorf("keeping what is sealed apart of record %s: %w", record.Payload.RecordID, err)
 	}
 	return nil
 }
 
-// write writes the two files. A crash between them leaves a value without its key, which is unreadable.
-func (v *Store) write(ctx context.Context, at place, e entry, key []byte) error {
-	text, err := json.Marshal(e, json.Deterministic(true))
+// filesOf returns the files of a member, the value's first: a crash between them leaves a value that nobody can read. It stores a note itself,
+// as it may be there.
+func (v *Store) filesOf(ctx context.Context, record *evidence.Record, pointer string) ([]filestore.File, error) {
+	at := placeOf(record.Digest, pointer)
+	e := entry{Pointer: pointer, Record: record.Digest}
+	i := slices.IndexFunc(record.Disclosures, func(d evidence.Disclosure) bool { return d.Pointer == pointer })
+	if i < 0 {
+		return nil, v.note(ctx, at, e)
+	}
+	key := make([]byte, keySize)
+	rand.Read(key) // never fails
+	var err error
+	if e.Ciphertext, err = seal(key, at, &record.Disclosures[i]); err != nil {
+		return nil, err
+	}
+	text, err := e.text()
+	return []filestore.File{{Name: at.value, Content: text}, {Name: at.key, Content: key}}, err
+}
+
+// note stores that the actor keeps a value, unless another process, or this one before a crash, has done so.
+func (v *Store) note(ctx context.Context, at place, e entry) error {
+	text, err := e.text()
 	if err != nil {
 		return err
 	}
-	err = v.files.Create(ctx, at.value, append(text, '\n'))
-	if key == nil && errors.Is(err, fs.ErrExist) {
-		return nil // another process, or this one before a crash, has stored the note
-	}
-	if err != nil || key == nil {
+	if err := v.files.Create(ctx, at.value, text); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return v.files.Create(ctx, at.key, key)
+	return nil
+}
+
+func (e entry) text() ([]byte, error) {
+	text, err := json.Marshal(e, json.Deterministic(true))
+	return append(text, '\n'), err
 }
 
 // Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.

@@ -21,11 +21,15 @@ var _ Store = (*Draft)(nil)
 // NewDraft returns an empty draft.
 func NewDraft() *Draft { return &Draft{files: map[string][]byte{}} }
 
-// All returns all files, by name.
-func (d *Draft) All() map[string][]byte {
+// Files returns all files, sorted by name.
+func (d *Draft) Files() []File {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return maps.Clone(d.files)
+	list := make([]File, 0, len(d.files))
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		list = append(list, File{name, bytes.Clone(d.files[name])})
+	}
+	return list
 }
 
 // Where implements Store.
@@ -57,6 +61,26 @@ func (d *Draft) Read(ctx context.Context, name string) (content []byte, err erro
 // Create implements Store.
 func (d *Draft) Create(ctx context.Context, name string, content []byte) error {
 	return d.do(ctx, "create", name, -1, func() { d.files[name] = bytes.Clone(content) })
+}
+
+// CreateAll implements Store: it makes all or none.
+func (d *Draft) CreateAll(ctx context.Context, files []File) error {
+	for _, file := range files {
+		if err := check(ctx, "create", file.Name); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, file := range files {
+		if _, is := d.files[file.Name]; is {
+			return &fs.PathError{Op: "create", Path: d.Where(file.Name), Err: fs.ErrExist}
+		}
+	}
+	for _, file := range files {
+		d.files[file.Name] = bytes.Clone(file.Content)
+	}
+	return nil
 }
 
 // Replace implements Store.
@@ -94,11 +118,11 @@ func (d *Draft) List(ctx context.Context, folder string, found func(name string)
 	if err := check(ctx, "list", folder); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.All())) {
-		if !strings.HasPrefix(name, folder+"/") {
+	for _, file := range d.Files() {
+		if !strings.HasPrefix(file.Name, folder+"/") {
 			continue
 		}
-		if err := found(name); err != nil {
+		if err := found(file.Name); err != nil {
 			return err
 		}
 	}

@@ -195,7 +195,7 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 		if _, err := createLogKey(ctx, draft, m); err != nil {
 			return false, err
 		}
-		if err := files.CreateAll(ctx, draft.All()); err != nil {
+		if err := files.CreateAll(ctx, draft.Files()); err != nil {
 			return false, err
 		}
 		log, err = openLogKey(ctx, files, &p.Helpers)

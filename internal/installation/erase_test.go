@@ -3,12 +3,15 @@ package installation_test
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +26,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/archive"
+	"jurat/internal/atomicfile"
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
@@ -210,13 +214,48 @@ func TestErase(t *testing.T) {
 	wantProved(t, i, r)
 	wantActs(t, i, body(r, "/prompt"), body(r, "/metadata/user"))
 	wantKinds(t, c)
-	if err := filepath.WalkDir(c.Dir, func(file string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.Contains(file, "apart") {
-			t.Errorf("%s is left", file)
+	for _, folder := range []string{erasure.ValuesFolder, erasure.KeysFolder, erasure.IntentsFolder} {
+		if err := installation.FilesIn(c.Dir).List(t.Context(), folder, func(name string) error { t.Errorf("%s is left", name); return nil }); err != nil {
+			t.Error(err)
 		}
-		return err
-	}); err != nil {
-		t.Error(err)
+	}
+	for file := range inPacks(t, c) {
+		if content := file.content; strings.Trim(string(content), "\x00") != "" {
+			t.Errorf("%s has %q left", file.name, content)
+		}
+	}
+}
+
+// A packed is a file in a pack, as it is on disk.
+type packed struct {
+	name, pack string
+	at         int // of its content in the pack
+	content    []byte
+}
+
+var packedName = regexp.MustCompile(`apart(?:/values|-keys)/[0-9a-f]{2}/[0-9a-f]{64}-[0-9a-f]{16}\.(?:json|key)`)
+
+// inPacks reads what is in the packs of an installation, also what is void.
+func inPacks(t *testing.T, c installation.Config) iter.Seq[packed] {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(c.Dir, "apart*", "packs", "*.pack"))
+	more, moreErr := filepath.Glob(filepath.Join(c.Dir, "apart", "values", "packs", "*.pack"))
+	if err := errors.Join(err, moreErr); err != nil || len(packs) == 0 || len(more) == 0 {
+		t.Fatal(packs, more, err)
+	}
+	return func(yield func(packed) bool) {
+		for _, pack := range append(packs, more...) {
+			content, err := os.ReadFile(pack)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, found := range packedName.FindAllIndex(content, -1) {
+				length := int(binary.BigEndian.Uint32(content[found[0]-4:]))
+				if !yield(packed{string(content[found[0]:found[1]]), pack, found[1], content[found[1]:][:length]}) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -320,7 +359,11 @@ func TestEraseSaysWhatIsTooShort(t *testing.T) {
 // TestEraseWhatIsDamaged: an unreadable value cannot be searched for in other texts, but it can be erased.
 func TestEraseWhatIsDamaged(t *testing.T) {
 	c, i, r := sealed(t)
-	flip(t, filepath.Join(c.Dir, "apart-keys", "*", erasure.Name(r.Digest, "/prompt")+".key"))
+	for file := range inPacks(t, c) {
+		if strings.HasSuffix(file.name, erasure.Name(r.Digest, "/prompt")+".key") {
+			flipAt(t, file.pack, file.at)
+		}
+	}
 	if _, err := i.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
 	}
@@ -341,18 +384,15 @@ func TestEraseWhatIsDamaged(t *testing.T) {
 }
 
 // flip changes a bit of the one file that a pattern names.
-func flip(t *testing.T, pattern string) {
+// flipAt changes a bit of a file.
+func flipAt(t *testing.T, name string, at int) {
 	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	text, err := os.ReadFile(files[0])
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text[len(text)/2] ^= 1
-	if err := os.WriteFile(files[0], text, 0o600); err != nil {
+	text[at] ^= 1
+	if err := os.WriteFile(name, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -458,15 +498,12 @@ func TestErasedOnce(t *testing.T) {
 }
 
 func TestFsckOfWhatIsApart(t *testing.T) {
-	pattern := func(c installation.Config, kind string, r *evidence.Record, pointer string) string {
-		files, err := filepath.Glob(filepath.Join(c.Dir, kind, "*", erasure.Name(r.Digest, pointer)+".*"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("%v, %v", files, err)
-		}
-		return files[0]
+	name := func(kind string, r *evidence.Record, pointer string) string {
+		name := erasure.Name(r.Digest, pointer)
+		return map[string]string{"apart-keys": "apart-keys/" + name[:2] + "/" + name + ".key", "apart/values": "apart/values/" + name[:2] + "/" + name + ".json"}[kind]
 	}
-	remove := func(t *testing.T, file string) {
-		if err := os.Remove(file); err != nil {
+	remove := func(t *testing.T, c installation.Config, name string) {
+		if err := installation.FilesIn(c.Dir).Remove(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -475,10 +512,10 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 		want   []fsck.Kind
 	}{
 		"a lost key": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
-			remove(t, pattern(c, "apart-keys", r, "/prompt"))
+			remove(t, c, name("apart-keys", r, "/prompt"))
 		}, []fsck.Kind{fsck.DamageApartLost}},
 		"a lost value": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
-			remove(t, pattern(c, "apart/values", r, "/prompt"))
+			remove(t, c, name("apart/values", r, "/prompt"))
 		}, []fsck.Kind{fsck.DamageApartLost}},
 		"all keys lost": {func(t *testing.T, c installation.Config, _ *installation.Installation, _ *evidence.Record) {
 			if err := os.RemoveAll(filepath.Join(c.Dir, "apart-keys")); err != nil {
@@ -486,8 +523,8 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			}
 		}, []fsck.Kind{fsck.DamageApartLost, fsck.DamageApartLost}},
 		"another value, well encrypted": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
-			remove(t, pattern(c, "apart/values", r, "/prompt"))
-			remove(t, pattern(c, "apart-keys", r, "/prompt"))
+			remove(t, c, name("apart/values", r, "/prompt"))
+			remove(t, c, name("apart-keys", r, "/prompt"))
 			other := new(*r)
 			other.Payload.SealedApart = []string{"/prompt"}
 			other.Disclosures = []evidence.Disclosure{{Pointer: "/prompt", Salt: r.Disclosures[0].Salt, Value: jsontext.Value(`"all is well"`)}}
@@ -499,15 +536,15 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 			}
 		}, []fsck.Kind{fsck.DamageApartChanged}},
 		"a backup that brings back what was erased": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
-			value, err := os.ReadFile(pattern(c, "apart/values", r, "/prompt"))
+			file := name("apart/values", r, "/prompt")
+			value, err := installation.FilesIn(c.Dir).Read(t.Context(), file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := pattern(c, "apart/values", r, "/prompt")
 			if _, err := i.Eraser.Erase(t.Context(), order(r, "/prompt")); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file, value, 0o600); err != nil {
+			if err := atomicfile.Create(filepath.Join(c.Dir, filepath.FromSlash(file)), value, 0o600); err != nil { // as an older version kept it
 				t.Fatal(err)
 			}
 		}, []fsck.Kind{fsck.DamageNotErased}},

@@ -19,6 +19,7 @@
 //	apart/values/   values that are sealed apart, encrypted
 //	apart/settings/ which values are always sealed apart, for each actor
 //	apart/erasing/  erasures in progress
+//	apart/packing/  locks on packs of values and keys, which say whose process adds to them
 //	apart-keys/     the keys to apart/values: keep them out of every backup from which they cannot be deleted
 //	revocation/     lists and OCSP responses of CAs, whose digests the log has
 //	tickets/        sign-in links, each for one use

@@ -22,6 +22,7 @@ import (
 // A place is where an installation is: the data folder of one machine, or a database that several machines share.
 type place struct {
 	files     filestore.Store
+	folder    *filestore.Folder // the same; nil: the installation is in a shared database
 	locks     lock.Locks
 	published ledger.Published // the last checkpoint that this machine has seen
 	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
@@ -47,6 +48,9 @@ func find(ctx context.Context, c Config) (*place, error) {
 // leave releases the place's locks, helpers and connections. The caller has closed its store.
 func (p *place) leave() error {
 	err := errors.Join(p.locks.Close(), p.Helpers.Close())
+	if p.folder != nil {
+		err = errors.Join(err, p.folder.Close())
+	}
 	if p.pool != nil {
 		p.pool.Close()
 	}

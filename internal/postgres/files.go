@@ -161,17 +161,27 @@ func (s *Files) put(ctx context.Context, do doer, op, name string, content []byt
 	})
 }
 
-// CreateAll makes several new files, all or none. It returns fs.ErrExist, wrapped, if one of them exists.
-func (s *Files) CreateAll(ctx context.Context, files map[string][]byte) error {
-	return s.transact(ctx, func(tx pgx.Tx) error {
-		for name, content := range files {
-			key, stored := s.keys.Wrap(name, content)
-			tag, err := tx.Exec(ctx, `INSERT INTO jurat.files (name, content, wrapped) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`, name, stored, key)
-			if err := changed(tag, err, fs.ErrExist); err != nil {
-				return &fs.PathError{Op: "create", Path: s.Where(name), Err: err}
-			}
-		}
+// CreateAll implements filestore.Store: it makes all or none, with one statement.
+func (s *Files) CreateAll(ctx context.Context, files []filestore.File) error {
+	if len(files) == 0 {
 		return nil
+	}
+	for _, file := range files[1:] { // once examines the first
+		if !fs.ValidPath(file.Name) {
+			return &fs.PathError{Op: "create", Path: file.Name, Err: fs.ErrInvalid}
+		}
+	}
+	return s.once(ctx, "create", files[0].Name, func(ctx context.Context) error {
+		names, contents, keys := make([]string, len(files)), make([][]byte, len(files)), make([]string, len(files))
+		for n, file := range files {
+			key, stored := s.keys.Wrap(file.Name, file.Content)
+			names[n], contents[n], keys[n] = file.Name, stored, string(key)
+		}
+		_, err := s.exec(ctx, `INSERT INTO jurat.files (name, content, wrapped) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])`, names, contents, keys)
+		if breaksUnique(err) {
+			return fs.ErrExist
+		}
+		return err
 	})
 }
 

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -107,17 +108,17 @@ func TestFilesAreWrapped(t *testing.T) {
 // TestCreateAll checks that no file is made if one of them exists.
 func TestCreateAll(t *testing.T) {
 	c := postgres.NewFiles(database(t)(t), newKeys(t, filestore.Generate()))
-	files := map[string][]byte{"a.key": []byte("a"), "b.json": []byte("b")}
+	files := []filestore.File{{Name: "a.key", Content: []byte("a")}, {Name: "b.json", Content: []byte("b")}}
 	if err := c.CreateAll(t.Context(), files); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range files {
-		if got, err := c.Read(t.Context(), name); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s: %q, %v", name, got, err)
+	for _, file := range files {
+		if got, err := c.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
+			t.Errorf("%s: %q, %v", file.Name, got, err)
 		}
 	}
-	if err := c.CreateAll(t.Context(), map[string][]byte{"0.json": nil, "b.json": []byte("new"), "c.json": nil}); err == nil {
-		t.Error("one was there")
+	if err := c.CreateAll(t.Context(), []filestore.File{{Name: "0.json"}, {Name: "b.json", Content: []byte("new")}, {Name: "c.json"}}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("one was there: %v", err)
 	}
 	n := 0
 	for _, name := range []string{"0.json", "c.json"} {

@@ -1,0 +1,184 @@
+package erasure
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"jurat/internal/filestore"
+	"jurat/internal/lock"
+)
+
+// packedVault returns a store whose files are in packs, as an installation has it.
+func packedVault(t testing.TB, dir string) (*Store, *filestore.Folder) {
+	files := filestore.NewFolder(dir).Packed(lock.NewFolder(filepath.Join(dir, "locks")), ValuesFolder, KeysFolder)
+	t.Cleanup(func() {
+		if err := files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return NewStore(files), files
+}
+
+func listed(t *testing.T, v *Store) (names []string) {
+	t.Helper()
+	if err := v.List(t.Context(), func(_, name string) error { names = append(names, name); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// TestKeptBeforePacks: what an older version kept in files of its own opens and is destroyed beside packs.
+func TestKeptBeforePacks(t *testing.T) {
+	old, before := kept(t, map[string]string{"/prompt": secret, "/response": "I see"})
+	v, _ := packedVault(t, old.dir())
+	now := saying(map[string]string{"/prompt": "another", "/context": "text"})
+	if err := v.Keep(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, pointer := range []string{"/prompt", "/response"} {
+		wantOpen(t, v, before, pointer, nil)
+	}
+	wantOpen(t, v, now, "/prompt", nil)
+	if names := listed(t, v); len(names) != 4 {
+		t.Error(names)
+	}
+	if err := errors.Join(v.Destroy(t.Context(), before.Digest, "/prompt"), v.Destroy(t.Context(), now.Digest, "/prompt")); err != nil {
+		t.Fatal(err)
+	}
+	wantOpen(t, v, before, "/prompt", ErrNone)
+	wantOpen(t, v, now, "/prompt", ErrNone)
+	wantOpen(t, v, before, "/response", nil)
+	wantOpen(t, v, now, "/context", nil)
+	if names := listed(t, v); len(names) != 2 {
+		t.Error(names)
+	}
+}
+
+// TestKilledWhileKeeping kills a process at each step of keeping. What was kept before opens, and what is there of the other belongs to it.
+func TestKilledWhileKeeping(t *testing.T) {
+	dir := t.TempDir()
+	v, files := packedVault(t, dir)
+	first, second := saying(map[string]string{"/prompt": "one", "/response": "two"}), saying(map[string]string{"/prompt": "three", "/context": "four"})
+	type killed struct {
+		step, dir string
+		first     bool // was acknowledged
+	}
+	var all []killed
+	acknowledged := false
+	files.After = func(step string) {
+		to := filepath.Join(t.TempDir(), "killed")
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []string{KeysFolder, ValuesFolder} { // CopyFS forgets the modes
+			packs, err := filepath.Glob(filepath.Join(to, filepath.FromSlash(folder), "packs", "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pack := range packs {
+				if err := os.Chmod(pack, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all = append(all, killed{step, to, acknowledged})
+	}
+	if err := v.Keep(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged = true
+	if err := v.Keep(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 8 { // two packs are made; each keeping has three steps
+		t.Fatal(all)
+	}
+	for _, k := range all {
+		after, _ := packedVault(t, k.dir)
+		under := first // what was being kept
+		if k.first {
+			under = second
+			wantOpen(t, after, first, "/prompt", nil)
+			wantOpen(t, after, first, "/response", nil)
+		}
+		for _, name := range listed(t, after) {
+			explained := func(pointer string) bool { return name == Name(under.Digest, pointer) }
+			if !slices.ContainsFunc(under.Payload.SealedApart, explained) && (!k.first || !slices.Contains([]string{Name(first.Digest, "/prompt"), Name(first.Digest, "/response")}, name)) {
+				t.Errorf("after %q: nobody knows %s", k.step, name)
+			}
+		}
+		for _, pointer := range under.Payload.SealedApart {
+			if _, err := after.Open(t.Context(), under.Digest, pointer); err != nil && !errors.Is(err, ErrNone) {
+				t.Errorf("after %q: %s: %v", k.step, pointer, err)
+			}
+		}
+		if err := after.Forget(t.Context(), under); err != nil {
+			t.Error(err)
+		}
+		third := saying(map[string]string{"/prompt": "five"})
+		if err := after.Keep(t.Context(), third); err != nil {
+			t.Fatal(err)
+		}
+		wantOpen(t, after, third, "/prompt", nil)
+	}
+}
+
+// TestDestroyedInThePackOfAnother crashes a destruction at each step while another process keeps what it wrote. Whenever the key is
+// overwritten, no copy of it is anywhere.
+func TestDestroyedInThePackOfAnother(t *testing.T) {
+	for n, step := range []string{"key overwritten", "key removed", "value removed"} {
+		dir := t.TempDir()
+		recorder, _ := packedVault(t, dir)
+		r := saying(map[string]string{"/prompt": secret, "/response": "I see"})
+		if err := recorder.Keep(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		key, err := recorder.files.Read(t.Context(), placeOf(r.Digest, "/prompt").key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eraser, _ := packedVault(t, dir)
+		eraser.After = func(string) {
+			if n--; n < 0 {
+				panic(step)
+			}
+		}
+		func() {
+			defer func() { _ = recover() }()
+			if err := eraser.Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		if err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(file)
+			if bytes.Contains(content, key) {
+				t.Errorf("after %q: %s has the key", step, file)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+		wantOpen(t, recorder, r, "/prompt", ErrNone)
+		wantOpen(t, recorder, r, "/response", nil)
+		if err := newEraser(t, dir).Destroy(t.Context(), r.Digest, "/prompt"); err != nil {
+			t.Fatal(err)
+		}
+		if names := listed(t, recorder); len(names) != 1 || names[0] != Name(r.Digest, "/response") {
+			t.Errorf("after %q: %v", step, names)
+		}
+	}
+}
+
+func newEraser(t *testing.T, dir string) *Store {
+	v, _ := packedVault(t, dir)
+	return v
+}

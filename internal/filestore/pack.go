@@ -1,0 +1,218 @@
+package filestore
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"jurat/internal/atomicfile"
+)
+
+// A pack is a file that holds many small files. New ones are only added at its end:
+//
+//	magic (16 bytes), id of the pack (16)
+//	for each file: checksum of the pack's id, the lengths and the name (4), state (1), length of the name (2), length of the content (4),
+//	name, content
+//
+// A file is overwritten or voided where it is, by any process. So an offset that was found once stays right, unless its process took back
+// what it could not add: then another name is there, or none.
+type pack struct {
+	id   []byte
+	file *os.File
+	size int64
+}
+
+const (
+	magic     = "jurat files v1\n\n"
+	idSize    = 16
+	packHead  = int64(len(magic) + idSize)
+	entryHead = 11
+
+	// joined is up to which size contents are written together with others.
+	joined = 64 << 10
+)
+
+// The states of a file in a pack.
+const (
+	isThere byte = 0xff
+	isVoid  byte = 0
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// createPack makes an empty pack, durably but for the names of the folders above.
+func createPack(folder string) (p *pack, id string, err error) {
+	head := make([]byte, packHead)
+	copy(head, magic)
+	rand.Read(head[len(magic):]) // never fails
+	id = hex.EncodeToString(head[len(magic):])
+	name := packFile(folder, id)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	_, err = file.Write(head)
+	if err = errors.Join(err, file.Sync(), atomicfile.SyncFolders(folder, folder)); err != nil {
+		return nil, "", errors.Join(err, file.Close(), os.Remove(name))
+	}
+	return &pack{head[len(magic):], file, packHead}, id, nil
+}
+
+// openPack opens a pack that may be another process's. If its head is not whole, nothing is in it: its size is 0.
+func openPack(folder, id string, flag int) (*pack, error) {
+	file, err := os.OpenFile(packFile(folder, id), flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	head := make([]byte, packHead)
+	switch _, err := file.ReadAt(head, 0); {
+	case errors.Is(err, io.EOF):
+		return &pack{file: file}, nil
+	case err != nil:
+		return nil, errors.Join(err, file.Close())
+	case !bytes.HasPrefix(head, []byte(magic)):
+		return nil, errors.Join(fmt.Errorf("%s: %w: this is no pack of files, or one of a later version", file.Name(), ErrDamaged), file.Close())
+	}
+	return &pack{head[len(magic):], file, info.Size()}, nil
+}
+
+// add writes files at the end. After an error, part of them may be there.
+func (p *pack) add(files []File) error {
+	var text []byte
+	flush := func(more []byte) error {
+		for _, part := range [][]byte{text, more} {
+			if _, err := p.file.WriteAt(part, p.size); err != nil {
+				return err
+			}
+			p.size += int64(len(part))
+		}
+		text = text[:0]
+		return nil
+	}
+	for _, file := range files {
+		text = append(text, p.entryOf(file.Name, len(file.Content))...)
+		if len(file.Content) <= joined {
+			text = append(text, file.Content...)
+		} else if err := flush(file.Content); err != nil {
+			return err
+		}
+	}
+	return flush(nil)
+}
+
+// entryOf returns what is before a content.
+func (p *pack) entryOf(name string, length int) []byte {
+	e := make([]byte, entryHead, entryHead+len(name))
+	e[4] = isThere
+	binary.BigEndian.PutUint16(e[5:], uint16(len(name)))
+	binary.BigEndian.PutUint32(e[7:], uint32(length))
+	e = append(e, name...)
+	binary.BigEndian.PutUint32(e, p.sum(e))
+	return e
+}
+
+// sum is the checksum of an entry's head: of all but the state, which changes.
+func (p *pack) sum(e []byte) uint32 {
+	return crc32.Update(crc32.Checksum(p.id, castagnoli), castagnoli, e[5:])
+}
+
+// A packed is a file in a pack.
+type packed struct {
+	name   string
+	at     int64 // of its entry
+	length int   // of its content
+	void   bool
+}
+
+func (e packed) content() int64 { return e.at + int64(entryHead+len(e.name)) }
+func (e packed) end() int64     { return e.content() + int64(e.length) }
+
+// each calls found for each file from an offset on, and returns where what can be read ends.
+func (p *pack) each(from int64, found func(e packed) error) (int64, error) {
+	at := max(from, packHead)
+	in := bufio.NewReaderSize(io.NewSectionReader(p.file, at, max(0, p.size-at)), 256<<10)
+	head := make([]byte, entryHead, 256)
+	for {
+		e, err := p.next(in, at, head)
+		if err != nil || e == nil || e.end() > p.size {
+			return at, err
+		}
+		if err := found(*e); err != nil {
+			return at, err
+		}
+		if _, err := in.Discard(e.length); err != nil {
+			return at, err
+		}
+		at = e.end()
+	}
+}
+
+// next reads the head of the entry at an offset. It returns nil if there is none.
+func (p *pack) next(in io.Reader, at int64, head []byte) (*packed, error) {
+	head = head[:entryHead]
+	if _, err := io.ReadFull(in, head); err != nil {
+		return nil, unlessEnd(err)
+	}
+	n := int(binary.BigEndian.Uint16(head[5:]))
+	head = append(head, make([]byte, n)...)
+	if _, err := io.ReadFull(in, head[entryHead:]); err != nil {
+		return nil, unlessEnd(err)
+	}
+	if binary.BigEndian.Uint32(head) != p.sum(head) {
+		return nil, nil
+	}
+	return &packed{string(head[entryHead:]), at, int(binary.BigEndian.Uint32(head[7:])), head[4] != isThere}, nil
+}
+
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}
+
+// entryAt returns the entry at an offset, or nil if there is none.
+func (p *pack) entryAt(at int64) (*packed, error) {
+	e, err := p.next(io.NewSectionReader(p.file, at, max(0, p.size-at)), at, make([]byte, entryHead, 256))
+	if err != nil || e == nil || e.end() > p.size {
+		return nil, err
+	}
+	return e, nil
+}
+
+// read returns the content of a file.
+func (p *pack) read(e *packed) ([]byte, error) {
+	content := make([]byte, e.length)
+	_, err := p.file.ReadAt(content, e.content())
+	return content, err
+}
+
+// overwrite replaces the beginning of a file's content where it is.
+func (p *pack) overwrite(e *packed, beginning []byte) error {
+	if _, err := p.file.WriteAt(beginning, e.content()); err != nil {
+		return err
+	}
+	return p.file.Sync()
+}
+
+// void destroys a file where it is. It can be repeated after a crash.
+func (p *pack) void(e *packed) error {
+	if _, err := p.file.WriteAt(make([]byte, e.length), e.content()); err != nil {
+		return err
+	}
+	if _, err := p.file.WriteAt([]byte{isVoid}, e.at+4); err != nil {
+		return err
+	}
+	return p.file.Sync()
+}

@@ -1,0 +1,319 @@
+package filestore
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"jurat/internal/atomicfile"
+)
+
+// packs are the packs of one folder of a store. They lie in a folder below it, beside an index of each that is full:
+//
+//	3f1c….pack
+//	3f1c….index   for each file the beginning of the SHA-256 of its name (16 bytes) and where its entry is (8), sorted
+//
+// A pack without an index is read to its end. The index is only a help: it can be made again.
+type packs struct {
+	folder string // in the store, of the files
+	dir    string // of the packs, a path
+
+	mu    sync.Mutex // guards known and last
+	known map[string]*known
+	last  string // the id of the pack in which a file was found last: the next one is likely there, too
+}
+
+const (
+	packsFolder    = "packs"
+	packExtension  = ".pack"
+	indexExtension = ".index"
+	indexEntry     = 24
+)
+
+func packFile(dir, id string) string  { return filepath.Join(dir, id+packExtension) }
+func indexFile(dir, id string) string { return filepath.Join(dir, id+indexExtension) }
+
+// known is what is known of a pack that has no index.
+type known struct {
+	upTo  int64
+	last  packed // the one that ends there
+	found map[hashed]int64
+	again map[hashed][]int64 // where those are that were found before
+}
+
+// holds reports whether what is known still stands: the process of the pack may have taken back what it could not add, and added other files.
+func (k *known) holds(p *pack) (bool, error) {
+	if k.upTo == packHead {
+		return true, nil
+	}
+	e, err := p.entryAt(k.last.at)
+	return e != nil && e.name == k.last.name && e.end() == k.upTo, err
+}
+
+// hashed is the beginning of the digest of a name.
+type hashed [16]byte
+
+func hashOf(name string) hashed {
+	sum := sha256.Sum256([]byte(name))
+	return hashed(sum[:16])
+}
+
+// ids lists the packs. Those without an index come first: what was added last is in them.
+func (s *packs) ids() (ids []string, indexed map[string]bool, err error) {
+	list, err := os.ReadDir(s.dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	indexed = map[string]bool{}
+	for _, entry := range list {
+		if id, is := strings.CutSuffix(entry.Name(), packExtension); is {
+			ids = append(ids, id)
+		} else if id, is := strings.CutSuffix(entry.Name(), indexExtension); is {
+			indexed[id] = true
+		}
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(order(indexed[a]), order(indexed[b])) })
+	return ids, indexed, nil
+}
+
+func order(indexed bool) int {
+	if indexed {
+		return 1
+	}
+	return 0
+}
+
+// A visit is what is done with a file in a pack. It reports whether that was the last: a file that was made again is there twice.
+type visit func(p *pack, e *packed) (last bool, err error)
+
+// visit finds a file in all packs. Its error wraps fs.ErrNotExist if there is no such file, or if all were void.
+func (s *packs) visit(op, name string, flag int, do visit) error {
+	there := false
+	counting := func(p *pack, e *packed) (bool, error) {
+		there = there || !e.void
+		return do(p, e)
+	}
+	s.mu.Lock()
+	likely := s.last
+	s.mu.Unlock()
+	if likely != "" && flag == os.O_RDONLY {
+		_, err := os.Stat(indexFile(s.dir, likely))
+		if last, err := s.in(likely, err == nil, name, flag, counting); last || err != nil {
+			return err
+		}
+	}
+	ids, indexed, err := s.ids()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		last, err := s.in(id, indexed[id], name, flag, counting)
+		if last {
+			s.mu.Lock()
+			s.last = id
+			s.mu.Unlock()
+		}
+		if last || err != nil {
+			return err
+		}
+	}
+	if !there {
+		return &fs.PathError{Op: op, Path: filepath.Join(filepath.Dir(s.dir), filepath.Base(name)), Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// in visits a file in one pack.
+func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, err error) {
+	var places []int64
+	if indexed {
+		places, err = s.fromIndex(id, hashOf(name))
+		if err != nil || len(places) == 0 {
+			return false, err
+		}
+	}
+	p, err := s.open(id, flag)
+	if err != nil || p == nil {
+		return false, err
+	}
+	defer p.file.Close() //nolint:errcheck // what do changed is synced
+	if !indexed {
+		if places, err = s.fromPack(p, id, hashOf(name)); err != nil {
+			return false, err
+		}
+	}
+	for _, at := range places {
+		e, err := p.entryAt(at)
+		if err != nil {
+			return false, err
+		}
+		if e == nil || e.name != name {
+			continue
+		}
+		if last, err := do(p, e); last || err != nil {
+			return last, err
+		}
+	}
+	return false, nil
+}
+
+// open opens a pack. It returns nil if there is nothing in it.
+func (s *packs) open(id string, flag int) (*pack, error) {
+	p, err := openPack(s.dir, id, flag)
+	if errors.Is(err, fs.ErrNotExist) { // it was empty, and another process has removed it
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAlone(p.file); err != nil || p.size < packHead {
+		return nil, errors.Join(err, p.file.Close())
+	}
+	return p, nil
+}
+
+func (s *packs) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.known, id)
+}
+
+// fromPack reads what was added to a pack, and returns where a file is.
+func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.known[id]
+	holds := false
+	if k != nil {
+		var err error
+		if holds, err = k.holds(p); err != nil {
+			return nil, err
+		}
+	}
+	if !holds {
+		k = &known{upTo: packHead, found: map[hashed]int64{}, again: map[hashed][]int64{}}
+		s.known[id] = k
+	}
+	end, err := p.each(k.upTo, func(e packed) error {
+		k.last = e
+		if one := hashOf(e.name); k.found[one] == 0 {
+			k.found[one] = e.at
+		} else {
+			k.again[one] = append(k.again[one], e.at)
+		}
+		return nil
+	})
+	k.upTo = end
+	if at, is := k.found[name]; is {
+		return append([]int64{at}, k.again[name]...), err
+	}
+	return nil, err
+}
+
+// fromIndex looks into the index of a pack, and returns where a file may be.
+func (s *packs) fromIndex(id string, name hashed) (places []int64, err error) {
+	file, err := os.Open(indexFile(s.dir, id))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	s.forget(id)
+	entry := make([]byte, indexEntry)
+	read := func(n int) bool {
+		if err == nil {
+			_, err = file.ReadAt(entry, int64(n)*indexEntry)
+		}
+		return err == nil
+	}
+	low, high := 0, int(info.Size()/indexEntry)
+	count := high
+	for low < high && err == nil {
+		if mid := (low + high) / 2; read(mid) && bytes.Compare(entry[:16], name[:]) < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	for ; low < count && read(low) && hashed(entry[:16]) == name; low++ {
+		places = append(places, int64(binary.BigEndian.Uint64(entry[16:])))
+	}
+	return places, err
+}
+
+// finish writes the index of a pack that is full.
+func (s *packs) finish(p *pack, id string) error {
+	var all [][indexEntry]byte
+	_, err := p.each(packHead, func(e packed) error {
+		var one [indexEntry]byte
+		name := hashOf(e.name)
+		copy(one[:], name[:])
+		binary.BigEndian.PutUint64(one[16:], uint64(e.at))
+		all = append(all, one)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b [indexEntry]byte) int { return bytes.Compare(a[:], b[:]) })
+	text := make([]byte, 0, len(all)*indexEntry)
+	for _, one := range all {
+		text = append(text, one[:]...)
+	}
+	return atomicfile.Replace(indexFile(s.dir, id), text, 0o600)
+}
+
+// list calls found for every file that is there.
+func (s *packs) list(found func(name string) error) error {
+	ids, _, err := s.ids()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		p, err := s.open(id, os.O_RDONLY)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			continue
+		}
+		_, err = p.each(packHead, func(e packed) error {
+			if e.void {
+				return nil
+			}
+			return found(e.name)
+		})
+		if err = errors.Join(err, p.file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAlone returns an error if others can read a pack.
+func checkAlone(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return checkMode(file.Name(), info)
+}
+
+// isPacks reports whether a folder holds packs.
+func (p *packer) isPacks(folder string) bool {
+	return p != nil && slices.ContainsFunc(p.folders, func(s *packs) bool { return s.dir == folder })
+}
+
+var errTooLong = fmt.Errorf("%w: it would become longer", fs.ErrInvalid)
