@@ -191,7 +191,7 @@
 //	lab           tries labelled cases by several panels in an installation of its own, and measures how good the verdicts are;
 //	              lab/measure has the statistics, lab/page shows the report
 //	words         everything that people read in a language, a file for each: terms, statements, pages, the portal; words/finding
-//	              has the texts of the pages that search
+//	              has the texts of the pages that search, words/recordings those of recorded chains
 //	incident      writes the statement that tells people what happened
 //	openssl       writes what OpenSSL needs to check records without jurat
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages
@@ -222,7 +222,7 @@
 //	              records who was refused, server/cosigning asks the log's witnesses again and again,
 //	              server/origin refuses requests that a browser sends for another site, server/assign records who means to decide a case,
 //	              server/outside serves the verification page and the log's tiles,
-//	              server/intake reads the evidence of submissions
+//	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw
 //
 // cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its
 // own. Tests in this folder check which package may import which, and that this tour names all of them.

@@ -209,7 +209,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 			return err
 		}
 		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Continuous: service, Views: views, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
-			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Limits: limits, Log: log, Tracing: traces})
+			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Prices: slices.Concat(ct.plan.Prices, ct.plan.PriceTable.Prices), Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -657,6 +658,47 @@ func (x *Index) Events(ctx context.Context, recorders []string, from, to int64, 
 		}
 	}
 	return list, rows.Err()
+}
+
+// Place returns the place in the log of a record of a chain, by its number in the chain, from 1; -1 if the index does not have it. Its errors are
+// those of the file.
+func (x *Index) Place(ctx context.Context, chain string, number int64) (place int64, err error) {
+	x.mu.Lock()
+	tail, begin := x.tail, x.tailBegin()
+	x.mu.Unlock()
+	err = x.db.QueryRowContext(ctx, "SELECT place FROM records WHERE chain = ? AND place < ? ORDER BY place LIMIT 1 OFFSET ?", chain, begin, number-1).Scan(&place)
+	if err == nil {
+		return place, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("looking for record %d of chain %q: %w", number, chain, err)
+	}
+	var before int64
+	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, begin).Scan(&before); err != nil {
+		return 0, fmt.Errorf("counting the records of chain %q: %w", chain, err)
+	}
+	for _, d := range tail {
+		if d.chain != chain {
+			continue
+		}
+		if before++; before == number {
+			return d.place, nil
+		}
+	}
+	return -1, nil
+}
+
+// LastOfInterest returns the place of the newest record of a recorder or of a trial, or one before the newest records in memory if none of these
+// is one.
+func (x *Index) LastOfInterest() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, d := range slices.Backward(x.tail) {
+		if d.role == evidence.RoleRecorder || strings.HasPrefix(d.chain, evidence.TrialPrefix) {
+			return d.place
+		}
+	}
+	return x.tailBegin() - 1
 }
 
 // Length returns how many records of a chain the index has. Its errors are those of the file.

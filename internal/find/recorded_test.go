@@ -224,9 +224,22 @@ func TestEvents(t *testing.T) {
 		if n, err := x.Length(t.Context(), "recorder/tap"); n != 4 || err != nil {
 			t.Error(n, err)
 		}
+		for number, want := range map[int64]int64{1: 0, 3: 2, 4: 4, 5: -1} {
+			if at, err := x.Place(t.Context(), "recorder/tap", number); at != want || err != nil {
+				t.Errorf("record %d stands at %d, want %d: %v", number, at, want, err)
+			}
+		}
+		if at := x.LastOfInterest(); at != 4 {
+			t.Errorf("the newest record of a recorder stands at %d", at)
+		}
 		if err := x.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	say(t, h.House, "something else")
+	follow(t, x)
+	if at, err := x.Place(t.Context(), "recorder/tap", 4); at != 4 || err != nil || x.LastOfInterest() != 4 {
+		t.Error(at, err, x.LastOfInterest())
 	}
 }
 

@@ -15,9 +15,6 @@ import (
 
 // act is what a recorder seals of an exchange at a time. Its request are the bytes of the file: what was told.
 func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.Act {
-	if e.told != nil {
-		return f.toldAct(o, e, now)
-	}
 	prompt, response := e.said()
 	part := e.Part()
 	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),
@@ -37,14 +34,6 @@ func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.A
 	if usage, alone := e.usage(); alone {
 		a.Said.Usage = usage
 	}
-	return a
-}
-
-// toldAct is the act of a span, as a recorder of telemetry seals it, with the file that it was in.
-func (f *File) toldAct(o *Options, e *Exchange, now time.Time) observed.Act {
-	a := e.told.Observed(o.Agent, now)
-	a.Recorder, a.ChainID, a.Request.Headers = o.Recorder, o.Chain(e.Conversation), f.headers(o, e)
-	a.Missing = append(a.Missing, "whether the file is whole and unchanged since it was written")
 	return a
 }
 

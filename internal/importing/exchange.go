@@ -8,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
-	"jurat/internal/telemetry"
 )
 
 // A unit is one message as it stands in a file: what a program wrote at once. Package subject may read several messages from it, or none.
@@ -40,8 +39,7 @@ type Exchange struct {
 	own          bool   // Entry is the file's own id
 
 	units []unit
-	whole bool           // it is one call with its whole prompt, which may hold earlier answers
-	told  *telemetry.Act // nil: the exchange is of no trace
+	whole bool // it is one call with its whole prompt, which may hold earlier answers
 }
 
 // Place is where the exchange begins in the file.

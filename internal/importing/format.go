@@ -29,7 +29,7 @@ const (
 	Codex      Format = "codex"       // rollout files of the Codex CLI
 	ChatGPT    Format = "chatgpt"     // ChatGPT's data export
 	ClaudeAI   Format = "claude-ai"   // Claude.ai's data export
-	OTel       Format = "otel"        // OpenTelemetry's traces and logs as OTLP JSON
+	OTel       Format = "otel"        // OpenTelemetry's traces as OTLP JSON
 )
 
 // Formats lists the formats.
@@ -251,8 +251,6 @@ func (s *signs) format() (Format, header) {
 		return Codex, header{lines: true}
 	case s.claude:
 		return ClaudeCode, header{lines: true}
-	case s.lines && isTelemetry(first):
-		return OTel, header{lines: true}
 	case s.lines && isPromptfooResult(first):
 		return Promptfoo, header{lines: true}
 	case s.lines && !isConversation(first):
@@ -269,7 +267,7 @@ func (s *signs) format() (Format, header) {
 		return formatOf(first), header{}
 	case s.list:
 		return formatOf(first), header{single: true}
-	case has("resourceSpans", '['), has("resourceLogs", '['):
+	case has("resourceSpans", '['):
 		return OTel, header{single: true}
 	case has("eval", '{') && has("samples", '['):
 		return Inspect, header{path: []string{"samples"}}
@@ -295,11 +293,6 @@ func (s *signs) format() (Format, header) {
 		as[name] = jsontext.Value(map[jsontext.Kind]string{'{': "{}", '[': "[]", '"': `""`, '0': "0", 't': "true", 'f': "false", 'n': "null"}[kind])
 	}
 	return formatOf(as), header{single: true}
-}
-
-// isTelemetry reports whether a value is a body of OTLP in JSON. A collector may put metrics into the same file.
-func isTelemetry(o object) bool {
-	return o.has("resourceSpans", '[') || o.has("resourceLogs", '[') || o.has("resourceMetrics", '[')
 }
 
 // isConversation reports whether a value is a whole conversation, and not one of its messages.

@@ -190,9 +190,6 @@ func (w *walk) again(e *Exchange, same bool) error {
 
 // id is that of the record of an exchange.
 func (w *walk) id(e *Exchange) string {
-	if e.told != nil {
-		return e.told.RecordID(w.o.Agent, false)
-	}
 	format := string(w.Format)
 	if w.Format.isConversation() {
 		format = "conversation" // which form it has may be seen otherwise another time

@@ -154,6 +154,8 @@ func (s *Search) Fill(list api.HitList) {
 		}
 		if hit.Trial = strings.HasPrefix(h.Chain, evidence.TrialPrefix); hit.Trial {
 			hit.Path = submissionPath(h.Chain)
+		} else if h.Agent != "" && h.Chain != "" {
+			hit.Path = recordingPath(h.Chain)
 		} else if h.Chain != "" {
 			hit.Path = chainPath(h.Chain)
 		}

@@ -172,6 +172,7 @@ func everyPage(t testing.TB, lang words.Lang) map[string]Page {
 	maps.Copy(all, everyWhole(t, h))
 	maps.Copy(all, everyState(t, h, lang))
 	maps.Copy(all, everyAgent(t))
+	maps.Copy(all, everyRecording(t, h))
 	maps.Copy(all, everyAccess(t))
 	maps.Copy(all, everySearch(court, live))
 	return all

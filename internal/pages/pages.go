@@ -32,6 +32,7 @@ import (
 	"jurat/api"
 	"jurat/internal/words"
 	"jurat/internal/words/finding"
+	"jurat/internal/words/recordings"
 	"jurat/jury"
 	"jurat/reputation"
 	"jurat/verify"
@@ -133,6 +134,8 @@ func functions(lang words.Lang) template.FuncMap {
 		"grantState": func(of api.GrantState) string { return grantState(says, of) },
 		"dollars":    microDollars,
 
+		"rec":         func() *recordings.Texts { return recordings.In(lang) },
+		"recording":   recordingPath,
 		"f":           func() *finding.Texts { return finding.In(lang) },
 		"coefficient": func(value *float64) string { return share2(finding.In(lang), value) },
 		"positioned":  func(position string) string { return name(lang, jury.Position(position)) },
@@ -184,5 +187,5 @@ func inLanguage(path string, lang words.Lang) string {
 	}
 	query := u.Query()
 	query.Set("lang", string(lang))
-	return (&url.URL{Path: u.Path, RawQuery: query.Encode()}).String()
+	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: query.Encode()}).String() // a name in the path may have a slash
 }

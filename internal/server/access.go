@@ -63,7 +63,7 @@ func (s *Server) accessPage(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if err != nil {
 		return err
 	}
-	number, err := pageOf(r)
+	number, err := wire.PageOf(r)
 	if err != nil {
 		return err
 	}

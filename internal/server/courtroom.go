@@ -16,6 +16,7 @@ import (
 	"jurat/internal/schedule"
 	"jurat/internal/server/intake"
 	"jurat/internal/server/wire"
+	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 	"jurat/verify/trust"
@@ -135,9 +136,15 @@ func (s *Server) courtOf(r *http.Request, c *Caller, id string) (court *pages.Co
 	return pages.NewCourt(records)
 }
 
-// submitForm takes a submission from the first page. If it is refused, the page is shown again with the reason.
+// submitForm takes a submission from the first page.
 func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	on, err := intake.FormCase(r, s.sources(c))
+	return s.begin(w, r, c, on, err, s.home)
+}
+
+// begin takes a submission from a form. If it is refused, or its case could not be read, the page is shown again with the reason.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, c *Caller, on *subject.Case, err error,
+	again func(w http.ResponseWriter, r *http.Request, c *Caller, status int, problem string) error) error {
 	if err == nil {
 		var id string
 		if id, err = s.scheduler.SubmitOnce(r.Context(), schedule.Order{ID: intake.FormID(r, c.Name(), on), Submitter: c.Name(), Case: on}); err == nil {
@@ -149,7 +156,7 @@ func (s *Server) submitForm(w http.ResponseWriter, r *http.Request, c *Caller) e
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}
-	return s.home(w, r, c, p.Status, problemText(p))
+	return again(w, r, c, p.Status, problemText(p))
 }
 
 // cancelForm stops a trial.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"jurat/api"
@@ -125,7 +124,7 @@ func (s *Server) verified(ctx context.Context, chain []*evidence.Record, trusted
 // chainPage shows the timeline of a chain or a record.
 func (s *Server) chainPage(w http.ResponseWriter, r *http.Request, c *Caller) error {
 	id := r.PathValue("chain_id")
-	page, err := pageOf(r)
+	page, err := wire.PageOf(r)
 	if err != nil {
 		return err
 	}
@@ -202,17 +201,4 @@ func (s *Server) recordOpenSSL(w http.ResponseWriter, r *http.Request, c *Caller
 // attach makes browsers save an answer under a name, which must have no characters that need quoting.
 func attach(w http.ResponseWriter, name string) {
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
-}
-
-// pageOf reads the number of a page.
-func pageOf(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("page")
-	if text == "" {
-		return 1, nil
-	}
-	page, err := strconv.Atoi(text)
-	if err != nil || page < 1 {
-		return 0, fmt.Errorf("%w: page: want a number from 1", api.ErrMalformed)
-	}
-	return page, nil
 }

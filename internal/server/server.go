@@ -19,6 +19,7 @@ import (
 	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
+	"jurat/internal/llm"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
 	"jurat/internal/server/assign"
@@ -27,6 +28,7 @@ import (
 	"jurat/internal/server/metrics"
 	"jurat/internal/server/outside"
 	"jurat/internal/server/ready"
+	"jurat/internal/server/recordings"
 	"jurat/internal/server/refusals"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
@@ -39,6 +41,7 @@ type Config struct {
 	URL           string                     // the server's address for browsers, such as http://127.0.0.1:8417; the Provider redirects to it
 	Provider      *openid.Provider           // of OpenID Connect; nil: people sign in only with tokens
 	Certificates  *certlog.Issuer            // issues certificates to agents; nil: none
+	Prices        llm.Prices                 // of recorded calls; nil: no costs are shown
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
 	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: the server does neither; the Server runs it
@@ -83,6 +86,7 @@ type Server struct {
 	portal    outside.Portal
 	conduct   *conduct.Cache
 	keeper    *docket.Keeper // the Server runs it
+	recorded  *recordings.Desk
 	histories docket.Histories
 	scheduler *schedule.Scheduler
 	live      schedule.Delivery
@@ -129,6 +133,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
 	s.assigned = &assign.Desk{Scheduler: s.scheduler, Acts: s.acts, Register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
+	s.recorded = &recordings.Desk{Ledger: c.Installation.Ledger, Keeper: s.keeper, Prices: c.Prices, Trust: c.Installation.Trust}
 	s.refusals = refusals.New(s.access, c.Log, c.Now)
 	s.budget = limits.NewBudget(c.Memory)
 	s.limiter = limits.NewLimiter(c.Limits, c.Now)

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"jurat/api"
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/schedule"
+	"jurat/internal/server/wire"
 )
 
 func (s *Server) streamRoutes() []Route {
@@ -49,7 +49,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, c *Caller, after
 	if err := s.mayReadTrial(r.Context(), c, id); err != nil {
 		return err
 	}
-	seq, err := seqOf(after)
+	seq, err := wire.SeqOf(after)
 	if err != nil {
 		return err
 	}
@@ -78,11 +78,7 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 	own = own || acts.ReadsEverything(c)
 	return func(ctx context.Context) error {
 		if !c.Stranger() {
-			_, err := s.access.Who(ctx, c.token)
-			if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {
-				return schedule.ErrBarred
-			}
-			if own || err != nil {
+			if err := s.stillGranted(ctx, c); own || err != nil {
 				return err
 			}
 		}
@@ -94,16 +90,13 @@ func (s *Server) mayStill(ctx context.Context, c *Caller, id string) (func(conte
 	}, nil
 }
 
-// seqOf reads the number of an event; "" is 0.
-func seqOf(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
+// stillGranted returns an error if the caller's token has ended.
+func (s *Server) stillGranted(ctx context.Context, c *Caller) error {
+	_, err := s.access.Who(ctx, c.token)
+	if errors.Is(err, access.ErrExpired) || errors.Is(err, access.ErrRevoked) {
+		return schedule.ErrBarred
 	}
-	seq, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != text {
-		return 0, fmt.Errorf("%w: after: want the seq of an event, or 0 for all", api.ErrMalformed)
-	}
-	return seq, nil
+	return err
 }
 
 // sameOrigin refuses connections from pages of other sites. Browsers would send our cookies and let those pages read

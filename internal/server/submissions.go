@@ -71,7 +71,8 @@ func (s *Server) sendEntry(w http.ResponseWriter, r *http.Request, status int, i
 
 // sources are where evidence of a caller comes from.
 func (s *Server) sources(c *Caller) intake.Sources {
-	return intake.Sources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) }}
+	return intake.Sources{Trust: s.config.Installation.Trust, Chain: func(ctx context.Context, id string) ([]byte, error) { return s.chainFile(ctx, c, id) },
+		Recorded: func(ctx context.Context, chain string) ([]byte, error) { return s.recordedFile(ctx, c, chain) }}
 }
 
 // chainFile returns a chain of the log if the caller may read all of it. What is sealed apart stays so, because in

@@ -33,6 +33,7 @@ func (s *Server) routes() []Route {
 		s.agentRoutes(),
 		s.continuousRoutes(),
 		s.findRoutes(),
+		s.recordingRoutes(),
 		s.submissionRoutes(),
 		s.streamRoutes(),
 		s.pageRoutes(),

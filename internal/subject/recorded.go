@@ -50,6 +50,9 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 		if err := r.take(&exhibits[i]); err != nil {
 			return unfit("record %d: %v", i+1, err)
 		}
+		if p := r.shown[exhibits[i].Digest].payload; p.Observed != nil && p.ChainID != "" && !slices.Contains(c.Recorded.Chains, p.ChainID) {
+			c.Recorded.Chains = append(c.Recorded.Chains, p.ChainID)
+		}
 		if len(r.messages) > maxMessages {
 			return unfit("record %d: more than %d messages up to here: put fewer records before the jury", i+1, maxMessages)
 		}

@@ -55,6 +55,7 @@ type Doubt struct {
 // Recorded describes the records that evidence is made of.
 type Recorded struct {
 	Records      int
+	Chains       []string // in which recorders saw acts that are among the records, each once
 	Verification Verification
 }
 

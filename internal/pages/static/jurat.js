@@ -105,7 +105,7 @@ function follow(main) {
       again = false;
       try {
         const news = new URL(location.href);
-        news.searchParams.set("after", main.dataset.nth);
+        if (main.dataset.nth) news.searchParams.set("after", main.dataset.nth);
         const answer = await fetch(news, { headers: { Accept: "text/html" }, cache: "no-store" });
         if (!answer.ok) break; // the next event, or the reader, starts a new request
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -122,12 +122,12 @@ function follow(main) {
     busy = false;
   }
   for (const type of ["open", "message", "submission_received", "phase_started", "juror_evaluated", "juror_absent", "consensus_checked",
-    "round_started", "juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed", "trial_degraded"]) {
+    "round_started", "juror_statement", "round_completed", "judge_spoke", "final_judgment", "trial_closed", "trial_degraded", "recorded"]) {
     source.addEventListener(type, refresh);
   }
   // That a trial is stopped, broken off or continued, and its place in the queue, are no events of the trial.
   setInterval(() => {
-    if (main.dataset.events && document.visibilityState === "visible" && Date.now() - asked > quiet) refresh();
+    if (main.dataset.events && main.dataset.nth && document.visibilityState === "visible" && Date.now() - asked > quiet) refresh();
   }, 1000);
 }
 

@@ -24,19 +24,21 @@ import (
 type Sources struct {
 	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
 	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
+	// Recorded returns a chain that recorders sealed as a bundle, with the texts that are sealed apart, if the caller may read it.
+	Recorded func(ctx context.Context, chain string) ([]byte, error)
 }
 
 // Case makes a case from one kind of evidence. Refused says what its errors mean.
 func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Case, error) {
 	kinds := 0
-	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != ""} {
+	for _, there := range []bool{n.Conversation != nil, n.Records != nil, n.ChainID != "", n.Recorded != ""} {
 		if there {
 			kinds++
 		}
 	}
 	switch {
 	case kinds != 1:
-		return nil, fmt.Errorf("%w: want one of conversation, records and chainId", api.ErrInvalid)
+		return nil, fmt.Errorf("%w: want one of conversation, records, chainId and recorded", api.ErrInvalid)
 	case n.Conversation == nil && n.Format != "":
 		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
 	case n.Conversation != nil:
@@ -47,11 +49,15 @@ func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Cas
 		return subject.NewAs(form, n.AgentCard, n.Conversation)
 	}
 	file := []byte(n.Records) // in whatever spelling the caller's JSON library wrote
-	if n.ChainID != "" {
-		var err error
-		if file, err = from.Chain(ctx, n.ChainID); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case n.ChainID != "":
+		file, err = from.Chain(ctx, n.ChainID)
+	case n.Recorded != "":
+		file, err = from.Recorded(ctx, n.Recorded)
+	}
+	if err != nil {
+		return nil, err
 	}
 	trusted, err := from.Trust(ctx)
 	if err != nil {

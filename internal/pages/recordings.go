@@ -1,0 +1,403 @@
+package pages
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/recorded"
+	"jurat/internal/subject"
+	"jurat/internal/words"
+	"jurat/internal/words/recordings"
+	"jurat/verify"
+)
+
+func recordingPath(chain string) string { return "/recordings/" + url.PathEscape(chain) }
+
+// Recordings is the page that lists recorded chains.
+type Recordings struct {
+	Query   url.Values // the parameters, as they were asked for
+	Problem string     // why the search was refused
+	Found   []Recording
+	Index   api.IndexState
+	Next    string // the address of the next page; "": this is the last one
+	JSON    string
+	Begun   bool
+	Events  string // the address of the stream that says when there is something new; "": the page does not follow
+}
+
+// A Recording is a recorded chain in a list.
+type Recording struct {
+	api.Recording
+	Began, Ended time.Time
+}
+
+// NewRecording makes a recorded chain for a list.
+func NewRecording(r api.Recording) Recording {
+	out := Recording{Recording: r}
+	out.Began, _ = time.Parse(time.RFC3339, r.First) // this program wrote them
+	out.Ended, _ = time.Parse(time.RFC3339, r.Last)
+	return out
+}
+
+// Path returns the address of the page of the chain.
+func (r Recording) Path() string { return recordingPath(r.Chain) }
+
+// ID identifies the chain on the page.
+func (r Recording) ID() string {
+	sum := sha256.Sum256([]byte(r.Chain))
+	return "chain-" + hex.EncodeToString(sum[:6])
+}
+
+// Seen says from where it was seen.
+func (r Recording) Seen(lang words.Lang) (list []string) {
+	for _, v := range r.Vantages {
+		list = append(list, seenFrom(lang, v, strings.Join(r.Recorders, ", ")))
+	}
+	return list
+}
+
+func seenFrom(lang words.Lang, v evidence.Vantage, recorder string) string {
+	sentence := words.TermsIn(lang).Vantages.Of(v)
+	if sentence == "" {
+		return plain(string(v))
+	}
+	return sentence.With("recorder", recorder)
+}
+
+// Gapless reports whether nothing is known to be missing.
+func (r Recording) Gapless() bool { return r.Broken == 0 && r.Missed == 0 }
+
+// Fill adds what was found.
+func (l *Recordings) Fill(list api.Recordings) {
+	l.Index, l.Begun = list.Index, l.Problem == ""
+	for _, r := range list.Recordings {
+		l.Found = append(l.Found, NewRecording(r))
+	}
+	filters := filtersOf(l.Query)
+	l.JSON = "/v1/recordings?" + filters.Encode()
+	if list.Next != "" {
+		filters.Set("after", list.Next)
+		l.Next = "/recordings?" + filters.Encode()
+	}
+}
+
+// Status is that of the answer.
+func (l *Recordings) Status() int {
+	if l.Problem != "" {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// Filters reports whether there are conditions.
+func (l *Recordings) Filters() bool { return len(filtersOf(l.Query)) > 0 }
+
+// Value returns a parameter of the search.
+func (l *Recordings) Value(name string) string { return l.Query.Get(name) }
+
+func (l *Recordings) view() string                    { return "recordings" }
+func (l *Recordings) headline(lang words.Lang) string { return recordings.In(lang).Title }
+
+// ActsPerPage is how many acts the page of a chain shows.
+const ActsPerPage = 20
+
+const (
+	newPerAct      = 40    // messages that are shown of an act
+	recordedSpeech = 3_000 // bytes of what people and agents said
+	recordedData   = 1_200 // bytes of what tools were called with and returned
+)
+
+// A Conversation is the page of a recorded chain, or of one act of it.
+type Conversation struct {
+	Recording
+	Steps  []RecordedStep
+	From   int64 // the number of the first act on the page
+	To     int64
+	Total  int64 // of records
+	After  int64 // the number of the act after the last one; 0: there is none
+	Alone  bool  // one act, whole
+	Events string
+	Send   bool // the viewer may begin a trial of it
+	Key    string
+	Panel  []string // the models that would sit
+	Rules  bool     // rules would sit
+	Failed string   // why the trial was not begun
+
+	shown map[int]string // places on the page, by number of messages
+}
+
+// A RecordedStep is an act in a recorded chain, or what a recorder says of itself.
+type RecordedStep struct {
+	recorded.Act
+	At     time.Time
+	Status verify.Status // of who and when; "": it was not verified
+	Why    string        // why it is not proved, in English
+	Rests  string        // on whose word it rests, in the page's language
+	page   *Conversation
+}
+
+// A RecordedProof says what is proved of a record.
+type RecordedProof struct {
+	Status verify.Status
+	Why    string // why it is not proved, in English
+	Rests  string // on whose word it rests, in the page's language
+}
+
+// NewConversation makes the page of a part of a chain. The proofs are by record.
+func NewConversation(line api.Recording, part *recorded.Part, total int64, proofs map[string]RecordedProof) *Conversation {
+	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}}
+	for _, a := range slices.Concat(part.Acts, part.Events) {
+		p := proofs[a.Record]
+		c.Steps = append(c.Steps, RecordedStep{Act: a, At: timeOf(&a), Status: p.Status, Why: p.Why, Rests: p.Rests, page: c})
+	}
+	slices.SortStableFunc(c.Steps, func(a, b RecordedStep) int {
+		if a.Number > 0 && b.Number > 0 {
+			return cmp.Compare(a.Number, b.Number)
+		}
+		return a.At.Compare(b.At)
+	})
+	for i := range c.Steps {
+		for j, m := range c.Steps[i].News() {
+			if m.Number > 0 {
+				c.shown[m.Number] = c.Steps[i].place(j)
+			}
+		}
+	}
+	return c
+}
+
+// timeOf is when an act began, or when its record says that it is.
+func timeOf(a *recorded.Act) time.Time {
+	text := a.Time
+	if a.Observed != nil {
+		text = a.Observed.Began
+	}
+	at, _ := evidence.ParseTime(text) // valid since it was logged
+	return at
+}
+
+// Earlier returns the address of the page before; "": this is the first one.
+func (c *Conversation) Earlier() string {
+	if c.From <= 1 || c.Alone {
+		return ""
+	}
+	return c.page(max(1, (c.From-2)/ActsPerPage+1))
+}
+
+// Later returns the address of the page after; "": this is the last one.
+func (c *Conversation) Later() string {
+	if c.After == 0 || c.Alone {
+		return ""
+	}
+	return c.page((c.After-1)/ActsPerPage + 1)
+}
+
+func (c *Conversation) page(n int64) string {
+	if n == 1 {
+		return c.Path()
+	}
+	return c.Path() + "?page=" + strconv.FormatInt(n, 10)
+}
+
+// Whole returns the address at which the act stands among the others.
+func (c *Conversation) Whole() string {
+	return c.page((c.From-1)/ActsPerPage+1) + "#act-" + strconv.FormatInt(c.From, 10)
+}
+
+// RecordsPath returns the address of the chain, record by record.
+func (c *Conversation) RecordsPath() string { return chainPath(c.Chain) }
+
+func (c *Conversation) view() string { return "recording" }
+
+func (c *Conversation) headline(lang words.Lang) string {
+	return plain(strings.Join(c.Agents, ", ")) + " · " + recordings.In(lang).Title
+}
+
+// Anchor returns the place of the act on the page.
+func (s RecordedStep) Anchor() string {
+	if s.Number == 0 {
+		return "event-" + s.Record
+	}
+	return "act-" + strconv.FormatInt(s.Number, 10)
+}
+
+func (s RecordedStep) place(i int) string { return s.Anchor() + "-" + strconv.Itoa(i+1) }
+
+// Path returns the address of the page of the act.
+func (s RecordedStep) Path() string {
+	return s.page.Path() + "/acts/" + strconv.FormatInt(s.Number, 10)
+}
+
+// A RecordedMessage is a message of an act, with its place.
+type RecordedMessage struct {
+	recorded.Message
+	Place string
+	Index int
+
+	step RecordedStep
+}
+
+// Shown is the number that the page shows: in the chain, or where that is not known in the act.
+func (m RecordedMessage) Shown() int { return cmp.Or(m.Number, m.Index) }
+
+// Agents are those of the whole chain.
+func (s RecordedStep) Agents() []string { return s.page.Recording.Agents }
+
+// Alone reports whether the page shows this act alone.
+func (s RecordedStep) Alone() bool { return s.page.Alone }
+
+// News lists the messages that are new in the act. What the recorder says of it for a jury is left out: the page says it in its own language.
+func (s RecordedStep) News() (list []RecordedMessage) {
+	for _, m := range s.Messages {
+		if m.Part != "observed" && s.Event == nil {
+			list = append(list, RecordedMessage{m, s.place(len(list)), len(list) + 1, s})
+		}
+	}
+	return list
+}
+
+// Shown lists the messages that the page shows: the first and the last ones, if there are many.
+func (s RecordedStep) Shown() []RecordedMessage {
+	all := s.News()
+	if s.page.Alone || len(all) <= newPerAct {
+		return all
+	}
+	return append(all[:newPerAct/4:newPerAct/4], all[len(all)-newPerAct*3/4:]...)
+}
+
+// LeftOut is how many messages of the act the page does not show.
+func (s RecordedStep) LeftOut() int { return len(s.News()) - len(s.Shown()) }
+
+// Body returns the message's text as far as the page carries it.
+func (m RecordedMessage) Body() Extent {
+	most := recordedSpeech
+	if m.Role == subject.Tool {
+		most = recordedData
+	}
+	return m.cut(m.Text, most, m.Place)
+}
+
+func (m RecordedMessage) cut(text string, most int, place string) Extent {
+	if m.step.page.Alone {
+		most = len(text)
+	}
+	return extent(text, most, m.step.Path()+"#text-"+place)
+}
+
+// Alone reports whether the page shows the message's act alone.
+func (m RecordedMessage) Alone() bool { return m.step.page.Alone }
+
+// Uses lists the calls of the message, with their arguments as far as the page carries them.
+func (m RecordedMessage) Uses() (list []RecordedUse) {
+	for i, call := range m.Calls {
+		place := m.Place + "-call-" + strconv.Itoa(i+1)
+		list = append(list, RecordedUse{call, m.cut(call.Arguments, recordedData, place), place, m.step.page.shown[call.Result]})
+	}
+	return list
+}
+
+// Answers returns the place of the message with the call that this one answers; "": it is not on the page.
+func (m RecordedMessage) Answers() string { return m.step.page.shown[m.CallNumber] }
+
+// A RecordedUse is a call of a tool.
+type RecordedUse struct {
+	recorded.Call
+	Body     Extent
+	Place    string
+	ResultAt string // the place of its result; "": it is not on the page
+}
+
+// How says how the act ended.
+func (s RecordedStep) How(says *recordings.Texts) string {
+	switch s.Observed.Ended {
+	case evidence.Complete:
+		return says.Complete
+	case evidence.UpstreamError:
+		return says.UpstreamError
+	case evidence.UpstreamCut:
+		return says.UpstreamCut
+	case evidence.ClientGone:
+		return says.ClientGone
+	case evidence.RecorderCut:
+		return says.RecorderCut
+	}
+	return says.LostInCrash
+}
+
+// Whole reports whether the act came to its end without a failure.
+func (s RecordedStep) Whole() bool {
+	return s.Observed.Ended == evidence.Complete && s.Observed.Status < 400 && s.Error == ""
+}
+
+// From says from where it was seen.
+func (s RecordedStep) From(lang words.Lang) string {
+	return seenFrom(lang, s.Observed.Vantage, s.Recorder)
+}
+
+// SecondHand reports whether nobody saw the bytes.
+func (s RecordedStep) SecondHand() bool { return s.Observed.Fidelity == evidence.ByAttributes }
+
+// Lacking says which bytes cannot be read, and why.
+func (s RecordedStep) Lacking(says *recordings.Texts) (list []string) {
+	why := map[string]string{recorded.Erased: says.ErasedBytes, string(subject.Withheld): says.Withheld, string(subject.Unsealed): says.Unsealed, string(subject.Cut): says.Cut,
+		string(subject.Encoded): says.Encoded, string(subject.Copied): says.Copied, string(subject.Wrong): says.Wrong}
+	for _, lack := range s.Lacks {
+		of := says.Request
+		if lack.Direction == "response" {
+			of = says.Response
+		}
+		list = append(list, of+" "+why[lack.Why])
+	}
+	return list
+}
+
+// FirstByte and EndedAfter are times after the beginning; "": they are not known.
+func (s RecordedStep) FirstByte() string  { return millis(s.Observed.FirstByteMS) }
+func (s RecordedStep) EndedAfter() string { return millis(s.Observed.EndedMS) }
+
+func millis(n *int64) string {
+	switch {
+	case n == nil:
+		return ""
+	case *n < 1000:
+		return fmt.Sprintf("%d ms", *n)
+	}
+	return fmt.Sprintf("%d.%d s", *n/1000, *n%1000/100)
+}
+
+// Dollars is what the call cost.
+func (s RecordedStep) Dollars() string {
+	if s.Cost == nil {
+		return ""
+	}
+	n := (*s.Cost + 99) / 100 // in hundredths of a cent, rounded up as costs are
+	return fmt.Sprintf("$%d.%04d", n/10_000, n%10_000)
+}
+
+// Happened says what a recorder says of itself.
+func (s RecordedStep) Happened(says *recordings.Texts) string {
+	e := s.Event
+	text := map[observed.EventName]string{observed.Start: says.Began, observed.Stop: says.Ended, observed.Configuration: says.Configured, observed.Gap: says.Gap,
+		observed.LostInCrash: says.LostCall, observed.ToolDefinitionChanged: says.ToolChanged, observed.Heartbeat: says.Alive}[e.Event]
+	if e.Event == observed.ModeChanged {
+		if text = says.Closed; e.Mode == observed.Passing {
+			text = says.Opened
+		}
+	}
+	missed := int64(0)
+	for _, m := range e.Missed {
+		missed = min(missed+m.Calls, 1<<53)
+	}
+	return strings.NewReplacer("{recorder}", s.Recorder, "{n}", strconv.FormatInt(missed, 10)).Replace(cmp.Or(text, says.Unknown))
+}

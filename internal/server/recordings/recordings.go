@@ -1,0 +1,349 @@
+// Package recordings makes the pages and answers about recorded chains, and says when there is something new.
+//
+// # A page reads its part of a chain, and the log the rest
+//
+// Lists come from the index of words, which knows what recorders saw in each chain without reading it. The page of a chain reads the records up
+// to its last act, because bodies copy from earlier ones, but reads messages and verifies records of its own part alone. So no page grows with the
+// log, and the first page of a chain does not grow with the chain.
+//
+// # What a trial takes in cannot be erased there
+//
+// A trial of a recorded chain gets its texts, also those that are sealed apart, as a trial begun on the command line does. The form says so.
+package recordings
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/acts"
+	"jurat/internal/docket"
+	"jurat/internal/find"
+	"jurat/internal/inorder"
+	"jurat/internal/ledger"
+	"jurat/internal/limits"
+	"jurat/internal/llm"
+	"jurat/internal/pages"
+	"jurat/internal/recorded"
+	"jurat/internal/schedule"
+	"jurat/internal/server/wire"
+	"jurat/internal/trial"
+	"jurat/internal/words"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// Desk reads recorded chains. It is safe for concurrent use.
+type Desk struct {
+	Ledger *ledger.Ledger
+	Keeper *docket.Keeper
+	Prices llm.Prices                                  // of models' calls; nil: no costs are shown
+	Trust  func(context.Context) (*trust.Trust, error) // by which records are verified
+}
+
+// A Reader is who reads a chain.
+type Reader struct {
+	May      func(context.Context, *evidence.Record) error                     // returns an error if they may not read a record
+	Disclose func(context.Context, *evidence.Record) (*evidence.Record, error) // adds what they may see of what is sealed apart
+	List     *docket.Reader                                                    // which trials they see
+}
+
+// open returns a record as the reader may see it. The request's account counts it.
+func (by *Reader) open(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
+	if err := by.May(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := limits.AccountOf(ctx).Take(ctx, int64(len(r.Canonical()))); err != nil {
+		return nil, err
+	}
+	return by.Disclose(ctx, r)
+}
+
+// A Chain is a part of a recorded chain.
+type Chain struct {
+	api.Recording
+	Records int64          `json:"records"`         // of the whole chain
+	From    int64          `json:"from"`            // the number of the first act here, from 1
+	Next    int64          `json:"next,omitzero"`   // the number of the act after the last one here; absent: there is none
+	Steps   []recorded.Act `json:"steps"`           // the records of the chain, with the messages that are new in each
+	Events  []recorded.Act `json:"events,omitzero"` // what the recorders said of themselves meanwhile
+
+	opened map[string]*evidence.Record
+}
+
+const (
+	mostEvents = 50 // of recorders, on a page
+	mostActs   = 100
+)
+
+// Read reads acts of a chain: so many, from a number on. It returns api.ErrNotFound if recorders saw nothing in the chain, or if it has no such
+// act, and the errors of the reader and of the log.
+func (d *Desk) Read(ctx context.Context, chain string, from, n int64, t *trial.Index, by *Reader) (*Chain, error) {
+	x, _, err := d.Keeper.Ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.Recording(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil {
+		return nil, none()
+	}
+	c := &Chain{From: from, opened: map[string]*evidence.Record{}}
+	if c.Recording, err = docket.Recording(r, t, by.List); err != nil {
+		return nil, err
+	}
+	number := int64(0)
+	part, err := recorded.ReadPart(chain, d.Ledger.ChainRecords(ctx, chain), recorded.Order{From: from, N: n, Prices: d.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+		opened, err := by.open(ctx, r)
+		if number++; err == nil && number >= from {
+			c.opened[r.Payload.RecordID] = opened
+		}
+		return opened, err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if len(part.Acts) == 0 {
+		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
+	}
+	if err := markErased(ctx, x, part); err != nil {
+		return nil, err
+	}
+	if c.Records, err = x.Length(ctx, chain); err != nil {
+		return nil, err
+	}
+	c.Next, c.Steps = part.Next, part.Acts
+	c.Events, err = d.events(ctx, x, r, part, by)
+	return c, err
+}
+
+func none() error {
+	return fmt.Errorf("%w: no recorder has seen anything in a chain of this name", api.ErrNotFound)
+}
+
+func markErased(ctx context.Context, x *find.Index, part *recorded.Part) error {
+	var lacking []evidence.Digest
+	for i := range part.Acts {
+		if len(part.Acts[i].Withheld) > 0 {
+			lacking = append(lacking, part.Acts[i].Digest)
+		}
+	}
+	erased, err := x.Erased(ctx, lacking)
+	if err == nil {
+		part.MarkErased(erased)
+	}
+	return err
+}
+
+// events lists what recorders said of themselves while they saw a part of a chain, as far as the reader may read it.
+func (d *Desk) events(ctx context.Context, x *find.Index, r *find.Recording, part *recorded.Part, by *Reader) (list []recorded.Act, err error) {
+	from, err := x.Place(ctx, r.Chain, part.From)
+	if err != nil {
+		return nil, err
+	}
+	to := int64(1) << 62 // what followed the last act, too
+	if part.Next > 0 {
+		if to, err = x.Place(ctx, r.Chain, part.Next); err != nil {
+			return nil, err
+		}
+	}
+	if from < 0 || to < 0 { // the index is behind
+		return nil, nil
+	}
+	places, err := x.Events(ctx, r.Recorders, from, to, mostEvents)
+	for _, place := range places {
+		for at, err := range d.Ledger.Records(ctx, place) {
+			if err != nil {
+				return nil, err
+			}
+			allowed, err := acts.Allows(by.May(ctx, at.Record))
+			if err != nil {
+				return nil, err
+			}
+			if !allowed {
+				break
+			}
+			act, err := recorded.Event(at.Record)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, act)
+			break
+		}
+	}
+	return list, err
+}
+
+// Page makes the page of a part of a chain, and verifies each record that it shows by itself.
+func (d *Desk) Page(ctx context.Context, c *Chain, lang words.Lang) (*pages.Conversation, error) {
+	by, err := d.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	proofs := map[string]pages.RecordedProof{}
+	type proof struct {
+		record string
+		pages.RecordedProof
+	}
+	err = inorder.Each(c.Steps, func(a recorded.Act) (proof, error) {
+		one, err := d.Ledger.ProveOne(ctx, c.opened[a.Record])
+		if err != nil {
+			return proof{}, err
+		}
+		return proof{a.Record, proofOf(verify.Record(one, verify.Options{Trust: by}), lang)}, nil
+	}, func(p proof) error {
+		proofs[p.record] = p.RecordedProof
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verifying the records of a chain: %w", err)
+	}
+	part := &recorded.Part{Chain: c.Chain, From: c.From, Next: c.Next, Acts: c.Steps, Events: c.Events}
+	return pages.NewConversation(c.Recording, part, c.Records, proofs), nil
+}
+
+// proofOf says whether it is proved who sealed a record, when, and that it is unchanged.
+func proofOf(report *verify.Report, lang words.Lang) pages.RecordedProof {
+	p := pages.RecordedProof{Status: verify.Proved, Rests: words.RestsOn(lang, report)}
+	for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
+		if f := report.Of(g); f.Status != verify.Proved {
+			p.Status, p.Why, p.Rests = f.Status, string(g)+" is "+string(f.Status)+": "+f.Reason, ""
+			break
+		}
+	}
+	return p
+}
+
+// EventsPath is the address at which pages learn that there is something new.
+const EventsPath = "/v1/recording-events"
+
+// ListPage makes the page of a list, or of why there is none. It returns errors that are no fault of the search.
+func ListPage(query url.Values, list api.Recordings, err error) (*pages.Recordings, error) {
+	page := &pages.Recordings{Query: query}
+	if query.Get("after") == "" && err == nil { // a later page stays as it is
+		page.Events = EventsPath
+	}
+	if err != nil {
+		p := wire.Problem(err)
+		if p.Status != http.StatusBadRequest {
+			return nil, err
+		}
+		page.Problem = p.Detail
+	}
+	page.Fill(list)
+	return page, nil
+}
+
+// PageOf reads which acts a page shows: those of a page of the chain, or one.
+func PageOf(r *http.Request) (from, n int64, err error) {
+	if text := r.PathValue("number"); text != "" {
+		from, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || from < 1 {
+			return 0, 0, fmt.Errorf("%w: the chain has no act %q", api.ErrNotFound, text)
+		}
+		return from, 1, nil
+	}
+	page, err := wire.PageOf(r)
+	return (min(int64(page), 1<<40)-1)*pages.ActsPerPage + 1, pages.ActsPerPage, err
+}
+
+// From reads the number of the first act on a page, and of how many, from the query of an API request.
+func From(query url.Values) (from, n int64, err error) {
+	if from, err = number(query, "from", 1, 1<<40); err != nil {
+		return 0, 0, err
+	}
+	n, err = number(query, "limit", pages.ActsPerPage, mostActs)
+	return from, n, err
+}
+
+func number(query url.Values, name string, usual, most int64) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%w: query parameter %s: %q: want a whole number from 1 to %d", api.ErrMalformed, name, text, most)
+	}
+	return n, nil
+}
+
+// atLeast is how long a page that follows recorders is left alone after it was told that there is something new.
+const atLeast = time.Second
+
+// Watch returns what a page waits for: that recorders sealed something, or that a trial went on. Each has an event that says no more than that.
+func (d *Desk) Watch(draining context.Context) schedule.Watch {
+	return func(ctx context.Context) (*schedule.Watching, error) {
+		x, _, err := d.Keeper.Ready(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &schedule.Watching{Frames: d.frames(ctx, draining, x)}, nil
+	}
+}
+
+func (d *Desk) frames(ctx, draining context.Context, x *find.Index) iter.Seq2[schedule.Frame, error] {
+	return func(yield func(schedule.Frame, error) bool) {
+		grown, last := d.Ledger.Grown(ctx), x.LastOfInterest()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-draining.Done():
+				yield(schedule.Frame{}, schedule.ErrClosing)
+				return
+			case _, open := <-grown:
+				if !open {
+					return
+				}
+			}
+			if err := x.Follow(ctx, nil); err != nil {
+				if ctx.Err() == nil {
+					yield(schedule.Frame{}, err)
+				}
+				return
+			}
+			now := x.LastOfInterest()
+			if now == last {
+				continue
+			}
+			if last = now; !yield(schedule.Frame{Seq: now, Type: "recorded", JSON: []byte("{}")}, nil) || !wait(ctx) {
+				return
+			}
+		}
+	}
+}
+
+// wait lets more come together into one event.
+func wait(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(atLeast):
+		return true
+	}
+}
+
+// Bundle proves the records of a chain that recorders sealed, with their texts, for a jury.
+func Bundle(ctx context.Context, l *ledger.Ledger, records []*evidence.Record) ([]byte, error) {
+	seen := false
+	for _, r := range records {
+		seen = seen || r.Payload.Observed != nil
+	}
+	if !seen {
+		return nil, none()
+	}
+	bundle, err := l.Prove(ctx, records...)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Marshal()
+}
