@@ -57,6 +57,8 @@ type journal struct {
 	next    *batch             // of the pending lines
 	writing bool
 	broken  error // why nothing more is written
+
+	after func(step string) // see Config
 }
 
 // A batch is lines that become durable together.
@@ -67,8 +69,8 @@ type batch struct {
 }
 
 // openJournal begins an empty journal.
-func openJournal(path string) (*journal, error) {
-	j := &journal{path: path, open: map[string]*intent{}, next: &batch{done: make(chan struct{})}}
+func openJournal(path string, after func(step string)) (*journal, error) {
+	j := &journal{path: path, after: after, open: map[string]*intent{}, next: &batch{done: make(chan struct{})}}
 	if err := j.rewrite(); err != nil {
 		return nil, err
 	}
@@ -158,9 +160,11 @@ func (j *journal) append(text []byte) error {
 	file := j.file
 	j.mu.Unlock()
 	_, err := file.Write(text)
+	j.after("written")
 	if err == nil {
 		err = file.Sync()
 	}
+	j.after("synced")
 	j.mu.Lock()
 	j.size += int64(len(text))
 	if err != nil {
@@ -182,6 +186,7 @@ func (j *journal) rewrite() error {
 	if err := atomicfile.Replace(j.path, text, 0o600); err != nil {
 		return fmt.Errorf("writing the journal %s: %w", j.path, err)
 	}
+	j.after("rewritten")
 	file, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return fmt.Errorf("opening the journal: %w", err)

@@ -19,7 +19,7 @@ func idsOf(left []*intent) (ids []string) {
 // TestJournalKeepsWhatHasNoEnd: at every moment, the file has each call that has begun and not ended.
 func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j, err := openJournal(path)
+	j, err := openJournal(path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 // TestJournalIsWrittenAnew: the journal does not grow without end, and what is open stays in it.
 func TestJournalIsWrittenAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j, err := openJournal(path)
+	j, err := openJournal(path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTornJournal(t *testing.T) {
 // TestJournalOfAFullDisk: a call whose intent cannot be written does not begin, and leaves no intent. The journal works again when the disk does.
 func TestJournalOfAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	j, err := openJournal(path)
+	j, err := openJournal(path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

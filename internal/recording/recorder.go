@@ -65,6 +65,8 @@ type Config struct {
 	Tell   *slog.Logger // of trouble; nil: slog.Default()
 	Now    func() time.Time
 	Random io.Reader
+
+	after func(step string) // called after each step at which a crash matters; tests end the process there
 }
 
 // A Recorder is the witness of a relay. It is safe for concurrent use.
@@ -110,6 +112,9 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	}
 	if c.Retry == 0 {
 		c.Retry = time.Second
+	}
+	if c.after == nil {
+		c.after = func(string) {}
 	}
 	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, evidence.Digest](mostStates), attempts: newRecent[attempt, made](mostAttempts),
 		definitions: definitions{folder: filepath.Join(c.Folder, definitionsFolder)}}
@@ -181,6 +186,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err := r.journal.begin(ctx, e.intent); err != nil {
 		return nil, err
 	}
+	r.after("begun")
 	return e, nil
 }
 
@@ -230,6 +236,7 @@ type exchange struct {
 // End implements relay.Exchange.
 func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	r := e.recorder
+	r.after("answered")
 	act := e.act(outcome)
 	act.Request, act.Missing = bodyOf("request", e.call.Request, e.call.Header, act.Missing)
 	if outcome.Response != nil {
@@ -244,8 +251,10 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if err != nil {
 		return r.failed(e, act, err)
 	}
+	r.after("sealed")
 	r.counted()
 	r.journal.end(e.intent.RecordID)
+	r.after("ended")
 	if act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}

@@ -59,10 +59,11 @@ func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 	if err := os.MkdirAll(r.Spool(), 0o700); err != nil {
 		return err
 	}
+	r.after("folder made")
 	if err := r.introduce(); err != nil {
 		return err
 	}
-	r.journal, err = openJournal(filepath.Join(r.own, journalFile))
+	r.journal, err = openJournal(filepath.Join(r.own, journalFile), r.after)
 	return err
 }
 
@@ -99,8 +100,11 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 		if err := r.sealLost(ctx, folder, cmp.Or(about.Recorder, r.Name), i); err != nil {
 			return err
 		}
+		r.after("lost sealed")
 	}
-	return os.RemoveAll(folder)
+	err = os.RemoveAll(folder)
+	r.after("removed")
+	return err
 }
 
 // sealLost seals that a call began and that its end is unknown, unless its record is in the log. The record is of the recorder that saw the call begin, if
