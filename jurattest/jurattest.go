@@ -56,6 +56,12 @@ func New(t testing.TB) *House {
 	return furnish(t, "", timestamp.NewMock())
 }
 
+// NewNeighbour makes the House of another owner: another log, and other keys for actors of the same names.
+func NewNeighbour(t testing.TB) *House {
+	t.Helper()
+	return furnishWith(t, "a neighbour's ", timestamp.NewMock(), "neighbour."+Origin, 3)
+}
+
 // NewImpostor makes a House whose actors have the same names and other keys.
 func NewImpostor(t testing.TB) *House {
 	t.Helper()
@@ -64,9 +70,14 @@ func NewImpostor(t testing.TB) *House {
 
 func furnish(t testing.TB, whose string, authority *timestamp.Authority) *House {
 	t.Helper()
+	return furnishWith(t, whose, authority, Origin, 2)
+}
+
+func furnishWith(t testing.TB, whose string, authority *timestamp.Authority, origin string, seed byte) *House {
+	t.Helper()
 	h := &House{Keys: &Keys{whose: whose, made: map[evidence.KeyID]trust.Key{}}, Now: clock(), Random: stream(1),
 		authority: authority}
-	private, public, err := note.GenerateKey(stream(2), Origin)
+	private, public, err := note.GenerateKey(stream(seed), origin)
 	check(t, err)
 	signer, err := note.NewSigner(private)
 	check(t, err)

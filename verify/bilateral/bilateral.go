@@ -14,7 +14,7 @@
 // # Times must meet
 //
 // An exchange is within a window: from when the recorder says that it began to when an authority proves that the record existed. The windows of two records of
-// one exchange have a moment in common. The beginning is the recorder's word, so a window can be too long, and never too short.
+// one exchange have a moment in common; clocks may differ by trust.MaxSkew. The beginning is the recorder's word, so a window can be too long.
 //
 // # The same hand twice is one witness
 //
@@ -82,9 +82,10 @@ func Of(r *evidence.Record) *Sighting {
 	return s
 }
 
-// meets reports whether the windows of two sightings have a moment in common; false, too, if one has no proved end.
+// meets reports whether the windows of two sightings have a moment in common, as far as clocks agree; false, too, if one has no proved end.
 func (s *Sighting) meets(other *Sighting) bool {
-	return s.Existed != nil && other.Existed != nil && !s.Began.After(other.Existed.Time) && !other.Began.After(s.Existed.Time)
+	within := func(began time.Time, by *trust.ProvedTime) bool { return began.Sub(by.Time) <= trust.MaxSkew }
+	return s.Existed != nil && other.Existed != nil && within(s.Began, other.Existed) && within(other.Began, s.Existed)
 }
 
 // A Pair is one exchange that both sides recorded.
@@ -154,11 +155,14 @@ type exchange struct{ request, response evidence.Digest }
 // sides are the sightings of one exchange, or of one request, by who recorded them.
 type sides struct{ asked, answered []*Sighting }
 
-// Report compares all sightings. It is nil if not both sides are among them.
+// Report compares all sightings. It is nil if not both sides are among them, those that take no part included.
 func (m *Matcher) Report() *Report {
 	both := sides{}
 	for _, s := range m.all {
 		both.add(s)
+	}
+	for i := range m.doubtful {
+		both.add(&m.doubtful[i].Sighting)
 	}
 	if len(both.asked) == 0 || len(both.answered) == 0 {
 		return nil
@@ -292,7 +296,7 @@ func sameOwner(a, b trust.Identified) string {
 // differ lists what is left of one request: different answers, and exchanges that one side alone recorded.
 func (r *Report) differ(of *sides) {
 	for len(of.asked) > 0 && len(of.answered) > 0 {
-		at := slices.IndexFunc(of.answered, func(answered *Sighting) bool { return !apart(of.asked[0], answered) })
+		at := slices.IndexFunc(of.answered, func(answered *Sighting) bool { return contradict(of.asked[0], answered) && !apart(of.asked[0], answered) })
 		if at < 0 {
 			r.alone(of.asked[0])
 			of.asked = of.asked[1:]
@@ -308,6 +312,11 @@ func (r *Report) differ(of *sides) {
 	for _, s := range slices.Concat(of.asked, of.answered) {
 		r.alone(s)
 	}
+}
+
+// contradict reports whether two sightings of one request state different answers. One that states none contradicts nothing: it may have broken off.
+func contradict(a, b *Sighting) bool {
+	return !a.Response.IsZero() && !b.Response.IsZero() && a.Response != b.Response
 }
 
 func (r *Report) alone(s *Sighting) {
