@@ -296,7 +296,9 @@ func sameOwner(a, b trust.Identified) string {
 // differ lists what is left of one request: different answers, and exchanges that one side alone recorded.
 func (r *Report) differ(of *sides) {
 	for len(of.asked) > 0 && len(of.answered) > 0 {
-		at := slices.IndexFunc(of.answered, func(answered *Sighting) bool { return contradict(of.asked[0], answered) && !apart(of.asked[0], answered) })
+		at := slices.IndexFunc(of.answered, func(answered *Sighting) bool {
+			return contradict(of.asked[0], answered) && !apart(of.asked[0], answered)
+		})
 		if at < 0 {
 			r.alone(of.asked[0])
 			of.asked = of.asked[1:]
