@@ -244,7 +244,7 @@ var importRules = []importRule{
 	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/relay", "jurat/internal/uuid7", jsonLibrary},
 		"it seals what passes a relay; which log that is, and who may call, is for its caller to know"},
 	{"jurat/internal/reconcile", []string{"jurat/evidence", jsonLibrary}, "an account of usage is compared with calls, wherever they were sealed"},
-	{"jurat/recorder", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/installation", "jurat/internal/recording", "jurat/internal/relay", jsonLibrary},
+	{"jurat/recorder", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/card", "jurat/internal/installation", "jurat/internal/recording", "jurat/internal/relay", jsonLibrary},
 		"it puts a recorder on an installation, for programs in Go and for the command; how calls pass and are sealed is for others to know"},
 	{"jurat/internal/webhook", []string{"code.dny.dev/ssrf", "github.com/standard-webhooks/standard-webhooks/libraries/go"}, "it sends messages, whatever they say"},
 	{"jurat/internal/continuous", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/reputation", "jurat/reputation/draw", "jurat/verify", "jurat/verify/trust", "jurat/internal/conduct", "jurat/internal/config", "jurat/internal/ledger",

@@ -51,6 +51,9 @@ type Options struct {
 	Upstreams map[string]Upstream
 	// Pipes says that the recorder is for [Recorder.Pipe], between clients and servers of the Model Context Protocol on their standard streams.
 	Pipes bool
+	// A2A is an agent before which the handler stands, or before which the recorded agent stands as a caller: every path leads there. It takes the place of
+	// Upstreams. nil: there is none.
+	A2A *A2A
 	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler for a provider whose key the recorder holds.
 	Hosts []string
 
@@ -78,6 +81,26 @@ type Upstream struct {
 	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". "": authorization.
 	KeyIn string
 }
+
+// A2A is an agent that others ask by the A2A protocol, through the handler.
+type A2A struct {
+	// Origin is the agent's scheme, host and port. Paths pass as they are.
+	Origin string
+	// Side says who is recorded: the agent that answers there, or the one that asks it. "": Answered.
+	Side Side
+	// RewriteCard is the origin by which callers reach the handler. If it is set, they get the agent's card with this origin, and without its
+	// signatures, which would not hold; the log says so. "": the card passes as it is.
+	RewriteCard string
+}
+
+// A Side is one of two agents that exchange messages.
+type Side = evidence.Side
+
+// The sides.
+const (
+	Asked    = evidence.Asked    // the recorded agent asks
+	Answered = evidence.Answered // the recorded agent answers
+)
 
 // A Secret is a text that prints as a placeholder.
 type Secret = relay.Secret
@@ -127,6 +150,9 @@ func (o Options) checked() (Options, error) {
 			return o, fmt.Errorf("recorder: Upstreams: %s: %w", name, err)
 		}
 	}
+	if err := o.checkA2A(); err != nil {
+		return o, fmt.Errorf("recorder: A2A: %w", err)
+	}
 	return o, nil
 }
 
@@ -152,7 +178,7 @@ func (o Options) mode() relay.Mode {
 
 // vantage is from where the recorder sees, as the record of its start says. The record of each call says it of that call.
 func (o Options) vantage() evidence.Vantage {
-	if o.Upstreams != nil || o.Pipes {
+	if o.Upstreams != nil || o.Pipes || o.A2A != nil {
 		return evidence.Proxy
 	}
 	return evidence.InProcess
@@ -196,7 +222,11 @@ func (o Options) settings() (evidence.Digest, error) {
 	for name, u := range o.Upstreams {
 		origins[name] = map[string]any{"base": u.Base, "key_held": u.Key != ""}
 	}
-	doc, err := json.Marshal(map[string]any{"mode": o.Mode, "upstreams": origins, "agent": o.Agent, "chain": o.Chain, "in_the_record": o.InTheRecord})
+	all := map[string]any{"mode": o.Mode, "upstreams": origins, "agent": o.Agent, "chain": o.Chain, "in_the_record": o.InTheRecord}
+	if a := o.A2A; a != nil {
+		all["a2a"] = map[string]any{"origin": a.Origin, "side": a.Side, "rewrite_card": a.RewriteCard}
+	}
+	doc, err := json.Marshal(all)
 	if err != nil {
 		return evidence.Digest{}, err
 	}

@@ -33,6 +33,7 @@ type Recorder struct {
 	transport *relay.Transport
 	handler   *relay.Handler // nil: there are no upstreams
 	relayed   relay.Options
+	front     http.Handler // what serves
 	here      string       // what marks an agent that this process names
 	release   func() error // of the installation
 }
@@ -70,17 +71,24 @@ func On(ctx context.Context, i *installation.Installation, o Options) (*Recorder
 	if err != nil {
 		return nil, err
 	}
+	if o.A2A != nil {
+		o.WhoIs = nobody
+	}
 	if o.WhoIs == nil {
 		o.WhoIs = AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))
 	}
 	r := &Recorder{options: o, here: rand.Text() + ":", release: func() error { return nil }}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
 	r.recording, err = recording.Open(ctx, recording.Config{Log: log, Name: o.Name, Folder: Folder(i.Dir), Mode: o.mode(), Agent: o.Agent, WhoIs: r.whoIs,
-		Chain: o.Chain, Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
+		Chain: o.Chain, Side: o.side(), Vantage: o.vantage(), InTheRecord: o.InTheRecord, Version: o.Version, Configuration: settings, Heartbeat: o.Heartbeat, Tell: o.Log})
 	if err != nil {
 		return nil, err
 	}
-	if err := r.relay(secret); err != nil {
+	err = r.relay(secret)
+	if err == nil && o.A2A != nil && o.A2A.RewriteCard != "" {
+		err = r.recording.Remark(ctx, settings, "the agent's card is handed out with the origin "+o.A2A.RewriteCard+", and without its signatures")
+	}
+	if err != nil {
 		return nil, errors.Join(err, r.recording.Close(context.WithoutCancel(ctx), "it could not begin"))
 	}
 	return r, nil
@@ -94,7 +102,13 @@ func (r *Recorder) relay(secret []byte) (err error) {
 	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts,
 		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
 	r.relayed = o
-	if r.options.Upstreams == nil {
+	agent := r.options.A2A
+	if agent != nil {
+		o.Root = agentUpstream
+		if o.Upstreams[o.Root], err = agent.upstream(); err != nil {
+			return err
+		}
+	} else if r.options.Upstreams == nil {
 		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
 		return err
 	}
@@ -103,8 +117,12 @@ func (r *Recorder) relay(secret []byte) (err error) {
 			return err
 		}
 	}
-	if r.handler, err = relay.New(r.recording, o); err == nil {
-		r.transport = r.handler.Transport()
+	if r.handler, err = relay.New(r.recording, o); err != nil {
+		return err
+	}
+	r.transport, r.front = r.handler.Transport(), r.handler
+	if agent != nil {
+		r.front, err = agent.front(r.handler)
 	}
 	return err
 }
@@ -114,7 +132,7 @@ func (r *Recorder) Handler() http.Handler {
 	if r.handler == nil {
 		panic("recorder: Handler: Options.Upstreams names no provider to lead to")
 	}
-	return r.handler
+	return r.front
 }
 
 // A Pipe passes messages between a client and a server of the Model Context Protocol on their standard streams, and records each request with its answer. Its Run

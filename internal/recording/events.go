@@ -44,6 +44,11 @@ func (r *Recorder) start() *observed.Event {
 	return &observed.Event{Event: observed.Start, Mode: r.mode(), Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 }
 
+// Remark seals what a reader must know of the recorder's settings beside their digest.
+func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {
+	return r.event(ctx, &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
+}
+
 // event seals an event under a new id.
 func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
 	id, err := uuid7.New(r.Now(), r.Random)
