@@ -77,6 +77,10 @@ func (r *recording) observed(one *record) error {
 		r.entire(one, s)
 		return nil
 	}
+	if one.payload.ActionType == evidence.ObservedMessage {
+		r.exchanged(one, s)
+		return nil
+	}
 	with := r.talks.Of(one.payload.Observed.Agent, one.payload.ChainID)
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
 	line := with.Repeated(prompt)
@@ -196,6 +200,9 @@ func (r *recording) sight(one *record) (s sight, err error) {
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
 		}
+		if one.payload.ActionType == evidence.ObservedMessage {
+			s.noteTask(&p)
+		}
 		if p.Problem != "" && call.Request != nil && o.Vantage != evidence.Telemetry { // of telemetry it is in missing
 			s.note("What the bytes say is not wholly known: %s.", p.Problem)
 		}
@@ -254,7 +261,11 @@ func (one *record) answer() []Message {
 
 // of notes what a recorder states beside the bytes.
 func (s *sight) of(o *evidence.Observed, missing []string) {
-	if o.ContextByReference != nil {
+	switch {
+	case o.ContextByReference == nil:
+	case o.Side != "":
+		s.note("A part of what was said is named, and not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
+	default:
 		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
 	}
 	switch {
@@ -394,7 +405,7 @@ func EndingInWords(ended evidence.Ended) string { return endings[ended] }
 // witness describes what a recorder saw, and from where.
 func (one *record) witness() string {
 	p, o := one.payload, one.payload.Observed
-	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.Told(o, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending())
+	text := fmt.Sprintf("%s of the agent %q: %s, %s; protocol %s; %s", p.ActionType, o.Agent, vantage.Told(o, p.Actor()), fidelities[o.Fidelity], o.Protocol, one.ending()) + sideInWords(o)
 	if p.Model != "" {
 		text += fmt.Sprintf("; model asked for %q", p.Model)
 	}

@@ -23,6 +23,7 @@ type recording struct {
 	// Of what recorders saw:
 	told    map[string]bool // what is missing of a file, by chain
 	talks   talk.Talks
+	heard   map[heard]int   // what agents said, and the number of the message that shows it
 	window  observed.Window // bodies that later ones copy from
 	rebuilt int64           // bytes of bodies
 }
