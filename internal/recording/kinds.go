@@ -3,6 +3,7 @@ package recording
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"jurat/evidence"
@@ -22,6 +23,18 @@ var kinds = map[*relay.Protocol]kind{
 	relay.MCP:    {evidence.ObservedTool, func(c *relay.Call) string { return observe.MCP + cmp.Or(c.MCPVersion(), "unknown") }},
 	relay.Models: {evidence.ObservedCall, func(c *relay.Call) string { return observe.Protocol(c.Method, c.Path) }},
 	relay.A2A:    {evidence.ObservedMessage, a2aOf},
+}
+
+// sessionOf is the chain of a call whose protocol has sessions, and that names no chain: of the session that the call or its answer names, or else of all that pass this recorder
+// without one.
+func (e *exchange) sessionOf(outcome *relay.Outcome) string {
+	if e.call.Speaks != relay.MCP {
+		return ""
+	}
+	if session := cmp.Or(e.call.Session, outcome.Session); session != "" {
+		return ChainOf(e.intent.Agent, "mcp-"+session[:min(len(session), 32)])
+	}
+	return ChainOf(e.intent.Agent, "mcp-"+filepath.Base(e.recorder.own))
 }
 
 // protocolOf names the protocol of a call. Other calls of HTTP are recorded as bytes.

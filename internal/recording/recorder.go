@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -271,7 +272,7 @@ func (r *Recorder) counted() {
 func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	call, i := e.call, e.intent
 	a := e.recorder.actOf(i)
-	a.At, a.Status = outcome.At, outcome.Status
+	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended = evidence.Ended(outcome.Ended)
 	a.ProviderRequestID = first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id")
 	a.Elapsed = new(outcome.At.Sub(call.Began))

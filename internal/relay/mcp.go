@@ -2,6 +2,7 @@ package relay
 
 import (
 	"io"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -189,4 +190,13 @@ func (c *Call) MCPVersion() string {
 		}
 	}
 	return ""
+}
+
+// session returns a fingerprint of the session of MCP that a header names; "": none. Who knows a session's id can speak in it, so it is a secret.
+func (r *relay) session(speaks *Protocol, header http.Header) string {
+	id := header.Get("Mcp-Session-Id")
+	if speaks != MCP || id == "" {
+		return ""
+	}
+	return r.fingerprint(id)
 }

@@ -64,6 +64,8 @@ type Upstream struct {
 	KeyIn string
 	// Speaks is what its callers speak: Models if nil.
 	Speaks *Protocol
+	// Only are the paths that pass, as the upstream gets them. nil: all.
+	Only []string
 }
 
 // protocol is what the callers of an upstream speak.

@@ -122,6 +122,7 @@ func (p *passage) answered(answer *http.Response) {
 	p.outcome.Status = answer.StatusCode
 	p.outcome.Header = p.r.shownOf(answer.Header)
 	p.outcome.Response = p.kept
+	p.outcome.Session = p.r.session(p.call.Speaks, answer.Header)
 	p.outcome.TLS = tlsOf(answer.TLS)
 }
 

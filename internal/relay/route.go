@@ -63,13 +63,16 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
 	}
-	if upstream.Key != "" {
+	if upstream.Key != "" || upstream.Speaks == MCP { // whose servers rely on the names by which they are asked
 		if err := r.checkBrowser(req); err != nil {
 			return route{}, err
 		}
 	}
 	t.upstream = upstream
 	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + rest
+	if upstream.Only != nil && !slices.Contains(upstream.Only, t.path) {
+		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s", strings.Join(upstream.Only, ", "))
+	}
 	return t, nil
 }
 
@@ -102,7 +105,7 @@ func checkPath(path string) error {
 // own name mean this machine; so a request to this machine must name it by a name that no page has.
 func (r *relay) checkBrowser(req *http.Request) error {
 	if req.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return refuse(http.StatusForbidden, "a page of another site may not use the key that the recorder keeps")
+		return refuse(http.StatusForbidden, "a page of another site may not use this recorder")
 	}
 	local, is := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !is || req.TLS != nil || !isLoopback(local.String()) {
@@ -116,7 +119,7 @@ func (r *relay) checkBrowser(req *http.Request) error {
 	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || isLoopback(net.JoinHostPort(host, "0")) || slices.Contains(r.Hosts, host) {
 		return nil
 	}
-	return refuse(http.StatusMisdirectedRequest, "this recorder keeps a key, and is asked by a name that is not this machine's own: use 127.0.0.1 or localhost in the base URL, or name %q in the recorder's options", host)
+	return refuse(http.StatusMisdirectedRequest, "this recorder must be asked by a name that is this machine's own: use 127.0.0.1 or localhost in the base URL, or name %q in the recorder's options", host)
 }
 
 // isPrivate reports whether others on the network cannot read the request.

@@ -13,7 +13,7 @@ import (
 // shownAlways are the headers that a witness may see, of requests and of answers. What is not here may be a secret.
 var shownAlways = []string{
 	"A2a-Extensions", "A2a-Version", "Accept", "Accept-Encoding", "Anthropic-Beta", "Anthropic-Version", "Content-Encoding", "Content-Type", "Idempotency-Key",
-	"Openai-Beta", "Openai-Organization", "Openai-Project", "Traceparent", "User-Agent", "X-Client-Request-Id", "X-Request-Id",
+	"Mcp-Method", "Mcp-Protocol-Version", "Openai-Beta", "Openai-Organization", "Openai-Project", "Traceparent", "User-Agent", "X-Client-Request-Id", "X-Request-Id",
 	"X-Stainless-Retry-Count", "X-Stainless-Timeout",
 
 	"Apim-Request-Id", "Cf-Ray", "Date", "Openai-Processing-Ms", "Openai-Version", "Request-Id", "Retry-After", "X-Ms-Request-Id",

@@ -78,6 +78,7 @@ type Call struct {
 
 	Token       string       // which agent calls: from the path or the header Jurat-Agent; a secret
 	Chain       string       // the header Jurat-Chain
+	Session     string       // a fingerprint of the session that the protocol names; "": none
 	Credentials []Credential // with which the provider is asked
 	Custody     bool         // the credential is the relay's own, and the caller does not have it
 
@@ -108,6 +109,7 @@ type Outcome struct {
 	Ended  Ended
 	Reason error // unless complete
 
+	Session  string      // a fingerprint of the session that the answer begins
 	Status   int         // 0 if there was no answer
 	Header   http.Header // headers of the answer that are on the list
 	Response *Body       // nil if there was no answer
