@@ -113,11 +113,10 @@ func parsePiece(v jsontext.Value) (Piece, error) {
 func ownPiece(v jsontext.Value) (Piece, error) {
 	var own []byte
 	if v.Kind() == '"' {
-		s, err := text(v)
-		if err != nil {
+		var err error
+		if own, err = textBytes(v); err != nil {
 			return Piece{}, err
 		}
-		own = []byte(s)
 	} else {
 		var form base64Form
 		if v.Kind() != '{' {
@@ -139,17 +138,15 @@ func FormatBody(pieces ...Piece) (jsontext.Value, error) {
 		case !p.From.IsZero():
 			values[i] = marshal(copyForm{p.At, p.From, p.Length})
 		case isShorterAsText(p.Own):
-			values[i] = quote(string(p.Own))
+			values[i] = quote(p.Own)
 		default:
 			values[i] = marshal(base64Form{p.Own})
 		}
 	}
-	v := jsontext.Value(nil)
-	if len(pieces) == 1 && pieces[0].From.IsZero() {
-		v = values[0]
-	} else {
-		v = marshal(piecesForm{values})
+	if len(pieces) == 1 && pieces[0].From.IsZero() { // it may be long: it is not read again
+		return values[0], tooLong(int64(len(pieces[0].Own)))
 	}
+	v := marshal(piecesForm{values})
 	_, err := ParseBody(v)
 	return v, err
 }
@@ -170,6 +167,9 @@ func isShorterAsText(own []byte) bool {
 
 // readBody checks the form of a body, unless it is sealed apart: then a text stands for a commitment, and every text is a body.
 func readBody(v jsontext.Value) (jsontext.Value, error) {
+	if v.Kind() == '"' && len(v)-len(`""`) <= MaxBody { // a text is no longer than its canonical form
+		return v, nil
+	}
 	_, err := ParseBody(v)
 	return v, err
 }

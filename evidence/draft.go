@@ -43,6 +43,11 @@ func ParseDraft(doc []byte) (*Draft, error) {
 	if err != nil {
 		return nil, jsonform.ShiftBy(err, len(doc)-len(text))
 	}
+	return draftOf(form)
+}
+
+// draftOf reads a payload in canonical form, which belongs to the draft from then on.
+func draftOf(form []byte) (*Draft, error) {
 	m, err := membersOf(form)
 	if err != nil {
 		return nil, err
@@ -67,7 +72,11 @@ func NewDraft(p Payload) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding payload: %w", err)
 	}
-	return ParseDraft(doc)
+	form, err := ofPayload.CanonicalOf(doc)
+	if err != nil {
+		return nil, err
+	}
+	return draftOf(form)
 }
 
 func inferAction(m members) ActionType {
@@ -221,8 +230,8 @@ func marshal(v any) jsontext.Value {
 }
 
 // quote encodes a text that this package made.
-func quote(s string) jsontext.Value {
-	text, err := jsontext.AppendQuote(nil, s)
+func quote[Text ~string | ~[]byte](s Text) jsontext.Value {
+	text, err := jsontext.AppendQuote(make([]byte, 0, len(s)+len(s)/4+len(`""`)), s)
 	if err != nil {
 		panic(fmt.Sprintf("evidence: quoting %q: %v", s, err)) // cannot happen: texts were checked on input
 	}

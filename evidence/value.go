@@ -41,14 +41,19 @@ func kindName(v jsontext.Value) string {
 
 // text reads a string of a document that was checked.
 func text(v jsontext.Value) (string, error) {
-	if v.Kind() != '"' {
-		return "", fmt.Errorf("want a string, found %s", kindName(v))
-	}
-	if bytes.IndexByte(v, '\\') < 0 {
+	if v.Kind() == '"' && bytes.IndexByte(v, '\\') < 0 {
 		return string(v[1 : len(v)-1]), nil // most strings are short and have no escapes
 	}
-	s, err := jsontext.AppendUnquote(nil, v)
+	s, err := textBytes(v)
 	return string(s), err
+}
+
+// textBytes decodes a canonical string into bytes of its own.
+func textBytes(v jsontext.Value) ([]byte, error) {
+	if v.Kind() != '"' {
+		return nil, fmt.Errorf("want a string, found %s", kindName(v))
+	}
+	return jsontext.AppendUnquote(make([]byte, 0, len(v)), v)
 }
 
 // readKind accepts values of the named kinds.

@@ -21,6 +21,7 @@ const MaxKept = 11 << 20
 // An Act is what a recorder saw, before it is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
 type Act struct {
 	Recorder  string              // agent_id of the record: the recorder's own name
+	RecordID  string              // of the record; "": whoever seals it makes one
 	RequestID string              // the recorder's own id of the act
 	Type      evidence.ActionType // "": ObservedCall
 	At        time.Time           // when the act ended: the record's timestamp
@@ -48,6 +49,8 @@ type Act struct {
 
 	Request, Response *Body // nil: no bytes were seen
 	Missing           []string
+
+	projected *projected // what Project read
 
 	// What is said of an act without bytes, or in a protocol that package observe does not read. What the bytes say replaces it.
 	Said Said
@@ -87,9 +90,18 @@ type draft struct {
 	missing           []string
 }
 
-// Payload makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
-// returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
+// Payload makes what a recorder seals of an act, as Draft does.
 func Payload(act Act) (evidence.Payload, error) {
+	d, err := Draft(act)
+	if err != nil {
+		return evidence.Payload{}, err
+	}
+	return d.Payload, nil
+}
+
+// Draft makes what a recorder seals of an act. What others said and has no place in a payload is left out and named in missing. It
+// returns an error only if what the recorder itself says is wrong: names, times, a digest. Its errors are those of evidence.NewDraft.
+func Draft(act Act) (*evidence.Draft, error) {
 	if act.Type == "" {
 		act.Type = evidence.ObservedCall
 	}
@@ -97,10 +109,7 @@ func Payload(act Act) (evidence.Payload, error) {
 	d.observe()
 	d.say()
 	d.payload.Observed.Missing = d.listed()
-	if _, err := evidence.NewDraft(d.payload); err != nil {
-		return evidence.Payload{}, err
-	}
-	return d.payload, nil
+	return evidence.NewDraft(d.payload)
 }
 
 // miss notes what has no place in the payload.
@@ -137,7 +146,7 @@ func (d *draft) name(member, text string) string {
 // observe fills in the member observed and the bodies.
 func (d *draft) observe() {
 	a := d.act
-	d.payload = evidence.Payload{ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
+	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
 		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
 	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity,
 		Protocol: a.Protocol, Side: a.Side, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
@@ -237,7 +246,7 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 // say fills in what the bytes say, or what is said without them.
 func (d *draft) say() {
 	said, references := d.act.Said, []string(nil)
-	projection, err := observe.Project(Call(&d.payload, d.request, d.response)) // from what is sealed alone, so that a verifier reads the same
+	projection, err := d.act.read(Call(&d.payload, d.request, d.response)) // from what is sealed alone, so that a verifier reads the same
 	if err == nil {
 		said = Said{projection.Model, projection.ModelVersion, nil, nil, projection.Output, projection.Parameters, nil, projection.Usage}
 		references = projection.ContextByReference
@@ -252,6 +261,44 @@ func (d *draft) say() {
 		return
 	}
 	p.Observed.ContextByReference = references
+}
+
+// projected is what was read of a call.
+type projected struct {
+	call observe.Call
+	said observe.Projection
+	err  error
+}
+
+// Project reads what the bytes of an act say, as package observe does, before it is known in which chain the act is. If the act is sealed with
+// the same bytes, it is not read again.
+func (a *Act) Project() (observe.Projection, error) {
+	c := observe.Call{Protocol: a.Protocol, Path: a.Path, Status: a.Status}
+	if b := a.Request; b != nil && !b.Refused {
+		c.Request, c.RequestType = b.Kept, b.Type
+	}
+	if b := a.Response; b != nil && !b.Refused {
+		c.Response, c.ResponseType = b.Kept, b.Type
+	}
+	return a.read(c)
+}
+
+// read is observe.Project, unless it has read the same call.
+func (a *Act) read(c observe.Call) (observe.Projection, error) {
+	if a.projected == nil || !isSame(&a.projected.call, &c) {
+		said, err := observe.Project(c)
+		a.projected = &projected{c, said, err}
+	}
+	return a.projected.said, a.projected.err
+}
+
+// isSame reports whether two calls have the same bytes in the same place.
+func isSame(a, b *observe.Call) bool {
+	same := func(a, b []byte) bool {
+		return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
+	}
+	return a.Protocol == b.Protocol && a.Path == b.Path && a.Status == b.Status && a.RequestType == b.RequestType && a.ResponseType == b.ResponseType &&
+		same(a.Request, b.Request) && same(a.Response, b.Response)
 }
 
 // mostSaid bounds a value that is stated beside the bytes.

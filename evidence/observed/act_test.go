@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -224,5 +225,50 @@ func TestReadingContradicted(t *testing.T) {
 		if test.want == nil && errs != nil || test.want != nil && (len(errs) != 1 || !errors.Is(errs[0], test.want)) {
 			t.Errorf("%s: %v", name, errs)
 		}
+	}
+}
+
+// TestProject: an act that was read before it is sealed is sealed as one that was not, also if what is sealed is not what was read.
+func TestProject(t *testing.T) {
+	changes := map[string]func(a *observed.Act){
+		"the same":              func(*observed.Act) {},
+		"other bytes":           func(a *observed.Act) { a.Response = body(strings.Replace(chatResponse, "m", "M", 1)) },
+		"no answer":             func(a *observed.Act) { a.Response = nil },
+		"an unknown encoding":   func(a *observed.Act) { a.Request.Encoding = "\x00" },
+		"refused":               func(a *observed.Act) { a.Response.Encoding, a.Response.Refused = "br", true },
+		"another protocol":      func(a *observed.Act) { a.Protocol = observe.AnthropicMessages },
+		"a status of none":      func(a *observed.Act) { a.Status = 1000 },
+		"a path of none":        func(a *observed.Act) { a.Path = "\n" },
+		"a type of none":        func(a *observed.Act) { a.Response.Type = "\n" },
+		"another error":         func(a *observed.Act) { a.Status = 500 },
+		"an unknown protocol":   func(a *observed.Act) { a.Protocol = "http" },
+		"bytes that are no act": func(a *observed.Act) { a.Request = body("{") },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			plain, read := chat(), chat()
+			change(&plain)
+			if _, err := read.Project(); err != nil {
+				t.Fatal(err)
+			}
+			change(&read)
+			for range 2 { // read before the change, and after it
+				want, err := observed.Payload(plain)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := observed.Payload(read)
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%v (-read once +read before):\n%s", err, diff)
+				}
+				_, _ = read.Project()
+			}
+		})
+	}
+	a := chat()
+	once, err := a.Project()
+	again, errAgain := a.Project()
+	if err != nil || errAgain != nil || &once.Prompt[0] != &again.Prompt[0] {
+		t.Errorf("it was read twice; %v, %v", err, errAgain)
 	}
 }

@@ -19,9 +19,9 @@ func seal(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain := make([]byte, 0, len(d.Salt)+len(d.Value))
+	plain := make([]byte, 0, len(d.Salt)+len(d.Value)+aead.Overhead())
 	plain = append(append(plain, d.Salt...), d.Value...)
-	return aead.Seal(nil, nil, plain, at.bound()), nil
+	return aead.Seal(plain[:0], nil, plain, at.bound()), nil // in place: a value may be long
 }
 
 func open(key []byte, at place, ciphertext []byte) (evidence.Disclosure, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -114,9 +115,18 @@ func (v *Store) note(ctx context.Context, at place, e entry) error {
 	return nil
 }
 
+// text returns the content of a value's file. It copies a long ciphertext once.
 func (e entry) text() ([]byte, error) {
-	text, err := json.Marshal(e, json.Deterministic(true))
-	return append(text, '\n'), err
+	ciphertext := e.Ciphertext
+	e.Ciphertext = nil
+	rest, err := json.Marshal(e, json.Deterministic(true))
+	if err != nil || len(ciphertext) == 0 {
+		return append(rest, '\n'), err
+	}
+	const before, after = `{"ciphertext":"`, `",`
+	text := make([]byte, 0, len(before)+base64.StdEncoding.EncodedLen(len(ciphertext))+len(after)+len(rest))
+	text = base64.StdEncoding.AppendEncode(append(text, before...), ciphertext)
+	return append(append(append(text, after...), rest[1:]...), '\n'), nil
 }
 
 // Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.

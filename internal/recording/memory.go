@@ -99,3 +99,10 @@ func (r *recent[K, V]) set(key K, value V) {
 		r.order = r.order[1:]
 	}
 }
+
+// forget drops a value. Its key stays in the order, so if it is set again, it may go sooner than others.
+func (r *recent[K, V]) forget(key K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.values, key)
+}

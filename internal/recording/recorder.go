@@ -21,7 +21,6 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/observe"
 	"jurat/internal/relay"
 	"jurat/internal/uuid7"
 )
@@ -339,7 +338,7 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 	}
 	missing = append(missing, direction+": "+err.Error())
 	body.Refused = body.Encoding != ""
-	raw, err := io.ReadAll(io.LimitReader(b.Open(), observed.MaxKept+1))
+	raw, err := readKept(b.Open(), b.Bytes)
 	if err != nil {
 		return body, append(missing, direction+": the copy cannot be read: "+err.Error())
 	}
@@ -356,7 +355,7 @@ func cut(bytes []byte, truncated bool) ([]byte, bool) {
 
 func readDecoded(b *relay.Body) ([]byte, error) {
 	if b.Encoding == "" || b.Encoding == "identity" {
-		return io.ReadAll(io.LimitReader(b.Open(), observed.MaxKept+1))
+		return readKept(b.Open(), b.Bytes)
 	}
 	r, err := b.Decoded()
 	if err != nil {
@@ -367,6 +366,13 @@ func readDecoded(b *relay.Body) ([]byte, error) {
 		return text, fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	return text, nil
+}
+
+// readKept reads what can be kept, and a byte more if there is more. The buffer has the length that is expected, and is not made again.
+func readKept(from io.Reader, expected int64) ([]byte, error) {
+	into := bytes.NewBuffer(make([]byte, 0, min(expected, observed.MaxKept+1)+bytes.MinRead))
+	_, err := into.ReadFrom(io.LimitReader(from, observed.MaxKept+1))
+	return into.Bytes(), err
 }
 
 // kept are the headers that a record has beside the content type: those that the relay shows.
@@ -394,6 +400,9 @@ func (e *exchange) place(act *observed.Act) {
 	if act.ChainID == "" {
 		s := e.said(act)
 		act.ChainID = r.conversations.place(s, s.fresh(e.intent.RecordID))
+		if act.ChainID == ChainOf(e.intent.Agent, e.intent.RecordID) {
+			r.ends.set(act.ChainID, evidence.Digest{}) // no log has a chain that is made up now
+		}
 	}
 	r.attempts.set(key, made{act.RequestID, act.ChainID})
 	act.Request.Earlier = r.bodies.of(act.ChainID)
@@ -402,14 +411,7 @@ func (e *exchange) place(act *observed.Act) {
 // said is what a call says about its conversation.
 func (e *exchange) said(act *observed.Act) said {
 	s := said{agent: e.intent.Agent, trace: traceOf(e.call.Header.Get("Traceparent"))}
-	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, RequestType: act.Request.Type}
-	if act.Request.Refused {
-		c.Request = nil
-	}
-	if b := act.Response; b != nil && !b.Refused {
-		c.Response, c.ResponseType = b.Kept, b.Type
-	}
-	p, err := observe.Project(c)
+	p, err := act.Project()
 	if err != nil {
 		return s
 	}
@@ -445,11 +447,15 @@ func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act)
 }
 
 func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
-	payload, err := observed.Payload(act)
-	if err != nil {
-		return fmt.Errorf("the act cannot be sealed: %w", err)
-	}
-	return r.seal(ctx, id, payload)
+	act.RecordID = id
+	return r.sealNext(ctx, act.ChainID, func(before []evidence.Digest) (*evidence.Draft, error) {
+		act.Saw = before
+		draft, err := observed.Draft(act)
+		if err != nil {
+			return nil, fmt.Errorf("the act cannot be sealed: %w", err)
+		}
+		return draft, nil
+	})
 }
 
 // bare is an act with nothing that others chose, but for the names that Begin has checked, and counts and digests.
@@ -474,23 +480,34 @@ func countsOf(b *observed.Body) *observed.Body {
 
 func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
 	payload.RecordID = id
-	leave, err := r.beginnings.enter(ctx, payload.ChainID, func() bool { _, begun := r.ends.get(payload.ChainID); return begun })
+	return r.sealNext(ctx, payload.ChainID, func(before []evidence.Digest) (*evidence.Draft, error) {
+		payload.Saw = before
+		return evidence.NewDraft(payload)
+	})
+}
+
+// sealNext seals the next record of a chain, which names the one before it.
+func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(before []evidence.Digest) (*evidence.Draft, error)) error {
+	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.IsZero() })
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if err := r.follow(ctx, &payload); err != nil {
-		return err
-	}
-	draft, err := evidence.NewDraft(payload)
+	before, err := r.follow(ctx, chain)
 	if err != nil {
 		return err
 	}
-	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&payload)...))
-	if err == nil {
-		r.ends.set(payload.ChainID, digest)
+	draft, err := draftAfter(before)
+	if err != nil {
+		return err
 	}
-	return err
+	digest, err := r.Log.Seal(ctx, draft.SealingApart(r.apart(&draft.Payload)...))
+	if err != nil {
+		r.ends.forget(chain) // it may be in the log: the next one asks
+		return err
+	}
+	r.ends.set(chain, digest)
+	return nil
 }
 
 // once takes the error that a record is in the log already for no error: the ids of calls and events are made once.
@@ -501,19 +518,19 @@ func once(err error) error {
 	return err
 }
 
-// follow has a payload name the record before it in its chain, so that nobody can put another in its place.
-func (r *Recorder) follow(ctx context.Context, payload *evidence.Payload) error {
-	last, known := r.ends.get(payload.ChainID)
+// follow returns what a record names so that nobody can put another in the place of the one before it in its chain.
+func (r *Recorder) follow(ctx context.Context, chain string) ([]evidence.Digest, error) {
+	last, known := r.ends.get(chain)
 	if !known {
 		var err error
-		if last, err = r.Log.Last(ctx, payload.ChainID); err != nil {
-			return err
+		if last, err = r.Log.Last(ctx, chain); err != nil {
+			return nil, err
 		}
 	}
-	if !last.IsZero() {
-		payload.Saw = []evidence.Digest{last}
+	if last.IsZero() {
+		return nil, nil
 	}
-	return nil
+	return []evidence.Digest{last}, nil
 }
 
 // apart lists the members with what the agent said and was told.
