@@ -127,6 +127,7 @@
 //
 // Internal:
 //
+//	internal/duties        which clauses of a law an agent's records answer, and what they do not show
 //	internal/cbor          CBOR in one form, and read without doubt
 //	mldsakey      makes, reads and writes ML-DSA-65 keys, which the standard library does not know, and signs with them
 //	ed25519key    decides which Ed25519 keys are refused

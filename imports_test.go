@@ -62,6 +62,8 @@ var importRules = []importRule{
 		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
 	{"jurat/scitt", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/cbor", "jurat/internal/ecdsasig", logHashing},
 		"statements around records, and those of others; whose keys count is for verify to say"},
+	{"jurat/internal/duties", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/jury", "jurat/internal/ledger", "jurat/internal/plural", "jurat/verify", "jurat/verify/census", jsonLibrary},
+		"it counts what a log has and how that was verified; what a law asks is for people to judge"},
 	{"jurat/internal/cbor", nil, "it knows CBOR, and not what it says"},
 	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/census", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/sight", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},

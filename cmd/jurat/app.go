@@ -49,6 +49,7 @@ type app struct {
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
 	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
 	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, into a DSSE envelope, or as SCITT statements."`
+	Report  reportCmd  `cmd:"" help:"Say which clauses of a law (the EU AI Act) an agent's records answer, and what they do not show."`
 	Apart   apartCmd   `cmd:"" help:"Which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
 	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
 	Redact  redactCmd  `cmd:"" help:"Take texts that were sealed apart out of a file; every proof stands."`

@@ -47,6 +47,7 @@ var exampleLines = map[string]string{
 	"explain": "jurat explain record.json --trust trust.json",
 	"portal":  "jurat portal --out verify.html",
 	"export":  "jurat export record.json --openssl check --trust trust.json && sh check/verify.sh",
+	"report":  "jurat report --ai-act --agent support-agent",
 
 	"trust":         "jurat trust > trust.json",
 	"trust eu":      "jurat trust eu --oj oj.pem --lists lists --with trust.json > with-eu.json",

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"jurat/evidence"
+	"jurat/internal/duties"
+	"jurat/internal/installation"
+	"jurat/internal/plural"
+	"jurat/verify"
+)
+
+type reportCmd struct {
+	AIAct    bool       `name:"ai-act" help:"The clauses of the EU AI Act on records: Articles 12, 19, 26, and what records can say of 50 and 86."`
+	Agent    string     `placeholder:"NAME" help:"Only what the log has of this agent. Default: of every agent."`
+	From     *time.Time `placeholder:"TIME" help:"Only records from this time on, by their own word (RFC 3339)."`
+	To       *time.Time `placeholder:"TIME" help:"Only records before this time (RFC 3339)."`
+	JSON     bool       `name:"json" xor:"form" help:"Print it as JSON."`
+	Markdown bool       `xor:"form" help:"Print it as Markdown."`
+}
+
+// Help is shown by 'jurat report --help'.
+func (*reportCmd) Help() string {
+	return `For each clause it prints what of the log's records answers it: which members of which records, how many, the first and the last of them, how many
+are proved by this installation's own trust file, and what is not shown. It verifies every record that it counts, as a stranger would.
+
+It claims no conformity: whether a duty is met is a legal question, and much of the answer is outside of any log. The mapping has a version, and
+docs/recorder.md has it in words. The clauses are paraphrased: read the law itself.
+
+Exit code 0: it is printed. 1: something that it counts is refuted. 3: the log has no act of the agent in this time.
+
+    jurat report --ai-act --agent support-agent --from 2026-01-01T00:00:00Z --markdown > report.md`
+}
+
+// Run prints the report.
+func (c *reportCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if !c.AIAct {
+		return hint(errors.New("which clauses is it to be about?"), "--ai-act: those of the EU AI Act, the only ones that are mapped")
+	}
+	s := duties.Selection{Agent: c.Agent}
+	if c.From != nil {
+		s.From = *c.From
+	}
+	if c.To != nil {
+		s.To = *c.To
+	}
+	if !s.To.IsZero() && !s.From.Before(s.To) {
+		return errors.New("--to is not after --from")
+	}
+	return a.with(ctx, func(i *installation.Installation) error {
+		r, err := c.make(ctx, i, io, s)
+		if err != nil {
+			return err
+		}
+		return closing(c.print(io, r), reportCode(r))
+	})
+}
+
+func (c *reportCmd) make(ctx context.Context, i *installation.Installation, io stdio, s duties.Selection) (*duties.Report, error) {
+	facts, err := duties.Gather(ctx, i.Ledger, s, progress(io, "records read"))
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := i.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fingerprint, err := trusted.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	book, err := i.Archivist.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keeping := duties.Keeping{Days: book.Days}
+	for _, e := range book.Expiries {
+		keeping.Expired += e.Count
+	}
+	v := duties.Verifier{Ledger: i.Ledger, Options: verify.Options{Trust: trusted, At: time.Now()}, Progress: progress(io, "records verified"),
+		Disclose: func(ctx context.Context, records []*evidence.Record) ([]*evidence.Record, error) {
+			return new(withholdFlag).disclose(ctx, i, records...)
+		}}
+	found, err := v.Verify(ctx, facts)
+	if err != nil {
+		return nil, err
+	}
+	return facts.Report(duties.AIAct(), found, keeping, i.Ledger.Origin(), fingerprint.String()), nil
+}
+
+// reportCode is the exit code of a report; nil: 0.
+func reportCode(r *duties.Report) error {
+	for _, clause := range r.Clauses {
+		for _, line := range clause.Lines {
+			if line.Refuted > 0 {
+				return exitCode(exitBad)
+			}
+		}
+	}
+	if r.Acts == 0 {
+		return exitCode(exitUndecided)
+	}
+	return nil
+}
+
+func (c *reportCmd) print(io stdio, r *duties.Report) error {
+	switch {
+	case c.JSON:
+		return io.json(r)
+	case c.Markdown:
+		_, err := fmt.Fprint(io.documents(), markdownReport(r))
+		return err
+	}
+	p := newPrinter(io.out)
+	p.duties(r)
+	return p.err
+}
+
+// reportHead says what a report is about.
+func reportHead(r *duties.Report) string {
+	of := "every agent"
+	if r.Agent != "" {
+		of = fmt.Sprintf("the agent %q", r.Agent)
+	}
+	text := fmt.Sprintf("%s (mapping %s, version %d): records of %s in the log %s", r.Mapping.Of, r.Mapping.ID, r.Mapping.Version, of, r.Log)
+	if r.From != "" {
+		text += ", from " + r.From
+	}
+	if r.To != "" {
+		text += ", before " + r.To
+	}
+	return text + ", " + plural.Of(r.Acts, "act")
+}
+
+// duties prints a report for people.
+func (p *printer) duties(r *duties.Report) {
+	p.text("", inert(reportHead(r)))
+	for _, w := range r.Warnings {
+		p.text("  ", inert("! "+w))
+	}
+	p.text("  ", r.Claims)
+	for i := range r.Clauses {
+		clause := &r.Clauses[i]
+		p.line("")
+		p.line("%s", p.bold("Article "+clause.ID))
+		p.text("  ", clause.Asks)
+		if clause.Applies != "" {
+			p.text("  ", "Applies "+clause.Applies+".")
+		}
+		for n := range clause.Lines {
+			p.text("  ", inert("- "+dutyLine(&clause.Lines[n])))
+		}
+		for _, s := range clause.Settings {
+			p.text("  ", s+".")
+		}
+		for _, s := range clause.NotShown {
+			p.text("  ", "Not shown: "+s+".")
+		}
+	}
+	p.line("")
+	p.text("", r.Mapping.Dates+".")
+	for _, d := range r.Mapping.Drafts {
+		p.text("", d+".")
+	}
+	p.text("", "Verified by this installation's own trust file "+r.Trust+".")
+}
+
+// dutyLine says which records show something.
+func dutyLine(l *duties.Line) string {
+	if l.Records == 0 {
+		return strings.TrimSuffix(fmt.Sprintf("%s (%s): no record. %s", l.Shows, l.Members, l.Note), " ")
+	}
+	text := fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time, l.Last.Record, l.Last.Time, dutyProof(l))
+	if l.Note != "" {
+		text += "; " + l.Note
+	}
+	return text
+}
+
+// dutyProof says how the records of a line were verified.
+func dutyProof(l *duties.Line) string {
+	names := make([]string, len(l.Guarantees))
+	for i, g := range l.Guarantees {
+		names[i] = string(g)
+	}
+	text := fmt.Sprintf("%s of %d: %d proved", strings.Join(names, ", "), l.Records, l.Proved)
+	if l.NotProved > 0 {
+		text += fmt.Sprintf(", %d not proved", l.NotProved)
+	}
+	if l.Refuted > 0 {
+		text += fmt.Sprintf(", %d REFUTED", l.Refuted)
+	}
+	return text
+}
+
+// markdownReport writes a report as Markdown. What a log says stands in code spans alone.
+func markdownReport(r *duties.Report) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "# %s\n\n", r.Mapping.Of)
+	fmt.Fprintf(&t, "Mapping `%s`, version %d. Log %s", r.Mapping.ID, r.Mapping.Version, code(r.Log))
+	if r.Agent != "" {
+		fmt.Fprintf(&t, ", agent %s", code(r.Agent))
+	}
+	if r.From != "" {
+		fmt.Fprintf(&t, ", from %s", r.From)
+	}
+	if r.To != "" {
+		fmt.Fprintf(&t, ", before %s", r.To)
+	}
+	fmt.Fprintf(&t, ": %s. Trust file %s.\n\n%s\n", plural.Of(r.Acts, "act"), code(r.Trust), r.Claims)
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&t, "\n> **Note:** %s\n", code(w))
+	}
+	for i := range r.Clauses {
+		clause := &r.Clauses[i]
+		fmt.Fprintf(&t, "\n## Article %s\n\n%s", clause.ID, clause.Asks)
+		if clause.Applies != "" {
+			fmt.Fprintf(&t, " Applies %s.", clause.Applies)
+		}
+		t.WriteString("\n")
+		if len(clause.Lines) > 0 {
+			t.WriteString("\n| what records show | members | records | first | last | verified |\n|---|---|---:|---|---|---|\n")
+		}
+		for n := range clause.Lines {
+			l := &clause.Lines[n]
+			first, last, proof := "", "", l.Note
+			if l.Records > 0 {
+				first, last, proof = code(l.First.Record), code(l.Last.Record), strings.TrimSuffix(dutyProof(l)+"; "+l.Note, "; ")
+			}
+			fmt.Fprintf(&t, "| %s | %s | %d | %s | %s | %s |\n", l.Shows, l.Members, l.Records, first, last, proof)
+		}
+		t.WriteString("\n")
+		for _, s := range clause.Settings {
+			fmt.Fprintf(&t, "- %s.\n", s)
+		}
+		for _, s := range clause.NotShown {
+			fmt.Fprintf(&t, "- Not shown: %s.\n", s)
+		}
+	}
+	fmt.Fprintf(&t, "\n%s.\n", r.Mapping.Dates)
+	for _, d := range r.Mapping.Drafts {
+		fmt.Fprintf(&t, "%s.\n", d)
+	}
+	return t.String()
+}
