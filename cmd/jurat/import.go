@@ -23,7 +23,7 @@ import (
 type importCmd struct {
 	Files       []string `arg:"" name:"file" help:"Results, logs, exports or session files."`
 	Agent       string   `required:"" placeholder:"NAME" help:"The agent whose acts the files tell of."`
-	From        string   `placeholder:"FORMAT" help:"The format, if the content does not show it: promptfoo, inspect, tau2, openai, responses, anthropic, gemini, a2a, claude-code, codex, chatgpt, claude-ai."`
+	From        string   `placeholder:"FORMAT" help:"The format, if the content does not show it: promptfoo, inspect, tau2, openai, responses, anthropic, gemini, a2a, claude-code, codex, chatgpt, claude-ai, otel."`
 	Name        string   `placeholder:"NAME" help:"The name of conversations that have none of their own. Default: that of the file, without its extension."`
 	Skip        bool     `help:"Pass over entries that cannot be read or were changed since they were imported. Without this, nothing is sealed if there are any."`
 	DryRun      bool     `name:"dry-run" help:"List what would be sealed, and seal nothing."`

@@ -152,6 +152,20 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// TestManyMessagesTold: messages stand in the order of their numbers, not of their names.
+func TestManyMessagesTold(t *testing.T) {
+	list, want := []any{"openinference.span.kind", "LLM", "llm.output_messages.0.message.content", "Yes."}, []string{}
+	for n := 11; n >= 0; n-- {
+		list = append(list, fmt.Sprintf("llm.input_messages.%d.message.content", n), fmt.Sprintf("message %d", n))
+	}
+	for n := range 12 {
+		want = append(want, fmt.Sprintf(`{"content":"message %d","role":"user"}`, n))
+	}
+	if p := told(t, span(t, "", list...)); string(p.Prompt) != "["+strings.Join(want, ",")+"]" || p.Problem != "" {
+		t.Errorf("%s, %q", p.Prompt, p.Problem)
+	}
+}
+
 // TestPartsTold: pictures and files are described; other parts are shown whole.
 func TestPartsTold(t *testing.T) {
 	p := told(t, span(t, "", "gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"human","name":"Ann","parts":[{"type":"blob","modality":"image","mime_type":"image/png","content":"AAAA"},{"type":"uri","modality":"image","uri":"https://u:p@x.example/a.png?key=1"},{"type":"file","modality":"video","file_id":"f1"},{"type":"odd","x":1}]}]`,

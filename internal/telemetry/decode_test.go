@@ -200,6 +200,16 @@ func TestHostileTelemetry(t *testing.T) {
 	}
 }
 
+// TestIDsOfFarTimes: a record id has the sender's time, unless no clock that is right has it.
+func TestIDsOfFarTimes(t *testing.T) {
+	for year, want := range map[int]bool{1970: false, 2014: false, 2026: true, 2100: true, 2101: false} {
+		a := telemetry.Act{Trace: "t", Span: "s", Kind: "tool", Began: time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)}
+		if id := a.RecordID("x", false); strings.HasPrefix(id, "00000000-0000-7") == want {
+			t.Errorf("%d: %s", year, id)
+		}
+	}
+}
+
 // TestReadFile takes the forms of files, and says what is wrong with others.
 func TestReadFile(t *testing.T) {
 	line := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}}]}]}]}]}`

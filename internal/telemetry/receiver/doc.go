@@ -13,6 +13,6 @@
 //
 // # Requests are bounded
 //
-// A body is bounded in bytes, before and after decompression, and in values; two are read at a time. A request must have a content type that
+// A body is bounded in bytes, before and after decompression, and in values; two are decoded at a time. A request must have a content type that
 // browsers do not send to other sites unasked, and name this machine or a name that the operator gave, so that pages cannot tell of acts.
 package receiver

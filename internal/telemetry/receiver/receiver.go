@@ -46,18 +46,20 @@ type Config struct {
 // A Receiver is a handler for OTLP/HTTP. It is safe for concurrent use.
 type Receiver struct {
 	Config
-	reading chan struct{} // one for each body that is being taken in
-	working chan struct{} // one for each that is being decoded and sealed
-	counts  [len(names)]atomic.Int64
+	reading  chan struct{} // one for each body that is being taken in
+	decoding chan struct{} // one for each that is being decoded, which takes a multiple of its memory
+	sealing  chan struct{} // one for each whose acts are being sealed
+	counts   [len(names)]atomic.Int64
 }
 
 // Limits of what is done at a time.
 const (
-	mostReading = 16
-	mostWorking = 2
-	waitForTurn = 10 * time.Second
-	waitForBody = time.Minute
-	sealAtOnce  = 16 // chains of one request
+	mostReading  = 16
+	mostDecoding = 2
+	mostSealing  = 8
+	waitForTurn  = 10 * time.Second
+	waitForBody  = time.Minute
+	sealAtOnce   = 16 // chains of one request
 )
 
 // New returns a receiver.
@@ -68,7 +70,7 @@ func New(c Config) *Receiver {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Receiver{Config: c, reading: make(chan struct{}, mostReading), working: make(chan struct{}, mostWorking)}
+	return &Receiver{Config: c, reading: make(chan struct{}, mostReading), decoding: make(chan struct{}, mostDecoding), sealing: make(chan struct{}, mostSealing)}
 }
 
 // What is counted.
@@ -238,26 +240,22 @@ func tooLarge(err error) bool {
 
 // record seals what a body tells.
 func (r *Receiver) record(req *http.Request, a *answer, agent string, body []byte) (*telemetry.Told, error) {
-	leave, err := turn(req.Context(), r.working)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	header := req.Header.Get("Jurat-Chain")
 	if header != "" {
 		if err := recording.CheckChain(cmp.Or(agent, r.Agent), header); err != nil {
 			return nil, refuse(http.StatusBadRequest, "Jurat-Chain: %w", err)
 		}
 	}
-	data, err := telemetry.Decode(a.signal, a.encoding, body)
-	if errors.Is(err, telemetry.ErrLarge) {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "%w: export fewer spans at a time", err)
-	}
+	told, err := r.decode(req.Context(), a, body)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "%w", err)
+		return nil, err
 	}
-	told := telemetry.Find(data)
 	acts := r.belonging(told, agent, header)
+	leave, err := turn(req.Context(), r.sealing)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if err := r.seal(req.Context(), acts); err != nil {
 		return nil, err
 	}
@@ -267,6 +265,23 @@ func (r *Receiver) record(req *http.Request, a *answer, agent string, body []byt
 		r.Log.Warn("spans or events were refused", "signal", string(a.signal), "refused", told.Refused, "reasons", told.Reasons)
 	}
 	return told, nil
+}
+
+// decode finds the acts in a body.
+func (r *Receiver) decode(ctx context.Context, a *answer, body []byte) (*telemetry.Told, error) {
+	leave, err := turn(ctx, r.decoding)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	data, err := telemetry.Decode(a.signal, a.encoding, body)
+	if errors.Is(err, telemetry.ErrLarge) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "%w: export fewer spans at a time", err)
+	}
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%w", err)
+	}
+	return telemetry.Find(data), nil
 }
 
 // An act is told of an agent, in a chain.
