@@ -138,6 +138,7 @@ type desk struct {
 	server   *httptest.Server
 	asked    int              // by the provider
 	answer   http.HandlerFunc // nil: as Chat Completions does
+	provider *httptest.Server
 	mu       sync.Mutex
 }
 
@@ -176,9 +177,9 @@ func (d *desk) provide(w http.ResponseWriter, r *http.Request) {
 func newDesk(t *testing.T, folder string, log *shelf, change func(*Config)) *desk {
 	t.Helper()
 	d := &desk{t: t, log: log}
-	provider := httptest.NewServer(http.HandlerFunc(d.provide))
-	t.Cleanup(provider.Close)
-	base, err := url.Parse(provider.URL)
+	d.provider = httptest.NewServer(http.HandlerFunc(d.provide))
+	t.Cleanup(d.provider.Close)
+	base, err := url.Parse(d.provider.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
