@@ -77,6 +77,45 @@ func TestClientLeavesAtEveryChunk(t *testing.T) {
 	}
 }
 
+// TestClientLeavesWithoutReading: of an answer that the client did not take, the record says how much it took at most: less than came.
+func TestClientLeavesWithoutReading(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		log := &shelf{}
+		d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Mode = mode })
+		gone := make(chan bool, 1)
+		d.answer = func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				fmt.Fprint(w, event(0, 9))
+			}
+			gone <- true
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, "POST", d.server.URL+"/openai/v1/chat/completions", strings.NewReader(question(true, user("leaves"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(answer.Body, make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond) // the buffers fill
+		cancel()
+		answer.Body.Close()
+		<-gone
+		waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) == 1 })
+		o := log.acts(evidence.ObservedCall)[0].Observed
+		if o.Ended != evidence.ClientGone || *o.Response.Delivered < 1<<20 || *o.Response.Delivered >= o.Response.Bytes {
+			t.Errorf("%v: %s, %d of %d bytes delivered", mode, o.Ended, *o.Response.Delivered, o.Response.Bytes)
+		}
+		d.end()
+	}
+}
+
 // event is one of a stream, of which the last is terminal.
 func event(n, of int) string {
 	if n == of-1 {

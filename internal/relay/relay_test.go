@@ -249,7 +249,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-func mustParse(t *testing.T, address string) *url.URL {
+func mustParse(t testing.TB, address string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
