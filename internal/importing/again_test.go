@@ -232,7 +232,7 @@ func TestTree(t *testing.T) {
 		{"a circle", `{"a":{"parent":"b"},"b":{"parent":"a"}}`, "a", "in a circle"},
 		{"its own parent", `{"a":{"parent":"a"}}`, "a", "in a circle"},
 		{"a node that is not there", `{"a":{"parent":"c"}}`, "a", `the node "c" is named and not there`},
-		{"a last node that is not there", `{}`, "a", `the node "a" is named and not there`},
+		{"a last node that is not there", `{"b":{}}`, "a", `the node "a" is named and not there`},
 		{"no object", `{"a":7}`, "a", "is no object"},
 		{"no last node", `{"a":{}}`, "", "there is no current_node"},
 		{"a message without a role", `{"a":{"message":{"id":"a","content":{"content_type":"text","parts":["x"]}}}}`, "a", "role"},
@@ -353,5 +353,71 @@ func TestZstd(t *testing.T) {
 	}
 	if checked, sealed := imported(t, newBook(), "log.eval", out.String()); len(checked.Faults) > 0 || sealed.New != 2 {
 		t.Errorf("%+v, %+v", checked, sealed)
+	}
+}
+
+// TestWhatIsNoAnswer: what a program wrote in the place of an answer is no model's; conversations and messages without words are passed over, and what of
+// them cannot be read is named.
+func TestWhatIsNoAnswer(t *testing.T) {
+	b := newBook()
+	line := `{"sessionId":"s","type":"user","message":{"role":"user","content":"a"},"uuid":"u"}` + "\n" +
+		`{"sessionId":"s","type":"assistant","isApiErrorMessage":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"API Error"}],"usage":{"input_tokens":0}},"uuid":"v"}` + "\n"
+	imported(t, b, "s.jsonl", line)
+	a := b.acts[b.order[0]]
+	if a.Said.ModelVersion != "" || a.Said.Usage != nil || !slices.Contains(a.Missing, "an answer: the entry of the file says that there was an error") {
+		t.Errorf("%+v", a)
+	}
+	b = newBook()
+	chat := `[{"mapping":{},"current_node":null},{"conversation_id":"c","mapping":{"a":{"parent":null,"message":{"id":"a","author":{"role":"user"},"content":{"content_type":"text","parts":["x"]}}},
+		"b":{"parent":"a","message":{"id":"b","author":{"role":"assistant"},"content":{"content_type":"super_widget"}}},
+		"c":{"parent":"b","message":{"id":"c","author":{"role":"assistant"},"content":{"content_type":"thoughts","thoughts":[]}}},
+		"d":{"parent":"c","message":{"id":"d","author":{"role":"assistant"},"content":{"content_type":"text","parts":[""]}}}},"current_node":"d"}]`
+	if checked, sealed := imported(t, b, "c.json", chat); len(checked.Faults) > 0 || sealed.New != 1 {
+		t.Fatalf("%+v", checked)
+	}
+	a = b.acts[b.order[0]]
+	for _, want := range []string{"left out: inner reasoning of a model, which is not what the agent said", "left out: images, sounds or files, which no juror can read"} {
+		if !slices.Contains(a.Missing, want) {
+			t.Errorf("%q is not in %q", want, a.Missing)
+		}
+	}
+}
+
+// TestCountsOfOneAnswer: an answer that goes on after the result of a tool is counted once.
+func TestCountsOfOneAnswer(t *testing.T) {
+	b := newBook()
+	part := func(id, content string) string {
+		return `{"sessionId":"s","type":"assistant","requestId":"r1","message":{"role":"assistant","content":[` + content + `],"usage":{"input_tokens":1,"output_tokens":2}},"uuid":"` + id + `"}` + "\n"
+	}
+	imported(t, b, "s.jsonl", part("a", `{"type":"tool_use","id":"t","name":"x","input":{}}`)+
+		`{"sessionId":"s","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"y"}]},"uuid":"b"}`+"\n"+part("c", `{"type":"text","text":"z"}`))
+	counts := 0
+	for _, a := range b.acts {
+		if a.Said.Usage != nil {
+			counts++
+		}
+	}
+	if len(b.acts) != 2 || counts != 1 {
+		t.Errorf("%d of %d acts have counts", counts, len(b.acts))
+	}
+}
+
+// TestNamesOfConversations: a name that no chain can have is replaced by its digest, and two of them stay apart.
+func TestNamesOfConversations(t *testing.T) {
+	b := newBook()
+	text := ""
+	for i := range 2 {
+		text += fmt.Sprintf(`{"conversation_id":"%s%d","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, strings.Repeat("x", 150), i) + "\n"
+	}
+	imported(t, b, "s.jsonl", text)
+	chains := map[string]bool{}
+	for _, a := range b.acts {
+		chains[a.ChainID] = true
+		if evidence.CheckName(a.ChainID) != nil || !strings.HasPrefix(a.ChainID, "recorded/support/sha256-") {
+			t.Error(a.ChainID)
+		}
+	}
+	if len(chains) != 2 {
+		t.Errorf("%v", chains)
 	}
 }

@@ -24,6 +24,9 @@ func (r *reader) chatGPT(number int, place string, v jsontext.Value) error {
 		return r.bad(place, errors.New("expected a conversation with a mapping"))
 	}
 	nodes := o.within("mapping")
+	if len(nodes) == 0 {
+		return nil // a conversation that was never begun
+	}
 	path, err := branch(nodes, o.text("current_node"))
 	if err != nil {
 		return r.bad(place, err)
@@ -126,8 +129,11 @@ func contentOf(content object) (text string, left []subject.Left) {
 	case "user_editable_context":
 		return strings.TrimSpace(content.text("user_profile") + "\n" + content.text("user_instructions")), nil
 	}
-	if text := content.text("text"); text != "" || content["parts"] == nil {
-		return or(text, content.text("result")), nil
+	if text := or(content.text("text"), content.text("result")); text != "" || content["parts"] == nil {
+		if text == "" && content["text"] == nil {
+			left = []subject.Left{subject.Unreadable} // of a kind that is not known here
+		}
+		return text, left
 	}
 	var texts []string
 	for _, part := range content.list("parts") {

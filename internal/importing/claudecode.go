@@ -51,12 +51,24 @@ func (c *claudeCode) line(number int, o object, raw jsontext.Value) error {
 	}
 	u := unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp")}
 	if kind == "assistant" {
-		u.model, u.call = m.word("model"), or(o.word("requestId"), m.word("id"))
-		if m.has("usage", '{') {
-			u.usage = m["usage"]
-		}
+		c.answered(&u, o, m)
 	}
 	return c.add(c.conversation(session, o), u)
+}
+
+// synthetic stands for the model of what the program itself wrote in the place of an answer, such as the error of a call.
+const synthetic = "<synthetic>"
+
+// answered adds what a line says of an answer.
+func (c *claudeCode) answered(u *unit, o, m object) {
+	if m.word("model") == synthetic || o.isTrue("isApiErrorMessage") {
+		u.failed = "the program wrote it in the place of an answer"
+		return
+	}
+	u.model, u.call = m.word("model"), or(o.word("requestId"), m.word("id"))
+	if m.has("usage", '{') {
+		u.usage = m["usage"]
+	}
 }
 
 // add takes a message of a conversation. The counts of an answer that goes on after a result of a tool are given once.

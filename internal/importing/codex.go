@@ -11,7 +11,7 @@ import (
 // A codex reads a rollout file of the Codex CLI, ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl: lines {"timestamp", "type", "payload"}. A session_meta has the id
 // of the session and the version of the program, a turn_context the model, a response_item an item of OpenAI's Responses, and an event_msg of the type token_count
 // the counts of the answer before. The shape is that of the Rust types RolloutLine, RolloutItem and ResponseItem in https://github.com/openai/codex (codex-rs/protocol), of the versions
-// 0.46 to 0.65; other events repeat what items say, and are passed over.
+// 0.46 to 0.77; other events repeat what items say, and are passed over.
 type codex struct {
 	*reader
 	talk  gathering
@@ -35,7 +35,7 @@ func (c *codex) line(number int, o object, raw jsontext.Value) error {
 	payload := o.within("payload")
 	switch o.text("type") {
 	case "session_meta":
-		if id := payload.word("id"); id != "" && c.talk.count == 0 {
+		if id := first(payload, "id", "session_id"); id != "" && c.talk.count == 0 {
 			c.talk.conversation = id
 		}
 	case "turn_context":
