@@ -255,12 +255,12 @@ func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	b.sealed = func() {
-		if len(b.order) == 20 {
-			stop()
+		if b.begun == 20 {
+			stop() // while it is sealed
 		}
 	}
 	tally, err := Seal(ctx, open(t, "s.jsonl", text.String()), b.options())
-	if !errors.Is(err, context.Canceled) || tally.New != len(b.order) || tally.New < 20 || tally.New == count {
+	if !errors.Is(err, context.Canceled) || tally.New != len(b.order) || b.begun != len(b.order) || tally.New < 20 || tally.New == count {
 		t.Fatalf("%+v, %v, %d records", tally, err, len(b.order))
 	}
 	if _, sealed := imported(t, b, "s.jsonl", text.String()); sealed.New+tally.New != count || len(b.order) != count {
@@ -268,13 +268,27 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestEarlierAnswersInAPrompt: answers that stand in the prompt of an evaluation are no acts of the agent.
+func TestEarlierAnswersInAPrompt(t *testing.T) {
+	b := newBook()
+	imported(t, b, "r.json", `{"results":[{"id":"r","prompt":{"raw":"[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"}]"},"response":{"output":"d"}}]}`)
+	want := []string{`recorded/support/r import/promptfoo: [{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}] => "d"|||||`}
+	if diff := cmp.Diff(want, b.said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestCannotSeal: the first act that cannot be sealed ends the import, and is named.
 func TestCannotSeal(t *testing.T) {
-	b := newBook()
-	b.fail = errors.New("the disk is full")
-	_, err := Seal(context.Background(), open(t, "s.jsonl", claudeSession), b.options())
-	if !errors.Is(err, b.fail) || !strings.Contains(err.Error(), "s.jsonl: line ") {
+	b, full := newBook(), errors.New("the disk is full")
+	b.fail = full
+	messages := strings.Repeat(`{"role":"user","content":"a"},{"role":"assistant","content":"b"},`, 20)
+	_, err := Seal(context.Background(), open(t, "s.json", `[`+strings.TrimSuffix(messages, ",")+`]`), b.options())
+	if !errors.Is(err, full) || !strings.Contains(err.Error(), "s.json: the document: sealing: ") {
 		t.Error(err)
+	}
+	if len(b.order) > 0 {
+		t.Error("what follows is sealed without what came before it")
 	}
 }
 

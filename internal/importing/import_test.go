@@ -25,8 +25,9 @@ type book struct {
 	mu     sync.Mutex
 	acts   map[string]observed.Act
 	order  []string
-	fail   error // of the next seal
-	sealed func()
+	fail   error  // of the next seal
+	sealed func() // is called when one begins
+	begun  int
 }
 
 func newBook() *book { return &book{acts: map[string]observed.Act{}} }
@@ -43,22 +44,26 @@ func (b *book) options() Options {
 			}
 			return &Sealed{Bytes: a.Request.Bytes, SHA256: a.Request.SHA256}, nil
 		},
-		Seal: func(_ context.Context, id string, act observed.Act) error {
+		Seal: func(ctx context.Context, id string, act observed.Act) error {
 			if _, err := observed.Payload(act); err != nil {
 				return err
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			if b.fail != nil {
-				return b.fail
+			if b.begun++; b.sealed != nil {
+				b.sealed()
+			}
+			if err := b.fail; err != nil {
+				b.fail = nil
+				return err
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
 			if _, twice := b.acts[id]; twice {
 				return errors.New("sealed twice")
 			}
 			b.acts[id], b.order = act, append(b.order, id)
-			if b.sealed != nil {
-				b.sealed()
-			}
 			return nil
 		}}
 }
