@@ -274,6 +274,8 @@ func (s *sight) of(o *evidence.Observed, missing []string) {
 		if missing != nil {
 			s.note("What it does not tell: %s.", strings.Join(missing, "; "))
 		}
+	case imported(o) && missing != nil:
+		s.note("This is second hand: a file that others wrote tells it, and nobody saw it. What it does not tell: %s.", strings.Join(missing, "; "))
 	case missing != nil:
 		s.note("By its own word the recorder did not see: %s.", strings.Join(missing, ", "))
 	}

@@ -152,6 +152,36 @@ func TestHeadOfWhatRecordersSaw(t *testing.T) {
 	}
 }
 
+// TestWhatAFileTold: of an imported file, each message is shown, also one that stood there before; that a result is an error stays; and what is missing
+// is said once in a chain.
+func TestWhatAFileTold(t *testing.T) {
+	told := func(n int, chain, prompt, response, missing, ended string) Exhibit {
+		if response != "" {
+			response = `,"response":` + response
+		}
+		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_span","agent_id":"importer","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":%q,"prompt":%s%s,
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":%q,"fidelity":"attributes","missing":%s,"vantage":"telemetry","protocol":"import/claude-code"}`, n, chain, prompt, response, ended, missing))
+	}
+	c := fromRecords(t,
+		told(1, "a", `[`+hi+`]`, `"Hello"`, `["headers","when it was said"]`, "complete"),
+		told(2, "a", `[`+hi+`]`, `"Hello"`, `["headers"]`, "complete"),
+		told(3, "a", `[`+hi+`]`, `[`+search+`]`, `["headers","counts"]`, "complete"),
+		told(4, "a", `[{"role":"tool","tool_call_id":"c1","content":"none","is_error":true}]`, "", `["headers"]`, "upstream_error"),
+		told(5, "b", `"Hi"`, `"Hello"`, `["headers"]`, "complete"))
+	const secondHand = "recorder observed: This is second hand: a file that others wrote tells it, and nobody saw it. What it does not tell: "
+	want := "1 user prompt: Hi\n2 assistant response: Hello\n3 " + secondHand + "headers; when it was said. How it ended: the answer came to its end.\n" +
+		"4 user prompt: Hi\n5 assistant response: Hello\n" +
+		"6 user prompt: Hi\n7 assistant response: search({\"a\": 1, \"b\": 2})->9\n8 " + secondHand + "counts. How it ended: the answer came to its end.\n" +
+		"9 tool prompt: none\n10 recorder observed: How it ended: no answer came.\n" +
+		"11 user prompt: Hi\n12 assistant response: Hello\n13 " + secondHand + "headers. How it ended: the answer came to its end."
+	if diff := gocmp.Diff(want, script(c)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if !c.Message(9).Failed || !strings.Contains(c.Message(1).Head, `told by a file that others wrote, which the recorder "importer" imported, only what that software chose to tell, second hand; protocol import/claude-code`) {
+		t.Errorf("%+v\n%s", c.Message(9), c.Message(1).Head)
+	}
+}
+
 // TestWhatTelemetryTold: acts that telemetry tells of are read from what it told, and each says that nobody saw it.
 func TestWhatTelemetryTold(t *testing.T) {
 	told := func(n int, missing, attributes string) Exhibit {

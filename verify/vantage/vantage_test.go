@@ -270,3 +270,25 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// TestTold: an imported act is second hand, whatever its bytes are, and the reason says that a file told it.
+func TestTold(t *testing.T) {
+	act := call(chat, answer)
+	act.Type, act.Vantage, act.Fidelity, act.Protocol = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes, observe.Imported+"promptfoo"
+	act.Said.Response = jsontext.Value(`"In Kassel."`)
+	for protocol, want := range map[string]string{
+		observe.Imported + "promptfoo": `told by a file that others wrote, which the recorder "gate" imported: nobody saw the bytes`,
+		"told/otherwise":               `told by the agent's telemetry to the recorder "gate": nobody saw the bytes`,
+	} {
+		act.Protocol = protocol
+		if f := judged(record(t, act)); f == nil || f.Rule != "second-hand" || f.Refuted || f.Reason != want {
+			t.Errorf("%s: %+v", protocol, f)
+		}
+	}
+	act.Protocol = observe.Imported + "promptfoo"
+	r := record(t, act)
+	r.Payload.Observed.Request.SHA256 = evidence.DigestOf([]byte("something else"))
+	if f := judged(r); f == nil || f.Rule != "digest" || !f.Refuted {
+		t.Errorf("another part of the file: %+v", f)
+	}
+}
