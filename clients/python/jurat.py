@@ -253,7 +253,7 @@ class Client:
         return sealed
 
     def submit(self, conversation=None, agent_card=None, key="", **other):
-        """Puts an agent before the jury: a conversation with the agent's card, or records=…, or chainId=…. Gives the submission."""
+        """Puts an agent before the jury: a conversation with the agent's card, or records=…, or chainId=…, or recorded=…. Gives the submission."""
         case = {"agentCard": agent_card, "conversation": conversation, **other}
         return self._json("POST", "/v1/submissions", canonical({k: v for k, v in case.items() if v is not None}), key)
 

@@ -233,7 +233,7 @@ export class Client {
 		}
 		return sealed;
 	}
-	/** Puts an agent before the jury: {conversation, agentCard}, {records} or {chainId}. */
+	/** Puts an agent before the jury: {conversation, agentCard}, {records}, {chainId} or {recorded}. */
 	submit(evidence: Members, key?: string): Promise<Submission> {
 		return this.#json("POST", "/v1/submissions", canonical(evidence), key);
 	}

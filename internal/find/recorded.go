@@ -345,6 +345,9 @@ func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecor
 			return err
 		}
 	}
+	if q.Text != "" && len(places) == 0 {
+		return nil
+	}
 	now := x.recordedNow()
 	limit, looks, since := cmp.Or(q.Limit, usual), 0, time.Now()
 	for before := q.after; ; {
@@ -353,7 +356,9 @@ func (x *Index) recordings(ctx context.Context, q *Recordings, found *FoundRecor
 			return err
 		}
 		for _, at := range list {
-			before = at.place
+			if before = at.place; q.Text != "" && len(places[at.chain]) == 0 {
+				continue
+			}
 			r, err := x.looked(ctx, q, now, at, places)
 			if err != nil {
 				return err

@@ -62,6 +62,23 @@ func (r *running) record(t testing.TB, chain string, a observed.Act) evidence.Di
 	return digest
 }
 
+// tell seals what a recorder says of itself.
+func (r *running) tell(t testing.TB, e *observed.Event) {
+	t.Helper()
+	p, err := e.Payload("gate", evidence.FormatTime(time.Now()), "recorder/gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := evidence.NewDraft(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := acts.New(acts.Config{Ledger: r.Installation.Ledger, Keys: r.Installation.Keys, Disclose: r.Installation.Apart.Disclose, Now: time.Now}).Observations()
+	if _, err := log.Seal(t.Context(), draft); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func recordingAddress(chain string) string { return "/recordings/" + url.PathEscape(chain) }
 
 // TestRecordingsOverTheAPI: a chain is listed, read in parts, and tried with the texts that are sealed apart; its line then has the trial, and the
@@ -132,9 +149,14 @@ func TestPublishedRecording(t *testing.T) {
 	if err := r.Access().SetPublic(t.Context(), "recorded/courier/open", true, "a test", "tester"); err != nil {
 		t.Fatal(err)
 	}
+	const stopped = "The recorder gate stopped."
+	r.tell(t, &observed.Event{Event: observed.Stop, Reason: "asked to"})
+	if _, text := send(t, http.DefaultClient, "GET", r.URL+recordingAddress("recorded/courier/open"), "", bearer(r.token(t, "ada", access.Auditor))...); !strings.Contains(text, stopped) || !strings.Contains(text, "a secret question") {
+		t.Error("an auditor does not see that the recorder stopped, or what was said")
+	}
 	for _, at := range []string{"", "/v1"} {
 		answer, text := send(t, http.DefaultClient, "GET", r.URL+at+recordingAddress("recorded/courier/open"), "")
-		if answer.StatusCode != 200 || strings.Contains(text, "secret") || !strings.Contains(text, "courier") {
+		if answer.StatusCode != 200 || strings.Contains(text, "secret") || strings.Contains(text, stopped) || strings.Contains(text, "asked to") || !strings.Contains(text, "courier") {
 			t.Errorf("%s: %s %s", at, answer.Status, text)
 		}
 		if at == "" && !strings.Contains(text, "sealed apart, and are not shown here") {
