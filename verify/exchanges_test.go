@@ -62,7 +62,11 @@ func summary(r *bilateral.Report) string {
 	}
 	var list []string
 	for _, p := range r.Pairs {
-		list = append(list, fmt.Sprintf("pair of %d, proved %t, repeated %t, %s", p.Witnesses, p.Proved, p.Repeated, strings.Join(p.Why, "; ")))
+		var why []string
+		for _, reason := range p.Why {
+			why = append(why, reason.Reason)
+		}
+		list = append(list, fmt.Sprintf("pair of %d, proved %t, repeated %t, %s", p.Witnesses, p.Proved, p.Repeated, strings.Join(why, "; ")))
 	}
 	for range r.Differences {
 		list = append(list, "difference")
@@ -134,7 +138,7 @@ func TestExchanges(t *testing.T) {
 			file.Records[0].Timestamps = nil
 			return []*evidence.Bundle{a.Bundle(t, parcel.sees(t, a, evidence.Asked, 0)), file}
 		}},
-		{"a record that is in no log", "pair of 1, proved true, repeated false, one of the records is not proved to be in a log: nothing shows that two owners kept them", func(a, b *jurattest.House) []*evidence.Bundle {
+		{"a record that is in no log", "pair of 1, proved true, repeated false, record RECORD is not proved to be in a log: nothing shows that two owners kept them", func(a, b *jurattest.House) []*evidence.Bundle {
 			file := b.Bundle(t, parcel.sees(t, b, evidence.Answered, 0))
 			file.Checkpoint = ""
 			return []*evidence.Bundle{a.Bundle(t, parcel.sees(t, a, evidence.Asked, 0)), file}

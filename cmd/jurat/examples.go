@@ -27,6 +27,7 @@ var exampleLines = map[string]string{
 	"record otlp":      "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
 	"record status":    "jurat record status",
 	"record reconcile": "jurat record reconcile usage.json",
+	"record a2a":       "jurat record a2a --agent support-agent --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420",
 	"record mcp":       "jurat record mcp --agent support-agent -- sh server.sh",
 	"record chains":    "jurat record chains --agent support-agent",
 	"record show":      "jurat record show recorded/support-agent/order-7",
@@ -52,6 +53,7 @@ var exampleLines = map[string]string{
 	"trust":         "jurat trust > trust.json",
 	"trust eu":      "jurat trust eu --oj oj.pem --lists lists --with trust.json > with-eu.json",
 	"trust scitt":   "jurat trust scitt public.pem --issuer https://bank.example --for issuer --with trust.json > with-bank.json",
+	"trust join":    "jurat trust join trust.json theirs.json > both.json",
 	"trust explain": "jurat trust explain trust.json",
 
 	"keys":              "jurat keys",

@@ -60,6 +60,7 @@ var rehearsals = map[string]rehearsal{
 
 	"init":          {before: "rm -r jurat-data"},
 	"restore":       {before: "jurat backup backups/2026-01-30"},
+	"trust join":    {before: "jurat --data theirs init; jurat --data theirs trust > theirs.json"},
 	"keys register": {before: "openssl pkey -in other.pem -pubout -out public.pem"},
 	"doctor":        {needs: outside},
 	"keys rewrap": {before: "rm -r jurat-data; jurat keys wrapping-key wrapping.key", needs: func(t *testing.T, e *exemplar) {
@@ -108,6 +109,7 @@ var rehearsals = map[string]rehearsal{
 	"serve":            {until: "http://127.0.0.1:"},
 	"record proxy":     {until: "http://127.0.0.1:"},
 	"record otlp":      {until: "http://127.0.0.1:"},
+	"record a2a":       {until: "http://127.0.0.1:"},
 	"record run":       {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
 	"record reconcile": {before: `echo '{"object":"page","data":[{"object":"bucket","start_time":1764201600,"end_time":1764205200,"results":[]}],"has_more":false}' > usage.json`, says: "All agrees."},
 	"record mcp":       {before: `echo 'echo "{\"method\":\"notifications/heard\"}"' > server.sh`, says: "notifications/heard"},

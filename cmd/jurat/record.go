@@ -22,6 +22,7 @@ type recordCmd struct {
 	OTLP      recordOTLPCmd      `cmd:"" name:"otlp" help:"Record what an agent's OpenTelemetry exporter tells: second hand, without a proxy."`
 	Status    recordStatusCmd    `cmd:"" help:"Say which recorders run, what they sealed and missed, and what waits."`
 	Reconcile recordReconcileCmd `cmd:"" help:"Compare the sealed calls with what the provider counted, and name the differences."`
+	A2A       recordA2ACmd       `cmd:"" name:"a2a" help:"Record what an agent and those who ask it say to each other: stands before the agent, or before one that it asks."`
 	MCP       recordMCPCmd       `cmd:"" name:"mcp" help:"Record the tools that an agent uses: stands between an MCP client and its server."`
 	Chains    recordChainsCmd    `cmd:"" help:"List the chains in which recorders saw something."`
 	Show      recordShowCmd      `cmd:"" help:"Show a recorded chain, or one record of it, as a conversation."`
@@ -137,30 +138,37 @@ was missed is counted and sealed later.
 
 // Run records until it is interrupted.
 func (c *recordProxyCmd) Run(ctx context.Context, a *app, io stdio) error {
-	log := io.logger(c.LogJSON)
 	o, err := c.options()
 	if c.Agent != "" {
 		err = errors.Join(err, flagName("--agent", c.Agent))
 	}
-	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), log
-	if err = errors.Join(err, mayListen(c.Listen, c.TLSCert, c.TLSKey)); err == nil {
-		err = o.Check()
-	}
+	o.Agent, o.Chain, o.Hosts, o.Log = c.Agent, c.Chain, lowered(c.Host), io.logger(c.LogJSON)
 	if err != nil {
 		return err
 	}
-	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
+	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey})
+}
+
+// listening says where a recorder listens, and by which certificate.
+type listening struct{ at, cert, key string }
+
+// serve records what passes a listener until it is interrupted.
+func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, at listening) error {
+	if err := errors.Join(mayListen(at.at, at.cert, at.key), o.Check()); err != nil {
+		return err
+	}
+	l, err := listenAt("--listen", at.at, at.cert, at.key)
 	if err != nil {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
-	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+	return a.withStamps(ctx, io, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
-			if err := io.line("%s", address(l, c.TLSKey)); err != nil {
+			if err := io.line("%s", address(l, at.key)); err != nil {
 				return "it could not say where it listens", err
 			}
-			return "it was interrupted", serveCalls(ctx, l, h, log)
+			return "it was interrupted", serveCalls(ctx, l, h, o.Log)
 		})
 	})
 }

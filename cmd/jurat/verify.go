@@ -17,6 +17,7 @@ import (
 	"jurat/internal/words"
 	"jurat/verify"
 	"jurat/verify/assurance"
+	"jurat/verify/bilateral"
 	"jurat/verify/properties"
 )
 
@@ -94,6 +95,12 @@ Each file gets an answer of its own. Where several files are of one log and thei
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
 leaves only the chain, the review or the delivery open is then proved by all of them together.
 
+If the owners of two agents recorded what these said to each other ('jurat record a2a'), their files together show more than each alone: which exchanges
+both recorded, with the same bytes at the same time; which one of them alone has; and where they differ. Two records count as two witnesses if they are in
+two logs and other keys signed them. This answer changes no exit code. 'jurat trust join' makes one trust file of both owners' files:
+
+    jurat verify --trust both.json ours.jurat theirs.jurat
+
 An archive file is verified from end to end, as 'jurat archive verify' does it.
 
 A trust file can also name CAs that certify actors' keys, and ask about the revocation of an authority's certificates. Then
@@ -148,6 +155,9 @@ func (c *verifyCmd) Run(ctx context.Context, io stdio) error {
 		return err
 	}
 	worst = worse(worst, together)
+	if err := c.exchanges(io, o.Together.Exchanges()); err != nil {
+		return err
+	}
 	if o.Trust == nil && worst != exitCannot {
 		fmt.Fprintln(io.err, "jurat: hint: nothing can be proved without --trust FILE; the operator who keeps the log writes one with 'jurat trust'")
 	}
@@ -241,6 +251,22 @@ func (c *verifyCmd) together(io stdio, joint, open []*verify.Report) (exitCode, 
 		}
 	}
 	return worst, nil
+}
+
+// exchanges prints what the files show together of exchanges between agents. It changes no exit code.
+func (c *verifyCmd) exchanges(io stdio, r *bilateral.Report) error {
+	if r == nil {
+		return nil
+	}
+	if c.JSON {
+		return io.machineOf(r)
+	}
+	p := newPrinter(io.out)
+	p.line("%s", p.bold("Exchanges between agents, by what both sides recorded:"))
+	for _, line := range words.Exchanges(words.English, r, "") {
+		p.text("  ", inert(line))
+	}
+	return p.err
 }
 
 func codeOf(r *verify.Report) exitCode { return codeOfStatus(r.Outcome) }

@@ -13,13 +13,18 @@ import (
 type Trusts struct {
 	OwnKey, HeldKey, OwnCertified, HeldCertified, Mandated Sentence
 
-	KeyEnds, KeyRevoked, KeyWith                   Sentence
-	CA, CAOwner, CAOperator                        Sentence
-	Asked, Short, Unasked                          Sentence
-	Scope, ScopeAll                                Sentence
-	Independent, OperatorClock, Ends, Listed       Sentence
-	Log, NoLog, Witnesses, NoWitness               Sentence
-	SCITTIssuer, SCITTService                      Sentence
+	KeyEnds, KeyRevoked, KeyWith             Sentence
+	CA, CAOwner, CAOperator                  Sentence
+	Asked, Short, Unasked                    Sentence
+	Scope, ScopeAll                          Sentence
+	Independent, OperatorClock, Ends, Listed Sentence
+	Log, NoLog, Witnesses, NoWitness         Sentence
+	SCITTIssuer, SCITTService                Sentence
+
+	ExchangeProved, ExchangeOne, ExchangeOpen, ExchangeDiffers Sentence // between agents, of which both sides have records
+	ExchangeAlone, ExchangeDoubtful, ExchangeMore              Sentence
+	WhyNoTime, WhyNoLog, WhyOneLog, WhyOneKey, WhyOneOwner     Sentence
+
 	Rests, RestsOwners, RestsOperator, RestsCAs    Sentence
 	RestsIndependent, RestsOperatorClock, RestsNot Sentence
 }

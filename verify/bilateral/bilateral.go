@@ -27,10 +27,14 @@
 package bilateral
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
 	"jurat/verify/trust"
@@ -94,9 +98,32 @@ type Pair struct {
 	Answered  Sighting `json:"answered"`
 	Proved    bool     `json:"proved"`            // the times of both meet
 	Witnesses int      `json:"witnesses"`         // 2, or 1: then Why says why
-	Why       []string `json:"why,omitempty"`     // why it is not proved, and why it has one witness
+	Why       []Reason `json:"why,omitempty"`     // why it is not proved, and why it has one witness
 	Repeated  bool     `json:"repeated,omitzero"` // there are other exchanges of the same bytes: which of them are one is not known
 	AheadMS   int64    `json:"clocks_differ_ms"`  // how much later the second began, by its own clock
+}
+
+// Write writes the report as JSON.
+func (r *Report) Write(w io.Writer) error { return json.MarshalWrite(w, r) }
+
+// A Reason says why a pair is not two witnesses, or not proved.
+type Reason struct {
+	Rule   string `json:"rule"`
+	What   string `json:"what,omitzero"` // a record, a log, a key or an owner
+	Reason string `json:"reason"`
+}
+
+// The rules of reasons.
+const (
+	NoTime   = "no-time"
+	NoLog    = "no-log"
+	OneLog   = "one-log"
+	OneKey   = "one-key"
+	OneOwner = "one-owner"
+)
+
+func because(rule, what, format string) Reason {
+	return Reason{rule, what, fmt.Sprintf(format, what)}
 }
 
 // A Difference is a request for which the two sides state different answers.
@@ -218,7 +245,7 @@ func (s *sides) add(one *Sighting) {
 
 // compare orders sightings, so that the report does not depend on the order of the files.
 func compare(a, b *Sighting) int {
-	return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Digest.String(), b.Digest.String()))
+	return cmp.Or(a.Began.Compare(b.Began), bytes.Compare(a.Digest[:], b.Digest[:]))
 }
 
 // pair takes pairs out of the sightings of one exchange: first those whose times meet, in the order of their beginning, then the others.
@@ -244,7 +271,7 @@ func (r *Report) found(asked, answered *Sighting, repeated bool) {
 	p := Pair{Asked: *asked, Answered: *answered, Repeated: repeated, Witnesses: 2, AheadMS: answered.Began.Sub(asked.Began).Milliseconds()}
 	for _, one := range []*Sighting{asked, answered} {
 		if one.Existed == nil {
-			p.Why = append(p.Why, fmt.Sprintf("the time of record %s is not proved", one.Record))
+			p.Why = append(p.Why, because(NoTime, one.Record, "the time of record %s is not proved"))
 		}
 	}
 	p.Proved = len(p.Why) == 0
@@ -259,36 +286,39 @@ func (r *Report) found(asked, answered *Sighting, repeated bool) {
 }
 
 // sameHand says why two records may be the word of one owner.
-func sameHand(a, b *Sighting) (why []string) {
+func sameHand(a, b *Sighting) (why []Reason) {
 	switch {
-	case a.Log == "" || b.Log == "":
-		why = append(why, "one of the records is not proved to be in a log: nothing shows that two owners kept them")
+	case a.Log == "":
+		why = append(why, because(NoLog, a.Record, "record %s is not proved to be in a log: nothing shows that two owners kept them"))
+	case b.Log == "":
+		why = append(why, because(NoLog, b.Record, "record %s is not proved to be in a log: nothing shows that two owners kept them"))
 	case a.Log == b.Log:
-		why = append(why, fmt.Sprintf("both records are in one log, %s", a.Log))
+		why = append(why, because(OneLog, a.Log, "both records are in one log, %s"))
 	}
 	for _, key := range a.Keys {
 		if slices.Contains(b.Keys, key) {
-			why = append(why, fmt.Sprintf("one key signed both: %s", key))
+			why = append(why, because(OneKey, key.String(), "one key signed both: %s"))
 		}
 	}
 	for _, one := range a.Owners {
 		for _, other := range b.Owners {
-			if owner := sameOwner(one, other); owner != "" && !slices.Contains(why, owner) {
-				why = append(why, owner)
+			owner := sameOwner(one, other)
+			if reason := because(OneOwner, owner, "one owner stands behind both keys: %s"); owner != "" && !slices.Contains(why, reason) {
+				why = append(why, reason)
 			}
 		}
 	}
 	return why
 }
 
-// sameOwner says who is named behind two keys, if that is one owner; "": the trust file does not say so.
+// sameOwner names who stands behind two keys, if that is one owner; "": the trust file does not say so.
 func sameOwner(a, b trust.Identified) string {
 	switch {
 	case a.Organisation != nil && b.Organisation != nil && a.Organisation.Country == b.Organisation.Country && a.Organisation.Name == b.Organisation.Name &&
 		a.Organisation.Identifier == b.Organisation.Identifier:
-		return fmt.Sprintf("one organisation stands behind both keys: %s", a.Organisation.Name)
+		return a.Organisation.Name
 	case a.Custody == trust.ByOwner && b.Custody == trust.ByOwner && a.Role == b.Role && a.Name == b.Name:
-		return fmt.Sprintf("one owner keeps both keys: the %s %q", a.Role, a.Name)
+		return fmt.Sprintf("the %s %s", a.Role, a.Name)
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ type View struct {
 	Origin     string        `json:"origin"`
 	Size       int64         `json:"size"` // of the log, if an origin is given
 	Guarantees []Line        `json:"guarantees"`
-	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, and from where recorders saw
+	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, from where recorders saw, and what the other files show of the same exchanges
 	NotShown   []string      `json:"not_shown"`
 	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
 	Text       string        `json:"text"`      // of an evidence package
@@ -68,6 +68,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	if r.Log != nil {
 		view.Origin, view.Size = r.Log.Origin, r.Log.Size
+		view.Identities = append(view.Identities, words.Exchanges(lang, v.exchanges, r.Log.Origin)...)
 	}
 	kinds := summed(r.Details)
 	for _, f := range r.Guarantees {

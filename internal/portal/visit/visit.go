@@ -14,6 +14,7 @@ import (
 	"jurat/aep"
 	"jurat/evidence"
 	"jurat/verify"
+	"jurat/verify/bilateral"
 )
 
 // A Source is a file of the visitor's.
@@ -31,7 +32,8 @@ type Visit struct {
 	Progress func(file int, read, size int64)
 	Now      func() time.Time
 
-	files []*examined
+	files     []*examined
+	exchanges *bilateral.Report // what the files show together of exchanges between agents; nil: nothing
 }
 
 // An examined file, with the records that are kept to be shown.
@@ -78,7 +80,7 @@ type FileAnswer struct {
 
 // Verify answers a Request. It returns an error about the request or about the files beside those to verify.
 func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
-	v.files = nil
+	v.files, v.exchanges = nil, nil
 	var r Request
 	if err := json.Unmarshal(request, &r, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -101,6 +103,7 @@ func (v *Visit) Verify(request []byte, sources []Source) (*Answer, error) {
 		}
 		answer.Files = append(answer.Files, v.file(r.Files[i], source, o))
 	}
+	v.exchanges = o.Together.Exchanges()
 	for _, report := range o.Together.Reports() {
 		answer.Files = append(answer.Files, v.together(report))
 	}

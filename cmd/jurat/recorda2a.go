@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"jurat/internal/card"
+	"jurat/recorder"
+)
+
+type recordA2ACmd struct {
+	Agent       string `required:"" placeholder:"NAME" help:"The name of the agent that is recorded."`
+	As          string `enum:"callee,caller" default:"callee" help:"callee: the agent is behind this, and answers. caller: the agent reaches another one through this, and asks."`
+	Upstream    string `required:"" placeholder:"URL" help:"The agent behind this: scheme, host and port. Paths pass as they are."`
+	Listen      string `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as callers send credentials."`
+	Chain       string `placeholder:"NAME" help:"One chain for all messages. Default: that of the context or task which the agent names."`
+	RewriteCard string `name:"rewrite-card" placeholder:"URL" help:"Hand out the agent's card with this address in the place of the agent's own, and without its signatures, which would not hold. Default: the card passes as it is."`
+	TLSCert     string `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
+	TLSKey      string `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	LogJSON     bool   `name:"log-json" help:"Write the log as JSON lines."`
+	witnessFlags
+}
+
+// Help is shown by 'jurat record a2a --help'.
+func (*recordA2ACmd) Help() string {
+	return `Stands before an agent that others ask by the A2A protocol (0.3 and 1.0; JSON-RPC, and HTTP with JSON; with and without streams), passes every
+byte on, and seals each message with its answer. gRPC cannot be recorded.
+
+With --as caller it stands before another agent, which the recorded one asks. If both owners record, their files together show to others what was
+said, by two witnesses: 'jurat verify --trust both.json ours.jurat theirs.jurat'.
+
+The agent's card at /.well-known/agent-card.json passes as it is, since a change breaks its signature. So let the agent's own card name this address in
+supportedInterfaces (0.3: url): who reads the agent's own address there goes past the recorder. Where the card cannot be changed, --rewrite-card hands
+out a changed one, and the log says so.
+
+Messages of a context (contextId), or else of a task, are one chain: recorded/AGENT/CONTEXT. 'Jurat-Chain: NAME' names another. Tokens and
+credentials for push notifications are overwritten before anything is written.
+
+    jurat record a2a --agent support --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420
+    jurat record a2a --agent support --as caller --upstream https://bank.example --rewrite-card http://127.0.0.1:8420
+    jurat trial --recorded recorded/support/CONTEXT
+` + modesHelp
+}
+
+// flagOrigin refuses what is no origin of an agent, with the name of its flag.
+func flagOrigin(flag, address string) error {
+	if _, err := card.ParseOrigin(address); err != nil {
+		return fmt.Errorf("%s %q: %w", flag, address, err)
+	}
+	return nil
+}
+
+// Run records until it is interrupted.
+func (c *recordA2ACmd) Run(ctx context.Context, a *app, io stdio) error {
+	o, err := c.witness()
+	if err = errors.Join(err, flagName("--agent", c.Agent), flagOrigin("--upstream", c.Upstream)); err == nil && c.RewriteCard != "" {
+		err = flagOrigin("--rewrite-card", c.RewriteCard)
+	}
+	if err != nil {
+		return err
+	}
+	o.Agent, o.Chain, o.Log = c.Agent, c.Chain, io.logger(c.LogJSON)
+	o.A2A = &recorder.A2A{Origin: c.Upstream, Side: recorder.Answered, RewriteCard: c.RewriteCard}
+	if c.As == "caller" {
+		o.A2A.Side = recorder.Asked
+	}
+	return c.serve(ctx, a, io, o, listening{c.Listen, c.TLSCert, c.TLSKey})
+}
