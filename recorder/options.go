@@ -49,6 +49,8 @@ type Options struct {
 	Mode Mode
 	// Upstreams are the providers to which the handler leads, by the first element of the path: /NAME/…. nil: there is no handler.
 	Upstreams map[string]Upstream
+	// MCP is a server of the Model Context Protocol to which the handler leads, in the place of Upstreams. nil: there is none.
+	MCP *MCP
 	// Pipes says that the recorder is for [Recorder.Pipe], between clients and servers of the Model Context Protocol on their standard streams.
 	Pipes bool
 	// A2A is an agent before which the handler stands, or before which the recorded agent stands as a caller: every path leads there. It takes the place of
@@ -150,6 +152,9 @@ func (o Options) checked() (Options, error) {
 			return o, fmt.Errorf("recorder: Upstreams: %s: %w", name, err)
 		}
 	}
+	if err := o.checkMCP(); err != nil {
+		return o, fmt.Errorf("recorder: MCP: %w", err)
+	}
 	if err := o.checkA2A(); err != nil {
 		return o, fmt.Errorf("recorder: A2A: %w", err)
 	}
@@ -178,7 +183,7 @@ func (o Options) mode() relay.Mode {
 
 // vantage is from where the recorder sees, as the record of its start says. The record of each call says it of that call.
 func (o Options) vantage() evidence.Vantage {
-	if o.Upstreams != nil || o.Pipes || o.A2A != nil {
+	if o.Upstreams != nil || o.Pipes || o.A2A != nil || o.MCP != nil {
 		return evidence.Proxy
 	}
 	return evidence.InProcess
@@ -225,6 +230,9 @@ func (o Options) settings() (evidence.Digest, error) {
 	all := map[string]any{"mode": o.Mode, "upstreams": origins, "agent": o.Agent, "chain": o.Chain, "in_the_record": o.InTheRecord}
 	if a := o.A2A; a != nil {
 		all["a2a"] = map[string]any{"origin": a.Origin, "side": a.Side, "rewrite_card": a.RewriteCard}
+	}
+	if m := o.MCP; m != nil {
+		all["mcp"] = map[string]any{"url": m.URL, "also": m.Also, "key_held": m.Key != ""}
 	}
 	doc, err := json.Marshal(all)
 	if err != nil {

@@ -103,13 +103,18 @@ func (r *Recorder) relay(secret []byte) (err error) {
 		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
 	r.relayed = o
 	agent := r.options.A2A
-	if agent != nil {
+	switch {
+	case agent != nil:
 		o.Root = agentUpstream
-		if o.Upstreams[o.Root], err = agent.upstream(); err != nil {
-			return err
-		}
-	} else if r.options.Upstreams == nil {
+		o.Upstreams[o.Root], err = agent.upstream()
+	case r.options.MCP != nil:
+		o.Root = mcpUpstream
+		o.Upstreams[o.Root], err = r.options.MCP.upstream()
+	case r.options.Upstreams == nil:
 		r.transport, err = relay.NewTransport(http.DefaultTransport, r.recording, o)
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	for name, u := range r.options.Upstreams {

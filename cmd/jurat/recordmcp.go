@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,15 +24,24 @@ import (
 type recordMCPCmd struct {
 	Agent   string   `required:"" placeholder:"NAME" help:"The name of the agent, whose client starts this."`
 	Chain   string   `placeholder:"NAME" help:"The chain of all that passes. Default: each session has its own."`
-	Server  string   `placeholder:"NAME" help:"What records call the server. Default: its program. With a name of its own, changed tools are noticed also when its command is another."`
+	Server  string   `placeholder:"NAME" help:"What records call a server that this starts. Default: its program. With a name of its own, changed tools are noticed also when its command is another."`
 	Command []string `arg:"" optional:"" passthrough:"" help:"The server and its arguments, after --."`
+
+	Upstream string   `placeholder:"URL" help:"A server that is reached over HTTP, in place of a command."`
+	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
+	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes, such as the one to which the transport of 2024-11-05 posts. May be given several times."`
+	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
+	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks for the server. May be given several times."`
+	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
+	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
+	LogJSON  bool     `name:"log-json" help:"Write the log as JSON lines."`
 	witnessFlags
 }
 
 // Help is shown by 'jurat record mcp --help'.
 func (*recordMCPCmd) Help() string {
-	return `Starts a server of the Model Context Protocol and stands between it and its client: an agent such as Claude Desktop, Claude Code, or
-any other that starts MCP servers. What passes is not changed. Each use of a tool is sealed with its arguments and its result, and so is everything
+	return `Stands between a server of the Model Context Protocol and its client: an agent such as Claude Desktop, Claude Code, or any other. It starts the
+server, as the client would, or with --upstream passes on to one that is reached over HTTP. What passes is not changed. Each use of a tool is sealed with its arguments and its result, and so is everything
 else that is asked or told, but for pings, progress and log messages, which are counted.
 
 In the client's configuration put 'jurat record mcp --agent NAME --' before the server's command:
@@ -43,6 +54,7 @@ tool_definition_changed), which 'jurat verify' tells of.
 
     jurat record mcp --agent support -- npx -y @modelcontextprotocol/server-filesystem /srv/files
     jurat record mcp --agent support --chain monday --server files -- python files.py
+    jurat record mcp --agent support --upstream https://tools.example/mcp      (clients use http://127.0.0.1:8420/mcp)
 ` + `
 In closed mode a request reaches the server once it is in a journal on disk, and an answer reaches the client once its record is in the log. If
 that fails, the session ends, and the client hears nothing that is not recorded. In open mode everything passes, and what was missed is
@@ -52,12 +64,15 @@ counted and sealed later.
 
 // Run stands between a client and a server.
 func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if c.Upstream != "" {
+		return c.overHTTP(ctx, a, io)
+	}
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return hint(errors.New("no server is named"), "jurat record mcp --agent %s -- PROGRAM ARGUMENTS", c.Agent)
+		return hint(errors.New("no server is named"), "jurat record mcp --agent %s -- PROGRAM ARGUMENTS, or --upstream URL", c.Agent)
 	}
 	program, err := exec.LookPath(command[0])
 	if err != nil {
@@ -83,6 +98,49 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		reason, err := passed(r, about, exec.Command(program, command[1:]...), io)
 		return errors.Join(err, r.Stop(context.WithoutCancel(ctx), reason))
+	})
+}
+
+// overHTTP stands before a server that is reached over HTTP, until it is interrupted.
+func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
+	log := io.logger(c.LogJSON)
+	o, err := c.witness()
+	if len(c.Command) > 0 {
+		err = errors.Join(err, errors.New("--upstream names a server, and a command another: give one of them"))
+	}
+	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), log, &recorder.MCP{URL: c.Upstream, Also: c.Also}
+	if c.Key != "" {
+		key, failed := os.ReadFile(c.Key)
+		if o.MCP.Key = recorder.Secret(strings.TrimSpace(string(key))); failed == nil && o.MCP.Key == "" {
+			failed = fmt.Errorf("%s is empty", c.Key)
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("--key: %w", failed))
+		}
+	}
+	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen(c.Listen, c.TLSCert, c.TLSKey)); err == nil {
+		err = o.Check()
+	}
+	if err != nil {
+		return err
+	}
+	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	at, err := url.Parse(c.Upstream)
+	if err != nil {
+		return err
+	}
+	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
+		return record(ctx, i, o, func(h http.Handler) (string, error) {
+			io.flush()
+			if err := io.line("%s%s", address(l, c.TLSKey), at.EscapedPath()); err != nil {
+				return "it could not say where it listens", err
+			}
+			return "it was interrupted", serveCalls(ctx, l, h, log)
+		})
 	})
 }
 

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,5 +98,94 @@ func TestRecordMCPSignals(t *testing.T) {
 	}
 	if err := c.Wait(); c.ProcessState.ExitCode() != 3 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRecordMCPOverHTTP: a server that is reached over HTTP is recorded in the chain of its session. No secret is on disk.
+func TestRecordMCPOverHTTP(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Path != "/v2/mcp" {
+			http.Error(w, r.URL.Path, http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Mcp-Session-Id", "marked-session-4711")
+		w.Header().Set("Set-Cookie", "a=marked-cookie-4711")
+		if !bytes.Contains(body, []byte("tools/call")) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"It is 42.\"}]}}\n\n")
+	}))
+	defer server.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	proxy := exec.Command("jurat", "--data", data, "record", "mcp", "--agent", "mia", "--upstream", server.URL+"/v2/mcp", "--listen", "127.0.0.1:0")
+	endsWithTest(t, proxy)
+	out, err := proxy.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	at, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasSuffix(at, "/v2/mcp\n") {
+		t.Fatalf("%q, %v", at, err)
+	}
+	for i, ask := range []string{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`} {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", strings.TrimSpace(at), strings.NewReader(ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer marked-token-4711")
+		req.Header.Set("Mcp-Param-Region", "marked-param-4711")
+		if i > 0 {
+			req.Header.Set("Mcp-Session-Id", "marked-session-4711")
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte(`"result"`)) {
+			t.Errorf("%s, %v", text, err)
+		}
+		answer.Body.Close()
+	}
+	if err := proxy.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	noSecretIn(t, data)
+	var found struct {
+		Hits []struct{ Chain, Record string }
+	}
+	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "records", "find", "--action", "observed_tool", "--json")), &found); err != nil {
+		t.Fatal(err)
+	}
+	list := observedIn(t, data)
+	if len(list) != 2 || list[1].Protocol != "mcp/2025-06-18" && list[0].Protocol != "mcp/2025-06-18" || len(found.Hits) != 2 ||
+		!strings.HasPrefix(found.Hits[0].Chain, "recorded/mia/mcp-") || found.Hits[0].Chain != found.Hits[1].Chain {
+		t.Errorf("%d acts, %+v", len(list), found)
+	}
+}
+
+func noSecretIn(t *testing.T, data string) {
+	t.Helper()
+	if err := filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("marked-")) {
+			t.Errorf("a secret is in %s", path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
