@@ -196,6 +196,9 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	}
 	call := observed.Call(one.payload, request, response)
 	if p, err := observe.Project(call); err == nil && (call.Request != nil || call.Response != nil) {
+		if o.Vantage == evidence.Telemetry {
+			p.Problem = "" // it is in missing
+		}
 		s.prompt, s.response, s.said = spoken(p.Prompt), spoken(p.Output), p
 		if p.Error != "" {
 			s.note("The provider answered with an error: %s.", p.Error)
@@ -203,7 +206,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 		if one.payload.ActionType == evidence.ObservedMessage {
 			s.noteTask(&p)
 		}
-		if p.Problem != "" && call.Request != nil && o.Vantage != evidence.Telemetry { // of telemetry it is in missing
+		if p.Problem != "" && call.Request != nil {
 			s.note("What the bytes say is not wholly known: %s.", p.Problem)
 		}
 	}
@@ -216,7 +219,7 @@ func (r *recording) sight(one *record) (s sight, err error) {
 	if len(s.response) == 0 {
 		s.response = one.answer()
 	}
-	if len(s.prompt) == 0 && len(s.response) == 0 && one.members["tools_used"] == nil {
+	if len(s.prompt) == 0 && len(s.response) == 0 && one.members["tools_used"] == nil && o.Protocol != observe.OTLP { // a span without content says nothing
 		s.prompt, s.response = unread("request", request), unread("response", response)
 	}
 	for i := range s.response {

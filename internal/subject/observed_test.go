@@ -210,10 +210,11 @@ func TestWhatTelemetryTold(t *testing.T) {
 		told(1, "the bytes", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user+"]"), attribute("gen_ai.output.messages", "["+call+"]"))),
 		told(2, "the bytes", list(attribute("gen_ai.operation.name", "execute_tool"), attribute("gen_ai.tool.name", "search"), attribute("gen_ai.tool.call.id", "c1"), attribute("gen_ai.tool.call.arguments", `{"a":1}`), attribute("gen_ai.tool.call.result", "one"))),
 		told(3, "the bytes", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user+","+call+`,{"role":"tool","parts":[{"type":"tool_call_response","id":"c1","response":"one"}]}]`), attribute("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"One."}]}]`))),
-		told(4, "gen_ai.input.messages: cut off", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user[:20]), attribute("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"Two."}]}]`))))
+		told(4, "gen_ai.input.messages: cut off", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.input.messages", "["+user[:20]), attribute("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"Two."}]}]`))),
+		told(5, "prompt: not told here", list(attribute("gen_ai.operation.name", "chat"), attribute("gen_ai.request.model", "m"))))
 	const secondHand = "recorder observed: This is second hand: the agent's own telemetry tells it, and nobody saw it. What it does not tell: "
 	want := "1 user prompt: Hi\n2 assistant response: search({\"a\":1})->4\n3 " + secondHand + "the bytes. How it ended: the answer came to its end.\n4 tool response: one\n5 " + secondHand + "the bytes. How it ended: the answer came to its end.\n" +
-		"6 tool prompt: one\n7 assistant response: One.\n8 " + secondHand + "the bytes. How it ended: the answer came to its end.\n9 assistant response: Two.\n10 " + secondHand + "gen_ai.input.messages: cut off. How it ended: the answer came to its end."
+		"6 tool prompt: one\n7 assistant response: One.\n8 " + secondHand + "the bytes. How it ended: the answer came to its end.\n9 assistant response: Two.\n10 " + secondHand + "gen_ai.input.messages: cut off. How it ended: the answer came to its end.\n11 " + secondHand + "prompt: not told here. How it ended: the answer came to its end."
 	if diff := gocmp.Diff(want, script(c)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
