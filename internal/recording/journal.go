@@ -49,14 +49,15 @@ const rewriteAbove = 4 << 20
 type journal struct {
 	path string
 
-	mu      sync.Mutex
-	file    *os.File
-	size    int64
-	open    map[string]*intent // by record id
-	pending []byte             // lines that are not in the file
-	next    *batch             // of the pending lines
-	writing bool
-	broken  error // why nothing more is written
+	mu       sync.Mutex
+	file     *os.File
+	size     int64
+	open     map[string]*intent // by record id
+	pending  []byte             // lines that are not in the file
+	unsynced bool               // lines of the next batch are in the file already
+	next     *batch             // of the pending lines
+	writing  bool
+	broken   error // why nothing more is written
 
 	after func(step string) // see Config
 }
@@ -77,11 +78,16 @@ func openJournal(path string, after func(step string)) (*journal, error) {
 	return j, nil
 }
 
-// begin makes an intent durable. After an error the call must not be forwarded.
-func (j *journal) begin(ctx context.Context, i *intent) error {
-	b, err := j.add(line{Begin: i})
+// begin adds an intent. After an error the call must not be forwarded. If the intent is to be durable, begin returns when it is; otherwise when it is written: then it outlives this process, and is
+// synced soon.
+func (j *journal) begin(ctx context.Context, i *intent, durable bool) error {
+	b, err := j.add(line{Begin: i}, !durable)
 	if err != nil {
 		return err
+	}
+	if !durable {
+		j.after("written at once")
+		return nil
 	}
 	select {
 	case <-b.done:
@@ -94,11 +100,11 @@ func (j *journal) begin(ctx context.Context, i *intent) error {
 
 // end forgets an intent, whose record is in the log. It waits for no disk: if the line is lost, the log still has the record.
 func (j *journal) end(recordID string) {
-	_, _ = j.add(line{End: recordID}) // what is not forgotten is looked up in the log later
+	_, _ = j.add(line{End: recordID}, false) // what is not forgotten is looked up in the log later
 }
 
-// add queues a line and sees to it that somebody writes.
-func (j *journal) add(l line) (*batch, error) {
+// add queues a line and sees to it that somebody writes, or writes it now.
+func (j *journal) add(l line, now bool) (*batch, error) {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -115,34 +121,60 @@ func (j *journal) add(l line) (*batch, error) {
 	}
 	delete(j.open, l.End)
 	j.pending = append(append(j.pending, text...), '\n')
-	if !j.writing {
+	if now {
+		err = j.writeNow()
+	}
+	switch {
+	case j.writing: // whoever writes sees to it
+	case err != nil:
+		j.fail()
+	default:
 		j.writing = true
 		go j.write()
 	}
-	return b, nil
+	return b, err
+}
+
+// writeNow writes what is pending without a sync. The caller has the lock.
+func (j *journal) writeNow() error {
+	text := j.pending
+	j.pending, j.unsynced = nil, true
+	_, err := j.file.Write(text) // whole lines, also while append writes others
+	j.size += int64(len(text))
+	if err != nil {
+		j.broken = fmt.Errorf("the journal %s cannot be written: %w", j.path, err)
+	}
+	return j.broken
 }
 
 // write writes batches until nothing is pending.
 func (j *journal) write() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for len(j.pending) > 0 && j.broken == nil {
+	for (len(j.pending) > 0 || j.unsynced) && j.broken == nil {
 		text, b := j.pending, j.next
-		j.pending, j.next = nil, &batch{done: make(chan struct{})}
+		j.pending, j.unsynced, j.next = nil, false, &batch{done: make(chan struct{})}
 		if j.size > rewriteAbove {
 			b.err = j.rewrite() // with what is open now, so with all of the batch
 		} else {
-			b.err = j.append(text)
+			b.err = j.append(text, len(b.began) > 0)
 		}
-		j.broken = b.err
+		if b.err != nil { // an error of writeNow meanwhile stays
+			j.broken = b.err
+		}
 		j.settle(b)
 	}
 	if j.broken != nil { // those who came while the last batch failed
-		b := j.next
-		j.pending, j.next, b.err = nil, &batch{done: make(chan struct{})}, j.broken
-		j.settle(b)
+		j.fail()
 	}
 	j.writing = false
+}
+
+// fail tells all that wait that the journal is broken.
+func (j *journal) fail() {
+	b := j.next
+	j.pending, j.unsynced, j.next, b.err = nil, false, &batch{done: make(chan struct{})}, j.broken
+	j.settle(b)
 }
 
 // settle tells those who wait for a batch what became of it.
@@ -155,13 +187,13 @@ func (j *journal) settle(b *batch) {
 	close(b.done)
 }
 
-// append writes lines to the file and syncs it, without the lock.
-func (j *journal) append(text []byte) error {
+// append writes lines to the file and syncs it, without the lock. Lines that end calls alone need no sync: see end.
+func (j *journal) append(text []byte, sync bool) error {
 	file := j.file
 	j.mu.Unlock()
 	_, err := file.Write(text)
 	j.after("written")
-	if err == nil {
+	if err == nil && sync {
 		err = file.Sync()
 	}
 	j.after("synced")

@@ -28,7 +28,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 		all.Go(func() {
 			for n := range 20 {
 				id := fmt.Sprintf("%02d-%02d", caller, n)
-				if err := j.begin(t.Context(), &intent{RecordID: id}); err != nil {
+				if err := j.begin(t.Context(), &intent{RecordID: id}, caller%2 == 0); err != nil {
 					t.Error(err)
 				}
 				left, err := readJournal(path)
@@ -64,13 +64,13 @@ func TestJournalIsWrittenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.begin(t.Context(), &intent{RecordID: "stays"}); err != nil {
+	if err := j.begin(t.Context(), &intent{RecordID: "stays"}, true); err != nil {
 		t.Fatal(err)
 	}
 	long := string(make([]byte, 2000))
 	for n := range 1000 { // each is 12 kB in JSON
 		id := fmt.Sprint(n)
-		if err := j.begin(t.Context(), &intent{RecordID: id, Path: long}); err != nil {
+		if err := j.begin(t.Context(), &intent{RecordID: id, Path: long}, n%2 == 0); err != nil {
 			t.Fatal(err)
 		}
 		j.end(id)
@@ -106,31 +106,44 @@ func TestTornJournal(t *testing.T) {
 
 // TestJournalOfAFullDisk: a call whose intent cannot be written does not begin, and leaves no intent. The journal works again when the disk does.
 func TestJournalOfAFullDisk(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		t.Run(fmt.Sprint("durable: ", durable), func(t *testing.T) { journalOfAFullDisk(t, durable) })
+	}
+}
+
+func journalOfAFullDisk(t *testing.T, durable bool) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j, err := openJournal(path, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.begin(t.Context(), &intent{RecordID: "before"}); err != nil {
+	if err := j.begin(t.Context(), &intent{RecordID: "before"}, durable); err != nil {
 		t.Fatal(err)
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Skip("there is no /dev/full: ", err)
 	}
+	idle := func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return !j.writing
+	}
+	waitFor(t, idle)
 	good := j.file
 	j.file = full
-	if err := j.begin(t.Context(), &intent{RecordID: "refused"}); err == nil {
+	if err := j.begin(t.Context(), &intent{RecordID: "refused"}, durable); err == nil {
 		t.Error("a call began without an intent on disk")
 	}
-	if err := j.begin(t.Context(), &intent{RecordID: "refused too"}); err == nil {
+	if err := j.begin(t.Context(), &intent{RecordID: "refused too"}, durable); err == nil {
 		t.Error("a call began while the journal is broken")
 	}
+	waitFor(t, idle)
 	if err := j.repair(); err != nil {
 		t.Fatal(err)
 	}
 	good.Close()
-	if err := j.begin(t.Context(), &intent{RecordID: "after"}); err != nil {
+	if err := j.begin(t.Context(), &intent{RecordID: "after"}, durable); err != nil {
 		t.Fatal(err)
 	}
 	left, err := readJournal(path)
@@ -138,5 +151,34 @@ func TestJournalOfAFullDisk(t *testing.T) {
 	slices.Sort(ids)
 	if err != nil || !slices.Equal(ids, []string{"after", "before"}) {
 		t.Errorf("%v, %v", ids, err)
+	}
+}
+
+// TestBeginsBeforeTheSync: a call in open mode waits for no disk, and its intent is in the file all the same.
+func TestBeginsBeforeTheSync(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	slow := make(chan struct{})
+	j, err := openJournal(path, func(step string) {
+		if step == "synced" {
+			<-slow
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b", "c"} { // the second comes while the first is being synced
+		if err := j.begin(t.Context(), &intent{RecordID: id}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := readJournal(path); err != nil || !slices.Equal(idsOf(left), []string{"a", "b", "c"}) {
+		t.Errorf("%v, %v", idsOf(left), err)
+	}
+	close(slow)
+	if err := j.begin(t.Context(), &intent{RecordID: "d"}, true); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := readJournal(path); err != nil || len(left) != 4 {
+		t.Errorf("%v, %v", idsOf(left), err)
 	}
 }

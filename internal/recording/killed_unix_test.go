@@ -65,13 +65,13 @@ func killAt(step string) func(string) {
 }
 
 // recorderOn opens a recorder on the installation in a folder.
-func recorderOn(ctx context.Context, folder string, after func(string)) (*Recorder, *installation.Installation, error) {
+func recorderOn(ctx context.Context, folder string, mode relay.Mode, after func(string)) (*Recorder, *installation.Installation, error) {
 	i, err := installation.Open(ctx, installation.Config{Dir: folder})
 	if err != nil {
 		return nil, nil, err
 	}
 	log := acts.New(acts.Config{Ledger: i.Ledger, Keys: i.Keys, Disclose: i.Apart.Disclose, Now: time.Now}).Observations()
-	r, err := Open(ctx, Config{Log: log, Name: "witness", Folder: filepath.Join(folder, "recorder"), Agent: "mia", Vantage: evidence.Proxy, Version: "test",
+	r, err := Open(ctx, Config{Log: log, Name: "witness", Folder: filepath.Join(folder, "recorder"), Mode: mode, Agent: "mia", Vantage: evidence.Proxy, Version: "test",
 		Configuration: evidence.DigestOf([]byte("settings")), Retry: 10 * time.Millisecond, Tell: slog.New(slog.DiscardHandler), after: after})
 	return r, i, err
 }
@@ -79,7 +79,11 @@ func recorderOn(ctx context.Context, folder string, after func(string)) (*Record
 // recordAndDie makes a few calls through a recorder, some at once.
 func recordAndDie(folder, provider, step string) error {
 	ctx := context.Background()
-	r, i, err := recorderOn(ctx, folder, killAt(step))
+	mode := relay.Closed
+	if rest, open := strings.CutPrefix(step, "open/"); open {
+		mode, step = relay.Open, rest
+	}
+	r, i, err := recorderOn(ctx, folder, mode, killAt(step))
 	if err != nil {
 		return err
 	}
@@ -87,7 +91,7 @@ func recordAndDie(folder, provider, step string) error {
 	if err != nil {
 		return err
 	}
-	h, err := relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"openai": {Base: base}}, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
+	h, err := relay.New(r, relay.Options{Upstreams: map[string]relay.Upstream{"openai": {Base: base}}, Mode: mode, Folder: r.Spool(), FingerprintKey: make([]byte, 32), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
@@ -168,6 +172,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	for _, steps := range [][2]string{ // of the first process and of the next one
 		{"folder made", ""}, {"rewritten", ""}, {"written", ""}, {"synced", ""}, {"written:2", "lost sealed"}, {"begun", "lost sealed"}, {"begun:1", "removed"}, {"asked", "lost sealed"}, {"half", "removed"},
 		{"half", "begun"}, {"answered", "lost sealed"}, {"answered:3", "lost sealed:1"}, {"sealed", "removed"}, {"sealed:2", "folder made"}, {"ended", "removed"}, {"ended:5", "rewritten"},
+		{"open/written at once", "lost sealed"}, {"open/written at once:3", ""}, {"open/synced", "begun"}, {"open/answered", "lost sealed"}, {"open/sealed:2", "removed"},
 	} {
 		t.Run(steps[0]+", "+steps[1], func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +186,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 					dies(t, provider, folder, step, n == 0)
 				}
 			}
-			r, i, err := recorderOn(t.Context(), folder, nil)
+			r, i, err := recorderOn(t.Context(), folder, relay.Closed, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -183,7 +183,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	}
 	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: call.Method,
 		Origin: call.Origin, Path: call.Path, Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
-	if err := r.journal.begin(ctx, e.intent); err != nil {
+	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
 	r.after("begun")
