@@ -218,7 +218,7 @@ var importRules = []importRule{
 		"it reads the log and makes pages of it, and knows no requests"},
 	{"jurat/internal/server/refusals", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/access"}, "it records who was refused what, and decides nothing"},
 	{"jurat/internal/server/cosigning", []string{"jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/witness"}, "it asks witnesses again and again, and knows no requests"},
-	{"jurat/internal/server/recordings", []string{"jurat/api", "jurat/evidence", "jurat/internal/acts", "jurat/internal/docket", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/limits", "jurat/internal/llm", "jurat/internal/pages", "jurat/internal/recorded", "jurat/internal/schedule", "jurat/internal/server/wire", "jurat/internal/trial", "jurat/internal/words", "jurat/verify", "jurat/verify/trust"},
+	{"jurat/internal/server/recordings", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/acts", "jurat/internal/docket", "jurat/internal/find", "jurat/internal/inorder", "jurat/internal/ledger", "jurat/internal/limits", "jurat/internal/llm", "jurat/internal/pages", "jurat/internal/recorded", "jurat/internal/schedule", "jurat/internal/server/wire", "jurat/internal/trial", "jurat/internal/words", "jurat/verify", "jurat/verify/trust"},
 		"it shows what recorders saw; who may see it is for the server to say"},
 	{"jurat/internal/server/intake", []string{"jurat/api", "jurat/evidence", "jurat/examples", "jurat/internal/acts", "jurat/internal/limits", "jurat/internal/server/wire", "jurat/internal/subject", "jurat/verify", "jurat/verify/trust"},
 		"it reads evidence from requests, and begins no trial"},

@@ -134,7 +134,8 @@ type Conversation struct {
 	Rules  bool     // rules would sit
 	Failed string   // why the trial was not begun
 
-	shown map[int]string // places on the page, by number of messages
+	shown    map[int]string    // places on the page, by number of messages
+	requests map[string]string // places of acts, by the recorder's id of the request
 }
 
 // A RecordedStep is an act in a recorded chain, or what a recorder says of itself.
@@ -156,7 +157,7 @@ type RecordedProof struct {
 
 // NewConversation makes the page of a part of a chain. The proofs are by record.
 func NewConversation(line api.Recording, part *recorded.Part, total int64, proofs map[string]RecordedProof) *Conversation {
-	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}}
+	c := &Conversation{Recording: NewRecording(line), From: part.From, To: part.From + int64(len(part.Acts)) - 1, Total: max(total, part.From+int64(len(part.Acts))-1), After: part.Next, shown: map[int]string{}, requests: map[string]string{}}
 	for _, a := range slices.Concat(part.Acts, part.Events) {
 		p := proofs[a.Record]
 		c.Steps = append(c.Steps, RecordedStep{Act: a, At: timeOf(&a), Status: p.Status, Why: p.Why, Rests: p.Rests, page: c})
@@ -168,6 +169,9 @@ func NewConversation(line api.Recording, part *recorded.Part, total int64, proof
 		return a.At.Compare(b.At)
 	})
 	for i := range c.Steps {
+		if s := &c.Steps[i]; s.RequestID != "" {
+			c.requests[s.RequestID] = s.Anchor()
+		}
 		for j, m := range c.Steps[i].News() {
 			if m.Number > 0 {
 				c.shown[m.Number] = c.Steps[i].place(j)
@@ -256,6 +260,9 @@ func (s RecordedStep) Agents() []string { return s.page.Recording.Agents }
 
 // Alone reports whether the page shows this act alone.
 func (s RecordedStep) Alone() bool { return s.page.Alone }
+
+// RetryAt returns the place of the attempt before; "": it is not on the page.
+func (s RecordedStep) RetryAt() string { return s.page.requests[s.Observed.RetryOf] }
 
 // News lists the messages that are new in the act. What the recorder says of it for a jury is left out: the page says it in its own language.
 func (s RecordedStep) News() (list []RecordedMessage) {

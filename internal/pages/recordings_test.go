@@ -189,6 +189,9 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 			t.Errorf("%q is there %d times, want %d", want, got, times)
 		}
 	}
+	if !strings.Contains(page, `<a href="#act-3"><bdi class="said" dir="auto">call-3</bdi></a>`) {
+		t.Error("an attempt does not lead to the one before")
+	}
 	if list := write(t, Frame{Path: "/"}, everyRecording(t, jurattest.New(t))["recording"]); strings.Contains(list, `action="/recordings`) {
 		t.Error("a stranger gets the form that begins a trial")
 	}
@@ -309,11 +312,13 @@ func TestScrollingALongConversation(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	browsertest.Eval[bool](b, `(() => { window.moved = 0; new PerformanceObserver((l) => { for (const e of l.getEntries()) if (!e.hadRecentInput) window.moved += e.value }).observe({ type: "layout-shift", buffered: true });
+		window.long = []; new PerformanceObserver((l) => { for (const e of l.getEntries()) window.long.push(Math.round(e.duration)) }).observe({ type: "longtask", buffered: true });
 		window.at = 0; window.done = false; const step = () => { scrollTo(0, window.at += 600); if (window.at < document.body.scrollHeight) requestAnimationFrame(step); else window.done = true }; requestAnimationFrame(step); return true })()`)
 	b.Wait(`window.done`)
 	if moved := browsertest.Eval[float64](b, `window.moved`); moved > 0.1 {
 		t.Errorf("what is shown moved by %v", moved)
 	}
+	t.Logf("tasks of more than 50 ms while it scrolls: %v", browsertest.Eval[[]int](b, `window.long`))
 	if wide := browsertest.Eval[int](b, `document.documentElement.scrollWidth`); wide > 360 {
 		t.Errorf("the page is %d wide", wide)
 	}

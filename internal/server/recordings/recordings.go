@@ -22,6 +22,7 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/acts"
 	"jurat/internal/docket"
 	"jurat/internal/find"
@@ -54,15 +55,35 @@ type Reader struct {
 	List     *docket.Reader                                                    // which trials they see
 }
 
-// open returns a record as the reader may see it. The request's account counts it.
+// open returns a record as the reader may see it.
 func (by *Reader) open(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
 	if err := by.May(ctx, r); err != nil {
 		return nil, err
 	}
-	if err := limits.AccountOf(ctx).Take(ctx, int64(len(r.Canonical()))); err != nil {
-		return nil, err
-	}
 	return by.Disclose(ctx, r)
+}
+
+// A held counts the bytes that reading a part of a chain holds at once: the bodies from which later ones may copy, the largest act while it is
+// read, and the acts that are shown.
+type held struct{ window, largest int64 }
+
+// more returns how much more a record takes.
+func (h *held) more(r *evidence.Record, shown bool) (n int64) {
+	bodies := int64(0)
+	if o := r.Payload.Observed; o != nil {
+		for _, b := range []*evidence.ObservedBody{o.Request, o.Response} {
+			if b != nil {
+				bodies += min(b.Bytes, observed.MaxKept)
+			}
+		}
+	}
+	grown := min(h.window+bodies, observed.MaxWindow) - h.window
+	larger := max(0, 4*bodies-h.largest)
+	h.window, h.largest = h.window+grown, h.largest+larger
+	if n = grown + larger; shown {
+		n += 2 * int64(len(r.Canonical()))
+	}
+	return n
 }
 
 // A Chain is a part of a recorded chain.
@@ -100,10 +121,14 @@ func (d *Desk) Read(ctx context.Context, chain string, from, n int64, t *trial.I
 	if c.Recording, err = docket.Recording(r, t, by.List); err != nil {
 		return nil, err
 	}
-	number := int64(0)
+	number, holds := int64(0), held{}
 	part, err := recorded.ReadPart(chain, d.Ledger.ChainRecords(ctx, chain), recorded.Order{From: from, N: n, Prices: d.Prices, Open: func(r *evidence.Record) (*evidence.Record, error) {
+		number++
+		if err := limits.AccountOf(ctx).Take(ctx, holds.more(r, number >= from)); err != nil {
+			return nil, err
+		}
 		opened, err := by.open(ctx, r)
-		if number++; err == nil && number >= from {
+		if err == nil && number >= from {
 			c.opened[r.Payload.RecordID] = opened
 		}
 		return opened, err

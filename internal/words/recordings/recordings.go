@@ -6,7 +6,7 @@ import "jurat/internal/words"
 
 // Texts are the texts of these pages. A place for a value is written {so}.
 type Texts struct {
-	Title, Lead, From, Nothing, None                                                 string
+	Title, Lead, From, Chains, Nothing, None                                         string
 	Acts, Models, NoModels, Tokens, Broken, Lost, Missed, NoGap, Tried, NotTried, To string
 
 	Page, Earlier, Later, Back, Records, Trials, Send, SendHelp, Conversation, WholeAct, Act string
@@ -33,7 +33,7 @@ func In(l words.Lang) *Texts {
 
 var english = Texts{
 	Title: "Recorded conversations", Lead: "What recorders saw agents do, the newest first. A recorder is a witness: it shows what passed it, and not that nothing else happened.",
-	From: "Acts from", Nothing: "No recorded conversation matches.", None: "No recorder has sealed anything here. ‘jurat record --help’ says how one begins.",
+	From: "Acts from", Chains: "Chains", Nothing: "No recorded conversation matches.", None: "No recorder has sealed anything here. ‘jurat record --help’ says how one begins.",
 
 	Acts: "{n} acts, {calls} of them calls of models", Models: "Models", NoModels: "no model is named", Tokens: "{in} tokens read and {out} written, by the count of {n} calls",
 	Broken: "{n} acts did not come to their end.", Lost: "{n} of them were cut off when the recorder died.", Missed: "By the recorders' own word, {n} calls passed in this time without a record.",
@@ -67,7 +67,7 @@ var english = Texts{
 
 var japanese = Texts{
 	Title: "記録された会話", Lead: "記録者が見たエージェントの行為を、新しい順に示します。記録者は証人です。示すのは記録者を通ったものであり、ほかに何も起きなかったことではありません。",
-	From: "行為の日時（から）", Nothing: "該当する記録された会話はありません。", None: "記録者はまだ何も封印していません。始め方は「jurat record --help」で分かります。",
+	From: "行為の日時（から）", Chains: "連鎖", Nothing: "該当する記録された会話はありません。", None: "記録者はまだ何も封印していません。始め方は「jurat record --help」で分かります。",
 
 	Acts: "行為{n}件（うちモデルの呼び出し{calls}件）", Models: "モデル", NoModels: "モデルの名前はありません", Tokens: "読んだトークン{in}、書いたトークン{out}（呼び出し{n}件の報告による）",
 	Broken: "最後まで届かなかった行為が{n}件あります。", Lost: "そのうち{n}件は、記録者が停止したときに切れました。", Missed: "記録者自身によれば、この間に{n}件の呼び出しが記録されずに通りました。",
@@ -101,7 +101,7 @@ var japanese = Texts{
 
 var russian = Texts{
 	Title: "Записанные разговоры", Lead: "Что регистраторы видели из действий агентов, сначала новое. Регистратор — свидетель: он показывает то, что прошло через него, а не то, что больше ничего не было.",
-	From: "Действия с", Nothing: "Подходящих записанных разговоров нет.", None: "Регистраторы здесь ещё ничего не заверили. Как начать, скажет «jurat record --help».",
+	From: "Действия с", Chains: "Цепочки", Nothing: "Подходящих записанных разговоров нет.", None: "Регистраторы здесь ещё ничего не заверили. Как начать, скажет «jurat record --help».",
 
 	Acts: "Действий: {n}, из них вызовов моделей: {calls}", Models: "Модели", NoModels: "модель не названа", Tokens: "Прочитано токенов: {in}, написано: {out}, по подсчёту вызовов: {n}",
 	Broken: "Действий, не дошедших до конца: {n}.", Lost: "Из них оборвалось с остановкой регистратора: {n}.", Missed: "По словам самих регистраторов, за это время без записи прошло вызовов: {n}.",
