@@ -269,7 +269,7 @@ var importRules = []importRule{
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
 	{"jurat/internal/pgtest", []string{"github.com/jackc/pgx/v5"}, "it runs a server for tests, whatever is kept on it"},
 	{"jurat/internal/portal", []string{"jurat/internal/words", jsonLibrary}, "a page, its texts and the packed program in it: what that program may see stands below"},
-	{"jurat/internal/portal/visit", []string{"jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/trust", "jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
+	{"jurat/internal/portal/visit", []string{"jurat/scitt", "jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/trust", "jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/internal/release/roots", []string{"golang.org/x/crypto/x509roots/fallback/bundle"}, "it only prints what others keep"},

@@ -40,7 +40,7 @@ var ofStatement = []Guarantee{Content, Authentication, NonRepudiation, Time, Ord
 func statementFile(file []byte, o Options) (*Report, error) {
 	s, err := scitt.Parse(file)
 	switch {
-	case err != nil && bytes.Contains(file, []byte(scitt.About)):
+	case err != nil && bytes.Contains(file, []byte(scitt.ContentType)):
 		return unopened(OneRecord, o, err), nil
 	case err != nil: // others' programs may write what is not read here, so it is not said to be false
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)

@@ -263,9 +263,11 @@ func TestTwoHistoriesInAStatement(t *testing.T) {
 // TestDamagedStatement: a statement that is recognisably jurat's is reported, and others' damaged files are not ours.
 func TestDamagedStatement(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
-	report := verified(t, doc[:len(doc)-1], o)
-	if report.Outcome != verify.Refuted || report.Of(verify.Content).Rule != "form" {
-		t.Errorf("%+v", report.Guarantees)
+	for _, end := range []int{200, len(doc) - 1} {
+		report := verified(t, doc[:end], o)
+		if report.Outcome != verify.Refuted || report.Of(verify.Content).Rule != "form" {
+			t.Errorf("cut after %d bytes: %+v", end, report.Guarantees)
+		}
 	}
 	list, again := part(t, doc)
 	list[2] = []byte("{}")

@@ -10,6 +10,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/scitt"
 	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
@@ -41,6 +42,8 @@ func UseOf(s *Source) Use {
 	}
 	start = bytes.TrimLeft(evidence.CutMark(start), " \t\r\n")
 	switch {
+	case scitt.Is(start): // its payload can be any text
+		return ToVerify
 	case bytes.HasPrefix(start, []byte("-----BEGIN X509 CRL")):
 		return AsCRL
 	case bytes.HasPrefix(start, []byte{0x30}):
