@@ -1,0 +1,304 @@
+package sdktest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"jurat/internal/observe"
+	"jurat/internal/relay"
+)
+
+// A reader is a witness that reads what passes as a verifier does.
+type reader struct {
+	mu   sync.Mutex // held while said is used
+	said []observe.Projection
+	ends []relay.Ended
+}
+
+type readerCall struct {
+	*reader
+	call *relay.Call
+}
+
+func (r *reader) Begin(_ context.Context, c *relay.Call) (relay.Exchange, error) {
+	return readerCall{r, c}, nil
+}
+func (r *reader) Missed(*relay.Call, error) {}
+
+func (r readerCall) End(_ context.Context, o *relay.Outcome) error {
+	c := observe.Call{Protocol: observe.MCP + r.call.MCPVersion(), Path: r.call.Path, Status: o.Status, RequestType: r.call.Header.Get("Content-Type")}
+	var err error
+	if c.Request, err = io.ReadAll(r.call.Request.Open()); err != nil {
+		return err
+	}
+	if o.Response != nil {
+		c.ResponseType = o.Header.Get("Content-Type")
+		if c.Response, err = io.ReadAll(o.Response.Open()); err != nil {
+			return err
+		}
+	}
+	p, err := observe.Project(c)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said, r.ends = append(r.said, p), append(r.ends, o.Ended)
+	return nil
+}
+
+// tools is a server with what servers have: tools that answer, fail, report progress and ask back, a resource and a prompt.
+func tools() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
+	type numbers struct {
+		A, B int
+	}
+	type sum struct {
+		Sum int
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "adds"}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, sum, error) {
+		return nil, sum{in.A + in.B}, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "fail"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, fmt.Errorf("it failed")
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		if token := req.Params.GetProgressToken(); token != nil {
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Total: 2}); err != nil {
+				return nil, nil, err
+			}
+		}
+		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		said, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 5, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "Say yes."}}}})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(answer.Action, answer.Content, " ", said.Model)}}}, nil, nil
+	})
+	s.AddResource(&mcp.Resource{URI: "file:///a", Name: "a", MIMEType: "text/plain"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "file:///a", Text: strings.Repeat("long ", 100_000)}}}, nil
+	})
+	s.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Hello."}}}}, nil
+	})
+	return s
+}
+
+// story has a client do what clients do, and returns all that it learned.
+func story(t *testing.T, version string, transport mcp.Transport) string {
+	t.Helper()
+	var b strings.Builder
+	var mu sync.Mutex
+	note := func(what string, v any, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		doc := fmt.Sprintf("%s", mustJSON(t, v))
+		fmt.Fprintf(&b, "%s: %s %v\n", what, doc[:min(len(doc), 2000)], err)
+	}
+	progress := make(chan struct{}, 1)
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"ok": true}}, nil
+		},
+		CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return &mcp.CreateMessageResult{Role: "assistant", Model: "m-1", Content: &mcp.TextContent{Text: "Yes."}}, nil
+		},
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+			select {
+			case progress <- struct{}{}:
+			default:
+			}
+		},
+	})
+	session, err := client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	note("initialized", session.InitializeResult(), nil)
+	list, err := session.ListTools(t.Context(), nil)
+	note("tools", list, err)
+	for _, name := range []string{"add", "fail", "ask", "none"} {
+		p := &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}
+		if name == "add" {
+			p.Arguments = map[string]any{"A": 40, "B": 2}
+		}
+		p.SetProgressToken("p-" + name)
+		result, err := session.CallTool(t.Context(), p)
+		note(name, result, err)
+	}
+	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///a"})
+	note("resource", resource, err)
+	prompt, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
+	note("prompt", prompt, err)
+	note("ping", nil, session.Ping(t.Context(), nil))
+	var all sync.WaitGroup
+	sums := make([]string, 20)
+	for i := range sums {
+		all.Go(func() {
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "add", Arguments: map[string]any{"A": i, "B": i}})
+			sums[i] = fmt.Sprintf("%s %v", mustJSON(t, result), err)
+		})
+	}
+	all.Wait()
+	note("at once", sums, nil)
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	return b.String()
+}
+
+// ways are how a client reaches a server: each returns a transport, by itself or past a witness.
+var ways = map[string]func(t *testing.T, past relay.Witness, mode relay.Mode, version string) mcp.Transport{
+	"stdio": overPipe,
+	"HTTP, events": func(t *testing.T, w relay.Witness, m relay.Mode, v string) mcp.Transport {
+		return overHTTP(t, w, m, v, false)
+	},
+	"HTTP, documents": func(t *testing.T, w relay.Witness, m relay.Mode, v string) mcp.Transport {
+		return overHTTP(t, w, m, v, true)
+	},
+}
+
+func overPipe(t *testing.T, past relay.Witness, mode relay.Mode, _ string) mcp.Transport {
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	if past != nil {
+		p, err := relay.NewPipe(past, relay.Options{Mode: mode, Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)}, relay.PipeOptions{Origin: "stdio:tools"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clientSays, serverSays := toServer, toClient
+		toServer, fromClient2 := io.Pipe()
+		toClient2, fromServer2 := io.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- p.Run(clientSays, fromServer2, serverSays, fromClient2) }()
+		t.Cleanup(func() {
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("the pipe does not end")
+			}
+		})
+		serve(t, &mcp.IOTransport{Reader: toServer, Writer: fromServer})
+		return &mcp.IOTransport{Reader: toClient2, Writer: fromClient}
+	}
+	serve(t, &mcp.IOTransport{Reader: toServer, Writer: fromServer})
+	return &mcp.IOTransport{Reader: toClient, Writer: fromClient}
+}
+
+func serve(t *testing.T, transport mcp.Transport) {
+	go func() {
+		_ = tools().Run(context.WithoutCancel(t.Context()), transport) // it ends with its client
+	}()
+}
+
+func overHTTP(t *testing.T, past relay.Witness, mode relay.Mode, version string, documents bool) mcp.Transport {
+	one := tools()
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return one }, &mcp.StreamableHTTPOptions{JSONResponse: documents, Stateless: version >= "2026"}))
+	t.Cleanup(server.Close)
+	at := server.URL + "/mcp"
+	if past != nil {
+		base, err := url.Parse(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := relay.New(past, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
+			Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		between := httptest.NewServer(h)
+		t.Cleanup(func() {
+			between.CloseClientConnections()
+			between.Close()
+			if err := h.Wait(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		at = between.URL + "/mcp"
+	}
+	return &mcp.StreamableClientTransport{Endpoint: at}
+}
+
+// TestMCP: what the official SDK's client learns of the official SDK's server is the same through the relay, on each transport and in each version, and what passed is
+// read without a problem.
+func TestMCP(t *testing.T) {
+	for way, transport := range ways {
+		for _, version := range mcp.SupportedProtocolVersions() {
+			t.Run(way+" "+version, func(t *testing.T) {
+				t.Parallel()
+				direct := story(t, version, transport(t, nil, relay.Closed, version))
+				if !strings.Contains(direct, version) || !strings.Contains(direct, "42") || !strings.Contains(direct, "it failed") {
+					t.Fatalf("%s", direct)
+				}
+				for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+					w := new(reader)
+					if through := story(t, version, transport(t, w, mode, version)); through != direct {
+						t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
+					}
+					w.read(t)
+				}
+			})
+		}
+	}
+}
+
+// read checks that each use of a tool was seen with its result.
+func (r *reader) read(t *testing.T) {
+	t.Helper()
+	used := func() (n int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, p := range r.said {
+			if strings.Contains(string(p.Parameters), `"tool":`) {
+				n++
+			}
+		}
+		return n
+	}
+	for deadline := time.Now().Add(10 * time.Second); used() < 24 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	if n := used(); n < 24 || n > 26 { // the client may repeat one to bring what the server asked for
+		t.Errorf("%d uses of tools were seen", n)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range r.said {
+		if p.Problem != "" {
+			t.Errorf("%s: %s", p.Parameters, p.Problem)
+		}
+		if strings.Contains(string(p.Parameters), `"tool":"add"`) && (!p.Complete || r.ends[i] != relay.Complete || !strings.Contains(string(p.Output), "Sum")) {
+			t.Errorf("%s: %s: %s", p.Parameters, r.ends[i], p.Output)
+		}
+	}
+	if !slices.ContainsFunc(r.said, func(p observe.Projection) bool { return strings.Contains(string(p.Output), "long long") }) {
+		t.Error("the long resource was not seen")
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	doc, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
