@@ -39,18 +39,22 @@ func TestRecordOTLP(t *testing.T) {
 		told  = "0af7651916cd43dd8448eb211c80319c"
 		cut   = "1af7651916cd43dd8448eb211c80319c"
 	)
-	stop, at := recordsOTLP(t, data, "--agent", "mia")
-	for _, body := range []string{span(told, whole), span(told, whole), span(cut, whole[:60])} {
-		answer, err := http.Post(at+"/v1/traces", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+	send := func(bodies ...string) {
+		t.Helper()
+		stop, at := recordsOTLP(t, data, "--agent", "mia")
+		for _, body := range bodies {
+			answer, err := http.Post(at+"/v1/traces", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("status %d", answer.StatusCode)
+			}
 		}
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Fatalf("status %d", answer.StatusCode)
-		}
+		stop()
 	}
-	stop()
+	send(span(told, whole), span(told, whole), span(cut, whole[:60]))
 
 	trust := written(t, doing(t, 0, "--data", data, "trust"))
 	chain := func(name string) string { return "recorded/mia/" + name }
@@ -88,6 +92,11 @@ func TestRecordOTLP(t *testing.T) {
 		if has := strings.Contains(shown, "\nthe first question"); has != (name != cut) {
 			t.Errorf("the trial of %s: the prompt was shown: %v\n%s", name, has, shown)
 		}
+	}
+
+	send(span(told, whole)) // to another process
+	if n := len(observedIn(t, data)); n != 3 {
+		t.Errorf("%d records of what was seen or told: want 3", n)
 	}
 }
 

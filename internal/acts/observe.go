@@ -44,15 +44,21 @@ func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, 
 // Has reports whether the log has a record with this id.
 func (o Observations) Has(ctx context.Context, recordID string) (bool, error) {
 	_, err := o.acts.config.Ledger.Record(ctx, recordID)
-	if errors.Is(err, ledger.ErrNotFound) {
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
 		return false, nil
+	case errors.Is(err, ledger.ErrExpired): // its content was deleted, and it was there
+		return true, nil
 	}
 	return err == nil, err
 }
 
-// RequestOf returns the digest of the request that a record of a recorder states; zero if it states none.
+// RequestOf returns the digest of the request that a record of a recorder states; zero if it states none, or if it has expired.
 func (o Observations) RequestOf(ctx context.Context, recordID string) (evidence.Digest, error) {
 	r, err := o.acts.config.Ledger.Record(ctx, recordID)
+	if errors.Is(err, ledger.ErrExpired) {
+		return evidence.Digest{}, nil
+	}
 	if err != nil {
 		return evidence.Digest{}, err
 	}

@@ -34,7 +34,7 @@ type Log interface {
 	Last(ctx context.Context, chain string) (evidence.Digest, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
-	// RequestOf returns the digest of the request that a record states.
+	// RequestOf returns the digest of the request that a record states; zero if it has expired.
 	RequestOf(ctx context.Context, recordID string) (evidence.Digest, error)
 }
 

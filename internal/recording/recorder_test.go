@@ -28,13 +28,14 @@ import (
 
 // A shelf is a log in memory, which can be out of order.
 type shelf struct {
-	mu     sync.Mutex
-	drafts []*evidence.Draft
-	broken error
-	slow   time.Duration               // before each act
-	asked  []string                    // chains, for their last records
-	refuse func(*evidence.Draft) error // nil: nothing
-	unsure error                       // what the next act of a call gets, though it is sealed
+	expired bool // what records say is gone, and their ids are known
+	mu      sync.Mutex
+	drafts  []*evidence.Draft
+	broken  error
+	slow    time.Duration               // before each act
+	asked   []string                    // chains, for their last records
+	refuse  func(*evidence.Draft) error // nil: nothing
+	unsure  error                       // what the next act of a call gets, though it is sealed
 }
 
 func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest, error) {
@@ -89,7 +90,7 @@ func (s *shelf) RequestOf(_ context.Context, id string) (digest evidence.Digest,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.drafts {
-		if d.RecordID == id && d.Observed != nil {
+		if d.RecordID == id && d.Observed != nil && !s.expired {
 			digest = d.Observed.Request.SHA256
 		}
 	}

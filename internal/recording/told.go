@@ -53,7 +53,7 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 // another seals an act of which the log has a record, if that has another account of it.
 func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (Account, error) {
 	before, err := r.Log.RequestOf(ctx, told.ID)
-	if err != nil || before == act.Request.SHA256 {
+	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
 		return Known, err
 	}
 	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)

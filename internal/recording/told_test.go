@@ -44,6 +44,10 @@ func TestReport(t *testing.T) {
 	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), first.ID) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
 		t.Errorf("the other account: %+v", p.Payload)
 	}
+	log.expired = true
+	if got, err := r.Report(t.Context(), report(`{"a":4}`, "dialogue")); got != Known || err != nil || len(log.acts(evidence.ObservedSpan)) != 2 {
+		t.Errorf("an act whose record has expired: %s, %v", got, err)
+	}
 	log.fail(errors.New("the disk is full"))
 	if _, err := r.Report(t.Context(), report(`{"a":3}`, "dialogue")); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("a log that is out of order: %v", err)
