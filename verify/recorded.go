@@ -35,6 +35,9 @@ func (c *check) noteSights() {
 	if len(from) > 0 {
 		c.notes[Vantage] = strings.Join(from[:min(len(from), 8)], "; ") + ": " + c.notes[Vantage]
 	}
+	if kept := c.sights.Elsewhere(); len(kept) > 0 {
+		c.notes[Vantage] += "; a part of what was asked was kept by the provider, and is in no record before it: " + strings.Join(kept[:min(len(kept), 8)], ", ")
+	}
 	c.restOn(Vantage, Content, Authentication)
 }
 

@@ -76,6 +76,7 @@ type Look struct {
 	opened *observed.Opened // nil: an event
 	change *Change
 	alone  *Finding // what is known without other records; nil: the record must be read in order
+	answer string   // the provider's id of the answer, by its bytes; "": it has none
 
 	proved bool // alone: nothing was found
 }
@@ -128,6 +129,9 @@ type File struct {
 	copied  int64
 	seen    []Seen
 	changes []Change
+
+	answers   map[string]bool // the provider's ids of answers that the file has
+	elsewhere []string        // what the provider kept of what was asked, and the file has not
 }
 
 // Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
@@ -145,12 +149,35 @@ func (f *File) Take(l *Look) *Finding {
 	if f.copied += l.opened.Copied(); f.copied > MaxCopied && l.opened.Copied() > 0 {
 		return &Finding{Rule: "volume", Reason: fmt.Sprintf("the records of the file copy more than %d bytes from each other", MaxCopied)}
 	}
-	reading := f.window.Read(l.opened)
-	if l.alone != nil || l.proved {
-		return l.alone
+	reading, found := f.window.Read(l.opened), l.alone
+	if found == nil && !l.proved {
+		found = l.judge(reading)
 	}
-	return l.judge(reading)
+	f.refer(l)
+	return found
 }
+
+// refer notes what a call names without saying it: what the provider kept is in no bytes, unless it is an answer that the file has.
+func (f *File) refer(l *Look) {
+	for _, reference := range l.record.Payload.Observed.ContextByReference {
+		id, is := strings.CutPrefix(reference, "previous_response_id:")
+		if !(is && f.answers[id]) && !slices.Contains(f.elsewhere, reference) && len(f.elsewhere) < maxSeen {
+			f.elsewhere = append(f.elsewhere, reference)
+		}
+	}
+	if l.answer != "" && len(f.answers) < maxAnswers {
+		if f.answers == nil {
+			f.answers = map[string]bool{}
+		}
+		f.answers[l.answer] = true
+	}
+}
+
+// maxAnswers bounds the ids of answers that a File remembers. A reference to a further one is said to be elsewhere.
+const maxAnswers = 1 << 20
+
+// Elsewhere lists what calls name of what the provider keeps, such as an earlier answer, and no record before them has; at most 1000.
+func (f *File) Elsewhere() []string { return f.elsewhere }
 
 // note counts who saw what.
 func (f *File) note(r *evidence.Record) {
@@ -207,6 +234,7 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 		}
 	}
 	projection, known := l.opened.Projection(reading)
+	l.answer = projection.ProviderID
 	if member := l.differs(&projection); known && member != "" {
 		return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
 	}
