@@ -118,7 +118,7 @@ func TestParallelConversations(t *testing.T) {
 	i, trusted := opened(t, folder)
 	calls, _ := records(t, folder)
 	windows := map[string]*observed.Window{} // of each chain: calls copy from earlier ones
-	says := map[string]map[string]int{} // which conversations a chain has, and how many calls of each
+	says := map[string]map[string]int{}      // which conversations a chain has, and how many calls of each
 	for _, c := range calls {
 		whole, err := i.Apart.Disclose(t.Context(), c, nil)
 		if err != nil {
