@@ -93,17 +93,15 @@ func (c *importCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	var files []*importedFile
-	defer func() {
-		for _, f := range files {
-			f.file.Close() //nolint:errcheck // it was only read
-		}
-	}()
 	for _, path := range c.Files {
 		file, err := importing.Open(path, format)
 		if errors.Is(err, importing.ErrUnknown) {
 			return hint(err, "--from FORMAT names it: 'jurat import --help' lists the formats")
 		}
 		if err != nil {
+			return err
+		}
+		if err := file.Close(); err != nil { // there may be more files than a program may have open
 			return err
 		}
 		files = append(files, &importedFile{File: file.Name, Format: file.Format, Bytes: file.Size, SHA256: file.SHA256, Faults: []string{}, Chains: []string{}, file: file})
@@ -164,7 +162,10 @@ func (c *importCmd) check(ctx context.Context, io stdio, i *installation.Install
 		o.Each = f.note(c.DryRun)
 		var err error
 		if f.Found, err = importing.Check(ctx, f.file, o); err != nil {
-			return hint(err, "nothing was sealed")
+			return hint(errors.Join(err, f.file.Close()), "nothing was sealed")
+		}
+		if err := f.file.Close(); err != nil {
+			return err
 		}
 		for _, fault := range f.Found.Faults {
 			f.Faults = append(f.Faults, fault.Error())
@@ -229,7 +230,7 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 		o.Each = func(importing.Entry) { sealed++; done(sealed, int64(f.Found.New)) }
 		tally, err := importing.Seal(ctx, f.file, o)
 		f.Sealed = tally.New
-		if err != nil {
+		if err = errors.Join(err, f.file.Close()); err != nil {
 			return hint(err, "what was sealed stands; the same command goes on from there")
 		}
 	}

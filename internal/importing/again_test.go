@@ -322,6 +322,30 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestOpenedAgain: a file that is closed is opened again when it is read, and refused if it is another.
+func TestOpenedAgain(t *testing.T) {
+	f := open(t, "s.jsonl", claudeSession)
+	if err := errors.Join(f.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if checked, err := Check(context.Background(), f, newBook().options()); err != nil || checked.New != 3 {
+		t.Errorf("%+v, %v", checked, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.path, []byte(strings.Replace(claudeSession, "Order 7?", "Order 9?", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := newBook()
+	if _, err := Seal(context.Background(), f, b.options()); err == nil || !strings.Contains(err.Error(), "it was changed since it was looked at") || len(b.order) > 0 {
+		t.Errorf("%v, %d records", err, len(b.order))
+	}
+	if _, err := Open(t.TempDir(), Unknown); err == nil || !strings.Contains(err.Error(), "name the files in it") {
+		t.Error(err)
+	}
+}
+
 // TestPartIsOfTheFile: what an act seals beside what was read stands in the file, and hashes to what is stated.
 func TestPartIsOfTheFile(t *testing.T) {
 	b := newBook()
@@ -433,5 +457,21 @@ func TestNamesOfConversations(t *testing.T) {
 	}
 	if len(chains) != 2 {
 		t.Errorf("%v", chains)
+	}
+}
+
+// TestSubagents: the conversation of a subagent is one chain, whichever of its lines name it, and two of them do not mix.
+func TestSubagents(t *testing.T) {
+	b := newBook()
+	line := func(uuid, parent, more, role string) string {
+		return fmt.Sprintf(`{"sessionId":"s","isSidechain":true,"type":%q,"message":{"role":%[1]q,"content":[{"type":"text","text":%q}]},"uuid":%[2]q,"parentUuid":%s%s}`, role, uuid, parent, more) + "\n"
+	}
+	imported(t, b, "s.jsonl", line("a1", "null", "", "user")+line("b1", "null", `,"agentId":"bee"`, "user")+line("a2", `"a1"`, `,"agentId":"late"`, "assistant")+line("b2", `"b1"`, "", "assistant")+line("a3", `"a2"`, "", "user"))
+	want := []string{
+		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a1"}] => "a2"|||||`,
+		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a3"}] => ||||||upstream_error`,
+		`recorded/support/s-agent-bee import/claude-code: [{"role":"user","content":"b1"}] => "b2"|||||`}
+	if diff := cmp.Diff(want, b.said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

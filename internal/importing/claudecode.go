@@ -18,7 +18,7 @@ type claudeCode struct {
 	*reader
 	talks map[string]*gathering
 	order []string
-	began map[string]string // by uuid of a line of a subagent without agentId: the line with which it began
+	began map[string]string // by uuid of a line of a subagent: what names the subagent
 	calls map[string]bool   // answers whose counts were given
 }
 
@@ -104,13 +104,10 @@ func (c *claudeCode) conversation(session string, o object) string {
 	if !o.isTrue("isSidechain") {
 		return session
 	}
-	if agent := o.word("agentId"); agent != "" {
-		return session + "-agent-" + agent
-	}
 	uuid := o.word("uuid")
-	first := or(c.began[o.word("parentUuid")], uuid)
-	c.began[uuid] = first
-	return session + "-agent-" + first
+	agent := or(c.began[o.word("parentUuid")], or(o.word("agentId"), uuid)) // some versions name the agent on some lines only
+	c.began[uuid] = agent
+	return session + "-agent-" + agent
 }
 
 func (c *claudeCode) end() error {

@@ -21,14 +21,15 @@ const (
 	maxNesting = 10_000   // of JSON: the limit of its library
 )
 
-// A File is a file that is imported. Close ends it.
+// A File is a file that is imported. It is opened again when it is read after Close, so that many can be at hand.
 type File struct {
 	Name   string // without its folder
 	Format Format
 	Size   int64
 	SHA256 evidence.Digest
 
-	file   *os.File
+	path   string
+	file   *os.File // nil: closed
 	header header
 	label  string // the name of conversations without a name of their own
 }
@@ -40,7 +41,7 @@ func Open(path string, format Format) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Name: filepath.Base(path), Format: format, file: file}
+	f := &File{Name: filepath.Base(path), Format: format, path: path, file: file}
 	if err := f.prepare(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -51,6 +52,9 @@ func (f *File) prepare() (err error) {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%s: a folder: name the files in it", f.Name)
 	}
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file: it is read more than once; save it first", f.Name)
@@ -66,8 +70,33 @@ func (f *File) prepare() (err error) {
 	return f.recognise()
 }
 
-// Close closes the file.
-func (f *File) Close() error { return f.file.Close() }
+// Close closes the file, if it is open.
+func (f *File) Close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+// open opens the file again, if it is closed, and makes sure that it is the same.
+func (f *File) open() (err error) {
+	if f.file != nil {
+		return nil
+	}
+	if f.file, err = os.Open(f.path); err != nil {
+		return err
+	}
+	now, err := f.digest()
+	if err == nil && now != f.SHA256 {
+		err = fmt.Errorf("%s: it was changed since it was looked at: import it again", f.Name)
+	}
+	if err != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
 
 // whole reads the file as it was when it was opened. What is appended meanwhile is not of it.
 func (f *File) whole() *io.SectionReader { return io.NewSectionReader(f.file, 0, f.Size) }

@@ -101,6 +101,9 @@ func Seal(ctx context.Context, f *File, o Options) (Tally, error) {
 
 // walk reads all exchanges, and calls do for each that is new.
 func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id string) error) (t Tally, err error) {
+	if err := f.open(); err != nil {
+		return t, err
+	}
 	if o.Name != "" {
 		f.label = o.Name
 	}
