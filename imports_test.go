@@ -200,7 +200,7 @@ var importRules = []importRule{
 	{"jurat/internal/backup", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/certlog", "jurat/internal/erasure", "jurat/internal/filestore", "jurat/internal/installation", "jurat/internal/listlog", "jurat/internal/keys", "jurat/internal/mandate",
 		"jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/internal/ledger/sqlite", "jurat/internal/postgres", "jurat/internal/stamping", "jurat/internal/witness", jsonLibrary, logHashing},
 		"it copies what an installation is made of, and has no part in what that does"},
-	{"jurat/internal/bench", []string{"jurat/api", "jurat/evidence", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/jury", "jurat/examples", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/config", "jurat/internal/continuous",
+	{"jurat/internal/bench", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/timestamp", "jurat/verify", "jurat/verify/trust", "jurat/jury", "jurat/examples", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/config", "jurat/internal/continuous",
 		"jurat/internal/docket", "jurat/internal/find", "jurat/internal/installation", "jurat/internal/recording", "jurat/internal/relay", "jurat/internal/subject", "jurat/internal/trial", "jurat/internal/schedule", "jurat/internal/webhook", jsonLibrary},
 		"it measures the real parts in an installation of its own, and no other package depends on being measured"},
 	{"jurat/api", []string{"jurat/evidence", "jurat/jury"}, "what travels is plain data, digests, and of a trial what the jury came to"},

@@ -31,7 +31,7 @@ type Config struct {
 	Records   int                // the size of Ledger's large log, and how many records Verify verifies; 0: 100,000, and 5,000; of Find's log: 20,000
 	Trials    int                // how many trials the log of Find has; 0: 300
 	Log       string             // the folder in which Find keeps its log; it goes on with the log that is there. "": the log is removed
-	Watchers  int                // the number of connections in Watch; 0: 1,000
+	Watchers  int                // the number of connections in Watch, and of idle streams in Record; 0: 1,000
 	Delay     time.Duration      // how long the slowest juror of Trial and Watch takes to answer; 0: 200 ms
 
 	Progress func(what string, done, total int64) // called during the run; nil: progress is not reported

@@ -28,6 +28,9 @@ var benchmarks = map[string]struct {
 		"search for what all", "search by actor", "search by record", "search of a submitter", "trials, all", "trials by agent", "trials by verdict", "trials by submitter", "trials by juror", "trials by text and",
 		"trials by text that all", "trials by text that none", "trials by record", "an agent's trials and numbers, the first look", "an agent's trials and numbers, later", "two trials side by side", "the first round of arrivals",
 		"a round of arrivals"}},
+	"record": {Record, []string{"first byte, open mode", "first byte, closed mode", "last byte of 50 events, open mode", "last byte of 50 events, closed mode", "one page written",
+		"calls/s, 3 callers, closed mode", "calls/s, 3 callers, open mode", "processor time of a call", "calls/s that the processors allow", "memory for an answer of 100 MiB, closed",
+		"memory for an answer of 100 MiB, the reverse proxy", "memory of an idle stream, of 5, closed mode", "memory of an idle stream, of 5, the reverse"}},
 	"watch": {Watch, []string{"time of a trial with 5 watchers"}},
 }
 

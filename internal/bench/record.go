@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/acts"
 	"jurat/internal/recording"
 	"jurat/internal/relay"
@@ -47,7 +48,7 @@ func Record(ctx context.Context, c Config) (*Report, error) {
 		}
 		defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
 		r.Settings = Settings{Callers: c.Callers, PayloadBytes: c.Payload, Algorithm: c.Algorithm}
-		for _, part := range []func(context.Context, Config, *bare, *Report) error{w.alone, w.together, w.large} {
+		for _, part := range []func(context.Context, Config, *bare, *Report) error{w.alone, w.together, w.large, w.idle} {
 			if err := part(ctx, c, b, r); err != nil {
 				return err
 			}
@@ -58,13 +59,15 @@ func Record(ctx context.Context, c Config) (*Report, error) {
 
 // ways are three ways to a provider: past Go's reverse proxy, past a recorder in open mode, and in closed mode.
 type ways struct {
-	proxy, open, closed string // URLs
-	client              *http.Client
-	ending              []func(context.Context) error
+	direct, proxy, open, closed string // URLs
+	client                      *http.Client
+	seal                        func(context.Context) error
+	awake                       chan struct{} // closed when idle streams end
+	ending                      []func(context.Context) error
 }
 
 func newWays(ctx context.Context, h *house, callers int) (w *ways, err error) {
-	w = &ways{client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: callers}}}
+	w = &ways{seal: h.seal, awake: make(chan struct{}), client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: callers}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close(context.WithoutCancel(ctx)))
@@ -74,6 +77,7 @@ func newWays(ctx context.Context, h *house, callers int) (w *ways, err error) {
 	if err != nil {
 		return w, err
 	}
+	w.direct = provider
 	base, err := url.Parse(provider)
 	if err != nil {
 		return w, err
@@ -143,11 +147,12 @@ const (
 	eventsPath = "/v1/chat/completions"
 	shortPath  = "/short/v1/chat/completions"
 	largePath  = "/large/v1/chat/completions"
+	idlePath   = "/idle/v1/chat/completions"
 
 	largeAnswer = 100 << 20
 )
 
-// provide answers at once: with 50 events, with 2 KiB of JSON, or with 100 MiB.
+// provide answers at once: with 50 events, with 2 KiB of JSON, or with 100 MiB. An idle stream has two events, and ends when it is told to.
 func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
 	const event = "data: {\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"},\"finish_reason\":null}]}\n\n"
 	_, _ = io.Copy(io.Discard, req.Body) // what was not read shows in the figures
@@ -158,7 +163,14 @@ func (w *ways) provide(out http.ResponseWriter, req *http.Request) {
 		return
 	}
 	out.Header().Set("Content-Type", "text/event-stream")
-	if req.URL.Path == largePath {
+	if req.URL.Path == idlePath {
+		say(event)
+		say(event)
+		select {
+		case <-w.awake:
+		case <-req.Context().Done():
+		}
+	} else if req.URL.Path == largePath {
 		part := strings.Repeat(event, 64)
 		for n := 0; n < largeAnswer; n += len(part) {
 			_, _ = io.WriteString(out, part)
@@ -237,13 +249,20 @@ func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
 
 // together measures many callers with short answers, which take the ways in turn, slice by slice.
 func (w *ways) together(ctx context.Context, c Config, _ *bare, r *Report) error {
-	var proxy, open, closed meter
+	var proxy, open, closed, seal meter
+	used := map[*meter]time.Duration{}
 	var n int
 	var mu sync.Mutex
 	next := func() []byte { mu.Lock(); defer mu.Unlock(); n++; return asking(n, c.Payload) }
 	by := map[*meter]string{&proxy: w.proxy, &open: w.open, &closed: w.closed}
 	for end := time.Now().Add(c.Time / 2); time.Now().Before(end) || closed.n == 0; {
+		before := processorTime()
+		if err := seal.during(ctx, 200*time.Millisecond, c.Callers, w.seal); err != nil {
+			return err
+		}
+		used[&seal] += processorTime() - before
 		for m, at := range by {
+			before := processorTime()
 			if err := m.during(ctx, 400*time.Millisecond, c.Callers, func(ctx context.Context) error {
 				err := w.ask(ctx, at+shortPath, next(), func() {})
 				if at == w.proxy && ctx.Err() == nil && errors.Is(err, io.ErrUnexpectedEOF) {
@@ -253,12 +272,20 @@ func (w *ways) together(ctx context.Context, c Config, _ *bare, r *Report) error
 			}); err != nil {
 				return err
 			}
+			used[m] += processorTime() - before
 		}
 		c.Progress("calls of many callers", int64(c.Time/2-time.Until(end)), int64(c.Time/2))
 	}
 	limit := &Limit{"the reverse proxy, which seals nothing", proxy.perSecond()}
 	r.figure(fmt.Sprintf("calls/s, %d callers, closed mode", c.Callers), "1/s", closed.perSecond(), limit)
 	r.figure(fmt.Sprintf("calls/s, %d callers, open mode", c.Callers), "1/s", open.perSecond(), limit)
+	if used[&proxy] == 0 || used[&seal] == 0 {
+		return nil // this system does not say
+	}
+	each := func(m *meter) float64 { return microseconds(used[m]) / float64(m.n) }
+	least := each(&proxy) + each(&seal) // who passes a call on and seals a record takes this, whatever keeping texts apart takes
+	r.figure("processor time of a call, closed mode", "µs", each(&closed), &Limit{"a call past the reverse proxy and a record sealed as a whole", least})
+	r.figure("calls/s that the processors allow at most: those two alone", "1/s", float64(runtime.NumCPU())*1e6/least, limit)
 	return nil
 }
 
@@ -275,10 +302,10 @@ func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // what is garbage does not count
 	grow := func(address string) (float64, error) {
 		debug.FreeOSMemory()
-		before := inUse()
+		before := WatchMemory()() // as it is now
 		most := WatchMemory()
 		err := w.ask(ctx, address+largePath, asking(1, 100), func() {})
-		return float64(int64(most())-before) / (1 << 20), err
+		return max(float64(int64(most())-int64(before))/(1<<20), 0.1), err
 	}
 	proxy, err := grow(w.proxy)
 	if err != nil {
@@ -288,6 +315,61 @@ func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.figure("memory for an answer of 100 MiB, closed mode", "MiB", closed, &Limit{"the reverse proxy's", max(proxy, 1)})
+	r.figure("memory for an answer of 100 MiB, closed mode", "MiB", closed, &Limit{"what is sealed of it", observed.MaxKept / (1 << 20)})
+	r.figure("memory for an answer of 100 MiB, the reverse proxy", "MiB", proxy, nil)
 	return nil
+}
+
+// idle measures how much more memory the process holds for each stream that waits for its next event, past a recorder and past the proxy, than
+// for one that goes straight to the provider.
+func (w *ways) idle(ctx context.Context, c Config, _ *bare, r *Report) error {
+	if _, err := w.hold(ctx, w.direct, c); err != nil { // what is made once does not count
+		return err
+	}
+	held := map[string]float64{}
+	for _, at := range []string{w.direct, w.proxy, w.closed} {
+		bytes, err := w.hold(ctx, at, c)
+		if err != nil {
+			return fmt.Errorf("%d streams at once: %w", c.Watchers, err)
+		}
+		held[at] = bytes / (1 << 10)
+	}
+	r.figure(fmt.Sprintf("memory of an idle stream, of %d, closed mode", c.Watchers), "KiB", max(held[w.closed]-held[w.direct], 0.1), &Limit{"64 KiB", 64})
+	r.figure(fmt.Sprintf("memory of an idle stream, of %d, the reverse proxy", c.Watchers), "KiB", max(held[w.proxy]-held[w.direct], 0.1), nil)
+	return nil
+}
+
+// hold opens streams, and returns how many bytes each takes while it is idle.
+func (w *ways) hold(ctx context.Context, at string, c Config) (float64, error) {
+	w.client.CloseIdleConnections()
+	before := inUse()
+	w.awake = make(chan struct{})
+	var first, all sync.WaitGroup
+	errs := make(chan error, c.Watchers)
+	for n := range c.Watchers {
+		first.Add(1)
+		begun := sync.OnceFunc(first.Done)
+		all.Go(func() {
+			defer begun()
+			err := w.ask(ctx, at+idlePath, asking(n, c.Payload), begun)
+			if at != w.proxy || !errors.Is(err, io.ErrUnexpectedEOF) {
+				errs <- err
+			}
+		})
+		if n%50 == 49 { // no listener is flooded
+			first.Wait()
+			c.Progress("idle streams", int64(n), int64(c.Watchers))
+		}
+	}
+	first.Wait()
+	after := inUse()
+	close(w.awake)
+	all.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return 0, err
+		}
+	}
+	return float64(after-before) / float64(c.Watchers), nil
 }
