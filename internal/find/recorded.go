@@ -282,9 +282,10 @@ func ReadRecordings(get func(name string) string) (*Recordings, error) {
 type Recording struct {
 	Chain string
 	Sight
-	Missed int64    // calls of its agents that passed without a record in its time, by the word of recorders
-	Trials []string // that judged records of it, the oldest first
-	Place  int64    // of its last record in the log
+	Records int64    // in the chain, of every kind
+	Missed  int64    // calls of its agents that passed without a record in its time, by the word of recorders
+	Trials  []string // that judged records of it, the oldest first
+	Place   int64    // of its last record in the log
 }
 
 // FoundRecordings is a page of chains.
@@ -310,6 +311,7 @@ func (x *Index) Recordings(ctx context.Context, q *Recordings) (*FoundRecordings
 type recordedNow struct {
 	begin  int64 // its first place: the file is read up to there
 	sights map[string]*placed
+	length map[string]int64 // records by chain
 	missed []missed
 	tried  map[string][]string // trials by chain
 }
@@ -318,8 +320,9 @@ func (x *Index) recordedNow() *recordedNow {
 	x.mu.Lock()
 	tail, begin := x.tail, x.tailBegin()
 	x.mu.Unlock()
-	now := &recordedNow{begin: begin, sights: sightsIn(tail), tried: map[string][]string{}}
+	now := &recordedNow{begin: begin, sights: sightsIn(tail), length: map[string]int64{}, tried: map[string][]string{}}
 	for _, d := range tail {
+		now.length[d.chain]++
 		now.missed = append(now.missed, d.missed...)
 		for _, chain := range d.tried {
 			now.tried[chain] = append(now.tried[chain], d.chain)
@@ -473,6 +476,10 @@ func (x *Index) recording(ctx context.Context, chain string, now *recordedNow) (
 	if r.Trials, err = x.trialsOf(ctx, chain, now); err != nil {
 		return nil, err
 	}
+	if err = x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, now.begin).Scan(&r.Records); err != nil {
+		return nil, err
+	}
+	r.Records += now.length[chain]
 	r.Missed, err = x.missedIn(ctx, &r.Sight, now)
 	return r, err
 }
@@ -704,20 +711,4 @@ func (x *Index) LastOfInterest() int64 {
 		}
 	}
 	return x.tailBegin() - 1
-}
-
-// Length returns how many records of a chain the index has. Its errors are those of the file.
-func (x *Index) Length(ctx context.Context, chain string) (n int64, err error) {
-	x.mu.Lock()
-	tail, begin := x.tail, x.tailBegin()
-	x.mu.Unlock()
-	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM records WHERE chain = ? AND place < ?", chain, begin).Scan(&n); err != nil {
-		return 0, fmt.Errorf("counting the records of chain %q: %w", chain, err)
-	}
-	for _, d := range tail {
-		if d.chain == chain {
-			n++
-		}
-	}
-	return n, nil
 }

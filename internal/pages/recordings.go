@@ -133,6 +133,7 @@ type Conversation struct {
 	Panel  []string // the models that would sit
 	Rules  bool     // rules would sit
 	Failed string   // why the trial was not begun
+	Rests  string   // on whose word every proved record on the page rests; "": it differs, and each says it
 
 	shown    map[int]string    // places on the page, by number of messages
 	requests map[string]string // places of acts, by the recorder's id of the request
@@ -168,6 +169,7 @@ func NewConversation(line api.Recording, part *recorded.Part, total int64, proof
 		}
 		return a.At.Compare(b.At)
 	})
+	c.sayOnce()
 	for i := range c.Steps {
 		if s := &c.Steps[i]; s.RequestID != "" {
 			c.requests[s.RequestID] = s.Anchor()
@@ -179,6 +181,23 @@ func NewConversation(line api.Recording, part *recorded.Part, total int64, proof
 		}
 	}
 	return c
+}
+
+// sayOnce takes what all proved records rest on out of the acts, if that is the same.
+func (c *Conversation) sayOnce() {
+	for _, s := range c.Steps {
+		if s.Rests == "" {
+			continue
+		}
+		if c.Rests != "" && s.Rests != c.Rests {
+			c.Rests = ""
+			return
+		}
+		c.Rests = s.Rests
+	}
+	for i := range c.Steps {
+		c.Steps[i].Rests = ""
+	}
 }
 
 // timeOf is when an act began, or when its record says that it is.

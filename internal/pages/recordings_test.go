@@ -60,6 +60,9 @@ func recordCalls(t testing.TB, h *jurattest.House, calls ...spoken) (records []*
 	return records
 }
 
+// restsOn is what every proof of the fixture rests on.
+const restsOn = "42"
+
 // conversationOf makes the page of a chain.
 func conversationOf(t testing.TB, from, n int64, events []recorded.Act, records ...*evidence.Record) *Conversation {
 	t.Helper()
@@ -74,7 +77,7 @@ func conversationOf(t testing.TB, from, n int64, events []recorded.Act, records 
 	part.Events = events
 	proofs := map[string]RecordedProof{}
 	for i, a := range part.Acts {
-		proofs[a.Record] = []RecordedProof{{Status: verify.Proved, Rests: "42"}, {Status: verify.NotProved, Why: "time is not proved: no time stamp"}}[i%2]
+		proofs[a.Record] = []RecordedProof{{Status: verify.Proved, Rests: restsOn}, {Status: verify.NotProved, Why: "time is not proved: no time stamp"}}[i%2]
 	}
 	return NewConversation(recordingLine("recorded/support-agent/monday"), part, int64(len(records)), proofs)
 }
@@ -188,6 +191,13 @@ func TestConversationSaysHowCallsEnded(t *testing.T) {
 		if got := strings.Count(text, want); got != times {
 			t.Errorf("%q is there %d times, want %d", want, got, times)
 		}
+	}
+	if got := strings.Count(page, ">"+restsOn+"<"); got != 1 {
+		t.Errorf("what all proofs rest on is said %d times", got)
+	}
+	differing := NewConversation(recordingLine("c"), &recorded.Part{From: 1, Acts: []recorded.Act{{Record: "a", Number: 1}, {Record: "b", Number: 2}}}, 2, map[string]RecordedProof{"a": {Rests: "one"}, "b": {Rests: "another"}})
+	if differing.Rests != "" || differing.Steps[0].Rests != "one" || differing.Steps[1].Rests != "another" {
+		t.Errorf("what proofs rest on is lost: %+v", differing)
 	}
 	if !strings.Contains(page, `<a href="#act-3"><bdi class="said" dir="auto">call-3</bdi></a>`) {
 		t.Error("an attempt does not lead to the one before")

@@ -117,7 +117,11 @@ func (d *Desk) Read(ctx context.Context, chain string, from, n int64, t *trial.I
 	if r == nil {
 		return nil, none()
 	}
-	c := &Chain{From: from, opened: map[string]*evidence.Record{}}
+	if from > r.Records {
+		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
+	}
+	n = min(n, r.Records-from+1) // what the index does not have yet comes with its place in the list
+	c := &Chain{From: from, Records: r.Records, opened: map[string]*evidence.Record{}}
 	if c.Recording, err = docket.Recording(r, t, by.List); err != nil {
 		return nil, err
 	}
@@ -136,13 +140,10 @@ func (d *Desk) Read(ctx context.Context, chain string, from, n int64, t *trial.I
 	if err != nil {
 		return nil, err
 	}
-	if len(part.Acts) == 0 {
-		return nil, fmt.Errorf("%w: the chain has no act %d", api.ErrNotFound, from)
+	if part.Next > r.Records {
+		part.Next = 0
 	}
 	if err := markErased(ctx, x, part); err != nil {
-		return nil, err
-	}
-	if c.Records, err = x.Length(ctx, chain); err != nil {
 		return nil, err
 	}
 	c.Next, c.Steps = part.Next, part.Acts
