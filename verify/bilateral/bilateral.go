@@ -62,8 +62,9 @@ type Sighting struct {
 	Upstream string            `json:"upstream,omitzero"`
 	Request  evidence.Digest   `json:"request_sha256"`
 	Response evidence.Digest   `json:"response_sha256,omitzero"` // zero: there was no answer
-	Began    time.Time         `json:"began"`                    // by the recorder's clock
-	Existed  *trust.ProvedTime `json:"existed,omitzero"`         // by when the record is proved to exist; nil: not proved
+	Ended    evidence.Ended    `json:"ended"`
+	Began    time.Time         `json:"began"`            // by the recorder's clock
+	Existed  *trust.ProvedTime `json:"existed,omitzero"` // by when the record is proved to exist; nil: not proved
 
 	Owners []trust.Identified `json:"-"` // who stands behind the keys
 }
@@ -75,7 +76,7 @@ func Of(r *evidence.Record) *Sighting {
 	if o == nil || o.Side == "" || o.Fidelity != evidence.ByBytes || o.Request == nil || o.Request.Bytes == 0 {
 		return nil
 	}
-	s := &Sighting{Record: p.RecordID, Digest: r.Digest, Recorder: p.AgentID, Agent: o.Agent, Side: o.Side, Protocol: o.Protocol, Request: o.Request.SHA256}
+	s := &Sighting{Record: p.RecordID, Digest: r.Digest, Recorder: p.AgentID, Agent: o.Agent, Side: o.Side, Protocol: o.Protocol, Request: o.Request.SHA256, Ended: o.Ended}
 	if o.Upstream != nil {
 		s.Upstream = o.Upstream.Origin
 	}
