@@ -40,7 +40,8 @@
 //
 // # Memory is bounded, and so is the disk
 //
-// A copy stays in memory up to 256 KiB, and goes to a file in a private folder then. All copies together have a limit, in memory and in
+// A copy stays in memory up to 256 KiB, and goes to a file in a private folder then. That of a request is encrypted, as it may have secrets, under a key
+// that the process keeps in memory; an answer's can be read by the next process, if this one dies. All copies together have a limit, in memory and in
 // all. Above it, closed mode refuses calls with 503, and breaks off those that are under way; open mode passes them and
 // reports what is missing in the copy (Body.Kept). The relay reads from the provider no faster than the client takes it.
 //

@@ -177,7 +177,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
 		Token: token, Chain: chain, Session: h.session(t.upstream.protocol(), header), Credentials: h.credentials(header, t.query), Custody: custody,
-		Upgrade: upgrade, Request: h.spool.body(id+".request", encoding, h.MaxDecoded),
+		Upgrade: upgrade, Request: h.spool.request(id, encoding, h.MaxDecoded),
 	}, nil
 }
 

@@ -2,7 +2,11 @@ package relay
 
 import (
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -56,11 +60,44 @@ type Body struct {
 	hash   hash.Hash
 	memory []byte
 	file   *os.File // holds the whole copy, once it is there
-	lost   error    // why nothing more is kept
+	hidden bool     // the file is encrypted
+	block  cipher.Block
+	lost   error // why nothing more is kept
 }
 
 func (s *spool) body(name, encoding string, maxDecoded int64) *Body {
 	return &Body{spool: s, name: name, Encoding: encoding, maxDecoded: maxDecoded, hash: sha256.New()}
+}
+
+// request is the copy of a request. No other process reads it, and it may have secrets; so it is in no file in clear.
+func (s *spool) request(id, encoding string, maxDecoded int64) *Body {
+	b := s.body(id+".request", encoding, maxDecoded)
+	b.hidden = true
+	return b
+}
+
+// hide makes the key under which the file is written. It is gone with the process.
+func (b *Body) hide() (err error) {
+	if !b.hidden {
+		return nil
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	b.block, err = aes.NewCipher(key)
+	return err
+}
+
+// crossed encrypts or decrypts what stands at an offset. The key is for this file alone, and each byte is written once.
+func (b *Body) crossed(p []byte, at int64) []byte {
+	if b.block == nil {
+		return p
+	}
+	var counter [aes.BlockSize]byte
+	binary.BigEndian.PutUint64(counter[8:], uint64(at/aes.BlockSize))
+	skip := at % aes.BlockSize
+	out := append(make([]byte, skip, skip+int64(len(p))), p...)
+	cipher.NewCTR(b.block, counter[:]).XORKeyStream(out, out)
+	return out[skip:]
 }
 
 // add counts what passed and keeps a copy of it. After an error, the copy stays as it is.
@@ -100,7 +137,7 @@ func (b *Body) store(p []byte) error {
 			return err
 		}
 	}
-	if _, err := b.file.WriteAt(p, b.kept); err != nil {
+	if _, err := b.file.WriteAt(b.crossed(p, b.kept), b.kept); err != nil {
 		return fmt.Errorf("writing the copy of a body: %w", err)
 	}
 	return nil
@@ -108,11 +145,14 @@ func (b *Body) store(p []byte) error {
 
 // toFile moves what is in memory to a new file.
 func (b *Body) toFile() error {
+	if err := b.hide(); err != nil {
+		return err
+	}
 	file, err := os.OpenFile(filepath.Join(b.spool.folder, b.name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("making a file for the copy of a body: %w", err)
 	}
-	if _, err := file.WriteAt(b.memory, 0); err != nil {
+	if _, err := file.WriteAt(b.crossed(b.memory, 0), 0); err != nil {
 		return errors.Join(fmt.Errorf("writing the copy of a body: %w", err), file.Close(), os.Remove(file.Name()))
 	}
 	b.spool.inMemory.Add(-int64(len(b.memory)))
@@ -152,7 +192,9 @@ func (b *Body) ReadAt(p []byte, at int64) (int, error) {
 	case errors.Is(b.lost, os.ErrClosed):
 		return 0, fmt.Errorf("the copy of a body is read after the end of its call: %w", os.ErrClosed)
 	case b.file != nil:
-		return b.file.ReadAt(p, at)
+		n, err := b.file.ReadAt(p, at)
+		copy(p, b.crossed(p[:n], at))
+		return n, err
 	}
 	return bytes.NewReader(b.memory).ReadAt(p, at)
 }

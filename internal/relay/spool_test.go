@@ -254,3 +254,29 @@ func memory() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
 }
+
+// TestRequestsAreNotInClear: the file of a request, which may have secrets, has none of its words, and a reader gets them wherever it begins.
+func TestRequestsAreNotInClear(t *testing.T) {
+	folder := t.TempDir()
+	s := &spool{folder: folder, perBody: 100, memory: 100, cap: 1 << 20}
+	text := bytes.Repeat([]byte("a token that is secret, "), 1000)
+	b := s.request("one", "", 0)
+	if _, err := b.read(iotest.HalfReader(bytes.NewReader(text))); err != nil {
+		t.Fatal(err)
+	}
+	b.seal()
+	file, err := os.ReadFile(filepath.Join(folder, "one.request"))
+	if err != nil || len(file) != len(text) || bytes.Contains(file, []byte("secret")) {
+		t.Errorf("%d bytes, %v", len(file), err)
+	}
+	for _, at := range []int{0, 1, 15, 16, 17, 99, 100, 101, len(text) - 7} {
+		got := make([]byte, 40)
+		n, err := b.ReadAt(got, int64(at))
+		if want := text[at:min(at+40, len(text))]; !bytes.Equal(got[:n], want) || n != len(want) || err != nil && !errors.Is(err, io.EOF) {
+			t.Errorf("at %d: %q %v", at, got[:n], err)
+		}
+	}
+	if err := b.release(); err != nil {
+		t.Error(err)
+	}
+}

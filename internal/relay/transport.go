@@ -96,7 +96,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 		ID: id, Began: t.Now(), Vantage: InProcess, Mode: t.Mode, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
 		Method: req.Method, Path: req.URL.EscapedPath(), Query: shownOfQuery(req.URL.RawQuery), Header: t.shownOf(header),
 		Token: token, Chain: chain, Credentials: t.credentials(header, req.URL.RawQuery), Upgrade: upgrade,
-		Request: t.spool.body(id+".request", encodingOf(req.Header["Content-Encoding"]), t.MaxDecoded),
+		Request: t.spool.request(id, encodingOf(req.Header["Content-Encoding"]), t.MaxDecoded),
 	}, nil
 }
 
