@@ -175,6 +175,9 @@ func dutyLine(l *duties.Line) string {
 		return strings.TrimSuffix(fmt.Sprintf("%s (%s): no record. %s", l.Shows, l.Members, l.Note), " ")
 	}
 	text := fmt.Sprintf("%s (%s): %s, from %s (%s) to %s (%s); %s", l.Shows, l.Members, plural.Of(l.Records, "record"), l.First.Record, l.First.Time, l.Last.Record, l.Last.Time, dutyProof(l))
+	if len(l.People) > 0 {
+		text += "; by " + strings.Join(l.People, ", ")
+	}
 	if l.Note != "" {
 		text += "; " + l.Note
 	}
@@ -230,6 +233,9 @@ func markdownReport(r *duties.Report) string {
 			first, last, proof := "", "", l.Note
 			if l.Records > 0 {
 				first, last, proof = code(l.First.Record), code(l.Last.Record), strings.TrimSuffix(dutyProof(l)+"; "+l.Note, "; ")
+			}
+			for _, name := range l.People {
+				proof += "; " + code(name)
 			}
 			fmt.Fprintf(&t, "| %s | %s | %d | %s | %s | %s |\n", l.Shows, l.Members, l.Records, first, last, proof)
 		}

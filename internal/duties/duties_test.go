@@ -235,6 +235,9 @@ func TestEveryLine(t *testing.T) {
 			t.Errorf("%s %q: %+v, want %d records, %d proved, from %s to %s", tt.clause, tt.shows, l, tt.records, tt.proved, tt.first, tt.last)
 		}
 	}
+	if l := lineOf(t, r, "12(3)", "people who decided"); !slices.Equal(l.People, []string{"ines"}) {
+		t.Errorf("%q", l.People)
+	}
 	if l := lineOf(t, r, "12(1)", "passed without a record"); l.Note != "3 calls passed without a record" {
 		t.Errorf("%q", l.Note)
 	}

@@ -50,6 +50,7 @@ type Facts struct {
 
 	shows   [facts][]ref // which records show a fact
 	records []ref        // that show any fact
+	people  []string     // who decided about what the agent said, each once
 	missed  int64        // calls that passed without a record, by the gaps
 	hidden  int          // trials whose evidence is sealed apart, so that their agent is not known here
 
@@ -60,6 +61,9 @@ type Facts struct {
 
 	waiting []waiting // events of recorders that are not known to have seen the agent
 }
+
+// mostPeople is how many people a report names.
+const mostPeople = 100
 
 // A ref names a record. The record itself is not kept.
 type ref struct {
@@ -268,6 +272,9 @@ func (f *Facts) review(p *evidence.Payload) []Fact {
 		return nil
 	}
 	f.of[p.RecordID] = true // a later decision can be about this one
+	if f.within(p) && !slices.Contains(f.people, p.ReviewerID) && len(f.people) < mostPeople {
+		f.people = append(f.people, p.ReviewerID)
+	}
 	if p.ApprovalStatus == evidence.Approved {
 		return []Fact{Reviewed}
 	}

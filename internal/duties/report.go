@@ -50,6 +50,7 @@ type Line struct {
 	Proved     int                `json:"proved"`     // records of which all of these are proved
 	NotProved  int                `json:"not_proved"`
 	Refuted    int                `json:"refuted"`
+	People     []string           `json:"people,omitempty"` // of decisions: who decided, at most 100
 	Note       string             `json:"note,omitzero"`
 }
 
@@ -124,6 +125,9 @@ func (f *Facts) line(l *line, found Found) Line {
 		default:
 			made.Refuted++
 		}
+	}
+	if l.fact == Reviewed {
+		made.People = f.people
 	}
 	switch {
 	case l.fact == Gaps && f.missed > 0:
