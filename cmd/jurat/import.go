@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/importing"
@@ -208,8 +210,12 @@ func sinceLast(io stdio, what string) func(format string, args ...any) {
 
 // seal seals what is new.
 func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installation, files []*importedFile) (err error) {
+	settings, err := c.settings(files)
+	if err != nil {
+		return err
+	}
 	r, err := recording.Open(ctx, recording.Config{Log: actsOn(i).Observations(), Name: c.Recorder, Folder: recorder.Folder(i.Dir), Mode: relay.Closed, Vantage: evidence.Telemetry,
-		InTheRecord: c.InTheRecord, Version: version(), Configuration: evidence.DigestOf([]byte("import")), Tell: io.logger(false)})
+		InTheRecord: c.InTheRecord, Version: version(), Configuration: settings, Tell: io.logger(false)})
 	if err != nil {
 		return err
 	}
@@ -235,6 +241,20 @@ func (c *importCmd) seal(ctx context.Context, io stdio, i *installation.Installa
 		}
 	}
 	return nil
+}
+
+// settings is the digest of what is imported, and how.
+func (c *importCmd) settings(files []*importedFile) (evidence.Digest, error) {
+	list := make([]any, len(files))
+	for i, f := range files {
+		list[i] = map[string]any{"file": f.File, "sha256": f.SHA256.String(), "format": f.Format}
+	}
+	doc, err := json.Marshal(map[string]any{"agent": c.Agent, "files": list, "in_the_record": c.InTheRecord, "name": c.Name, "skip": c.Skip})
+	if err != nil {
+		return evidence.Digest{}, err
+	}
+	form, err := evidence.Canonical(doc)
+	return evidence.DigestOf(form), err
 }
 
 func anyNew(files []*importedFile) bool {
