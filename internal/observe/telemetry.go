@@ -24,8 +24,8 @@ func Untold(told []byte) []string {
 	return r.problems
 }
 
-// A telling is a reading of what telemetry tells of one act. Three conventions are read: OpenTelemetry's own for GenAI, in attributes and in
-// events; OpenInference's; and OpenLLMetry's, which was OpenTelemetry's draft.
+// A telling is a reading of what telemetry tells of one act. Four conventions are read: OpenTelemetry's own for GenAI, in attributes and in
+// events; OpenInference's; OpenLLMetry's, which was OpenTelemetry's draft; and that of the AI SDK for JavaScript.
 type telling struct {
 	*reading
 	kind   otlp.Kind
@@ -143,18 +143,18 @@ func (t *telling) event(e event) {
 
 // tell reads what was collected.
 func (t *telling) tell() {
-	t.out.Model = cmp.Or(t.text("gen_ai.request.model"), t.text("llm.model_name"))
+	t.out.Model = cmp.Or(t.text("gen_ai.request.model"), t.text("llm.model_name"), t.text("ai.model.id"))
 	t.out.ModelVersion, t.out.ProviderID = t.text("gen_ai.response.model"), t.text("gen_ai.response.id")
 	t.out.SystemFingerprint = cmp.Or(t.text("openai.response.system_fingerprint"), t.text("gen_ai.openai.response.system_fingerprint"), t.text("gen_ai.response.system_fingerprint"))
 	t.out.Finish = cmp.Or(t.finish(), t.text("llm.finish_reason"))
-	t.firstText("llm.request.type", "traceloop.span.kind")
+	t.firstText("llm.request.type", "traceloop.span.kind", "ai.operationId", "ai.prompt.toolChoice")
 	t.counted()
 	t.settings()
 	if t.kind == otlp.Tool {
 		t.tool()
 	} else {
-		t.first(t.asked, t.askedInEvents, t.askedOpenInference, t.askedOpenLLMetry, t.askedAtAll)
-		t.first(t.answered, t.answeredInEvents, t.answeredOpenInference, t.answeredOpenLLMetry, t.answeredAtAll)
+		t.first(t.asked, t.askedInEvents, t.askedOpenInference, t.askedOpenLLMetry, t.askedAISDK, t.askedAtAll)
+		t.first(t.answered, t.answeredInEvents, t.answeredOpenInference, t.answeredOpenLLMetry, t.answeredAISDK, t.answeredAtAll)
 	}
 	t.absent()
 	t.out.Complete = len(t.answers) > 0 && !t.failed
@@ -231,7 +231,8 @@ func (t *telling) finish() string {
 	return ""
 }
 
-// counted keeps what was counted, by OpenTelemetry's names.
+// counted keeps what was counted, by OpenTelemetry's names. An agent's counts are those of its parts together, which tell them, too: they are
+// left out, so that nobody adds them up twice.
 func (t *telling) counted() {
 	usage := object{}
 	for _, prefix := range []string{"gen_ai.usage.", "llm.token_count.", "llm.usage."} {
@@ -242,7 +243,7 @@ func (t *telling) counted() {
 			}
 		}
 	}
-	if len(usage) > 0 {
+	if len(usage) > 0 && t.kind != otlp.Agent {
 		t.out.Usage = canonical(usage.value())
 	}
 }
@@ -303,6 +304,11 @@ func (t *telling) tools() (names []string) {
 			names = append(names, nameOf(o))
 		}
 	}
+	if v := t.take("ai.prompt.tools"); v != nil && v.Array != nil {
+		for i := range v.Array.Values {
+			names = append(names, nameOf(objectOf(jsontext.Value(textOf(&v.Array.Values[i])))))
+		}
+	}
 	for _, tool := range t.branch("llm.tools.").items() {
 		names = append(names, cmp.Or(tool.text("tool.name"), nameOf(objectOf(jsontext.Value(tool.text("tool.json_schema"))))))
 	}
@@ -314,10 +320,13 @@ func (t *telling) tools() (names []string) {
 
 // tool reads the use of a tool: what the model asked for, and what the tool returned.
 func (t *telling) tool() {
-	name := t.firstText("gen_ai.tool.name", "tool.name", "tool_call.function.name", "traceloop.entity.name")
-	id := t.firstText("gen_ai.tool.call.id", "tool_call.id", "tool.id")
-	arguments, asked := t.firstValue("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value", "traceloop.entity.input")
+	name := t.firstText("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
+	id := t.firstText("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
+	arguments, asked := t.firstValue("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args", "input.value", "traceloop.entity.input")
 	result, answered := t.firstValue("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
+	if v, there := t.document("response", "ai.toolCall.result"); there && v != nil && !answered {
+		result, answered = argumentsOf(v), true
+	}
 	t.under("tool.")
 	if name != "" || asked {
 		t.prompt = append(t.prompt, message{Role: "assistant", ToolCalls: []call{function(id, name, arguments)}})
@@ -420,7 +429,7 @@ func usualLimit(n int) bool {
 
 // unread names attributes that tell something of a model, and that no convention here has.
 func (t *telling) unread() {
-	for _, prefix := range []string{"gen_ai.prompt.", "gen_ai.completion.", "gen_ai.response.", "llm.input_messages.", "llm.output_messages."} {
+	for _, prefix := range []string{"gen_ai.prompt.", "gen_ai.completion.", "gen_ai.response.", "llm.input_messages.", "llm.output_messages.", "ai.response.", "ai.model.", "ai.settings.", "ai.telemetry.", "ai.request.headers."} {
 		t.under(prefix) // another convention tells the same
 	}
 	var names []string

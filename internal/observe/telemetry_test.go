@@ -128,7 +128,7 @@ func TestUntold(t *testing.T) {
 		"dropped events":           {span(t, `,"droppedEventsCount":2`, append(append(chat, answer...), "gen_ai.input.messages", whole)...), "2 events of the span", true},
 		"a message that is gone":   {span(t, "", "openinference.span.kind", "LLM", "llm.input_messages.0.message.content", "a", "llm.input_messages.3.message.content", "b", "llm.output_messages.0.message.content", "y"), "attributes were dropped", true},
 		"a sampled trace":          {span(t, `,"traceState":"a=b,ot=rv:1;th:c"`, append(append(chat, answer...), "gen_ai.input.messages", whole)...), "a sample of them alone (tracestate th:c)", true},
-		"another convention":       {span(t, "", append(append(chat, answer...), "ai.prompt.messages", whole)...), "attributes that are not read here: ai.prompt.messages", false},
+		"another convention":       {span(t, "", append(append(chat, answer...), "gen_ai.odd.messages", whole)...), "attributes that are not read here: gen_ai.odd.messages", false},
 		"the sender's own form":    {span(t, "", "openinference.span.kind", "LLM", "llm.model_name", "m", "input.value", `{"messages":[]}`, "llm.output_messages.0.message.content", "y"), "prompt: told only in a form of the sender's own (input.value)", false},
 		"an attribute twice":       {span(t, "", append(append(chat, answer...), "gen_ai.input.messages", whole, "gen_ai.request.model", "n")...), "gen_ai.request.model: it stands there more than once", true},
 	} {

@@ -122,6 +122,14 @@ func (t *telling) part(w *turn, p object) (thought string) {
 		return cmp.Or(p.word("content"), p.word("text"))
 	case "tool_call":
 		w.call(function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
+	case "tool-call":
+		w.call(function(p.word("toolCallId"), p.word("toolName"), argumentsOf(either(p, "input", "args"))))
+	case "tool-result":
+		v := either(p, "output", "result")
+		if o := objectOf(v); o != nil && present(o["value"]) {
+			v = o["value"]
+		}
+		w.result(message{ToolCallID: p.word("toolCallId"), Content: t.outputOf(v)})
 	case "tool_call_response":
 		v := p["response"]
 		if !present(v) {
@@ -422,6 +430,65 @@ func (t *telling) openLLMetry(b *branch, role string) message {
 		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call.arguments")))
 	}
 	return m
+}
+
+// either returns the first of two members that is there: versions name it differently.
+func either(o object, name, older string) jsontext.Value {
+	if present(o[name]) {
+		return o[name]
+	}
+	return o[older]
+}
+
+// askedAISDK reads the attributes of the AI SDK for JavaScript: https://ai-sdk.dev/docs/ai-sdk-core/telemetry. Of a call of a model they are messages,
+// and of an agent what the program passed.
+func (t *telling) askedAISDK() bool {
+	v, there := t.document("prompt", "ai.prompt.messages")
+	if !there {
+		if v, there = t.document("prompt", "ai.prompt"); !there {
+			return false
+		}
+		o := objectOf(v)
+		for _, m := range []struct{ role, member string }{{"system", "system"}, {"user", "prompt"}} {
+			if text := o.word(m.member); text != "" {
+				t.prompt = append(t.prompt, message{Role: m.role, Content: content{textPart(text)}})
+			}
+		}
+		v = o["messages"]
+	}
+	for _, o := range objects(v) {
+		t.prompt = append(t.prompt, t.withParts(o)...)
+	}
+	return t.prompt != nil || t.cut["prompt"]
+}
+
+// withParts reads a message whose content is a text or parts.
+func (t *telling) withParts(o object) []message {
+	if o["content"].Kind() == jsontext.KindBeginArray {
+		o["parts"] = o["content"]
+	}
+	said, _ := t.turn(o, "user")
+	return said
+}
+
+func (t *telling) answeredAISDK() bool {
+	m := message{Role: "assistant"}
+	if text := t.firstText("ai.response.text", "ai.response.object"); text != "" {
+		m.Content = content{textPart(text)}
+	}
+	v, _ := t.document("response", "ai.response.toolCalls")
+	for _, c := range objects(v) {
+		m.ToolCalls = append(m.ToolCalls, function(c.word("toolCallId"), c.word("toolName"), argumentsOf(either(c, "input", "args"))))
+	}
+	if len(m.Content)+len(m.ToolCalls) == 0 {
+		return t.cut["response"]
+	}
+	var thought []string
+	if text := t.text("ai.response.reasoning"); text != "" {
+		thought = []string{text}
+	}
+	t.answer(0, t.text("ai.response.finishReason"), []message{m}, thought)
+	return true
 }
 
 // askedAtAll reads what an agent was asked, where no message says it. Of a call of a model such a value is the library's own form of a

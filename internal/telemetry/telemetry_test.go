@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,30 @@ func TestRealInstrumentations(t *testing.T) {
 				t.Errorf("second answer %s, problem %q", got, said[1].Problem)
 			}
 		})
+	}
+}
+
+// TestAISDK reads what the AI SDK for JavaScript (version 6) sent of the same conversation: two calls of a model, a tool between them, and the whole.
+func TestAISDK(t *testing.T) {
+	told := readFile(t, "vercel.json")
+	want := map[string]string{
+		"0 inference": firstPrompt + "] " + toolCall,
+		"1 tool":      `[` + toolCall + `] ` + toolResult,
+		"2 inference": firstPrompt + "," + toolCall + "," + toolResult + "] " + secondAnswer,
+		"3 agent":     firstPrompt + "] " + secondAnswer,
+	}
+	if len(told.Acts) != len(want) {
+		t.Fatalf("%d acts", len(told.Acts))
+	}
+	for i := range told.Acts {
+		a := &told.Acts[i]
+		p, name := project(t, a), fmt.Sprintf("%d %s", i, a.Kind)
+		if got := string(p.Prompt) + " " + string(p.Output); got != want[name] || p.Problem != "" || p.Model != "gpt-5" && a.Kind != "tool" {
+			t.Errorf("%s of %q: %s\nwant %s\n%s", name, p.Model, got, want[name], p.Problem)
+		}
+		if (p.Usage != nil) != (a.Kind == "inference") || (a.Parent != "") != (a.Kind != "agent") {
+			t.Errorf("%s: usage %s, above it %q", name, p.Usage, a.Parent)
+		}
 	}
 }
 

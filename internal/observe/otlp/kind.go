@@ -16,16 +16,18 @@ const (
 	Agent     Kind = "agent"     // the whole of what an agent was asked and answered, whose parts other spans tell
 )
 
-// kinds are what the conventions call acts: gen_ai.operation.name, openinference.span.kind, traceloop.span.kind, llm.request.type.
+// kinds are what the conventions call acts.
 var kinds = map[string]map[string]Kind{
-	"gen_ai.operation.name":   {"chat": Inference, "text_completion": Inference, "generate_content": Inference, "execute_tool": Tool, "invoke_agent": Agent, "invoke_workflow": Agent, "embeddings": "", "create_agent": "", "retrieval": ""},
+	"gen_ai.operation.name": {"chat": Inference, "text_completion": Inference, "generate_content": Inference, "execute_tool": Tool, "invoke_agent": Agent, "invoke_workflow": Agent, "embeddings": "", "create_agent": "", "retrieval": ""},
+	"ai.operationId": {"ai.generateText.doGenerate": Inference, "ai.streamText.doStream": Inference, "ai.generateObject.doGenerate": Inference, "ai.streamObject.doStream": Inference, "ai.toolCall": Tool,
+		"ai.generateText": Agent, "ai.streamText": Agent, "ai.generateObject": Agent, "ai.streamObject": Agent, "ai.embed": "", "ai.embed.doEmbed": "", "ai.embedMany": "", "ai.embedMany.doEmbed": ""},
 	"openinference.span.kind": {"LLM": Inference, "TOOL": Tool, "AGENT": Agent, "CHAIN": "", "EMBEDDING": "", "RETRIEVER": "", "RERANKER": "", "GUARDRAIL": "", "EVALUATOR": "", "PROMPT": ""},
 	"traceloop.span.kind":     {"tool": Tool, "agent": Agent, "workflow": "", "task": ""},
 	"llm.request.type":        {"chat": Inference, "completion": Inference, "embedding": "", "rerank": ""},
 }
 
 // conventions are the attributes of kinds, in the order in which they count.
-var conventions = []string{"gen_ai.operation.name", "openinference.span.kind", "llm.request.type", "traceloop.span.kind"}
+var conventions = []string{"gen_ai.operation.name", "ai.operationId", "openinference.span.kind", "llm.request.type", "traceloop.span.kind"}
 
 // signs are attributes that only calls of models have, in spans that name no kind, or one that is not known.
 var signs = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.request.model", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "llm.input_messages.0.message.role", "llm.model_name"}
