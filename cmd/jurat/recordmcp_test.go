@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +17,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"jurat/evidence"
 )
 
 // sums is an MCP server. What it says of its tool depends on its first argument.
@@ -188,4 +193,76 @@ func noSecretIn(t *testing.T, data string) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRecordMCPKilled: the recorder is killed again and again while it records. Each request that reached the server is in the log, once.
+func TestRecordMCPKilled(t *testing.T) {
+	t.Parallel()
+	data, heard := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "heard")
+	doing(t, 0, "--data", data, "init")
+	server := written(t, `while IFS= read -r line; do echo "$line" >> "$1"; id=${line##*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{}}"; done`)
+	start := func() (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+		t.Helper()
+		c := exec.Command("jurat", "--data", data, "record", "mcp", "--agent", "mia", "--", "sh", server, heard)
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return c, in, bufio.NewReader(out)
+	}
+	for round := range 4 {
+		c, in, out := start()
+		for n := 0; ; n++ {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","method":"tools/call","id":%d,"params":{"name":"round %d"}}`+"\n", n, round); err != nil {
+				break
+			}
+			if n%3 == 0 { // some are under way together
+				if _, err := out.ReadString('\n'); err != nil {
+					break
+				}
+			}
+			if n == 0 { // from here on it may die at any time
+				time.AfterFunc(time.Duration(20+rand.IntN(150))*time.Millisecond, func() { _ = c.Process.Kill() })
+			}
+		}
+		_ = in.Close()
+		_ = c.Wait() // it was killed
+	}
+	c, in, _ := start() // seals what was lost
+	_ = in.Close()
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	sealed, lost := map[evidence.Digest]int{}, 0
+	for _, o := range observedIn(t, data) {
+		if sealed[o.Request.SHA256]++; o.Ended == evidence.LostInCrash {
+			lost++
+		}
+	}
+	text, err := os.ReadFile(heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, line := range lines {
+		if n := sealed[evidence.DigestOf([]byte(line))]; n != 1 {
+			t.Errorf("the server heard %s, which is in the log %d times", line, n)
+		}
+	}
+	for digest, n := range sealed {
+		if n != 1 {
+			t.Errorf("%s is in the log %d times", digest, n)
+		}
+	}
+	if len(lines) < 4 {
+		t.Errorf("the server heard %d lines", len(lines))
+	}
+	t.Logf("%d requests reached the server; of %d in the log %d were lost in a crash", len(lines), len(sealed), lost)
 }

@@ -12,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
+	"jurat/internal/subject/asked"
 	"jurat/internal/subject/talk"
 	"jurat/verify/vantage"
 )
@@ -73,7 +74,13 @@ func (r *recording) observed(one *record) error {
 		return err
 	}
 	one.sight = &s
-	if one.payload.ActionType == evidence.ObservedTool || imported(one.payload.Observed) {
+	if one.payload.ActionType == evidence.ObservedTool {
+		r.linkTools(one, s.prompt)
+		r.entire(one, s)
+		r.indexed = len(r.messages)
+		return nil
+	}
+	if imported(one.payload.Observed) {
 		r.entire(one, s)
 		return nil
 	}
@@ -103,6 +110,36 @@ func (r *recording) observed(one *record) error {
 	with.Keep(line)
 	r.addNotes(one, s)
 	return nil
+}
+
+// linkTools says which call of the agent's model a use of a tool carries out.
+func (r *recording) linkTools(one *record, uses []Message) {
+	for ; r.indexed < len(r.messages); r.indexed++ {
+		m := &r.messages[r.indexed]
+		for _, call := range m.AgentCalls() {
+			r.asked.Add(asked.Call{ID: call.ID, Name: call.Name, Arguments: compared(call), Number: r.indexed + 1})
+		}
+	}
+	for i := range uses {
+		for _, call := range uses[i].AgentCalls() {
+			switch number, how := r.asked.For(call.ID, call.Name, compared(call)); how {
+			case asked.ByID:
+				one.remark("the agent's model asked for it in message %d, as the id says that the client states", number)
+			case asked.Otherwise:
+				one.remark("the client states the id of a call for which the agent's model asked in message %d, with another tool or other arguments", number)
+			case asked.Alike:
+				one.remark("in message %d the agent's model asked for this tool with these arguments", number)
+			}
+		}
+	}
+}
+
+// compared are the arguments of a call as they are compared.
+func compared(call ToolCall) string {
+	if call.Args != nil {
+		return string(call.Args)
+	}
+	return call.Arguments
 }
 
 // imported reports whether an act was taken from a file that others wrote.
@@ -166,11 +203,7 @@ func promptInWords(prompt []Message, line []talk.Stood) string {
 func alone(m *Message) talk.Message {
 	texts := []string{string(m.Role), m.Text, m.ToolCallID}
 	for _, call := range m.ToolCalls {
-		arguments := call.Arguments
-		if call.Args != nil {
-			arguments = string(call.Args)
-		}
-		texts = append(texts, call.ID, call.Name, arguments)
+		texts = append(texts, call.ID, call.Name, compared(call))
 	}
 	return talk.Of(texts...)
 }

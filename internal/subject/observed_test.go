@@ -299,3 +299,27 @@ func TestToolUsedTwice(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+// TestToolUseIsLinked: of a use of a tool a juror is told for which call of the agent's model it stands, and if the agent's program did something else than its model asked for.
+func TestToolUseIsLinked(t *testing.T) {
+	use := func(n int, id, arguments string) Exhibit {
+		ask, answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":%s,"_meta":{"claudecode/toolUseId":%q}}}`, arguments, id), `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"one"}]}}`
+		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_tool","agent_id":"tap","request_id":"r","timestamp":"2026-01-31T16:15:00Z","chain_id":"main",
+			"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"bytes","vantage":"proxy","protocol":"mcp/2025-06-18","path":"/client","method":"tools/call",
+			"request":{"bytes":%d,"sha256":%q},"response":{"bytes":%d,"sha256":%q}},"request_body":%q,"response_body":%q`, len(ask), evidence.DigestOf([]byte(ask)), len(answer), evidence.DigestOf([]byte(answer)), ask, answer))
+	}
+	c := fromRecords(t, seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(search)}), use(2, "c1", `{"b":2,"a":1}`), use(3, "c1", `{"a":1,"b":3}`), use(4, "", `{"a":1,"b":2}`), use(5, "", `{"a":4}`),
+		seen(t, 6, seenCall{request: chatRequest(hi, search, found), response: chatAnswer(helloed)}))
+	const script1 = `1 user prompt: Hi
+2 assistant response: search({"a": 1, "b": 2})->11
+3 assistant prompt: search({"a":1,"b":2})->4`
+	if got := script(c); !strings.HasPrefix(got, script1) {
+		t.Errorf("%s", got)
+	}
+	for number, want := range map[int]string{3: "the agent's model asked for it in message 2, as the id says", 5: "with another tool or other arguments", 7: "in message 2 the agent's model asked for this tool", 9: ""} {
+		head := c.Messages[number-1].Head
+		if want == "" && strings.Contains(head, "the agent's model") || !strings.Contains(head, want) || head == "" {
+			t.Errorf("message %d: %s", number, head)
+		}
+	}
+}
