@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/browsertest"
 	"jurat/internal/erasure"
+	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/server/recordings"
 )
@@ -264,5 +266,50 @@ func TestHostileChains(t *testing.T) {
 	}
 	for _, problem := range b.Problems() {
 		t.Error(problem)
+	}
+}
+
+// TestRecordingEvents: an event comes for what a recorder sealed, and none for what others did; the stream ends with the caller's token.
+func TestRecordingEvents(t *testing.T) {
+	r := start(t, func(c *server.Config) { c.Live = schedule.Delivery{Heartbeat: 20 * time.Millisecond} })
+	ada := r.token(t, "ada", access.Auditor)
+	request, err := http.NewRequestWithContext(t.Context(), "GET", r.URL+recordings.EventsPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+ada)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	next := func(prefix string) string {
+		t.Helper()
+		for lines.Scan() {
+			if rest, is := strings.CutPrefix(lines.Text(), prefix); is {
+				return rest
+			}
+		}
+		t.Fatalf("the stream ended before %q: %v", prefix, lines.Err())
+		return ""
+	}
+	next("retry:")
+	next(":") // the stream is under way
+	post(t, r.URL+"/v1/records", action, bearer(r.token(t, "logistics-agent-v1", access.Agent))...)
+	r.record(t, "recorded/courier/1", spokenCall(t, 1, "Hello", "Hi"))
+	if id := next("id: "); id != fmt.Sprint(r.size(t)-1) {
+		t.Errorf("the first event is of place %s, and the recorder's record stands at %d", id, r.size(t)-1)
+	}
+	if kind := next("event: "); kind != "recorded" {
+		t.Errorf("an event %q", kind)
+	}
+	if err := r.Access().Revoke(t.Context(), access.IDOf(ada), "left", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // until it ends
+	}
+	if err := lines.Err(); err != nil {
+		t.Error(err)
 	}
 }
