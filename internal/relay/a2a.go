@@ -10,7 +10,7 @@ import (
 // an event for each change of a task, alone or as the result of a JSON-RPC response.
 //
 // An agent ends its answer with a message, with an error, with an event that is final (0.3), or with a task that has come to an end or waits for the caller
-// (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end.
+// (1.0). A task that waits for an authorisation goes on by itself when it has it, so that is no end. Nor is a task that is given as it stands and waits for its caller.
 var A2A = &Protocol{Name: "a2a", Watched: watchedOfA2A(), Ends: func(*Body) func(Event) (string, bool) { return a2aEnd }}
 
 // The places of an event, within a JSON-RPC response or alone.
@@ -47,9 +47,14 @@ func a2aEnd(e Event) (name string, last bool) {
 			return a2aMessage, true
 		case path == a2aUpdate && observe.A2AOver(m.Value):
 			return m.Value, true
-		case (path == a2aTask || path == a2aState) && observe.A2AOver(m.Value):
+		case (path == a2aTask || path == a2aState) && observe.A2AOver(m.Value) && !waits(m.Value):
 			name = m.Value // other events may follow: an agent of 0.3 sends one that is final
 		}
 	}
 	return name, false
+}
+
+// waits reports whether a task waits for its caller. Who subscribes to such a task is first told how it stands, and then, maybe much later, how it goes on.
+func waits(state string) bool {
+	return state == "TASK_STATE_INPUT_REQUIRED" || state == "input-required"
 }

@@ -57,6 +57,8 @@ var endings = []ending{
 		"data: {\"result\":{\"statusUpdate\":{\"status\":{\"message\":{},\"state\":\"TASK_STATE_COMPLETED\"}}}}\n\n", "TASK_STATE_COMPLETED", false, A2A},
 	{"a2a 1.0, a task that waits for its caller", "text/event-stream", "data: {\"task\":{\"status\":{\"state\":\"TASK_STATE_SUBMITTED\"}}}\n\n",
 		"data: {\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}\n\n", "TASK_STATE_INPUT_REQUIRED", false, A2A},
+	{"a2a 1.0, a subscription to a task that waits", "text/event-stream", "data: {\"task\":{\"status\":{\"state\":\"TASK_STATE_INPUT_REQUIRED\"}}}\n\n",
+		"data: {\"statusUpdate\":{\"status\":{\"state\":\"TASK_STATE_FAILED\"}}}\n\n", "TASK_STATE_FAILED", false, A2A},
 	{"a2a 1.0, a message", "text/event-stream", "data: {\"artifactUpdate\":{\"message\":{}}}\n\n", "data: {\"message\":{\"role\":\"ROLE_AGENT\"}}\n\n", "message", false, A2A},
 	{"a2a, an error", "text/event-stream", "data: {\"result\":{\"error\":{}}}\n\ndata: {\"error\":null}\n\n", "data: {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32603},\"id\":null}\n\n", "error", false, A2A},
 	{"a2a, a document", "application/a2a+json", "{\"result\":{\"kind\":\"message\"}", "}", "", false, A2A},
