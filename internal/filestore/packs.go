@@ -146,6 +146,11 @@ func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (la
 		return false, err
 	}
 	defer p.file.Close() //nolint:errcheck // what do changed is synced
+	if Secret(name) {
+		if err := checkAlone(p.file); err != nil {
+			return false, err
+		}
+	}
 	if !indexed {
 		if places, err = s.fromPack(p, id, hashOf(name)); err != nil {
 			return false, err
@@ -175,8 +180,8 @@ func (s *packs) open(id string, flag int) (*pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAlone(p.file); err != nil || p.size < packHead {
-		return nil, errors.Join(err, p.file.Close())
+	if p.size < packHead {
+		return nil, p.file.Close()
 	}
 	return p, nil
 }

@@ -237,7 +237,10 @@ func TestPacksArePrivate(t *testing.T) {
 		}
 	}
 	if _, err := f.Read(t.Context(), pair(1)[1].Name); err == nil || !strings.Contains(err.Error(), "mode 0640") {
-		t.Errorf("a pack that others can read: %v", err)
+		t.Errorf("a pack of secrets that others can read: %v", err)
+	}
+	if _, err := f.Read(t.Context(), pair(1)[0].Name); err != nil {
+		t.Errorf("a pack without secrets that others can read: %v", err)
 	}
 }
 
