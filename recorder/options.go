@@ -40,7 +40,7 @@ type Options struct {
 	// Agent is whose calls come without a token or WithAgent. "": such calls are refused.
 	Agent string
 	// WhoIs returns the agent that a token belongs to. A call of the handler has it in the header "Jurat-Agent: Bearer TOKEN", or as /r/TOKEN before the path. nil: tokens that
-	// 'jurat access grant NAME --role agent' made.
+	// 'jurat access grant NAME agent' made.
 	WhoIs func(ctx context.Context, token string) (agent string, err error)
 	// Chain is one chain for all calls that name none. "": each conversation has its own.
 	Chain string

@@ -106,7 +106,7 @@ func serveCalls(ctx context.Context, l net.Listener, h http.Handler, log *slog.L
 
 type recordProxyCmd struct {
 	Listen  string   `default:"127.0.0.1:8419" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as paths carry tokens."`
-	Agent   string   `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME --role agent'."`
+	Agent   string   `placeholder:"NAME" help:"Whose calls come without a token. Without this, every call needs one of 'jurat access grant NAME agent'."`
 	Chain   string   `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
 	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`

@@ -20,7 +20,7 @@ import (
 
 type recordOTLPCmd struct {
 	Listen      string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
-	Agent       string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME --role agent'."`
+	Agent       string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME agent'."`
 	Service     map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
 	Chain       string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
 	TLSCert     string            `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`

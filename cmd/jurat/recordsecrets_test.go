@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestRecordKeepsNoSecret: credentials that come in any place are in no byte of the data folder and in nothing that the recorder says, also while calls are under way, after the recorder was killed, and
+// after the next one has sealed what was left.
+func TestRecordKeepsNoSecret(t *testing.T) {
+	t.Parallel()
+	hanging := make(chan bool, 1)
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Set-Cookie", "session=marked-4711")
+		w.Header().Set("X-Session", "marked-4711")
+		if r.URL.Query().Has("hang") {
+			w.Write(bytes.Repeat([]byte(" "), 600<<10)) // a copy of it goes to the disk
+			w.(http.Flusher).Flush()
+			hanging <- true
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, `{"id":"c","object":"chat.completion","model":"wise-2026","choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}`)
+	}))
+	defer model.Close()
+	data := filepath.Join(t.TempDir(), "data")
+	doing(t, 0, "--data", data, "init")
+	token := regexp.MustCompile(`jurat_[A-Za-z0-9_-]+`).FindString(doing(t, 0, "--data", data, "access", "grant", "mia", "agent", "--reason", "a test", "--by", "tester"))
+	if token == "" {
+		t.Fatal("no token")
+	}
+	var said bytes.Buffer
+	start := func() (*exec.Cmd, string) {
+		t.Helper()
+		proxy := exec.Command("jurat", "--data", data, "record", "proxy", "--listen", "127.0.0.1:0", "--log-json", "--upstream", "openai="+model.URL, "--upstream", "gone=http://127.0.0.1:1")
+		endsWithTest(t, proxy)
+		out, err := proxy.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy.Stderr = &said
+		if err := proxy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		at, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return proxy, strings.TrimSpace(at)
+	}
+	call := func(at, path string) error {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", at+path, strings.NewReader(`{"model":"wise","messages":[{"role":"user","content":"a question"}]}`))
+		if err != nil {
+			return err
+		}
+		for name, value := range map[string]string{"Authorization": "Bearer marked-4711", "X-Api-Key": "marked-4711", "X-Goog-Api-Key": "marked-4711", "Api-Key": "marked-4711", "Cookie": "a=marked-4711",
+			"Proxy-Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte("user:marked-4711")), "Mcp-Param-Token": "marked-4711", "X-Amz-Security-Token": "marked-4711", "Referer": "https://marked-4711@example.com/", "Content-Type": "application/json"} {
+			req.Header.Set(name, value)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		_, err = io.Copy(io.Discard, answer.Body)
+		return err
+	}
+	secrets := []string{"marked-4711", token, base64.StdEncoding.EncodeToString([]byte("user:marked-4711"))}
+	search := func(when string) {
+		t.Helper()
+		files := 0
+		if err := filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, secret := range secrets {
+				if bytes.Contains(text, []byte(secret)) {
+					t.Errorf("%s: a secret is in %s", when, path)
+				}
+			}
+			files++
+			return err
+		}); err != nil || files < 5 {
+			t.Fatalf("%d files, %v", files, err)
+		}
+	}
+
+	proxy, at := start()
+	// A user in the address is what an HTTP client makes of http://user:password@host.
+	host := strings.TrimPrefix(at, "http://")
+	for _, path := range []string{"/r/" + token + "/openai/v1/chat/completions?key=marked-4711&api_key=marked-4711&other=marked-4711", "/r/" + token + "/gone/v1/chat/completions?key=marked-4711", "/r/marked-4711/openai/v1/chat/completions",
+		"/openai/marked-4711", "/marked-4711/x"} {
+		if err := call("http://user:marked-4711@"+host, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "GET http://user:marked-4711@%s/openai/x HTTP/1.1\r\nHost: marked-4711\r\nConnection: close\r\n\r\n", host)
+	io.Copy(io.Discard, conn)
+	conn.Close()
+	go call(at, "/r/"+token+"/openai/v1/chat/completions?hang=1&key=marked-4711") //nolint:errcheck // it is broken off
+	<-hanging
+	search("while a call is under way")
+	if err := proxy.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Wait() // it was killed
+	search("after a crash")
+	proxy, _ = start()
+	if err := proxy.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := proxy.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	search("when all is sealed")
+	outputs := said.String() + doing(t, 0, "--data", data, "record", "status", "--json") + doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")
+	for _, secret := range secrets {
+		if strings.Contains(outputs, secret) {
+			t.Errorf("a secret is in what the recorder says:\n%s", outputs)
+		}
+	}
+	if n := len(observedIn(t, data)); n != 3 {
+		t.Errorf("%d calls in the log, want 3: one that passed, one without an answer, one that was lost", n)
+	}
+}
