@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/fault"
 	"jurat/internal/observe/otlp"
 )
 
@@ -20,7 +21,9 @@ const OTLP = "otlp"
 // Untold returns what telemetry does not tell of an act, or what may not be the whole of it, in words.
 func Untold(told []byte) []string {
 	r := &reading{call: &Call{Protocol: OTLP, Request: told}}
-	readTelemetry(r)
+	if err := fault.Guard(func() error { readTelemetry(r); return nil }); err != nil {
+		return []string{"what was said: the program failed while reading it"}
+	}
 	return r.problems
 }
 

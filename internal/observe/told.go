@@ -341,12 +341,12 @@ func (b *branch) items() []*branch {
 		}
 	}
 	slices.SortFunc(list, func(a, b item) int { return a.number - b.number })
-	branches := make([]*branch, len(list))
-	for i := range list {
-		branches[i] = list[i].branch
-		if i > 0 && list[i].number != list[i-1].number+1 || i == 0 && list[i].number > 1 {
-			b.t.problem("%d values are missing before number %d of a list: attributes were dropped", list[i].number, list[i].number)
+	branches, next := make([]*branch, len(list)), 0
+	for i, at := range list {
+		if at.number > next {
+			b.t.problem("numbers %d to %d of a list: their attributes were dropped", next, at.number-1)
 		}
+		branches[i], next = at.branch, at.number+1
 	}
 	return branches
 }
