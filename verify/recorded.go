@@ -1,10 +1,6 @@
 package verify
 
-import (
-	"strings"
-
-	"jurat/verify/vantage"
-)
+import "strings"
 
 // sight takes what a recorder saw, in the order of the file.
 func (c *check) sight(e examined) {
@@ -29,7 +25,7 @@ func (c *check) noteSights() {
 	}
 	var from []string
 	for _, s := range c.sights.Seen() {
-		from = append(from, vantage.InWords(s.Vantage, s.Recorder))
+		from = append(from, s.InWords())
 	}
 	c.notes[Vantage] = "the bytes are those that are stated, and say what the records say; that a recorder saw everything is not shown"
 	if len(from) > 0 {

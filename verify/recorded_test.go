@@ -278,6 +278,18 @@ func TestWithheldAnswer(t *testing.T) {
 	}
 }
 
+// TestSeenBeforeAnAgent: of a recorder before an agent that answers, the report does not say that it saw what the agent asked of others.
+func TestSeenBeforeAnAgent(t *testing.T) {
+	h := jurattest.New(t)
+	asked := message()
+	asked.RequestID, asked.Side = "call-3", evidence.Asked
+	r := verify.Bundle(h.Bundle(t, h.Seal(t, payloadOf(t, message())), h.Seal(t, payloadOf(t, asked))), h.Options(t))
+	const want = `bytes seen by the recorder "gate" between the agent and those who ask it; bytes seen by the recorder "gate" between the agent and the upstream: `
+	if len(r.Seen) != 2 || r.Seen[0].Side != evidence.Answered || r.Seen[1].Side != "" || !strings.HasPrefix(r.Of(verify.Vantage).Reason, want) {
+		t.Errorf("%+v %s", r.Seen, r.Of(verify.Vantage).Reason)
+	}
+}
+
 // TestVantageInWords: a report says from where a recorder saw.
 func TestVantageInWords(t *testing.T) {
 	for vantage, says := range map[evidence.Vantage]string{

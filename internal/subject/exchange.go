@@ -101,7 +101,7 @@ func sideInWords(o *evidence.Observed) string {
 	case evidence.Asked:
 		return "; this agent asked, and another one answered"
 	case evidence.Answered:
-		return "; this agent answered, behind the recorder, and who asked is not proved"
+		return "; this agent answered, and who asked is not proved"
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func TestExchanges(t *testing.T) {
 				t.Errorf("%s: message %d of the %s is by %q", side, m.Number, m.Role, m.Name)
 			}
 		}
-		head := map[evidence.Side]string{evidence.Asked: "this agent asked, and another one answered", evidence.Answered: "this agent answered, behind the recorder"}[side]
+		head := map[evidence.Side]string{evidence.Asked: "this agent asked, and another one answered", evidence.Answered: `bytes seen by the recorder "tap" between the agent and those who ask it`}[side]
 		if !strings.Contains(c.Messages[0].Head, head) || !strings.Contains(c.Messages[0].Head, "bytes seen by the recorder") {
 			t.Error(c.Messages[0].Head)
 		}

@@ -110,6 +110,7 @@ var englishTerms = Terms{
 		Recorder:  "recorder",
 	},
 	Vantages: Vantages{
+		Answered:  "The recorder {recorder} saw the bytes between the agent and those who ask it.",
 		Proxy:     "The recorder {recorder} saw the bytes between the agent and the upstream.",
 		ProxyMITM: "The recorder {recorder} saw the bytes between the agent and the upstream, inside a TLS connection that it opened.",
 		InProcess: "The recorder {recorder} saw it inside the agent's own process.",

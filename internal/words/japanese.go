@@ -110,6 +110,7 @@ var japaneseTerms = Terms{
 		Recorder:  "記録者",
 	},
 	Vantages: Vantages{
+		Answered:  "記録者 {recorder} が、エージェントとそれに問う者の間でバイト列を見ました。",
 		Proxy:     "記録者 {recorder} が、エージェントと接続先の間でバイト列を見ました。",
 		ProxyMITM: "記録者 {recorder} が、自ら開いた TLS 接続の中で、エージェントと接続先の間のバイト列を見ました。",
 		InProcess: "記録者 {recorder} が、エージェント自身のプロセスの中で見ました。",

@@ -249,7 +249,7 @@ func (r *Roles) Of(of evidence.Role) string {
 }
 
 // Vantages are sentences that say from where a {recorder} saw an act.
-type Vantages struct{ Proxy, ProxyMITM, InProcess, Telemetry, Examiner Sentence }
+type Vantages struct{ Answered, Proxy, ProxyMITM, InProcess, Telemetry, Examiner Sentence }
 
 // Of returns "" for an unknown vantage.
 func (v *Vantages) Of(of evidence.Vantage) Sentence {

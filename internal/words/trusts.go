@@ -36,7 +36,11 @@ func TrustsIn(l Lang) *Trusts { return in(l).trusts() }
 func Seen(l Lang, list []vantage.Seen) []string {
 	var said []string
 	for _, s := range list {
-		if text := TermsIn(l).Vantages.Of(s.Vantage).With("recorder", s.Recorder); !slices.Contains(said, text) {
+		sentence := TermsIn(l).Vantages.Of(s.Vantage)
+		if s.Answered() {
+			sentence = TermsIn(l).Vantages.Answered
+		}
+		if text := sentence.With("recorder", s.Recorder); !slices.Contains(said, text) {
 			said = append(said, text)
 		}
 	}

@@ -47,6 +47,7 @@ type Seen struct {
 	Recorder string            `json:"recorder"`
 	Vantage  evidence.Vantage  `json:"vantage"`
 	Fidelity evidence.Fidelity `json:"fidelity"`
+	Side     evidence.Side     `json:"side,omitzero"` // Answered: of messages that others sent to the agent; "": of all else
 	Records  int               `json:"records"`
 }
 
@@ -181,15 +182,19 @@ func (f *File) Elsewhere() []string { return f.elsewhere }
 
 // note counts who saw what.
 func (f *File) note(r *evidence.Record) {
-	p := &r.Payload
+	o := r.Payload.Observed
+	one := Seen{Recorder: r.Payload.AgentID, Vantage: o.Vantage, Fidelity: o.Fidelity, Records: 1}
+	if o.Side == evidence.Answered {
+		one.Side = o.Side
+	}
 	for i := range f.seen {
-		if s := &f.seen[i]; s.Recorder == p.AgentID && s.Vantage == p.Observed.Vantage && s.Fidelity == p.Observed.Fidelity {
+		if s := &f.seen[i]; s.Recorder == one.Recorder && s.Vantage == one.Vantage && s.Fidelity == one.Fidelity && s.Side == one.Side {
 			s.Records++
 			return
 		}
 	}
 	if len(f.seen) < maxSeen {
-		f.seen = append(f.seen, Seen{Recorder: p.AgentID, Vantage: p.Observed.Vantage, Fidelity: p.Observed.Fidelity, Records: 1})
+		f.seen = append(f.seen, one)
 	}
 }
 
@@ -200,7 +205,7 @@ func (f *File) Seen() []Seen { return f.seen }
 func Told(o *evidence.Observed, recorder string) string {
 	switch {
 	case o.Vantage != evidence.Telemetry:
-		return InWords(o.Vantage, recorder)
+		return Seen{Recorder: recorder, Vantage: o.Vantage, Side: o.Side}.InWords()
 	case strings.HasPrefix(o.Protocol, observe.Imported):
 		return fmt.Sprintf("told by a file that others wrote, which the recorder %q imported", recorder)
 	}
@@ -209,6 +214,17 @@ func Told(o *evidence.Observed, recorder string) string {
 
 // Changes lists the tools whose definition changed, in the order of the records; at most 1000.
 func (f *File) Changes() []Change { return f.changes }
+
+// InWords says in English who saw, from where.
+func (s Seen) InWords() string {
+	if s.Answered() {
+		return fmt.Sprintf("bytes seen by the recorder %q between the agent and those who ask it", s.Recorder)
+	}
+	return InWords(s.Vantage, s.Recorder)
+}
+
+// Answered reports whether the recorder stands before an agent that answers: nobody there is upstream of it.
+func (s Seen) Answered() bool { return s.Side == evidence.Answered && s.Vantage == evidence.Proxy }
 
 // InWords says in English from where a recorder saw.
 func InWords(v evidence.Vantage, recorder string) string {
