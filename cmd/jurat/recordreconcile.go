@@ -44,7 +44,6 @@ The file is one of these; it is known by its members or columns:
 Ask the provider for buckets as narrow as it has them, grouped by model, and for the key of the agents alone. A call on the edge of a bucket, or without a count of
 tokens in its answer, is said to be undecided, as far as sums do not decide it.
 
-    jurat record reconcile usage.json
     jurat record reconcile usage.csv --agent support-agent --from 2026-11-01T00:00:00Z
 
 Even if all agrees, this shows nothing of other providers, accounts or keys.

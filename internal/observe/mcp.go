@@ -220,7 +220,7 @@ func (m *rpc) callID() string { return cmp.Or(short(m.toolUseID()), "mcp:"+short
 // rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
 func (r *reading) rpcSaid(m rpc, role string) []message {
 	if m.id == "" || role != "assistant" {
-		return []message{{Role: role, Name: short(m.method), Content: content{textPart(m.method + " " + text(m.rest["params"]))}}}
+		return []message{{Role: role, Name: short(m.method), Content: content{textPart(strings.TrimRight(m.method+" "+text(m.rest["params"]), " "))}}}
 	}
 	said := message{Role: role}
 	name, arguments := m.method, m.params
