@@ -171,6 +171,9 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err := sealable(chain, call.Origin); err != nil {
 		return nil, err
 	}
+	if call.Upgrade != "" {
+		return nil, relay.ErrUpgrade
+	}
 	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
 		return nil, fmt.Errorf("calls are not passed on until the log seals again: %w", why)
 	}
@@ -181,13 +184,21 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: call.Method,
-		Origin: call.Origin, Path: call.Path, Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: fitting(call.Method, evidence.CheckName),
+		Origin: call.Origin, Path: fitting(call.Path, evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
 	r.after("begun")
 	return e, nil
+}
+
+// fitting returns a text that a record can have, or "": callers choose how long it is, and the lines of the journal are bounded.
+func fitting(text string, check func(string) error) string {
+	if check(text) != nil {
+		return ""
+	}
+	return text
 }
 
 // sealable refuses names that no record can hold: what could never be sealed would stop the calls of all.
@@ -271,6 +282,7 @@ func (r *Recorder) counted() {
 func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	call, i := e.call, e.intent
 	a := e.recorder.actOf(i)
+	a.Method, a.Path = call.Method, call.Path // the record says what of them has no place in it
 	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended = evidence.Ended(outcome.Ended)
 	a.ProviderRequestID = first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id")

@@ -42,21 +42,22 @@ type passage struct {
 // begin shows a call to the witness. It fails with a *Refusal if the call must not be forwarded.
 func (r *relay) begin(ctx context.Context, call *Call) (*passage, error) {
 	p := &passage{r: r, call: call, caller: ctx, closed: make(chan struct{})}
-	if call.Upgrade != "" {
-		r.missed(call, ErrUpgrade)
-		return p, nil
-	}
 	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
 	defer cancel()
 	err := fault.Guard(func() (err error) {
 		p.exchange, err = r.witness.Begin(limited, call)
 		return err
 	})
-	if err == nil {
-		return p, nil
-	}
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return nil, refusal
+	}
+	if call.Upgrade != "" {
+		p.exchange = nil
+		r.missed(call, ErrUpgrade)
+		return p, nil
+	}
+	if err == nil {
+		return p, nil
 	}
 	if r.Mode == Closed {
 		r.Log.Error("relay: a call is refused, since its beginning could not be recorded", "call", call.ID, "error", err)

@@ -14,7 +14,8 @@ import (
 // A Witness is shown each call. Its methods are called by many goroutines at once.
 type Witness interface {
 	// Begin is called before anything of the call is forwarded. If it fails, closed mode answers 503 and forwards nothing, and open mode
-	// passes the call and calls Missed. A *Refusal refuses the call in both modes, with its own status.
+	// passes the call and calls Missed. A *Refusal refuses the call in both modes, with its own status. Of a call with an Upgrade only a refusal counts:
+	// it is not recorded, and Begin should return ErrUpgrade.
 	Begin(ctx context.Context, call *Call) (Exchange, error)
 
 	// Missed is told of each call that passed without a record, and why. It is only called in open mode, and must not wait.
