@@ -36,6 +36,8 @@ type Told struct {
 	Others  int      // spans and entries of logs that tell of no act
 	Refused int      // spans and entries that cannot be told apart, because they have no ids
 	Reasons []string // why, each once; at most 10
+
+	room int // bytes that further acts may have
 }
 
 // place is what a span or an entry stands in.
@@ -45,9 +47,15 @@ type place struct {
 	schemas  [2]string // of the resource and the scope
 }
 
-// Find finds the acts in what was decoded, in its order.
-func Find(data *otlp.Data) *Told {
-	told := new(Told)
+// mostTold bounds the bytes of all acts of one delivery. Each has what is said of its resource and its scope, so many spans of one large resource would
+// take many times what was sent.
+const mostTold = 3 * MaxBody
+
+// Find finds the acts in what was decoded, in its order. Those for which there is no room are refused.
+func Find(data *otlp.Data) *Told { return find(data, mostTold) }
+
+func find(data *otlp.Data, room int) *Told {
+	told := &Told{room: room}
 	told.spans(data)
 	told.logs(data)
 	return told
@@ -144,12 +152,17 @@ func (t *Told) span(at place, s *otlp.Span, of map[string]above) {
 
 // add adds an act with what is told of it.
 func (t *Told) add(a Act, data *otlp.Data) {
+	if t.room <= 0 {
+		t.Refuse("there is no room for more acts: each has all that is said of its resource and scope; export fewer spans at a time")
+		return
+	}
 	body, err := json.Marshal(data)
 	if err != nil { // a value that was read and cannot be written
 		t.Refuse(fmt.Sprintf("what was read cannot be written: %v", err))
 		return
 	}
 	a.Body = body
+	t.room -= len(body)
 	t.Acts = append(t.Acts, a)
 }
 

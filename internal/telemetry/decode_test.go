@@ -210,6 +210,23 @@ func TestIDsOfFarTimes(t *testing.T) {
 	}
 }
 
+// TestLargeResource: many spans of one large resource do not take many times what was sent. What has no room is refused, and the rest is told.
+func TestLargeResource(t *testing.T) {
+	var spans []*traces.Span
+	for n := range 300 {
+		spans = append(spans, &traces.Span{TraceId: traceID, SpanId: []byte{1, 0, 0, 0, 0, 0, byte(n >> 8), byte(n)}, Attributes: kv("gen_ai.operation.name", "chat")})
+	}
+	data := inTraces(spans...)
+	data.ResourceSpans[0].Resource.Attributes = kv("service.name", strings.Repeat("x", 4<<20))
+	told, bytes := find(t, telemetry.Traces, telemetry.Protobuf, marshal(t, data)), 0
+	for _, a := range told.Acts {
+		bytes += len(a.Body)
+	}
+	if bytes > 4*telemetry.MaxBody || len(told.Acts) < 20 || len(told.Acts)+told.Refused != 300 || len(told.Reasons) != 1 {
+		t.Errorf("%d acts with %d bytes, %d refused: %v", len(told.Acts), bytes, told.Refused, told.Reasons)
+	}
+}
+
 // TestReadFile takes the forms of files, and says what is wrong with others.
 func TestReadFile(t *testing.T) {
 	line := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}}]}]}]}]}`

@@ -31,7 +31,7 @@ func ReadFile(file []byte) (*Told, error) {
 		if err != nil || len(data.ResourceSpans) == 0 {
 			return nil, errors.Join(ErrNoTelemetry, err)
 		}
-		return Find(data), nil
+		return find(data, roomFor(file)), nil
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(start))
 	for n := 1; ; n++ {
@@ -49,8 +49,10 @@ func ReadFile(file []byte) (*Told, error) {
 	if len(all.ResourceSpans)+len(all.ResourceLogs) == 0 {
 		return nil, ErrNoTelemetry
 	}
-	return Find(&all), nil
+	return find(&all, roomFor(file)), nil
 }
+
+func roomFor(file []byte) int { return max(mostTold, 4*len(file)) }
 
 // ErrNoTelemetry says that a file has nothing of OTLP in it.
 var ErrNoTelemetry = errors.New("no spans and no logs of OpenTelemetry (OTLP) are in it")

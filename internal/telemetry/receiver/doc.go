@@ -13,6 +13,7 @@
 //
 // # Requests are bounded
 //
-// A body is bounded in bytes, before and after decompression, and in values; two are decoded at a time. A request must have a content type that
+// A body is bounded in bytes, before and after decompression, and in values; 16 are in memory at a time, two are decoded, and the acts in one
+// take three times as much at most. A request must have a content type that
 // browsers do not send to other sites unasked, and name this machine or a name that the operator gave, so that pages cannot tell of acts.
 package receiver

@@ -46,7 +46,7 @@ type Config struct {
 // A Receiver is a handler for OTLP/HTTP. It is safe for concurrent use.
 type Receiver struct {
 	Config
-	reading  chan struct{} // one for each body that is being taken in
+	reading  chan struct{} // one for each request whose body is in memory, until it is answered
 	decoding chan struct{} // one for each that is being decoded, which takes a multiple of its memory
 	sealing  chan struct{} // one for each whose acts are being sealed
 	counts   [len(names)]atomic.Int64
@@ -154,6 +154,11 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, a *answer) (*t
 	if err != nil {
 		return nil, err
 	}
+	leave, err := turn(req.Context(), r.reading) // until the end: who waits for another turn has a body and acts in memory
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	body, err := r.body(w, req)
 	if err != nil {
 		return nil, err
@@ -206,11 +211,6 @@ func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
 
 // body reads the body, decoded.
 func (r *Receiver) body(w http.ResponseWriter, req *http.Request) ([]byte, error) {
-	leave, err := turn(req.Context(), r.reading)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}

@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -306,4 +308,50 @@ func TestManySenders(t *testing.T) {
 	if len(slices.Collect(maps.Keys(ids))) != 10 || len(d.reports) != 10 {
 		t.Errorf("%d reports with %d ids: want 10", len(d.reports), len(ids))
 	}
+}
+
+// TestBodiesInMemory: requests that wait until others are sealed are counted among those whose bodies are in memory.
+func TestBodiesInMemory(t *testing.T) {
+	seal, c, read := make(chan struct{}), (&desk{}).config(), atomic.Int64{}
+	report := c.Report
+	c.Report = func(ctx context.Context, told recording.Report) (recording.Account, error) {
+		<-seal
+		return report(ctx, told)
+	}
+	h := receiver.New(c)
+	var all sync.WaitGroup
+	for range 60 {
+		all.Go(func() {
+			req := httptest.NewRequest(http.MethodPost, "/v1/traces", &noticed{strings.NewReader(jsonSpan), &read})
+			req.Host = "127.0.0.1:4318"
+			req.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, req)
+			if w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	for before := int64(-1); read.Load() != before || before == 0; time.Sleep(100 * time.Millisecond) {
+		before = read.Load()
+	}
+	if n := read.Load(); n > 16 {
+		t.Errorf("%d bodies are in memory", n)
+	}
+	close(seal)
+	all.Wait()
+}
+
+// noticed counts the bodies that were read to their ends.
+type noticed struct {
+	io.Reader
+	ends *atomic.Int64
+}
+
+func (n *noticed) Read(p []byte) (int, error) {
+	read, err := n.Reader.Read(p)
+	if err == io.EOF {
+		n.ends.Add(1)
+	}
+	return read, err
 }
