@@ -63,6 +63,10 @@ type Said struct {
 	Usage                                            jsontext.Value // an object
 }
 
+func (s *Said) nothing() bool {
+	return s.Model == "" && s.ModelVersion == "" && s.Prompt == nil && s.Context == nil && s.Response == nil && s.Parameters == nil && s.ToolsUsed == nil && s.Usage == nil
+}
+
 // A Body is what one direction carried.
 type Body struct {
 	Bytes     int64           // as they passed, all of them
@@ -247,7 +251,7 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 func (d *draft) say() {
 	said, references := d.act.Said, []string(nil)
 	projection, err := d.act.read(Call(&d.payload, d.request, d.response)) // from what is sealed alone, so that a verifier reads the same
-	if err == nil {
+	if told := d.request == nil && d.response == nil && !said.nothing(); err == nil && !told {
 		said = Said{projection.Model, projection.ModelVersion, nil, nil, projection.Output, projection.Parameters, nil, projection.Usage}
 		references = projection.ContextByReference
 		d.payload.Observed.Reading = observe.Version

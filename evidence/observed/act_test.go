@@ -87,6 +87,16 @@ func TestEncodedBytesSayNothing(t *testing.T) {
 	}
 }
 
+// TestToldWithoutBytes: what is said of an act stands where there are no bytes, although the protocol is known.
+func TestToldWithoutBytes(t *testing.T) {
+	act := chat()
+	act.Fidelity, act.Request, act.Response, act.Said = evidence.Parsed, nil, nil, observed.Said{Model: "wise", Response: jsontext.Value(`"Two days."`)}
+	p := sealed(t, act).Payload
+	if p.Model != "wise" || string(p.Response) != `"Two days."` || p.Observed.Reading != "" {
+		t.Errorf("model %q, response %s, reading %q", p.Model, p.Response, p.Observed.Reading)
+	}
+}
+
 // TestPayloadOfHostileTraffic: an act is recorded whatever passed; what has no place is named.
 func TestPayloadOfHostileTraffic(t *testing.T) {
 	long := strings.Repeat("x", 5000)

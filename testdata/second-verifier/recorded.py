@@ -11,7 +11,7 @@ from shapes import digest_of
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
-_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "a2a/0.3", "a2a/1.0")
+_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "a2a/0.3", "a2a/1.0", "otlp")
 _SAID = ("model", "model_version", "parameters", "prompt", "response")
 _OPEN = ("missing", "withheld", "unsealed", "truncated", "masked")
 
