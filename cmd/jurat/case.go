@@ -11,6 +11,7 @@ import (
 
 	"jurat/internal/plural"
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 	"jurat/verify"
 )
 
@@ -143,7 +144,7 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 
 func mistakeOf(err error) checkedMistake {
 	m := checkedMistake{Reason: err.Error(), whole: err.Error()}
-	var at *subject.Error
+	var at *tree.Error
 	if errors.As(err, &at) {
 		m.File, m.Line, m.Column, m.Pointer, m.Reason = at.File, at.Line, at.Column, at.Pointer, at.Reason
 	}

@@ -12,6 +12,7 @@ import (
 	"jurat/internal/lock"
 	"jurat/internal/schedule"
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 	"jurat/internal/trial"
 	"jurat/reputation/draw"
 	"jurat/verify"
@@ -199,7 +200,7 @@ func (s *Service) cannot(d *debt, why error) {
 
 // isEvidence reports whether an error says that records cannot be evidence.
 func isEvidence(err error) bool {
-	var at *subject.Error
+	var at *tree.Error
 	for _, is := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs, ledger.ErrExpired} {
 		if errors.Is(err, is) {
 			return true

@@ -2,28 +2,30 @@ package subject
 
 import (
 	"strings"
+
+	"jurat/internal/subject/tree"
 )
 
 // readAnthropic reads {"system", "messages"} or an array of messages, whose content is a string or an array of blocks:
 // https://docs.claude.com/en/api/messages. A user's message that carries results of tools becomes one message for each
 // result and one for what the user says.
-func (c *Case) readAnthropic(n *Node) error {
+func (c *Case) readAnthropic(n *tree.Node) error {
 	list := n
-	if n.kind == '{' {
-		if err := c.readSystem(n.get("system")); err != nil {
+	if n.Kind == '{' {
+		if err := c.readSystem(n.Get("system")); err != nil {
 			return err
 		}
-		list = n.get("messages")
+		list = n.Get("messages")
 	}
-	if list.absent() || list.kind != '[' {
+	if list.Absent() || list.Kind != '[' {
 		return n.Errorf("expected Anthropic's messages: an array, or {\"system\": …, \"messages\": […]}")
 	}
 	return c.each(list, aMessage, c.readAnthropicMessage)
 }
 
 // readSystem reads a system prompt: a string, or an array of text blocks.
-func (c *Case) readSystem(n *Node) error {
-	if n.absent() {
+func (c *Case) readSystem(n *tree.Node) error {
+	if n.Absent() {
 		return nil
 	}
 	t := turn{c: c, role: System}
@@ -34,15 +36,15 @@ func (c *Case) readSystem(n *Node) error {
 	return nil
 }
 
-func (c *Case) readAnthropicMessage(n *Node) error {
+func (c *Case) readAnthropicMessage(n *tree.Node) error {
 	role, err := readRole(n)
 	if err != nil {
 		return err
 	}
 	if role == Tool {
-		return n.get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.get("role").text))
+		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.Get("role").Text))
 	}
-	content := n.get("content")
+	content := n.Get("content")
 	if content == nil {
 		return n.Errorf("a message without content: expected, for example, {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
@@ -55,18 +57,18 @@ func (c *Case) readAnthropicMessage(n *Node) error {
 }
 
 // blocks reads content: a string, or an array of blocks.
-func (t *turn) blocks(content *Node) error {
-	switch content.kind {
+func (t *turn) blocks(content *tree.Node) error {
+	switch content.Kind {
 	case 'n':
 		return nil
 	case '"':
-		t.text(content, content.text)
+		t.text(content, content.Text)
 		return nil
 	case '[':
 	default:
 		return content.Errorf("content of a wrong kind: expected a string or an array of blocks, found %s", content.KindName())
 	}
-	for _, block := range content.members {
+	for _, block := range content.Members {
 		if err := t.block(block); err != nil {
 			return err
 		}
@@ -74,11 +76,11 @@ func (t *turn) blocks(content *Node) error {
 	return nil
 }
 
-func (t *turn) block(n *Node) error {
-	if n.kind != '{' {
+func (t *turn) block(n *tree.Node) error {
+	if n.Kind != '{' {
 		return n.Errorf("expected a block, for example {\"type\": \"text\", \"text\": \"Hello\"}, found %s", n.KindName())
 	}
-	kind, err := n.id("type", "text")
+	kind, err := n.Required("type", "text")
 	if err != nil {
 		return err
 	}
@@ -100,41 +102,41 @@ func (t *turn) block(n *Node) error {
 }
 
 // blockText reads a block that has a text, or that stands for something that no juror can read.
-func (c *Case) blockText(n *Node, kind string) (string, error) {
+func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
 	switch kind {
 	case "text":
-		if n.get("text").absent() {
+		if n.Get("text").Absent() {
 			return "", n.Errorf("a text block without a text: expected {\"type\": \"text\", \"text\": \"…\"}")
 		}
-		return n.str("text")
+		return n.Str("text")
 	case "search_result":
 		return canonicalText(n)
 	case "image", "document", "container_upload", "file", "audio":
-		if source := n.get("source"); source.get("type") != nil && source.get("type").text == "text" {
-			return source.str("data")
+		if source := n.Get("source"); source.Get("type") != nil && source.Get("type").Text == "text" {
+			return source.Str("data")
 		}
-		title, err := n.str("title")
+		title, err := n.Str("title")
 		return c.unread(kind, title), err
 	}
-	return "", n.get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
+	return "", n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }
 
-func (t *turn) toolUse(n *Node) error {
+func (t *turn) toolUse(n *tree.Node) error {
 	if t.role != Assistant {
 		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", t.role)
 	}
-	id, err := n.id("id", "toolu_01")
+	id, err := n.Required("id", "toolu_01")
 	if err != nil {
 		return err
 	}
-	name, err := n.str("name")
+	name, err := n.Str("name")
 	if err != nil {
 		return err
 	}
-	if input := n.get("input"); !input.absent() && input.kind != '{' {
+	if input := n.Get("input"); !input.Absent() && input.Kind != '{' {
 		return input.Errorf("expected a call's input, for example {\"order\": 7}, found %s", input.KindName())
 	}
-	call, err := newCall(n, id, name, n.get("input"))
+	call, err := newCall(n, id, name, n.Get("input"))
 	if err == nil {
 		t.call(n, call)
 	}
@@ -143,14 +145,14 @@ func (t *turn) toolUse(n *Node) error {
 
 // toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
 // return has more forms, and is shown in canonical form.
-func (t *turn) toolResult(n *Node) error {
-	id, err := n.id("tool_use_id", "toolu_01")
+func (t *turn) toolResult(n *tree.Node) error {
+	id, err := n.Required("tool_use_id", "toolu_01")
 	if err != nil {
 		return err
 	}
-	m := Message{ToolCallID: id, Failed: n.get("is_error").isTrue()}
-	content := n.get("content")
-	if content != nil && content.kind == '[' && content.onlyText() {
+	m := Message{ToolCallID: id, Failed: n.Get("is_error").IsTrue()}
+	content := n.Get("content")
+	if content != nil && content.Kind == '[' && onlyText(content) {
 		inner := turn{c: t.c, role: Tool}
 		if err := inner.blocks(content); err != nil {
 			return err
@@ -164,9 +166,9 @@ func (t *turn) toolResult(n *Node) error {
 }
 
 // onlyText reports whether an array has only blocks that blockText reads.
-func (n *Node) onlyText() bool {
-	for _, block := range n.members {
-		switch kind, _ := block.str("type"); kind {
+func onlyText(n *tree.Node) bool {
+	for _, block := range n.Members {
+		switch kind, _ := block.Str("type"); kind {
 		case "text", "image", "document", "search_result":
 		default:
 			return false

@@ -1,5 +1,7 @@
 package subject
 
+import "jurat/internal/subject/tree"
+
 // A Card is what an agent says of itself.
 type Card struct {
 	Name            string
@@ -27,11 +29,11 @@ type Skill struct {
 	Examples    []string
 }
 
-func (c *Case) readCard(n *Node) error {
+func (c *Case) readCard(n *tree.Node) error {
 	if looksLikeConversation(n) {
 		return n.Errorf("expected an agent card, but this looks like a conversation; are the two files swapped?")
 	}
-	if n.kind != '{' {
+	if n.Kind != '{' {
 		return n.Errorf("expected an agent card (an object), found %s", n.KindName())
 	}
 	card := &c.Card
@@ -43,8 +45,8 @@ func (c *Case) readCard(n *Node) error {
 	if card.Name == "" {
 		return n.Errorf("an agent card without a name")
 	}
-	if provider := n.get("provider"); !provider.absent() {
-		if card.Organization, err = provider.str("organization"); err != nil {
+	if provider := n.Get("provider"); !provider.Absent() {
+		if card.Organization, err = provider.Str("organization"); err != nil {
 			return err
 		}
 	}
@@ -55,13 +57,13 @@ func (c *Case) readCard(n *Node) error {
 }
 
 // readStrings reads optional strings. If several fail, it returns the error that comes first in the file.
-func readStrings(n *Node, into map[string]*string) error {
-	for i, name := range n.names {
+func readStrings(n *tree.Node, into map[string]*string) error {
+	for i, name := range n.Names {
 		target, wanted := into[name]
-		if !wanted || n.members[i].absent() {
+		if !wanted || n.Members[i].Absent() {
 			continue
 		}
-		text, err := n.str(name)
+		text, err := n.Str(name)
 		if err != nil {
 			return err
 		}
@@ -71,9 +73,9 @@ func readStrings(n *Node, into map[string]*string) error {
 }
 
 // readInterfaces reads v1.0's list, or v0.3's members at the top level of the card.
-func (card *Card) readInterfaces(n *Node) error {
-	list := n.get("supportedInterfaces")
-	if list.absent() {
+func (card *Card) readInterfaces(n *tree.Node) error {
+	list := n.Get("supportedInterfaces")
+	if list.Absent() {
 		var only Interface
 		err := readStrings(n, map[string]*string{"url": &only.URL, "preferredTransport": &only.Transport})
 		if err == nil && only.URL != "" {
@@ -82,7 +84,7 @@ func (card *Card) readInterfaces(n *Node) error {
 		}
 		return err
 	}
-	return eachObject(list, "an interface", func(item *Node) error {
+	return eachObject(list, "an interface", func(item *tree.Node) error {
 		var one Interface
 		err := readStrings(item, map[string]*string{"url": &one.URL, "protocolBinding": &one.Transport, "protocolVersion": &one.Version})
 		card.Interfaces = append(card.Interfaces, one)
@@ -93,16 +95,16 @@ func (card *Card) readInterfaces(n *Node) error {
 	})
 }
 
-func (card *Card) readSkills(n *Node) error {
-	return eachObject(n.get("skills"), "a skill", func(item *Node) (err error) {
+func (card *Card) readSkills(n *tree.Node) error {
+	return eachObject(n.Get("skills"), "a skill", func(item *tree.Node) (err error) {
 		var s Skill
 		if err = readStrings(item, map[string]*string{"id": &s.ID, "name": &s.Name, "description": &s.Description}); err != nil {
 			return err
 		}
-		if s.Tags, err = stringList(item.get("tags")); err != nil {
+		if s.Tags, err = stringList(item.Get("tags")); err != nil {
 			return err
 		}
-		if s.Examples, err = stringList(item.get("examples")); err != nil {
+		if s.Examples, err = stringList(item.Get("examples")); err != nil {
 			return err
 		}
 		card.Skills = append(card.Skills, s)
@@ -110,15 +112,15 @@ func (card *Card) readSkills(n *Node) error {
 	})
 }
 
-func eachObject(list *Node, what string, read func(*Node) error) error {
-	if list.absent() {
+func eachObject(list *tree.Node, what string, read func(*tree.Node) error) error {
+	if list.Absent() {
 		return nil
 	}
-	if list.kind != '[' {
+	if list.Kind != '[' {
 		return list.Errorf("expected an array, found %s", list.KindName())
 	}
-	for _, item := range list.members {
-		if item.kind != '{' {
+	for _, item := range list.Members {
+		if item.Kind != '{' {
 			return item.Errorf("expected %s (an object), found %s", what, item.KindName())
 		}
 		if err := read(item); err != nil {
@@ -128,19 +130,19 @@ func eachObject(list *Node, what string, read func(*Node) error) error {
 	return nil
 }
 
-func stringList(list *Node) ([]string, error) {
-	if list.absent() {
+func stringList(list *tree.Node) ([]string, error) {
+	if list.Absent() {
 		return nil, nil
 	}
-	if list.kind != '[' {
+	if list.Kind != '[' {
 		return nil, list.Errorf("expected an array of strings, found %s", list.KindName())
 	}
 	var texts []string
-	for _, item := range list.members {
-		if item.kind != '"' {
+	for _, item := range list.Members {
+		if item.Kind != '"' {
 			return nil, item.Errorf("expected a string, found %s", item.KindName())
 		}
-		texts = append(texts, item.text)
+		texts = append(texts, item.Text)
 	}
 	return texts, nil
 }

@@ -14,10 +14,11 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/subject/attested"
+	"jurat/internal/subject/tree"
 )
 
 // MaxFile is the largest file of a case, in bytes.
-const MaxFile = 16 << 20
+const MaxFile = tree.MaxSize
 
 // Names of the two files in a case's folder.
 const (
@@ -52,7 +53,7 @@ type Case struct {
 
 // Load reads a folder with agent-card.json, which may be missing, and conversation.json. It follows no symbolic links: a case from a
 // stranger must not be able to put another file of this machine before the jury. Errors about content are of type
-// *Error.
+// *tree.Error.
 func Load(dir string) (*Case, error) {
 	b, err := LoadFolder(dir, Options{})
 	if err != nil {
@@ -83,8 +84,8 @@ func readFolder(dir string) (card, conversation []byte, err error) {
 	}
 	defer root.Close()
 	card, err = readFile(root, CardFile)
-	var absent *Error
-	if err != nil && !(errors.As(err, &absent) && absent.missing) {
+	var absent *tree.Error
+	if err != nil && !(errors.As(err, &absent) && absent.Missing) {
 		return nil, nil, err
 	}
 	conversation, err = readFile(root, ConversationFile)
@@ -94,13 +95,13 @@ func readFolder(dir string) (card, conversation []byte, err error) {
 func readFile(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: a case is a folder with %s and, if the agent has a card, %s", &Error{File: name, Reason: "no such file", missing: true}, ConversationFile, CardFile)
+		return nil, fmt.Errorf("%w: a case is a folder with %s and, if the agent has a card, %s", &tree.Error{File: name, Reason: "no such file", Missing: true}, ConversationFile, CardFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &Error{File: name, Reason: "not a regular file (links are not followed)"}
+		return nil, &tree.Error{File: name, Reason: "not a regular file (links are not followed)"}
 	}
 	file, err := root.Open(name)
 	if err != nil {
@@ -111,11 +112,11 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
-	return data, nil // parseDocument refuses files that are too long
+	return data, nil // tree.Parse refuses files that are too long
 }
 
 // New makes a case from a conversation and the agent's card, which may be nil. It reads the form that the conversation
-// shows. Errors about content are of type *Error.
+// shows. Errors about content are of type *tree.Error.
 func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conversation) }
 
 // NewAs is like New for a conversation whose form is known.
@@ -125,14 +126,14 @@ func NewAs(form Form, card, conversation []byte) (*Case, error) {
 }
 
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
-// only messages, and what is left out of them. The name is for errors, which are of type *Error.
+// only messages, and what is left out of them. The name is for errors, which are of type *tree.Error.
 func ReadPart(name string, form Form, part []byte) (*Case, error) {
-	d, err := parseDocument(name, part)
+	root, err := tree.Parse(name, part)
 	if err != nil {
 		return nil, err
 	}
 	c := &Case{Form: form}
-	if err := c.readAs(d.root); err != nil {
+	if err := c.readAs(root); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -148,52 +149,51 @@ func (c *Case) of(mistakes []error) (*Case, error) {
 
 // documents reads both documents, and returns what is wrong in them.
 func (c *Case) documents(card, conversation []byte) (mistakes []error) {
-	var on *Node
+	var on *tree.Node
 	if card != nil {
-		d, err := parseDocument(CardFile, card)
+		root, err := tree.Parse(CardFile, card)
 		if err != nil {
 			mistakes = append(mistakes, err)
 		} else {
-			on = d.root
+			on = root
 		}
 	}
 	if mistakes != nil && !c.checking {
 		return mistakes
 	}
-	d, err := parseDocument(ConversationFile, conversation)
+	root, err := tree.Parse(ConversationFile, conversation)
 	if err != nil {
 		return append(mistakes, err)
 	}
-	return append(mistakes, c.build(on, d.root)...)
+	return append(mistakes, c.build(on, root)...)
 }
 
 // Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source", "statements"}, of which only the
 // conversation must be there, or that of records (see FromRecords). Without a format, the conversation is of chat
-// messages or an A2A task. Errors about content are of type *Error.
+// messages or an A2A task. Errors about content are of type *tree.Error.
 func Parse(material []byte) (*Case, error) {
 	if len(material) > 2*MaxFile+64 {
-		return nil, &Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
+		return nil, &tree.Error{File: evidenceName, Reason: fmt.Sprintf("longer than %d MiB", 2*MaxFile>>20)}
 	}
 	if _, err := evidence.Canonical(material); err != nil {
-		return nil, notJSON(evidenceName, material, err)
+		return nil, tree.NotJSON(evidenceName, material, err)
 	}
 	if isOfRecords(material) {
 		return parseRecords(material)
 	}
-	d := &Document{file: evidenceName, raw: material}
-	root, err := d.tree()
+	root, err := tree.Read(evidenceName, material)
 	if err != nil {
-		return nil, notJSON(evidenceName, material, err)
+		return nil, tree.NotJSON(evidenceName, material, err)
 	}
-	if root.kind != '{' {
+	if root.Kind != '{' {
 		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
 	}
-	for i, name := range root.names {
+	for i, name := range root.Names {
 		if !slices.Contains([]string{"agentCard", "conversation", "format", "source", "statements"}, name) {
-			return nil, root.members[i].Errorf("unknown member: expected conversation, agentCard, format, source and statements")
+			return nil, root.Members[i].Errorf("unknown member: expected conversation, agentCard, format, source and statements")
 		}
 	}
-	conversation := root.get("conversation")
+	conversation := root.Get("conversation")
 	if conversation == nil {
 		return nil, root.Errorf("expected a conversation")
 	}
@@ -201,30 +201,30 @@ func Parse(material []byte) (*Case, error) {
 	if err := c.readOrigin(root); err != nil {
 		return nil, err
 	}
-	if mistakes := c.build(root.get("agentCard"), conversation); len(mistakes) > 0 {
+	if mistakes := c.build(root.Get("agentCard"), conversation); len(mistakes) > 0 {
 		return nil, mistakes[0]
 	}
 	return c.completed(root)
 }
 
 // completed adds what the evidence has beside the conversation.
-func (c *Case) completed(root *Node) (*Case, error) {
-	at := root.get("statements")
+func (c *Case) completed(root *tree.Node) (*Case, error) {
+	at := root.Get("statements")
 	if at == nil {
 		return c, nil
 	}
-	form, err := evidence.Canonical(root.raw())
+	form, err := evidence.Canonical(root.Raw())
 	if err != nil {
-		return nil, notJSON(evidenceName, root.raw(), err)
+		return nil, tree.NotJSON(evidenceName, root.Raw(), err)
 	}
 	c.material = form
-	return c, c.readStatements(at.raw())
+	return c, c.readStatements(at.Raw())
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.
-func (c *Case) readOrigin(root *Node) error {
-	if at := root.get("format"); at != nil {
-		form, err := root.str("format")
+func (c *Case) readOrigin(root *tree.Node) error {
+	if at := root.Get("format"); at != nil {
+		form, err := root.Str("format")
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (c *Case) readOrigin(root *Node) error {
 			return at.Errorf("unknown format %s", quote(form))
 		}
 	}
-	at := root.get("source")
+	at := root.Get("source")
 	if at == nil {
 		return nil
 	}
@@ -242,7 +242,7 @@ func (c *Case) readOrigin(root *Node) error {
 
 // build reads the card, which may be nil, and the conversation, and makes the evidence of them. It returns what is
 // wrong.
-func (c *Case) build(card, conversation *Node) []error {
+func (c *Case) build(card, conversation *tree.Node) []error {
 	err := c.readBoth(card, conversation)
 	if err == nil {
 		err = c.seal(card, conversation)
@@ -253,7 +253,7 @@ func (c *Case) build(card, conversation *Node) []error {
 	return c.mistakes
 }
 
-func (c *Case) readBoth(card, conversation *Node) error {
+func (c *Case) readBoth(card, conversation *tree.Node) error {
 	if card != nil {
 		if err := c.mistake(c.readCard(card)); err != nil {
 			return err
@@ -272,7 +272,7 @@ func (c *Case) readBoth(card, conversation *Node) error {
 	}
 	for _, m := range unanswering {
 		what := "no earlier message makes the call "
-		if err := c.mistake(conversation.at(c.lines[m.Number-1].offset).Errorf("message %d is the result of a tool, but %s%s: expected a call before it, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", m.Number, what, callName(m))); err != nil {
+		if err := c.mistake(conversation.At(c.lines[m.Number-1].offset).Errorf("message %d is the result of a tool, but %s%s: expected a call before it, for example {\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"call_1\", \"name\": \"get_order\", \"arguments\": {\"order\": 7}}]}", m.Number, what, callName(m))); err != nil {
 			return err
 		}
 	}
@@ -280,7 +280,7 @@ func (c *Case) readBoth(card, conversation *Node) error {
 }
 
 // readAs reads the conversation in its form.
-func (c *Case) readAs(conversation *Node) error {
+func (c *Case) readAs(conversation *tree.Node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
 		var err error
@@ -300,16 +300,16 @@ func (c *Case) readAs(conversation *Node) error {
 }
 
 // seal makes the evidence: what was brought, in canonical form.
-func (c *Case) seal(card, conversation *Node) error {
+func (c *Case) seal(card, conversation *tree.Node) error {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	if card != nil {
 		b.WriteString(`"agentCard":`)
-		b.Write(card.raw())
+		b.Write(card.Raw())
 		b.WriteByte(',')
 	}
 	b.WriteString(`"conversation":`)
-	b.Write(conversation.raw())
+	b.Write(conversation.Raw())
 	if readers[c.Form] != nil {
 		fmt.Fprintf(&b, `,"format":%q`, c.Form)
 	}
@@ -320,7 +320,7 @@ func (c *Case) seal(card, conversation *Node) error {
 	b.WriteByte('}')
 	material, err := evidence.Canonical(b.Bytes())
 	if err != nil { // only nesting can fail: the evidence has one level more than each file
-		return notJSON(conversation.doc.file, b.Bytes(), err)
+		return tree.NotJSON(conversation.File(), b.Bytes(), err)
 	}
 	c.material = material
 	return nil

@@ -7,15 +7,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/subject/tree"
 )
 
 // readChatMessage reads a chat message, and counts what is left out of it.
-func (c *Case) readChatMessage(m *Message, n *Node) (err error) {
+func (c *Case) readChatMessage(m *Message, n *tree.Node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
-		if at := n.get(name); !at.absent() && !at.empty() && at.text+string(at.kind) != `"` {
+		if at := n.Get(name); !at.Absent() && !at.Empty() && at.Text+string(at.Kind) != `"` {
 			c.omits(Reasoning)
 			break
 		}
@@ -24,21 +25,21 @@ func (c *Case) readChatMessage(m *Message, n *Node) (err error) {
 }
 
 // readChatBody reads everything except the role.
-func (m *Message) readChatBody(n *Node, content func(*Node) (string, error)) (err error) {
-	if m.Text, err = content(n.get("content")); err != nil {
+func (m *Message) readChatBody(n *tree.Node, content func(*tree.Node) (string, error)) (err error) {
+	if m.Text, err = content(n.Get("content")); err != nil {
 		return err
 	}
-	if refusal, err := n.str("refusal"); err != nil {
+	if refusal, err := n.Str("refusal"); err != nil {
 		return err
 	} else if m.Text == "" {
 		m.Text = refusal
 	}
-	if m.Name, err = n.str("name"); err != nil {
+	if m.Name, err = n.Str("name"); err != nil {
 		return err
 	}
 	if m.Role == Tool {
 		m.ToolName = m.Name
-		if m.ToolCallID, err = n.str("tool_call_id"); err != nil {
+		if m.ToolCallID, err = n.Str("tool_call_id"); err != nil {
 			return err
 		}
 		return m.readRequestor(n)
@@ -49,33 +50,33 @@ func (m *Message) readChatBody(n *Node, content func(*Node) (string, error)) (er
 // readRequestor reads what logs of dual control say of a result: who asked for it, and whether it failed. There the
 // id of the call is the member id. The shape is that of tau2-bench's ToolMessage:
 // https://github.com/sierra-research/tau2-bench/blob/main/src/tau2/data_model/message.py
-func (m *Message) readRequestor(n *Node) (err error) {
-	at := n.get("requestor")
-	if at.absent() {
+func (m *Message) readRequestor(n *tree.Node) (err error) {
+	at := n.Get("requestor")
+	if at.Absent() {
 		return nil
 	}
 	if m.AnswersTo, err = requestor(at); err != nil {
 		return err
 	}
 	if m.ToolCallID == "" {
-		m.ToolCallID, err = n.str("id")
+		m.ToolCallID, err = n.Str("id")
 	}
-	m.Failed = n.get("error").isTrue()
+	m.Failed = n.Get("error").IsTrue()
 	return err
 }
 
-func requestor(at *Node) (Role, error) {
-	if role := roles[at.text]; at.kind == '"' && (role == User || role == Assistant) {
+func requestor(at *tree.Node) (Role, error) {
+	if role := roles[at.Text]; at.Kind == '"' && (role == User || role == Assistant) {
 		return role, nil
 	}
 	return "", at.Errorf("unknown requestor: expected \"assistant\" or \"user\"")
 }
 
-func (m *Message) readCalls(n *Node) error {
-	if err := eachObject(n.get("tool_calls"), "a tool call", m.readCall); err != nil {
+func (m *Message) readCalls(n *tree.Node) error {
+	if err := eachObject(n.Get("tool_calls"), "a tool call", m.readCall); err != nil {
 		return err
 	}
-	if legacy := n.get("function_call"); !legacy.absent() {
+	if legacy := n.Get("function_call"); !legacy.Absent() {
 		if err := m.addCall(legacy, ""); err != nil {
 			return err
 		}
@@ -86,25 +87,25 @@ func (m *Message) readCalls(n *Node) error {
 	return nil
 }
 
-func (m *Message) readCall(n *Node) error {
-	id, err := n.str("id")
+func (m *Message) readCall(n *tree.Node) error {
+	id, err := n.Str("id")
 	if err != nil {
 		return err
 	}
-	if at := n.get("requestor"); !at.absent() {
+	if at := n.Get("requestor"); !at.Absent() {
 		if by, err := requestor(at); err != nil || by != m.Role {
-			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, quote(at.text))
+			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, quote(at.Text))
 		}
 	}
-	if function := n.get("function"); !function.absent() {
+	if function := n.Get("function"); !function.Absent() {
 		return m.addCall(function, id)
 	}
-	if custom := n.get("custom"); !custom.absent() { // a tool with free text as its input
-		name, err := custom.str("name")
+	if custom := n.Get("custom"); !custom.Absent() { // a tool with free text as its input
+		name, err := custom.Str("name")
 		if err != nil {
 			return err
 		}
-		input, err := custom.str("input")
+		input, err := custom.Str("input")
 		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: id, Name: name, Arguments: input})
 		return err
 	}
@@ -112,11 +113,11 @@ func (m *Message) readCall(n *Node) error {
 }
 
 // addCall reads {name, arguments}; arguments are a string of JSON, or the object itself.
-func (m *Message) addCall(n *Node, id string) error {
-	if n.kind != '{' {
+func (m *Message) addCall(n *tree.Node, id string) error {
+	if n.Kind != '{' {
 		return n.Errorf("expected {name, arguments}, found %s", n.KindName())
 	}
-	name, err := n.str("name")
+	name, err := n.Str("name")
 	if err != nil {
 		return err
 	}
@@ -124,16 +125,16 @@ func (m *Message) addCall(n *Node, id string) error {
 		return n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
 	}
 	call := ToolCall{ID: id, Name: name}
-	arguments := n.get("arguments")
+	arguments := n.Get("arguments")
 	if arguments == nil {
-		arguments = n.get("args")
+		arguments = n.Get("args")
 	}
-	if !arguments.absent() {
-		if arguments.kind != '"' && arguments.kind != '{' {
+	if !arguments.Absent() {
+		if arguments.Kind != '"' && arguments.Kind != '{' {
 			return arguments.Errorf("expected a tool call's arguments (a string or an object), found %s; for example {\"order\": 7}", arguments.KindName())
 		}
-		text := arguments.text
-		if arguments.kind == '{' {
+		text := arguments.Text
+		if arguments.Kind == '{' {
 			// The canonical form makes a quotation valid both for the file and for the evidence.
 			if text, err = canonicalText(arguments); err != nil {
 				return err
@@ -153,14 +154,14 @@ func (call *ToolCall) setArguments(text string) {
 }
 
 // content reads a string, null or an array of parts.
-func (c *Case) content(n *Node) (string, error) {
-	return parts(n, func(part *Node) (string, bool, error) {
-		switch kind := part.get("type"); {
-		case kind == nil || kind.kind != '"':
-		case kind.text == "thinking", kind.text == "redacted_thinking", kind.text == "reasoning":
+func (c *Case) content(n *tree.Node) (string, error) {
+	return parts(n, func(part *tree.Node) (string, bool, error) {
+		switch kind := part.Get("type"); {
+		case kind == nil || kind.Kind != '"':
+		case kind.Text == "thinking", kind.Text == "redacted_thinking", kind.Text == "reasoning":
 			c.omits(Reasoning)
 			return "", false, nil
-		case slices.Contains(unreadable, kind.text):
+		case slices.Contains(unreadable, kind.Text):
 			c.omits(Unreadable)
 		}
 		text, err := chatPart(part)
@@ -169,25 +170,25 @@ func (c *Case) content(n *Node) (string, error) {
 }
 
 // contentOfRecord reads content in a record. Its rule must not change: see readChat.
-func contentOfRecord(n *Node) (string, error) {
-	return parts(n, func(part *Node) (string, bool, error) {
+func contentOfRecord(n *tree.Node) (string, error) {
+	return parts(n, func(part *tree.Node) (string, bool, error) {
 		text, err := chatPart(part)
 		return text, true, err
 	})
 }
 
 // parts joins the texts of an array of parts.
-func parts(n *Node, read func(*Node) (text string, keep bool, err error)) (string, error) {
+func parts(n *tree.Node, read func(*tree.Node) (text string, keep bool, err error)) (string, error) {
 	switch {
-	case n.absent():
+	case n.Absent():
 		return "", nil
-	case n.kind == '"':
-		return n.text, nil
-	case n.kind != '[':
+	case n.Kind == '"':
+		return n.Text, nil
+	case n.Kind != '[':
 		return "", n.Errorf("content of a wrong kind: expected a string, null or an array of parts, found %s; for example \"content\": \"Hello\"", n.KindName())
 	}
 	var texts []string
-	for _, part := range n.members {
+	for _, part := range n.Members {
 		text, keep, err := read(part)
 		if err != nil {
 			return "", err
@@ -203,28 +204,28 @@ func parts(n *Node, read func(*Node) (text string, keep bool, err error)) (strin
 var unreadable = []string{"image_url", "input_image", "input_audio", "audio", "file", "input_file", "video_url"}
 
 // chatPart reads the text of a part. For an image or a file it keeps only the kind, because no juror can read it.
-func chatPart(n *Node) (string, error) {
-	if n.kind == '"' {
-		return n.text, nil
+func chatPart(n *tree.Node) (string, error) {
+	if n.Kind == '"' {
+		return n.Text, nil
 	}
-	if n.kind != '{' {
+	if n.Kind != '{' {
 		return "", n.Errorf("content of a wrong kind: expected a part {type, text}, found %s", n.KindName())
 	}
-	kind, err := n.str("type")
+	kind, err := n.Str("type")
 	if err != nil {
 		return "", err
 	}
 	switch kind {
 	case "text", "input_text", "output_text", "":
-		if n.get("text").absent() {
+		if n.Get("text").Absent() {
 			return "", n.Errorf("a text part without a text: expected one, for example {\"type\": \"text\", \"text\": \"Hello\"}")
 		}
-		return n.str("text")
+		return n.Str("text")
 	case "refusal":
-		return n.str("refusal")
+		return n.Str("refusal")
 	}
 	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
-	return "", n.get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
+	return "", n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
 }

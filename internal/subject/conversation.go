@@ -1,20 +1,22 @@
 package subject
 
+import "jurat/internal/subject/tree"
+
 // looksLikeConversation recognises a conversation in the place of a card.
-func looksLikeConversation(n *Node) bool {
-	if n.kind == '[' {
-		return len(n.members) > 0 && n.members[0].get("role") != nil
+func looksLikeConversation(n *tree.Node) bool {
+	if n.Kind == '[' {
+		return len(n.Members) > 0 && n.Members[0].Get("role") != nil
 	}
-	return n.get("name") == nil && (n.get("messages") != nil || n.get("history") != nil || n.get("task") != nil)
+	return n.Get("name") == nil && (n.Get("messages") != nil || n.Get("history") != nil || n.Get("task") != nil)
 }
 
 // looksLikeCard recognises a card in the place of a conversation.
-func looksLikeCard(n *Node) bool {
-	return n.get("skills") != nil || n.get("supportedInterfaces") != nil || n.get("capabilities") != nil ||
-		n.get("preferredTransport") != nil
+func looksLikeCard(n *tree.Node) bool {
+	return n.Get("skills") != nil || n.Get("supportedInterfaces") != nil || n.Get("capabilities") != nil ||
+		n.Get("preferredTransport") != nil
 }
 
-func (c *Case) readConversation(n *Node) error {
+func (c *Case) readConversation(n *tree.Node) error {
 	if looksLikeCard(n) {
 		return n.Errorf("expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}], but this looks like an agent card; are the two files swapped?")
 	}
@@ -22,17 +24,17 @@ func (c *Case) readConversation(n *Node) error {
 	if err != nil {
 		return err
 	}
-	if list.kind != '[' {
+	if list.Kind != '[' {
 		return list.Errorf("expected an array of messages, found %s", list.KindName())
 	}
-	if len(list.members) == 0 {
+	if len(list.Members) == 0 {
 		return list.Errorf("an empty conversation: expected at least one message, for example {\"role\": \"user\", \"content\": \"Hello\"}")
 	}
 	if err := c.each(list, aMessage, c.readMessage); err != nil {
 		return err
 	}
 	c.Form = Chat
-	if task := list.parent; task != nil && list.step == "history" {
+	if task := list.Parent; task != nil && list.Step == "history" {
 		c.Form = A2A
 		return c.readTaskEnd(task)
 	}
@@ -40,20 +42,20 @@ func (c *Case) readConversation(n *Node) error {
 }
 
 // findMessages finds the list of messages in the wrappers that conversations come in.
-func (c *Case) findMessages(n *Node) (*Node, error) {
-	if n.kind == '[' {
+func (c *Case) findMessages(n *tree.Node) (*tree.Node, error) {
+	if n.Kind == '[' {
 		return n, nil
 	}
-	if n.kind != '{' {
+	if n.Kind != '{' {
 		return nil, n.Errorf("expected an array of chat messages or an A2A task, found %s; for example [{\"role\": \"user\", \"content\": \"Hello\"}]", n.KindName())
 	}
 	for _, name := range []string{"messages", "history"} {
-		if list := n.get(name); !list.absent() {
+		if list := n.Get(name); !list.Absent() {
 			return list, nil
 		}
 	}
 	for _, name := range []string{"task", "result"} {
-		if inner := n.get(name); !inner.absent() && inner.kind == '{' {
+		if inner := n.Get(name); !inner.Absent() && inner.Kind == '{' {
 			return c.findMessages(inner)
 		}
 	}
@@ -61,10 +63,10 @@ func (c *Case) findMessages(n *Node) (*Node, error) {
 }
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
-func (c *Case) readMessage(n *Node) error {
+func (c *Case) readMessage(n *tree.Node) error {
 	m := Message{Number: len(c.Messages) + 1}
 	var err error
-	if n.get("parts") != nil && n.get("content") == nil {
+	if n.Get("parts") != nil && n.Get("content") == nil {
 		err = m.readTaskMessage(n)
 	} else {
 		err = c.readChatMessage(&m, n)
@@ -83,8 +85,9 @@ type lines struct {
 }
 
 // stands stores the lines of the message that was read last.
-func (c *Case) stands(n *Node) {
-	c.lines = append(c.lines, lines{n.doc.LineOf(n.offset), n.doc.LineOf(n.end), n.offset, n.end})
+func (c *Case) stands(n *tree.Node) {
+	from, to := n.Lines()
+	c.lines = append(c.lines, lines{from, to, n.Offset, n.End})
 }
 
 // roles maps every known spelling to a role.
@@ -95,12 +98,12 @@ var roles = map[string]Role{
 	"tool": Tool, "function": Tool,
 }
 
-func readRole(n *Node) (Role, error) {
-	at := n.get("role")
-	if at.absent() {
+func readRole(n *tree.Node) (Role, error) {
+	at := n.Get("role")
+	if at.Absent() {
 		return "", n.Errorf("a message without a role: expected system, developer, user, assistant or tool, for example \"role\": \"user\"")
 	}
-	given, err := n.str("role")
+	given, err := n.Str("role")
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"jurat/internal/subject/tree"
 )
 
 // A Form is a form in which people bring conversations.
@@ -41,7 +43,7 @@ func joined(forms []Form) string {
 
 // readers are the readers of the forms that the evidence names in its member format. Chat and A2A are not named, so
 // that the evidence of earlier trials and that of new ones is the same.
-var readers = map[Form]func(*Case, *Node) error{
+var readers = map[Form]func(*Case, *tree.Node) error{
 	Anthropic: (*Case).readAnthropic, Responses: (*Case).readResponses, Gemini: (*Case).readGemini,
 	Inspect: (*Case).readInspect, Promptfoo: (*Case).readPromptfoo,
 }
@@ -53,14 +55,14 @@ type signs struct {
 	weak   map[Form]string
 }
 
-func (s *signs) see(form Form, at *Node, what string) {
+func (s *signs) see(form Form, at *tree.Node, what string) {
 	if _, there := s.strong[form]; !there {
 		s.strong[form] = fmt.Sprintf("%s at %s", what, place(at))
 	}
 }
 
-func place(at *Node) string {
-	if p := at.pointer(); p != "" {
+func place(at *tree.Node) string {
+	if p := at.Pointer(); p != "" {
 		return p
 	}
 	return "the top"
@@ -69,7 +71,7 @@ func place(at *Node) string {
 // detect returns the form of a conversation, from its structure alone. It returns "" if every sign is missing: then the
 // conversation is read as chat messages or as an A2A task, whichever it is. It refuses a conversation with signs of
 // several forms.
-func detect(n *Node) (Form, error) {
+func detect(n *tree.Node) (Form, error) {
 	s := signs{map[Form]string{}, map[Form]string{}}
 	s.whole(n)
 	if len(s.strong) == 0 {
@@ -92,46 +94,46 @@ func detect(n *Node) (Form, error) {
 }
 
 // whole looks at the members around the messages, and then at each message.
-func (s *signs) whole(n *Node) {
+func (s *signs) whole(n *tree.Node) {
 	list := n
-	if n.kind == '{' {
+	if n.Kind == '{' {
 		list = s.wrapper(n)
 	}
-	if list == nil || list.kind != '[' {
+	if list == nil || list.Kind != '[' {
 		return
 	}
-	for _, item := range list.members {
+	for _, item := range list.Members {
 		s.item(item)
 	}
 }
 
 // wrapper returns the list of messages in an object, if any.
-func (s *signs) wrapper(n *Node) *Node {
+func (s *signs) wrapper(n *tree.Node) *tree.Node {
 	for _, name := range []string{"messages", "history"} {
-		if list := n.get(name); !list.absent() {
-			if system := n.get("system"); name == "messages" && !system.absent() {
+		if list := n.Get(name); !list.Absent() {
+			if system := n.Get("system"); name == "messages" && !system.Absent() {
 				s.see(Anthropic, system, "a system prompt beside the messages")
 			}
 			return list
 		}
 	}
 	for _, name := range []string{"contents", "candidates", "systemInstruction", "system_instruction"} {
-		if at := n.get(name); !at.absent() {
+		if at := n.Get(name); !at.Absent() {
 			s.see(Gemini, at, name)
 			return nil
 		}
 	}
-	if at := n.get("prompt"); !at.absent() && n.get("output") != nil {
+	if at := n.Get("prompt"); !at.Absent() && n.Get("output") != nil {
 		s.see(Promptfoo, at, "a prompt beside its output")
 		return nil
 	}
-	input, output := n.get("input"), n.get("output")
-	if !input.absent() || !output.absent() && output.kind == '[' {
+	input, output := n.Get("input"), n.Get("output")
+	if !input.Absent() || !output.Absent() && output.Kind == '[' {
 		s.see(Responses, n, "input or output")
 		return nil
 	}
 	for _, name := range []string{"task", "result"} {
-		if inner := n.get(name); !inner.absent() && inner.kind == '{' {
+		if inner := n.Get(name); !inner.Absent() && inner.Kind == '{' {
 			return s.wrapper(inner)
 		}
 	}
@@ -144,37 +146,37 @@ var (
 	weakParts = []string{"thinking", "redacted_thinking", "image", "document", "search_result"}
 )
 
-func (s *signs) item(n *Node) {
-	if n.kind != '{' {
+func (s *signs) item(n *tree.Node) {
+	if n.Kind != '{' {
 		return
 	}
-	role, _ := n.str("role")
-	if at := n.get("prompt"); role == "" && !at.absent() && !n.get("output").absent() {
+	role, _ := n.Str("role")
+	if at := n.Get("prompt"); role == "" && !at.Absent() && !n.Get("output").Absent() {
 		s.see(Promptfoo, at, "a prompt beside its output")
 	}
-	if kind, _ := n.str("type"); role == "" && isItem(kind) {
-		s.see(Responses, n.get("type"), "an item "+quote(kind))
+	if kind, _ := n.Str("type"); role == "" && isItem(kind) {
+		s.see(Responses, n.Get("type"), "an item "+quote(kind))
 	}
-	if role == "tool" && n.get("parts") == nil || role == "function" && n.get("parts") == nil {
-		s.see(Chat, n.get("role"), "a message of role "+role)
+	if role == "tool" && n.Get("parts") == nil || role == "function" && n.Get("parts") == nil {
+		s.see(Chat, n.Get("role"), "a message of role "+role)
 	}
 	for _, name := range []string{"tool_calls", "function_call", "tool_call_id"} {
-		if at := n.get(name); !at.absent() && !at.empty() {
+		if at := n.Get(name); !at.Absent() && !at.Empty() {
 			s.see(Chat, at, name)
 		}
 	}
-	if content := n.get("content"); content != nil && content.kind == '[' {
-		for _, part := range content.members {
+	if content := n.Get("content"); content != nil && content.Kind == '[' {
+		for _, part := range content.Members {
 			s.part(part)
 		}
 	}
-	if parts := n.get("parts"); parts != nil && parts.kind == '[' && n.get("content") == nil {
+	if parts := n.Get("parts"); parts != nil && parts.Kind == '[' && n.Get("content") == nil {
 		s.parts(n, parts)
 	}
 }
 
-func (s *signs) part(n *Node) {
-	kind, _ := n.str("type")
+func (s *signs) part(n *tree.Node) {
+	kind, _ := n.Str("type")
 	switch {
 	case strings.HasSuffix(kind, "tool_use"), strings.HasSuffix(kind, "tool_result"):
 		s.see(Anthropic, n, "a block "+quote(kind))
@@ -188,15 +190,15 @@ func (s *signs) part(n *Node) {
 }
 
 // parts distinguishes A2A's messages from Gemini's contents, which both have parts.
-func (s *signs) parts(n, list *Node) {
+func (s *signs) parts(n, list *tree.Node) {
 	for _, name := range []string{"messageId", "kind", "taskId", "contextId"} {
-		if at := n.get(name); !at.absent() {
+		if at := n.Get(name); !at.Absent() {
 			s.see(A2A, at, name)
 		}
 	}
-	for _, part := range list.members {
+	for _, part := range list.Members {
 		for _, name := range geminiParts {
-			if at := part.get(name); !at.absent() {
+			if at := part.Get(name); !at.Absent() {
 				s.see(Gemini, at, name)
 			}
 		}

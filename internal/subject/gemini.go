@@ -2,6 +2,8 @@ package subject
 
 import (
 	"fmt"
+
+	"jurat/internal/subject/tree"
 )
 
 // geminiParts are the members of a part that only Gemini's contents have: https://ai.google.dev/api/caching#Part.
@@ -18,30 +20,30 @@ type gemini struct {
 }
 
 // readGemini reads {"systemInstruction", "contents", "candidates"} or an array of contents.
-func (c *Case) readGemini(n *Node) error {
+func (c *Case) readGemini(n *tree.Node) error {
 	g := &gemini{Case: c, open: map[string][]string{}}
-	if n.kind == '[' {
+	if n.Kind == '[' {
 		return c.each(n, aContent, g.content)
 	}
-	contents := n.get("contents")
-	if n.kind != '{' || contents.absent() && n.get("candidates").absent() {
+	contents := n.Get("contents")
+	if n.Kind != '{' || contents.Absent() && n.Get("candidates").Absent() {
 		return n.Errorf("expected Gemini's contents: an array, or {\"systemInstruction\": …, \"contents\": […]}")
 	}
-	if err := g.system(n.first("systemInstruction", "system_instruction")); err != nil {
+	if err := g.system(n.First("systemInstruction", "system_instruction")); err != nil {
 		return err
 	}
-	if !n.first("cachedContent", "cached_content").absent() {
+	if !n.First("cachedContent", "cached_content").Absent() {
 		c.omits(Elsewhere)
 	}
-	if contents != nil && contents.kind == '"' {
-		c.say(Message{Role: User, Text: contents.text}, contents)
+	if contents != nil && contents.Kind == '"' {
+		c.say(Message{Role: User, Text: contents.Text}, contents)
 	} else if err := c.each(contents, aContent, g.content); err != nil {
 		return err
 	}
 	taken := false
-	return c.each(n.get("candidates"), thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *Node) error {
-		content := candidate.get("content")
-		if taken || content.absent() {
+	return c.each(n.Get("candidates"), thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *tree.Node) error {
+		content := candidate.Get("content")
+		if taken || content.Absent() {
 			c.omits(Alternatives)
 			return nil
 		}
@@ -50,14 +52,14 @@ func (c *Case) readGemini(n *Node) error {
 	})
 }
 
-func (g *gemini) system(n *Node) error {
+func (g *gemini) system(n *tree.Node) error {
 	switch {
-	case n.absent():
+	case n.Absent():
 		return nil
-	case n.kind == '"':
-		g.say(Message{Role: System, Text: n.text}, n)
+	case n.Kind == '"':
+		g.say(Message{Role: System, Text: n.Text}, n)
 		return nil
-	case n.kind == '{' && n.get("parts").absent() && !n.get("text").absent():
+	case n.Kind == '{' && n.Get("parts").Absent() && !n.Get("text").Absent():
 		t := turn{c: g.Case, role: System}
 		defer t.end()
 		return g.part(&t, n)
@@ -66,9 +68,9 @@ func (g *gemini) system(n *Node) error {
 }
 
 // content reads a content. A missing role is the user's.
-func (g *gemini) content(n *Node) error {
+func (g *gemini) content(n *tree.Node) error {
 	role := User
-	if !n.get("role").absent() {
+	if !n.Get("role").Absent() {
 		var err error
 		if role, err = readRole(n); err != nil {
 			return err
@@ -78,27 +80,27 @@ func (g *gemini) content(n *Node) error {
 }
 
 // said reads a content whose role is known.
-func (g *gemini) said(n *Node, role Role) error {
-	if n.kind != '{' {
+func (g *gemini) said(n *tree.Node, role Role) error {
+	if n.Kind != '{' {
 		return n.Errorf("expected a content {role, parts}, found %s", n.KindName())
 	}
 	return g.parts(n, role)
 }
 
-func (g *gemini) parts(n *Node, role Role) error {
-	list := n.get("parts")
-	if list.absent() {
+func (g *gemini) parts(n *tree.Node, role Role) error {
+	list := n.Get("parts")
+	if list.Absent() {
 		return n.Errorf("a content without parts: expected, for example, {\"role\": \"user\", \"parts\": [{\"text\": \"Hello\"}]}")
 	}
-	if list.kind != '[' {
+	if list.Kind != '[' {
 		return list.Errorf("expected an array of parts, found %s", list.KindName())
 	}
 	t := turn{c: g.Case, role: role}
 	if role == Tool { // it may hold results only
 		t.role = User
 	}
-	for _, part := range list.members {
-		if part.kind != '{' {
+	for _, part := range list.Members {
+		if part.Kind != '{' {
 			return part.Errorf("expected a part, for example {\"text\": \"Hello\"}, found %s", part.KindName())
 		}
 		if err := g.part(&t, part); err != nil {
@@ -109,21 +111,21 @@ func (g *gemini) parts(n *Node, role Role) error {
 	return nil
 }
 
-func (g *gemini) part(t *turn, n *Node) error {
-	if n.get("thought").isTrue() {
+func (g *gemini) part(t *turn, n *tree.Node) error {
+	if n.Get("thought").IsTrue() {
 		g.omits(Reasoning)
 		return nil
 	}
-	if at := n.first("functionCall", "function_call"); at != nil {
+	if at := n.First("functionCall", "function_call"); at != nil {
 		return g.functionCall(t, at)
 	}
-	if at := n.first("functionResponse", "function_response"); at != nil {
+	if at := n.First("functionResponse", "function_response"); at != nil {
 		return g.functionResponse(t, at)
 	}
-	if at := n.first("executableCode", "executable_code"); at != nil {
+	if at := n.First("executableCode", "executable_code"); at != nil {
 		return g.code(t, at)
 	}
-	if at := n.first("codeExecutionResult", "code_execution_result"); at != nil {
+	if at := n.First("codeExecutionResult", "code_execution_result"); at != nil {
 		return g.codeResult(t, at)
 	}
 	text, err := g.partText(n)
@@ -133,41 +135,41 @@ func (g *gemini) part(t *turn, n *Node) error {
 	return err
 }
 
-func (g *gemini) partText(n *Node) (string, error) {
-	if !n.get("text").absent() {
-		return n.str("text")
+func (g *gemini) partText(n *tree.Node) (string, error) {
+	if !n.Get("text").Absent() {
+		return n.Str("text")
 	}
-	if at := n.first("inlineData", "inline_data"); at != nil {
-		kind, err := at.firstString("mimeType", "mime_type")
+	if at := n.First("inlineData", "inline_data"); at != nil {
+		kind, err := at.FirstString("mimeType", "mime_type")
 		return g.unread("data", kind), err
 	}
-	if at := n.first("fileData", "file_data"); at != nil {
-		uri, err := at.firstString("fileUri", "file_uri")
+	if at := n.First("fileData", "file_data"); at != nil {
+		uri, err := at.FirstString("fileUri", "file_uri")
 		return g.unread("file", uri), err
 	}
-	if n.first("thoughtSignature", "thought_signature") != nil {
+	if n.First("thoughtSignature", "thought_signature") != nil {
 		return "", nil
 	}
 	return "", n.Errorf("a part without anything to read: expected a part with text, functionCall, functionResponse, inlineData or fileData, for example {\"text\": \"Hello\"}")
 }
 
-func (g *gemini) functionCall(t *turn, n *Node) error {
+func (g *gemini) functionCall(t *turn, n *tree.Node) error {
 	if t.role != Assistant {
 		return n.Errorf("a functionCall in a content of the %s: expected it in one of the model, for example {\"role\": \"model\", \"parts\": [{\"functionCall\": {\"name\": \"get_order\", \"args\": {\"order\": 7}}}]}", t.role)
 	}
-	name, err := n.str("name")
+	name, err := n.Str("name")
 	if err != nil {
 		return err
 	}
-	id, err := n.str("id")
+	id, err := n.Str("id")
 	if err != nil {
 		return err
 	}
 	if id == "" {
 		id = g.number(name)
 	}
-	args := n.get("args")
-	if !args.absent() && args.kind != '{' {
+	args := n.Get("args")
+	if !args.Absent() && args.Kind != '{' {
 		return args.Errorf("expected a call's args, for example {\"order\": 7}, found %s", args.KindName())
 	}
 	call, err := newCall(n, id, name, args)
@@ -195,20 +197,20 @@ func (g *gemini) oldest(name string) (string, bool) {
 	return ids[0], true
 }
 
-func (g *gemini) functionResponse(t *turn, n *Node) error {
-	name, err := n.id("name", "get_order")
+func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
+	name, err := n.Required("name", "get_order")
 	if err != nil {
 		return err
 	}
 	m := Message{ToolName: name}
-	if m.ToolCallID, err = n.str("id"); err != nil {
+	if m.ToolCallID, err = n.Str("id"); err != nil {
 		return err
 	}
 	if m.ToolCallID == "" {
 		m.ToolCallID, _ = g.oldest(name) // without one, the link by name says what is wrong
 	}
-	response := n.get("response")
-	m.Failed = response.get("error") != nil && !response.get("error").empty()
+	response := n.Get("response")
+	m.Failed = response.Get("error") != nil && !response.Get("error").Empty()
 	if m.Text, err = plainText(response); err == nil {
 		t.result(n, m)
 	}
@@ -218,20 +220,20 @@ func (g *gemini) functionResponse(t *turn, n *Node) error {
 // codeTool is the vendor's tool that runs code.
 const codeTool = "code_execution"
 
-func (g *gemini) code(t *turn, n *Node) error {
-	call, err := newCall(n, g.number(codeTool), codeTool, n.get("code"))
+func (g *gemini) code(t *turn, n *tree.Node) error {
+	call, err := newCall(n, g.number(codeTool), codeTool, n.Get("code"))
 	if err == nil {
 		t.call(n, call)
 	}
 	return err
 }
 
-func (g *gemini) codeResult(t *turn, n *Node) error {
-	text, err := n.str("output")
+func (g *gemini) codeResult(t *turn, n *tree.Node) error {
+	text, err := n.Str("output")
 	if err != nil {
 		return err
 	}
-	outcome, err := n.str("outcome")
+	outcome, err := n.Str("outcome")
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package subject
 
-import "strings"
+import (
+	"strings"
+
+	"jurat/internal/subject/tree"
+)
 
 // Attachment begins a reference to an attachment of Inspect, in the place of a text.
 const Attachment = "attachment://"
@@ -14,45 +18,45 @@ type inspection struct {
 }
 
 // readInspect reads {"messages", "attachments"}, or an array of messages.
-func (c *Case) readInspect(n *Node) error {
+func (c *Case) readInspect(n *tree.Node) error {
 	in := &inspection{Case: c, attachments: map[string]string{}}
-	if list := n.get("attachments"); !list.absent() && list.kind == '{' {
-		for i, key := range list.names {
-			in.attachments[key] = list.members[i].text
+	if list := n.Get("attachments"); !list.Absent() && list.Kind == '{' {
+		for i, key := range list.Names {
+			in.attachments[key] = list.Members[i].Text
 		}
 	}
 	list := n
-	if n.kind == '{' {
-		list = n.get("messages")
+	if n.Kind == '{' {
+		list = n.Get("messages")
 	}
-	if list.absent() || list.kind != '[' {
+	if list.Absent() || list.Kind != '[' {
 		return n.Errorf("expected Inspect's messages: an array, or {\"messages\": […]}")
 	}
 	return c.each(list, aMessage, in.message)
 }
 
-func (in *inspection) message(n *Node) error {
+func (in *inspection) message(n *tree.Node) error {
 	m := Message{}
 	var err error
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
-	if m.Text, err = in.content(&m, n.get("content")); err != nil {
+	if m.Text, err = in.content(&m, n.Get("content")); err != nil {
 		return err
 	}
 	if m.Role == Tool {
 		return in.result(m, n)
 	}
-	err = eachObject(n.get("tool_calls"), "a tool call", func(call *Node) error {
-		id, err := call.str("id")
+	err = eachObject(n.Get("tool_calls"), "a tool call", func(call *tree.Node) error {
+		id, err := call.Str("id")
 		if err != nil {
 			return err
 		}
-		name, err := call.str("function")
+		name, err := call.Str("function")
 		if err != nil {
 			return err
 		}
-		one, err := newCall(call, id, name, call.get("arguments"))
+		one, err := newCall(call, id, name, call.Get("arguments"))
 		m.ToolCalls = append(m.ToolCalls, one)
 		return err
 	})
@@ -66,40 +70,40 @@ func (in *inspection) message(n *Node) error {
 	return nil
 }
 
-func (in *inspection) result(m Message, n *Node) (err error) {
-	if m.ToolCallID, err = n.str("tool_call_id"); err != nil {
+func (in *inspection) result(m Message, n *tree.Node) (err error) {
+	if m.ToolCallID, err = n.Str("tool_call_id"); err != nil {
 		return err
 	}
-	if m.ToolName, err = n.str("function"); err != nil {
+	if m.ToolName, err = n.Str("function"); err != nil {
 		return err
 	}
-	if failed := n.get("error"); !failed.absent() {
+	if failed := n.Get("error"); !failed.Absent() {
 		m.Failed = true
 		if m.Text == "" {
-			m.Text, err = failed.str("message")
+			m.Text, err = failed.Str("message")
 		}
 	}
 	in.say(m, n)
 	return err
 }
 
-func (in *inspection) content(m *Message, n *Node) (string, error) {
-	if n.absent() || n.kind == '"' {
+func (in *inspection) content(m *Message, n *tree.Node) (string, error) {
+	if n.Absent() || n.Kind == '"' {
 		return in.text(n)
 	}
-	if n.kind != '[' {
+	if n.Kind != '[' {
 		return "", n.Errorf("content of a wrong kind: expected a string or an array, found %s", n.KindName())
 	}
 	var texts []string
-	for _, part := range n.members {
-		kind, err := part.str("type")
+	for _, part := range n.Members {
+		kind, err := part.Str("type")
 		if err != nil {
 			return "", err
 		}
 		text := ""
 		switch kind {
 		case "text":
-			text, err = in.text(part.get("text"))
+			text, err = in.text(part.Get("text"))
 		case "reasoning":
 			in.omits(Reasoning)
 			continue
@@ -119,17 +123,17 @@ func (in *inspection) content(m *Message, n *Node) (string, error) {
 }
 
 // text returns a string, or the attachment that it refers to.
-func (in *inspection) text(n *Node) (string, error) {
-	if n.absent() {
+func (in *inspection) text(n *tree.Node) (string, error) {
+	if n.Absent() {
 		return "", nil
 	}
-	if n.kind != '"' {
+	if n.Kind != '"' {
 		return "", n.Errorf("expected a string, found %s", n.KindName())
 	}
-	key, _ := strings.CutPrefix(n.text, Attachment)
+	key, _ := strings.CutPrefix(n.Text, Attachment)
 	text, there := in.attachments[key]
-	if !there || !strings.HasPrefix(n.text, Attachment) {
-		return n.text, nil
+	if !there || !strings.HasPrefix(n.Text, Attachment) {
+		return n.Text, nil
 	}
 	if in.taken += len(text); in.taken > MaxFile {
 		return "", n.Errorf("more than %d MiB of attachments", MaxFile>>20)

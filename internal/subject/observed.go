@@ -14,6 +14,7 @@ import (
 	"jurat/internal/observe"
 	"jurat/internal/subject/asked"
 	"jurat/internal/subject/talk"
+	"jurat/internal/subject/tree"
 	"jurat/verify/vantage"
 )
 
@@ -382,23 +383,23 @@ func lengthOf(pieces []evidence.Piece) (n int64) {
 // spoken reads messages of a projection: a text of the agent, a message, or an array of them. A message that is none of a
 // conversation is shown whole, as nobody's.
 func spoken(v jsontext.Value) (list []Message) {
-	root := tree(v)
+	root := canonical(v)
 	if v == nil || root == nil {
 		return nil
 	}
-	nodes := []*Node{root}
-	switch root.kind {
+	nodes := []*tree.Node{root}
+	switch root.Kind {
 	case '"':
-		return []Message{{Role: Assistant, Text: root.text}}
+		return []Message{{Role: Assistant, Text: root.Text}}
 	case '[':
-		nodes = root.members
+		nodes = root.Members
 	}
 	for _, n := range nodes {
 		m := Message{}
 		if m.readChat(n, "") != nil {
-			m = Message{Role: Recorder, Text: string(n.raw())}
+			m = Message{Role: Recorder, Text: string(n.Raw())}
 		} else if m.Role == Tool {
-			m.Failed = n.get("is_error").isTrue()
+			m.Failed = n.Get("is_error").IsTrue()
 		}
 		list = append(list, m)
 	}

@@ -1,16 +1,18 @@
 package subject
 
+import "jurat/internal/subject/tree"
+
 // readPromptfoo reads {"prompt", "output"}, or an array of them.
-func (c *Case) readPromptfoo(n *Node) error {
-	if n.kind == '[' {
+func (c *Case) readPromptfoo(n *tree.Node) error {
+	if n.Kind == '[' {
 		return c.each(n, thing{"a turn {prompt, output} (an object)", `{"prompt": "Hello", "output": "Hello!"}`}, c.readExchange)
 	}
 	return c.readExchange(n)
 }
 
-func (c *Case) readExchange(n *Node) error {
-	prompt, output := n.get("prompt"), n.get("output")
-	if n.kind != '{' || prompt.absent() || output.absent() {
+func (c *Case) readExchange(n *tree.Node) error {
+	prompt, output := n.Get("prompt"), n.Get("output")
+	if n.Kind != '{' || prompt.Absent() || output.Absent() {
 		return n.Errorf("expected a turn {\"prompt\": \"…\", \"output\": \"…\"}")
 	}
 	if err := c.readPrompt(prompt); err != nil {
@@ -29,14 +31,14 @@ func (c *Case) readExchange(n *Node) error {
 }
 
 // readPrompt reads a prompt: chat messages, as JSON or as JSON in a string, or a text of the user.
-func (c *Case) readPrompt(n *Node) error {
+func (c *Case) readPrompt(n *tree.Node) error {
 	text, err := plainText(n)
 	if err != nil {
 		return err
 	}
-	if inner, err := parseDocument(n.doc.file, []byte(text)); err == nil && inner.root.kind == '[' {
+	if inner, err := tree.Parse(n.File(), []byte(text)); err == nil && inner.Kind == '[' {
 		said := &Case{}
-		if said.readConversation(inner.root) == nil {
+		if said.readConversation(inner) == nil {
 			for _, m := range said.Messages {
 				c.say(m, n)
 			}
@@ -48,12 +50,12 @@ func (c *Case) readPrompt(n *Node) error {
 }
 
 // callsOnly reads an output that is a list of calls, and reports whether it is one.
-func (m *Message) callsOnly(n *Node) bool {
-	if n.kind != '[' || len(n.members) == 0 {
+func (m *Message) callsOnly(n *tree.Node) bool {
+	if n.Kind != '[' || len(n.Members) == 0 {
 		return false
 	}
-	for _, item := range n.members {
-		if item.get("function") == nil || m.readCall(item) != nil {
+	for _, item := range n.Members {
+		if item.Get("function") == nil || m.readCall(item) != nil {
 			m.ToolCalls = nil
 			return false
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"jurat/internal/subject/tree"
 )
 
 // An Omission is something in a conversation that jurors are not shown.
@@ -69,16 +71,16 @@ var (
 )
 
 // each reads the items of a list. While checking, it goes on after a mistake.
-func (c *Case) each(list *Node, what thing, read func(*Node) error) error {
-	if list.absent() {
+func (c *Case) each(list *tree.Node, what thing, read func(*tree.Node) error) error {
+	if list.Absent() {
 		return nil
 	}
-	if list.kind != '[' {
+	if list.Kind != '[' {
 		return list.Errorf("expected an array, found %s", list.KindName())
 	}
-	for _, item := range list.members {
+	for _, item := range list.Members {
 		err := error(nil)
-		if item.kind != '{' {
+		if item.Kind != '{' {
 			err = item.Errorf("expected %s, found %s; for example %s", what.name, item.KindName(), what.example)
 		} else {
 			err = read(item)
@@ -107,7 +109,7 @@ func (c *Case) mistake(err error) error {
 const MaxMistakes = 100
 
 // say appends a message that stands at a node.
-func (c *Case) say(m Message, at *Node) {
+func (c *Case) say(m Message, at *tree.Node) {
 	m.Number = len(c.Messages) + 1
 	c.Messages = append(c.Messages, m)
 	c.stands(at)
@@ -118,22 +120,22 @@ type turn struct {
 	c     *Case
 	role  Role
 	name  string
-	at    *Node // where it begins
+	at    *tree.Node // where it begins
 	texts []string
 	calls []ToolCall
 }
 
-func (t *turn) text(at *Node, text string) {
+func (t *turn) text(at *tree.Node, text string) {
 	t.begin(at)
 	t.texts = append(t.texts, text)
 }
 
-func (t *turn) call(at *Node, call ToolCall) {
+func (t *turn) call(at *tree.Node, call ToolCall) {
 	t.begin(at)
 	t.calls = append(t.calls, call)
 }
 
-func (t *turn) begin(at *Node) {
+func (t *turn) begin(at *tree.Node) {
 	if t.at == nil {
 		t.at = at
 	}
@@ -148,22 +150,22 @@ func (t *turn) end() {
 }
 
 // result ends the message, and appends the result of a tool.
-func (t *turn) result(at *Node, m Message) {
+func (t *turn) result(at *tree.Node, m Message) {
 	t.end()
 	m.Role = Tool
 	t.c.say(m, at)
 }
 
 // newCall reads the name and the input of a call.
-func newCall(n *Node, id, name string, input *Node) (ToolCall, error) {
+func newCall(n *tree.Node, id, name string, input *tree.Node) (ToolCall, error) {
 	if name == "" {
 		return ToolCall{}, n.Errorf("a tool call without a name: expected, for example, \"name\": \"get_order\"")
 	}
 	call := ToolCall{ID: id, Name: name}
 	switch {
-	case input.absent():
-	case input.kind == '"':
-		call.setArguments(input.text)
+	case input.Absent():
+	case input.Kind == '"':
+		call.setArguments(input.Text)
 	default:
 		text, err := canonicalText(input)
 		if err != nil {
@@ -174,22 +176,13 @@ func newCall(n *Node, id, name string, input *Node) (ToolCall, error) {
 	return call, nil
 }
 
-// id reads a member that must be a string and not empty.
-func (n *Node) id(name, example string) (string, error) {
-	text, err := n.str(name)
-	if err == nil && text == "" {
-		err = n.Errorf("there is no %s: expected %s, for example %q: %q", name, name, name, example)
-	}
-	return text, err
-}
-
 // plainText returns a string as it is, and any other value in canonical form.
-func plainText(n *Node) (string, error) {
+func plainText(n *tree.Node) (string, error) {
 	switch {
-	case n.absent():
+	case n.Absent():
 		return "", nil
-	case n.kind == '"':
-		return n.text, nil
+	case n.Kind == '"':
+		return n.Text, nil
 	}
 	return canonicalText(n)
 }

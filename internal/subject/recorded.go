@@ -12,6 +12,7 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/subject/asked"
 	"jurat/internal/subject/talk"
+	"jurat/internal/subject/tree"
 )
 
 // A recording turns records into messages, one record after the other.
@@ -292,18 +293,18 @@ var chatMembers = []string{"role", "content", "name", "refusal", "tool_calls", "
 // chatIn reads chat messages: an array of them, an object {"messages": …} without other members, or a single one. A
 // single one that is a response may omit its role. It returns nil for everything else.
 func chatIn(v jsontext.Value, role Role) []Message {
-	root := tree(v)
+	root := canonical(v)
 	if root == nil {
 		return nil
 	}
-	list := []*Node{root}
+	list := []*tree.Node{root}
 	switch {
-	case root.kind == '[':
-		list = root.members
-	case root.kind != '{':
+	case root.Kind == '[':
+		list = root.Members
+	case root.Kind != '{':
 		return nil
-	case len(root.names) == 1 && root.names[0] == "messages" && root.members[0].kind == '[':
-		list = root.members[0].members
+	case len(root.Names) == 1 && root.Names[0] == "messages" && root.Members[0].Kind == '[':
+		list = root.Members[0].Members
 	}
 	c := new(Case)
 	for _, n := range list {
@@ -316,27 +317,22 @@ func chatIn(v jsontext.Value, role Role) []Message {
 	return c.Messages
 }
 
-func isChat(n *Node) bool {
-	if n.kind != '{' || n.get("content") == nil && n.get("tool_calls").absent() && n.get("function_call").absent() {
+func isChat(n *tree.Node) bool {
+	if n.Kind != '{' || n.Get("content") == nil && n.Get("tool_calls").Absent() && n.Get("function_call").Absent() {
 		return false
 	}
-	for i, name := range n.names {
-		if !slices.Contains(chatMembers, name) && !n.members[i].empty() {
+	for i, name := range n.Names {
+		if !slices.Contains(chatMembers, name) && !n.Members[i].Empty() {
 			return false
 		}
 	}
 	return true
 }
 
-// empty reports whether a value has no content. Libraries write such members out.
-func (n *Node) empty() bool {
-	return n.kind == 'n' || (n.kind == '[' || n.kind == '{') && len(n.members) == 0
-}
-
 // readChat reads a chat message of a record. The output of an agent is its own text, whatever role it states. A
 // response with another role is shown unchanged, and so are calls of the user. That rule of docs/format.md must not
 // change, because findings about records name messages by number.
-func (m *Message) readChat(n *Node, role Role) (err error) {
+func (m *Message) readChat(n *tree.Node, role Role) (err error) {
 	if role != Assistant {
 		if m.Role, err = readRole(n); err != nil {
 			return err
@@ -349,7 +345,7 @@ func (m *Message) readChat(n *Node, role Role) (err error) {
 		}
 		return nil
 	}
-	if at := n.get("role"); !at.absent() {
+	if at := n.Get("role"); !at.Absent() {
 		if given, err := readRole(n); err != nil || given != Assistant {
 			return at.Errorf("not the agent")
 		}
@@ -358,10 +354,9 @@ func (m *Message) readChat(n *Node, role Role) (err error) {
 	return m.readChatBody(n, contentOfRecord)
 }
 
-// tree reads a canonical value; nil if it is invalid.
-func tree(v jsontext.Value) *Node {
-	d := &Document{file: evidenceName, raw: v}
-	root, err := d.tree()
+// canonical reads a canonical value; nil if it is invalid.
+func canonical(v jsontext.Value) *tree.Node {
+	root, err := tree.Read(evidenceName, v)
 	if err != nil {
 		return nil
 	}
@@ -385,12 +380,12 @@ func (one *record) tools() []Message {
 	if one.isWithheld("tools_used") {
 		return []Message{{Role: Assistant, Name: actor, Text: one.text("tools_used")}}
 	}
-	root := tree(v)
+	root := canonical(v)
 	if root == nil {
 		return []Message{{Role: Assistant, Name: actor, Text: plain(v)}}
 	}
 	var list []Message
-	for i, n := range root.members {
+	for i, n := range root.Members {
 		if i > maxMessages {
 			break // more than the limit for all records together, which take refuses
 		}
@@ -400,7 +395,7 @@ func (one *record) tools() []Message {
 		}
 		list = append(list, Message{Role: Assistant, Name: actor, ToolCalls: []ToolCall{call}})
 		if result != nil {
-			list = append(list, Message{Role: Tool, ToolCallID: call.ID, Text: plain(result.raw())})
+			list = append(list, Message{Role: Tool, ToolCallID: call.ID, Text: plain(result.Raw())})
 		}
 	}
 	return list
@@ -408,18 +403,18 @@ func (one *record) tools() []Message {
 
 // toolUse reads one use of a tool: only its name, or an object with name, input and output. If an object has other
 // members, the call's arguments show all of it.
-func toolUse(n *Node) (call ToolCall, result *Node) {
-	if n.kind == '"' {
-		return ToolCall{Name: n.text}, nil
+func toolUse(n *tree.Node) (call ToolCall, result *tree.Node) {
+	if n.Kind == '"' {
+		return ToolCall{Name: n.Text}, nil
 	}
-	whole := ToolCall{Name: "(tool)", Arguments: string(n.raw())}
-	if n.kind != '{' {
+	whole := ToolCall{Name: "(tool)", Arguments: string(n.Raw())}
+	if n.Kind != '{' {
 		return whole, nil
 	}
 	used := map[string]bool{"id": true}
-	pick := func(names []string) *Node {
+	pick := func(names []string) *tree.Node {
 		for _, name := range names {
-			if m := n.get(name); m != nil {
+			if m := n.Get(name); m != nil {
 				used[name] = true
 				return m
 			}
@@ -427,13 +422,13 @@ func toolUse(n *Node) (call ToolCall, result *Node) {
 		return nil
 	}
 	name, input, output := pick(toolNames), pick(toolInputs), pick(toolOutputs)
-	id, err := n.str("id")
-	if err != nil || name == nil || name.kind != '"' || name.text == "" || slices.ContainsFunc(n.names, func(name string) bool { return !used[name] }) {
+	id, err := n.Str("id")
+	if err != nil || name == nil || name.Kind != '"' || name.Text == "" || slices.ContainsFunc(n.Names, func(name string) bool { return !used[name] }) {
 		return whole, nil
 	}
-	call = ToolCall{ID: id, Name: name.text}
+	call = ToolCall{ID: id, Name: name.Text}
 	if input != nil {
-		call.setArguments(plain(input.raw()))
+		call.setArguments(plain(input.Raw()))
 	}
 	return call, output
 }

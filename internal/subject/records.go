@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/subject/tree"
 )
 
 // An Exhibit is a record as the jury gets it: its signed payload, and the disclosures of what was sealed apart.
@@ -80,7 +81,7 @@ func NewExhibit(r *evidence.Record) Exhibit {
 
 // FromRecords makes a case from verified records: the canonical evidence {"agentCard": …, "records": …,
 // "verification": …}. The card is optional (nil). The messages of the case are what the records say, in their order.
-// Errors about content are of type *Error.
+// Errors about content are of type *tree.Error.
 func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error) {
 	m := material{Records: exhibits, Verification: &v}
 	if v.NotProved == nil {
@@ -90,14 +91,14 @@ func FromRecords(card []byte, exhibits []Exhibit, v Verification) (*Case, error)
 		v.Proved = []string{}
 	}
 	if card != nil {
-		d, err := parseDocument(CardFile, card)
+		root, err := tree.Parse(CardFile, card)
 		if err != nil {
 			return nil, err
 		}
-		if err := new(Case).readCard(d.root); err != nil {
+		if err := new(Case).readCard(root); err != nil {
 			return nil, err
 		}
-		m.AgentCard = d.root.raw()
+		m.AgentCard = root.Raw()
 	}
 	doc, err := json.Marshal(&m)
 	if err != nil {
@@ -128,7 +129,7 @@ func isOfRecords(doc []byte) bool {
 func parseRecords(doc []byte) (*Case, error) {
 	form, err := evidence.Canonical(doc)
 	if err != nil {
-		return nil, notJSON(evidenceName, doc, err)
+		return nil, tree.NotJSON(evidenceName, doc, err)
 	}
 	if len(form) > MaxFile {
 		return nil, unfit("the records' payloads are longer than %d MiB", MaxFile>>20)
@@ -142,7 +143,7 @@ func parseRecords(doc []byte) (*Case, error) {
 	}
 	c := &Case{material: form, Recorded: &Recorded{Records: len(m.Records), Verification: *m.Verification}}
 	if m.AgentCard != nil {
-		if err := c.readCard(tree(m.AgentCard)); err != nil {
+		if err := c.readCard(canonical(m.AgentCard)); err != nil {
 			return nil, err
 		}
 		c.HasCard = true
@@ -160,7 +161,7 @@ func parseRecords(doc []byte) (*Case, error) {
 func (c *Case) Exhibits() []evidence.Digest { return slices.Clone(c.exhibits) }
 
 func unfit(format string, args ...any) error {
-	return &Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}
+	return &tree.Error{File: evidenceName, Reason: fmt.Sprintf(format, args...)}
 }
 
 // wrongShape names the place at which the evidence has a wrong form.
@@ -173,7 +174,7 @@ func wrongShape(form []byte, err error) error {
 	if at.Err != nil {
 		reason = at.Err.Error()
 	}
-	return errorAt(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
+	return tree.ErrorAt(evidenceName, form, at.ByteOffset, string(at.JSONPointer), reason)
 }
 
 // check returns an error unless the material satisfies everything that the reader relies on.

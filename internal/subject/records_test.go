@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/internal/subject/tree"
 )
 
 const signers = `"signers":[{"alg":"Ed25519","key_id":"sha256:1111111111111111111111111111111111111111111111111111111111111111"}]`
@@ -169,7 +170,7 @@ func TestRecordsThatAreNoEvidence(t *testing.T) {
 		"a disclosure of nothing": {material(strings.Replace(record, `"payload"`, `"disclosures":[{"pointer":"/prompt","salt":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","value":"x"}],"payload"`, 1), fine), "record 1: "},
 	} {
 		_, err := Parse([]byte(one.doc))
-		var where *Error
+		var where *tree.Error
 		if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
 			t.Errorf("%s: got %v\nwant …%s…", name, err, one.want)
 		}
@@ -209,7 +210,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		c, err := FromRecords(nil, []Exhibit{one, two}, Verification{Outcome: NotProved})
 		if err != nil {
-			var where *Error
+			var where *tree.Error
 			if !errors.As(err, &where) || where.Reason == "" {
 				t.Fatalf("an error without a place: %v", err)
 			}

@@ -3,6 +3,8 @@ package subject
 import (
 	"slices"
 	"strings"
+
+	"jurat/internal/subject/tree"
 )
 
 // items are the types of an item of OpenAI's Responses that no chat message has, without the calls and their outputs:
@@ -15,15 +17,15 @@ func isItem(kind string) bool {
 }
 
 // readResponses reads {"instructions", "input", "output"} or an array of items.
-func (c *Case) readResponses(n *Node) error {
-	if n.kind == '[' {
+func (c *Case) readResponses(n *tree.Node) error {
+	if n.Kind == '[' {
 		return c.each(n, anItem, c.readItem)
 	}
-	if n.kind != '{' || n.get("input").absent() && n.get("output").absent() {
+	if n.Kind != '{' || n.Get("input").Absent() && n.Get("output").Absent() {
 		return n.Errorf("expected items of OpenAI's Responses: an array, or {\"instructions\": …, \"input\": …, \"output\": […]}")
 	}
 	for _, name := range []string{"previous_response_id", "conversation", "prompt"} {
-		if !n.get(name).absent() {
+		if !n.Get(name).Absent() {
 			c.omits(Elsewhere)
 		}
 	}
@@ -31,9 +33,9 @@ func (c *Case) readResponses(n *Node) error {
 		name string
 		role Role
 	}{{"instructions", System}, {"input", User}, {"output", Assistant}} {
-		at := n.get(part.name)
-		if at != nil && at.kind == '"' {
-			c.say(Message{Role: part.role, Text: at.text}, at)
+		at := n.Get(part.name)
+		if at != nil && at.Kind == '"' {
+			c.say(Message{Role: part.role, Text: at.Text}, at)
 			continue
 		}
 		if err := c.each(at, anItem, c.readItem); err != nil {
@@ -43,8 +45,8 @@ func (c *Case) readResponses(n *Node) error {
 	return nil
 }
 
-func (c *Case) readItem(n *Node) error {
-	kind, err := n.str("type")
+func (c *Case) readItem(n *tree.Node) error {
+	kind, err := n.Str("type")
 	if err != nil {
 		return err
 	}
@@ -68,19 +70,19 @@ func (c *Case) readItem(n *Node) error {
 	case isItem(kind):
 		return c.readItemCall(n, kind)
 	}
-	return n.get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", quote(kind))
+	return n.Get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", quote(kind))
 }
 
-func (c *Case) readItemMessage(n *Node) error {
+func (c *Case) readItemMessage(n *tree.Node) error {
 	m := Message{}
 	var err error
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
 	if m.Role == Tool {
-		return n.get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.get("role").text))
+		return n.Get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.Get("role").Text))
 	}
-	if m.Text, err = c.content(n.get("content")); err != nil {
+	if m.Text, err = c.content(n.Get("content")); err != nil {
 		return err
 	}
 	c.say(m, n)
@@ -88,12 +90,12 @@ func (c *Case) readItemMessage(n *Node) error {
 }
 
 // readItemCall reads a call. A function has a name. The vendor's own tools are named for their type: web_search.
-func (c *Case) readItemCall(n *Node, kind string) error {
-	id, err := n.firstString("call_id", "id")
+func (c *Case) readItemCall(n *tree.Node, kind string) error {
+	id, err := n.FirstString("call_id", "id")
 	if err != nil {
 		return err
 	}
-	name, err := n.str("name")
+	name, err := n.Str("name")
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (c *Case) readItemCall(n *Node, kind string) error {
 	} else if name == "" {
 		name = strings.TrimSuffix(kind, "_call")
 	}
-	call, err := newCall(n, id, name, n.first("arguments", "input", "action", "queries", "code", "operation"))
+	call, err := newCall(n, id, name, n.First("arguments", "input", "action", "queries", "code", "operation"))
 	if err != nil {
 		return err
 	}
@@ -113,13 +115,13 @@ func (c *Case) readItemCall(n *Node, kind string) error {
 }
 
 // readItemResult reads the result that the item of a vendor's own tool has beside the call.
-func (c *Case) readItemResult(n *Node, id string) error {
-	result := n.first("output", "outputs", "results", "result", "error")
-	if result.absent() {
+func (c *Case) readItemResult(n *tree.Node, id string) error {
+	result := n.First("output", "outputs", "results", "result", "error")
+	if result.Absent() {
 		return nil
 	}
-	m := Message{Role: Tool, ToolCallID: id, Failed: !n.get("error").absent()}
-	if result.step == "result" && result.kind == '"' { // an image in base64
+	m := Message{Role: Tool, ToolCallID: id, Failed: !n.Get("error").Absent()}
+	if result.Step == "result" && result.Kind == '"' { // an image in base64
 		m.Text = c.unread("image", "")
 		c.say(m, result)
 		return nil
@@ -130,16 +132,16 @@ func (c *Case) readItemResult(n *Node, id string) error {
 	return err
 }
 
-func (c *Case) readItemOutput(n *Node) (err error) {
+func (c *Case) readItemOutput(n *tree.Node) (err error) {
 	m := Message{Role: Tool}
-	if m.ToolCallID, err = n.firstString("call_id", "id"); err != nil {
+	if m.ToolCallID, err = n.FirstString("call_id", "id"); err != nil {
 		return err
 	}
 	if m.ToolCallID == "" {
 		return n.Errorf("an output without the id of its call: expected, for example, \"call_id\": \"call_1\"")
 	}
-	output := n.get("output")
-	if output != nil && output.kind == '[' && output.onlyParts() {
+	output := n.Get("output")
+	if output != nil && output.Kind == '[' && onlyParts(output) {
 		m.Text, err = c.content(output)
 	} else {
 		m.Text, err = plainText(output)
@@ -152,30 +154,11 @@ func (c *Case) readItemOutput(n *Node) (err error) {
 }
 
 // onlyParts reports whether an array has only parts of content.
-func (n *Node) onlyParts() bool {
-	for _, part := range n.members {
-		if kind, _ := part.str("type"); !strings.HasPrefix(kind, "input_") && !strings.HasSuffix(kind, "_text") {
+func onlyParts(n *tree.Node) bool {
+	for _, part := range n.Members {
+		if kind, _ := part.Str("type"); !strings.HasPrefix(kind, "input_") && !strings.HasSuffix(kind, "_text") {
 			return false
 		}
 	}
 	return true
-}
-
-// first returns the first of several members that is there.
-func (n *Node) first(names ...string) *Node {
-	for _, name := range names {
-		if m := n.get(name); !m.absent() {
-			return m
-		}
-	}
-	return nil
-}
-
-func (n *Node) firstString(names ...string) (string, error) {
-	for _, name := range names {
-		if text, err := n.str(name); err != nil || text != "" {
-			return text, err
-		}
-	}
-	return "", nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/subject/attested"
+	"jurat/internal/subject/tree"
 )
 
 // MaxStatements is how many statements of others a case can have.
@@ -30,7 +31,7 @@ func (c *Case) AddStatements(list ...attested.Statement) error {
 	}
 	form, err := evidence.Canonical(doc)
 	if err != nil {
-		return notJSON(evidenceName, doc, err)
+		return tree.NotJSON(evidenceName, doc, err)
 	}
 	if len(form) > 2*MaxFile {
 		return unfit("with the statements, it is longer than %d MiB", 2*MaxFile>>20)

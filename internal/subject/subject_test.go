@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"jurat/evidence"
+	"jurat/internal/subject/tree"
 )
 
 const (
@@ -134,7 +135,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			_, err := New([]byte(one.card), []byte(one.conversation))
-			var where *Error
+			var where *tree.Error
 			if !errors.As(err, &where) || !strings.Contains(err.Error(), one.want) {
 				t.Errorf("got %v\nwant …%s…", err, one.want)
 			}
@@ -201,7 +202,7 @@ func FuzzCase(f *testing.F) {
 	f.Fuzz(func(t *testing.T, card, conversation []byte) {
 		c, err := New(card, conversation)
 		if err != nil {
-			var where *Error
+			var where *tree.Error
 			if !errors.As(err, &where) || where.Reason == "" || where.Offset < 0 {
 				t.Fatalf("an error without a place: %v", err)
 			}

@@ -4,22 +4,23 @@ import (
 	"strings"
 
 	"jurat/evidence"
+	"jurat/internal/subject/tree"
 )
 
-func (m *Message) readTaskMessage(n *Node) (err error) {
+func (m *Message) readTaskMessage(n *tree.Node) (err error) {
 	if m.Role, err = readRole(n); err != nil {
 		return err
 	}
-	return m.readParts(n.get("parts"))
+	return m.readParts(n.Get("parts"))
 }
 
 // readParts reads text, data and file parts, of v0.3 (with kind) and of v1.0 (which their members distinguish).
-func (m *Message) readParts(list *Node) error {
-	if list.kind != '[' {
+func (m *Message) readParts(list *tree.Node) error {
+	if list.Kind != '[' {
 		return list.Errorf("expected an array of parts, found %s", list.KindName())
 	}
 	var texts []string
-	for _, part := range list.members {
+	for _, part := range list.Members {
 		text, err := m.readPart(part)
 		if err != nil {
 			return err
@@ -32,28 +33,28 @@ func (m *Message) readParts(list *Node) error {
 	return nil
 }
 
-func (m *Message) readPart(n *Node) (string, error) {
-	if n.kind != '{' {
+func (m *Message) readPart(n *tree.Node) (string, error) {
+	if n.Kind != '{' {
 		return "", n.Errorf("content of a wrong kind: expected a part (an object), found %s", n.KindName())
 	}
 	switch {
-	case !n.get("text").absent():
-		return n.str("text")
-	case !n.get("data").absent():
-		return m.readData(n.get("data"))
-	case !n.get("file").absent(), !n.get("url").absent(), !n.get("raw").absent():
+	case !n.Get("text").Absent():
+		return n.Str("text")
+	case !n.Get("data").Absent():
+		return m.readData(n.Get("data"))
+	case !n.Get("file").Absent(), !n.Get("url").Absent(), !n.Get("raw").Absent():
 		return filePart(n)
 	}
 	return "", n.Errorf("content of a wrong kind: expected a part with text, data or file")
 }
 
-func filePart(n *Node) (string, error) {
+func filePart(n *tree.Node) (string, error) {
 	at := n
-	if inner := n.get("file"); !inner.absent() {
+	if inner := n.Get("file"); !inner.Absent() {
 		at = inner
 	}
 	for _, member := range []string{"name", "filename", "uri", "url"} {
-		if text, err := at.str(member); err != nil || text != "" {
+		if text, err := at.Str(member); err != nil || text != "" {
 			return "[file " + text + "]", err
 		}
 	}
@@ -62,25 +63,25 @@ func filePart(n *Node) (string, error) {
 
 // readData recognises a function call or its response, in the form in which agent frameworks put them into a history.
 // It keeps other data as text in canonical form.
-func (m *Message) readData(n *Node) (string, error) {
-	name, _ := n.str("name")
-	id, _ := n.str("id")
+func (m *Message) readData(n *tree.Node) (string, error) {
+	name, _ := n.Str("name")
+	id, _ := n.Str("id")
 	switch {
-	case name != "" && (n.get("args") != nil || n.get("arguments") != nil):
+	case name != "" && (n.Get("args") != nil || n.Get("arguments") != nil):
 		return "", m.addCall(n, id)
-	case name != "" && n.get("response") != nil:
+	case name != "" && n.Get("response") != nil:
 		m.Role, m.ToolCallID, m.ToolName = Tool, id, name
-		response := n.get("response")
-		if response.kind == '"' {
-			return response.text, nil
+		response := n.Get("response")
+		if response.Kind == '"' {
+			return response.Text, nil
 		}
 		return canonicalText(response)
 	}
 	return canonicalText(n)
 }
 
-func canonicalText(n *Node) (string, error) {
-	form, err := evidence.Canonical(n.raw())
+func canonicalText(n *tree.Node) (string, error) {
+	form, err := evidence.Canonical(n.Raw())
 	if err != nil {
 		return "", n.Errorf("%v", err)
 	}
@@ -88,13 +89,13 @@ func canonicalText(n *Node) (string, error) {
 }
 
 // readTaskEnd appends the content after a task's history: artifacts, then the message of its status.
-func (c *Case) readTaskEnd(task *Node) error {
-	err := eachObject(task.get("artifacts"), "an artifact", func(artifact *Node) error {
-		if artifact.get("parts").absent() {
+func (c *Case) readTaskEnd(task *tree.Node) error {
+	err := eachObject(task.Get("artifacts"), "an artifact", func(artifact *tree.Node) error {
+		if artifact.Get("parts").Absent() {
 			return artifact.Errorf("an artifact without parts")
 		}
 		m := Message{Role: Assistant, Name: "artifact"}
-		if err := m.readParts(artifact.get("parts")); err != nil {
+		if err := m.readParts(artifact.Get("parts")); err != nil {
 			return err
 		}
 		c.say(m, artifact)
@@ -103,31 +104,31 @@ func (c *Case) readTaskEnd(task *Node) error {
 	if err != nil {
 		return err
 	}
-	status := task.get("status")
-	if status.absent() {
+	status := task.Get("status")
+	if status.Absent() {
 		return nil
 	}
-	if c.TaskState, err = status.str("state"); err != nil {
+	if c.TaskState, err = status.Str("state"); err != nil {
 		return err
 	}
-	last := status.get("message")
-	if last.absent() || c.hasMessage(task, last) {
+	last := status.Get("message")
+	if last.Absent() || c.hasMessage(task, last) {
 		return nil
 	}
-	if last.kind != '{' {
+	if last.Kind != '{' {
 		return last.Errorf("expected a message (an object), found %s", last.KindName())
 	}
 	return c.readMessage(last)
 }
 
 // hasMessage reports whether the history already has a message with that id.
-func (c *Case) hasMessage(task, message *Node) bool {
-	id, _ := message.str("messageId")
+func (c *Case) hasMessage(task, message *tree.Node) bool {
+	id, _ := message.Str("messageId")
 	if id == "" {
 		return false
 	}
-	for _, one := range task.get("history").members {
-		if have, _ := one.str("messageId"); have == id {
+	for _, one := range task.Get("history").Members {
+		if have, _ := one.Str("messageId"); have == id {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/server/wire"
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -126,7 +127,7 @@ func Example(name string) (*subject.Case, error) {
 
 // Refused says what is wrong with evidence, and where.
 func Refused(err error) error {
-	var at *subject.Error
+	var at *tree.Error
 	if errors.As(err, &at) {
 		p := api.NewProblem(fmt.Errorf("%w: %w", api.ErrInvalid, err))
 		p.Field, p.Hint = memberOf(at), "nothing was recorded"
@@ -141,7 +142,7 @@ func Refused(err error) error {
 }
 
 // memberOf returns the member of a submission's body that an error is about.
-func memberOf(e *subject.Error) string {
+func memberOf(e *tree.Error) string {
 	switch e.File {
 	case subject.CardFile:
 		return "/agentCard" + e.Pointer

@@ -6,22 +6,22 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 )
 
 // A file is what conversations are read from.
 type file struct {
-	*subject.Document
+	*tree.Document
 	name string
 	raw  []byte
 }
 
 func newFile(name string, raw []byte) *file {
-	return &file{subject.NewDocument(name, raw), name, raw}
+	return &file{tree.New(name, raw), name, raw}
 }
 
 // parse reads the value at a place.
-func (f *file) parse(at span, pointer string) (*subject.Node, error) {
+func (f *file) parse(at span, pointer string) (*tree.Node, error) {
 	return f.Parse(at.from, at.to, pointer)
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 )
 
 // inspectLog reads an evaluation log of Inspect in its JSON form: {"eval", "samples": [{"id", "epoch", "messages",
@@ -57,7 +58,7 @@ func (t *reader) inspectSample(at span, pointer string) {
 }
 
 // messagesOf reads the messages of a sample, with the sample's attachments if a message refers to one.
-func (t *reader) messagesOf(sample members, at span, pointer string) (*subject.Node, error) {
+func (t *reader) messagesOf(sample members, at span, pointer string) (*tree.Node, error) {
 	messages, err := t.file.parse(at, pointer+"/messages")
 	attached, there := sample.get("attachments")
 	if err != nil || !there || !bytes.Contains(t.file.raw[at.from:at.to], []byte(subject.Attachment)) {
@@ -67,7 +68,7 @@ func (t *reader) messagesOf(sample members, at span, pointer string) (*subject.N
 	if err != nil {
 		return nil, err
 	}
-	return t.file.Object(at.from, at.to, pointer, subject.Member{Name: "messages", Value: messages}, subject.Member{Name: "attachments", Value: attachments}), nil
+	return t.file.Object(at.from, at.to, pointer, tree.Member{Name: "messages", Value: messages}, tree.Member{Name: "attachments", Value: attachments}), nil
 }
 
 // Limits of Inspect's packed log.
@@ -83,10 +84,10 @@ func (t *reader) readZip() error {
 	name := t.file.name
 	archive, err := zip.NewReader(bytes.NewReader(t.file.raw), int64(len(t.file.raw)))
 	if err != nil {
-		return &subject.Error{File: name, Reason: "a broken archive: " + err.Error()}
+		return &tree.Error{File: name, Reason: "a broken archive: " + err.Error()}
 	}
 	if len(archive.File) > maxEntries {
-		return &subject.Error{File: name, Reason: fmt.Sprintf("more than %d files in the archive", maxEntries)}
+		return &tree.Error{File: name, Reason: fmt.Sprintf("more than %d files in the archive", maxEntries)}
 	}
 	total, seen := 0, map[string]bool{}
 	for _, f := range archive.File {
@@ -94,24 +95,24 @@ func (t *reader) readZip() error {
 			continue
 		}
 		if seen[f.Name] {
-			return &subject.Error{File: name, Reason: fmt.Sprintf("the archive has %q twice", f.Name)}
+			return &tree.Error{File: name, Reason: fmt.Sprintf("the archive has %q twice", f.Name)}
 		}
 		seen[f.Name] = true
 		if len(t.found) == MaxCases {
-			return &subject.Error{File: name, Reason: fmt.Sprintf("more than %d samples: split the log", MaxCases)}
+			return &tree.Error{File: name, Reason: fmt.Sprintf("more than %d samples: split the log", MaxCases)}
 		}
 		data, err := unpack(f)
 		if err != nil {
-			return &subject.Error{File: name, Reason: fmt.Sprintf("%q: %v", f.Name, err)}
+			return &tree.Error{File: name, Reason: fmt.Sprintf("%q: %v", f.Name, err)}
 		}
 		if total += len(data); total > 2*MaxFile {
-			return &subject.Error{File: name, Reason: fmt.Sprintf("more than %d MiB of samples: split the log", 2*MaxFile>>20)}
+			return &tree.Error{File: name, Reason: fmt.Sprintf("more than %d MiB of samples: split the log", 2*MaxFile>>20)}
 		}
 		t.file = newFile(name+":"+f.Name, data)
 		t.inspectSample(span{to: int64(len(data))}, "")
 	}
 	if len(t.found) == 0 {
-		return &subject.Error{File: name, Reason: "an archive without samples: expected a log of Inspect (.eval) with samples/ID_epoch_N.json"}
+		return &tree.Error{File: name, Reason: "an archive without samples: expected a log of Inspect (.eval) with samples/ID_epoch_N.json"}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 )
 
 // isLines reports whether the file has more than one JSON value.
@@ -62,11 +63,11 @@ func (f *file) split() []span {
 // messages reads lines that are the messages of one conversation.
 func (t *reader) messages(lines []span) {
 	f := t.file
-	var list []*subject.Node
+	var list []*tree.Node
 	var mistakes []error
 	for i, line := range lines {
 		n, err := f.parse(line, "/"+strconv.Itoa(i))
-		if err == nil && n.Kind() != '{' {
+		if err == nil && n.Kind != '{' {
 			err = n.Errorf("expected a message in each line, for example {\"role\": \"user\", \"content\": \"Hello\"}, found %s", n.KindName())
 		}
 		if err == nil && f.isConversation(line) {

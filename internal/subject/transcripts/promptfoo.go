@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 )
 
 // promptfoo reads results of promptfoo: {"results": {"results": [{"prompt": {"raw"}, "response": {"output"}, "vars",
@@ -85,7 +86,7 @@ func (t *reader) promptfooResult(at span, i int, pointer string) {
 		wrong(err)
 		return
 	}
-	whole := t.file.Object(at.from, at.to, pointer, subject.Member{Name: "prompt", Value: question}, subject.Member{Name: "output", Value: answer})
+	whole := t.file.Object(at.from, at.to, pointer, tree.Member{Name: "prompt", Value: question}, tree.Member{Name: "output", Value: answer})
 	t.build(from.String(), whole, subject.Promptfoo, from)
 }
 

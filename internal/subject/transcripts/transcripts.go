@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
+	"jurat/internal/subject/tree"
 )
 
 // Limits of a file with conversations. Each conversation has the limit subject.MaxFile of its own.
@@ -23,14 +24,14 @@ const (
 )
 
 // Read returns the cases of a file. The name is for errors. It returns an error if it cannot read the file as a whole. A
-// conversation that is wrong does not keep the others from being read. Errors about content are of type *subject.Error.
+// conversation that is wrong does not keep the others from being read. Errors about content are of type *tree.Error.
 func Read(name string, data []byte, o subject.Options) ([]subject.Brought, error) {
 	t := &reader{options: o, file: newFile(name, data)}
 	if len(data) > MaxFile {
-		return nil, &subject.Error{File: name, Reason: fmt.Sprintf("longer than %d MiB: split it", MaxFile>>20)}
+		return nil, &tree.Error{File: name, Reason: fmt.Sprintf("longer than %d MiB: split it", MaxFile>>20)}
 	}
 	if o.Card != nil {
-		card, err := subject.ParseCard(o.Card)
+		card, err := tree.Parse(subject.CardFile, o.Card)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +46,7 @@ func Read(name string, data []byte, o subject.Options) ([]subject.Brought, error
 // A reader reads the conversations of a file.
 type reader struct {
 	options subject.Options
-	card    *subject.Node
+	card    *tree.Node
 	file    *file
 	found   []subject.Brought
 	size    int // bytes of the conversations
@@ -58,7 +59,7 @@ func (t *reader) read() error {
 	}
 	whole := span{to: int64(len(f.raw))}
 	if len(bytes.TrimSpace(f.raw)) == 0 {
-		return &subject.Error{File: f.name, Line: 1, Column: 1, Reason: "empty: expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}]"}
+		return &tree.Error{File: f.name, Line: 1, Column: 1, Reason: "empty: expected a conversation, for example [{\"role\": \"user\", \"content\": \"Hello\"}]"}
 	}
 	if !f.isLines() {
 		return t.value(whole)
@@ -144,7 +145,7 @@ func (t *reader) conversation(name string, at span, pointer string, from *subjec
 	t.build(name, n, t.options.Form, from)
 }
 
-func (t *reader) build(name string, n *subject.Node, form subject.Form, from *subject.Source) {
+func (t *reader) build(name string, n *tree.Node, form subject.Form, from *subject.Source) {
 	c, mistakes := subject.Build(t.card, n, from, subject.Options{Form: form, Check: t.options.Check})
 	t.found = append(t.found, subject.Brought{Name: name, Case: c, Mistakes: mistakes})
 }

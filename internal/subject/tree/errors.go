@@ -1,4 +1,4 @@
-package subject
+package tree
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type Error struct {
 	Pointer string // RFC 6901 JSON pointer; "" means the whole document
 	Reason  string
 
-	missing bool // there is no such file
+	Missing bool // there is no such file
 }
 
 func (e *Error) Error() string {
@@ -31,15 +31,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: at %s (byte %d): %s", e.File, e.Line, e.Column, where, e.Offset, e.Reason)
 }
 
-// errorAt is like the function for a document whose lines are asked for often.
+// ErrorAt is like the function of that name, for a document whose lines are asked for often.
 func (d *Document) ErrorAt(offset int64, pointer, reason string) error {
 	offset = min(max(offset, 0), int64(len(d.raw)))
 	column := offset - int64(bytes.LastIndexByte(d.raw[:offset], '\n'))
 	return &Error{File: d.file, Line: d.LineOf(offset), Column: int(column), Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// errorAt makes an Error with the line and column of an offset.
-func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
+// ErrorAt makes an Error with the line and column of an offset.
+func ErrorAt(file string, doc []byte, offset int64, pointer, reason string) *Error {
 	offset = min(max(offset, 0), int64(len(doc)))
 	before := doc[:offset]
 	line := 1 + bytes.Count(before, []byte{'\n'})
@@ -47,13 +47,13 @@ func errorAt(file string, doc []byte, offset int64, pointer, reason string) *Err
 	return &Error{File: file, Line: line, Column: column, Offset: offset, Pointer: pointer, Reason: reason}
 }
 
-// notJSON turns an error of the canonicaliser into an Error.
-func notJSON(file string, doc []byte, err error) error {
+// NotJSON turns an error of the canonicaliser into an Error.
+func NotJSON(file string, doc []byte, err error) error {
 	var syntax *evidence.SyntaxError
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return errorAt(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
+	return ErrorAt(file, doc, syntax.Offset, syntax.Pointer, inWords(syntax))
 }
 
 // inWords says what is no JSON, what was expected, and how it looks right.

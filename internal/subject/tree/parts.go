@@ -1,0 +1,62 @@
+package tree
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+)
+
+// New returns a file in which values are read with Document.Parse. The name is for errors.
+func New(name string, raw []byte) *Document { return &Document{file: name, raw: raw} }
+
+// Parse reads the value between two places, and refuses one without a canonical form. The pointer is that of the value
+// in its file, for errors, which are of type *Error.
+func (d *Document) Parse(from, to int64, pointer string) (*Node, error) {
+	value := d.raw[from:to]
+	if len(value) > MaxSize {
+		return nil, d.ErrorAt(from, pointer, fmt.Sprintf("a conversation longer than %d MiB", MaxSize>>20))
+	}
+	if _, err := evidence.Canonical(value); err != nil {
+		var syntax *evidence.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, d.ErrorAt(from+syntax.Offset, pointer+syntax.Pointer, inWords(syntax))
+		}
+		return nil, d.ErrorAt(from, pointer, err.Error())
+	}
+	n, err := (&tokens{jsontext.NewDecoder(bytes.NewReader(value)), d, from}).read(nil, "")
+	if err != nil {
+		return nil, d.ErrorAt(from, pointer, err.Error())
+	}
+	n.prefix = pointer
+	return n, nil
+}
+
+// List puts values of the file together as one array.
+func (d *Document) List(items []*Node) *Node {
+	list := &Node{doc: d, Kind: '[', joined: true, End: int64(len(d.raw)), Members: items}
+	for i, n := range items {
+		n.Parent, n.Step = list, strconv.Itoa(i)
+	}
+	return list
+}
+
+// A Member is a value that Object gives a name.
+type Member struct {
+	Name  string
+	Value *Node
+}
+
+// Object puts values of the file together as one object. Errors about them name the pointer, the member and what is in it.
+func (d *Document) Object(from, to int64, pointer string, list ...Member) *Node {
+	whole := &Node{doc: d, Kind: '{', Offset: from, End: to, joined: true, prefix: pointer}
+	for _, m := range list {
+		m.Value.Parent, m.Value.Step, m.Value.prefix = whole, m.Name, ""
+		whole.Names, whole.Members = append(whole.Names, m.Name), append(whole.Members, m.Value)
+	}
+	return whole
+}
