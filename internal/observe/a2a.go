@@ -100,7 +100,7 @@ type agent struct {
 	*reading
 	kind  a2aKind
 	rpc   bool // the call is JSON-RPC, and id is the request's
-	id    jsontext.Value
+	id    string
 	over  bool
 	said  []uttered
 	known map[string]int // where in said, by key
@@ -170,7 +170,7 @@ func (a *agent) request() {
 	_, isRPC := o["method"]
 	if a.rpc = isRPC || kind == a2aUnknown; a.rpc {
 		name = o.word("method")
-		a.kind, a.id = a2aMethods[name], o["id"]
+		a.kind, a.id = a2aMethods[name], text(o["id"])
 		if a.kind == a2aUnknown {
 			a.problem("request: %q is no method of A2A", name)
 		}
@@ -346,7 +346,7 @@ func (a *agent) event(o object, what string) {
 		return
 	}
 	if v, there := o["result"]; there && a.rpc {
-		if id := o["id"]; text(id) != text(a.id) {
+		if id := o["id"]; text(id) != a.id {
 			a.problem("%s: its id is that of another request", what)
 		}
 		o = objectOf(v)

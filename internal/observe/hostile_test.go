@@ -367,6 +367,16 @@ var loads = []load{
 		c.Request = []byte(`{"id":1,"method":"tools/call"}`)
 		return c
 	}},
+	{"mcp/answers to one request", func(size int) observe.Call {
+		c := repeated("mcp/2025-06-18", `[{"id":1,"result":{}}`, `,{"id":1,"result":{}}`, `]`)(size / 16) // fewer than are read at most
+		c.Request = []byte(`{"id":1,"method":"tools/call","params":{"_meta":{"a":"` + strings.Repeat("x", size) + `"}}}`)
+		return c
+	}},
+	{"a2a/an id and events", func(size int) observe.Call {
+		c := repeated(observe.A2A03, "", events(`{"id":1,"result":{}}`), "")(size / 2)
+		c.Request = []byte(`{"method":"message/stream","id":"` + strings.Repeat("x", size/2) + `"}`)
+		return c
+	}},
 	{"generate/results", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionResponse":{"name":"x"}}`, `]}]}`)},
 }
 

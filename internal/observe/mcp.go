@@ -29,6 +29,7 @@ type rpc struct {
 	method string // "": it is an answer
 	params object
 	rest   object // all members
+	use    string // the id of the model's call of the tool, if the client states it
 }
 
 // readMCP reads what one side asked and the other answered. The caller of a tool speaks as the assistant, the server as the tool.
@@ -180,6 +181,7 @@ func rpcOf(o object) rpc {
 	if id, there := o["id"]; there {
 		m.id = text(id)
 	}
+	m.use = objectOf(m.params["_meta"]).word("claudecode/toolUseId")
 	return m
 }
 
@@ -198,7 +200,7 @@ func (m *rpc) described() object {
 	named(o, "method", m.method)
 	if m.method == "tools/call" {
 		named(o, "tool", m.params.word("name"))
-		named(o, "tool_use_id", m.toolUseID())
+		named(o, "tool_use_id", m.use)
 	}
 	return o
 }
@@ -211,11 +213,8 @@ func quoted(text string) []byte {
 	return doc
 }
 
-// toolUseID is the id of the model's call of the tool, if the client states it.
-func (m *rpc) toolUseID() string { return objectOf(m.params["_meta"]).word("claudecode/toolUseId") }
-
 // callID names a call, so that its result can name it.
-func (m *rpc) callID() string { return cmp.Or(short(m.toolUseID()), "mcp:"+short(m.id)) }
+func (m *rpc) callID() string { return cmp.Or(short(m.use), "mcp:"+short(m.id)) }
 
 // rpcSaid shows a request or a notification. A request of the agent's side is a call, of a tool or of another method.
 func (r *reading) rpcSaid(m rpc, role string) []message {
@@ -341,8 +340,7 @@ func Definitions(c Call) (list []Definition) {
 }
 
 func definitions(result object) (list []Definition) {
-	r := new(reading)
-	for _, tool := range member[[]jsontext.Value](r, result, "answer", "tools") {
+	for _, tool := range toolsIn(result) {
 		form, err := evidence.Canonical(tool)
 		if err != nil {
 			form = []byte(tool)
@@ -352,13 +350,17 @@ func definitions(result object) (list []Definition) {
 	return list
 }
 
+// toolsIn are the elements of a list of tools, whatever they are.
+func toolsIn(result object) []jsontext.Value {
+	return member[[]jsontext.Value](new(reading), result, "answer", "tools")
+}
+
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
 func listed(result object) string {
-	tools := member[[]object](new(reading), result, "answer", "tools")
-	shown := []object{}
+	tools, shown := toolsIn(result), []object{}
 	for i, d := range definitions(result) {
 		o := object{"name": quoted(d.Name), "digest": quoted(d.Digest.String())}
-		if v := tools[i]["description"]; v != nil {
+		if v := objectOf(tools[i])["description"]; v != nil {
 			o["description"] = v
 		}
 		shown = append(shown, o)

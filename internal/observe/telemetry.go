@@ -403,21 +403,20 @@ func (t *telling) document(direction, name string) (v jsontext.Value, there bool
 // limits notes values that a limit of the sender may have cut. No span says what its limit is. A value is doubted that is the longest and as
 // long as another one, or as long as limits usually are.
 func (t *telling) limits() {
-	type long struct{ name, text string }
-	byLength, longest := map[int][]long{}, 0
+	byLength, longest, texts := map[int][]string{}, 0, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(t.said)) {
 		v := t.said[name]
 		if v.String == nil || t.whole[name] || len(*v.String) < shortestLimit {
 			continue
 		}
 		n := len([]rune(*v.String))
-		if longest = max(longest, n); !slices.ContainsFunc(byLength[n], func(l long) bool { return l.text == *v.String }) {
-			byLength[n] = append(byLength[n], long{name, *v.String})
+		if longest = max(longest, n); !texts[*v.String] {
+			texts[*v.String], byLength[n] = true, append(byLength[n], name)
 		}
 	}
 	if list := byLength[longest]; longest >= shortestLimit && (len(list) > 1 || usualLimit(longest)) {
-		for _, l := range list {
-			t.problem("%s: it has %d characters, as long as a limit may be: it may have been cut off", short(l.name), longest)
+		for _, name := range list {
+			t.problem("%s: it has %d characters, as long as a limit may be: it may have been cut off", short(name), longest)
 		}
 	}
 }

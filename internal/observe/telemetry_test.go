@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -178,5 +179,18 @@ func TestPartsTold(t *testing.T) {
 	}
 	if string(p.Output) != `"A"` || !strings.Contains(string(p.Alternatives), `"response":"B"`) || len(p.ContextByReference) != 2 {
 		t.Errorf("%s, %s, %q", p.Output, p.Alternatives, p.ContextByReference)
+	}
+}
+
+// TestManyLongTexts: to look for values that a limit may have cut takes time by their number. By its square it took minutes for as many as a record holds.
+func TestManyLongTexts(t *testing.T) {
+	var list []any
+	for i := range 120_000 {
+		list = append(list, fmt.Sprint(i), fmt.Sprintf("%065d", i))
+	}
+	told, began := span(t, "", list...), time.Now()
+	p := project(t, observe.Call{Protocol: observe.OTLP, Request: told})
+	if took := time.Since(began); took > 30*time.Second || !strings.Contains(p.Problem, "0: it has 65 characters, as long as a limit may be") {
+		t.Errorf("%v, %.200s", took, p.Problem)
 	}
 }
