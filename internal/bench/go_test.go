@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,5 +39,41 @@ func goBenchmark(b *testing.B, run Benchmark, c Config) {
 				b.ReportMetric(f.Ratio, name+"_of_limit")
 			}
 		}
+	}
+}
+
+// BenchmarkRecorded measures calls past a recorder in closed mode alone, for profiles (-cpuprofile, -memprofile): of many callers with short answers, of one
+// with 50 events, and of one with an answer of 100 MiB.
+func BenchmarkRecorded(b *testing.B) {
+	for _, m := range []struct {
+		name, path string
+		callers    int
+	}{{"64", shortPath, 64}, {"1", eventsPath, 1}, {"large", largePath, 1}} {
+		b.Run(m.name, func(b *testing.B) {
+			h, err := furnish(b.Context(), Config{}.complete(), b.TempDir(), "data")
+			if err != nil {
+				b.Fatal(err)
+			}
+			w, err := newWays(b.Context(), h, m.callers)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var n atomic.Int64
+			ask := func(ctx context.Context) error {
+				return w.ask(ctx, w.closed+m.path, asking(int(n.Add(1)), 2048), func() {})
+			}
+			if err := times(b.Context(), int64(m.callers), m.callers, ask, func(int64) {}); err != nil { // connections
+				b.Fatal(err)
+			}
+			before := processorTime()
+			b.ReportAllocs()
+			b.ResetTimer()
+			err = times(b.Context(), int64(b.N), m.callers, ask, func(int64) {})
+			b.StopTimer()
+			b.ReportMetric(microseconds(processorTime()-before)/float64(b.N), "cpu-µs/op")
+			if err = errors.Join(err, w.close(context.WithoutCancel(b.Context())), h.Close()); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }

@@ -27,6 +27,7 @@ type pack struct {
 	id   []byte
 	file *os.File
 	size int64
+	text []byte // what add writes next, kept for its room
 }
 
 const (
@@ -62,7 +63,7 @@ func createPack(folder string) (p *pack, id string, err error) {
 	if err = errors.Join(err, file.Sync(), atomicfile.SyncFolders(folder, folder)); err != nil {
 		return nil, "", errors.Join(err, file.Close(), os.Remove(name))
 	}
-	return &pack{head[len(magic):], file, packHead}, id, nil
+	return &pack{id: head[len(magic):], file: file, size: packHead}, id, nil
 }
 
 // openPack opens a pack that may be another process's. If its head is not whole, nothing is in it: its size is 0.
@@ -84,42 +85,53 @@ func openPack(folder, id string, flag int) (*pack, error) {
 	case !bytes.HasPrefix(head, []byte(magic)):
 		return nil, errors.Join(fmt.Errorf("%s: %w: this is no pack of files, or one of a later version", file.Name(), ErrDamaged), file.Close())
 	}
-	return &pack{head[len(magic):], file, info.Size()}, nil
+	return &pack{id: head[len(magic):], file: file, size: info.Size()}, nil
 }
 
 // add writes files at the end. After an error, part of them may be there.
 func (p *pack) add(files []File) error {
-	var text []byte
-	flush := func(more []byte) error {
-		for _, part := range [][]byte{text, more} {
-			if _, err := p.file.WriteAt(part, p.size); err != nil {
+	p.text = p.text[:0]
+	for _, file := range files {
+		p.text = p.appendEntry(p.text, file.Name, len(file.Content))
+		var alone []byte
+		if len(file.Content) <= joined {
+			p.text = append(p.text, file.Content...)
+		} else {
+			alone = file.Content
+		}
+		if alone != nil || len(p.text) >= 4*joined {
+			if err := p.flush(alone); err != nil {
 				return err
 			}
-			p.size += int64(len(part))
-		}
-		text = text[:0]
-		return nil
-	}
-	for _, file := range files {
-		text = append(text, p.entryOf(file.Name, len(file.Content))...)
-		if len(file.Content) <= joined {
-			text = append(text, file.Content...)
-		} else if err := flush(file.Content); err != nil {
-			return err
 		}
 	}
-	return flush(nil)
+	return p.flush(nil)
 }
 
-// entryOf returns what is before a content.
-func (p *pack) entryOf(name string, length int) []byte {
-	e := make([]byte, entryHead, entryHead+len(name))
+// flush writes what add has joined, and then more.
+func (p *pack) flush(more []byte) error {
+	for _, part := range [][]byte{p.text, more} {
+		if _, err := p.file.WriteAt(part, p.size); err != nil {
+			return err
+		}
+		p.size += int64(len(part))
+	}
+	clear(p.text) // it may have keys
+	p.text = p.text[:0]
+	return nil
+}
+
+// appendEntry appends what is before a content.
+func (p *pack) appendEntry(text []byte, name string, length int) []byte {
+	begin := len(text)
+	text = append(text, make([]byte, entryHead)...)
+	text = append(text, name...)
+	e := text[begin:]
 	e[4] = isThere
 	binary.BigEndian.PutUint16(e[5:], uint16(len(name)))
 	binary.BigEndian.PutUint32(e[7:], uint32(length))
-	e = append(e, name...)
 	binary.BigEndian.PutUint32(e, p.sum(e))
-	return e
+	return text
 }
 
 // sum is the checksum of an entry's head: of all but the state, which changes.

@@ -493,3 +493,23 @@ func TestPacksMovedAway(t *testing.T) {
 	create(t, f, 2)
 	wantPairs(t, packed(t, dir), 2)
 }
+
+// Files that are added at once are written together up to a size. Each is read as it was, wherever the writing was split.
+func TestManySizesAtOnce(t *testing.T) {
+	f := packed(t, t.TempDir())
+	for range 2 { // the pack keeps the room that it wrote from
+		var files []filestore.File
+		for n, size := range []int{0, 1, 40 << 10, 64 << 10, 64<<10 + 1, 0, 60 << 10, 60 << 10, 60 << 10, 60 << 10, 60 << 10, 300 << 10, 7} {
+			content := bytes.Repeat([]byte{byte('a' + n)}, size)
+			files = append(files, filestore.File{Name: fmt.Sprintf("a/%d-%d", len(names(t, f)), n), Content: content})
+		}
+		if err := f.CreateAll(t.Context(), files); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if got, err := f.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
+				t.Errorf("%s: %d bytes, %v, want %d bytes", file.Name, len(got), err, len(file.Content))
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/list"
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"sync"
 
@@ -175,15 +176,15 @@ func messagesOf(v jsontext.Value) []jsontext.Value {
 	case '{':
 		return []jsontext.Value{v}
 	case '"':
-		return []jsontext.Value{jsontext.Value(`{"content":` + strings.TrimSpace(string(v)) + `,"role":"assistant"}`)}
+		return []jsontext.Value{slices.Concat(jsontext.Value(`{"content":`), bytes.TrimSpace(v), jsontext.Value(`,"role":"assistant"}`))}
 	}
 	return nil
 }
 
-// elements returns the elements of an array.
+// elements returns the elements of an array. They are parts of it.
 func elements(v jsontext.Value) []jsontext.Value {
 	var list []jsontext.Value
-	d := jsontext.NewDecoder(bytes.NewReader(v))
+	d := jsontext.NewDecoder(bytes.NewBuffer(v)) // a bytes.Buffer is read in place
 	if _, err := d.ReadToken(); err != nil {
 		return nil
 	}
@@ -192,7 +193,8 @@ func elements(v jsontext.Value) []jsontext.Value {
 		if err != nil {
 			return nil
 		}
-		list = append(list, e.Clone())
+		end := d.InputOffset()
+		list = append(list, v[end-int64(len(e)):end:end])
 	}
 	return list
 }

@@ -24,6 +24,7 @@ type spool struct {
 	folder               string
 	perBody, memory, cap int64
 	inMemory, held       atomic.Int64
+	buffers              sync.Pool // of *[16 << 10]byte, through which requests are read
 }
 
 // full reports whether there is no room for another body.
@@ -204,12 +205,20 @@ func (b *Body) Open() io.Reader { return io.NewSectionReader(b, 0, b.Kept) }
 
 // read copies a body into b, until it ends or there is no more room. It returns what was read and not kept.
 func (b *Body) read(src io.Reader) (left []byte, err error) {
-	buf := make([]byte, 16<<10)
+	pooled, _ := b.spool.buffers.Get().(*[16 << 10]byte)
+	if pooled == nil {
+		pooled = new([16 << 10]byte)
+	}
+	buf := pooled[:]
+	defer func() {
+		clear(buf) // it may have secrets
+		b.spool.buffers.Put(pooled)
+	}()
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
 			if lost := b.add(buf[:n]); lost != nil {
-				return buf[:n], lost
+				return bytes.Clone(buf[:n]), lost
 			}
 		}
 		if errors.Is(err, io.EOF) {
