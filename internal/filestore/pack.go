@@ -82,6 +82,8 @@ func openPack(folder, id string, flag int) (*pack, error) {
 		return &pack{file: file}, nil
 	case err != nil:
 		return nil, errors.Join(err, file.Close())
+	case info.Size() == packHead && bytes.Equal(head, make([]byte, packHead)): // the length was durable before the bytes were
+		return &pack{file: file}, nil
 	case !bytes.HasPrefix(head, []byte(magic)):
 		return nil, errors.Join(fmt.Errorf("%s: %w: this is no pack of files, or one of a later version", file.Name(), ErrDamaged), file.Close())
 	}

@@ -95,7 +95,8 @@ func order(indexed bool) int {
 // A visit is what is done with a file in a pack. It reports whether that was the last: a file that was made again is there twice.
 type visit func(p *pack, e *packed) (last bool, err error)
 
-// visit finds a file in all packs. Its error wraps fs.ErrNotExist if there is no such file, or if all were void.
+// visit finds a file in all packs. Its error wraps fs.ErrNotExist if there is no such file, or if all were void. A damaged pack hides no file of another: its
+// error comes when the others have been looked at.
 func (s *packs) visit(op, name string, flag int, do visit) error {
 	there := false
 	counting := func(p *pack, e *packed) (bool, error) {
@@ -115,8 +116,13 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	if err != nil {
 		return err
 	}
+	var damaged error // a pack in which it may be, too
 	for _, id := range ids {
 		last, err := s.in(id, indexed[id], name, flag, counting)
+		if errors.Is(err, ErrDamaged) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
 		if last {
 			s.mu.Lock()
 			s.last = id
@@ -125,6 +131,9 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 		if last || err != nil {
 			return err
 		}
+	}
+	if damaged != nil {
+		return damaged
 	}
 	if !there {
 		return &fs.PathError{Op: op, Path: filepath.Join(filepath.Dir(s.dir), filepath.Base(name)), Err: fs.ErrNotExist}
@@ -280,14 +289,19 @@ func (s *packs) finish(p *pack, id string) error {
 	return atomicfile.Replace(indexFile(s.dir, id), text, 0o600)
 }
 
-// list calls found for every file that is there.
+// list calls found for every file that is there. What is in a damaged pack is not known: its error comes when the others are listed.
 func (s *packs) list(found func(name string) error) error {
 	ids, _, err := s.ids()
 	if err != nil {
 		return err
 	}
+	var damaged error
 	for _, id := range ids {
 		p, err := s.open(id, os.O_RDONLY)
+		if errors.Is(err, ErrDamaged) {
+			damaged = errors.Join(damaged, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -304,7 +318,7 @@ func (s *packs) list(found func(name string) error) error {
 			return err
 		}
 	}
-	return nil
+	return damaged
 }
 
 // checkAlone returns an error if others can read a pack.

@@ -263,14 +263,46 @@ func TestDamagedPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range packsIn(t, dir, ".pack") {
-		if err := os.WriteFile(file, bytes.Repeat([]byte("x"), 1000), 0o600); err != nil {
+		if err := errors.Join(os.Remove(file), os.WriteFile(filepath.Join(filepath.Dir(file), strings.Repeat("0", 32)+".pack"), bytes.Repeat([]byte("x"), 1000), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := packed(t, dir)
-	create(t, other, 2)
+	create(t, other, 2, 3)
+	wantPairs(t, packed(t, dir), 2, 3)
+	key := pair(3)[1].Name
+	if err := packed(t, dir).Remove(t.Context(), key); !errors.Is(err, filestore.ErrDamaged) {
+		t.Errorf("a file is removed that may be in the damaged pack, too: %v", err)
+	}
+	for _, file := range packsIn(t, dir, ".pack") {
+		if content, err := os.ReadFile(file); err != nil || bytes.Contains(content, []byte("secret 3")) {
+			t.Errorf("%s still has what was removed, or %v", file, err)
+		}
+	}
+	var listed []string
+	if err := other.List(t.Context(), "a", func(name string) error { listed = append(listed, name); return nil }); !errors.Is(err, filestore.ErrDamaged) || len(listed) != 2 {
+		t.Errorf("%v, %v", listed, err)
+	}
 	if _, err := other.Read(t.Context(), pair(1)[0].Name); !errors.Is(err, filestore.ErrDamaged) {
 		t.Errorf("%v, want ErrDamaged", err)
+	}
+}
+
+// TestPackOfZeros: some file systems have the length of a new file on disk before its bytes. Nothing was in such a pack.
+func TestPackOfZeros(t *testing.T) {
+	dir := t.TempDir()
+	f := packed(t, dir)
+	create(t, f, 1)
+	for _, folder := range []string{"a", "keys"} {
+		if err := os.WriteFile(filepath.Join(dir, folder, "packs", strings.Repeat("0", 32)+".pack"), make([]byte, 32), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := packed(t, dir)
+	wantPairs(t, other, 1)
+	create(t, other, 2)
+	if n := len(packsIn(t, dir, ".pack")); n != 4 {
+		t.Errorf("%d packs", n)
 	}
 }
 
@@ -374,39 +406,6 @@ func TestTornPack(t *testing.T) {
 			wantAfterCrash(t, torn, 2)
 		}
 	}
-}
-
-// TestPackOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them.
-func TestPackOnFullDisk(t *testing.T) {
-	disktest.Run(t, 1, func(disk *disktest.Disk) {
-		f := packed(t, filepath.Join(disk.Path, "data"))
-		create(t, f, 0)
-		big := []filestore.File{{Name: "a/big.json", Content: make([]byte, 2<<20)}, {Name: "keys/big.key", Content: []byte("key")}}
-		small := pair(1)
-		errs := make([]error, 9)
-		var all sync.WaitGroup
-		for n := range errs {
-			all.Go(func() {
-				files := big
-				if n == 4 {
-					files = small
-				}
-				errs[n] = f.CreateAll(context.WithoutCancel(t.Context()), files)
-			})
-		}
-		all.Wait()
-		for n, err := range errs {
-			if (err != nil) != (n != 4) {
-				t.Errorf("caller %d: %v", n, err)
-			}
-		}
-		if got := names(t, f); len(got) != 4 {
-			t.Error(got)
-		}
-		wantPairs(t, f, 0, 1)
-		create(t, f, 2)
-		wantPairs(t, packed(t, filepath.Join(disk.Path, "data")), 0, 1, 2)
-	})
 }
 
 // TestWithdrawn: who does not wait for the packs has an error, and nothing is added later.

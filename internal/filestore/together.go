@@ -251,6 +251,10 @@ func (p *packer) ownOf(s *packs) (*owned, error) {
 		o, err = p.begin(s)
 	}
 	if err != nil {
+		if o != nil { // another one could not be taken over
+			o.release()
+			err = errors.Join(err, o.file.Close())
+		}
 		return nil, err
 	}
 	if o.is, err = o.file.Stat(); err != nil {
@@ -315,14 +319,14 @@ func (p *packer) inherit(s *packs, o *owned, mayContinue bool) (keep bool, err e
 	if err != nil {
 		return false, err
 	}
+	if o.size < packHead { // a crash came before its head was whole; Windows removes no open file
+		return false, errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+	}
 	defer func() {
 		if !keep {
 			err = errors.Join(err, o.file.Close())
 		}
 	}()
-	if o.size < packHead { // a crash came before its head was whole
-		return false, os.Remove(o.file.Name())
-	}
 	full := o.size >= continued
 	if !full {
 		end, err := o.each(packHead, func(packed) error { return nil })

@@ -1,0 +1,44 @@
+package filestore_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"jurat/internal/disktest"
+	"jurat/internal/filestore"
+)
+
+// TestPackOnFullDisk: a full disk is an error of those who did not get room, and leaves nothing of them.
+func TestPackOnFullDisk(t *testing.T) {
+	disktest.Run(t, 1, func(disk *disktest.Disk) {
+		f := packed(t, filepath.Join(disk.Path, "data"))
+		create(t, f, 0)
+		big := []filestore.File{{Name: "a/big.json", Content: make([]byte, 2<<20)}, {Name: "keys/big.key", Content: []byte("key")}}
+		small := pair(1)
+		errs := make([]error, 9)
+		var all sync.WaitGroup
+		for n := range errs {
+			all.Go(func() {
+				files := big
+				if n == 4 {
+					files = small
+				}
+				errs[n] = f.CreateAll(context.WithoutCancel(t.Context()), files)
+			})
+		}
+		all.Wait()
+		for n, err := range errs {
+			if (err != nil) != (n != 4) {
+				t.Errorf("caller %d: %v", n, err)
+			}
+		}
+		if got := names(t, f); len(got) != 4 {
+			t.Error(got)
+		}
+		wantPairs(t, f, 0, 1)
+		create(t, f, 2)
+		wantPairs(t, packed(t, filepath.Join(disk.Path, "data")), 0, 1, 2)
+	})
+}
