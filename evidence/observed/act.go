@@ -91,6 +91,7 @@ type draft struct {
 	act               *Act
 	payload           evidence.Payload
 	request, response []byte // what is sealed
+	room              int    // bytes that values beside the bodies may have
 	missing           []string
 }
 
@@ -257,6 +258,7 @@ func (d *draft) say() {
 		d.payload.Observed.Reading = observe.Version
 	}
 	p := &d.payload
+	d.room = evidence.MaxDocument - forTheRest - len(p.RequestBody) - len(p.ResponseBody)
 	p.Model, p.ModelVersion = d.name("model", said.Model), d.name("model_version", said.ModelVersion)
 	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
 	p.Parameters, p.ToolsUsed, p.Observed.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", said.Usage, "{")
@@ -305,8 +307,12 @@ func isSame(a, b *observe.Call) bool {
 		same(a.Request, b.Request) && same(a.Response, b.Response)
 }
 
-// mostSaid bounds a value that is stated beside the bytes.
-const mostSaid = 4 << 20
+const (
+	// mostSaid bounds a value that is stated beside the bytes.
+	mostSaid = 4 << 20
+	// forTheRest is what a payload has beside bodies and values at most: above all, headers and what is missing.
+	forTheRest = 2 << 20
+)
 
 // value returns a value in canonical form, if it has one, is not too long, and begins as one of the kinds.
 func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Value {
@@ -318,9 +324,12 @@ func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Va
 	case err != nil:
 	case len(form) > mostSaid:
 		err = fmt.Errorf("longer than %d bytes", mostSaid)
+	case len(form) > d.room:
+		err = errors.New("no room beside the bytes")
 	case strings.IndexByte(kinds, form[0]) < 0:
 		err = errors.New("not of a kind that the member may have")
 	default:
+		d.room -= len(form)
 		return form
 	}
 	d.miss("%s: %v", member, err)

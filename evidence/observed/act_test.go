@@ -170,6 +170,26 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 	}
 }
 
+// TestLargestAct: bodies of the largest size, in the longest spelling, leave room for some of what they say. What has none is named, and the act can be sealed.
+func TestLargestAct(t *testing.T) {
+	said := strings.Repeat(`\"`, 1_900_000)
+	full := func(doc string) *observed.Body {
+		body := []byte(strings.Replace(doc, `"fill":""`, `"fill":"`+strings.Repeat(`\"`, (observed.MaxKept-len(doc))/2)+`"`, 1))
+		return &observed.Body{Bytes: int64(len(body)), SHA256: evidence.DigestOf(body), Kept: body, Type: "application/json"}
+	}
+	a := observed.Act{Recorder: "witness", RequestID: "1", At: time.Now(), ChainID: "c", Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: observe.OpenAIChat, Method: "POST", Path: "/v1/chat/completions",
+		Status: 200, Ended: evidence.Complete, Began: time.Now(), Upstream: &evidence.Upstream{Origin: "https://api.example"},
+		Request:  full(`{"model":"m","messages":[{"role":"user","content":"a"}],"stop":"` + said + `","fill":""}`),
+		Response: full(`{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"` + said + `"},"finish_reason":"stop"}],"fill":""}`)}
+	d, err := observed.Draft(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if missing := strings.Join(d.Observed.Missing, "; "); d.Response != nil || !strings.Contains(missing, "response: no room") || len(d.RequestBody) < observed.MaxKept || len(d.ResponseBody) < observed.MaxKept || d.ModelVersion != "m-1" {
+		t.Errorf("%s", missing)
+	}
+}
+
 // TestPayloadIsRefused: what the recorder itself says must be right.
 func TestPayloadIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*observed.Act){

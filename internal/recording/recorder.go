@@ -258,15 +258,15 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	}
 	mask(&act)
 	e.place(&act)
-	err := r.sealAct(ctx, e.intent.RecordID, act)
-	if err != nil {
+	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
+	if err = once(err); err != nil {
 		return r.failed(e, act, err)
 	}
 	r.after("sealed")
 	r.counted()
 	r.journal.end(e.intent.RecordID)
 	r.after("ended")
-	if act.Request.Kept != nil && !act.Request.Truncated {
+	if whole && act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}
 	return e.watched(ctx, &act)
@@ -445,18 +445,24 @@ func (e *exchange) said(act *observed.Act) said {
 // sealAct seals an act under a record id. An act that the format or the log refuses, whatever the reason, would be refused for ever, and would stop all calls of closed
 // mode; so what can be sealed of it is sealed, and says so.
 func (r *Recorder) sealAct(ctx context.Context, id string, act observed.Act) error {
-	return once(r.sealFitting(ctx, id, act))
+	_, err := r.sealFitting(ctx, id, act)
+	return once(err)
 }
 
-// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id.
-func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) error {
-	err := r.sealWhole(ctx, id, act)
-	if _, refused := errors.AsType[*evidence.FieldError](err); !refused {
-		return err
+// sealFitting is sealAct, whose error has api.ErrConflict in its chain if the log has another record with the id. It reports whether the act was sealed with what was said,
+// from which later ones may copy.
+func (r *Recorder) sealFitting(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
+	err = r.sealWhole(ctx, id, act)
+	_, refused := errors.AsType[*evidence.FieldError](err)
+	if !refused && !errors.Is(err, errNoRecord) {
+		return err == nil, err
 	}
 	r.Tell.Error("the record of a call was refused; it is sealed without what was said", "agent", act.Agent, "error", err)
-	return r.sealWhole(ctx, id, bare(act, err))
+	return false, r.sealWhole(ctx, id, bare(act, err))
 }
+
+// errNoRecord says that no record can have an act, whatever the log says.
+var errNoRecord = errors.New("the act cannot be sealed")
 
 func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
 	act.RecordID = id
@@ -464,7 +470,7 @@ func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) e
 		act.Saw = before
 		draft, err := observed.Draft(act)
 		if err != nil {
-			return nil, fmt.Errorf("the act cannot be sealed: %w", err)
+			return nil, fmt.Errorf("%w: %w", errNoRecord, err)
 		}
 		return draft, nil
 	})

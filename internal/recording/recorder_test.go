@@ -483,7 +483,7 @@ func TestActThatIsRefused(t *testing.T) {
 		}
 		return nil
 	}}
-	d := newDesk(t, t.TempDir(), log, nil)
+	d := newDesk(t, t.TempDir(), log, func(c *Config) { c.Chain = "monday" })
 	for range 2 {
 		if status, _, err := d.call(question(true, user("hello"))); err != nil || status != 200 {
 			t.Fatalf("%d, %v", status, err)
@@ -494,6 +494,9 @@ func TestActThatIsRefused(t *testing.T) {
 	_, err := d.recorder.Begin(t.Context(), call)
 	if refusal, is := errors.AsType[*relay.Refusal](err); !is || refusal.Status != http.StatusBadRequest {
 		t.Errorf("a long origin: %v", err)
+	}
+	if d.recorder.bodies.of(ChainOf("mia", "monday")) != nil {
+		t.Error("later calls copy from bytes that no record has")
 	}
 	d.end()
 	calls := log.acts(evidence.ObservedCall)

@@ -34,16 +34,16 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
 	act.Agent, act.Request.Earlier = told.Agent, r.bodies.of(act.ChainID)
 	account := New
-	err := r.sealFitting(ctx, told.ID, act)
+	whole, err := r.sealFitting(ctx, told.ID, act)
 	if errors.Is(err, api.ErrConflict) {
-		account, err = r.another(ctx, told, act)
+		account, whole, err = r.another(ctx, told, act)
 	}
 	if err != nil {
 		return "", err
 	}
 	if account != Known {
 		r.calls.Add(1)
-		if len(act.Request.Kept) <= observed.MaxKept { // the record has all of it
+		if whole && len(act.Request.Kept) <= observed.MaxKept { // the record has all of it
 			r.bodies.keep(act.ChainID, act.Request.Kept)
 		}
 	}
@@ -51,17 +51,17 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 }
 
 // another seals an act of which the log has a record, if that has another account of it.
-func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (Account, error) {
+func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (account Account, whole bool, err error) {
 	before, err := r.Log.RequestOf(ctx, told.ID)
 	if err != nil || before == act.Request.SHA256 || before.IsZero() { // what has expired does not come back
-		return Known, err
+		return Known, false, err
 	}
 	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)
-	err = r.sealFitting(ctx, told.OtherID, act)
+	whole, err = r.sealFitting(ctx, told.OtherID, act)
 	if errors.Is(err, api.ErrConflict) {
-		return Known, nil
+		return Known, false, nil
 	}
-	return Another, err
+	return Another, whole, err
 }
 
 // CheckChain returns an error if no record can have a chain of this name.
