@@ -292,7 +292,9 @@ func (s *side) sort(l *line) func() error {
 		case m.asks():
 			s.ask(asks, m)
 		case m.answers() && s.other.pings[m.id] > 0:
-			s.other.pings[m.id]--
+			if s.other.pings[m.id]--; s.other.pings[m.id] == 0 {
+				delete(s.other.pings, m.id)
+			}
 		case m.answers():
 			q := s.other.answered(m.id, l)
 			switch {

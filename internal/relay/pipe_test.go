@@ -207,6 +207,24 @@ func TestPipeRecordsEveryOtherLine(t *testing.T) {
 	})
 }
 
+// TestPipeForgetsPings: sessions last for days, and each ping has an id of its own.
+func TestPipeForgetsPings(t *testing.T) {
+	k := newTalk(t, nil)
+	for id := range 10 {
+		ping, pong := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id), fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, id)
+		k.client.say(ping)
+		k.server.hear(ping)
+		k.server.say(pong)
+		k.client.hear(pong)
+	}
+	if err := k.end(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(k.pipe.client.pings); n > 0 {
+		t.Errorf("%d pings are remembered that were answered", n)
+	}
+}
+
 // TestPipeTakesNoWrongAnswer: an answer that can be read as that of another call is not taken for it, and ids that are too long to be told apart are not told apart.
 func TestPipeTakesNoWrongAnswer(t *testing.T) {
 	k := newTalk(t, nil)
