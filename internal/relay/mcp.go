@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +14,7 @@ import (
 //
 // A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
 // answer too is recorded before the client has it. Clients connect again.
-var MCP = &Protocol{Name: "mcp", Watched: watchedOfMCP, Ends: endsOfMCP}
+var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors), Ends: endsOfMCP}
 
 var (
 	watchedOfMCP = []string{"id", "method", "result", "error", "params/protocolVersion", "result/protocolVersion", metaVersion, "params/_meta/progressToken", "params/progressToken"}
@@ -22,6 +23,13 @@ var (
 
 // metaVersion is where each request since 2026-07-28 says the version.
 const metaVersion = "params/_meta/io.modelcontextprotocol~1protocolVersion"
+
+// The members of an event that has several answers, as servers of 2025-03-26 may send them.
+const (
+	manyIDs     = "*/id"
+	manyResults = "*/result"
+	manyErrors  = "*/error"
+)
 
 // response names the event that ends an answer.
 const response = "response"
@@ -36,6 +44,12 @@ func endsOfMCP(request *Body) func(Event) (string, bool) {
 		}
 	}
 	return func(e Event) (string, bool) {
+		if answers, ids := severalOf(e.Members); answers {
+			for _, id := range ids {
+				delete(waiting, id)
+			}
+			return response, len(waiting) == 0
+		}
 		m := messageOf(e.Members)
 		if !m.result {
 			return "", false
@@ -43,6 +57,19 @@ func endsOfMCP(request *Body) func(Event) (string, bool) {
 		delete(waiting, m.id)
 		return response, len(waiting) == 0
 	}
+}
+
+// severalOf reports whether an array of messages has answers, and returns the ids in it.
+func severalOf(found []Member) (answers bool, ids []string) {
+	for _, f := range found {
+		switch f.Path {
+		case manyIDs:
+			ids = append(ids, keyOf(f))
+		case manyResults, manyErrors:
+			answers = true
+		}
+	}
+	return answers, ids
 }
 
 // A message is what is known of a message of JSON-RPC without its content.

@@ -45,6 +45,8 @@ func TestMCPEvents(t *testing.T) {
 	}{
 		"a request":            {"POST", ask1, []string{event(progressed), ": ping\n\n", event(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"result":1}}`)}, []string{event(got1)}},
 		"a batch":              {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed)}, []string{event(got2), event(got1)}},
+		"a batch in one event": {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed), event("[" + progressed + "]")}, []string{event("[" + got2 + "," + got1 + "]")}},
+		"an event for each":    {"POST", "[" + ask1 + "," + ask2 + "]", []string{event(progressed)}, []string{event("[" + got2 + "]"), event(got1)}},
 		"an answer to another": {"POST", ask1, []string{event(progressed)}, []string{event(got2), event(got1)}},
 		"a GET":                {"GET", "", []string{event(progressed), event(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}, []string{event(got1)}},
 	} {
