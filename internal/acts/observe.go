@@ -31,14 +31,7 @@ func (o Observations) Seal(ctx context.Context, draft *evidence.Draft) (evidence
 
 // Last returns the digest of the last record of a chain, or zero if the log has no such chain.
 func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, error) {
-	records, err := o.acts.config.Ledger.Chain(ctx, chain)
-	if errors.Is(err, ledger.ErrNotFound) {
-		return evidence.Digest{}, nil
-	}
-	if err != nil {
-		return evidence.Digest{}, err
-	}
-	return records[len(records)-1].Digest, nil
+	return o.acts.config.Ledger.LastOf(ctx, chain)
 }
 
 // Has reports whether the log has a record with this id.

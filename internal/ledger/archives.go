@@ -52,6 +52,19 @@ func (l *Ledger) KeptRow(ctx context.Context, recordID string) (storage.Row, err
 	return row, nil
 }
 
+// LastOf returns the digest of the last record of a chain, or zero if there is none. It reads that record's row alone, and knows it also if the chain has
+// expired records.
+func (l *Ledger) LastOf(ctx context.Context, chainID string) (evidence.Digest, error) {
+	row, err := storage.Kept(l.cfg.Store).LastOfChain(ctx, chainID)
+	if errors.Is(err, ErrNotFound) {
+		return evidence.Digest{}, nil
+	}
+	if err != nil {
+		return evidence.Digest{}, fmt.Errorf("reading chain %q: %w", chainID, err)
+	}
+	return row.Digest, nil
+}
+
 // HasChain reports whether a chain has records.
 func (l *Ledger) HasChain(ctx context.Context, chainID string) (bool, error) {
 	_, err := storage.Kept(l.cfg.Store).LastOfChain(ctx, chainID)
