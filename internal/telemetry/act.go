@@ -235,24 +235,8 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 		sum := sha256.Sum256(a.Body)
 		words = append(words, hex.EncodeToString(sum[:]))
 	}
-	return uuid7.For(likeAt(a.Began), words...)
+	return uuid7.For("", words...) // not the sender's time: an account with another one is of the same span
 }
-
-// likeAt returns an id of a time, for ids that sort by it; "" for a time that no clock has that is right.
-func likeAt(t time.Time) string {
-	if t.Year() < 2015 || t.Year() > 2100 {
-		return ""
-	}
-	id, err := uuid7.New(t, zeros{})
-	if err != nil {
-		return ""
-	}
-	return id
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // never is what no telemetry has.
 const never = "the bytes of the call, its headers, its status and its attempts: telemetry does not have them"
