@@ -167,11 +167,11 @@
 //	              when it forks, shrinks or is rewritten
 //	jws           JWS signatures by the algorithms that jurat's keys have
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
-//	subject       the agent under trial: reads its card and its conversation, or its sealed records after verifying them;
-//	              subject/tree reads JSON into a tree that knows its positions; subject/attested reads what another party signed as
-//	              a SCITT statement; subject/transcripts finds the conversations in files that have one or many; subject/talk
-//	              recognises what of a conversation was shown before; subject/asked finds which call of a model a use of a tool
-//	              carries out
+//	subject       the agent under trial: reads its card and its conversation, or its sealed records;
+//	              subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
+//	              verifies it; subject/attested reads what another party signed as a SCITT statement; subject/transcripts finds
+//	              the conversations in files that have one or many; subject/talk recognises what of a conversation was shown
+//	              before; subject/asked finds which call of a model a use of a tool carries out
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules,
 //	              and juror/phrase reads the words for them
 //	llm           one call to one language model, with a file for each vendor; llm/wire has the vendors' request and answer

@@ -12,6 +12,7 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/subject/attested"
+	"jurat/internal/subject/sealed"
 	"jurat/internal/subject/transcripts"
 	"jurat/verify"
 )
@@ -178,9 +179,9 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string) (*subjec
 
 // readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
 func readCase(io stdio, name string, file source.Reader, o verify.Options, card []byte) (*subject.Case, error) {
-	c, report, err := subject.ReadRecords(file, o, card)
+	c, report, err := sealed.Read(file, o, card)
 	switch {
-	case errors.Is(err, subject.ErrRefuted):
+	case errors.Is(err, sealed.ErrRefuted):
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")
 	case errors.Is(err, verify.ErrNotOurs):
 		return nil, err

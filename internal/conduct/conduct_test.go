@@ -13,7 +13,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/conduct"
-	"jurat/internal/subject"
+	"jurat/internal/subject/sealed"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -54,7 +54,7 @@ func try(t testing.TB, h *jurattest.House, r *evidence.Record) {
 	t.Helper()
 	doc, err := h.Bundle(t, r).Marshal()
 	check(t, err)
-	on, _, err := subject.ReadRecords(bytes.NewReader(doc), h.Options(t), nil)
+	on, _, err := sealed.Read(bytes.NewReader(doc), h.Options(t), nil)
 	check(t, err)
 	s := jurattest.Settings(jury.MajorityVote)
 	s.Collaborative = false

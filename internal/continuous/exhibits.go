@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/internal/subject"
+	"jurat/internal/subject/sealed"
 	"jurat/verify"
 )
 
@@ -34,7 +35,7 @@ func (s *Service) caseOf(ctx context.Context, of *evidence.Record) (*subject.Cas
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := subject.ReadRecords(bytes.NewReader(file), verify.Options{Trust: trust}, nil)
+	on, _, err := sealed.Read(bytes.NewReader(file), verify.Options{Trust: trust}, nil)
 	return on, err
 }
 

@@ -11,7 +11,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/internal/schedule"
-	"jurat/internal/subject"
+	"jurat/internal/subject/sealed"
 	"jurat/internal/subject/tree"
 	"jurat/internal/trial"
 	"jurat/reputation/draw"
@@ -201,7 +201,7 @@ func (s *Service) cannot(d *debt, why error) {
 // isEvidence reports whether an error says that records cannot be evidence.
 func isEvidence(err error) bool {
 	var at *tree.Error
-	for _, is := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs, ledger.ErrExpired} {
+	for _, is := range []error{sealed.ErrRefuted, sealed.ErrTrial, sealed.ErrEmpty, sealed.ErrTooMuch, verify.ErrNotOurs, ledger.ErrExpired} {
 		if errors.Is(err, is) {
 			return true
 		}

@@ -6,8 +6,8 @@
 // its canonical form. The fields that this package extracts stand beside it. docs/case.md is the specification.
 //
 // Evidence can also be records that an agent sealed, verified by their submitter (see [FromRecords]): payloads under
-// their digests, and messages derived from them by the rules in docs/format.md. [ReadRecords] reads such records from
-// a file.
+// their digests, and messages derived from them by the rules in docs/format.md. Package sealed
+// reads such records from a file.
 //
 // # Agent card
 //

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/limits"
 	"jurat/internal/server/wire"
 	"jurat/internal/subject"
+	"jurat/internal/subject/sealed"
 	"jurat/internal/subject/tree"
 	"jurat/verify"
 	"jurat/verify/trust"
@@ -64,7 +65,7 @@ func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Cas
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := subject.ReadRecords(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
+	on, _, err := sealed.Read(bytes.NewReader(file), verify.Options{Trust: trusted}, n.AgentCard)
 	return on, err
 }
 
@@ -133,7 +134,7 @@ func Refused(err error) error {
 		p.Field, p.Hint = memberOf(at), "nothing was recorded"
 		return p
 	}
-	for _, refused := range []error{subject.ErrRefuted, subject.ErrTrial, subject.ErrEmpty, subject.ErrTooMuch, verify.ErrNotOurs} {
+	for _, refused := range []error{sealed.ErrRefuted, sealed.ErrTrial, sealed.ErrEmpty, sealed.ErrTooMuch, verify.ErrNotOurs} {
 		if errors.Is(err, refused) {
 			return fmt.Errorf("%w: records: %w", api.ErrInvalid, err)
 		}

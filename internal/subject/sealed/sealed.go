@@ -1,4 +1,6 @@
-package subject
+// Package sealed reads files of sealed records, verifies them, and makes cases of those that are evidence of what an agent
+// did.
+package sealed
 
 import (
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/subject"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -17,13 +20,13 @@ var (
 	ErrRefuted = errors.New("refuted, and so no evidence")
 	ErrTrial   = errors.New("these are the acts of a trial: what a jury says, and no evidence of what an agent did")
 	ErrEmpty   = errors.New("there is no record of an agent in it")
-	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", MaxRecords, MaxFile>>20)
+	ErrTooMuch = fmt.Errorf("more than %d records or %d MiB of payloads: put a part of them before the jury", subject.MaxRecords, subject.MaxFile>>20)
 )
 
-// ReadRecords reads a record file or a bundle, also in an envelope, verifies it, and makes a case from the verified
-// records only. The card may be nil. It returns ErrRefuted, ErrTrial, ErrEmpty or ErrTooMuch for records that cannot
-// be evidence. With every error that comes after verification it returns the report.
-func ReadRecords(file io.Reader, o verify.Options, card []byte) (*Case, *verify.Report, error) {
+// Read reads a record file or a bundle, also in an envelope, verifies it, and makes a case from the verified records
+// only. The card may be nil. It returns ErrRefuted, ErrTrial, ErrEmpty or ErrTooMuch for records that cannot be
+// evidence. With every error that comes after verification it returns the report.
+func Read(file io.Reader, o verify.Options, card []byte) (*subject.Case, *verify.Report, error) {
 	seen := new(gathered)
 	o.Each = seen.take
 	report, err := verify.Read(file, o)
@@ -36,7 +39,7 @@ func ReadRecords(file io.Reader, o verify.Options, card []byte) (*Case, *verify.
 
 // gathered are the verified records of a file.
 type gathered struct {
-	exhibits []Exhibit
+	exhibits []subject.Exhibit
 	ids      []string
 	size     int
 	agent    bool // whether an agent acts in any record
@@ -52,16 +55,16 @@ func (g *gathered) take(r *evidence.Record) {
 	}
 	g.agent = g.agent || r.Payload.Role() == evidence.RoleAgent || r.Payload.Observed != nil
 	g.trial = g.trial || r.Payload.ActionType.InTrial()
-	g.tooMuch = g.tooMuch || g.size > MaxFile || len(g.ids) == MaxRecords
+	g.tooMuch = g.tooMuch || g.size > subject.MaxFile || len(g.ids) == subject.MaxRecords
 	if g.tooMuch || g.trial {
 		g.exhibits, g.ids = nil, nil
 		return
 	}
-	g.exhibits = append(g.exhibits, NewExhibit(r))
+	g.exhibits = append(g.exhibits, subject.NewExhibit(r))
 	g.ids = append(g.ids, r.Payload.RecordID)
 }
 
-func (g *gathered) evidence(r *verify.Report, card []byte) (*Case, error) {
+func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error) {
 	switch {
 	case r.Outcome == verify.Refuted:
 		return nil, refuted(r)
@@ -80,7 +83,7 @@ func (g *gathered) evidence(r *verify.Report, card []byte) (*Case, error) {
 			g.exhibits[i].IndependentTime = timeOf(t.Independent)
 		}
 	}
-	return FromRecords(card, g.exhibits, verification(r))
+	return subject.FromRecords(card, g.exhibits, verification(r))
 }
 
 func refuted(r *verify.Report) error {
@@ -96,19 +99,19 @@ func refuted(r *verify.Report) error {
 	return ErrRefuted
 }
 
-func timeOf(t *trust.ProvedTime) *ProvedTime {
+func timeOf(t *trust.ProvedTime) *subject.ProvedTime {
 	if t == nil {
 		return nil
 	}
-	return &ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
+	return &subject.ProvedTime{Authority: t.Authority, Clock: string(t.Clock), Time: t.Time.UTC().Format(time.RFC3339Nano)}
 }
 
 // verification is the report as the jury reads it. It leaves out what differs each time, such as the moment of
 // verification, so that the same records give the same evidence.
-func verification(r *verify.Report) Verification {
-	v := Verification{Trust: r.Trust, Outcome: NotProved, Proved: []string{}, NotProved: []Doubt{}}
+func verification(r *verify.Report) subject.Verification {
+	v := subject.Verification{Trust: r.Trust, Outcome: subject.NotProved, Proved: []string{}, NotProved: []subject.Doubt{}}
 	if r.Outcome == verify.Proved {
-		v.Outcome = Proved
+		v.Outcome = subject.Proved
 	}
 	for _, f := range r.Guarantees {
 		if f.Status == verify.Proved {
@@ -120,12 +123,12 @@ func verification(r *verify.Report) Verification {
 }
 
 // doubts groups records to which the same doubt applies.
-func doubts(r *verify.Report) []Doubt {
+func doubts(r *verify.Report) []subject.Doubt {
 	type kind struct {
 		of   verify.Guarantee
 		rule string
 	}
-	var list []Doubt
+	var list []subject.Doubt
 	places, ofAll := map[kind]int{}, map[kind]bool{}
 	for _, f := range r.Details {
 		if f.Status != verify.NotProved || r.Of(f.Guarantee).Status != verify.NotProved {
@@ -136,7 +139,7 @@ func doubts(r *verify.Report) []Doubt {
 		if !there {
 			i = len(list)
 			places[k] = i
-			list = append(list, Doubt{Guarantee: string(f.Guarantee), Rule: f.Rule, Reason: f.Reason})
+			list = append(list, subject.Doubt{Guarantee: string(f.Guarantee), Rule: f.Rule, Reason: f.Reason})
 		}
 		if ofAll[k] = ofAll[k] || f.Record == ""; ofAll[k] {
 			list[i].Records = nil

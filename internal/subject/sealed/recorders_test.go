@@ -1,4 +1,4 @@
-package subject_test
+package sealed_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package subject_test
+package sealed_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/juror/rules"
 	"jurat/internal/subject"
+	"jurat/internal/subject/sealed"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -25,11 +26,11 @@ import (
 // folders returns the folders of the example cases, and of further cases if they are here.
 func folders(t *testing.T) []string {
 	t.Helper()
-	list, err := filepath.Glob("../../examples/*/conversation.json")
+	list, err := filepath.Glob("../../../examples/*/conversation.json")
 	if err != nil || len(list) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	more, err := filepath.Glob("../../../shared/cases/*/conversation.json")
+	more, err := filepath.Glob("../../../../shared/cases/*/conversation.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func marshal(t *testing.T, file interface{ Marshal() ([]byte, error) }) []byte {
 
 func exhibits(t *testing.T, file []byte, o verify.Options, card []byte) *subject.Case {
 	t.Helper()
-	c, _, err := subject.ReadRecords(bytes.NewReader(file), o, card)
+	c, _, err := sealed.Read(bytes.NewReader(file), o, card)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,8 +212,8 @@ func TestRefutedIsNoEvidence(t *testing.T) {
 	genuine := outputs(t, h)
 	genuine[0].Signatures = [][]byte{genuine[1].Signatures[0]} // the signature of another record by the same key
 	for name, one := range map[string][]byte{"changed": changed, "signed elsewhere": marshal(t, genuine[0])} {
-		c, report, err := subject.ReadRecords(bytes.NewReader(one), h.Options(t), nil)
-		if !errors.Is(err, subject.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
+		c, report, err := sealed.Read(bytes.NewReader(one), h.Options(t), nil)
+		if !errors.Is(err, sealed.ErrRefuted) || c != nil || report == nil || report.Outcome != verify.Refuted {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -299,21 +300,21 @@ func TestNoEvidenceOfWhatAnAgentDid(t *testing.T) {
 		file []byte
 		want error
 	}{
-		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), subject.ErrTrial},
-		"one act":      {marshal(t, done.Records[0]), subject.ErrTrial},
-		"empty bundle": {marshal(t, h.Bundle(t)), subject.ErrEmpty},
+		"a trial":      {marshal(t, h.Bundle(t, done.Records...)), sealed.ErrTrial},
+		"one act":      {marshal(t, done.Records[0]), sealed.ErrTrial},
+		"empty bundle": {marshal(t, h.Bundle(t)), sealed.ErrEmpty},
 		"a review": {marshal(t, h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "anna", Timestamp: evidence.FormatTime(h.Now()),
-			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), subject.ErrEmpty},
+			OriginalResponseID: "x", ApprovalStatus: evidence.Rejected})), sealed.ErrEmpty},
 		"a poem": {[]byte("roses are red"), verify.ErrNotOurs},
-		"a case": {read(t, "../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
+		"a case": {read(t, "../../../examples/kitchen-return/conversation.json"), verify.ErrNotOurs},
 	} {
-		if _, _, err := subject.ReadRecords(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
+		if _, _, err := sealed.Read(bytes.NewReader(one.file), h.Options(t), nil); !errors.Is(err, one.want) {
 			t.Errorf("%s: %v, want %v", name, err, one.want)
 		}
 	}
-	if packages, err := filepath.Glob("../../aep/testdata/*.aep"); err != nil || len(packages) == 0 {
+	if packages, err := filepath.Glob("../../../aep/testdata/*.aep"); err != nil || len(packages) == 0 {
 		t.Errorf("no packages: %v", err)
-	} else if _, _, err := subject.ReadRecords(bytes.NewReader(read(t, packages[0])), h.Options(t), nil); err == nil {
+	} else if _, _, err := sealed.Read(bytes.NewReader(read(t, packages[0])), h.Options(t), nil); err == nil {
 		t.Errorf("%s is evidence", packages[0])
 	}
 }
@@ -330,10 +331,10 @@ func TestTooMuch(t *testing.T) {
 			Timestamp: evidence.FormatTime(h.Now()), Model: "m", ModelVersion: "1", Parameters: jsontext.Value("{}"),
 			Prompt: jsontext.Value(`"p"`), Response: long}))
 	}
-	if _, _, err := subject.ReadRecords(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, subject.ErrTooMuch) {
+	if _, _, err := sealed.Read(bytes.NewReader(marshal(t, h.Bundle(t, records...))), h.Options(t), nil); !errors.Is(err, sealed.ErrTooMuch) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := subject.ReadRecords(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
+	if _, _, err := sealed.Read(bytes.NewReader(marshal(t, records[0])), h.Options(t), nil); err != nil {
 		t.Errorf("half of it: %v", err)
 	}
 }
