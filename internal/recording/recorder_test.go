@@ -35,6 +35,7 @@ type shelf struct {
 	slow    time.Duration               // before each act
 	asked   []string                    // chains, for their last records
 	refuse  func(*evidence.Draft) error // nil: nothing
+	tried   int                         // how often an act was to be sealed
 	unsure  error                       // what the next act of a call gets, though it is sealed
 }
 
@@ -42,6 +43,9 @@ func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest,
 	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if draft.ActionType.Observes() {
+		s.tried++
+	}
 	if s.broken != nil {
 		return evidence.Digest{}, s.broken
 	}

@@ -34,7 +34,7 @@ func (r *Recorder) Report(ctx context.Context, told Report) (Account, error) {
 	act.Recorder, act.ChainID = r.Name, ChainOf(told.Agent, told.Chain)
 	act.Agent, act.Request.Earlier = told.Agent, r.bodies.of(act.ChainID)
 	account := New
-	whole, err := r.sealFitting(ctx, told.ID, act)
+	whole, err := r.sealNew(ctx, told.ID, act)
 	if errors.Is(err, api.ErrConflict) {
 		account, whole, err = r.another(ctx, told, act)
 	}
@@ -57,11 +57,24 @@ func (r *Recorder) another(ctx context.Context, told Report, act observed.Act) (
 		return Known, false, err
 	}
 	act.Missing = append([]string{"which account is true: another one of the same act is in the record " + told.ID}, act.Missing...)
-	whole, err = r.sealFitting(ctx, told.OtherID, act)
+	whole, err = r.sealNew(ctx, told.OtherID, act)
 	if errors.Is(err, api.ErrConflict) {
 		return Known, false, nil
 	}
 	return Another, whole, err
+}
+
+// sealNew is sealFitting, but looks for the record before: what is told again would cost a time stamp each time, and its texts would take room among those that are sealed
+// apart, which is not given back when the log refuses the record.
+func (r *Recorder) sealNew(ctx context.Context, id string, act observed.Act) (whole bool, err error) {
+	has, err := r.Log.Has(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if has {
+		return false, api.ErrConflict
+	}
+	return r.sealFitting(ctx, id, act)
 }
 
 // CheckChain returns an error if no record can have a chain of this name.

@@ -38,8 +38,8 @@ func TestReport(t *testing.T) {
 		}
 	}
 	acts := log.acts(evidence.ObservedSpan)
-	if len(acts) != 2 {
-		t.Fatalf("%d records: want 2", len(acts))
+	if len(acts) != 2 || log.tried != 2 {
+		t.Fatalf("%d records, %d tried: want 2", len(acts), log.tried)
 	}
 	if p := acts[1]; !strings.Contains(strings.Join(p.Observed.Missing, "\n"), first.ID) || p.ChainID != "recorded/shop-bot/dialogue" || p.AgentID != "listener" || p.Observed.Agent != "shop-bot" || len(p.Saw) != 1 {
 		t.Errorf("the other account: %+v", p.Payload)
