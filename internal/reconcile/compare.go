@@ -181,11 +181,12 @@ func (r *Report) rows(e *Export, calls []Call, o Order) {
 			byID[id] = &calls[i]
 		}
 	}
-	claimed := map[*Call]bool{}
+	claimed, requests := map[*Call]bool{}, int64(0)
 	for _, row := range e.Rows {
 		if row.Time.Before(r.From) || !row.Time.Before(r.To) {
 			continue
 		}
+		requests++
 		r.Counted.Tokens = r.Counted.Tokens.plus(row.Tokens)
 		c := byID[row.ID]
 		if c == nil {
@@ -196,7 +197,7 @@ func (r *Report) rows(e *Export, calls []Call, o Order) {
 		claimed[c] = true
 		r.claimed(row, c)
 	}
-	r.Counted.Requests = new(int64(len(claimed)) + int64(len(r.Findings)))
+	r.Counted.Requests = &requests
 	for i := range calls {
 		if c := &calls[i]; !claimed[c] {
 			r.unclaimed(c, o.Slack)
@@ -283,9 +284,10 @@ func valueOf(n *int64) int64 {
 func joined(single []span) (list []span) {
 	for _, s := range single {
 		if n := len(list); n > 0 && list[n-1].to.Equal(s.from) {
-			list[n-1].to, list[n-1].buckets = s.to, append(slices.Clip(list[n-1].buckets), s.buckets...)
+			list[n-1].to, list[n-1].buckets = s.to, append(list[n-1].buckets, s.buckets...)
 			continue
 		}
+		s.buckets = slices.Clone(s.buckets) // which grow, and those of the interval do not
 		list = append(list, s)
 	}
 	return list

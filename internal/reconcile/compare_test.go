@@ -147,3 +147,28 @@ func TestRows(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsAreCountedOnce: a call that differs is one request of the provider's, as is one that the log has not.
+func TestRowsAreCountedOnce(t *testing.T) {
+	row := func(id string, after int) Row {
+		return Row{ID: id, Time: hour.Add(time.Duration(after) * time.Second), Model: "m-1", Tokens: Tokens{9, 9}}
+	}
+	e := &Export{Rows: []Row{row("a", 0), row("x", 50), row("b", 100)}}
+	r := Compare(e, []Call{call("a", 0, "m-1", 9, 9), silent(call("b", 100, "m-1", 0, 0))}, Order{})
+	if *r.Counted.Requests != 3 || len(r.Findings) != 2 {
+		t.Errorf("%d requests, %+v", *r.Counted.Requests, r.Findings)
+	}
+}
+
+// TestManyBuckets: a year of minutes is compared in a time by their number.
+func TestManyBuckets(t *testing.T) {
+	e := &Export{}
+	for n := range 365 * 24 * 60 {
+		from := hour.Add(time.Duration(n) * time.Minute)
+		e.Buckets = append(e.Buckets, Bucket{From: from, To: from.Add(time.Minute), Model: "m", Tokens: Tokens{1, 1}})
+	}
+	began := time.Now()
+	if got := said(Compare(e, nil, Order{})); !strings.HasPrefix(got, "around m") || time.Since(began) > time.Minute {
+		t.Errorf("%v, %.100s", time.Since(began), got)
+	}
+}

@@ -55,7 +55,8 @@ func (e *Export) parseJSON(text []byte, zone *time.Location) error {
 			return placed(err, text, 0)
 		}
 	}
-	more := 0 // the line of the last page, if others follow it
+	more := 0             // the line of the last page, if others follow it
+	counted, line := 0, 1 // the lines before a place are counted, and the line in which it is
 	for d.PeekKind() != ']' {
 		v, err := d.ReadValue()
 		if errors.Is(err, io.EOF) {
@@ -65,6 +66,7 @@ func (e *Export) parseJSON(text []byte, zone *time.Location) error {
 			return placed(err, text, 0)
 		}
 		at := int(d.InputOffset()) - len(v)
+		line, counted = line+bytes.Count(text[counted:at], []byte("\n")), at
 		var shape struct {
 			Data jsontext.Value `json:"data"`
 		}
@@ -72,15 +74,15 @@ func (e *Export) parseJSON(text []byte, zone *time.Location) error {
 			return placed(err, text, at)
 		}
 		if shape.Data == nil {
-			err = e.row(v, text, at, zone)
+			err = e.row(v, text, at, line, zone)
 		} else {
-			more, err = e.page(v, text, at)
+			more, err = e.page(v, text, at, line)
 		}
 		if err != nil {
 			return err
 		}
 		if len(e.Buckets)+len(e.Rows) > mostLines {
-			return fault(lineAt(text, at), "", "more than %d buckets or calls: cut the file by time", mostLines)
+			return fault(line, "", "more than %d buckets or calls: cut the file by time", mostLines)
 		}
 	}
 	if more > 0 {
@@ -121,12 +123,11 @@ func lineAt(text []byte, offset int) int {
 }
 
 // page takes in a page of a usage API. It returns its line if there are more pages after it.
-func (e *Export) page(v jsontext.Value, text []byte, at int) (more int, err error) {
+func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, err error) {
 	var p page
 	if err := json.Unmarshal(v, &p); err != nil {
 		return 0, placed(err, text, at)
 	}
-	line := lineAt(text, at)
 	for _, b := range p.Data {
 		from, to, err := e.interval(&b, line)
 		if err != nil {
@@ -183,12 +184,11 @@ func (e *Export) interval(b *wireBucket, line int) (from, to time.Time, err erro
 }
 
 // row takes in one call.
-func (e *Export) row(v jsontext.Value, text []byte, at int, zone *time.Location) error {
+func (e *Export) row(v jsontext.Value, text []byte, at, line int, zone *time.Location) error {
 	var w wireRow
 	if err := json.Unmarshal(v, &w); err != nil {
 		return placed(err, text, at)
 	}
-	line := lineAt(text, at)
 	when, err := timeOf(w.Time, zone)
 	switch {
 	case w.ID == "":

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +141,17 @@ func FuzzParse(f *testing.F) {
 		}
 		Compare(e, nil, Order{})
 	})
+}
+
+// TestManyLines: lines are counted on, and not from the beginning for each.
+func TestManyLines(t *testing.T) {
+	var b strings.Builder
+	for n := range 300_000 {
+		fmt.Fprintf(&b, `{"request_id":"request_%d","time":"2026-11-27T00:00:00Z","model":"gpt-4o-2024-08-06","input_tokens":1,"output_tokens":2}`+"\n", n)
+	}
+	began := time.Now()
+	e, err := Parse([]byte(b.String()), nil)
+	if took := time.Since(began); err != nil || took > 30*time.Second || e.Rows[299_999].Line != 300_000 {
+		t.Errorf("%v, %v", took, err)
+	}
 }
