@@ -113,27 +113,69 @@ func (r *recording) observed(one *record) error {
 	return nil
 }
 
-// linkTools says which call of the agent's model a use of a tool carries out.
+// asks are the calls of tools that an agent's model asked for.
+type asks struct {
+	seen asked.Calls // in answers that a recorder saw as bytes
+	told asked.Calls // by the word of others, such as a prompt, which the agent's own program wrote
+}
+
+// asksOf returns the calls of an agent.
+func (r *recording) asksOf(agent string) *asks {
+	if r.asked == nil {
+		r.asked = map[string]*asks{}
+	}
+	if r.asked[agent] == nil {
+		r.asked[agent] = new(asks)
+	}
+	return r.asked[agent]
+}
+
+// linkTools says which call of the agent's model a use of a tool carries out. A prompt is what the agent's program sent: that a message in it is an
+// earlier answer of the model, nobody saw.
 func (r *recording) linkTools(one *record, uses []Message) {
 	for ; r.indexed < len(r.messages); r.indexed++ {
 		m := &r.messages[r.indexed]
+		from := r.shown[m.Record]
+		if from == nil {
+			continue
+		}
+		calls := &r.asksOf(speaker(from.payload)).told
+		if p := from.payload; m.Part == "response" && p.ActionType == evidence.ObservedCall && p.Observed.Fidelity == evidence.ByBytes {
+			calls = &r.asksOf(speaker(p)).seen
+		}
 		for _, call := range m.AgentCalls() {
-			r.asked.Add(asked.Call{ID: call.ID, Name: call.Name, Arguments: compared(call), Number: r.indexed + 1})
+			calls.Add(asked.Call{ID: call.ID, Name: call.Name, Arguments: compared(call), Number: r.indexed + 1})
 		}
 	}
+	of := r.asksOf(speaker(one.payload))
 	for i := range uses {
 		for _, call := range uses[i].AgentCalls() {
-			switch number, how := r.asked.For(call.ID, call.Name, compared(call)); how {
-			case asked.ByID:
-				one.remark("the agent's model asked for it in message %d, as the id says that the client states", number)
-			case asked.Otherwise:
-				one.remark("the client states the id of a call for which the agent's model asked in message %d, with another tool or other arguments", number)
-			case asked.Alike:
-				one.remark("in message %d the agent's model asked for this tool with these arguments", number)
+			number, how := of.seen.For(call.ID, call.Name, compared(call))
+			sentences := seenAsked
+			if how == asked.Unknown {
+				number, how = of.told.For(call.ID, call.Name, compared(call))
+				sentences = toldAsked
+			}
+			if sentence := sentences[how]; sentence != "" {
+				one.remark(sentence, number)
 			}
 		}
 	}
 }
+
+// What is said of a use of a tool, with the number of a message.
+var (
+	seenAsked = map[asked.How]string{
+		asked.ByID:      "the agent's model asked for it in message %d, as the id says that the client states",
+		asked.Otherwise: "the client states the id of a call for which the agent's model asked in message %d, with another tool or other arguments",
+		asked.Alike:     "in message %d the agent's model asked for this tool with these arguments",
+	}
+	toldAsked = map[asked.How]string{
+		asked.ByID:      "message %d has this call with the id that the client states; that it is an answer of a model, no recorder saw",
+		asked.Otherwise: "the client states the id of a call in message %d that has another tool or other arguments; that it is a model's, no recorder saw",
+		asked.Alike:     "message %d has a call of this tool with these arguments; that it is an answer of a model, no recorder saw",
+	}
+)
 
 // compared are the arguments of a call as they are compared.
 func compared(call ToolCall) string {

@@ -323,3 +323,32 @@ func TestToolUseIsLinked(t *testing.T) {
 		}
 	}
 }
+
+// TestToolUseOfAProgramsWord: what a program says of earlier answers in a prompt, and what another agent's model asked for, is not said to be what the agent's model asked for.
+func TestToolUseOfAProgramsWord(t *testing.T) {
+	use := func(n int, agent, id string) Exhibit {
+		ask, answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"a":1,"b":2},"_meta":{"claudecode/toolUseId":%q}}}`, id), `{"jsonrpc":"2.0","id":1,"result":{}}`
+		return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_tool","agent_id":"tap","request_id":"r","timestamp":"2026-01-31T16:15:00Z","chain_id":"main",
+			"observed":{"agent":%q,"began":"2026-01-31T16:14:00Z","ended":"complete","fidelity":"bytes","vantage":"proxy","protocol":"mcp/2025-06-18","path":"/client","method":"tools/call",
+			"request":{"bytes":%d,"sha256":%q},"response":{"bytes":%d,"sha256":%q}},"request_body":%q,"response_body":%q`, agent, len(ask), evidence.DigestOf([]byte(ask)), len(answer), evidence.DigestOf([]byte(answer)), ask, answer))
+	}
+	for name, tt := range map[string]struct {
+		exhibits []Exhibit
+		says     string
+	}{
+		"an id in a prompt":               {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi, search, found), response: chatAnswer(helloed)}), use(2, "clerk-bot", "c1")}, "no recorder saw"},
+		"the same arguments, in a prompt": {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi, search, found), response: chatAnswer(helloed)}), use(2, "clerk-bot", "")}, "no recorder saw"},
+		"another agent's model":           {[]Exhibit{seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(search)}), use(2, "other-bot", "c1")}, ""},
+	} {
+		c := fromRecords(t, tt.exhibits...)
+		head := ""
+		for _, m := range c.Messages {
+			if m.Head != "" {
+				head = m.Head // that of the last record
+			}
+		}
+		if !strings.Contains(head, "observed_tool") || strings.Contains(head, "the agent's model asked") || !strings.Contains(head, tt.says) {
+			t.Errorf("%s: %s", name, head)
+		}
+	}
+}

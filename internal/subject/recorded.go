@@ -10,7 +10,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/internal/subject/asked"
 	"jurat/internal/subject/talk"
 	"jurat/internal/subject/tree"
 )
@@ -23,9 +22,9 @@ type recording struct {
 	shown    map[evidence.Digest]*record // by digest
 
 	// Of what recorders saw:
-	asked   asked.Calls
-	indexed int             // messages whose calls are in asked, or are uses of tools
-	told    map[string]bool // what is missing of a file, by chain
+	asked   map[string]*asks // by agent
+	indexed int              // messages whose calls are in asked, or are uses of tools
+	told    map[string]bool  // what is missing of a file, by chain
 	talks   talk.Talks
 	heard   map[heard]int   // what agents said, and the number of the message that shows it
 	window  observed.Window // bodies that later ones copy from
