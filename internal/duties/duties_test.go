@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -357,4 +359,49 @@ func TestMapping(t *testing.T) {
 			t.Errorf("docs/recorder.md does not map %s", id)
 		}
 	}
+}
+
+// TestHiddenTrials: a trial whose evidence is sealed apart is counted among those of every agent, and otherwise said not to be, if it is of the time.
+func TestHiddenTrials(t *testing.T) {
+	hidden := func(minutes int) *evidence.Record {
+		return &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, RecordID: fmt.Sprint("r", minutes), ChainID: fmt.Sprint("trial/", minutes),
+			Timestamp: evidence.FormatTime(start.Add(time.Duration(minutes) * time.Minute)), Response: jsontext.Value(`"sealed apart"`), SealedApart: []string{"/response"}}}
+	}
+	for _, tt := range []struct {
+		of    duties.Selection
+		tried int
+		says  string
+	}{
+		{duties.Selection{}, 2, ""},
+		{duties.Selection{Agent: "mia"}, 0, "2 trials"},
+		{duties.Selection{Agent: "mia", From: start.Add(2 * time.Minute)}, 0, "1 trial"},
+	} {
+		f := duties.NewFacts(tt.of)
+		f.Take(0, hidden(1))
+		f.Take(1, hidden(2))
+		r := f.Report(duties.AIAct(), func(string, verify.Guarantee) verify.Status { return verify.Proved }, duties.Keeping{}, "log", "")
+		said := strings.Join(r.Warnings, "\n")
+		if l := lineOf(t, r, "12(2)(b)", "trials"); l.Records != tt.tried || tt.says == "" && strings.Contains(said, "not counted") || !strings.Contains(said, tt.says) {
+			t.Errorf("%+v: %d trials, %s", tt.of, l.Records, said)
+		}
+	}
+}
+
+// TestHeartbeatsAreNotKept: a recorder that never saw the agent gives signs of life all day.
+func TestHeartbeatsAreNotKept(t *testing.T) {
+	beat := observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(start), Calls: new(int64(1))}
+	p, err := beat.Payload("gate", evidence.FormatTime(start), "recorder/gate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := duties.NewFacts(duties.Selection{Agent: "mia"})
+	r := &evidence.Record{Payload: p}
+	kept := weak.Make(r)
+	f.Take(0, r)
+	r = nil
+	runtime.GC()
+	if kept.Value() != nil {
+		t.Error("the record is kept")
+	}
+	runtime.KeepAlive(f)
 }

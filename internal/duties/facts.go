@@ -224,6 +224,8 @@ func (f *Facts) event(index int64, r *evidence.Record) []Fact {
 	switch e.Event {
 	case see.Gap:
 		return f.gap(p, e)
+	case see.Heartbeat: // a sign of life shows no fact, and there are too many to keep
+		return nil
 	case see.LostInCrash:
 		if f.wants(e.Agent) {
 			return []Fact{Lost}
@@ -286,10 +288,10 @@ func (f *Facts) trial(p *evidence.Payload) []Fact {
 	switch p.ActionType {
 	case evidence.Submission:
 		name := census.OnTrial(p.Response)
-		if name == "" && slices.Contains(p.SealedApart, "/response") {
-			f.hidden++
-		}
 		if !f.wants(name) && (f.Selection.Agent != "" || name != "") {
+			if name == "" && slices.Contains(p.SealedApart, "/response") && f.within(p) {
+				f.hidden++
+			}
 			return nil
 		}
 		f.trials[p.ChainID] = true

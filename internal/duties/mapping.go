@@ -93,7 +93,7 @@ func AIAct() *Mapping {
 				{Tried, "trials in which the agent was put before a jury", "submission", signed},
 				{Reviewed, "decisions of people about what the agent said, or about a verdict on it", "human_review", signed},
 				{Corrected, "of these, rejections and changes", "approval_status, modified_response, changes", signed},
-				{Delivered, "what was delivered after that", "delivery", signed},
+				{Delivered, "what was delivered, decided on or not", "delivery", signed},
 			}, notShown: []string{"That anybody was informed, or that use was suspended", "That the people who decided were trained for it and had authority (Article 26(2))"}},
 			{id: "26(6)", keeps: true, asks: "The deployer keeps the logs under its control for a period that fits the purpose, of at least six months.", lines: []line{
 				{Acts, "acts of the agent that the log has", ofActs, signed},
