@@ -93,6 +93,27 @@ func (s *Sighting) meets(other *Sighting) bool {
 	return s.Existed != nil && other.Existed != nil && within(s.Began, other.Existed) && within(other.Began, s.Existed)
 }
 
+// also takes in what another file proves of the same record. Of two logs that of the lesser name counts, so that the order of the files does not matter.
+func (s *Sighting) also(other *Sighting) {
+	if other.Log != "" && (s.Log == "" || other.Log < s.Log) {
+		s.Log = other.Log
+	}
+	if earlier(other.Existed, s.Existed) {
+		s.Existed = other.Existed
+	}
+}
+
+// earlier reports whether the first of two times counts: one by an independent clock, and of two such, or of none, the earlier one.
+func earlier(a, b *trust.ProvedTime) bool {
+	switch {
+	case a == nil || b == nil:
+		return a != nil
+	case (a.Clock == trust.Independent) != (b.Clock == trust.Independent):
+		return a.Clock == trust.Independent
+	}
+	return a.Time.Before(b.Time)
+}
+
 // A Pair is one exchange that both sides recorded.
 type Pair struct {
 	Asked     Sighting `json:"asked"`
@@ -152,15 +173,17 @@ type Doubtful struct {
 
 // Matcher collects sightings. The zero Matcher is ready. One goroutine may use it at a time.
 type Matcher struct {
-	seen     map[evidence.Digest]bool // of records
+	seen     map[evidence.Digest]*Sighting // of records
 	all      []*Sighting
 	doubtful []Doubtful
 	leftOut  int
 }
 
-// Take adds a sighting. The same record counts once, in however many files it is. If why is not "", the record takes no part.
+// Take adds a sighting. The same record counts once, in however many files it is, with everything that any of them proves of it. If why is not "", the
+// record takes no part.
 func (m *Matcher) Take(s *Sighting, why string) {
-	if m.seen[s.Digest] && why == "" {
+	if known := m.seen[s.Digest]; known != nil && why == "" {
+		known.also(s)
 		return
 	}
 	switch {
@@ -170,9 +193,9 @@ func (m *Matcher) Take(s *Sighting, why string) {
 		m.leftOut++
 	default:
 		if m.seen == nil {
-			m.seen = map[evidence.Digest]bool{}
+			m.seen = map[evidence.Digest]*Sighting{}
 		}
-		m.seen[s.Digest] = true
+		m.seen[s.Digest] = s
 		m.all = append(m.all, s)
 	}
 }

@@ -78,3 +78,40 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d alone, %d left out", len(r.Alone), r.LeftOut)
 	}
 }
+
+// TestOneRecordInTwoFiles: what is proved of a record in one file counts, whichever file comes first.
+func TestOneRecordInTwoFiles(t *testing.T) {
+	now := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	for _, bareFirst := range []bool{true, false} {
+		m := new(Matcher)
+		asked, bare, answered := sighting(1, evidence.Asked, now), sighting(1, evidence.Asked, now), sighting(2, evidence.Answered, now)
+		bare.Log, bare.Existed = "", nil
+		both := []*Sighting{asked, bare}
+		if bareFirst {
+			both = []*Sighting{bare, asked}
+		}
+		for _, s := range append(both, answered) {
+			m.Take(s, "")
+		}
+		if r := m.Report(); len(r.Pairs) != 1 || !r.Pairs[0].Proved || r.Pairs[0].Witnesses != 2 {
+			t.Errorf("%t: %+v", bareFirst, r.Pairs)
+		}
+	}
+}
+
+// TestTheTimeThatCounts: of what several files prove of a record's time.
+func TestTheTimeThatCounts(t *testing.T) {
+	now := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
+	at := func(minutes int, clock trust.Clock) *trust.ProvedTime {
+		return &trust.ProvedTime{Time: now.Add(time.Duration(minutes) * time.Minute), Clock: clock}
+	}
+	own, later, independent, lastly := at(1, trust.OperatorClock), at(2, trust.OperatorClock), at(3, trust.Independent), at(4, trust.Independent)
+	inOrder := []*trust.ProvedTime{independent, lastly, own, later, nil}
+	for i, a := range inOrder {
+		for j, b := range inOrder {
+			if got := earlier(a, b); got != (i < j) {
+				t.Errorf("%d before %d: %t", i, j, got)
+			}
+		}
+	}
+}
