@@ -134,13 +134,10 @@ func ownPiece(v jsontext.Value) (Piece, error) {
 func FormatBody(pieces ...Piece) (jsontext.Value, error) {
 	values := make([]jsontext.Value, len(pieces))
 	for i, p := range pieces {
-		switch {
-		case !p.From.IsZero():
+		if p.From.IsZero() {
+			values[i] = formOf(p.Own)
+		} else {
 			values[i] = marshal(copyForm{p.At, p.From, p.Length})
-		case isShorterAsText(p.Own):
-			values[i] = quote(p.Own)
-		default:
-			values[i] = marshal(base64Form{p.Own})
 		}
 	}
 	if len(pieces) == 1 && pieces[0].From.IsZero() { // it may be long: it is not read again
@@ -151,8 +148,8 @@ func FormatBody(pieces ...Piece) (jsontext.Value, error) {
 	return v, err
 }
 
-// isShorterAsText reports whether bytes are a text that takes no more room than base64. A control character takes six bytes.
-func isShorterAsText(own []byte) bool {
+// formOf writes bytes as a text, if they are one that takes no more room than base64. A control character takes six bytes.
+func formOf(own []byte) jsontext.Value {
 	more := 0
 	for _, c := range own {
 		switch {
@@ -162,7 +159,10 @@ func isShorterAsText(own []byte) bool {
 			more += 5
 		}
 	}
-	return more <= len(own)/3 && utf8.Valid(own)
+	if more <= len(own)/3 && utf8.Valid(own) {
+		return quoteIn(len(own)+more+len(`""`), own)
+	}
+	return marshal(base64Form{own})
 }
 
 // readBody checks the form of a body, unless it is sealed apart: then a text stands for a commitment, and every text is a body.

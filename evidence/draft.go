@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,15 +45,15 @@ func ParseDraft(doc []byte) (*Draft, error) {
 	if err != nil {
 		return nil, jsonform.ShiftBy(err, len(doc)-len(text))
 	}
-	return draftOf(form)
-}
-
-// draftOf reads a payload in canonical form, which belongs to the draft from then on.
-func draftOf(form []byte) (*Draft, error) {
 	m, err := membersOf(form)
 	if err != nil {
 		return nil, err
 	}
+	return draftOf(m)
+}
+
+// draftOf reads members, which belong to the draft from then on.
+func draftOf(m members) (*Draft, error) {
 	if _, named := m["action_type"]; !named {
 		m["action_type"] = quote(string(inferAction(m)))
 	}
@@ -66,8 +68,10 @@ func draftOf(form []byte) (*Draft, error) {
 	return &Draft{Payload: *p, members: m}, nil
 }
 
-// NewDraft makes a draft of a payload built in Go. Its errors are those of ParseDraft.
+// NewDraft makes a draft of a payload built in Go. The draft may share the memory of the payload's values, so nobody may change them afterwards. Its errors
+// are those of ParseDraft.
 func NewDraft(p Payload) (*Draft, error) {
+	texts := p.takeTexts()
 	doc, err := json.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("encoding payload: %w", err)
@@ -76,7 +80,65 @@ func NewDraft(p Payload) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	return draftOf(form)
+	m, err := membersOf(form)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(m, texts)
+	if err := ofPayload.CheckLength(m.size()); err != nil {
+		return nil, err
+	}
+	return draftOf(m)
+}
+
+// takeTexts takes the values out of the payload that are texts in canonical form. They may be long, so they are not written and read again.
+func (p *Payload) takeTexts() members {
+	texts := members{}
+	for name, value := range map[string]*jsontext.Value{"prompt": &p.Prompt, "context": &p.Context, "response": &p.Response,
+		"modified_response": &p.ModifiedResponse, "request_body": &p.RequestBody, "response_body": &p.ResponseBody} {
+		if isCanonicalText(*value) {
+			texts[name], *value = *value, nil
+		}
+	}
+	return texts
+}
+
+// isCanonicalText reports whether a value is a text that Canonical would return as it is.
+func isCanonicalText(v jsontext.Value) bool {
+	if len(v) < len(`""`) || v[0] != '"' || v[len(v)-1] != '"' {
+		return false
+	}
+	text := v[1 : len(v)-1]
+	for n := 0; n < len(text); n++ {
+		switch c := text[n]; {
+		case c < ' ' || c == '"':
+			return false
+		case c == '\\':
+			length := escapeLength(text[n:])
+			if length == 0 {
+				return false
+			}
+			n += length - 1
+		}
+	}
+	return utf8.Valid(text)
+}
+
+// escapeLength returns how long the escape is with which a text begins; 0: it is none, or a canonical text has another in its place.
+func escapeLength(text []byte) int {
+	const short, long = len(`\n`), len(`\u001f`)
+	if len(text) >= short && strings.IndexByte(`"\bfnrt`, text[1]) >= 0 {
+		return short
+	}
+	if len(text) < long || string(text[:len(`\u00`)]) != `\u00` || text[4] != '0' && text[4] != '1' {
+		return 0
+	}
+	if low := text[5]; low >= '0' && low <= '9' || low >= 'a' && low <= 'f' {
+		if text[4] == '1' || strings.IndexByte("89acd", low) < 0 { // those are \b, \t, \n, \f and \r
+			return long
+		}
+	}
+	return 0
 }
 
 func inferAction(m members) ActionType {
@@ -231,7 +293,12 @@ func marshal(v any) jsontext.Value {
 
 // quote encodes a text that this package made.
 func quote[Text ~string | ~[]byte](s Text) jsontext.Value {
-	text, err := jsontext.AppendQuote(make([]byte, 0, len(s)+len(s)/4+len(`""`)), s)
+	return quoteIn(len(s)+len(s)/4+len(`""`), s)
+}
+
+// quoteIn encodes a text whose form is about as long as expected.
+func quoteIn[Text ~string | ~[]byte](expected int, s Text) jsontext.Value {
+	text, err := jsontext.AppendQuote(make([]byte, 0, expected), s)
 	if err != nil {
 		panic(fmt.Sprintf("evidence: quoting %q: %v", s, err)) // cannot happen: texts were checked on input
 	}

@@ -167,13 +167,18 @@ func (m members) names() []string {
 	return names
 }
 
+// size is the length of what canonical returns.
+func (m members) size() int {
+	size := len("{}") + max(0, len(m)-1)*len(",")
+	for name, value := range m {
+		size += len(name) + len(value) + len(`"":`)
+	}
+	return size
+}
+
 // canonical encodes the members. Their names are those of the format, which need no escapes and sort by byte.
 func (m members) canonical() []byte {
-	size := len("{}")
-	for name, value := range m {
-		size += len(name) + len(value) + len(`"":,`)
-	}
-	form := append(make([]byte, 0, size), '{')
+	form := append(make([]byte, 0, m.size()), '{')
 	for _, name := range m.names() {
 		if len(form) > 1 {
 			form = append(form, ',')

@@ -65,8 +65,11 @@ func (b Bounds) canonical(doc []byte, take func([]byte) []byte) ([]byte, error) 
 }
 
 // CheckSize returns an *Error if the document is too long.
-func (b Bounds) CheckSize(doc []byte) error {
-	if len(doc) > b.Size {
+func (b Bounds) CheckSize(doc []byte) error { return b.CheckLength(len(doc)) }
+
+// CheckLength is CheckSize for a document of this length.
+func (b Bounds) CheckLength(length int) error {
+	if length > b.Size {
 		return &Error{Offset: int64(b.Size), Reason: fmt.Sprintf("longer than %d bytes", b.Size)}
 	}
 	return nil
