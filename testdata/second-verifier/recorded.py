@@ -143,7 +143,9 @@ def _rule(record, bodies, window):
             return rule
     if not known and _states(record):
         return "projection"
-    return "gap" if observed["ended"] == "lost_in_crash" else None
+    if observed["ended"] == "lost_in_crash":
+        return "gap"
+    return "projection" if {"context", "tools_used"} & set(record.payload) else None
 
 
 def _states(record):

@@ -275,7 +275,21 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	case o.Ended == evidence.LostInCrash:
 		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
 	}
+	if beside := besideBytes(p); beside != "" {
+		return &Finding{Rule: "projection", Reason: fmt.Sprintf("no %s is read from bytes: what the record says there is the recorder's word", beside)}
+	}
 	return nil
+}
+
+// besideBytes returns the first member that says something of the act and is read from no bytes, by whichever rules; "": there is none.
+func besideBytes(p *evidence.Payload) string {
+	switch {
+	case p.Context != nil:
+		return "context"
+	case p.ToolsUsed != nil:
+		return "tools_used"
+	}
+	return ""
 }
 
 // openRules say under which rule bytes are not proved that cannot be read.

@@ -292,3 +292,19 @@ func TestTold(t *testing.T) {
 		t.Errorf("another part of the file: %+v", f)
 	}
 }
+
+// TestWhatNoBytesSay: nothing is read into context and tools_used, so what a record states there is its recorder's word, whatever else the bytes prove.
+func TestWhatNoBytesSay(t *testing.T) {
+	for name, change := range map[string]func(*evidence.Payload){
+		"tools_used": func(p *evidence.Payload) { p.ToolsUsed = jsontext.Value(`[{"name":"refund","result":"done"}]`) },
+		"context":    func(p *evidence.Payload) { p.Context = jsontext.Value(`"The order was paid."`) },
+	} {
+		for _, act := range []observed.Act{call(chat, answer), tool(`{"id":1,"method":"ping"}`, `{"id":1,"result":{}}`)} {
+			r := record(t, act)
+			change(&r.Payload)
+			if found := judged(r); found == nil || found.Refuted || found.Rule != "projection" || !strings.Contains(found.Reason, name) {
+				t.Errorf("%s, %s: %+v", name, act.Protocol, found)
+			}
+		}
+	}
+}
