@@ -90,6 +90,9 @@
 //	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
 //	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
+//	            verify/inputs: reads the files that a reader brings, from which a verification has its options
+//	            verify/stated: what a SCITT statement states, who signed it, and what its receipts prove
+//	            verify/seats: whether jurors and judges have the models of their seats
 //	            verify/sight: recognises what kind of file a damaged one was
 //	            verify/quotation: whether what jurors quote stands in the evidence
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text

@@ -62,9 +62,4 @@
 // have a bound for the whole file. Beyond it, nothing is proved of what the records say of each other (`volume`). The format states the
 // bound, because two verifiers must agree. A report keeps each reason once. If there are more reasons than it can hold, it keeps the worst
 // of each record under each guarantee. So no answer changes, and `left_out` counts the missing ones.
-//
-// # What a reader brings along
-//
-// [Inputs] reads trust files, revocation lists, checkpoints and proofs. The command and the portal's program both use it, so they read the
-// same files alike.
 package verify

@@ -21,6 +21,7 @@ import (
 	"jurat/timestamp"
 	"jurat/trustlist"
 	"jurat/verify"
+	"jurat/verify/inputs"
 	"jurat/verify/trust"
 )
 
@@ -469,7 +470,7 @@ func BenchmarkQualified(b *testing.B) {
 			doc := must[[]byte](b)(q.o.Trust.Marshal())
 			at := q.o.At
 			memory := timestamp.NewMemory()
-			inputs := verify.Inputs{Trust: &verify.InputFile{Name: "trust.json", From: bytes.NewReader(doc)}, At: &at}
+			inputs := inputs.Inputs{Trust: &inputs.File{Name: "trust.json", From: bytes.NewReader(doc)}, At: &at}
 			*q.o = must[verify.Options](b)(inputs.Options())
 			q.o.Memory = memory
 			b.Run("sealed", func(b *testing.B) {

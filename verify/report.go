@@ -11,6 +11,7 @@ import (
 	"jurat/jury"
 	"jurat/verify/assurance"
 	"jurat/verify/properties"
+	"jurat/verify/stated"
 	"jurat/verify/trust"
 	"jurat/verify/vantage"
 )
@@ -105,7 +106,7 @@ type Report struct {
 	Seen []vantage.Seen `json:"seen,omitempty"`
 
 	// Statement says what a SCITT statement states, and what came of its receipts. It is nil of other files.
-	Statement *Statement `json:"statement,omitzero"`
+	Statement *stated.Statement `json:"statement,omitzero"`
 
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
 	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
@@ -248,6 +249,10 @@ func unread(kind Kind, o Options, err error) *Report {
 	r.Outcome = NotProved
 	return r
 }
+
+// KeepFingerprint computes the fingerprint of the trust file once, for the reports on many files. Trust must not be
+// changed afterwards.
+func (o *Options) KeepFingerprint() { o.known.fingerprint, o.known.trust = o.fingerprint(), o.Trust }
 
 func (o *Options) fingerprint() string {
 	if o.Trust == nil {

@@ -2,35 +2,16 @@ package verify
 
 import (
 	"bytes"
-	"crypto"
 	"errors"
 	"fmt"
 	"slices"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/scitt"
+	"jurat/verify/stated"
 	"jurat/verify/trust"
 )
-
-// A Statement says what a SCITT statement states. Only what the guarantees say is proved of it.
-type Statement struct {
-	Issuer      string      `json:"issuer,omitzero"`       // the claim iss
-	Subject     string      `json:"subject,omitzero"`      // the claim sub
-	ContentType string      `json:"content_type,omitzero"` // of the payload, or of what it is the digest of
-	Digest      bool        `json:"digest,omitzero"`       // the payload is the digest of what is meant (RFC 9995)
-	Receipts    []Receipted `json:"receipts,omitempty"`
-}
-
-// Receipted says what came of a receipt.
-type Receipted struct {
-	Issuer string `json:"issuer,omitzero"` // the claim iss
-	Status Status `json:"status"`
-	Size   int64  `json:"size,omitzero"` // of a proved one: entries of the log
-	Index  int64  `json:"index"`         // of a proved one: the place in the log, from 0
-	Reason string `json:"reason"`
-}
 
 // ofStatement are the guarantees that are asked of a statement without a record. No one vouches for its time, and nobody
 // knows who holds its key, so these are asked to be answered with that.
@@ -55,11 +36,6 @@ func statementFile(file []byte, o Options) (*Report, error) {
 	return record(r, o), nil
 }
 
-// shown returns what a statement states, without its receipts.
-func shown(s *scitt.Statement) *Statement {
-	return &Statement{Issuer: evidence.Abbreviate(s.Issuer), Subject: evidence.Abbreviate(s.Subject), ContentType: evidence.Abbreviate(s.ContentType), Digest: s.Hash}
-}
-
 // An ownStatement is a statement of jurat's, and the record that it was made of.
 type ownStatement struct {
 	*scitt.Statement
@@ -68,7 +44,7 @@ type ownStatement struct {
 
 // check checks who exported the record, and what the receipts prove.
 func (s *ownStatement) check(c *check) {
-	c.statement = shown(s.Statement)
+	c.statement = stated.Of(s.Statement)
 	s.exporter(c)
 	for i := range s.Receipts {
 		got := c.receipt(&s.Receipts[i], s.Statement, s.record)
@@ -112,7 +88,7 @@ func (s *ownStatement) exporter(c *check) {
 // statement checks a statement that has no record.
 func statement(s *scitt.Statement, o Options) *Report {
 	c := newCheck(o, SignedStatement)
-	c.statement = shown(s)
+	c.statement = stated.Of(s)
 	c.issued(s)
 	c.registered(s)
 	c.doubt(Time, "no-time", nil, "no authority vouches for the time of a statement")
@@ -128,50 +104,20 @@ func statement(s *scitt.Statement, o Options) *Report {
 	return r
 }
 
-// issued checks who signed the statement. A certificate that it brings along proves nothing: anyone can bring one.
+// issued checks who signed the statement.
 func (c *check) issued(s *scitt.Statement) {
-	keys := c.Trust.StatementKeys(trust.IssuesStatements, s.Issuer)
-	named := false
-	var unsupported error
-	for _, key := range keys {
-		err := s.Check(key.Public())
-		switch {
-		case err == nil:
-			c.notes[Content] = fmt.Sprintf("signed with the key of %q", key.Name)
-			c.notes[Authentication] = fmt.Sprintf("the trust file says that the key is one of the issuer %q", key.Issuer)
-			if !key.Revoked.IsZero() {
-				c.doubt(Authentication, "revoked", nil, "the key of %q is revoked from %s on, and nothing shows when the statement was signed", key.Name, utc(key.Revoked))
-			}
-			return
-		case !errors.Is(err, evidence.ErrSignature):
-			unsupported = err
+	key, why := stated.Signer(c.Trust, s)
+	if key == nil {
+		for _, g := range []Guarantee{Content, Authentication} {
+			c.add(g, why.Status, why.Rule, nil, "%s", why.Reason)
 		}
-		named = named || key.Named(s.KeyID)
+		return
 	}
-	for _, g := range []Guarantee{Content, Authentication} {
-		switch {
-		case unsupported != nil:
-			c.doubt(g, "unsupported", nil, "the signature: %v", unsupported)
-		case named:
-			c.refute(g, "signature", nil, "the statement was not signed with the key that it names")
-		default:
-			c.doubt(g, "unknown-key", nil, "%s", noIssuerKey(s, len(keys)))
-		}
+	c.notes[Content] = fmt.Sprintf("signed with the key of %q", key.Name)
+	c.notes[Authentication] = fmt.Sprintf("the trust file says that the key is one of the issuer %q", key.Issuer)
+	if !key.Revoked.IsZero() {
+		c.doubt(Authentication, "revoked", nil, "the key of %q is revoked from %s on, and nothing shows when the statement was signed", key.Name, utc(key.Revoked))
 	}
-}
-
-func noIssuerKey(s *scitt.Statement, keys int) string {
-	reason := fmt.Sprintf("the trust file has no SCITT key of the issuer %q", evidence.Abbreviate(s.Issuer))
-	switch {
-	case s.Issuer == "":
-		reason = "it names no issuer (CWT claim 1 in the protected header)"
-	case keys > 0:
-		reason = fmt.Sprintf("none of the keys that the trust file has of the issuer %q made its signature", evidence.Abbreviate(s.Issuer))
-	}
-	if s.Certified {
-		reason += "; the certificate that it brings along proves nothing by itself"
-	}
-	return reason
 }
 
 // registered checks what the receipts prove. One that is proved is enough.
@@ -180,7 +126,7 @@ func (c *check) registered(s *scitt.Statement) {
 		c.doubt(Order, "no-receipt", nil, "it has no receipt, so nothing shows that a transparency service has it")
 		return
 	}
-	var worst *Receipted
+	var worst *stated.Receipted
 	proved := false
 	for i := range s.Receipts {
 		got := c.receipt(&s.Receipts[i], s, nil)
@@ -202,82 +148,17 @@ func (c *check) registered(s *scitt.Statement) {
 }
 
 // receipt checks one receipt. r is the record of a statement of jurat's; nil: there is none.
-func (c *check) receipt(rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) Receipted {
-	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: NotProved}
-	if _, err := rc.Proof(); err != nil {
-		if !errors.Is(err, scitt.ErrUnsupported) {
-			got.Status = Refuted
-		}
-		got.Reason = fmt.Sprintf("not checked: %v", err)
-		if got.Status == Refuted {
-			got.Reason = err.Error()
-		}
-		return got
+func (c *check) receipt(rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) stated.Receipted {
+	got, at := stated.Check(c.Trust, rc, s, r)
+	if at != nil {
+		c.sameHistory(at)
 	}
-	if origin, public := c.Trust.LogKey(rc.KeyID); public != nil && r != nil {
-		return c.logReceipt(got, rc, r, origin, public)
-	}
-	keys := c.Trust.StatementKeys(trust.IssuesReceipts, rc.Issuer)
-	if len(keys) == 0 {
-		got.Reason = fmt.Sprintf("not checked: the trust file has no SCITT key of the transparency service %q", got.Issuer)
-		return got
-	}
-	for _, key := range keys {
-		for _, entry := range s.Entries() {
-			proof, _, err := rc.Check(key.Public(), entry)
-			if errors.Is(err, scitt.ErrUnsupported) {
-				got.Reason = fmt.Sprintf("not checked: %v", err)
-				return got
-			}
-			if err != nil {
-				continue
-			}
-			if !key.Revoked.IsZero() {
-				got.Reason = fmt.Sprintf("the key of %q is revoked from %s on, and nothing shows when the receipt was signed", key.Name, utc(key.Revoked))
-				return got
-			}
-			return Receipted{Issuer: got.Issuer, Status: Proved, Size: proof.Size, Index: proof.Index,
-				Reason: fmt.Sprintf("the transparency service %q has it as entry %d of %d", key.Name, proof.Index, proof.Size)}
-		}
-	}
-	// Services choose what they hash. So a signature over another root does not show that the receipt is false.
-	got.Reason = fmt.Sprintf("no key that the trust file has of %q signed a root that follows from this statement, as it is hashed here", got.Issuer)
 	return got
 }
 
-// logReceipt checks a receipt by a log of the trust file for a record's entry. What that is, the format says.
-func (c *check) logReceipt(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, public crypto.PublicKey) Receipted {
-	wrong := func(format string, args ...any) Receipted {
-		got.Status, got.Reason = Refuted, fmt.Sprintf(format, args...)
-		return got
-	}
-	entry, err := evidence.ParseEntry(rc.Entry)
-	switch {
-	case err != nil:
-		return wrong("the entry beside its proof: %v", err)
-	case entry.Payload != r.Digest || !slices.EqualFunc(entry.Signatures, r.Signatures, slices.Equal[[]byte]):
-		return wrong("the entry beside its proof is that of another record")
-	case r.Log != nil && string(r.LogEntry(r.Log.LogCounts)) != string(rc.Entry):
-		return wrong("the entry beside its proof has other counts than the record")
-	case rc.Issuer != scitt.LogIssuer(origin):
-		return wrong("it names the issuer %q, and the key that it names is that of the log %s", got.Issuer, origin)
-	}
-	proof, root, err := rc.Check(public, rc.Entry)
-	switch {
-	case errors.Is(err, scitt.ErrUnsupported):
-		got.Reason = fmt.Sprintf("not checked: %v", err)
-		return got
-	case err != nil:
-		return wrong("the log %s did not sign the root that follows from the entry: %v", origin, err)
-	}
-	c.sameHistory(origin, proof.Size, root)
-	return Receipted{Issuer: got.Issuer, Status: Proved, Size: proof.Size, Index: proof.Index,
-		Reason: fmt.Sprintf("the log %s has the record as entry %d of %d", origin, proof.Index, proof.Size)}
-}
-
 // sameHistory refutes the order if the log signed two roots for one size.
-func (c *check) sameHistory(origin string, size int64, root tlog.Hash) {
-	if c.log != nil && c.log.Origin == origin && c.log.Size == size && c.log.Root != root {
-		c.refute(Order, "history", nil, "the log %s signed two roots for %d entries, one in the checkpoint and one in the receipt", origin, size)
+func (c *check) sameHistory(at *operator.Checkpoint) {
+	if c.log != nil && c.log.Origin == at.Origin && c.log.Size == at.Size && c.log.Root != at.Root {
+		c.refute(Order, "history", nil, "the log %s signed two roots for %d entries, one in the checkpoint and one in the receipt", at.Origin, at.Size)
 	}
 }

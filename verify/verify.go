@@ -18,6 +18,8 @@ import (
 	"jurat/verify/assurance"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
+	"jurat/verify/seats"
+	"jurat/verify/stated"
 	"jurat/verify/trust"
 	"jurat/verify/vantage"
 )
@@ -57,7 +59,7 @@ type Options struct {
 	// UnsafeAllowMock accepts the mock time-stamping authority, whose key is public. For tests.
 	UnsafeAllowMock bool
 
-	known struct { // by Inputs: a trust file with the lists of the whole EU takes 10 ms for a fingerprint
+	known struct { // by KeepFingerprint: a trust file with the lists of the whole EU takes 10 ms for a fingerprint
 		trust       *trust.Trust
 		fingerprint string
 	}
@@ -213,7 +215,7 @@ type check struct {
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
 
-	statement *Statement // of SCITT, which the file is; nil: it is none
+	statement *stated.Statement // of SCITT, which the file is; nil: it is none
 
 	vouched map[string]vouched   // the CAs that vouched for signers, by name
 	notes   map[Guarantee]string // what to say about a guarantee that is proved
@@ -349,7 +351,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Property:
 		return c.proofs.Carried > 0 || slices.Contains(c.options.required(), Property)
 	case Configuration:
-		return slices.ContainsFunc(c.all, configured)
+		return slices.ContainsFunc(c.all, seats.Configured)
 	case Vantage:
 		return slices.ContainsFunc(c.all, vantage.ByRecorder)
 	case Completeness:

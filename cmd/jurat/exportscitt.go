@@ -16,7 +16,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/scitt"
-	"jurat/verify"
+	"jurat/verify/stated"
 )
 
 // statements writes each record as a SCITT Signed Statement.
@@ -178,7 +178,7 @@ func (s *statementExport) tell(io stdio) {
 }
 
 // statement prints what a SCITT statement states.
-func (p *printer) statement(s *verify.Statement) {
+func (p *printer) statement(s *stated.Statement) {
 	if s == nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"jurat/verify"
+	"jurat/verify/inputs"
 	"jurat/verify/trust"
 )
 
@@ -27,13 +28,13 @@ type knownLogFlags struct {
 
 // brought is what the flags name. The files are open until close is called: entries are read while files are verified.
 type brought struct {
-	verify.Inputs
+	inputs.Inputs
 	files []*os.File
 	err   error // the first of opening
 }
 
 func (f *readerFlags) bring() *brought {
-	b := &brought{Inputs: verify.Inputs{At: f.At, Grace: f.Grace, Now: time.Now}}
+	b := &brought{Inputs: inputs.Inputs{At: f.At, Grace: f.Grace, Now: time.Now}}
 	for _, name := range f.CRL {
 		if file := b.open("--crl", name); file != nil {
 			b.CRLs = append(b.CRLs, *file)
@@ -56,7 +57,7 @@ func (b *brought) bringKnownLog(f *knownLogFlags) {
 }
 
 // open opens a file that a flag names, if it names one.
-func (b *brought) open(flag, name string) *verify.InputFile {
+func (b *brought) open(flag, name string) *inputs.File {
 	if name == "" || b.err != nil {
 		return nil
 	}
@@ -66,7 +67,7 @@ func (b *brought) open(flag, name string) *verify.InputFile {
 		return nil
 	}
 	b.files = append(b.files, file)
-	return &verify.InputFile{Name: name, From: file}
+	return &inputs.File{Name: name, From: file}
 }
 
 func (b *brought) close() {
@@ -96,5 +97,5 @@ func readTrust(name string) (*trust.Trust, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	return verify.ReadTrust(file)
+	return inputs.Trust(file)
 }

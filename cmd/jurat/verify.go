@@ -18,6 +18,7 @@ import (
 	"jurat/verify"
 	"jurat/verify/assurance"
 	"jurat/verify/bilateral"
+	"jurat/verify/inputs"
 	"jurat/verify/properties"
 )
 
@@ -223,7 +224,7 @@ func (c *verifyCmd) policy(o *verify.Options) error {
 	if b.err != nil {
 		return hint(b.err, "--policy takes default, strict, or the name of a policy file")
 	}
-	policy, err := verify.ReadPolicy(file)
+	policy, err := inputs.Policy(file)
 	if err == nil {
 		err = o.Adopt(policy)
 	}

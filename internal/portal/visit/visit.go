@@ -15,6 +15,7 @@ import (
 	"jurat/evidence"
 	"jurat/verify"
 	"jurat/verify/bilateral"
+	"jurat/verify/inputs"
 )
 
 // A Source is a file of the visitor's.
@@ -131,7 +132,7 @@ func (v *Visit) together(report *verify.Report) FileAnswer {
 }
 
 func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err error) {
-	q := verify.Inputs{Now: v.Now}
+	q := inputs.Inputs{Now: v.Now}
 	for text, moment := range map[*string]**time.Time{&r.Before: &q.Before, &r.At: &q.At} {
 		if *text == "" {
 			continue
@@ -142,7 +143,7 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		}
 		*moment = &t
 	}
-	for place, file := range map[*int]**verify.InputFile{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
+	for place, file := range map[*int]**inputs.File{r.Trust: &q.Trust, r.Checkpoint: &q.Checkpoint, r.Consistency: &q.Consistency} {
 		if place == nil {
 			continue
 		}
@@ -150,15 +151,15 @@ func (v *Visit) options(r *Request, sources []Source) (o verify.Options, err err
 		if err != nil {
 			return o, err
 		}
-		*file = &verify.InputFile{Name: source.Name, From: source.reader()}
+		*file = &inputs.File{Name: source.Name, From: source.reader()}
 	}
-	for list, places := range map[*[]verify.InputFile][]int{&q.CRLs: r.CRLs, &q.OCSPs: r.OCSPs} {
+	for list, places := range map[*[]inputs.File][]int{&q.CRLs: r.CRLs, &q.OCSPs: r.OCSPs} {
 		for _, place := range places {
 			source, err := at(sources, &place)
 			if err != nil {
 				return o, err
 			}
-			*list = append(*list, verify.InputFile{Name: source.Name, From: source.reader()})
+			*list = append(*list, inputs.File{Name: source.Name, From: source.reader()})
 		}
 	}
 	if r.Entries != nil {
@@ -180,7 +181,7 @@ func adopt(o *verify.Options, place *int, sources []Source) error {
 	if err != nil {
 		return err
 	}
-	policy, err := verify.ReadPolicy(&verify.InputFile{Name: source.Name, From: source.reader()})
+	policy, err := inputs.Policy(&inputs.File{Name: source.Name, From: source.reader()})
 	if err != nil {
 		return err
 	}
@@ -248,7 +249,7 @@ func packageText(source *Source) string {
 // Trust describes a trust file, so that a visitor can compare it before using it. It returns an error if it is not
 // one.
 func (v *Visit) Trust(source Source) (*TrustAnswer, error) {
-	t, err := verify.ReadTrust(&verify.InputFile{Name: source.Name, From: source.reader()})
+	t, err := inputs.Trust(&inputs.File{Name: source.Name, From: source.reader()})
 	if err != nil {
 		return nil, err
 	}

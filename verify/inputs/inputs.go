@@ -1,4 +1,6 @@
-package verify
+// Package inputs reads what a reader brings to a verification: trust files, revocation lists, checkpoints and proofs. The
+// command and the portal's program both use it, so they read the same files alike.
+package inputs
 
 import (
 	"crypto/x509"
@@ -9,6 +11,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/operator"
+	"jurat/verify"
 	"jurat/verify/assurance"
 	"jurat/verify/trust"
 )
@@ -16,24 +19,24 @@ import (
 // Inputs are what the reader brings, because none of it may come from the verified file. The zero Inputs bring
 // nothing and prove nothing.
 type Inputs struct {
-	Trust  *InputFile  // the reader's trust file; nil: none
-	Before *time.Time  // also ask whether everything existed before it; nil: do not ask
-	At     *time.Time  // the moment of checking; nil: now, by Now
-	CRLs   []InputFile // revocation lists
-	OCSPs  []InputFile // OCSP responses
+	Trust  *File      // the reader's trust file; nil: none
+	Before *time.Time // also ask whether everything existed before it; nil: do not ask
+	At     *time.Time // the moment of checking; nil: now, by Now
+	CRLs   []File     // revocation lists
+	OCSPs  []File     // OCSP responses
 
-	Grace *time.Duration // see Options.Grace; nil: trust.DefaultGrace
+	Grace *time.Duration // see verify.Options.Grace; nil: trust.DefaultGrace
 
 	// What the reader knows of the log from elsewhere; nil: nothing.
-	Checkpoint  *InputFile
-	Consistency *InputFile
+	Checkpoint  *File
+	Consistency *File
 	Entries     io.ReaderAt // read while files are verified
 
 	Now func() time.Time
 }
 
-// An InputFile is a file that the reader chose.
-type InputFile struct {
+// A File is a file that the reader chose.
+type File struct {
 	Name string // the reader's name for it, for errors
 	From io.Reader
 }
@@ -41,9 +44,9 @@ type InputFile struct {
 // maxFile bounds a file that is held in memory. A trust file of a hundred thousand keys has half that size.
 const maxFile = 64 << 20
 
-// Options reads all inputs and returns them as Options. Its errors name the file that cannot be read.
-func (q *Inputs) Options() (Options, error) {
-	o := Options{Entries: q.Entries}
+// Options reads all inputs and returns them as options. Its errors name the file that cannot be read.
+func (q *Inputs) Options() (verify.Options, error) {
+	o := verify.Options{Entries: q.Entries}
 	if err := q.moments(&o); err != nil {
 		return o, err
 	}
@@ -67,10 +70,10 @@ func (q *Inputs) Options() (Options, error) {
 		}
 	}
 	var err error
-	if o.Trust, err = ReadTrust(q.Trust); err != nil {
+	if o.Trust, err = Trust(q.Trust); err != nil {
 		return o, err
 	}
-	o.known.fingerprint, o.known.trust = o.fingerprint(), o.Trust
+	o.KeepFingerprint()
 	if q.Consistency != nil && q.Checkpoint == nil {
 		return o, errors.New("consistency: the proof is between two checkpoints; bring the other checkpoint, too")
 	}
@@ -82,7 +85,7 @@ func (q *Inputs) Options() (Options, error) {
 }
 
 // moments reads the times. Verification treats the zero time as absent, so moments refuses it.
-func (q *Inputs) moments(o *Options) error {
+func (q *Inputs) moments(o *verify.Options) error {
 	if q.At == nil {
 		o.At = q.Now()
 	} else if o.At = *q.At; o.At.IsZero() {
@@ -96,13 +99,13 @@ func (q *Inputs) moments(o *Options) error {
 	return nil
 }
 
-// ReadPolicy reads a policy file. Its errors name the file.
-func ReadPolicy(file *InputFile) (*assurance.Policy, error) {
+// Policy reads a policy file. Its errors name the file.
+func Policy(file *File) (*assurance.Policy, error) {
 	return parsed(file, assurance.MaxPolicy, assurance.ParsePolicy)
 }
 
-// ReadTrust reads a trust file. It returns nil if file is nil. Its errors name the file.
-func ReadTrust(file *InputFile) (*trust.Trust, error) { return parsed(file, maxFile, trust.Parse) }
+// Trust reads a trust file. It returns nil if file is nil. Its errors name the file.
+func Trust(file *File) (*trust.Trust, error) { return parsed(file, maxFile, trust.Parse) }
 
 func checkpoint(doc []byte) (string, error) {
 	if len(doc) == 0 {
@@ -122,7 +125,7 @@ func consistency(doc []byte) (*operator.Consistency, error) {
 
 // parsed reads at most the given number of bytes, and names the file in errors. It returns the zero value for no
 // file.
-func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | *assurance.Policy | string](file *InputFile, most int64, parse func([]byte) (T, error)) (T, error) {
+func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.Consistency | *assurance.Policy | string](file *File, most int64, parse func([]byte) (T, error)) (T, error) {
 	var none T
 	if file == nil {
 		return none, nil
