@@ -10,8 +10,8 @@ import (
 
 const saltSize = 32
 
-// seal encrypts salt and value. The key encrypts nothing else.
-func seal(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
+// seal encrypts salt and value at the beginning of a buffer, which has room for sealedLength of it. The key encrypts nothing else.
+func seal(into, key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
 	if len(d.Salt) != saltSize {
 		return nil, errors.New("a salt has 32 bytes")
 	}
@@ -19,9 +19,14 @@ func seal(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain := make([]byte, 0, len(d.Salt)+len(d.Value)+aead.Overhead())
-	plain = append(append(plain, d.Salt...), d.Value...)
+	plain := append(append(into[:0], d.Salt...), d.Value...)
 	return aead.Seal(plain[:0], nil, plain, at.bound()), nil // in place: a value may be long
+}
+
+// sealedLength is how long a value is with its salt, a nonce and a tag.
+func sealedLength(d *evidence.Disclosure) int {
+	const nonce, tag = 12, 16
+	return nonce + len(d.Salt) + len(d.Value) + tag
 }
 
 func open(key []byte, at place, ciphertext []byte) (evidence.Disclosure, error) {

@@ -95,11 +95,7 @@ func (v *Store) filesOf(ctx context.Context, record *evidence.Record, pointer st
 	}
 	key := make([]byte, keySize)
 	rand.Read(key) // never fails
-	var err error
-	if e.Ciphertext, err = seal(key, at, &record.Disclosures[i]); err != nil {
-		return nil, err
-	}
-	text, err := e.text()
+	text, err := e.sealed(key, at, &record.Disclosures[i])
 	return []filestore.File{{Name: at.value, Content: text}, {Name: at.key, Content: key}}, err
 }
 
@@ -115,18 +111,35 @@ func (v *Store) note(ctx context.Context, at place, e entry) error {
 	return nil
 }
 
-// text returns the content of a value's file. It copies a long ciphertext once.
+// text returns the content of a file without a value.
 func (e entry) text() ([]byte, error) {
-	ciphertext := e.Ciphertext
-	e.Ciphertext = nil
-	rest, err := json.Marshal(e, json.Deterministic(true))
-	if err != nil || len(ciphertext) == 0 {
-		return append(rest, '\n'), err
+	text, err := json.Marshal(e, json.Deterministic(true))
+	return append(text, '\n'), err
+}
+
+// sealed returns the content of a file with a value. A long value is in memory once only: it is encrypted at the end of the room for its base64, and encoded
+// from there to the beginning. What is written never reaches what is still to be read, since base64 is longer by a third.
+func (e entry) sealed(key []byte, at place, d *evidence.Disclosure) ([]byte, error) {
+	rest, err := e.text()
+	if err != nil {
+		return nil, err
 	}
 	const before, after = `{"ciphertext":"`, `",`
-	text := make([]byte, 0, len(before)+base64.StdEncoding.EncodedLen(len(ciphertext))+len(after)+len(rest))
-	text = base64.StdEncoding.AppendEncode(append(text, before...), ciphertext)
-	return append(append(append(text, after...), rest[1:]...), '\n'), nil
+	length := sealedLength(d)
+	room := base64.StdEncoding.EncodedLen(length)
+	text := append(make([]byte, 0, len(before)+room+len(after)+len(rest)-len(`{`)), before...)
+	encoded := text[len(text) : len(text)+room : len(text)+room]
+	ciphertext, err := seal(encoded[room-length:], key, at, d)
+	if err != nil {
+		return nil, err
+	}
+	for out, part := encoded, [3 << 10]byte{}; len(ciphertext) > 0; {
+		n := copy(part[:], ciphertext)
+		base64.StdEncoding.Encode(out, part[:n])
+		out, ciphertext = out[base64.StdEncoding.EncodedLen(n):], ciphertext[n:]
+	}
+	text = append(text[:len(text)+room], after...)
+	return append(text, rest[1:]...), nil
 }
 
 // Forget destroys the values of a record that the log did not accept. Its errors are those of Destroy, joined.
