@@ -34,12 +34,12 @@ The agent's card at /.well-known/agent-card.json passes as it is, since a change
 supportedInterfaces (0.3: url): who reads the agent's own address there goes past the recorder. Where the card cannot be changed, --rewrite-card hands
 out a changed one, and the log says so.
 
-Messages of a context (contextId), or else of a task, are one chain: recorded/AGENT/CONTEXT. 'Jurat-Chain: NAME' names another. Tokens and
+Messages of a context (contextId), or else of a task, are one chain: recorded/AGENT/context-CONTEXT. 'Jurat-Chain: NAME' names another, but not for strangers who ask the agent. Tokens and
 credentials for push notifications are overwritten before anything is written.
 
     jurat record a2a --agent support --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420
     jurat record a2a --agent support --as caller --upstream https://bank.example --rewrite-card http://127.0.0.1:8420
-    jurat trial --recorded recorded/support/CONTEXT
+    jurat trial --recorded recorded/support/context-CONTEXT
 ` + modesHelp
 }
 

@@ -39,10 +39,10 @@ func TestRecordA2A(t *testing.T) {
 		t.Fatal("a recorder did not end well")
 	}
 
-	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/c1", "--jurors", "offline")
+	doing(t, 0, "--data", theirs, "trial", "--recorded", "recorded/mia/context-c1", "--jurors", "offline")
 	ourTrust, theirTrust := written(t, doing(t, 0, "--data", ours, "trust")), written(t, doing(t, 0, "--data", theirs, "trust"))
 	both := written(t, doing(t, 0, "trust", "join", ourTrust, theirTrust))
-	one, other := written(t, doing(t, 0, "--data", ours, "log", "case", "recorded/ben/c1")), written(t, doing(t, 0, "--data", theirs, "log", "case", "recorded/mia/c1"))
+	one, other := written(t, doing(t, 0, "--data", ours, "log", "case", "recorded/ben/context-c1")), written(t, doing(t, 0, "--data", theirs, "log", "case", "recorded/mia/context-c1"))
 	wantAnswers(t, 0, both, one, "content: proved", "vantage: proved", "order: proved")
 	said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", both, one, other)), " ")
 	if !strings.Contains(said, `Both sides recorded the exchange of`) || !strings.Contains(said, `"ben", which asked, and "mia", which answered`) || !strings.Contains(said, "two witnesses") {

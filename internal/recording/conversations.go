@@ -54,9 +54,9 @@ func (s said) fresh(recordID string) string {
 		return ChainOf(s.agent, recordID)
 	}
 	_, name, _ := strings.Cut(s.kept[0], ":")
-	chain := ChainOf(s.agent, name)
+	chain := ChainOf(s.agent, "context-"+name) // callers may choose it, and must not choose another chain by it
 	if evidence.CheckName(chain) != nil {
-		chain = ChainOf(s.agent, evidence.DigestOf([]byte(name)).String())
+		chain = ChainOf(s.agent, "context-"+evidence.DigestOf([]byte(name)).String())
 	}
 	return chain
 }

@@ -116,6 +116,9 @@ func (g *gaps) add(of gap, why error) {
 		g.counts = map[gap]int64{}
 	}
 	of.minute = of.minute.UTC().Truncate(time.Minute)
+	if _, known := g.counts[of]; !known && len(g.counts) >= mostGaps { // callers name chains as they like
+		of.chain = ""
+	}
 	g.counts[of]++
 	g.reason = "unknown"
 	if why != nil {
@@ -137,6 +140,9 @@ func (g *gaps) count() (n int64) {
 	}
 	return n
 }
+
+// mostGaps is how many counts are kept by chain. Beyond, those of all chains of an agent are one.
+const mostGaps = 10_000
 
 // mostMissed is how many counts one event has.
 const mostMissed = 1000

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func TestMessages(t *testing.T) {
 		}
 		got = append(got, o.Protocol+" "+a.ChainID)
 	}
-	want := []string{"a2a/1.0 recorded/mia/c1", "a2a/1.0 recorded/mia/c1", "a2a/1.0 recorded/mia/c1", "a2a/1.0 recorded/mia/c1", "a2a/0.3 recorded/mia/c1", "a2a/1.0 recorded/mia/c2", "http recorded/mia/" + acts[len(acts)-1].RecordID}
+	want := []string{"a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c1", "a2a/0.3 recorded/mia/context-c1", "a2a/1.0 recorded/mia/context-c2", "http recorded/mia/" + acts[len(acts)-1].RecordID}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -136,20 +137,22 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestChainsOfMessages: names that no chain can have stand for themselves as digests, and a caller's own name counts.
+// TestChainsOfMessages: names that no chain can have stand for themselves as digests, and a name of who has the agent's token counts: a stranger's does not.
 func TestChainsOfMessages(t *testing.T) {
 	log := &shelf{}
 	c := newCounter(t, t.TempDir(), log, nil)
 	c.says("application/json", `{}`)
 	long := strings.Repeat("c", 300)
-	for _, header := range [][]string{nil, {"Jurat-Chain", "monday"}} {
+	c.recorder.WhoIs = func(context.Context, string) (string, error) { return "mia", nil }
+	for _, header := range [][]string{nil, {"Jurat-Chain", "monday"}, {"Jurat-Chain", "monday", "Jurat-Agent", "Bearer mine"}} {
 		if _, err := c.ask("POST", "/", sent(long, "Hello"), header...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.end()
 	acts := log.acts(evidence.ObservedMessage)
-	if len(acts) != 2 || acts[0].ChainID != "recorded/mia/"+evidence.DigestOf([]byte(long)).String() || acts[1].ChainID != "recorded/mia/monday" {
+	of := "recorded/mia/context-" + evidence.DigestOf([]byte(long)).String()
+	if len(acts) != 3 || acts[0].ChainID != of || acts[1].ChainID != of || acts[2].ChainID != "recorded/mia/monday" {
 		t.Errorf("%v", acts)
 	}
 }

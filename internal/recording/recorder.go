@@ -167,7 +167,7 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if !known {
 		return nil, fmt.Errorf("calls of the protocol %q are not recorded here", call.Speaks.Name)
 	}
-	chain := r.chainNamed(agent, call.Chain)
+	chain := r.chainNamed(agent, r.asked(call))
 	if err := sealable(chain, call.Origin); err != nil {
 		return nil, err
 	}
@@ -220,11 +220,20 @@ func (r *Recorder) Missed(call *relay.Call, why error) {
 	if err != nil {
 		agent = unknownAgent
 	}
-	r.gaps.add(gap{r.chainNamed(agent, call.Chain), agent, call.Began}, why)
+	r.gaps.add(gap{r.chainNamed(agent, r.asked(call)), agent, call.Began}, why)
 }
 
 // unknownAgent stands in gaps for who did not say who it is.
 const unknownAgent = "unknown"
+
+// asked is the name of the chain that a caller asks for. Before an agent that answers, callers without its token are strangers: they could put what they like
+// into a chain that a jury is to try.
+func (r *Recorder) asked(call *relay.Call) string {
+	if r.Side == evidence.Answered && call.Token == "" {
+		return ""
+	}
+	return call.Chain
+}
 
 // chainNamed is the chain that a name stands for: the caller's, or else the configuration's. It is "" if there is none.
 func (r *Recorder) chainNamed(agent, name string) string {

@@ -733,3 +733,14 @@ func TestSealedThoughTheLogErred(t *testing.T) {
 		t.Errorf("%+v", calls)
 	}
 }
+
+// TestGapsAreBounded: callers who name ever new chains do not fill the memory, and no missed call is left out of the count.
+func TestGapsAreBounded(t *testing.T) {
+	var g gaps
+	for n := range 3 * mostGaps {
+		g.add(gap{fmt.Sprint("recorded/mia/", n), "mia", time.Time{}}, nil)
+	}
+	if len(g.counts) > mostGaps+1 || g.count() != 3*mostGaps {
+		t.Errorf("%d counts of %d calls", len(g.counts), g.count())
+	}
+}

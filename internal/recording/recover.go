@@ -3,14 +3,17 @@ package recording
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
 	"jurat/internal/uuid7"
 )
@@ -57,6 +60,9 @@ func (r *Recorder) begin(ctx context.Context, locks *lock.Folder) error {
 	}
 	r.own, r.release = filepath.Join(r.Folder, id), release
 	if err := os.MkdirAll(r.Spool(), 0o700); err != nil {
+		return err
+	}
+	if err := atomicfile.SyncFolders(r.own, filepath.Dir(filepath.Clean(r.Folder))); err != nil { // or a power cut takes the journal with its folder
 		return err
 	}
 	r.after("folder made")
@@ -139,11 +145,26 @@ func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	}
 	a.Missing = []string{"how the call ended: the recorder's process ended before; it may not even have been forwarded"}
 	a.Request = &observed.Body{Bytes: i.Bytes, SHA256: i.SHA256}
-	if answer, err := os.ReadFile(filepath.Join(folder, spoolFolder, i.CallID+".response")); err == nil && len(answer) > 0 {
-		a.Response = &observed.Body{Bytes: int64(len(answer)), SHA256: evidence.DigestOf(answer), Kept: answer}
-		a.FirstByte = nil
+	if answer, err := partOnDisk(filepath.Join(folder, spoolFolder, i.CallID+".response")); err == nil && answer.Bytes > 0 {
+		a.Response, a.FirstByte = answer, nil
 		a.Missing = append(a.Missing, "response: what came after the part that was on disk")
 		mask(&a)
 	}
 	return a
+}
+
+// partOnDisk is what a file has of an answer. Of a long one the beginning is kept.
+func partOnDisk(path string) (*observed.Body, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	sum := sha256.New()
+	kept, err := io.ReadAll(io.TeeReader(io.LimitReader(file, observed.MaxKept), sum))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := io.Copy(sum, file)
+	return &observed.Body{Bytes: int64(len(kept)) + rest, SHA256: evidence.Digest(sum.Sum(nil)), Kept: kept, Truncated: rest > 0}, err
 }

@@ -162,7 +162,7 @@ func (f *File) Take(l *Look) *Finding {
 func (f *File) refer(l *Look) {
 	for _, reference := range l.record.Payload.Observed.ContextByReference {
 		id, is := strings.CutPrefix(reference, "previous_response_id:")
-		if !(is && f.answers[id]) && !slices.Contains(f.elsewhere, reference) && len(f.elsewhere) < maxSeen {
+		if len(f.elsewhere) < maxSeen && !(is && f.answers[id]) && !slices.Contains(f.elsewhere, reference) {
 			f.elsewhere = append(f.elsewhere, reference)
 		}
 	}
