@@ -29,14 +29,14 @@ func (o Options) checkA2A() error {
 	case o.Upstreams != nil:
 		return errors.New("a handler leads to an agent or to providers, and not to both")
 	case o.Agent == "":
-		return errors.New("Agent must say who is recorded")
+		return errors.New("the field Agent must say who is recorded")
 	case err != nil:
-		return fmt.Errorf("Origin: %w", err)
+		return fmt.Errorf("field Origin: %w", err)
 	case a.Side != "" && a.Side != Asked && a.Side != Answered:
-		return fmt.Errorf("Side: unknown value %q: want %q or %q", evidence.Abbreviate(string(a.Side)), Asked, Answered)
+		return fmt.Errorf("field Side: unknown value %q: want %q or %q", evidence.Abbreviate(string(a.Side)), Asked, Answered)
 	}
 	if err := evidence.CheckName(origin.String()); err != nil {
-		return fmt.Errorf("Origin: it would stand in each record: %w", err)
+		return fmt.Errorf("field Origin: it would stand in each record: %w", err)
 	}
 	if a.RewriteCard != "" {
 		if _, err := card.ParseOrigin(a.RewriteCard); err != nil {

@@ -37,7 +37,7 @@ func (o Options) checkMCP() error {
 	}
 	for _, path := range o.MCP.Also {
 		if p, err := url.ParseRequestURI(path); err != nil || p.EscapedPath() != path || !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("Also: %q is no path: it must begin with a slash, and have no query", path)
+			return fmt.Errorf("field Also: %q is no path: it must begin with a slash, and have no query", path)
 		}
 	}
 	return u.Check(mcpUpstream)

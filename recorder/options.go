@@ -197,7 +197,7 @@ func (o Options) installation() installation.Config {
 func (u Upstream) relayed() (relay.Upstream, error) {
 	base, err := url.Parse(u.Base)
 	if err != nil {
-		return relay.Upstream{}, errors.New("Base: it is no URL: https://HOST, and maybe a path")
+		return relay.Upstream{}, errors.New("field Base: it is no URL: https://HOST, and maybe a path")
 	}
 	r := relay.Upstream{Base: base, Key: u.Key, KeyIn: u.KeyIn}
 	if r.Key != "" && r.KeyIn == "" {

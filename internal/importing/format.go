@@ -126,7 +126,6 @@ type signs struct {
 	lines   bool                     // more documents follow
 	codex   bool                     // a line is one of the Codex CLI
 	claude  bool                     // a line is one of Claude Code
-	inner   object                   // the member results
 	results bool                     // there is a list of results within results
 }
 

@@ -74,7 +74,7 @@ type codexCounts struct {
 }
 
 func codexUsage(u codexCounts) Usage {
-	return Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
+	return Usage(u)
 }
 
 // promptfooCounts are the counts in results of promptfoo.

@@ -64,7 +64,7 @@ func (c *counter) ask(method, path, body string, header ...string) (string, erro
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.server.URL+path, strings.NewReader(body))
 	if err != nil {
-		c.t.Fatal(err)
+		return "", err
 	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])

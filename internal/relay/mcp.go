@@ -83,9 +83,8 @@ type message struct {
 	odd      bool   // it can be read in more than one way, or not at all
 }
 
-func (m *message) asks() bool     { return m.method != "" && m.id != "" && !m.odd }
-func (m *message) answers() bool  { return m.method == "" && m.result && m.id != "" && !m.odd }
-func (m *message) notifies() bool { return m.method != "" && m.id == "" && !m.odd }
+func (m *message) asks() bool    { return m.method != "" && m.id != "" && !m.odd }
+func (m *message) answers() bool { return m.method == "" && m.result && m.id != "" && !m.odd }
 
 var versionOfMCP = regexp.MustCompile(`^20[0-9]{2}-[0-9]{2}-[0-9]{2}$`)
 

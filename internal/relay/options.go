@@ -63,7 +63,7 @@ type Upstream struct {
 	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". Needed with Key.
 	KeyIn string
 	// Speaks is what its callers speak: Models if nil.
-	Speaks *Protocol
+	Speaks *Protocol `json:"-"`
 	// Only are the paths that pass, as the upstream gets them. nil: all.
 	Only []string
 }
