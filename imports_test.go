@@ -219,7 +219,7 @@ var importRules = []importRule{
 	{"jurat/internal/limits", []string{"jurat/api", "golang.org/x/sync/semaphore", "golang.org/x/time/rate"}, "it counts requests and bytes, whatever they are for"},
 	{"jurat/internal/jsonschema", []string{"jurat/evidence", jsonLibrary}, "a type is described alike, whatever travels"},
 	{"jurat/internal/server/wire", []string{"jurat/api", "jurat/evidence", "jurat/internal/", "github.com/klauspost/compress/gzhttp", jsonLibrary}, "it reads bodies and writes answers, whatever they are about"},
-	{"jurat/internal/server/openapi", []string{"jurat/api", "jurat/evidence", "jurat/jury", "jurat/property", "jurat/reputation", "jurat/verify", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/jsonschema", jsonLibrary},
+	{"jurat/internal/server/openapi", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/jury", "jurat/property", "jurat/reputation", "jurat/verify", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/jsonschema", "jurat/internal/subject", jsonLibrary},
 		"it describes what travels, from the types of it, and serves nothing"},
 	{"jurat/internal/server/granted", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/ledger", "jurat/internal/pages"},
 		"it reads the log and makes pages of it, and knows no requests"},

@@ -248,7 +248,9 @@ func reach(seen map[reflect.Type]bool, t reflect.Type) {
 		reach(seen, t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			reach(seen, t.Field(i).Type)
+			if t.Field(i).IsExported() { // others do not travel
+				reach(seen, t.Field(i).Type)
+			}
 		}
 	}
 }

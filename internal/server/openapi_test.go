@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/api"
@@ -109,7 +110,7 @@ func TestReferencesResolve(t *testing.T) {
 func filled(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {
-	case t == reflect.TypeFor[json.RawMessage]():
+	case t == reflect.TypeFor[json.RawMessage](), t == reflect.TypeFor[jsontext.Value]():
 		v.SetBytes([]byte(`"x"`))
 	case t.Kind() == reflect.String:
 		v.SetString("x")
@@ -126,7 +127,9 @@ func filled(t reflect.Type) reflect.Value {
 		v.Elem().Set(filled(t.Elem()))
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
-			v.Field(i).Set(filled(t.Field(i).Type))
+			if t.Field(i).IsExported() { // others do not travel
+				v.Field(i).Set(filled(t.Field(i).Type))
+			}
 		}
 	}
 	return v

@@ -6,8 +6,10 @@ import (
 
 	"jurat/api"
 	"jurat/evidence"
+	"jurat/evidence/observed"
 	"jurat/internal/access"
 	"jurat/internal/jsonschema"
+	"jurat/internal/subject"
 	"jurat/jury"
 	"jurat/property"
 	"jurat/reputation"
@@ -35,6 +37,10 @@ func Enumerations() jsonschema.Enums {
 	of(enums, evidence.Vantages()...)
 	of(enums, evidence.ByBytes, evidence.Parsed, evidence.ByAttributes)
 	of(enums, evidence.Complete, evidence.UpstreamError, evidence.UpstreamCut, evidence.ClientGone, evidence.RecorderCut, evidence.LostInCrash)
+	of(enums, evidence.Asked, evidence.Answered)
+	of(enums, observed.Start, observed.Stop, observed.Heartbeat, observed.ModeChanged, observed.Configuration, observed.Gap, observed.LostInCrash, observed.ToolDefinitionChanged)
+	of(enums, observed.Closed, observed.Passing)
+	of(enums, subject.System, subject.User, subject.Assistant, subject.Tool, subject.Statement, subject.Reviewer, subject.Operator, subject.Recorder)
 	of(enums, verify.Proved, verify.NotProved, verify.Refuted)
 	of(enums, reputation.People, reputation.Models, reputation.Rules)
 	of(enums, reputation.Scored, reputation.TooFew, reputation.Uncounted, reputation.Incomplete, reputation.Unproved)
