@@ -216,3 +216,14 @@ func observedIn(t *testing.T, data string) (list []*evidence.Observed) {
 	}
 	return list
 }
+
+// TestRecordRunLeavesOutputAlone: what the recorded program writes is its own: lines, colours and both streams pass as they are.
+func TestRecordRunLeavesOutputAlone(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"--data", t.TempDir() + "/data", "record", "run", "--agent", "mia", "--", "sh", "-c", `printf 'a\nb\033[1mc\n'; printf 'x\ny\033[0m\n' >&2; exit 7`},
+		stdio{in: strings.NewReader(""), out: &out, err: &errs})
+	if code != 7 || out.String() != "a\nb\x1b[1mc\n" || !strings.Contains(errs.String(), "x\ny\x1b[0m\n") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, &out, &errs)
+	}
+}

@@ -158,7 +158,7 @@ func passed(r *recorder.Recorder, about recorder.PipeOptions, server *exec.Cmd, 
 	if err != nil {
 		return "it could not begin", err
 	}
-	server.Stderr = os.Stderr
+	_, server.Stderr = io.passing()
 	ownGroup(server)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

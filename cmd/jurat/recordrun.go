@@ -74,7 +74,8 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			child := exec.Command(program, command[1:]...)
-			child.Stdin, child.Stdout, child.Stderr = os.Stdin, io.out, io.err
+			child.Stdin = os.Stdin
+			child.Stdout, child.Stderr = io.passing()
 			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
 			return runServed(ctx, child, l, h, log)
 		})

@@ -38,6 +38,19 @@ func (io stdio) guarded() stdio {
 	return stdio{in: io.in, out: &people{outlet{io.out}}, err: &messages{to: io.err}}
 }
 
+// passing are the streams behind the doors, for a program that the user has jurat start: what that program writes is its own and passes as it is,
+// to a terminal if there is one.
+func (io stdio) passing() (out, err io.Writer) {
+	out, err = io.out, io.err
+	if p, guarded := out.(*people); guarded {
+		out = p.to
+	}
+	if m, guarded := err.(*messages); guarded {
+		err = m.to
+	}
+	return out, err
+}
+
 // inert shows control and direction-changing characters instead of obeying them: an agent on trial must not be able
 // to move the cursor, colour its verdict green or turn a line round.
 func inert(s string) string {

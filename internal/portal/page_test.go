@@ -131,7 +131,7 @@ func TestServedPageHasNothingInline(t *testing.T) {
 }
 
 // maxProgram is the maximum size of the packed verifier, so that the page loads on slow connections.
-const maxProgram = 3_000_000
+const maxProgram = 3_250_000
 
 func TestProgramIsSmall(t *testing.T) {
 	if len(packedVerifier) > maxProgram {
