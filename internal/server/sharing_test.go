@@ -28,7 +28,7 @@ func TestOtherSitesReadWhatIsPublic(t *testing.T) {
 	if err := h.Access().SetPublic(t.Context(), "order-17", true, "a test", "tester"); err != nil {
 		t.Fatal(err)
 	}
-	for _, chain := range []string{h.trial} {
+	for _, chain := range []string{h.trial, "recorded/courier/1"} {
 		if err := h.Access().SetPublic(t.Context(), chain, true, "a test", "tester"); err != nil {
 			t.Fatal(err)
 		}
