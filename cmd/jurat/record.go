@@ -186,6 +186,9 @@ func mayListen(listen, cert, key string) error {
 	if (cert == "") != (key == "") {
 		return errors.New("--tls-cert, --tls-key: one needs the other")
 	}
+	if _, _, err := net.SplitHostPort(listen); err != nil {
+		return hint(fmt.Errorf("--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port")
+	}
 	if key == "" && !isLoopback(listen) {
 		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https")
 	}

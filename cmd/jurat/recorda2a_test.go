@@ -65,6 +65,7 @@ func TestRecordA2ARefuses(t *testing.T) {
 		`--upstream "grpc://a": gRPC cannot be recorded`: {"--upstream", "grpc://a"},
 		`--upstream "https://a/b": want https://HOST`:    {"--upstream", "https://a/b"},
 		`--rewrite-card "a": want https://HOST`:          {"--upstream", "https://a", "--rewrite-card", "a"},
+		"missing port":                                   {"--upstream", "https://a", "--listen", "nonsense"},
 		"plain http":                                     {"--upstream", "https://a", "--listen", "0.0.0.0:0"},
 	} {
 		var errs strings.Builder

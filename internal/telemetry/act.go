@@ -52,10 +52,8 @@ type place struct {
 const mostTold = 3 * MaxBody
 
 // Find finds the acts in what was decoded, in its order. Those for which there is no room are refused.
-func Find(data *otlp.Data) *Told { return find(data, mostTold) }
-
-func find(data *otlp.Data, room int) *Told {
-	told := &Told{room: room}
+func Find(data *otlp.Data) *Told {
+	told := &Told{room: mostTold}
 	told.spans(data)
 	told.logs(data)
 	return told

@@ -227,23 +227,6 @@ func TestLargeResource(t *testing.T) {
 	}
 }
 
-// TestReadFile takes the forms of files, and says what is wrong with others.
-func TestReadFile(t *testing.T) {
-	line := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}}]}]}]}]}`
-	for text, acts := range map[string]int{line: 1, line + "\n" + strings.Replace(line, "b7ad", "b7ae", 1) + "\n": 2, "\ufeff[" + line + "," + line + "]": 2,
-		string(marshal(t, inTraces(&traces.Span{TraceId: traceID, SpanId: spanID, Attributes: kv("gen_ai.operation.name", "chat")}))): 1} {
-		if told, err := telemetry.ReadFile([]byte(text)); err != nil || len(told.Acts) != acts {
-			t.Errorf("%.40s: %v, %+v", text, err, told)
-		}
-	}
-	for text, want := range map[string]string{"": "empty", `{"messages":[]}`: "no spans", "hello": "no spans", line + "\n{": "document 2 of the file: not JSON", line + `{"resourceSpans":7}`: "document 2 of the file"} {
-		_, err := telemetry.ReadFile([]byte(text))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v: want %q", text, err, want)
-		}
-	}
-}
-
 // FuzzDecode: what is read can be sealed, and is the same when it is read again.
 func FuzzDecode(f *testing.F) {
 	f.Add(marshal(f, inTraces(&traces.Span{TraceId: traceID, SpanId: spanID, Attributes: kv("gen_ai.operation.name", "chat", "gen_ai.input.messages", `[{"role":"user","parts":[{"type":"text","content":"a"}]}]`)})), false, false)

@@ -1,6 +1,5 @@
 // Package telemetry reads what OpenTelemetry exporters send (OTLP, traces and logs), and finds the acts of agents in it: calls of models, uses
-// of tools, and what agents were asked as a whole. It has no clock, network or file. Package telemetry/receiver listens, and seals; a command that
-// reads a file of exported traces calls [ReadFile].
+// of tools, and what agents were asked as a whole. It has no clock, network or file. Package telemetry/receiver listens, and seals.
 //
 // # What is told is not seen
 //

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/observe"
+	"jurat/internal/observe/otlp"
 	"jurat/internal/telemetry"
 )
 
@@ -99,11 +101,15 @@ func readFile(t *testing.T, name string) *telemetry.Told {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := telemetry.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	var all otlp.Data
+	for doc := range bytes.Lines(file) {
+		data, err := telemetry.Decode("", telemetry.JSON, doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.ResourceSpans, all.ResourceLogs = append(all.ResourceSpans, data.ResourceSpans...), append(all.ResourceLogs, data.ResourceLogs...)
 	}
-	return told
+	return telemetry.Find(&all)
 }
 
 func project(t *testing.T, a *telemetry.Act) observe.Projection {
