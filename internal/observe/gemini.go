@@ -193,7 +193,7 @@ func (g *gemini) rest(t *turn, p *wire.GeneratePart) {
 	}
 }
 
-// kindOf returns the kind of a part for a media type.
+// kindOf returns the kind of a part for a media type, or for its first half alone.
 func kindOf(mediaType string) string {
 	switch kind, _, _ := strings.Cut(mediaType, "/"); kind {
 	case "image":

@@ -137,28 +137,15 @@ func (t *telling) part(w *turn, p object) (thought string) {
 		}
 		w.result(message{ToolCallID: p.word("id"), Content: t.outputOf(v)})
 	case "blob":
-		w.say(inline(mediumOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
+		w.say(inline(kindOf(p.word("modality")), "", p.word("mime_type"), p.word("content")))
 	case "uri":
-		w.say(t.at(mediumOf(p.word("modality")), "", p.word("uri")))
+		w.say(t.at(kindOf(p.word("modality")), "", p.word("uri")))
 	case "file":
-		w.say(t.file(mediumOf(p.word("modality")), "", p.word("file_id")))
+		w.say(t.file(kindOf(p.word("modality")), "", p.word("file_id")))
 	default:
 		w.say(unknown(kind, p.value()))
 	}
 	return ""
-}
-
-// mediumOf is the kind of a part with a picture, a sound, or something else.
-func mediumOf(modality string) string {
-	switch modality {
-	case "image":
-		return "image_url"
-	case "audio":
-		return "input_audio"
-	case "video":
-		return "video_url"
-	}
-	return "file"
 }
 
 // argumentsOf is the arguments of a call as a text: some senders write a string with JSON, some the value.

@@ -49,27 +49,28 @@ func chat(material jsontext.Value) []message {
 		return nil
 	}
 	var messages []message
-	dec := jsontext.NewDecoder(bytes.NewReader(list))
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() != ']' {
-		v, err := dec.ReadValue()
-		if err != nil || v.Kind() != '{' || element(v, "parts") != nil && element(v, "content") == nil {
+	for _, v := range elements(list) {
+		if v.Kind() != '{' || element(v, "parts") != nil && element(v, "content") == nil {
 			return nil
 		}
-		messages = append(messages, read(v.Clone()))
+		messages = append(messages, read(v))
 	}
 	return append(messages, statements(form)...)
 }
 
 // statements returns the messages of statements of other parties, which follow those of the conversation.
-func statements(form jsontext.Value) []message {
-	list := element(form, "statements")
+func statements(form jsontext.Value) (messages []message) {
+	for _, v := range elements(element(form, "statements")) {
+		messages = append(messages, read(v))
+	}
+	return messages
+}
+
+// elements returns the elements of an array, or nil if it is none.
+func elements(list jsontext.Value) (all []jsontext.Value) {
 	if list.Kind() != '[' {
 		return nil
 	}
-	var messages []message
 	dec := jsontext.NewDecoder(bytes.NewReader(list))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil
@@ -79,9 +80,9 @@ func statements(form jsontext.Value) []message {
 		if err != nil {
 			return nil
 		}
-		messages = append(messages, read(v.Clone()))
+		all = append(all, v.Clone())
 	}
-	return messages
+	return all
 }
 
 // element returns a member of an object; nil if there is none.
