@@ -14,9 +14,13 @@ import (
 	"jurat/internal/observe"
 )
 
-// MaxKept is how many bytes of one body a record holds. Two bodies of this size fit into a payload in every spelling. The digest and the
-// count of a longer one are of all its bytes.
-const MaxKept = 11 << 20
+const (
+	// MaxKept is the length of the longest body that a record holds. Two bodies of this size fit into a payload in every spelling.
+	MaxKept = 11 << 20
+	// Beginning is how much a record holds of a longer body, whose digest and count are of all its bytes. JSON of which the end is missing says
+	// nothing, however much of it there is; and whoever sends such bodies should not decide how much memory a recorder takes.
+	Beginning = 512 << 10
+)
 
 // An Act is what a recorder saw, before it is sealed. Zero values mean "unknown" or "none" unless the field says otherwise.
 type Act struct {
@@ -193,7 +197,7 @@ func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontex
 	}
 	kept, truncated := b.Kept, b.Truncated
 	if len(kept) > MaxKept {
-		kept, truncated = kept[:MaxKept:MaxKept], true
+		kept, truncated = kept[:Beginning:Beginning], true
 	}
 	o := &evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Delivered: b.Delivered, Encoding: d.name(direction+": encoding", b.Encoding),
 		Type: d.name(direction+": type", b.Type), Headers: d.headers(direction, b.Headers)}

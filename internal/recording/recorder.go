@@ -346,12 +346,12 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 		body.Truncated = true
 		missing = append(missing, direction+": there was no room for a copy of all of it")
 	}
-	decoded, err := readDecoded(b)
+	decoded, longer, err := readDecoded(b)
 	if len(decoded) > 0 && errors.Is(err, io.ErrUnexpectedEOF) { // a call that broke off; what came says what was said
 		missing, err = append(missing, direction+": its encoding breaks off; what came before is kept decoded"), nil
 	}
-	if err == nil && (len(decoded) <= observed.MaxKept || body.Encoding == "") {
-		body.Kept, body.Truncated = cut(decoded, body.Truncated)
+	if err == nil && (!longer || body.Encoding == "") {
+		body.Kept, body.Truncated = decoded, body.Truncated || longer
 		return body, missing
 	}
 	if err == nil {
@@ -359,41 +359,60 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 	}
 	missing = append(missing, direction+": "+err.Error())
 	body.Refused = body.Encoding != ""
-	raw, err := readKept(b.Open(), b.Bytes)
+	raw, longer, err := readPlain(b)
 	if err != nil {
 		return body, append(missing, direction+": the copy cannot be read: "+err.Error())
 	}
-	body.Kept, body.Truncated = cut(raw, body.Truncated)
+	body.Kept, body.Truncated = raw, body.Truncated || longer
 	return body, missing
 }
 
-func cut(bytes []byte, truncated bool) ([]byte, bool) {
-	if len(bytes) > observed.MaxKept {
-		return bytes[:observed.MaxKept], true
+// readDecoded reads what a record holds of a body, without its encoding. It reports whether the body is longer than that.
+func readDecoded(b *relay.Body) (kept []byte, longer bool, err error) {
+	if b.Encoding == "" || b.Encoding == "identity" {
+		return readPlain(b)
 	}
-	return bytes, truncated
+	kept, rest, err := decodeUpTo(b, observed.Beginning)
+	if err == nil && rest > observed.MaxKept-observed.Beginning {
+		return kept, true, nil
+	}
+	if err == nil && rest > 0 {
+		kept, _, err = decodeUpTo(b, observed.Beginning+int(rest))
+	}
+	if err != nil {
+		err = fmt.Errorf("it cannot be decoded: %w", err)
+	}
+	return kept, false, err
 }
 
-func readDecoded(b *relay.Body) ([]byte, error) {
-	if b.Encoding == "" || b.Encoding == "identity" {
-		return readKept(b.Open(), b.Bytes)
-	}
+// decodeUpTo decodes n bytes, and counts how many more there are, up to one more than a record holds. What a broken encoding gives before it breaks counts, too.
+func decodeUpTo(b *relay.Body, n int) (first []byte, rest int64, err error) {
 	r, err := b.Decoded()
 	if err != nil {
-		return nil, fmt.Errorf("it cannot be decoded: %w", err)
+		return nil, 0, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, observed.MaxKept+1))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return text, fmt.Errorf("it cannot be decoded: %w", err)
+	into := bytes.NewBuffer(make([]byte, 0, min(int64(n), 4*b.Kept)+bytes.MinRead))
+	_, err = into.ReadFrom(io.LimitReader(r, int64(n)))
+	if err == nil {
+		rest, err = io.Copy(io.Discard, io.LimitReader(r, int64(observed.MaxKept+1-into.Len())))
 	}
-	return text, nil
+	if errors.Is(err, io.ErrUnexpectedEOF) && rest > 0 {
+		err = nil // it breaks off behind what was asked for
+	}
+	return into.Bytes(), rest, errors.Join(err, r.Close())
 }
 
-// readKept reads what can be kept, and a byte more if there is more. The buffer has the length that is expected, and is not made again.
-func readKept(from io.Reader, expected int64) ([]byte, error) {
-	into := bytes.NewBuffer(make([]byte, 0, min(expected, observed.MaxKept+1)+bytes.MinRead))
-	_, err := into.ReadFrom(io.LimitReader(from, observed.MaxKept+1))
-	return into.Bytes(), err
+// readPlain reads what a record holds of a body, as it passed.
+func readPlain(b *relay.Body) (kept []byte, longer bool, err error) {
+	n := b.Kept
+	if longer = n > observed.MaxKept; longer {
+		n = observed.Beginning
+	}
+	kept = make([]byte, n)
+	if read, err := io.ReadFull(b.Open(), kept); err != nil {
+		return nil, longer, fmt.Errorf("after %d of %d bytes: %v", read, n, err)
+	}
+	return kept, longer, nil
 }
 
 // kept are the headers that a record has beside the content type: those that the relay shows.

@@ -698,6 +698,59 @@ func TestEncodedAnswerThatBreaksOff(t *testing.T) {
 	}
 }
 
+// TestLargeBodiesAreKept: what a record can hold of a body is sealed whole, plain or decoded; of a longer one the beginning is, with the digest of all of it.
+func TestLargeBodiesAreKept(t *testing.T) {
+	zipped := func(text string) string {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	text := func(n int) string { return strings.Repeat("0123456789abcdef", n/16+1)[:n] }
+	long := zipped(text(3 << 20))
+	for name, test := range map[string]struct {
+		encoding, body string
+		kept           string
+		truncated      bool
+		decoded, says  string
+	}{
+		"longer than a beginning":                  {"", text(observed.Beginning + 1), text(observed.Beginning + 1), false, "", ""},
+		"longer than a record holds":               {"", text(observed.MaxKept + 1), text(observed.Beginning), true, "", ""},
+		"encoded, longer than a beginning":         {"gzip", zipped(text(observed.Beginning + 1)), text(observed.Beginning + 1), false, "", ""},
+		"encoded, decoded longer than is held":     {"gzip", zipped(text(observed.MaxKept + 1)), zipped(text(observed.MaxKept + 1)), false, evidence.DecodingRefused, "is kept encoded"},
+		"encoded, breaks off behind the beginning": {"gzip", long[:len(long)-8], text(3 << 20), false, "", "breaks off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &shelf{}
+			d := newDesk(t, t.TempDir(), log, func(c *Config) { c.InTheRecord = true })
+			d.answer = func(w http.ResponseWriter, _ *http.Request) {
+				if test.encoding != "" {
+					w.Header().Set("Content-Encoding", test.encoding)
+				}
+				io.WriteString(w, test.body)
+			}
+			if _, _, err := d.call(question(false, user("Is it?")), "Accept-Encoding", "gzip"); err != nil {
+				t.Fatal(err)
+			}
+			d.end()
+			call := log.acts(evidence.ObservedCall)[0]
+			o, missing := call.Observed.Response, strings.Join(call.Observed.Missing, "\n")
+			kept, err := evidence.ParseBody(call.ResponseBody)
+			if err != nil || len(kept) != 1 || string(kept[0].Own) != test.kept {
+				t.Errorf("%d pieces, %v", len(kept), err)
+			}
+			if o.Bytes != int64(len(test.body)) || o.SHA256 != evidence.DigestOf([]byte(test.body)) || o.Truncated != test.truncated || o.Decoded != test.decoded || !strings.Contains(missing, test.says) {
+				t.Errorf("%d bytes, truncated %v, decoded %q, missing %q", o.Bytes, o.Truncated, o.Decoded, missing)
+			}
+		})
+	}
+}
+
 // TestNamesThatMakeNoChain: a name that is too long for a chain is refused at once, and an agent with a long name is recorded. Neither stops the
 // calls of others.
 func TestNamesThatMakeNoChain(t *testing.T) {

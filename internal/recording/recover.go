@@ -160,8 +160,16 @@ func partOnDisk(path string) (*observed.Body, error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	length := info.Size()
+	if length > observed.MaxKept {
+		length = observed.Beginning
+	}
 	sum := sha256.New()
-	kept, err := io.ReadAll(io.TeeReader(io.LimitReader(file, observed.MaxKept), sum))
+	kept, err := io.ReadAll(io.TeeReader(io.LimitReader(file, length), sum))
 	if err != nil {
 		return nil, err
 	}
