@@ -177,11 +177,13 @@ func (e *Eraser) carryOut(ctx context.Context, o Order, record *evidence.Record,
 	return nil
 }
 
-// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it.
+// allKept returns an error if a value is missing, so that the act does not say that this erasure destroyed it. The same holds for a value that the
+// file store does not find in a damaged file, since it could not destroy it.
 func (e *Eraser) allKept(ctx context.Context, r *evidence.Record, pointers []string) error {
 	for _, pointer := range pointers {
 		_, err := e.Texts.Open(ctx, r.Digest, pointer)
-		if err != nil && !errors.Is(err, ErrDamaged) { // someone may be able to repair a damaged value
+		repairable := errors.Is(err, ErrDamaged) && !errors.Is(err, filestore.ErrDamaged)
+		if err != nil && !repairable { // someone may be able to repair a damaged value
 			return fmt.Errorf("field %s: %w", pointer, err)
 		}
 	}

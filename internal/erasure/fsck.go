@@ -103,13 +103,29 @@ func (f *Fsck) Run(ctx context.Context) ([]fsck.Damage, error) {
 		files[name] = file
 		return nil
 	})
-	if err != nil {
+	if err := f.packs(err); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.members)) {
 		f.member(f.members[name], f.acts[name], files[name])
 	}
 	return f.found, f.intents(ctx)
+}
+
+// packs reports the damages of packs that a listing met. It returns any other error of the listing.
+func (f *Fsck) packs(err error) error {
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		var others []error
+		for _, one := range joined.Unwrap() {
+			others = append(others, f.packs(one))
+		}
+		return errors.Join(others...)
+	}
+	if !errors.Is(err, filestore.ErrDamaged) {
+		return err
+	}
+	f.report(fsck.DamagePack, "", err.Error())
+	return nil
 }
 
 func (f *Fsck) member(m *member, act, file string) {

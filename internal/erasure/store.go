@@ -174,11 +174,8 @@ func (v *Store) Open(ctx context.Context, record evidence.Digest, pointer string
 
 func (v *Store) entry(ctx context.Context, at place) (*entry, error) {
 	text, err := v.files.Read(ctx, at.value)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNone
-	}
 	if err != nil {
-		return nil, err
+		return nil, unread(err)
 	}
 	e := new(entry)
 	if err := json.Unmarshal(text, e, json.RejectUnknownMembers(true)); err != nil {
@@ -195,16 +192,25 @@ func (v *Store) entry(ctx context.Context, at place) (*entry, error) {
 func (v *Store) key(ctx context.Context, file string) ([]byte, error) {
 	key, err := v.files.Read(ctx, file)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNone
 	case err != nil:
-		return nil, err
+		return nil, unread(err)
 	case len(key) != keySize:
 		return nil, fmt.Errorf("%s: %w: a key has %d bytes, found %d", v.files.Where(file), ErrDamaged, keySize, len(key))
 	case bytes.Equal(key, destroyed):
 		return nil, ErrNone
 	}
 	return key, nil
+}
+
+// unread says what a file that cannot be read means for a value.
+func unread(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNone
+	case errors.Is(err, filestore.ErrDamaged):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return err
 }
 
 // Destroy makes a value unreadable for ever, here and in every copy that lacks the key. It can be repeated after a

@@ -51,6 +51,9 @@
 // overwriting a file that is complete. A process that begins continues a pack that an ended one left, so that many short ones fill one pack.
 // What a crash left half added is never read and never removed, as nobody can tell it from damage. A full pack gets a sorted index.
 //
+// Damage hides one file alone: behind a head whose checksum does not hold, reading goes on at the next one that holds. Whoever looks for a file that may be
+// in the damaged bytes gets ErrDamaged, and a listing names them.
+//
 // Refused: a journal that is synced while the files are written later, and replayed after a crash. It needs the work of making files all the
 // same, has a copy of each key that an erasure must reach in every process, and brings files back. Refused: one file for each record; making
 // two files still takes as long as sealing a record. Refused: a database, since what is deleted stays in its write-ahead log, and a

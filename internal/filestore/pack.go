@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
+	"math/bits"
 	"os"
 
 	"jurat/internal/atomicfile"
@@ -23,11 +25,16 @@ import (
 //
 // A file is overwritten or voided where it is, by any process. So an offset that was found once stays right, unless its process took back
 // what it could not add: then another name is there, or none.
+//
+// If the head of a file is damaged, its length is unknown. Reading then goes on at the next head whose checksum holds. Nobody can make a content
+// pass for a head: the id is random, nobody but the operator's account can read it, and a text is encrypted before it is kept.
 type pack struct {
-	id   []byte
-	file *os.File
-	size int64
-	text []byte // what add writes next, kept for its room
+	names  string // that all names in it begin with
+	id     []byte
+	noHead bool // what is before the first file is damaged
+	file   *os.File
+	size   int64
+	text   []byte // what add writes next, kept for its room
 }
 
 const (
@@ -48,8 +55,22 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// A Damage is a stretch of a pack that cannot be read. What follows it can. It wraps ErrDamaged.
+type Damage struct {
+	Pack     string // its path
+	From, To int64  // offsets
+}
+
+// Error implements error.
+func (d *Damage) Error() string {
+	return fmt.Sprintf("%s: bytes %d to %d are damaged, and what was in them cannot be read: restore it from a copy", d.Pack, d.From, d.To)
+}
+
+// Unwrap returns ErrDamaged.
+func (d *Damage) Unwrap() error { return ErrDamaged }
+
 // createPack makes an empty pack, durably but for the names of the folders above.
-func createPack(folder string) (p *pack, id string, err error) {
+func createPack(folder, names string) (p *pack, id string, err error) {
 	head := make([]byte, packHead)
 	copy(head, magic)
 	rand.Read(head[len(magic):]) // never fails
@@ -63,11 +84,11 @@ func createPack(folder string) (p *pack, id string, err error) {
 	if err = errors.Join(err, file.Sync(), atomicfile.SyncFolders(folder, folder)); err != nil {
 		return nil, "", errors.Join(err, file.Close(), os.Remove(name))
 	}
-	return &pack{id: head[len(magic):], file: file, size: packHead}, id, nil
+	return &pack{names: names, id: head[len(magic):], file: file, size: packHead}, id, nil
 }
 
 // openPack opens a pack that may be another process's. If its head is not whole, nothing is in it: its size is 0.
-func openPack(folder, id string, flag int) (*pack, error) {
+func openPack(folder, names, id string, flag int) (*pack, error) {
 	file, err := os.OpenFile(packFile(folder, id), flag, 0)
 	if err != nil {
 		return nil, err
@@ -84,10 +105,44 @@ func openPack(folder, id string, flag int) (*pack, error) {
 		return nil, errors.Join(err, file.Close())
 	case info.Size() == packHead && bytes.Equal(head, make([]byte, packHead)): // the length was durable before the bytes were
 		return &pack{file: file}, nil
-	case !bytes.HasPrefix(head, []byte(magic)):
-		return nil, errors.Join(fmt.Errorf("%s: %w: this is no pack of files, or one of a later version", file.Name(), ErrDamaged), file.Close())
 	}
-	return &pack{id: head[len(magic):], file: file, size: info.Size()}, nil
+	p := &pack{names: names, id: head[len(magic):], file: file, size: info.Size()}
+	if string(head) == magic+string(idOfPack(id)) {
+		return p, nil
+	}
+	if err := p.identify(head, id); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return p, nil
+}
+
+// idOfPack returns the id that stands in the name of a pack's file, or nil.
+func idOfPack(id string) []byte {
+	text, err := hex.DecodeString(id)
+	if err != nil || len(text) != idSize {
+		return nil
+	}
+	return text
+}
+
+// identify finds the id of a pack whose head is not what its file's name says: the one under which there are files. Someone may have renamed the
+// file, or the head is damaged.
+func (p *pack) identify(head []byte, id string) error {
+	whole := bytes.HasPrefix(head, []byte(magic))
+	for _, p.id = range [][]byte{idOfPack(id), head[len(magic):]} {
+		at, err := p.nextAfter(packHead - 1)
+		if err != nil {
+			return err
+		}
+		if at != 0 {
+			p.noHead = !whole || !bytes.Equal(p.id, head[len(magic):])
+			return nil
+		}
+	}
+	if !whole {
+		return fmt.Errorf("%s: %w: this is no pack of files, or one of a later version", p.file.Name(), ErrDamaged)
+	}
+	return nil
 }
 
 // add writes files at the end. After an error, part of them may be there.
@@ -152,9 +207,26 @@ type packed struct {
 func (e packed) content() int64 { return e.at + int64(entryHead+len(e.name)) }
 func (e packed) end() int64     { return e.content() + int64(e.length) }
 
-// each calls found for each file from an offset on, and returns where what can be read ends.
-func (p *pack) each(from int64, found func(e packed) error) (int64, error) {
-	at := max(from, packHead)
+// each calls found for each file from an offset on, and lost for each stretch between two files that cannot be read. It returns where what can be
+// read ends. What follows is what a crash left half added, or nothing.
+func (p *pack) each(from int64, found func(e packed) error, lost func(d *Damage)) (int64, error) {
+	if p.noHead && from <= packHead {
+		lost(&Damage{p.file.Name(), 0, packHead})
+	}
+	for at := max(from, packHead); ; {
+		end, err := p.run(at, found)
+		if err != nil || end == p.size {
+			return end, err
+		}
+		if at, err = p.nextAfter(end); err != nil || at == 0 {
+			return end, err
+		}
+		lost(&Damage{p.file.Name(), end, at})
+	}
+}
+
+// run calls found for each file from an offset on, up to the first place without one, and returns that place.
+func (p *pack) run(at int64, found func(e packed) error) (int64, error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(p.file, at, max(0, p.size-at)), 256<<10)
 	head := make([]byte, entryHead, 256)
 	for {
@@ -172,6 +244,40 @@ func (p *pack) each(from int64, found func(e packed) error) (int64, error) {
 	}
 }
 
+// nextAfter returns where the first file after an offset begins, or 0 if there is none. It looks for what all names begin with.
+func (p *pack) nextAfter(at int64) (int64, error) {
+	names := []byte(p.names)
+	window := make([]byte, 256<<10)
+	for from := at + 1 + entryHead; from < p.size; from += int64(len(window) - len(names) + 1) {
+		n, err := p.file.ReadAt(window[:min(int64(len(window)), p.size-from)], from)
+		if unlessEnd(err) != nil {
+			return 0, err
+		}
+		for i := 0; ; i++ {
+			next := bytes.Index(window[i:n], names)
+			if next < 0 {
+				break
+			}
+			i += next
+			e, err := p.entryAt(from + int64(i) - entryHead)
+			if err != nil {
+				return 0, err
+			}
+			if e != nil && fs.ValidPath(e.name) {
+				return e.at, nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+// has reports whether a stretch has a name in it.
+func (p *pack) has(d *Damage, name string) (bool, error) {
+	stretch := make([]byte, d.To-d.From)
+	_, err := p.file.ReadAt(stretch, d.From)
+	return bytes.Contains(stretch, []byte(name)), unlessEnd(err)
+}
+
 // next reads the head of the entry at an offset. It returns nil if there is none.
 func (p *pack) next(in io.Reader, at int64, head []byte) (*packed, error) {
 	head = head[:entryHead]
@@ -186,7 +292,15 @@ func (p *pack) next(in io.Reader, at int64, head []byte) (*packed, error) {
 	if binary.BigEndian.Uint32(head) != p.sum(head) {
 		return nil, nil
 	}
-	return &packed{string(head[entryHead:]), at, int(binary.BigEndian.Uint32(head[7:])), head[4] != isThere}, nil
+	return &packed{string(head[entryHead:]), at, int(binary.BigEndian.Uint32(head[7:])), nearer(head[4]) == isVoid}, nil
+}
+
+// nearer returns the state that a byte was, if few of its bits were changed: no checksum protects it.
+func nearer(state byte) byte {
+	if bits.OnesCount8(state) < 4 {
+		return isVoid
+	}
+	return isThere
 }
 
 func unlessEnd(err error) error {

@@ -22,7 +22,8 @@ import (
 //	3f1c….pack
 //	3f1c….index   for each file the beginning of the SHA-256 of its name (16 bytes) and where its entry is (8), sorted
 //
-// A pack without an index is read to its end. The index is only a help: it can be made again.
+// A pack without an index is read to its end. The index is only a help: it can be made again. A damaged pack gets none, so that whoever looks for a
+// file in it is told.
 type packs struct {
 	folder string // in the store, of the files
 	dir    string // of the packs, a path
@@ -39,6 +40,9 @@ const (
 	indexEntry     = 24
 )
 
+// names is what the names of all files in the packs begin with.
+func (s *packs) names() string { return s.folder + "/" }
+
 func packFile(dir, id string) string  { return filepath.Join(dir, id+packExtension) }
 func indexFile(dir, id string) string { return filepath.Join(dir, id+indexExtension) }
 
@@ -48,10 +52,19 @@ type known struct {
 	last  packed // the one that ends there
 	found map[hashed]int64
 	again map[hashed][]int64 // where those are that were found before
+	lost  []*Damage
 }
 
 // holds reports whether what is known still stands: the process of the pack may have taken back what it could not add, and added other files.
 func (k *known) holds(p *pack) (bool, error) {
+	for _, d := range k.lost {
+		if d.From < packHead {
+			continue
+		}
+		if e, err := p.entryAt(d.From); e != nil || err != nil {
+			return false, err
+		}
+	}
 	if k.upTo == packHead {
 		return true, nil
 	}
@@ -96,11 +109,11 @@ func order(indexed bool) int {
 type visit func(p *pack, e *packed) (last bool, err error)
 
 // visit finds a file in all packs. Its error wraps fs.ErrNotExist if there is no such file, or if all were void. A damaged pack hides no file of another: its
-// error comes when the others have been looked at.
+// error comes when the others have been looked at. It wraps ErrDamaged if the file may be in what is damaged.
 func (s *packs) visit(op, name string, flag int, do visit) error {
-	there := false
+	met, there := false, false
 	counting := func(p *pack, e *packed) (bool, error) {
-		there = there || !e.void
+		met, there = true, there || !e.void
 		return do(p, e)
 	}
 	s.mu.Lock()
@@ -108,7 +121,7 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	s.mu.Unlock()
 	if likely != "" && flag == os.O_RDONLY {
 		_, err := os.Stat(indexFile(s.dir, likely))
-		if last, err := s.in(likely, err == nil, name, flag, counting); last || err != nil {
+		if last, _, err := s.in(likely, err == nil, name, flag, counting); last || err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 	}
@@ -116,24 +129,25 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	if err != nil {
 		return err
 	}
-	var damaged error // a pack in which it may be, too
+	var damaged, lost []error // where it is or may be, and where it may be if it is nowhere else
 	for _, id := range ids {
-		last, err := s.in(id, indexed[id], name, flag, counting)
-		if errors.Is(err, ErrDamaged) {
-			damaged = errors.Join(damaged, err)
-			continue
-		}
+		last, maybe, err := s.in(id, indexed[id], name, flag, counting)
 		if last {
 			s.mu.Lock()
 			s.last = id
 			s.mu.Unlock()
-		}
-		if last || err != nil {
 			return err
 		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		damaged, lost = append(damaged, err), append(lost, maybe)
 	}
-	if damaged != nil {
-		return damaged
+	if !met {
+		damaged = append(damaged, lost...)
+	}
+	if err := errors.Join(damaged...); err != nil {
+		return err
 	}
 	if !there {
 		return &fs.PathError{Op: op, Path: filepath.Join(filepath.Dir(s.dir), filepath.Base(name)), Err: fs.ErrNotExist}
@@ -141,48 +155,70 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	return nil
 }
 
-// in visits a file in one pack.
-func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, err error) {
+// in visits a file in one pack. An error that wraps ErrDamaged says that the file is, or is likely, in what cannot be read. maybe names what else cannot be read.
+func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, maybe, err error) {
 	var places []int64
 	if indexed {
 		places, err = s.fromIndex(id, hashOf(name))
 		if err != nil || len(places) == 0 {
-			return false, err
+			return false, nil, err
 		}
 	}
 	p, err := s.open(id, flag)
 	if err != nil || p == nil {
-		return false, err
+		return false, nil, err
 	}
 	defer p.file.Close() //nolint:errcheck // what do changed is synced
 	if Secret(name) {
 		if err := checkAlone(p.file); err != nil {
-			return false, err
+			return false, nil, err
 		}
 	}
+	var lost []*Damage
 	if !indexed {
-		if places, err = s.fromPack(p, id, hashOf(name)); err != nil {
-			return false, err
+		if places, lost, err = s.fromPack(p, id, hashOf(name)); err != nil {
+			return false, nil, err
 		}
 	}
+	var damaged []error
 	for _, at := range places {
 		e, err := p.entryAt(at)
 		if err != nil {
-			return false, err
+			return false, nil, err
 		}
-		if e == nil || e.name != name {
+		if e == nil {
+			next, err := p.nextAfter(at)
+			if err != nil {
+				return false, nil, err
+			}
+			damaged = append(damaged, &Damage{p.file.Name(), at, cmp.Or(next, p.size)})
+			continue
+		}
+		if e.name != name {
 			continue
 		}
 		if last, err := do(p, e); last || err != nil {
-			return last, err
+			return last, nil, err
 		}
 	}
-	return false, nil
+	var others []error
+	for _, d := range lost {
+		has, err := p.has(d, name)
+		switch {
+		case err != nil:
+			return false, nil, err
+		case has:
+			damaged = append(damaged, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	return false, errors.Join(others...), errors.Join(damaged...)
 }
 
 // open opens a pack. It returns nil if there is nothing in it.
 func (s *packs) open(id string, flag int) (*pack, error) {
-	p, err := openPack(s.dir, id, flag)
+	p, err := openPack(s.dir, s.names(), id, flag)
 	if errors.Is(err, fs.ErrNotExist) { // it was empty, and another process has removed it
 		return nil, nil
 	}
@@ -201,8 +237,8 @@ func (s *packs) forget(id string) {
 	delete(s.known, id)
 }
 
-// fromPack reads what was added to a pack, and returns where a file is.
-func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, error) {
+// fromPack reads what was added to a pack, and returns where a file is, and what of the pack cannot be read.
+func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, []*Damage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.known[id]
@@ -210,7 +246,7 @@ func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, error) {
 	if k != nil {
 		var err error
 		if holds, err = k.holds(p); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if !holds {
@@ -225,12 +261,12 @@ func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, error) {
 			k.again[one] = append(k.again[one], e.at)
 		}
 		return nil
-	})
+	}, func(d *Damage) { k.lost = append(k.lost, d) })
 	k.upTo = end
 	if at, is := k.found[name]; is {
-		return append([]int64{at}, k.again[name]...), err
+		return append([]int64{at}, k.again[name]...), k.lost, err
 	}
-	return nil, err
+	return nil, k.lost, err
 }
 
 // fromIndex looks into the index of a pack, and returns where a file may be.
@@ -267,9 +303,10 @@ func (s *packs) fromIndex(id string, name hashed) (places []int64, err error) {
 	return places, err
 }
 
-// finish writes the index of a pack that is full.
+// finish writes the index of a pack that is full, unless the pack is damaged.
 func (s *packs) finish(p *pack, id string) error {
 	var all [][indexEntry]byte
+	damaged := false
 	_, err := p.each(packHead, func(e packed) error {
 		var one [indexEntry]byte
 		name := hashOf(e.name)
@@ -277,8 +314,8 @@ func (s *packs) finish(p *pack, id string) error {
 		binary.BigEndian.PutUint64(one[16:], uint64(e.at))
 		all = append(all, one)
 		return nil
-	})
-	if err != nil {
+	}, func(*Damage) { damaged = true })
+	if err != nil || damaged {
 		return err
 	}
 	slices.SortFunc(all, func(a, b [indexEntry]byte) int { return bytes.Compare(a[:], b[:]) })
@@ -289,17 +326,18 @@ func (s *packs) finish(p *pack, id string) error {
 	return atomicfile.Replace(indexFile(s.dir, id), text, 0o600)
 }
 
-// list calls found for every file that is there. What is in a damaged pack is not known: its error comes when the others are listed.
+// list calls found for every file that is there. What was in a damaged pack is not known: its error comes when the others are listed. It joins
+// an error for each damage.
 func (s *packs) list(found func(name string) error) error {
 	ids, _, err := s.ids()
 	if err != nil {
 		return err
 	}
-	var damaged error
+	var damaged []error
 	for _, id := range ids {
 		p, err := s.open(id, os.O_RDONLY)
 		if errors.Is(err, ErrDamaged) {
-			damaged = errors.Join(damaged, err)
+			damaged = append(damaged, err)
 			continue
 		}
 		if err != nil {
@@ -313,12 +351,12 @@ func (s *packs) list(found func(name string) error) error {
 				return nil
 			}
 			return found(e.name)
-		})
+		}, func(d *Damage) { damaged = append(damaged, d) })
 		if err = errors.Join(err, p.file.Close()); err != nil {
 			return err
 		}
 	}
-	return damaged
+	return errors.Join(damaged...)
 }
 
 // checkAlone returns an error if others can read a pack.

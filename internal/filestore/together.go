@@ -266,7 +266,7 @@ func (p *packer) ownOf(s *packs) (*owned, error) {
 }
 
 func (p *packer) begin(s *packs) (*owned, error) {
-	made, id, err := createPack(s.dir)
+	made, id, err := createPack(s.dir, s.names())
 	if err != nil {
 		return nil, err
 	}
@@ -309,10 +309,10 @@ func (p *packer) takeOver(s *packs) (*owned, error) {
 	return mine, nil
 }
 
-// inherit opens the pack of a process that has ended. It reports whether to continue it, and finishes it if it is full, or if a crash left
-// something half added: what cannot be read is left alone.
+// inherit opens the pack of a process that has ended. It reports whether to continue it, and finishes it if it is full, if it is damaged, or if a
+// crash left something half added: what cannot be read is left alone.
 func (p *packer) inherit(s *packs, o *owned, mayContinue bool) (keep bool, err error) {
-	o.pack, err = openPack(s.dir, o.id, os.O_RDWR)
+	o.pack, err = openPack(s.dir, s.names(), o.id, os.O_RDWR)
 	if errors.Is(err, ErrDamaged) {
 		return false, nil // whoever looks for a file is told
 	}
@@ -329,11 +329,12 @@ func (p *packer) inherit(s *packs, o *owned, mayContinue bool) (keep bool, err e
 	}()
 	full := o.size >= continued
 	if !full {
-		end, err := o.each(packHead, func(packed) error { return nil })
+		damaged := false
+		end, err := o.each(packHead, func(packed) error { return nil }, func(*Damage) { damaged = true })
 		if err != nil {
 			return false, err
 		}
-		full = end != o.size
+		full = damaged || end != o.size
 	}
 	if full {
 		return false, s.finish(o.pack, o.id)

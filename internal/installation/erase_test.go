@@ -1,6 +1,7 @@
 package installation_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
@@ -29,6 +30,7 @@ import (
 	"jurat/internal/atomicfile"
 	"jurat/internal/disktest"
 	"jurat/internal/erasure"
+	"jurat/internal/filestore"
 	"jurat/internal/installation"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
@@ -548,6 +550,24 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []fsck.Kind{fsck.DamageNotErased}},
+		"a damaged place in a pack": {func(t *testing.T, c installation.Config, _ *installation.Installation, r *evidence.Record) {
+			pointer := r.Payload.SealedApart[0]
+			damagePack(t, c, name("apart-keys", r, pointer))
+			other := open(t, c)
+			o := order(r, pointer)
+			o.DespiteQuotes = true
+			if _, err := other.Eraser.Erase(t.Context(), o); !errors.Is(err, filestore.ErrDamaged) {
+				t.Errorf("a key is destroyed that cannot be found: %v", err)
+			}
+			wantActs(t, other)
+			d, err := other.Apart.Disclose(t.Context(), r, []string{pointer})
+			if err != nil || len(d.Disclosures) != 1 {
+				t.Errorf("the other text: %v", err)
+			}
+			if _, err := other.Apart.Disclose(t.Context(), r, nil); !errors.Is(err, erasure.ErrDamaged) || !strings.Contains(err.Error(), ".pack: bytes ") {
+				t.Errorf("the damaged text: %v", err)
+			}
+		}, []fsck.Kind{fsck.DamagePack, fsck.DamageApartChanged}},
 		"what a crash left": {func(t *testing.T, c installation.Config, i *installation.Installation, r *evidence.Record) {
 			other := new(*r)
 			other.Digest = evidence.DigestOf(nil)
@@ -567,6 +587,24 @@ func TestFsckOfWhatIsApart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// damagePack flips a bit before the content of a file in a pack.
+func damagePack(t *testing.T, c installation.Config, name string) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(strings.SplitN(name, "/", 2)[0]), "packs", "*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	content, err := os.ReadFile(packs[0])
+	at := bytes.Index(content, []byte(name))
+	if err != nil || at < 0 {
+		t.Fatal(at, err)
+	}
+	content[at-1] ^= 1
+	if err := os.WriteFile(packs[0], content, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
