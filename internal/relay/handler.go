@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -211,13 +212,14 @@ func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.H
 		Method: req.Method, URL: t.target(), Host: t.upstream.Base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		ContentLength: req.ContentLength, Trailer: req.Trailer, Body: io.NopCloser(body),
 	}
-	switch req.Method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		if req.ContentLength == 0 {
-			out.Body = http.NoBody // or Go would send it in chunks
-		}
+	switch length := req.ContentLength; {
+	case length < 0:
+		out.TransferEncoding = []string{"chunked"} // also if it is empty, and whatever the method
+	case length == 0 && slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, req.Method):
+		out.Body = http.NoBody // or Go would send it in chunks
+	case length == 0:
+		out.TransferEncoding = []string{"identity"} // Go would look for a fifth of a second whether there is a body. With http.NoBody, it would repeat a GET that failed
 	}
-	// The other methods have a body that Go finds to be empty. With http.NoBody, Go would repeat a GET that failed.
 	return out.WithContext(ctx)
 }
 
