@@ -162,6 +162,7 @@ func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.O
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	defer roomy()()
 	return a.withStamps(ctx, io, f.keyFlags, f.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()

@@ -66,6 +66,7 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	defer roomy()()
 	log := io.logger(c.LogJSON)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		settings, err := c.settings()

@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"jurat/api"
@@ -41,12 +42,19 @@ import (
 // Config says which log the acts go to, and which keys sign them.
 type Config struct {
 	Ledger *ledger.Ledger
-	Keys   ledger.Keys
+	Keys   Keys
 	Opened Opened // needed for the questions about reading; nil: those are not asked
 	Now    func() time.Time
 
 	// Disclose adds the values of a record that are sealed apart, as far as they are kept.
 	Disclose func(ctx context.Context, r *evidence.Record, withheld []string) (*evidence.Record, error)
+}
+
+// Keys are the keys of actors, as keys.Ring has them.
+type Keys interface {
+	ledger.Keys
+	// ToSeal is Signers by what this process knows of the log, which may have changed.
+	ToSeal(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error)
 }
 
 // Acts carries out acts on a log. It is safe for concurrent use.
@@ -124,15 +132,36 @@ func (a *Acts) seal(ctx context.Context, o Order, what string, draft *evidence.D
 // signOnce seals with the keys of the actor that the draft names, unless the same draft was sealed before under its record id. keyed says
 // that the id comes from an idempotency key.
 func (a *Acts) signOnce(ctx context.Context, draft *evidence.Draft, keyed bool) (*Done, error) {
-	signers, err := a.config.Keys.Signers(ctx, draft.Role(), draft.Actor())
-	if err != nil {
-		return nil, err
-	}
-	record, err := a.config.Ledger.Seal(ctx, draft, signers)
+	record, err := a.sealSigned(ctx, draft)
 	if err != nil {
 		return a.already(ctx, draft, keyed, err)
 	}
 	return &Done{Record: record, Bound: true}, nil
+}
+
+// sealSigned seals with the keys of the actor as this process knows them. The log checks them as it stores the record. If it stored nothing, and names other keys
+// now, another process has changed them: these are tried.
+func (a *Acts) sealSigned(ctx context.Context, draft *evidence.Draft) (*evidence.Record, error) {
+	find := a.config.Keys.ToSeal
+	if draft.Signers != nil { // it is compared with them before the log is asked
+		find = a.config.Keys.Signers
+	}
+	known, err := find(ctx, draft.Role(), draft.Actor())
+	if err != nil {
+		return nil, err
+	}
+	record, err := a.config.Ledger.Seal(ctx, draft, known)
+	if err == nil || errors.Is(err, ledger.ErrUnknown) || errors.Is(err, ledger.ErrDamaged) || errors.Is(err, ledger.ErrDuplicate) {
+		return record, err
+	}
+	now, failed := a.config.Keys.Signers(ctx, draft.Role(), draft.Actor())
+	switch {
+	case failed != nil && refusedKeys(err):
+		return nil, failed
+	case failed != nil, slices.EqualFunc(now, known, func(a, b evidence.Signer) bool { return a.Info() == b.Info() }):
+		return nil, err
+	}
+	return a.config.Ledger.Seal(ctx, draft, now)
 }
 
 // Accept logs a record that its owner has signed elsewhere. If the same record is in the log, Done says so. Its errors include
@@ -178,8 +207,13 @@ func (a *Acts) acceptedBefore(ctx context.Context, signed *evidence.Record, done
 
 // acceptProblem adds api.ErrInvalid to errors about the keys of a record that its owner signed: there they are part of the request.
 func acceptProblem(err error) error {
-	if errors.Is(err, ledger.ErrRefused) || errors.Is(err, keys.ErrForeign) || errors.Is(err, keys.ErrEnded) || errors.Is(err, keys.ErrIncomplete) {
+	if errors.Is(err, ledger.ErrRefused) || refusedKeys(err) {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	return err
+}
+
+// refusedKeys reports whether the log refused a record because of the keys that signed it.
+func refusedKeys(err error) bool {
+	return errors.Is(err, keys.ErrForeign) || errors.Is(err, keys.ErrEnded) || errors.Is(err, keys.ErrIncomplete)
 }

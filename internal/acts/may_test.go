@@ -39,7 +39,7 @@ func TestMayManage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on := acts.New(acts.Config{Ledger: h.Ledger, Keys: h.Keys, Opened: private{}, Now: time.Now})
+	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
 	for _, tt := range []struct {
 		by   acts.Party
 		want error // nil: may

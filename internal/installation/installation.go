@@ -214,7 +214,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history, Helpers: &i.Helpers}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history, Known: i.known, Helpers: &i.Helpers}); err != nil {
 		return config, err
 	}
 	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}

@@ -33,6 +33,14 @@ func (i *Installation) history(ctx context.Context) (*keys.History, error) {
 	return i.Ledger.Keys(ctx)
 }
 
+// known is history as it was when this process last read it.
+func (i *Installation) known(ctx context.Context) (*keys.History, error) {
+	if i.Ledger == nil {
+		return keys.NewHistory(), nil
+	}
+	return i.Ledger.KnownKeys(ctx)
+}
+
 // readHistory reads what the log in a store says about keys. If the log contradicts itself, readHistory reports damage, and only the key
 // files remain as a source.
 func readHistory(ctx context.Context, store storage.Store) (*keys.History, []fsck.Damage) {

@@ -34,6 +34,8 @@ type Config struct {
 
 	// History returns what the log says about keys now. nil: the history is always empty.
 	History func(ctx context.Context) (*History, error)
+	// Known returns what the log said about keys when this process last read it. nil: as History.
+	Known func(ctx context.Context) (*History, error)
 
 	// NewKey makes a private key. nil: a random one. Tests return known keys.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
@@ -127,6 +129,9 @@ func NewRing(config Config) (*Ring, error) {
 	if config.History == nil {
 		config.History = func(context.Context) (*History, error) { return NewHistory(), nil }
 	}
+	if config.Known == nil {
+		config.Known = config.History
+	}
 	return &Ring{config: config, loaded: map[place]*Held{}, listed: map[string]*Held{}}, nil
 }
 
@@ -154,15 +159,29 @@ func randomKey(_ evidence.Role, _ string, algorithm evidence.Algorithm) (crypto.
 // Signers returns an actor's signers. It makes the first key if there is none. The second signer is there if the actor has a second key or
 // Config.PostQuantum is set. The errors include ErrOwner, ErrNoKey, ErrEnded, ErrLost and ErrSecondKey.
 func (r *Ring) Signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
-	signers, err := r.signers(ctx, role, name)
+	return r.signers(ctx, role, name, r.config.History)
+}
+
+// ToSeal returns the signers for a record of the log, without reading the log: it takes the keys as they were when this process last read it. The log
+// compares them with what it says in the transaction that stores the record. If it refuses the record with ErrEnded, ErrForeign or ErrIncomplete, Signers
+// says whether the keys have changed.
+func (r *Ring) ToSeal(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
+	if !r.isLoaded(place{role, name, false}) { // a key may have to be made
+		return r.Signers(ctx, role, name)
+	}
+	return r.signers(ctx, role, name, r.config.Known)
+}
+
+func (r *Ring) signers(ctx context.Context, role evidence.Role, name string, history func(context.Context) (*History, error)) ([]evidence.Signer, error) {
+	signers, err := r.signersBy(ctx, role, name, history)
 	if err != nil {
 		return nil, fmt.Errorf("key of %s %q: %w", role, name, err)
 	}
 	return signers, nil
 }
 
-func (r *Ring) signers(ctx context.Context, role evidence.Role, name string) ([]evidence.Signer, error) {
-	history, err := r.config.History(ctx) // the log may be on another machine, so the lock is not held here
+func (r *Ring) signersBy(ctx context.Context, role evidence.Role, name string, read func(context.Context) (*History, error)) ([]evidence.Signer, error) {
+	history, err := read(ctx) // the log may be on another machine, so the lock is not held here
 	if err != nil {
 		return nil, err
 	}

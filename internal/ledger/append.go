@@ -104,7 +104,7 @@ func (l *Ledger) takeTurn(ctx context.Context, a *appending) error {
 // nothing was taken, and the error is this caller's alone: the others try for themselves.
 func (l *Ledger) commitFor(ctx context.Context, a *appending) error {
 	for l.queue.holds(a) {
-		keys, err := l.knownKeys(ctx)
+		keys, err := l.KnownKeys(ctx)
 		if err != nil {
 			return err
 		}

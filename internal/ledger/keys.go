@@ -37,8 +37,8 @@ func (l *Ledger) Keys(ctx context.Context) (*keys.History, error) {
 	return l.readKeys(ctx)
 }
 
-// knownKeys returns the state of keys as of the last read.
-func (l *Ledger) knownKeys(ctx context.Context) (*keys.History, error) {
+// KnownKeys returns the state of keys as of the last read. The caller must not change it.
+func (l *Ledger) KnownKeys(ctx context.Context) (*keys.History, error) {
 	if known := l.keys.Load(); known != nil {
 		return known, nil
 	}
