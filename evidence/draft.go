@@ -7,9 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -76,13 +74,15 @@ func NewDraft(p Payload) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding payload: %w", err)
 	}
-	form, err := ofPayload.CanonicalOf(doc)
-	if err != nil {
-		return nil, err
-	}
-	m, err := membersOf(form)
-	if err != nil {
-		return nil, err
+	m, err := membersOf(doc)
+	if err != nil || !m.areCanonical() {
+		form, err := ofPayload.CanonicalOf(doc)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = membersOf(form); err != nil {
+			return nil, err
+		}
 	}
 	maps.Copy(m, texts)
 	if err := ofPayload.CheckLength(m.size()); err != nil {
@@ -96,49 +96,11 @@ func (p *Payload) takeTexts() members {
 	texts := members{}
 	for name, value := range map[string]*jsontext.Value{"prompt": &p.Prompt, "context": &p.Context, "response": &p.Response,
 		"modified_response": &p.ModifiedResponse, "request_body": &p.RequestBody, "response_body": &p.ResponseBody} {
-		if isCanonicalText(*value) {
+		if value.Kind() == '"' && ofPayload.IsCanonical(*value) {
 			texts[name], *value = *value, nil
 		}
 	}
 	return texts
-}
-
-// isCanonicalText reports whether a value is a text that Canonical would return as it is.
-func isCanonicalText(v jsontext.Value) bool {
-	if len(v) < len(`""`) || v[0] != '"' || v[len(v)-1] != '"' {
-		return false
-	}
-	text := v[1 : len(v)-1]
-	for n := 0; n < len(text); n++ {
-		switch c := text[n]; {
-		case c < ' ' || c == '"':
-			return false
-		case c == '\\':
-			length := escapeLength(text[n:])
-			if length == 0 {
-				return false
-			}
-			n += length - 1
-		}
-	}
-	return utf8.Valid(text)
-}
-
-// escapeLength returns how long the escape is with which a text begins; 0: it is none, or a canonical text has another in its place.
-func escapeLength(text []byte) int {
-	const short, long = len(`\n`), len(`\u001f`)
-	if len(text) >= short && strings.IndexByte(`"\bfnrt`, text[1]) >= 0 {
-		return short
-	}
-	if len(text) < long || string(text[:len(`\u00`)]) != `\u00` || text[4] != '0' && text[4] != '1' {
-		return 0
-	}
-	if low := text[5]; low >= '0' && low <= '9' || low >= 'a' && low <= 'f' {
-		if text[4] == '1' || strings.IndexByte("89acd", low) < 0 { // those are \b, \t, \n, \f and \r
-			return long
-		}
-	}
-	return 0
 }
 
 func inferAction(m members) ActionType {
@@ -204,9 +166,9 @@ func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 	if err := fill(m, d, signers, s); err != nil {
 		return nil, err
 	}
-	// What is signed is parsed again, by the rules of a verifier.
-	payload, err := m.payload()
-	if err != nil {
+	// What is signed was read by the rules of a verifier: what the actor gave when the draft was made, and the rest now.
+	payload := new(d.Payload)
+	if err := m.into(payload, d.members); err != nil {
 		return nil, err
 	}
 	if err := payload.check(m); err != nil {

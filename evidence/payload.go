@@ -191,20 +191,43 @@ func (m members) canonical() []byte {
 	return append(form, '}')
 }
 
-// payload reads the members into a Payload. Each must be of the kind that the format demands. Of several errors it
-// always returns the same one: that of the first name.
+// areCanonical reports whether an object of these members, in the right order, is surely canonical.
+func (m members) areCanonical() bool {
+	within := ofPayload
+	within.Depth-- // of the object
+	for _, value := range m {
+		if !within.IsCanonical(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// payload reads the members into a Payload. Each must be of the kind that the format demands.
 func (m members) payload() (*Payload, error) {
 	p := new(Payload)
+	if err := m.into(p, nil); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// into reads the members into a Payload, but for those that were read into it from other members before and are the same here. Of several errors it always
+// returns the same one: that of the first name.
+func (m members) into(p *Payload, read members) error {
 	var first *FieldError
 	for name, value := range m {
+		if before := read[name]; len(before) == len(value) && len(value) > 0 && &before[0] == &value[0] {
+			continue
+		}
 		if err := p.read(name, value); err != nil && (first == nil || name < first.Field) {
 			first = &FieldError{Field: name, Reason: err.Error()}
 		}
 	}
 	if first != nil {
-		return nil, first
+		return first
 	}
-	return p, nil
+	return nil
 }
 
 // check applies the rule of the payload's action type. Members in except may be missing.

@@ -3,49 +3,12 @@ package evidence
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// A text that is taken for canonical is one that Canonical returns as it is, and no other is.
-func TestCanonicalText(t *testing.T) {
-	check := func(v string) {
-		t.Helper()
-		form, err := Canonical([]byte(v))
-		want := err == nil && string(form) == v && v[0] == '"'
-		if got := isCanonicalText(jsontext.Value(v)); got != want {
-			t.Errorf("%q: %t, and its canonical form is %q, %v", v, got, form, err)
-		}
-	}
-	for c := range 256 {
-		check(fmt.Sprintf(`"%c"`, c))
-		check(`"` + string([]byte{byte(c)}) + `"`)
-		check(fmt.Sprintf(`"\u%04x"`, c))
-		check(fmt.Sprintf(`"\u%04X"`, c))
-		check(fmt.Sprintf(`"\%c"`, c))
-		check(fmt.Sprintf(`"\u00%c0"`, c))
-		check(fmt.Sprintf(`"\u000%c"`, c))
-		check(fmt.Sprintf(`"\u%c00b"`, c))
-	}
-	for _, v := range []string{`""`, `"`, `"\"`, `"\\"`, `"\\\"`, `"a"b"`, `"a" `, ` "a"`, `"\u001"`, `"\u00"`, `"\u"`, "\"\u2028\u2029\U0001F600\"", `"\ud83d\ude00"`, `"\ud83d"`,
-		"\"\xed\xa0\x80\"", `{"a":1}`, `["a"]`, `1`, `null`} {
-		check(v)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	const parts = `"\\\\ubnrt/019af00cC ` + "\n\x1f\x7f\xc3\xa9é😀"
-	for range 20_000 {
-		text := []byte{'"'}
-		for range random.IntN(9) {
-			text = append(text, parts[random.IntN(len(parts))])
-		}
-		check(string(append(text, '"')))
-	}
-}
 
 // A draft that is made of a payload is the one that its document makes, whether its values are canonical or not.
 func TestNewDraftIsItsDocument(t *testing.T) {

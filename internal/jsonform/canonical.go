@@ -48,6 +48,14 @@ func (b Bounds) CanonicalOf(doc []byte) ([]byte, error) {
 }
 
 func (b Bounds) canonical(doc []byte, take func([]byte) []byte) ([]byte, error) {
+	if b.IsCanonical(doc) {
+		return take(doc), nil
+	}
+	return b.rewritten(doc, take)
+}
+
+// rewritten is canonical for any document.
+func (b Bounds) rewritten(doc []byte, take func([]byte) []byte) ([]byte, error) {
 	if err := CheckEncoding(doc); err != nil {
 		return nil, err
 	}
