@@ -252,12 +252,9 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	}
 	w.WriteHeader(answer.StatusCode)
 	control := http.NewResponseController(w)
-	if answer.ContentLength < 0 {
-		if err := control.Flush(); err != nil {
-			return err
-		}
-	}
-	if err := h.copy(w, control, p); err != nil {
+	begun := flushSoon(control)
+	defer begun()
+	if err := h.copy(w, control, p, begun); err != nil {
 		return err
 	}
 	for name, values := range answer.Trailer {
@@ -269,8 +266,30 @@ func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Respons
 	return nil
 }
 
-// copy hands on what a passage gives, as soon as it gives it.
-func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage) error {
+// headerWaits is how long the header of an answer waits for the beginning of the body, with which it leaves in one packet.
+const headerWaits = time.Millisecond
+
+// flushSoon flushes a header, unless begun is called before: the body begins, or the answer is over.
+func flushSoon(control *http.ResponseController) (begun func()) {
+	var mu sync.Mutex
+	over := false
+	timer := time.AfterFunc(headerWaits, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			_ = control.Flush() // if the client has left, the next write says so
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
+}
+
+// copy hands on what a passage gives, as soon as it gives it. It calls begun before.
+func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage, begun func()) error {
 	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
 		n, err := p.Read(buf)
@@ -280,6 +299,7 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 		if err != nil {
 			return err
 		}
+		begun()
 		if err := deliver(w, control, p, buf[:n]); err != nil {
 			_, drained := io.Copy(io.Discard, p) // ends at once, unless there is time to drain
 			return errors.Join(err, drained)
