@@ -89,7 +89,7 @@ func (e *Exchange) when() string {
 func (f *File) missing(e *Exchange) []string {
 	list := []string{"the bytes that passed between the agent and its models", "headers, status and addresses of the calls", "attempts that failed and were repeated",
 		"definitions of the tools and other parameters of the calls", "whether the file is whole and unchanged since it was written"}
-	list = append(list, f.Format.lacks()...)
+	list = append(append(list, f.Format.lacks()...), e.lacks...)
 	var models, usage, when bool
 	failed := ""
 	left := map[subject.Left]bool{}
@@ -98,6 +98,11 @@ func (f *File) missing(e *Exchange) []string {
 		failed = or(u.failed, failed)
 		for _, l := range u.left {
 			left[l] = true
+		}
+		for _, what := range u.lacks {
+			if !slices.Contains(list, what) {
+				list = append(list, what)
+			}
 		}
 	}
 	for _, lack := range []struct {

@@ -113,11 +113,11 @@ func TestExpired(t *testing.T) {
 // TestSameIDTwice: an id that stands twice in a file is one entry if the words are the same, and a fault otherwise.
 func TestSameIDTwice(t *testing.T) {
 	line := `{"sessionId":"s","type":"user","message":{"role":"user","content":"a"},"uuid":"u"}` + "\n" + `{"sessionId":"s","type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"b"}]},"uuid":"v"}` + "\n"
-	if checked, sealed := imported(t, newBook(), "s.jsonl", line+line); len(checked.Faults) > 0 || sealed.New != 1 || checked.Known != 1 {
+	if checked, sealed := imported(t, newBook(), "s.jsonl", line+line); len(checked.Faults) > 0 || sealed.New != 1 || checked.Entries != 1 {
 		t.Errorf("the same: %+v, %+v", checked, sealed)
 	}
 	checked, _ := imported(t, newBook(), "s.jsonl", line+strings.Replace(line, `"b"`, `"c"`, 1))
-	if checked.Wrong != 1 || len(checked.Faults) != 1 || checked.Faults[0].Error() != `s.jsonl: line 3: an entry before it has the same id "u" and other words` {
+	if checked.Wrong != 1 || len(checked.Faults) != 1 || checked.Faults[0].Error() != `s.jsonl: line 4: a line before it has the same uuid and another message` {
 		t.Errorf("others: %+v", checked)
 	}
 }
@@ -468,9 +468,9 @@ func TestSubagents(t *testing.T) {
 	}
 	imported(t, b, "s.jsonl", line("a1", "null", "", "user")+line("b1", "null", `,"agentId":"bee"`, "user")+line("a2", `"a1"`, `,"agentId":"late"`, "assistant")+line("b2", `"b1"`, "", "assistant")+line("a3", `"a2"`, "", "user"))
 	want := []string{
-		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a1"}] => "a2"|||||`,
-		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a3"}] => ||||||upstream_error`,
-		`recorded/support/s-agent-bee import/claude-code: [{"role":"user","content":"b1"}] => "b2"|||||`}
+		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a1","name":"the agent that called this one"}] => "a2"|||||`,
+		`recorded/support/s-agent-a1 import/claude-code: [{"role":"user","content":"a3","name":"the agent that called this one"}] => ||||||upstream_error`,
+		`recorded/support/s-agent-bee import/claude-code: [{"role":"user","content":"b1","name":"the agent that called this one"}] => "b2"|||||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,7 +1,9 @@
 package importing
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -10,50 +12,154 @@ import (
 
 // A claudeCode reads a session file of Claude Code, ~/.claude/projects/*/SESSION.jsonl: in each line an event, of which those of the types user and assistant
 // have a message in the form of Anthropic's Messages. The vendor does not document the files. Their shape was learned from notes and tests of programs that read them, of
-// the versions 1.0 to 2.1: sessionId, uuid, parentUuid, isSidechain, agentId, timestamp, requestId, version, message {id, model, role, content, usage}.
+// the versions 1.0 to 2.1, and from files that 2.1.197 wrote: sessionId, uuid, parentUuid, isSidechain, agentId, timestamp, requestId, version, message {id, model, role, content, usage}.
 //
 // Several lines may be of one answer, which has one message.id. A line with isSidechain is of a subagent, which has a conversation of its own: agentId names it, or
-// in older files the line with which it began.
+// in older files the line with which it began. Not all that stands as a user's or an agent's is: the program says so with isMeta, isCompactSummary, origin, and the model <synthetic>.
+// What is said while the agent works stands in a line of the type attachment.
 type claudeCode struct {
 	*reader
 	talks map[string]*gathering
 	order []string
 	began map[string]string // by uuid of a line of a subagent: what names the subagent
 	calls map[string]bool   // answers whose counts were given
+	lines map[string]*event // by uuid: every line that has one
+	last  map[string]string // by conversation: the uuid of the newest words of a user
+	lacks map[string][]string
+}
+
+// An event is what is kept of a line.
+type event struct {
+	above   *event
+	prompt  string // the uuid of the newest words of a user down to here; "": not known
+	message string // the digest of its message
 }
 
 func newClaudeCode(r *reader) *claudeCode {
-	return &claudeCode{reader: r, talks: map[string]*gathering{}, began: map[string]string{}, calls: map[string]bool{}}
+	return &claudeCode{reader: r, talks: map[string]*gathering{}, began: map[string]string{}, calls: map[string]bool{}, lines: map[string]*event{}, last: map[string]string{}, lacks: map[string][]string{}}
 }
+
+// claudeCodeName is how messages name the program.
+const claudeCodeName = "Claude Code"
 
 // isClaudeCode recognises a line of a session file.
 func isClaudeCode(o object) bool {
 	return o.has("sessionId", '"') && o.has("uuid", '"') && o.has("message", '{') && (o.text("type") == "user" || o.text("type") == "assistant")
 }
 
-func (c *claudeCode) line(number int, o object, raw jsontext.Value) error {
+func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 	kind := o.text("type")
-	if kind != "user" && kind != "assistant" || !o.has("message", '{') {
+	session, uuid := o.word("sessionId"), o.word("uuid")
+	switch {
+	case kind == "attachment" && session != "" && uuid != "":
+		return c.attachment(place, c.conversation(session, o), o, raw)
+	case kind != "user" && kind != "assistant" || !o.has("message", '{'):
+		if c.follow(o, ""); session != "" && uuid != "" {
+			c.conversation(session, o)
+		}
 		return nil // what the program notes for itself
-	}
-	place := lineAt(number)
-	session := o.word("sessionId")
-	if session == "" || o.word("uuid") == "" {
+	case session == "" || uuid == "":
 		return c.bad(place, errors.New("a message without sessionId and uuid: expected those of Claude Code"))
 	}
 	m := o.within("message")
 	if role := m.text("role"); role != kind {
 		return c.bad(place, errors.New("the role of the message is not the type of the line"))
 	}
-	read, err := subject.ReadPart(c.Name+":"+place, subject.Anthropic, append(append([]byte{'['}, o["message"]...), ']'))
+	message := string(sum(string(o["message"])))
+	if before := c.lines[uuid]; before != nil && before.message != "" {
+		if before.message == message {
+			return nil // written twice
+		}
+		return c.bad(place, errors.New("a line before it has the same uuid and another message"))
+	}
+	u, err := c.message(place, o, raw, o["message"])
 	if err != nil {
 		return c.bad(place, err)
 	}
-	u := unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp")}
 	if kind == "assistant" {
 		c.answered(&u, o, m)
 	}
-	return c.add(c.conversation(session, o), u)
+	name := c.conversation(session, o)
+	c.speaker(&u, o)
+	c.branch(name, &u, o)
+	c.lines[uuid].message = message
+	return c.add(name, u)
+}
+
+// message reads a message of a line.
+func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
+	read, err := subject.ReadPart(c.Name+":"+place, subject.Anthropic, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
+	if err != nil {
+		return unit{}, err
+	}
+	return unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp")}, nil
+}
+
+// speaker says who said what stands as a user's, if it was no user.
+func (c *claudeCode) speaker(u *unit, o object) {
+	origin := o.within("origin").text("kind")
+	switch {
+	case o.text("type") != "user" && o.text("type") != "attachment":
+	case o.isTrue("isMeta"), o.isTrue("isCompactSummary"), origin != "" && origin != "human":
+		u.by(claudeCodeName)
+		if o.isTrue("isCompactSummary") {
+			u.lacks = append(u.lacks, "what was said before: from here on the agent was shown a summary of it")
+		}
+	case o.isTrue("isSidechain"):
+		u.from("the agent that called this one")
+	}
+}
+
+// attachment reads what the program added to a prompt: what a user said while the agent worked, or what the program says itself.
+func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value) error {
+	a := o.within("attachment")
+	c.follow(o, "")
+	prompt := a["prompt"]
+	if a.text("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
+		what := "what the program added to the prompt in a line of its own: " + or(cut(a.text("type"), 60), "attachment")
+		if !slices.Contains(c.lacks[name], what) {
+			c.lacks[name] = append(c.lacks[name], what)
+		}
+		return nil
+	}
+	u, err := c.message(place, o, raw, jsonOf(map[string]any{"role": "user", "content": prompt}))
+	if err != nil {
+		return c.bad(place, err)
+	}
+	if mode := a.text("commandMode"); mode != "" && mode != "prompt" || a.isTrue("isMeta") {
+		u.by(claudeCodeName)
+	}
+	if a.has("origin", '{') {
+		o["origin"] = a["origin"]
+	}
+	c.speaker(&u, o)
+	return c.add(name, u)
+}
+
+// follow keeps where a line stands: below its parent, and with which words of a user, or below those of its parent.
+func (c *claudeCode) follow(o object, prompt string) *event {
+	e := &event{above: c.lines[o.word("parentUuid")], prompt: prompt}
+	if e.above != nil && prompt == "" {
+		e.prompt = e.above.prompt
+	}
+	if uuid := o.word("uuid"); uuid != "" && c.lines[uuid] == nil {
+		c.lines[uuid] = e
+	}
+	return e
+}
+
+// branch keeps where a message stands, and notes that a user went back to an earlier place of the conversation.
+func (c *claudeCode) branch(name string, u *unit, o object) {
+	if !slices.ContainsFunc(u.messages, func(m subject.Message) bool { return m.Role == subject.User }) {
+		c.follow(o, "")
+		return
+	}
+	uuid := o.word("uuid")
+	e := c.follow(o, uuid)
+	if e.above != nil && e.above.prompt != "" && e.above.prompt != c.last[name] {
+		u.lacks = append(u.lacks, "that all before it was shown to the agent: the user went back to an earlier place of the conversation, and what was said since was given up")
+	}
+	c.last[name] = uuid
 }
 
 // synthetic stands for the model of what the program itself wrote in the place of an answer, such as the error of a call.
@@ -62,7 +168,10 @@ const synthetic = "<synthetic>"
 // answered adds what a line says of an answer.
 func (c *claudeCode) answered(u *unit, o, m object) {
 	if m.word("model") == synthetic || o.isTrue("isApiErrorMessage") {
-		u.failed = "the program wrote it in the place of an answer"
+		u.by(claudeCodeName)
+		if o.isTrue("isApiErrorMessage") {
+			u.failed = "the program wrote it in the place of an answer"
+		}
 		return
 	}
 	u.model, u.call = m.word("model"), or(o.word("requestId"), m.word("id"))
@@ -79,6 +188,11 @@ func (c *claudeCode) add(name string, u unit) error {
 		c.talks[name], c.order = g, append(c.order, name)
 	}
 	done := g.add(u)
+	if len(c.lacks[name]) > 0 {
+		last := g.last()
+		last.lacks = append(last.lacks, c.lacks[name]...)
+		delete(c.lacks, name)
+	}
 	if done == nil {
 		return c.ctx.Err()
 	}
@@ -112,6 +226,9 @@ func (c *claudeCode) conversation(session string, o object) string {
 
 func (c *claudeCode) end() error {
 	for _, name := range c.order {
+		if last := c.talks[name].last(); last != nil {
+			last.lacks = append(last.lacks, c.lacks[name]...)
+		}
 		if e := c.talks[name].end(); e != nil {
 			if err := c.finish(e); err != nil {
 				return err

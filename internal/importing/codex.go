@@ -1,6 +1,8 @@
 package importing
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -8,19 +10,28 @@ import (
 	"jurat/internal/subject"
 )
 
-// A codex reads a rollout file of the Codex CLI, ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl: lines {"timestamp", "type", "payload"}. A session_meta has the id
-// of the session and the version of the program, a turn_context the model, a response_item an item of OpenAI's Responses, and an event_msg of the type token_count
-// the counts of the answer before. The shape is that of the Rust types RolloutLine, RolloutItem and ResponseItem in https://github.com/openai/codex (codex-rs/protocol), of the versions
-// 0.46 to 0.77; other events repeat what items say, and are passed over.
+// A codex reads a rollout file of the Codex CLI, ~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl: lines {"timestamp", "type", "payload"}. The first session_meta has
+// the id of the session and the version of the program, a turn_context the model, a response_item an item of OpenAI's Responses, and an event_msg of the type
+// token_count, or a token_usage_record, the counts of the answer before. The shape is that of the Rust types RolloutLine, RolloutItem and ResponseItem in
+// https://github.com/openai/codex (codex-rs/protocol), of the versions 0.46 to 0.77, and of files that 0.171 wrote; other events repeat what items say, and are passed over.
+//
+// Older files, to September 2025, have a first line {"id", "timestamp", "instructions"} and then the items themselves; those of the first program, to June 2025, are one document {"session", "items"}.
 type codex struct {
 	*reader
-	talk  gathering
-	model string
+	talk   gathering
+	model  string
+	named  bool     // the session
+	base   string   // the system prompt, if the first line has it
+	lacks  []string // of the next item
+	called bool     // another agent began the session
 }
 
 func newCodex(r *reader) *codex {
-	return &codex{reader: r, talk: gathering{conversation: r.label}}
+	return &codex{reader: r, talk: gathering{conversation: or(r.header.scope, r.label), lacks: []string{noSystem}}}
 }
+
+// codexName is how messages name the program.
+const codexName = "Codex"
 
 // isCodex recognises a line of a rollout file.
 func isCodex(o object) bool {
@@ -28,47 +39,146 @@ func isCodex(o object) bool {
 	case "session_meta", "response_item", "turn_context":
 		return o.has("payload", '{') && o.has("timestamp", '"')
 	}
-	return false
+	return isOldCodex(o)
 }
 
-func (c *codex) line(number int, o object, raw jsontext.Value) error {
+// isOldCodex recognises the first line of an older file.
+func isOldCodex(o object) bool {
+	return o.has("id", '"') && o.has("timestamp", '"') && o["instructions"] != nil && o["type"] == nil
+}
+
+func (c *codex) line(place string, o object, raw jsontext.Value) error {
 	payload := o.within("payload")
-	switch o.text("type") {
-	case "session_meta":
-		if id := first(payload, "id", "session_id"); id != "" && c.talk.count == 0 {
-			c.talk.conversation = id
-		}
-	case "turn_context":
+	switch kind := o.text("type"); {
+	case kind == "session_meta":
+		c.session(payload)
+	case kind == "turn_context":
 		c.model = or(payload.word("model"), c.model)
-	case "event_msg":
-		c.count(payload)
-	case "response_item":
-		return c.item(number, o, payload, raw)
+	case kind == "event_msg":
+		c.event(payload)
+	case kind == "token_usage_record":
+		c.counted(payload.word("response_id"), payload["usage"])
+	case kind == "compacted":
+		c.lacks = append(c.lacks, "what was said before: from here on the agent was shown a summary of it, which stays in the file ("+place+")")
+	case kind == "response_item":
+		return c.item(place, o, payload, o["payload"], raw)
+	case isOldCodex(o):
+		c.session(o)
+	case payload == nil && kind != "":
+		return c.item(place, o, o, raw, raw)
 	}
 	return nil
 }
 
-// count takes the tokens of the answer before.
-func (c *codex) count(event object) {
-	if used := event.within("info"); event.text("type") == "token_count" && used.has("last_token_usage", '{') && c.talk.answered {
-		c.talk.last().usage = used["last_token_usage"]
+// session takes what a file says of its session. A session that goes on from another one has the first line of that one, too, and then what was said there.
+func (c *codex) session(meta object) {
+	id := first(meta, "id", "session_id")
+	again := c.named && id != c.talk.conversation || meta.word("forked_from_id") != ""
+	if !c.named && id != "" {
+		c.talk.conversation = id
+	}
+	if base := meta.within("base_instructions").text("text"); base != "" && !c.named {
+		c.base, c.talk.lacks = base, []string{"the system prompt, which stays in the first line of the file"}
+	}
+	const copied = "that all of it was said in this session: it goes on from another one, and has what was said there"
+	if again && !slices.Contains(c.talk.lacks, copied) {
+		c.talk.lacks = append(c.talk.lacks, copied)
+	}
+	c.called = c.called || !c.named && meta.within("source")["subagent"] != nil
+	c.named = true
+}
+
+// event takes what an event says of the items before it, or of the next.
+func (c *codex) event(event object) {
+	last := c.talk.last()
+	switch event.text("type") {
+	case "token_count":
+		if used := event.within("info"); used.has("last_token_usage", '{') && c.talk.answered {
+			last.usage = used["last_token_usage"]
+		}
+	case "thread_rolled_back":
+		c.lacks = append(c.lacks, "that all before it was shown to the agent: "+or(event.word("num_turns"), "some")+" turns before it were taken back")
+	case "turn_aborted":
+		if last != nil {
+			last.lacks = append(last.lacks, "the rest of the turn, which was broken off: "+or(event.word("reason"), "the file does not say why"))
+		}
+	case "error":
+		if last != nil && !c.talk.answered {
+			last.failed = or(event.word("message"), "the file says that there was an error")
+			c.talk.answered = true
+		}
 	}
 }
 
-func (c *codex) item(number int, o, item object, raw jsontext.Value) error {
-	place := lineAt(number)
-	if kind := item.text("type"); kind == "ghost_snapshot" || strings.HasPrefix(kind, "compaction") {
-		return nil // of the program's own state
+// counted gives what one answer of a model used to its items.
+func (c *codex) counted(answer string, usage jsontext.Value) {
+	for i := len(c.talk.open) - 1; i >= 0 && c.talk.answered; i-- {
+		u := &c.talk.open[i]
+		if u.usage != nil || len(u.messages) > 0 && !u.answers() {
+			return
+		}
+		u.call = or(answer, u.call)
+		if i == len(c.talk.open)-1 && usage.Kind() == '{' {
+			u.usage = usage
+		}
 	}
-	read, err := subject.ReadPart(c.Name+":"+place, subject.Responses, append(append([]byte{'['}, o["payload"]...), ']'))
+}
+
+// item reads an item of a conversation. One of a kind that nobody here knows is kept, and named.
+func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) error {
+	kind := item.text("type")
+	switch {
+	case kind == "ghost_snapshot", kind == "additional_tools":
+		return nil // of the program's own state
+	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction":
+		c.lacks = append(c.lacks, "what was said before: from here on the agent was shown a summary of it, which nobody can read")
+		return nil
+	}
+	u := unit{raw: raw, place: place, at: o.word("timestamp"), lacks: c.lacks}
+	c.lacks = nil
+	if !subject.IsItem(kind) {
+		u.lacks = append(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
+		return c.give(c.talk.add(u))
+	}
+	read, err := subject.ReadPart(c.Name+":"+place, subject.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
 	if err != nil {
 		return c.bad(place, err)
 	}
-	u := unit{raw: raw, place: place, messages: read.Messages, left: leftIn(read), at: o.word("timestamp")}
+	u.messages, u.left = read.Messages, leftIn(read)
 	if u.answers() {
 		u.requested, u.call = c.model, item.word("id")
 	}
+	c.speaker(&u, item)
 	return c.give(c.talk.add(u))
 }
 
-func (c *codex) end() error { return c.give(c.talk.end()) }
+// speaker says who said what stands as a user's. Newer files say it of each part of a message.
+func (c *codex) speaker(u *unit, item object) {
+	if len(u.messages) == 0 {
+		return
+	}
+	switch m := &u.messages[0]; {
+	case m.Role == subject.System && c.base != "" && m.Text == c.base:
+		c.talk.lacks = slices.DeleteFunc(c.talk.lacks, func(what string) bool { return strings.HasPrefix(what, noSystem) })
+		return
+	case m.Role != subject.User:
+		return
+	}
+	parts := item.within("internal_chat_message_metadata_passthrough").list("content_item_metadata")
+	ofUser := func(part jsontext.Value) bool { return objectOf(part).within("provenance").text("type") == "user" }
+	switch {
+	case len(parts) > 0 && !slices.ContainsFunc(parts, ofUser):
+		u.by(codexName)
+	case c.called:
+		u.from("the agent that called this one")
+	case len(parts) == 0:
+		u.lacks = append(u.lacks, "whether a user or the program wrote what stands as the user's: older versions write settings and instructions there, too")
+	}
+}
+
+func (c *codex) end() error {
+	if last := c.talk.last(); last != nil {
+		last.lacks = append(last.lacks, c.lacks...)
+	}
+	return c.give(c.talk.end())
+}

@@ -25,6 +25,25 @@ type unit struct {
 	call      string         // the provider's id of the answer: several units may be of one
 	usage     jsontext.Value // of that answer
 	failed    string         // why there was no answer
+	lacks     []string       // what the file says is otherwise or elsewhere, in words
+}
+
+// by says that a program wrote what stands as a message of a user or an agent.
+func (u *unit) by(program string) {
+	for i := range u.messages {
+		if m := &u.messages[i]; m.Role == subject.User || m.Role == subject.Assistant {
+			m.Role, m.Name = subject.System, program
+		}
+	}
+}
+
+// from names who said what stands as a user's.
+func (u *unit) from(name string) {
+	for i := range u.messages {
+		if m := &u.messages[i]; m.Role == subject.User && m.Name == "" {
+			m.Name = name
+		}
+	}
 }
 
 // answers reports whether the unit is the agent's.
@@ -39,7 +58,8 @@ type Exchange struct {
 	own          bool   // Entry is the file's own id
 
 	units []unit
-	whole bool // it is one call with its whole prompt, which may hold earlier answers
+	whole bool     // it is one call with its whole prompt, which may hold earlier answers
+	lacks []string // what the conversation lacks, in words
 }
 
 // Place is where the exchange begins in the file.
@@ -60,7 +80,7 @@ func (e *Exchange) rest(sealed int64) *Exchange {
 	for i, at := 0, int64(0); i < len(e.units)-1; i++ {
 		if at += int64(len(e.units[i].raw)); at == sealed {
 			next := e.units[i+1]
-			r := &Exchange{Conversation: e.Conversation, Entry: next.id, own: next.id != "", units: e.units[i+1:]}
+			r := &Exchange{Conversation: e.Conversation, Entry: next.id, own: next.id != "", units: e.units[i+1:], lacks: e.lacks}
 			if !r.own {
 				first, _ := strconv.Atoi(e.Entry) // without ids of its own, entries are numbers
 				r.Entry = strconv.Itoa(first + i + 1)
@@ -93,8 +113,9 @@ type gathering struct {
 	conversation string
 	count        int // of units
 	open         []unit
-	first        int // the number of the first open unit
-	answered     bool
+	first        int      // the number of the first open unit
+	answered     bool     // or there was an error in the place of an answer
+	lacks        []string // what the conversation lacks, in words
 	size         int
 }
 
@@ -111,7 +132,7 @@ func (g *gathering) add(u unit) (done *Exchange) {
 	}
 	g.open = append(g.open, u)
 	g.size += len(u.raw)
-	g.answered = g.answered || u.answers()
+	g.answered = g.answered || u.answers() || u.failed != ""
 	return done
 }
 
@@ -122,7 +143,7 @@ func (g *gathering) end() *Exchange {
 	if len(open) == 0 || !slices.ContainsFunc(open, func(u unit) bool { return len(u.messages) > 0 || u.failed != "" }) {
 		return nil
 	}
-	e := &Exchange{Conversation: g.conversation, Entry: open[0].id, own: open[0].id != "", units: open}
+	e := &Exchange{Conversation: g.conversation, Entry: open[0].id, own: open[0].id != "", units: open, lacks: g.lacks}
 	if !e.own {
 		e.Entry = strconv.Itoa(first)
 	}

@@ -54,13 +54,21 @@ func (f Format) lacks() []string {
 	switch f {
 	case Promptfoo, Inspect, Tau2:
 		return []string{"what surrounds an evaluation: the agent was tried, and not in use"}
-	case ClaudeCode, Codex:
-		return []string{"the system prompt, and what the program adds to prompts without writing it down"}
+	case ClaudeCode:
+		return []string{noSystem, unwritten}
+	case Codex:
+		return []string{unwritten}
 	case ChatGPT, ClaudeAI:
 		return []string{"the vendor's system prompt, memories and tools", "branches of the conversation that were given up"}
 	}
 	return nil
 }
+
+// What session files of programs lack.
+const (
+	noSystem  = "the system prompt"
+	unwritten = "what the program adds to prompts without writing it down"
+)
 
 // ErrUnknown is in the chain of the error for a file whose format is not certain.
 var ErrUnknown = errors.New("which format this is, is not certain")
@@ -207,6 +215,10 @@ func (f *File) member(s *signs, d *stream, name string) error {
 			f.header.writer = "inspect_ai " + packages.word("inspect_ai")
 		}
 		return nil
+	case name == "session" && s.members[name] == '{':
+		v, err := d.value()
+		f.header.scope = objectOf(v).word("id")
+		return err
 	case name == "evalId" && s.members[name] == '"':
 		v, err := d.value()
 		f.header.scope = object{"": v}.word("")
@@ -230,6 +242,12 @@ func (f *File) lookAtLines(s *signs) error {
 			s.first = o
 		}
 		s.codex, s.claude = s.codex || isCodex(o), s.claude || isClaudeCode(o)
+		switch version := o.text("version"); {
+		case s.claude && version != "":
+			f.header.writer = claudeCodeName + " " + cut(version, 100)
+		case s.codex && o.within("payload").word("cli_version") != "":
+			f.header.writer = codexName + " " + o.within("payload").word("cli_version")
+		}
 		if seen++; seen >= mostLooked || s.codex || s.claude {
 			return io.EOF
 		}
@@ -284,6 +302,10 @@ func (s *signs) format() (Format, header) {
 		return ClaudeAI, header{single: true}
 	case has("type", '"') && has("payload", '{') && has("timestamp", '"'):
 		return Codex, header{lines: true}
+	case has("id", '"') && has("timestamp", '"') && s.members["instructions"] != 0 && s.members["type"] == 0:
+		return Codex, header{lines: true}
+	case has("session", '{') && has("items", '['):
+		return Codex, header{path: []string{"items"}}
 	case has("sessionId", '"') && has("message", '{'):
 		return ClaudeCode, header{lines: true}
 	}

@@ -176,7 +176,7 @@ func (w *walk) exchange(ctx context.Context, e *Exchange) error {
 		}
 	}
 	w.tally.Changed++
-	w.fault(&Fault{w.Name, e.Place(), fmt.Errorf("%w: the record %s has another text of this entry; --name gives what has no ids of its own another name", ErrChanged, id)})
+	w.fault(&Fault{w.Name, e.Place(), fmt.Errorf("%w: the record %s has another text of this entry, or was made by a version of this program that read it otherwise; --name gives what has no ids of its own another name", ErrChanged, id)})
 	return nil
 }
 

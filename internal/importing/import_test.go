@@ -218,7 +218,7 @@ func TestFormats(t *testing.T) {
 		{"claude code", ClaudeCode, claudeSession, []string{
 			`recorded/support/ses1 import/claude-code: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "t1", "get_order", `{\"order\":7}`) + `]||claude-x|{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":9}|req1|2026-01-30T10:00:02Z`,
 			`recorded/support/ses1 import/claude-code: [{"role":"tool","content":"no such order","tool_call_id":"t1","is_error":true}] => |||||2026-01-30T10:00:03Z|upstream_error`,
-			`recorded/support/ses1-agent-a1 import/claude-code: [{"role":"user","content":"Look it up"}] => "Found"||claude-y||msg9|2026-01-30T10:00:04Z`}},
+			`recorded/support/ses1-agent-a1 import/claude-code: [{"role":"user","content":"Look it up","name":"the agent that called this one"}] => "Found"||claude-y||msg9|2026-01-30T10:00:04Z`}},
 		{"codex", Codex, codexSession, []string{
 			`recorded/support/cx1 import/codex: [{"role":"user","content":"Order 7?"}] => [` + fmt.Sprintf(chatCall, "c1", "shell", `{\"cmd\":\"ls\"}`) + `]|gpt-5-codex||{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2}||2026-01-30T10:00:01Z`,
 			`recorded/support/cx1 import/codex: [{"role":"tool","content":"a.txt","tool_call_id":"c1"}] => "One file."|gpt-5-codex||||2026-01-30T10:00:03Z`}},

@@ -186,18 +186,18 @@ func (r *reader) eachLine(do func(number int, place string, v jsontext.Value) er
 
 // A session reads the lines of a session file.
 type session interface {
-	line(number int, o object, raw jsontext.Value) error
+	line(place string, o object, raw jsontext.Value) error
 	end() error
 }
 
 func (r *reader) session(s session) error {
-	err := r.eachLine(func(number int, place string, v jsontext.Value) error {
+	err := r.values(func(_ int, place string, v jsontext.Value) error {
 		o := objectOf(v)
 		if o == nil {
-			return r.bad(place, errors.New("expected an object in each line"))
+			return r.bad(place, errors.New("expected an object"))
 		}
 		var err error
-		if guarded := fault.Guard(func() error { err = s.line(number, o, v); return nil }); guarded != nil {
+		if guarded := fault.Guard(func() error { err = s.line(place, o, v); return nil }); guarded != nil {
 			return r.bad(place, guarded)
 		}
 		return err

@@ -16,6 +16,11 @@ func isItem(kind string) bool {
 	return slices.Contains(items, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
 }
 
+// IsItem reports whether a type is one that the form Responses knows, "" being that of a message.
+func IsItem(kind string) bool {
+	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || isItem(kind)
+}
+
 // readResponses reads {"instructions", "input", "output"} or an array of items.
 func (c *Case) readResponses(n *tree.Node) error {
 	if n.Kind == '[' {

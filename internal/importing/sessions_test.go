@@ -1,0 +1,186 @@
+package importing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// lacking holds that an act names each of some things as missing, and none of others.
+func lacking(t *testing.T, b *book, act int, want, never []string) {
+	t.Helper()
+	missing := b.acts[b.order[act]].Missing
+	named := func(what string) bool {
+		return slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, what) })
+	}
+	for _, what := range want {
+		if !named(what) {
+			t.Errorf("act %d: %q is not in %q", act, what, missing)
+		}
+	}
+	for _, what := range never {
+		if named(what) {
+			t.Errorf("act %d: %q is in %q", act, what, missing)
+		}
+	}
+}
+
+// ccLine is a line as Claude Code 2.1 writes it.
+func ccLine(uuid, parent, kind, more string) string {
+	return fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"type":%q,"uuid":%q,"sessionId":"s","version":"2.1.197",%s}`, parent, kind, uuid, more) + "\n"
+}
+
+func ccUser(uuid, parent, text, more string) string {
+	return ccLine(uuid, parent, "user", more+`"message":{"role":"user","content":`+text+`}`)
+}
+
+func ccAgent(uuid, parent, text string) string {
+	return ccLine(uuid, parent, "assistant", `"message":{"id":"m-`+uuid+`","role":"assistant","model":"claude-x","content":[{"type":"text","text":"`+text+`"}]}`)
+}
+
+// TestClaudeCodeSpeakers: what the program wrote in the place of a user or of an answer is the program's, what a user said while the agent worked is the
+// user's, and what else was added to a prompt is named.
+func TestClaudeCodeSpeakers(t *testing.T) {
+	b := newBook()
+	file := `{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"Hello"}` + "\n" +
+		ccUser("u1", "", `"Hello"`, `"origin":{"kind":"human"},`) +
+		ccLine("x1", "u1", "attachment", `"attachment":{"type":"skill_listing","content":"- a skill"}`) +
+		ccLine("a1", "x1", "assistant", `"message":{"role":"assistant","model":"claude-x","content":[{"type":"tool_use","id":"t","name":"ls","input":{}}]}`) +
+		ccUser("r1", "a1", `[{"type":"tool_result","tool_use_id":"t","content":"a.txt"}]`, "") +
+		ccLine("q1", "r1", "attachment", `"attachment":{"type":"queued_command","prompt":"And b?","commandMode":"prompt","origin":{"kind":"human"}}`) +
+		ccLine("q2", "q1", "attachment", `"attachment":{"type":"queued_command","prompt":[{"type":"text","text":"task 1 ended"}],"commandMode":"task-notification"}`) +
+		ccAgent("a2", "q2", "One file.") +
+		ccUser("u2", "a2", `"Go"`, "") +
+		ccLine("e1", "u2", "assistant", `"isApiErrorMessage":true,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"API Error: 529"}]}`) +
+		ccUser("c1", "e1", `"A summary"`, `"isCompactSummary":true,`) +
+		ccUser("c2", "c1", `"Caveat"`, `"isMeta":true,`) +
+		ccUser("c3", "c2", `"A task ended"`, `"origin":{"kind":"task-notification"},`) +
+		ccLine("n1", "c3", "assistant", `"isApiErrorMessage":false,"message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"No response requested."}]}`) +
+		ccUser("u3", "n1", `"Now?"`, "") + ccAgent("a3", "u3", "Now.")
+	if checked, _ := imported(t, b, "s.jsonl", file); len(checked.Faults) > 0 {
+		t.Fatal(checked.Faults)
+	}
+	program := `{"role":"system","content":"%s","name":"Claude Code"}`
+	want := []string{
+		`recorded/support/s import/claude-code: [{"role":"user","content":"Hello"}] => [{"role":"assistant","content":"","tool_calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]}]||claude-x|||`,
+		`recorded/support/s import/claude-code: [{"role":"tool","content":"a.txt","tool_call_id":"t"},{"role":"user","content":"And b?"},` + fmt.Sprintf(program, "task 1 ended") + `] => "One file."||claude-x||m-a2|`,
+		`recorded/support/s import/claude-code: [{"role":"user","content":"Go"},` + fmt.Sprintf(program, "API Error: 529") + `] => ||||||upstream_error`,
+		`recorded/support/s import/claude-code: [` + fmt.Sprintf(program, "A summary") + `,` + fmt.Sprintf(program, "Caveat") + `,` + fmt.Sprintf(program, "A task ended") + `,` + fmt.Sprintf(program, "No response requested.") + `,{"role":"user","content":"Now?"}] => "Now."||claude-x||m-a3|`}
+	if diff := cmp.Diff(want, b.said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const added, summed, failed = "what the program added to the prompt in a line of its own: skill_listing", "what was said before: from here on the agent was shown a summary", "an answer: the entry of the file says that there was an error"
+	lacking(t, b, 0, []string{added, noSystem}, []string{summed, failed})
+	lacking(t, b, 1, nil, []string{added, summed, failed})
+	lacking(t, b, 2, []string{failed}, []string{summed})
+	lacking(t, b, 3, []string{summed}, []string{failed})
+	if got := b.acts[b.order[0]].Request.Headers["writer"]; got != "Claude Code 2.1.197" {
+		t.Error(got)
+	}
+}
+
+// TestClaudeCodeBranches: where a user went back in a session, that is named. Calls side by side, whose lines are branches, too, are no such place; and a
+// session may go round, or begin in another file.
+func TestClaudeCodeBranches(t *testing.T) {
+	const back = "that all before it was shown to the agent"
+	call := func(uuid, parent, id string) string {
+		return ccLine(uuid, parent, "assistant", `"message":{"id":"m","role":"assistant","model":"claude-x","content":[{"type":"tool_use","id":"`+id+`","name":"ls","input":{}}]}`)
+	}
+	result := func(uuid, parent, id string) string {
+		return ccUser(uuid, parent, `[{"type":"tool_result","tool_use_id":"`+id+`","content":"x"}]`, "")
+	}
+	b := newBook()
+	imported(t, b, "s.jsonl", ccUser("u1", "", `"One"`, "")+call("a1", "u1", "t1")+call("a2", "a1", "t2")+result("r2", "a2", "t2")+result("r1", "a1", "t1")+ccAgent("a3", "r1", "Done")+
+		ccUser("u2", "a3", `"Two"`, "")+ccAgent("a4", "u2", "2")+ccUser("u3", "a3", `"Other two"`, "")+ccAgent("a5", "u3", "2")+ccUser("u4", "a5", `"Three"`, "")+ccAgent("a6", "u4", "3"))
+	if len(b.order) != 5 {
+		t.Fatal(b.said())
+	}
+	for i, backward := range []bool{false, false, false, true, false} {
+		if backward {
+			lacking(t, b, i, []string{back}, nil)
+		} else {
+			lacking(t, b, i, nil, []string{back})
+		}
+	}
+	b = newBook()
+	if checked, _ := imported(t, b, "s.jsonl", ccUser("u1", "u2", `"One"`, "")+ccUser("u2", "u1", `"Two"`, "")+ccUser("u3", "elsewhere", `"Three"`, "")); len(checked.Faults) > 0 {
+		t.Error(checked.Faults)
+	}
+	lacking(t, b, 0, nil, []string{back})
+}
+
+const codexMeta = `{"timestamp":"t0","ordinal":0,"type":"session_meta","payload":{"id":"%s","cli_version":"0.171.0","base_instructions":{"text":"You are Codex"}%s}}` + "\n"
+
+// codexItem is an item as the Codex CLI 0.171 writes it.
+func codexItem(item string) string {
+	return `{"timestamp":"t1","type":"response_item","payload":` + item + `}` + "\n"
+}
+
+func codexSaid(role, text, provenance string) string {
+	return codexItem(`{"type":"message","id":"i","role":"` + role + `","content":[{"type":"input_text","text":"` + text + `"}],"internal_chat_message_metadata_passthrough":{"content_item_metadata":[{"provenance":{"type":"` + provenance + `"}}]}}`)
+}
+
+// TestCodexOfToday: a session as newer programs write it.
+func TestCodexOfToday(t *testing.T) {
+	b := newBook()
+	usage := func(id string) string {
+		return `{"timestamp":"t2","type":"token_usage_record","payload":{"response_id":"` + id + `","usage":{"input_tokens":20}}}` + "\n"
+	}
+	event := func(text string) string { return `{"timestamp":"t2","type":"event_msg","payload":` + text + `}` + "\n" }
+	answer := codexItem(`{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"Done."}]}`)
+	file := fmt.Sprintf(codexMeta, "c1", "") + `{"timestamp":"t0","type":"turn_context","payload":{"model":"gpt-x"}}` + "\n" +
+		codexItem(`{"type":"additional_tools","id":"at","role":"developer","tools":[]}`) +
+		codexSaid("developer", "You are Codex", "harness") + codexSaid("user", "cwd is /w", "harness") + codexSaid("user", "Do it", "user") +
+		codexItem(`{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"g"}`) + codexItem(`{"type":"custom_tool_call","id":"ct","call_id":"k","name":"exec","input":"ls"}`) + usage("r1") +
+		codexItem(`{"type":"custom_tool_call_output","call_id":"k","output":[{"type":"input_text","text":"a.txt"}]}`) +
+		event(`{"type":"token_count","info":{"last_token_usage":{"input_tokens":20}}}`) + codexItem(`{"type":"hologram","id":"h"}`) + answer + usage("r2") +
+		event(`{"type":"thread_rolled_back","num_turns":2}`) + codexSaid("user", "Again", "user") + event(`{"type":"turn_aborted","reason":"interrupted"}`) +
+		`{"timestamp":"t3","type":"compacted","payload":{"message":"A summary"}}` + "\n" +
+		codexSaid("user", "Go", "user") + event(`{"type":"error","message":"stream closed"}`) + codexSaid("user", "Go on", "user") + answer
+	if checked, _ := imported(t, b, "s.jsonl", file); len(checked.Faults) > 0 {
+		t.Fatal(checked.Faults)
+	}
+	want := []string{
+		`recorded/support/c1 import/codex: [{"role":"system","content":"You are Codex"},{"role":"system","content":"cwd is /w","name":"Codex"},{"role":"user","content":"Do it"}] => [` + `{"role":"assistant","content":"","tool_calls":[{"id":"k","type":"function","function":{"name":"exec","arguments":"ls"}}]}` + `]|gpt-x||{"input_tokens":20}|r1|t1`,
+		`recorded/support/c1 import/codex: [{"role":"tool","content":"a.txt","tool_call_id":"k"}] => "Done."|gpt-x||{"input_tokens":20}|r2|t1`,
+		`recorded/support/c1 import/codex: [{"role":"user","content":"Again"},{"role":"user","content":"Go"}] => |||||t1|upstream_error`,
+		`recorded/support/c1 import/codex: [{"role":"user","content":"Go on"}] => "Done."|gpt-x|||m1|t1`}
+	if diff := cmp.Diff(want, b.said()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	lacking(t, b, 0, nil, []string{noSystem, "whether a user", "counts of tokens"})
+	lacking(t, b, 1, []string{"what an item of a kind says that is not known here: hologram"}, []string{noSystem})
+	lacking(t, b, 2, []string{"that all before it was shown to the agent: 2 turns", "the rest of the turn, which was broken off: interrupted", "what was said before: from here on", "an answer:"}, nil)
+	lacking(t, b, 3, nil, []string{"what was said before", "an answer:"})
+}
+
+// TestCodexOfOthers: files of older programs, of a session that goes on from another one, and of an agent that another one called.
+func TestCodexOfOthers(t *testing.T) {
+	const user, agent = `{"type":"message","id":null,"role":"user","content":[{"type":"input_text","text":"Hi"}]}`, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Ho"}]}`
+	const head = `"id":"c1","timestamp":"2025-08-18T01:16:13Z","instructions":null`
+	for name, at := range map[string]struct {
+		file, conversation, named string
+		want, never               []string
+	}{
+		"bare":     {file: "{" + head + `,"git":{}}` + "\n" + `{"record_type":"state"}` + "\n" + user + "\n" + agent + "\n", conversation: "c1", want: []string{noSystem, "whether a user or the program"}},
+		"document": {file: `{"session":{` + head + `},"items":[` + user + "," + agent + `]}`, conversation: "c1", want: []string{noSystem}},
+		"copy": {file: fmt.Sprintf(codexMeta, "c2", `,"forked_from_id":"c1"`) + fmt.Sprintf(codexMeta, "c1", "") + codexItem(user) + codexItem(agent), conversation: "c2",
+			want: []string{"that all of it was said in this session", "the system prompt, which stays in the first line of the file"}},
+		"subagent": {file: fmt.Sprintf(codexMeta, "c3", `,"source":{"subagent":"review"}`) + codexItem(user) + codexItem(agent), conversation: "c3", named: `,"name":"the agent that called this one"`,
+			never: []string{"whether a user", "that all of it"}},
+	} {
+		b := newBook()
+		if checked, _ := imported(t, b, "rollout.json", at.file); len(checked.Faults) > 0 {
+			t.Errorf("%s: %v", name, checked.Faults)
+			continue
+		}
+		if len(b.order) != 1 || !strings.HasPrefix(b.said()[0], `recorded/support/`+at.conversation+` import/codex: [{"role":"user","content":"Hi"`+at.named+`}] => "Ho"|`) {
+			t.Errorf("%s: %s", name, b.said())
+			continue
+		}
+		lacking(t, b, 0, at.want, at.never)
+	}
+}
