@@ -60,6 +60,9 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 func (s *recorderStatus) process(e *examination, p *recording.Process, now time.Time) {
 	name := aboutRecorder(p.About.Recorder)
 	waiting := fmt.Sprintf("%s under way, a journal of %s, %s of %s", plural.Of(p.Open, "call"), plural.Of(p.JournalBytes, "byte"), plural.Of(p.Copies, "copy"), plural.Of(p.CopyBytes, "byte"))
+	if p.Damaged > 0 {
+		waiting += fmt.Sprintf(", %s of the journal that cannot be read", plural.Of(p.Damaged, "part"))
+	}
 	switch {
 	case !p.Running:
 		e.add(name, look, "it died with "+waiting, "the next recorder on this data folder seals what became of the calls: start one, as 'jurat record proxy'")

@@ -54,7 +54,7 @@ func TestLongPathInACrash(t *testing.T) {
 		}
 		answer.Body.Close()
 	}
-	if _, err := readJournal(filepath.Join(d.recorder.own, journalFile)); err != nil {
+	if _, damaged, err := readJournal(filepath.Join(d.recorder.own, journalFile)); err != nil || len(damaged) > 0 {
 		t.Error(err)
 	}
 	d.crash()

@@ -1,14 +1,13 @@
 package recording
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -41,7 +40,7 @@ type line struct {
 	End   string  `json:"end,omitempty"` // record_id
 }
 
-// rewriteAbove is the size in bytes at which the journal is written anew with the open intents alone.
+// rewriteAbove is the size in bytes from which the journal is written anew with the open intents alone.
 const rewriteAbove = 4 << 20
 
 // A journal remembers on disk which calls have begun and not ended. Callers of begin that come together share one fsync. One process has a
@@ -49,15 +48,19 @@ const rewriteAbove = 4 << 20
 type journal struct {
 	path string
 
-	mu       sync.Mutex
-	file     *os.File
-	size     int64
-	open     map[string]*intent // by record id
-	pending  []byte             // lines that are not in the file
-	unsynced bool               // lines of the next batch are in the file already
-	next     *batch             // of the pending lines
-	writing  bool
-	broken   error // why nothing more is written
+	mu        sync.Mutex
+	file      *os.File // holds whole lines alone
+	size      int64    // of the file
+	rewriteAt int64    // the size at which the file is written anew
+	open      map[string]*intent
+	pending   []byte // lines that are not in the file
+	unsynced  bool   // lines of the next batch are in the file already
+	next      *batch // of the lines that are not durable
+	writing   bool
+	writer    sync.WaitGroup
+	copying   bool   // the file is being written anew
+	meanwhile []byte // lines that came into the file while it was being written anew
+	broken    error  // why nothing more is written
 
 	after func(step string) // see Config
 }
@@ -72,6 +75,8 @@ type batch struct {
 // openJournal begins an empty journal.
 func openJournal(path string, after func(step string)) (*journal, error) {
 	j := &journal{path: path, after: after, open: map[string]*intent{}, next: &batch{done: make(chan struct{})}}
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err := j.rewrite(); err != nil {
 		return nil, err
 	}
@@ -111,40 +116,47 @@ func (j *journal) add(l line, now bool) (*batch, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	delete(j.open, l.End)
 	if j.broken != nil {
 		return nil, j.broken
+	}
+	j.pending = append(append(j.pending, text...), '\n')
+	if now {
+		if j.broken = j.writePending(); j.broken != nil {
+			if !j.writing { // otherwise write tells those who wait
+				j.fail()
+			}
+			return nil, j.broken
+		}
+		j.unsynced = true
 	}
 	b := j.next
 	if l.Begin != nil {
 		j.open[l.Begin.RecordID] = l.Begin
-		b.began = append(b.began, l.Begin.RecordID)
+		if !now {
+			b.began = append(b.began, l.Begin.RecordID)
+		}
 	}
-	delete(j.open, l.End)
-	j.pending = append(append(j.pending, text...), '\n')
-	if now {
-		err = j.writeNow()
-	}
-	switch {
-	case j.writing: // whoever writes sees to it
-	case err != nil:
-		j.fail()
-	default:
+	if !j.writing {
 		j.writing = true
-		go j.write()
+		j.writer.Go(j.write)
 	}
-	return b, err
+	return b, nil
 }
 
-// writeNow writes what is pending without a sync. The caller has the lock.
-func (j *journal) writeNow() error {
+// writePending writes what is pending to the file, without a sync. After an error nothing of it is there: the file is cut back, so that half a
+// line never stands before others. The caller has the lock.
+func (j *journal) writePending() error {
 	text := j.pending
-	j.pending, j.unsynced = nil, true
-	_, err := j.file.Write(text) // whole lines, also while append writes others
-	j.size += int64(len(text))
-	if err != nil {
-		j.broken = fmt.Errorf("the journal %s cannot be written: %w", j.path, err)
+	j.pending = nil
+	if _, err := j.file.Write(text); err != nil {
+		return fmt.Errorf("the journal %s cannot be written: %w", j.path, errors.Join(err, j.file.Truncate(j.size)))
 	}
-	return j.broken
+	j.size += int64(len(text))
+	if j.copying {
+		j.meanwhile = append(j.meanwhile, text...)
+	}
+	return nil
 }
 
 // write writes batches until nothing is pending.
@@ -152,22 +164,40 @@ func (j *journal) write() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for (len(j.pending) > 0 || j.unsynced) && j.broken == nil {
-		text, b := j.pending, j.next
-		j.pending, j.unsynced, j.next = nil, false, &batch{done: make(chan struct{})}
-		if j.size > rewriteAbove {
-			b.err = j.rewrite() // with what is open now, so with all of the batch
-		} else {
-			b.err = j.append(text, len(b.began) > 0)
+		b := j.next
+		sync := j.unsynced || len(b.began) > 0 // lines that end calls alone need none: see end
+		j.unsynced, j.next = false, &batch{done: make(chan struct{})}
+		b.err = j.writePending()
+		if err := j.sync(sync && b.err == nil); b.err == nil {
+			b.err = err
 		}
-		if b.err != nil { // an error of writeNow meanwhile stays
+		if b.err != nil { // an error of another meanwhile stays
 			j.broken = b.err
 		}
 		j.settle(b)
+		if j.broken == nil && j.size > j.rewriteAt {
+			j.broken = j.compact()
+		}
 	}
 	if j.broken != nil { // those who came while the last batch failed
 		j.fail()
 	}
 	j.writing = false
+}
+
+// sync waits for the disk without the lock, if anything is to be durable.
+func (j *journal) sync(wanted bool) (err error) {
+	file := j.file
+	j.mu.Unlock()
+	defer j.mu.Lock()
+	j.after("written")
+	if wanted {
+		if err = file.Sync(); err != nil {
+			err = fmt.Errorf("the journal %s cannot be written: %w", j.path, err)
+		}
+	}
+	j.after("synced")
+	return err
 }
 
 // fail tells all that wait that the journal is broken.
@@ -187,46 +217,83 @@ func (j *journal) settle(b *batch) {
 	close(b.done)
 }
 
-// append writes lines to the file and syncs it, without the lock. Lines that end calls alone need no sync: see end.
-func (j *journal) append(text []byte, sync bool) error {
-	file := j.file
-	j.mu.Unlock()
-	_, err := file.Write(text)
-	j.after("written")
-	if err == nil && sync {
-		err = file.Sync()
-	}
-	j.after("synced")
-	j.mu.Lock()
-	j.size += int64(len(text))
+// compact takes the calls that have ended out of the file. If there is no room for another file, this one goes on until it is twice as long.
+func (j *journal) compact() error {
+	draft, err := j.copyOpen()
 	if err != nil {
-		return fmt.Errorf("the journal %s cannot be written: %w", j.path, err)
+		j.rewriteAt = 2 * j.size
+		return nil
 	}
-	return nil
+	return j.replace(draft)
 }
 
 // rewrite replaces the file by one that has the open intents alone.
 func (j *journal) rewrite() error {
+	draft, err := j.copyOpen()
+	if err != nil {
+		return err
+	}
+	return j.replace(draft)
+}
+
+// copyOpen makes a file with the open intents, durably. The caller has the lock, which copyOpen gives up while it waits for the disk: callers who
+// wait for no disk go on, and replace adds their lines. Nobody else may copy or sync meanwhile.
+func (j *journal) copyOpen() (draft *os.File, err error) {
 	var text []byte
 	for _, i := range j.open {
 		l, err := json.Marshal(line{Begin: i})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		text = append(append(text, l...), '\n')
 	}
-	if err := atomicfile.Replace(j.path, text, 0o600); err != nil {
-		return fmt.Errorf("writing the journal %s: %w", j.path, err)
-	}
-	j.after("rewritten")
-	file, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+	j.copying, j.meanwhile = true, nil
+	j.mu.Unlock()
+	defer func() {
+		j.after("copied")
+		j.mu.Lock()
+		if err != nil {
+			j.copying, j.meanwhile = false, nil
+		}
+	}()
+	draft, err = os.OpenFile(j.path+".new", os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening the journal: %w", err)
+		return nil, fmt.Errorf("writing the journal anew: %w", err)
 	}
-	if j.file != nil {
-		_ = j.file.Close() // its lines are in the new file
+	_, err = draft.Write(text)
+	if err = errors.Join(err, draft.Sync()); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the journal anew: %w", err), draft.Close(), os.Remove(draft.Name()))
 	}
-	j.file, j.size = file, int64(len(text))
+	return draft, nil
+}
+
+// replace puts what copyOpen made, and the lines that came meanwhile, in the place of the file.
+func (j *journal) replace(draft *os.File) error {
+	_, err := draft.Write(j.meanwhile)
+	j.copying, j.meanwhile = false, nil
+	if err = errors.Join(err, draft.Close()); err == nil {
+		if j.file != nil {
+			_ = j.file.Close() // its lines are in the draft; Windows gives no file the name of an open one
+		}
+		err = os.Rename(draft.Name(), j.path)
+	}
+	if err == nil {
+		j.file, err = os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the journal %s anew: %w", j.path, err)
+	}
+	end, err := j.file.Seek(0, io.SeekEnd)
+	j.size, j.rewriteAt = end, max(rewriteAbove, 2*end)
+	file := j.file
+	j.mu.Unlock()
+	defer j.mu.Lock()
+	folder := filepath.Dir(j.path)
+	err = errors.Join(err, file.Sync(), atomicfile.SyncFolders(folder, folder))
+	j.after("rewritten")
+	if err != nil {
+		return fmt.Errorf("writing the journal %s anew: %w", j.path, err)
+	}
 	return nil
 }
 
@@ -240,59 +307,22 @@ func (j *journal) repair() error {
 	if j.writing {
 		return j.broken
 	}
-	if err := j.rewrite(); err != nil {
-		return err
+	j.writing = true
+	err := j.rewrite()
+	j.writing = false
+	if err == nil {
+		j.broken = nil
 	}
-	j.broken = nil
-	return nil
+	return err
 }
 
 // close ends a journal. It returns how many intents have no end.
 func (j *journal) close() (left int, err error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.broken = errors.New("the journal is closed")
+	j.mu.Unlock()
+	j.writer.Wait()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return len(j.open), j.file.Close()
-}
-
-// maxLine bounds a line of the journal: the fields of an intent are bounded too.
-const maxLine = 64 << 10
-
-// readJournal returns the intents in a journal that have no end. A line that is not whole was not durable, so its call was not forwarded; no
-// other line may be damaged.
-func readJournal(path string) ([]*intent, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	var order []string
-	open := map[string]*intent{}
-	for r, n := bufio.NewReaderSize(file, maxLine), 1; ; n++ {
-		text, err := r.ReadSlice('\n')
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the journal %s: line %d: %w", path, n, err)
-		}
-		var l line
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&l); err != nil {
-			return nil, fmt.Errorf("the journal %s: line %d: %w; move the file away to go on without knowing which calls had begun", path, n, err)
-		}
-		if l.Begin != nil {
-			order, open[l.Begin.RecordID] = append(order, l.Begin.RecordID), l.Begin
-		}
-		delete(open, l.End)
-	}
-	var left []*intent
-	for _, id := range order {
-		if i := open[id]; i != nil {
-			left = append(left, i)
-			delete(open, id)
-		}
-	}
-	return left, nil
 }

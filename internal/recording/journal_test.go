@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func idsOf(left []*intent) (ids []string) {
@@ -31,7 +33,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 				if err := j.begin(t.Context(), &intent{RecordID: id}, caller%2 == 0); err != nil {
 					t.Error(err)
 				}
-				left, err := readJournal(path)
+				left, err := readWhole(path)
 				if err != nil || !slices.Contains(idsOf(left), id) {
 					t.Errorf("%s has begun, and the journal has %v, %v", id, idsOf(left), err)
 				}
@@ -45,7 +47,7 @@ func TestJournalKeepsWhatHasNoEnd(t *testing.T) {
 	if _, err := j.close(); err != nil {
 		t.Fatal(err)
 	}
-	left, err := readJournal(path)
+	left, err := readWhole(path)
 	open := 0
 	for _, id := range idsOf(left) {
 		if (id[4]-'0')%2 == 1 {
@@ -79,28 +81,51 @@ func TestJournalIsWrittenAnew(t *testing.T) {
 	if err != nil || info.Size() > rewriteAbove+100_000 {
 		t.Errorf("the journal has %d bytes, %v", info.Size(), err)
 	}
-	left, err := readJournal(path)
+	left, err := readWhole(path)
 	if err != nil || !slices.Contains(idsOf(left), "stays") {
 		t.Errorf("left: %v, %v", idsOf(left), err)
 	}
 }
 
-// TestTornJournal: a line that is not whole was never durable. Damage elsewhere is an error, as nobody knows what it hides.
+// readWhole reads a journal in which nothing is damaged.
+func readWhole(path string) ([]*intent, error) {
+	left, damaged, err := readJournal(path)
+	if err == nil && len(damaged) > 0 {
+		err = fmt.Errorf("it is damaged: %v", damaged)
+	}
+	return left, err
+}
+
+// TestTornJournal: a last line that is not whole was never durable. Damage elsewhere hides no whole line, and is told.
 func TestTornJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	const a, b, endA = `{"begin":{"record_id":"a","agent":"mia","chain":"c","began":"2026-11-27T10:00:00Z"}}`, `{"begin":{"record_id":"b"}}`, `{"end":"a"}`
+	began := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		text    string
+		left    []string
+		damaged []damaged
+	}{
+		{a + "\n" + b + "\n" + endA + "\n" + `{"begin":{"record_`, []string{"b"}, nil},
+		{a + "\n" + b + "\n" + endA, []string{"a", "b"}, nil},
+		{a + "\n" + `{"begin":{"rec` + "\n" + endA + "\n", nil, []damaged{{line: 2, after: began}}},
+		{a + "\n" + `{"begin":{"rec` + b + "\n" + endA + "\n", []string{"b"}, []damaged{{line: 2, after: began}}},
+		{a[:40] + endA + "\n" + b + "\n", []string{"b"}, []damaged{{line: 1, recordID: "a", agent: "mia"}}},
+		{a[:40] + a[:20] + b + b + "\n", []string{"b"}, []damaged{{line: 1, recordID: "a", agent: "mia"}, {line: 1}}},
+		{a + b + "\n", []string{"a", "b"}, nil}, // only the end of a line was lost
+		{a + "\n" + endA[:6] + b + "\n", []string{"a", "b"}, []damaged{{line: 2, after: began}}},
+		{a + "\n" + endA[:8] + b + "\n", []string{"a", "b"}, []damaged{{line: 2, ends: true, after: began}}},
+		{a + "\n" + strings.Repeat("\x00", 5*maxLine) + "\n" + b + "\n", []string{"a", "b"}, []damaged{{line: 2, after: began}}},
+		{a + "\n{}\n" + `{"begin":{},"end":"a"}` + "\n" + `{"begin":{"record_id":"c"},"more":1}` + "\n", []string{"a"}, []damaged{{line: 2, after: began}, {line: 3, after: began}, {line: 4, recordID: "c", after: began}}},
+		{strings.Replace(a, "mia", `m\"record_id\":\"x\"{\"end\":\"a\"}`, 1)[:80] + "\n", nil, []damaged{{line: 1, recordID: "a", agent: `m"record_id":"x"{"end":"a"}`}}},
+	} {
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	write(`{"begin":{"record_id":"a"}}` + "\n" + `{"begin":{"record_id":"b"}}` + "\n" + `{"end":"a"}` + "\n" + `{"begin":{"record_`)
-	if left, err := readJournal(path); err != nil || !slices.Equal(idsOf(left), []string{"b"}) {
-		t.Errorf("%v, %v", idsOf(left), err)
-	}
-	write(`{"begin":{"record_id":"a"}}` + "\n" + `{"begin":{"rec` + "\n" + `{"end":"a"}` + "\n")
-	if left, err := readJournal(path); err == nil {
-		t.Errorf("%v: want an error", idsOf(left))
+		left, damaged, err := readJournal(path)
+		if err != nil || !slices.Equal(idsOf(left), tt.left) || !slices.Equal(damaged, tt.damaged) {
+			t.Errorf("%.200q: %q, %+v, %v; want %q, %+v", tt.text, idsOf(left), damaged, err, tt.left, tt.damaged)
+		}
 	}
 }
 
@@ -146,7 +171,7 @@ func journalOfAFullDisk(t *testing.T, durable bool) {
 	if err := j.begin(t.Context(), &intent{RecordID: "after"}, durable); err != nil {
 		t.Fatal(err)
 	}
-	left, err := readJournal(path)
+	left, err := readWhole(path)
 	ids := idsOf(left)
 	slices.Sort(ids)
 	if err != nil || !slices.Equal(ids, []string{"after", "before"}) {
@@ -171,14 +196,72 @@ func TestBeginsBeforeTheSync(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if left, err := readJournal(path); err != nil || !slices.Equal(idsOf(left), []string{"a", "b", "c"}) {
+	if left, err := readWhole(path); err != nil || !slices.Equal(idsOf(left), []string{"a", "b", "c"}) {
 		t.Errorf("%v, %v", idsOf(left), err)
 	}
 	close(slow)
 	if err := j.begin(t.Context(), &intent{RecordID: "d"}, true); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := readJournal(path); err != nil || len(left) != 4 {
+	if left, err := readWhole(path); err != nil || len(left) != 4 {
 		t.Errorf("%v, %v", idsOf(left), err)
+	}
+}
+
+// TestCallsPassWhileTheJournalIsWrittenAnew: a call in open mode waits for no disk, however long the journal is, and at every moment its intent is in
+// the file.
+func TestCallsPassWhileTheJournalIsWrittenAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	slow, copying := make(chan struct{}), make(chan struct{}, 10)
+	first := true
+	j, err := openJournal(path, func(step string) {
+		if step == "copied" {
+			if first {
+				first = false
+				return
+			}
+			copying <- struct{}{}
+			<-slow
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(id string, size int) {
+		t.Helper()
+		if err := j.begin(t.Context(), &intent{RecordID: id, Path: strings.Repeat("x", size)}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(ids ...string) {
+		t.Helper()
+		left, err := readWhole(path)
+		if got := idsOf(left); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), ids) {
+			t.Errorf("%v, %v; want %v", got, err, ids)
+		}
+	}
+	begin("before", 0)
+	for n := range rewriteAbove/50_000 + 1 {
+		id := fmt.Sprint("long ", n)
+		begin(id, 50_000)
+		j.end(id)
+	}
+	<-copying
+	begin("meanwhile", 0)
+	begin("once more", 0)
+	want("before", "meanwhile", "once more")
+	close(slow)
+	waitFor(t, func() bool {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return !j.writing
+	})
+	begin("then", 0)
+	want("before", "meanwhile", "once more", "then")
+	if left, err := j.close(); err != nil || left != 4 {
+		t.Errorf("%d, %v", left, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() > 10_000 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
 	}
 }

@@ -170,7 +170,7 @@ func (f *fatal) kill(ctx context.Context, step string) {
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	for _, steps := range [][2]string{ // of the first process and of the next one
-		{"folder made", ""}, {"rewritten", ""}, {"written", ""}, {"synced", ""}, {"written:2", "lost sealed"}, {"begun", "lost sealed"}, {"begun:1", "removed"}, {"asked", "lost sealed"}, {"half", "removed"},
+		{"folder made", ""}, {"copied", ""}, {"rewritten", ""}, {"written", ""}, {"synced", ""}, {"written:2", "lost sealed"}, {"begun", "lost sealed"}, {"begun:1", "removed"}, {"asked", "lost sealed"}, {"half", "removed"},
 		{"half", "begun"}, {"answered", "lost sealed"}, {"answered:3", "lost sealed:1"}, {"sealed", "removed"}, {"sealed:2", "folder made"}, {"ended", "removed"}, {"ended:5", "rewritten"},
 		{"open/written at once", "lost sealed"}, {"open/written at once:3", ""}, {"open/synced", "begun"}, {"open/answered", "lost sealed"}, {"open/sealed:2", "removed"},
 	} {

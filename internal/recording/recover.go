@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -94,7 +96,7 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 	}
 	defer release()
 	folder := filepath.Join(r.Folder, id)
-	left, err := readJournal(filepath.Join(folder, journalFile))
+	left, unreadable, err := readJournal(filepath.Join(folder, journalFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -108,9 +110,75 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 		}
 		r.after("lost sealed")
 	}
+	if len(unreadable) > 0 {
+		if err := r.keepDamaged(ctx, id, about, unreadable); err != nil {
+			return err
+		}
+	}
 	err = os.RemoveAll(folder)
 	r.after("removed")
 	return err
+}
+
+// damagedJournal begins the names of damaged journals, which are kept beside the folders of processes.
+const damagedJournal = "damaged-journal-"
+
+// keepDamaged seals that calls are unknown because a journal cannot be read as a whole, and keeps that journal. The act has the id of the process, so that there
+// is one if a crash comes before the journal is moved.
+func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unreadable []damaged) error {
+	kept := filepath.Join(r.Folder, damagedJournal+id)
+	missed, err := r.unknownCalls(ctx, about, unreadable)
+	if err != nil {
+		return err
+	}
+	r.Tell.Error("the journal of a recorder that died is damaged: calls that began in the lines that cannot be read are unknown, and the log says so; all others are sealed",
+		"recorder", about.Recorder, "lines", len(unreadable), "first", unreadable[0].line, "kept", kept)
+	if len(missed) > 0 {
+		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))
+		if err := r.sealEvent(ctx, id, r.eventChain(), &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}); err != nil {
+			return err
+		}
+	}
+	r.after("damage sealed")
+	return atomicfile.Rename(filepath.Join(r.Folder, id, journalFile), kept)
+}
+
+// unknownCalls counts what cannot be read of a journal and may be a call that the log does not know, by agent and the minute of the last call before it.
+func (r *Recorder) unknownCalls(ctx context.Context, about About, unreadable []damaged) ([]observed.Missed, error) {
+	counts := map[observed.Missed]int64{}
+	for _, d := range unreadable {
+		if d.ends {
+			continue
+		}
+		if uuid7.Check(d.recordID) == nil {
+			has, err := r.Log.Has(ctx, d.recordID)
+			if err != nil {
+				return nil, err
+			}
+			if has {
+				continue
+			}
+		}
+		agent, since := cmp.Or(d.agent, about.Agent), d.after
+		if evidence.CheckName(agent) != nil || len(counts) >= mostMissed-1 { // the rest is counted together
+			agent, since = unknownAgent, time.Time{}
+		}
+		for _, other := range []time.Time{about.Began, r.Now()} { // folders of earlier versions do not say when their process began
+			if since.IsZero() {
+				since = other
+			}
+		}
+		counts[observed.Missed{Agent: agent, Minute: evidence.FormatTime(since.UTC().Truncate(time.Minute))}]++
+	}
+	list := make([]observed.Missed, 0, len(counts))
+	for m, calls := range counts {
+		m.Calls = calls
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b observed.Missed) int {
+		return cmp.Or(cmp.Compare(a.Minute, b.Minute), cmp.Compare(a.Agent, b.Agent))
+	})
+	return list, nil
 }
 
 // sealLost seals that a call began and that its end is unknown, unless its record is in the log. The record is of the recorder that saw the call begin, if

@@ -65,7 +65,8 @@ type Process struct {
 	Open         int       `json:"open"`            // calls in the journal that have no end
 	Oldest       time.Time `json:"oldest,omitzero"` // when the first of these began
 	JournalBytes int64     `json:"journal_bytes"`
-	Copies       int       `json:"copies"` // files of the spool
+	Damaged      int       `json:"damaged,omitempty"` // parts of the journal that cannot be read: each may be a call
+	Copies       int       `json:"copies"`            // files of the spool
 	CopyBytes    int64     `json:"copy_bytes"`
 }
 
@@ -108,10 +109,11 @@ func lookAt(ctx context.Context, locks *lock.Folder, folder, id string) (p Proce
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p, err
 	}
-	left, err := readJournal(filepath.Join(folder, journalFile))
+	left, unreadable, err := readJournal(filepath.Join(folder, journalFile))
 	if err != nil {
 		return p, err
 	}
+	p.Damaged = len(unreadable)
 	for _, i := range left {
 		if p.Open++; p.Oldest.IsZero() || i.Began.Before(p.Oldest) {
 			p.Oldest = i.Began

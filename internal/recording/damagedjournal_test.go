@@ -1,0 +1,120 @@
+package recording
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"jurat/evidence"
+	"jurat/evidence/observed"
+	"jurat/internal/relay"
+)
+
+// TestDamagedJournalOfOneThatDied: half lines inside a journal stop no start. Whole intents are sealed, the log says how many calls may be unknown
+// and of whom, and the journal is kept. That holds in both modes, and if the next process dies while it says so.
+func TestDamagedJournalOfOneThatDied(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		for _, dies := range []bool{false, true} {
+			folder, log := t.TempDir(), &shelf{}
+			d := newDesk(t, folder, log, func(c *Config) { c.Mode = mode })
+			if status, _, err := d.call(question(false, user("hello"))); err != nil || status != 200 {
+				t.Fatal(status, err)
+			}
+			waitFor(t, func() bool { return len(log.acts(evidence.ObservedCall)) == 1 })
+			known := log.acts(evidence.ObservedCall)[0].RecordID
+			began := time.Date(2026, 11, 27, 10, 0, 30, 0, time.UTC)
+			for n := range 2 {
+				if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: began, Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+					Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.crash()
+			d.recorder.journal.writer.Wait()
+			damageJournal(t, d, known)
+			journal, err := os.ReadFile(d.recorder.journal.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var said bytes.Buffer
+			again := func(c *Config) { c.Tell = slog.New(slog.NewTextHandler(&said, nil)) }
+			if dies {
+				diesSaying(t, folder, log)
+			}
+			for range 2 { // the second time there is nothing left to do
+				newDesk(t, folder, log, again).end()
+			}
+			var lost []evidence.Digest
+			for _, a := range log.acts(evidence.ObservedCall) {
+				if a.Observed.Ended == evidence.LostInCrash {
+					lost = append(lost, a.Observed.Request.SHA256)
+				}
+			}
+			if want := []evidence.Digest{evidence.DigestOf([]byte("call 0")), evidence.DigestOf([]byte("call 1"))}; !slices.Equal(lost, want) {
+				t.Errorf("lost: %v, want %v", lost, want)
+			}
+			gaps := log.events(t, observed.Gap)
+			want := []observed.Missed{{Agent: "mia", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}, {Agent: "noa", Calls: 1, Minute: "2026-11-27T10:00:00.000Z"}}
+			if len(gaps) != 1 || !slices.Equal(gaps[0].Missed, want) || !strings.Contains(gaps[0].Reason, "damaged lines") {
+				t.Errorf("gaps: %+v, want one of %+v", gaps, want)
+			}
+			kept := filepath.Join(folder, damagedJournal+filepath.Base(d.recorder.own))
+			if content, err := os.ReadFile(kept); err != nil || !bytes.Equal(content, journal) {
+				t.Errorf("the damaged journal is not kept: %v", err)
+			}
+			if !strings.Contains(said.String(), "level=ERROR") || !strings.Contains(said.String(), kept) {
+				t.Errorf("it says %q", said.String())
+			}
+			if left, err := Look(t.Context(), folder); err != nil || len(left) != 0 {
+				t.Errorf("%v, %v", left, err)
+			}
+		}
+	}
+}
+
+// damageJournal adds what failed writes leave: half a line of a call that is in the log, of one of another agent, of an end, and of nobody knows what.
+func damageJournal(t *testing.T, d *desk, known string) {
+	t.Helper()
+	path := d.recorder.journal.path
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	last := len(lines) - 1
+	lines[last] = `{"begin":{"record_id":"` + known + `","agent":"mia","cha` + lines[last] + `{"begin":{"record_id":"01a2","agent":"noa","ch` + "\n" + `{"end":"01a2` + "\n" + `{"beg` + "\n" + `{"end":"` + known + `"}` + "\n"
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process, err := Look(t.Context(), filepath.Dir(d.recorder.own))
+	if err != nil || len(process) != 1 || process[0].Damaged != 4 || process[0].Open != 2 {
+		t.Errorf("%+v, %v", process, err)
+	}
+}
+
+// diesSaying opens a recorder that dies when it has sealed what is damaged.
+func diesSaying(t *testing.T, folder string, log *shelf) {
+	t.Helper()
+	dead := errors.New("killed")
+	defer func() {
+		if p := recover(); p != dead {
+			t.Errorf("it did not die: %v", p)
+		}
+	}()
+	_, err := Open(t.Context(), Config{Log: log, Name: "witness", Folder: folder, Agent: "mia", Vantage: evidence.Proxy, Version: "test", Configuration: evidence.DigestOf([]byte("settings")), Tell: slog.New(slog.DiscardHandler),
+		after: func(step string) {
+			if step == "damage sealed" {
+				panic(dead)
+			}
+		}})
+	t.Error("it lives", err)
+}
