@@ -26,6 +26,7 @@ type Observed struct {
 	EndedMS            *int64         `json:"ended_ms,omitzero"` // milliseconds after Began; nil: unknown
 	Fidelity           Fidelity       `json:"fidelity"`
 	FirstByteMS        *int64         `json:"first_byte_ms,omitzero"` // of the answer, after Began; nil: none came
+	Judged             Judged         `json:"judged,omitzero"`        // whom a review of this act judges; "": the recorder, as those of earlier programs do
 	Method             string         `json:"method,omitzero"`        // of HTTP, or of JSON-RPC
 	Missing            []string       `json:"missing,omitempty"`      // what the recorder knows that it did not see, in words
 	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials
@@ -102,6 +103,18 @@ const (
 	Answered Side = "answered" // it got the message, and answered
 )
 
+// Judged says whom a review of an observed act judges.
+type Judged string
+
+// JudgedAgent says that it judges the agent that was observed. Acts of earlier programs say nothing: logs counted reviews of them for the
+// recorder, which made the record, and go on to do so, because a log's counts cannot change.
+const JudgedAgent Judged = "agent"
+
+// OnAgent reports whether a review of an act judges the agent that a recorder saw, and not the actor of the record.
+func (p *Payload) OnAgent() bool {
+	return p.ActionType.Observes() && p.Observed != nil && p.Observed.Judged == JudgedAgent
+}
+
 // Fidelity says how much of an act a recorder saw.
 type Fidelity string
 
@@ -165,6 +178,7 @@ func (o *Observed) check() error {
 		within("fidelity", oneOf(o.Fidelity, ByBytes, Parsed, ByAttributes)),
 		within("vantage", oneOf(o.Vantage, Vantages()...)),
 		within("side", oneOf(o.Side, "", Asked, Answered)),
+		within("judged", oneOf(o.Judged, "", JudgedAgent)),
 		within("path", CheckPath(o.Path)),
 		within("missing", checkList(o.Missing)),
 		within("context_by_reference", CheckReferences(o.ContextByReference)),

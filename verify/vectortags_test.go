@@ -21,7 +21,11 @@ type tagged struct {
 func newTagged(t *testing.T) *tagged {
 	t.Helper()
 	h := jurattest.NewForStrangers(t)
-	tried := h.Try(t, jury.MajorityVote).Records
+	jurors, judge := jurattest.Panel()
+	for _, juror := range jurors {
+		juror.(*jurattest.Juror).Delay *= 20 // the vectors are made of this log: its order is the same on a busy machine, too
+	}
+	tried := h.TryBefore(t, jurattest.Settings(jury.MajorityVote), jurors, judge).Records
 	review := h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: judgmentOf(tried).Payload.RecordID,
 		Timestamp: evidence.FormatTime(h.Now()), ChainID: tried[0].Payload.ChainID, Saw: []evidence.Digest{judgmentOf(tried).Digest}, ApprovalStatus: evidence.Approved})
 	return &tagged{h, t, h.Bundle(t, append(slices.Clone(tried), review)...).Records}
@@ -137,10 +141,66 @@ func lies() []lie {
 	}
 }
 
+// newSighted is a log with two acts of an agent that a recorder saw, the second sealed by an earlier program, and two reviews of each.
+func newSighted(t *testing.T) *tagged {
+	t.Helper()
+	h := jurattest.New(t)
+	now, before := tool(), tool()
+	before.RequestID, before.ChainID = "call-1", "talk before"
+	p := payloadOf(t, before)
+	p.Observed.Judged = ""
+	records := []*evidence.Record{h.Seal(t, payloadOf(t, now)), h.Seal(t, p)}
+	for _, of := range []*evidence.Record{records[0], records[1], records[0], records[1]} {
+		records = append(records, h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "reviewer", OriginalResponseID: of.Payload.RecordID,
+			Timestamp: evidence.FormatTime(h.Now()), Saw: []evidence.Digest{of.Digest}, ApprovalStatus: evidence.Rejected}))
+	}
+	return &tagged{h, t, h.Bundle(t, records...).Records}
+}
+
+// liesAboutSeen are lies about whom reviews of recorded acts judge.
+func liesAboutSeen() []lie {
+	agent, recorder := evidence.SubjectTag(evidence.RoleAgent, "shop-bot"), evidence.SubjectTag(evidence.RoleRecorder, "gate")
+	counted := func(i int, subject evidence.Digest, seq int64) func(int, *evidence.Record, *evidence.LogCounts) {
+		return func(at int, _ *evidence.Record, c *evidence.LogCounts) {
+			if at == i {
+				c.Subject, c.SubjectSeq = subject, seq
+			}
+		}
+	}
+	return []lie{
+		{"the truth about recorded acts", "", false, func(int, *evidence.Record, *evidence.LogCounts) {}},
+		{"a review of a recorded act counted for the recorder", "subject", false, counted(4, recorder, 2)},
+		{"a review of a recorded act counted for nobody", "subject", false, counted(4, evidence.Digest{}, 0)},
+		{"a review of an act of an earlier recorder counted for the agent", "subject", false, counted(3, agent, 2)},
+		{"two reviews of a recorded act with one number", "count", false, counted(4, agent, 1)},
+		{"a review of a recorded act that was left out of the count", "count", true, func(_ int, _ *evidence.Record, c *evidence.LogCounts) {
+			if c.Subject == agent {
+				c.SubjectSeq++
+			}
+		}},
+	}
+}
+
+// TestSightedTruth: reviews of what a recorder saw count for the agent, and of what an earlier program sealed for the recorder, as they did.
+func TestSightedTruth(t *testing.T) {
+	agent, recorder := evidence.SubjectTag(evidence.RoleAgent, "shop-bot"), evidence.SubjectTag(evidence.RoleRecorder, "gate")
+	for i, r := range newSighted(t).records {
+		want := []evidence.LogCounts{{}, {}, {Subject: agent, SubjectSeq: 1}, {Subject: recorder, SubjectSeq: 1}, {Subject: agent, SubjectSeq: 2}, {Subject: recorder, SubjectSeq: 2}}[i]
+		if r.Log.Subject != want.Subject || r.Log.SubjectSeq != want.SubjectSeq {
+			t.Errorf("record %d is counted as %+v, want %+v", i, r.Log.LogCounts, want)
+		}
+	}
+}
+
 // TestLiesOfALog checks that each lie about actors and subjects is refuted by its rule, and that what is no lie is proved.
 func TestLiesOfALog(t *testing.T) {
-	g := newTagged(t)
-	for _, l := range lies() {
+	checkLies(t, newTagged(t), lies())
+	checkLies(t, newSighted(t), liesAboutSeen())
+}
+
+func checkLies(t *testing.T, g *tagged, lies []lie) {
+	t.Helper()
+	for _, l := range lies {
 		b, entries := g.logged(l.change)
 		for _, with := range []bool{false, true} {
 			o := g.Options(t)
@@ -172,6 +232,15 @@ func tagVectors(t *testing.T) (list []given) {
 	for _, l := range lies() {
 		b, entries := g.logged(l.change)
 		o := g.Options(t)
+		if l.entries || l.rule == "" {
+			o.Entries = bytes.NewReader(entries)
+		}
+		list = append(list, givenBundle(t, slug("tags", l.name), b, o))
+	}
+	seen := newSighted(t)
+	for _, l := range liesAboutSeen() {
+		b, entries := seen.logged(l.change)
+		o := seen.Options(t)
 		if l.entries || l.rule == "" {
 			o.Entries = bytes.NewReader(entries)
 		}

@@ -157,7 +157,7 @@ func (d *draft) observe() {
 	a := d.act
 	d.payload = evidence.Payload{RecordID: a.RecordID, ActionType: a.Type, AgentID: a.Recorder, RequestID: a.RequestID, Timestamp: evidence.FormatTime(a.At),
 		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
-	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity,
+	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity, Judged: evidence.JudgedAgent,
 		Protocol: a.Protocol, Side: a.Side, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
 		Method: d.name("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.name("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
 	if o.Status < 100 || o.Status > 599 {

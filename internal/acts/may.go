@@ -133,7 +133,7 @@ func (a *Acts) NotOwnWork(ctx context.Context, reviewer, id string) error {
 			return err
 		}
 	}
-	if names.Same(reviewer, by) || names.Same(reviewer, p.Actor()) {
+	if names.Same(reviewer, by) || names.Same(reviewer, p.Actor()) || p.Observed != nil && names.Same(reviewer, p.Observed.Agent) {
 		return fmt.Errorf("%w: record %s is by %q, or belongs to a trial that %q submitted", api.ErrOwnWork, id, reviewer, reviewer)
 	}
 	return nil

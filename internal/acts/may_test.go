@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/api"
+	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/acts"
 	"jurat/internal/trial"
@@ -60,6 +61,19 @@ func TestMayManage(t *testing.T) {
 		}
 		if manages := acts.Manages(tt.by, "sam"); manages != (tt.want == nil) {
 			t.Errorf("%+v: the page of the trial offers it: %t", tt.by, manages)
+		}
+	}
+}
+
+// TestNobodyDecidesOnWhatTheyWereSeenToDo: the agent whose act a recorder saw is not its reviewer.
+func TestNobodyDecidesOnWhatTheyWereSeenToDo(t *testing.T) {
+	h := jurattest.New(t)
+	seen := h.Seal(t, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "gate", RequestID: "r", Timestamp: evidence.FormatTime(h.Now()),
+		Observed: &evidence.Observed{Agent: "desk", Began: evidence.FormatTime(h.Now()), Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}})
+	on := acts.New(acts.Config{Ledger: h.Ledger, Opened: private{}, Now: time.Now})
+	for reviewer, want := range map[string]error{"desk": api.ErrOwnWork, "gate": api.ErrOwnWork, "noa": nil} {
+		if err := on.NotOwnWork(t.Context(), reviewer, seen.Payload.RecordID); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", reviewer, err, want)
 		}
 	}
 }

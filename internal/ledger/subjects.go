@@ -35,7 +35,7 @@ func (j *judged) holds(found storage.Found) error {
 func (l *Ledger) lookSubjects(ctx context.Context, a *appending) error {
 	a.judged = make([]judged, len(a.records))
 	for i, r := range a.records {
-		look := &subjectLook{ctx: ctx, store: l.cfg.Store, earlier: a.records[:i], judged: &a.judged[i]}
+		look := &subjectLook{ctx: ctx, ledger: l, earlier: a.records[:i], judged: &a.judged[i]}
 		subject, err := census.Judges(&r.Payload, census.Names(&r.Payload), look)
 		if err != nil {
 			return fmt.Errorf("looking for the actor that record %s judges: %w", r.Payload.RecordID, err)
@@ -51,14 +51,14 @@ func (l *Ledger) lookSubjects(ctx context.Context, a *appending) error {
 // A subjectLook is a census.Log that notes what the log lacks.
 type subjectLook struct {
 	ctx     context.Context
-	store   storage.Store
+	ledger  *Ledger
 	earlier []*evidence.Record // of the same transaction
 	judged  *judged
 	left    evidence.Digest // the subject of a trial whose submission, which names it, has expired
 }
 
 func (s *subjectLook) First(chain string) (*census.Seen, error) {
-	rows, err := s.store.InChain(s.ctx, chain, 0, 1)
+	rows, err := s.ledger.cfg.Store.InChain(s.ctx, chain, 0, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +79,13 @@ func (s *subjectLook) First(chain string) (*census.Seen, error) {
 }
 
 func (s *subjectLook) Named(id string) (*census.Seen, error) {
-	row, err := s.store.ByRecordID(s.ctx, id)
+	row, err := s.ledger.cfg.Store.ByRecordID(s.ctx, id)
 	if err == nil {
 		record, err := row.Record()
-		if errors.Is(err, ErrExpired) { // the log keeps what the rules need of it
+		if errors.Is(err, ErrExpired) { // the log keeps what the rules need of it, unless a recorder made it
+			if err := s.refuseSeen(row.Actor, err); err != nil {
+				return nil, err
+			}
 			return &census.Seen{Chain: row.ChainID, Digest: row.Digest, Actor: row.Actor}, nil
 		}
 		return seen(record, err)
@@ -99,6 +102,21 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	return nil, nil
 }
 
+// refuseSeen returns an error if a record that has expired was a recorder's: the log does not know any more which agent was seen, and so whom a
+// review would judge. A reader who kept a copy would know.
+func (s *subjectLook) refuseSeen(actor evidence.Digest, expired error) error {
+	keys, err := s.ledger.Keys(s.ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys.Keys() {
+		if k.Role == evidence.RoleRecorder && evidence.ActorTag(k.Role, k.Name) == actor {
+			return fmt.Errorf("%w; recorder %q made it, and the log does not know any more which agent it was about", expired, k.Name)
+		}
+	}
+	return nil
+}
+
 func seen(r *evidence.Record, err error) (*census.Seen, error) {
 	if err != nil {
 		return nil, err
@@ -110,7 +128,7 @@ func seen(r *evidence.Record, err error) (*census.Seen, error) {
 // records.
 func (s *subjectLook) leftInChain(chain string) error {
 	for from := int64(0); ; {
-		rows, err := s.store.InChain(s.ctx, chain, from, smallPage)
+		rows, err := s.ledger.cfg.Store.InChain(s.ctx, chain, from, smallPage)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jurat/evidence"
+	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/memory"
@@ -37,6 +38,13 @@ func review(t testing.TB, l *ledger.Ledger, chain string, of *evidence.Record) *
 	t.Helper()
 	return sealed(t, l, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z", ChainID: chain,
 		OriginalResponseID: of.Payload.RecordID, Saw: []evidence.Digest{of.Digest}, ApprovalStatus: evidence.Approved})
+}
+
+// seen is an act of the agent "o" that the recorder "w" saw. One that is not judged is as an earlier recorder sealed it.
+func seen(t testing.TB, l *ledger.Ledger, judged evidence.Judged) *evidence.Record {
+	t.Helper()
+	return sealed(t, l, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "w", RequestID: "r", Timestamp: "2026-01-01T00:00:00Z",
+		Observed: &evidence.Observed{Agent: "o", Began: "2026-01-01T00:00:00Z", Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: judged, Protocol: "other/1", Vantage: evidence.InProcess}})
 }
 
 func sealed(t testing.TB, l *ledger.Ledger, p evidence.Payload) *evidence.Record {
@@ -80,6 +88,7 @@ func TestSubjects(t *testing.T) {
 	act := seal(t, l, "")
 	first := judgment(t, l, "trial-1")
 	onAct := review(t, l, "", act)
+	now := seen(t, l, evidence.JudgedAgent)
 	for name, c := range map[string]struct {
 		record *evidence.Record
 		want   evidence.Digest
@@ -91,6 +100,10 @@ func TestSubjects(t *testing.T) {
 		"a judgment on nobody":          {judgment(t, l, "trial-3"), evidence.Digest{}},
 		"a judgment without a trial":    {judgment(t, l, "trial-9"), evidence.Digest{}},
 		"a review of an act":            {onAct, agent("agent-7")},
+		"a recorded act":                {now, evidence.Digest{}},
+		"a review of a recorded act":    {review(t, l, "", now), agent("o")},
+		"another review of it":          {review(t, l, "", now), agent("o")},
+		"a review of an earlier one":    {review(t, l, "", seen(t, l, "")), evidence.SubjectTag(evidence.RoleRecorder, "w")},
 		"a review of a review":          {review(t, l, "", onAct), evidence.SubjectTag(evidence.RoleReviewer, "u")},
 		"a review of a verdict":         {review(t, l, "", first), agent("transcribed")},
 		"a review in the trial's chain": {review(t, l, "trial-2", first), agent("recorded")},
@@ -165,6 +178,30 @@ func TestSubjectsOfExpired(t *testing.T) {
 			t.Errorf("%s is counted as %+v, want the subject %v", name, counts, c.want)
 		}
 	}
+}
+
+// TestReviewOfAnExpiredRecordedAct: the log does not know any more which agent was seen. A reader who kept a copy would, and refute any
+// count, so the review is refused.
+func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
+	store := &expiring{memory.New(), map[string]bool{}}
+	l := lenientOver(t, store)
+	call := seen(t, l, evidence.JudgedAgent)
+	recorder, reviewer := newOwner(t, "w", false), newOwner(t, "u", false)
+	known := recorder.event(operator.KeyRegistered, 0, evidence.RoleRecorder)
+	known.Custody = operator.CustodyOperator
+	if err := tell(l, t, known, reviewer.event(operator.KeyRegistered, 0, evidence.RoleReviewer)); err != nil {
+		t.Fatal(err)
+	}
+	decide := func() (*evidence.Record, error) {
+		return l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z",
+			OriginalResponseID: call.Payload.RecordID, Saw: []evidence.Digest{call.Digest}, ApprovalStatus: evidence.Rejected})), reviewer.signers)
+	}
+	if counts := countsOf(t, l, must(decide())); counts.Subject != evidence.SubjectTag(evidence.RoleAgent, "o") || counts.SubjectSeq != 1 {
+		t.Errorf("%+v", counts)
+	}
+	store.expired[call.Payload.RecordID] = true
+	_, err := decide()
+	wantError(t, err, ledger.ErrExpired)
 }
 
 // seqs lists the numbers of what a log lists of an actor.

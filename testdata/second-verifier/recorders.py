@@ -79,6 +79,7 @@ _OPTIONAL = {
     "credential": is_name,
     "ended_ms": _is_count,
     "first_byte_ms": _is_count,
+    "judged": lambda value: value == "agent",
     "method": is_name,
     "missing": _is_list,
     "path": lambda value: isinstance(value, str) and 1 <= len(value.encode()) <= 2000 and not _CONTROL.search(value),

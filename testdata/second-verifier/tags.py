@@ -68,7 +68,7 @@ class _Followed:
             return known, None
         if _is_trial(original):
             return self._on_trial(record, original.get("chain_id"))
-        return True, actor_tag(original)
+        return True, _seen(original) or actor_tag(original)
 
     def _on_trial(self, record, chain):
         known, first = self._earlier(record, self.first.get(chain))
@@ -82,6 +82,12 @@ class _Followed:
         if other is None or not other.log:
             return False, None
         return True, other if int(other.log["index"]) < int(record.log["index"]) else None
+
+
+def _seen(record):
+    """The tag of the agent that a recorder saw, if reviews of the act judge it."""
+    observed = record.get("observed") or {}
+    return log.actor_tag("agent", observed["agent"]) if "judged" in observed else None
 
 
 def _is_trial(record):

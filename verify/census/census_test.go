@@ -34,7 +34,12 @@ func TestJudges(t *testing.T) {
 		return record(evidence.Payload{ActionType: evidence.Submission, ChainID: "trial-1", AgentID: "s", Response: []byte(response)})
 	}
 	act := record(evidence.Payload{ActionType: evidence.Message, AgentID: "a", RecordID: "act"})
-	log := shown{"trial-1": submission(`{"agentCard":{"name":"c"}}`), "trial-odd": act, "act": act,
+	seen := func(id string, judged evidence.Judged) *evidence.Record {
+		return record(evidence.Payload{ActionType: evidence.ObservedTool, AgentID: "w", RecordID: id, Observed: &evidence.Observed{Agent: "o", Judged: judged}})
+	}
+	log := shown{"seen": seen("seen", evidence.JudgedAgent), "seen-earlier": seen("seen-earlier", ""),
+		"lied":    record(evidence.Payload{ActionType: evidence.Message, AgentID: "a", RecordID: "lied", Observed: &evidence.Observed{Agent: "o", Judged: evidence.JudgedAgent}}),
+		"trial-1": submission(`{"agentCard":{"name":"c"}}`), "trial-odd": act, "act": act,
 		"verdict": record(evidence.Payload{ActionType: evidence.FinalJudgment, ChainID: "trial-1", AgentID: "clerk", RecordID: "verdict"})}
 	agent := func(name string) evidence.Digest { return evidence.SubjectTag(evidence.RoleAgent, name) }
 	none := evidence.Digest{}
@@ -64,6 +69,10 @@ func TestJudges(t *testing.T) {
 		"a review of another version":               {review("c", "act", other), none, false},
 		"a review of what is not there":             {review("c", "gone"), none, false},
 		"a review of what the file does not show":   {review("c", "?"), none, true},
+		"a review of what a recorder saw":           {review("", "seen"), agent("o"), false},
+		"a review of what an earlier recorder saw":  {review("", "seen-earlier"), evidence.SubjectTag(evidence.RoleRecorder, "w"), false},
+		"a review of an act of no recorder":         {review("", "lied"), agent("a"), false},
+		"what a recorder saw":                       {seen("seen", evidence.JudgedAgent).Payload, none, false},
 		"a review of a verdict":                     {review("", "verdict"), agent("c"), false},
 		"a review in a trial, of what is not there": {review("trial-1", "gone"), agent("c"), false},
 		"a revoked key":                             {key(`{"event":"revoked","name":"j","role":"juror"}`), evidence.SubjectTag(evidence.RoleJuror, "j"), false},

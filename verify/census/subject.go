@@ -7,8 +7,10 @@
 // # Whom a record judges
 //
 // A final judgment judges the agent on trial. A review judges the agent on trial if it is in the chain of a trial, or on
-// a record of one, and otherwise the actor of the record that it reviews. A key event that revokes a key is an incident,
-// and is about the key's actor. No other record judges an actor.
+// a record of one. On an act that a recorder saw and that says so, it judges the agent that was seen, because the recorder
+// is a witness. Otherwise it judges the actor of the record that it reviews: also on what earlier recorders sealed, because
+// a log cannot take back how it has counted. A key event that revokes a key is an incident, and is about the key's actor. No
+// other record judges an actor.
 //
 // The agent on trial is named by the submission, the first record of the trial's chain: if it submits sealed records, by
 // the first record that an agent made; otherwise by the agent's card. The records come first, because their signatures
@@ -43,9 +45,13 @@ func See(r *evidence.Record) *Seen {
 	return &Seen{Action: p.ActionType, Chain: p.ChainID, Digest: r.Digest, Actor: evidence.ActorTag(p.Role(), p.Actor()), Names: Names(p)}
 }
 
-// Names returns the tag of the actor that a payload's own text names: the agent on trial of a submission, or the actor of
-// a key that is revoked. It returns zero if it names none, and for every other payload.
+// Names returns the tag of the actor that a payload's own text names: the agent on trial of a submission, the actor of a
+// key that is revoked, or the agent whom reviews of an observed act judge. It returns zero if it names none, and for every
+// other payload.
 func Names(p *evidence.Payload) evidence.Digest {
+	if p.OnAgent() {
+		return evidence.SubjectTag(evidence.RoleAgent, p.Observed.Agent)
+	}
 	switch p.ActionType {
 	case evidence.Submission:
 		if name := OnTrial(p.Response); name != "" {
@@ -96,6 +102,9 @@ func reviewed(p *evidence.Payload, log Log) (evidence.Digest, error) {
 	}
 	if isTrial(original.Chain) {
 		return onTrial(original.Chain, log)
+	}
+	if original.Action.Observes() && !original.Names.IsZero() {
+		return original.Names, nil
 	}
 	return original.Actor, nil
 }
