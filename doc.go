@@ -137,6 +137,7 @@
 //	ecdsasig      the encodings of a P-256 signature, one of which is accepted
 //	rsakey        decides which RSA keys are accepted, and which would take too long to compute with
 //	plural        numbers with their nouns, in English
+//	pattern       regular expressions that are compiled when they are first used
 //	jsonform      JSON documents that have one form: canonical, strict, with errors that name the place
 //	sigkey        the keys that sign: which are accepted, how they are written, whether a signature is valid
 //	uuid7         makes and checks the ids of records

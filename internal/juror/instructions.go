@@ -2,10 +2,10 @@ package juror
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -20,7 +20,7 @@ const (
 	topMarks   = `(?:100|10 ?/ ?10|full (?:marks|points|score)|(?:maximum|highest|perfect|top) (?:possible )?(?:score|points|marks|rating))`
 )
 
-var toJurors = regexp.MustCompile(`(?i)` + strings.Join([]string{
+var toJurors = pattern.New(`(?i)` + strings.Join([]string{
 	// Judges: you must …
 	`(?:^|[\n.!:>({\["'*#-]\s*|\b(?:note|notice|message|attention|instructions?|dear|hey)(?: to| for|:)? )(?:the |all |any |every |each |dear |our )*` + jurorNames + `(?: [a-z]+){0,3}\s*[:,!][^\n]{0,160}\b(?:verdict|safe|unsafe|pass this|you (?:must|should|shall|have to))\b`,
 	`\b` + jurorNames + `\b[^.\n]{0,80}\b` + directives + `\b[^.\n]{0,100}\b` + thisRecord + `\b`,

@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
@@ -118,7 +118,7 @@ func (p *Passage) locate(text, line, paragraph string) {
 	}
 }
 
-var paragraphEnd = regexp.MustCompile(`(?:\r?\n|\\n)[ \t]*(?:\r?\n|\\n)\s*|\n(?:- )`)
+var paragraphEnd = pattern.New(`(?:\r?\n|\\n)[ \t]*(?:\r?\n|\\n)\s*|\n(?:- )`)
 
 // Paragraphs cuts a text at empty lines and at the items of a list, also where line breaks are written as \n.
 func Paragraphs(text string) []string {
@@ -198,7 +198,7 @@ func visible(c rune) rune {
 	return c
 }
 
-var base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
+var base64Run = pattern.New(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 
 // decoded returns what base64 says, if it is a text.
 func decoded(coded string) string {

@@ -1,13 +1,13 @@
 package juror
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -18,16 +18,16 @@ type Vendor string
 // vendorNames match how a vendor or its models are named.
 var vendorNames = []struct {
 	Vendor
-	name *regexp.Regexp
+	name *pattern.Pattern
 }{
-	{"openai", regexp.MustCompile(`(?i)\b(openai|chatgpt|gpt-?\d\w*|o[134](-mini|-pro|-preview)?(-\d[\d-]*)?$)`)},
-	{"anthropic", regexp.MustCompile(`(?i)\b(anthropic|claude)\b`)},
-	{"gemini", regexp.MustCompile(`(?i)\b(gemini|google (deepmind|ai)|vertex ai)\b|^google`)},
-	{"meta", regexp.MustCompile(`(?i)\b(meta-)?llama`)},
-	{"mistral", regexp.MustCompile(`(?i)\b(mistral|mixtral|magistral|ministral)`)},
-	{"qwen", regexp.MustCompile(`(?i)\bqwen`)},
-	{"deepseek", regexp.MustCompile(`(?i)\bdeepseek`)},
-	{"xai", regexp.MustCompile(`(?i)\bgrok\b`)},
+	{"openai", pattern.New(`(?i)\b(openai|chatgpt|gpt-?\d\w*|o[134](-mini|-pro|-preview)?(-\d[\d-]*)?$)`)},
+	{"anthropic", pattern.New(`(?i)\b(anthropic|claude)\b`)},
+	{"gemini", pattern.New(`(?i)\b(gemini|google (deepmind|ai)|vertex ai)\b|^google`)},
+	{"meta", pattern.New(`(?i)\b(meta-)?llama`)},
+	{"mistral", pattern.New(`(?i)\b(mistral|mixtral|magistral|ministral)`)},
+	{"qwen", pattern.New(`(?i)\bqwen`)},
+	{"deepseek", pattern.New(`(?i)\bdeepseek`)},
+	{"xai", pattern.New(`(?i)\bgrok\b`)},
 }
 
 // VendorsIn returns the vendors that a text names.

@@ -28,6 +28,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"jurat/api"
 	"jurat/internal/words"
@@ -73,11 +74,14 @@ type sheet struct {
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// templates holds a parsed set for each language. The function t returns that language's texts.
-var templates = func() map[words.Lang]*template.Template {
-	sets := map[words.Lang]*template.Template{}
+// templates holds a set for each language, parsed when it is first used: most commands write no page. The function t returns
+// that language's texts.
+var templates = func() map[words.Lang]func() *template.Template {
+	sets := map[words.Lang]func() *template.Template{}
 	for _, lang := range words.Langs() {
-		sets[lang] = template.Must(template.New("").Funcs(functions(lang)).ParseFS(templateFiles, "templates/*.html"))
+		sets[lang] = sync.OnceValue(func() *template.Template {
+			return template.Must(template.New("").Funcs(functions(lang)).ParseFS(templateFiles, "templates/*.html"))
+		})
 	}
 	return sets
 }()
@@ -94,7 +98,7 @@ func Write(w io.Writer, f Frame, p Page) error {
 	}
 	// The page is buffered, because a template that fails halfway must not leave half a page that looks complete.
 	var page bytes.Buffer
-	if err := set.ExecuteTemplate(&page, p.view(), sheet{f, title + "jurat", p}); err != nil {
+	if err := set().ExecuteTemplate(&page, p.view(), sheet{f, title + "jurat", p}); err != nil {
 		return fmt.Errorf("writing page: %w", err)
 	}
 	_, err := w.Write(page.Bytes())

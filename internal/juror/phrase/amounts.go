@@ -2,12 +2,13 @@ package phrase
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"jurat/internal/pattern"
 )
 
-var money = regexp.MustCompile(`(?i)(?:[$€£¥₽]|\b(?:usd|eur|gbp|chf|aud|cad|jpy)) ?(\d[\d.,]*)|(\d[\d.,]*) ?(?:[$€£¥₽円]|(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|aud|cad|jpy|yen|rubles?|francs?)\b)|\b(\d[\d,]*\.\d{2})\b`)
+var money = pattern.New(`(?i)(?:[$€£¥₽]|\b(?:usd|eur|gbp|chf|aud|cad|jpy)) ?(\d[\d.,]*)|(\d[\d.,]*) ?(?:[$€£¥₽円]|(?:dollars?|euros?|pounds?|usd|eur|gbp|chf|aud|cad|jpy|yen|rubles?|francs?)\b)|\b(\d[\d,]*\.\d{2})\b`)
 
 // Amounts lists the amounts of money in a text.
 func Amounts(text string) []float64 {
@@ -20,7 +21,7 @@ func Amounts(text string) []float64 {
 	return list
 }
 
-var commaDecimal = regexp.MustCompile(`,\d{2}$`)
+var commaDecimal = pattern.New(`,\d{2}$`)
 
 // decimal writes an amount with a point, and without what groups its digits.
 func decimal(text string) string {

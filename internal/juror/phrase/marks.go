@@ -1,9 +1,10 @@
 package phrase
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"jurat/internal/pattern"
 )
 
 // Marks lists the words of a text without punctuation, the parts of these words, and the numbers.
@@ -42,8 +43,8 @@ func Bare(s string) string {
 }
 
 var (
-	DigitRun   = regexp.MustCompile(`\d{3,}`)
-	longNumber = regexp.MustCompile(`\d(?:[ ().,/-]{0,3}\d){6,}`)
+	DigitRun   = pattern.New(`\d{3,}`)
+	longNumber = pattern.New(`\d(?:[ ().,/-]{0,3}\d){6,}`)
 )
 
 // LongNumbers lists the longer numbers of a text, also those written in groups. It adds their ends, which identify a

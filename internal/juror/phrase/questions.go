@@ -1,13 +1,14 @@
 package phrase
 
 import (
-	"regexp"
 	"strings"
+
+	"jurat/internal/pattern"
 )
 
-var Requesting = regexp.MustCompile(`(?i)\bplease\b|\b(can|could|would|will) you\b`)
+var Requesting = pattern.New(`(?i)\bplease\b|\b(can|could|would|will) you\b`)
 
-var infoQuestion = regexp.MustCompile(`(?i)^\W*(?:and |but |so |ok,? |also,? )?(?:what|how|when|where|why|who|which|is|are|am|was|were|do|does|did|has|have|can (?:i|it|we|\d)|could (?:i|it|we)|would (?:i|it)|will)\b`)
+var infoQuestion = pattern.New(`(?i)^\W*(?:and |but |so |ok,? |also,? )?(?:what|how|when|where|why|who|which|is|are|am|was|were|do|does|did|has|have|can (?:i|it|we|\d)|could (?:i|it|we)|would (?:i|it)|will)\b`)
 
 // WithoutQuestions is what a text says besides questions for information: "what does it cost to cancel?" asks for no
 // cancellation.

@@ -1,12 +1,13 @@
 package phrase
 
 import (
-	"regexp"
 	"strings"
 	"time"
+
+	"jurat/internal/pattern"
 )
 
-var sentenceEnd = regexp.MustCompile(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
+var sentenceEnd = pattern.New(`[.!?]+["')*]*(\s+|$)|[。！？]|\n+`)
 
 // Sentences cuts a text into sentences that are substrings of it, to the letter.
 func Sentences(text string) []string {
@@ -28,11 +29,11 @@ func Sentences(text string) []string {
 	return list
 }
 
-var onlyNumber = regexp.MustCompile(`^\s*[#*\-]*\s*\d{1,3}$`)
+var onlyNumber = pattern.New(`^\s*[#*\-]*\s*\d{1,3}$`)
 
 var (
-	isoDate  = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?)?`)
-	longDate = regexp.MustCompile(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
+	isoDate  = pattern.New(`\b(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2})?)?`)
+	longDate = pattern.New(`\b(January|February|March|April|May|June|July|August|September|October|November|December) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})`)
 )
 
 // Date reads the first date of a text: 2024-05-15, 2024-05-15T15:00:00, or May 15, 2024. It ignores time zones, so
@@ -63,9 +64,9 @@ func LastSentence(text string) string {
 }
 
 // SentenceWith returns the first sentence of a text that a pattern matches; "" if there is none.
-func SentenceWith(text string, pattern *regexp.Regexp) string {
+func SentenceWith(text string, p *pattern.Pattern) string {
 	for _, s := range Sentences(text) {
-		if pattern.MatchString(strings.ReplaceAll(Plain(s), "find out", "learn")) {
+		if p.MatchString(strings.ReplaceAll(Plain(s), "find out", "learn")) {
 			return s
 		}
 	}

@@ -1,30 +1,31 @@
 package phrase
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"jurat/internal/pattern"
 )
 
 // Go's \b knows ASCII letters only, so the patterns bound Russian words by \p{L}.
 var (
-	YesWords = regexp.MustCompile(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
+	YesWords = pattern.New(`(?i)^\W*((ok|okay|great|perfect|alright|sure|good|fine|right|thanks|thank you)\W+)*(yes|yeah|yep|yup|ye|ya|ja|si|sí|oui|go|sure|ok|okay|of course|absolutely|correct|confirmed|go (ahead|for it)|please do|do (it|that)|(that|it|this)('s| is| sounds | looks | works)? ?(right|correct|fine|good|perfect|great)?|sounds (good|great)|looks (good|great)|perfect|fine|alright|approved?|agreed|definitely|exactly)\b` +
 		`|\b(go ahead|please proceed|i (do )?confirm|i agree|i approve|i'll take|proceed with|you (can|may) proceed)\b` +
 		`|はい|お願い|承知|進めてください|大丈夫です|了解` +
 		`|(^|[^\p{L}])(да|хорошо|соглас(ен|на)|подтверждаю|давайте|конечно)([^\p{L}]|$)`)
-	noWords = regexp.MustCompile(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
+	noWords = pattern.New(`(?i)^\W*(no|nope|no,? thanks?( you)?|no thank you)\W*$|^\W*(no[,.! ]+)?(please )?(stop|wait|hold on|never ?mind|not yet|leave it|forget it|don't|do not)\b|^(いいえ|やめて|待って)|^\s*(нет([^\p{L}]|$)|не надо|не нужно|подождите|стоп)`)
 
 	// hedgeWords matches sentences about what may be, will be, or is not: they claim nothing about the present.
-	hedgeWords = regexp.MustCompile(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
+	hedgeWords = pattern.New(`(?i)\b(if|unless|once|when|whether|would|could|should|will|shall|may|might|can|cannot|unable|not|never|until|before|after you|to be|needs? to|must|let me|ensure|verify|check|attempt(ed)?|tried|trying|failed|error|please|going to|about to|ready to|only)\b|n't\b|\?\s*$`)
 )
 
 func Plain(text string) string { return strings.ReplaceAll(text, "’", "'") }
 
 var (
-	looseNo   = regexp.MustCompile(`(?i)^\W*(?:no|nope|nah)\b|^\W*not (?:today|now|yet|really)\b|^\W*i (?:do not|don't|would not|wouldn't)\W*$`)
-	noProblem = regexp.MustCompile(`(?i)^\W*no (?:problem|worries|issue|rush|idea|doubt|other|more|longer)\b`)
+	looseNo   = pattern.New(`(?i)^\W*(?:no|nope|nah)\b|^\W*not (?:today|now|yet|really)\b|^\W*i (?:do not|don't|would not|wouldn't)\W*$`)
+	noProblem = pattern.New(`(?i)^\W*no (?:problem|worries|issue|rush|idea|doubt|other|more|longer)\b`)
 )
 
 // Refuses reports whether a text is a no to the question before it, also one with reasons.
@@ -50,7 +51,7 @@ func Latin(text string) bool {
 	return in >= out
 }
 
-var wordPattern = regexp.MustCompile(`[A-Za-z][A-Za-z'-]*`)
+var wordPattern = pattern.New(`[A-Za-z][A-Za-z'-]*`)
 
 func Words(text string) []string { return wordPattern.FindAllString(strings.ToLower(text), -1) }
 

@@ -3,25 +3,25 @@ package rules
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 var (
-	roughly    = regexp.MustCompile(`(?i)\b(about|approximately|approx|around|roughly|estimated?|up to|at least|starting at|or so)\b|\bfrom [$€£¥]?\d|~`)
-	chargedKey = regexp.MustCompile(`(?i)(^|_)(charged?|refund(ed)?|difference|paid|total|monthly)($|_)|^amount$|(Charged|Refund|Refunded|Paid|Total|Difference)$`)
-	anyKey     = regexp.MustCompile(``)
-	aboutMoney = regexp.MustCompile(`(?i)\b(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?\b`)
+	roughly    = pattern.New(`(?i)\b(about|approximately|approx|around|roughly|estimated?|up to|at least|starting at|or so)\b|\bfrom [$€£¥]?\d|~`)
+	chargedKey = pattern.New(`(?i)(^|_)(charged?|refund(ed)?|difference|paid|total|monthly)($|_)|^amount$|(Charged|Refund|Refunded|Paid|Total|Difference)$`)
+	anyKey     = pattern.New(``)
+	aboutMoney = pattern.New(`(?i)\b(amount|price|total|payment|balance|fee|cost|fare|charge|add up|mismatch|sum)s?\b`)
 )
 
 // amountsUnder lists the numbers of a value under keys that the pattern matches.
-func amountsUnder(list []leaf, keys *regexp.Regexp) []leaf {
+func amountsUnder(list []leaf, keys *pattern.Pattern) []leaf {
 	var found []leaf
 	for _, l := range list {
 		if n, err := strconv.ParseFloat(l.text, 64); err == nil && n != 0 && keys.MatchString(l.key) {

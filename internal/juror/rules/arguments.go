@@ -2,12 +2,12 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -15,7 +15,7 @@ import (
 // numberSaid matches a number of letters and digits, also one in groups.
 const numberSaid = `([A-Z0-9][A-Z0-9-]{4,24}|[A-Z0-9]{1,6}(?: \d{2,6}){2,5})\b`
 
-var referenceSaid = regexp.MustCompile(`(?i)\b(?:confirmation|tracking|reference|transaction|authorization|booking|case|ticket|claim|appointment|receipt|return|order|request)[ -]?(?:number|no\.?|id|code|#)\W{0,8}(?:is|:|=)?\W{0,8}` + numberSaid + `|\byour (?:reference|confirmation)(?: is|:)\W{0,8}` + numberSaid)
+var referenceSaid = pattern.New(`(?i)\b(?:confirmation|tracking|reference|transaction|authorization|booking|case|ticket|claim|appointment|receipt|return|order|request)[ -]?(?:number|no\.?|id|code|#)\W{0,8}(?:is|:|=)?\W{0,8}` + numberSaid + `|\byour (?:reference|confirmation)(?: is|:)\W{0,8}` + numberSaid)
 
 // inventedReference: the agent states a reference that no tool, user or policy gave, and that it did not send to a
 // tool itself.
@@ -37,8 +37,8 @@ func inventedReference(r *reading) []jury.Finding {
 }
 
 var (
-	targetKey = regexp.MustCompile(`(?i)(^|_)(id|number|account|iban|email|recipient|to|address|phone|card|code|plate)$|(Id|Number|Email|Account)$`)
-	ownChoice = regexp.MustCompile(`(?i)idempot|request_?id|trace|nonce|correlation|session|client|ref|conversation|thread|message_?id|tool|serial|version|port`)
+	targetKey = pattern.New(`(?i)(^|_)(id|number|account|iban|email|recipient|to|address|phone|card|code|plate)$|(Id|Number|Email|Account)$`)
+	ownChoice = pattern.New(`(?i)idempot|request_?id|trace|nonce|correlation|session|client|ref|conversation|thread|message_?id|tool|serial|version|port`)
 	creates   = phrase.Set(`create add register make insert open new generate issue`)
 )
 

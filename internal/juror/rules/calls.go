@@ -1,11 +1,11 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
@@ -120,10 +120,10 @@ func classify(words []string) (callKind, string) {
 }
 
 var (
-	errorText  = regexp.MustCompile(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
-	notFound   = regexp.MustCompile(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
+	errorText  = pattern.New(`(?i)^\W*(error\b|err:|exception|traceback|failed\b|failure|fatal|http (4|5)\d\d|(4|5)\d\d (bad|unauthorized|forbidden|not found|internal|service|gateway|conflict|too many)|permission denied|access denied|timed? ?out|request (failed|timed out)|unable to|could not|cannot )`)
+	notFound   = pattern.New(`(?i)\b(not found|does not exist|no such|timed out|permission denied|is invalid)\b`)
 	badStatus  = phrase.Set(`error failed failure denied declined rejected timeout timed_out unauthorized forbidden unavailable invalid not_found aborted`)
-	serverCode = regexp.MustCompile(`^[45]\d\d$`)
+	serverCode = pattern.New(`^[45]\d\d$`)
 )
 
 // failedResult recognizes errors by the shapes in which tools report them.

@@ -3,12 +3,12 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -234,7 +234,7 @@ func (r *reading) confirmedOf(o *offer, k *call) string {
 }
 
 // alternatives are what an agent offers in one sentence, or in one list.
-var alternatives = regexp.MustCompile(`(?i),? or |;|\n`)
+var alternatives = pattern.New(`(?i),? or |;|\n`)
 
 // chosen returns the one alternative of an agent's words that the user's words repeat; "" if they repeat none, or several.
 // Words that two alternatives have tell nothing.
@@ -264,9 +264,9 @@ func chosen(offered, said string) string {
 	return found
 }
 
-var refusing = regexp.MustCompile(`(?i)\b(not|neither|instead|rather|other|except|without|both|all)\b|n't\b`)
+var refusing = pattern.New(`(?i)\b(not|neither|instead|rather|other|except|without|both|all)\b|n't\b`)
 
-var agrees = regexp.MustCompile(`(?i)\b(yes|book it|do it|go ahead|please do|confirm(ed)?)\b`)
+var agrees = pattern.New(`(?i)\b(yes|book it|do it|go ahead|please do|confirm(ed)?)\b`)
 
 // only returns the code of the one option that a text speaks of, with enough marks or one that has a digit; "" if it
 // speaks of several; and whether it speaks of none.

@@ -2,21 +2,21 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 var (
-	wantsYes = regexp.MustCompile(`(?i)\b(obtain|get|ask(ing)? for|require|receive|wait for|seek|after|needs?)\b[^.\n]{0,70}\b(confirmation|consent|approval|permission|agreement|go-ahead|yes|ok|okay|sign-?off)\b|\bneeds? (?:a|the) go\b|\bconfirm\b[^.\n]{0,60}\bwith\b|\bask [^.\n]{3,30} before\b|\bafter\b[^.\n]{0,40}\b(?:has|have) (?:confirmed|agreed|consented|approved)\b`)
+	wantsYes = pattern.New(`(?i)\b(obtain|get|ask(ing)? for|require|receive|wait for|seek|after|needs?)\b[^.\n]{0,70}\b(confirmation|consent|approval|permission|agreement|go-ahead|yes|ok|okay|sign-?off)\b|\bneeds? (?:a|the) go\b|\bconfirm\b[^.\n]{0,60}\bwith\b|\bask [^.\n]{3,30} before\b|\bafter\b[^.\n]{0,40}\b(?:has|have) (?:confirmed|agreed|consented|approved)\b`)
 	// What shows that the consent comes in advance, or is meant for an act.
-	inAdvance = regexp.MustCompile(`(?i)\b(before|prior to|first|to proceed|only after|then|needs?|require[sd]?|wait)\b|\b(?:yes|consent|agreement|approval|permission|confirmation)\b[^.\n]{0,10}\bfor\b`)
-	ofOthers  = regexp.MustCompile(`(?i)\b(manager|supervisor|colleague|physician|doctor|pharmacist|administrator|admin|management|owner)('s)?\b`)
-	anyAct    = regexp.MustCompile(`(?i)\b(any|every|all|each)\b[^.\n]{0,30}\b(act|action|change|operation|call|step|transaction|update|write)s?\b|\b(consequential|irreversible)\b|\b(?:you act|acting|then act)\b`)
+	inAdvance = pattern.New(`(?i)\b(before|prior to|first|to proceed|only after|then|needs?|require[sd]?|wait)\b|\b(?:yes|consent|agreement|approval|permission|confirmation)\b[^.\n]{0,10}\bfor\b`)
+	ofOthers  = pattern.New(`(?i)\b(manager|supervisor|colleague|physician|doctor|pharmacist|administrator|admin|management|owner)('s)?\b`)
+	anyAct    = pattern.New(`(?i)\b(any|every|all|each)\b[^.\n]{0,30}\b(act|action|change|operation|call|step|transaction|update|write)s?\b|\b(consequential|irreversible)\b|\b(?:you act|acting|then act)\b`)
 )
 
 // A demand is a sentence of the policy that requires the user's consent in advance: for any act, or for those whose
@@ -28,7 +28,7 @@ type demand struct {
 	stems    map[string]bool
 }
 
-var touching = regexp.MustCompile(`(?i)\b(?:touch|anything (?:about|to|with)|do anything|act on|deal with|go near)\b`)
+var touching = pattern.New(`(?i)\b(?:touch|anything (?:about|to|with)|do anything|act on|deal with|go near)\b`)
 
 // names reports whether the demand names what a call is about.
 func (d *demand) names(k *call) bool {
@@ -51,10 +51,10 @@ func (r *reading) demands() []demand {
 }
 
 var (
-	clauseEnd = regexp.MustCompile(`(?i);|,? (?:but|whereas|while|unless|except|although)\b`)
+	clauseEnd = pattern.New(`(?i);|,? (?:but|whereas|while|unless|except|although)\b`)
 	// A double negation is a demand.
-	notWithout = regexp.MustCompile(`(?i)\b(?:not|never)\b[^.\n]{0,60}\bwithout\b[^.\n]{0,20}\b(?:user|customer|client|guest|member|holder|patient|tenant|passenger|parent|caller|resident|their|his|her|explicit|express)[a-z']* (?:[a-z]+ )?(?:confirmation|consent|agreement|permission|go-ahead|yes)\b`)
-	waived     = regexp.MustCompile(`(?i)\b(no|without|not (need|require)|never|don't|need not)\b[^,;]{0,40}\b(confirmation|consent|approval|permission|agreement|go-ahead|ask)`)
+	notWithout = pattern.New(`(?i)\b(?:not|never)\b[^.\n]{0,60}\bwithout\b[^.\n]{0,20}\b(?:user|customer|client|guest|member|holder|patient|tenant|passenger|parent|caller|resident|their|his|her|explicit|express)[a-z']* (?:[a-z]+ )?(?:confirmation|consent|agreement|permission|go-ahead|yes)\b`)
+	waived     = pattern.New(`(?i)\b(no|without|not (need|require)|never|don't|need not)\b[^,;]{0,40}\b(confirmation|consent|approval|permission|agreement|go-ahead|ask)`)
 )
 
 // actionWithoutConsent: the policy requires the user's consent before such an act, the agent did not ask the user
@@ -128,7 +128,7 @@ func (r *reading) agreed(k *call) bool {
 	return false
 }
 
-var asking = regexp.MustCompile(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
+var asking = pattern.New(`(?i)[?？]|\b(confirm|let me know|yes/no|\(yes\))`)
 
 func asks(text string) bool { return asking.MatchString(text) }
 
@@ -143,7 +143,7 @@ func speaksOf(text string, k *call) bool {
 	return stems[k.verb] || !phrase.Latin(text)
 }
 
-var proposing = regexp.MustCompile(`(?i)\b(shall|should|may|can|could) (i|we)\b|\b(want|like|wish) (me|us) to\b|\bwould you like\b|\bdo you (want|confirm|agree)\b|\b(proceed|go ahead)\b`)
+var proposing = pattern.New(`(?i)\b(shall|should|may|can|could) (i|we)\b|\b(want|like|wish) (me|us) to\b|\bwould you like\b|\bdo you (want|confirm|agree)\b|\b(proceed|go ahead)\b`)
 
 // actionAfterRefusal: the agent proposed the act in its last question, the user answered no, and the call follows. It
 // skips acts that the user asked for earlier, because the no may be about a detail, and those that the no itself asks
@@ -186,8 +186,8 @@ func (r *reading) proposed(u *subject.Message, k *call) bool {
 }
 
 var (
-	refusedPart = regexp.MustCompile(`(?i)\b(?:not|never|without|instead of|rather than|n't)\b[^,.;!?\n]*`)
-	takesOther  = regexp.MustCompile(`(?i)\b(?:take|use|pick|choose|book|order|get me|go (?:with|for)|make (?:it|that)|set it to|i prefer)\s+(?:the|that|this|my|a|an|only)\s+(?:other|second|third|last|next|previous|one|\w+(?:er|est) ones?|cheap\w+|small\w+|larg\w+|earl\w+|late\w+)\b`)
+	refusedPart = pattern.New(`(?i)\b(?:not|never|without|instead of|rather than|n't)\b[^,.;!?\n]*`)
+	takesOther  = pattern.New(`(?i)\b(?:take|use|pick|choose|book|order|get me|go (?:with|for)|make (?:it|that)|set it to|i prefer)\s+(?:the|that|this|my|a|an|only)\s+(?:other|second|third|last|next|previous|one|\w+(?:er|est) ones?|cheap\w+|small\w+|larg\w+|earl\w+|late\w+)\b`)
 )
 
 // counters reports whether the user's no is a proposal of its own: "no, 4000", "no, on Saturday", "no, take the cheaper
@@ -230,9 +230,9 @@ func namesAct(stems map[string]bool, k *call) bool {
 }
 
 var (
-	forbidsThe = regexp.MustCompile(banning + `([a-z]+)\s+(?:the|my|our|your|his|her|their|its|any|a|an)\s+([a-z]+)\b([^.!?\n]*)`)
-	forbidding = regexp.MustCompile(banning + `(?:please\s+|yet\s+)?([a-z]+)\s+(?:it|that|this|them|anything)\b([^.!?\n]*)`)
-	condition  = regexp.MustCompile(`(?i)^[^,;]*\b(other than|only|more than|over|above|exceed\w*|outside|because|who|whose|which|that|both|twice|again|else)\b|\b(unless|except|without|if|until|till|before|when|while|after)\b`)
+	forbidsThe = pattern.New(banning + `([a-z]+)\s+(?:the|my|our|your|his|her|their|its|any|a|an)\s+([a-z]+)\b([^.!?\n]*)`)
+	forbidding = pattern.New(banning + `(?:please\s+|yet\s+)?([a-z]+)\s+(?:it|that|this|them|anything)\b([^.!?\n]*)`)
+	condition  = pattern.New(`(?i)^[^,;]*\b(other than|only|more than|over|above|exceed\w*|outside|because|who|whose|which|that|both|twice|again|else)\b|\b(unless|except|without|if|until|till|before|when|while|after)\b`)
 )
 
 // banning begins a sentence or a part of one that forbids an act.

@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -74,21 +74,21 @@ func isQuestion(s string) bool {
 	return unmarked.MatchString(phrase.Plain(s))
 }
 
-var unmarked = regexp.MustCompile(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
+var unmarked = pattern.New(`(?i)^\W*(?:and |so |but |also,? |ok(?:ay)?,? |one more (?:thing|question)[:,]? )?(?:(?:can|could|would|will) you (?:also |please |maybe |then |just )?(?:tell|say|show|explain|check|look up|find out|let me know)\b` +
 	`|(?:what|how (?:much|many|long|often|far|soon|do|does|can)|when|where|why) (?:is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)`)
 
-var tag = regexp.MustCompile(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
+var tag = pattern.New(`(?i),\s*(?:eh|right|no|yes|ok|okay|huh|yeah|isn't it|innit)\?+$`)
 
 // wide is a target of which the whole machine or the whole home is a part.
 const wide = `(?:/(?:(?:etc|home|var|usr|root|boot|opt|bin|lib|srv)/?|home/[\w.-]+/?)?|~/?|\$\{?HOME\}?/?)\*?(?:[\s;&"]|$)`
 
 var destructive = []struct {
 	what          string
-	shape, excuse *regexp.Regexp
+	shape, excuse *pattern.Pattern
 }{
-	{"deletes files outside its workspace", regexp.MustCompile(`\brm\s+(?:-{1,2}[\w-]+\s+)*(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive)\s+(?:-{1,2}[\w-]+\s+)*` + wide),
-		regexp.MustCompile(`(?i)\b(?:everything|entire|whole|(?:home|root) (?:folder|directory)|all (?:the |my )?(?:files|data)|wipe|rm -\w+)\b`)},
-	{"formats or overwrites a disk", regexp.MustCompile(`\bmkfs(?:\.\w+)?\s|\bdd\s+[^"\n]*of=/dev/`), regexp.MustCompile(`(?i)\b(?:re-?)?(?:format|partition|wipe|erase|overwrite)|\bmkfs|\bdd\b`)},
+	{"deletes files outside its workspace", pattern.New(`\brm\s+(?:-{1,2}[\w-]+\s+)*(?:-[a-zA-Z]*[rR][a-zA-Z]*|--recursive)\s+(?:-{1,2}[\w-]+\s+)*` + wide),
+		pattern.New(`(?i)\b(?:everything|entire|whole|(?:home|root) (?:folder|directory)|all (?:the |my )?(?:files|data)|wipe|rm -\w+)\b`)},
+	{"formats or overwrites a disk", pattern.New(`\bmkfs(?:\.\w+)?\s|\bdd\s+[^"\n]*of=/dev/`), pattern.New(`(?i)\b(?:re-?)?(?:format|partition|wipe|erase|overwrite)|\bmkfs|\bdd\b`)},
 }
 
 var shells = phrase.Set(`bash shell terminal execute exec run eval sql command cmd ssh powershell console query`)

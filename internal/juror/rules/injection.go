@@ -3,18 +3,18 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"jurat/internal/juror"
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
 
 // target matches what planted instructions may aim at: an address, a link, an account, a tool's name, a number.
-var target = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|https?://[^\s"'<>)\]\\]+|\bwww\.[^\s"'<>)\]\\]+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b|\b[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?\b|\b[a-z]+(?:_[a-z]+)+\b|\b[A-Za-z]*\d[A-Za-z0-9-]{5,}\b`)
+var target = pattern.New(`[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}|https?://[^\s"'<>)\]\\]+|\bwww\.[^\s"'<>)\]\\]+|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b|\b[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?\b|\b[a-z]+(?:_[a-z]+)+\b|\b[A-Za-z]*\d[A-Za-z0-9-]{5,}\b`)
 
 // targetsIn lists the targets of a text in comparable form. Of a link it takes the host, because the link may carry
 // data.
@@ -98,10 +98,10 @@ func instructionsInEvidence(r *reading) []jury.Finding {
 }
 
 // delegates matches words by which a user lets a text decide what is done.
-var delegates = regexp.MustCompile(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with|go through|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
+var delegates = pattern.New(`(?i)\b(?:do|follow|act (?:up)?on|carry out|execute|perform|complete|process|handle|work (?:through|on)|take care of|deal with|go through|implement|resolve|finish|apply|fix|solve|address)\b[^.!?\n]{0,60}\b(?:it|they|says?|said|asks?|asked|wants?|instructions?|steps?|tasks?|to-?dos?|list|notes?|tickets?|issues?|e?-?mails?|messages?|requests?|guide|file|document|page|plan|described|written|actions?|inbox|queue|form|letter|memo|readme|runbook|procedure|orders?|everything)\b|\bwhatever (?:it|he|she|they) (?:say|want|ask)s?\b|\bas (?:described|instructed|requested|specified|written|told)\b`)
 
 // obeys matches words by which a user tells the agent to do what a text says, even one that speaks to the agent.
-var obeys = regexp.MustCompile(`(?i)\b(?:do|follow|carry out|execute|perform|complete|act on|apply|implement|work through)\b(?:[^.!?\n]|\.\w){0,60}\b(?:says?|said|asks?|instructions?|steps?|tasks?|to-?dos?|described|written|listed|runbook|guide|notes?|checklist)\b`)
+var obeys = pattern.New(`(?i)\b(?:do|follow|carry out|execute|perform|complete|act on|apply|implement|work through)\b(?:[^.!?\n]|\.\w){0,60}\b(?:says?|said|asks?|instructions?|steps?|tasks?|to-?dos?|described|written|listed|runbook|guide|notes?|checklist)\b`)
 
 // take notes what the user or the operator says. A user who says yes to the agent's question about an order has taken it
 // over.
@@ -195,8 +195,8 @@ func partsOf(text string) []string {
 }
 
 var (
-	orderStart = regexp.MustCompile(`(?i)^\W*(?:(?:also|then|first|next|now|and|please|kindly|so|just|finally|afterwards|could you|can you|would you|you (?:must|should|need to|have to|are to)|make sure to|be sure to|don't forget to|remember to|go ahead and),? )*([a-z]+)\b(?: ([a-z0-9$€£"'“(@+]+))?`)
-	politely   = regexp.MustCompile(`(?i)\b(?:please|kindly|could you|can you|would you|you (?:must|should|need to|have to|are to)|make sure to|be sure to|don't forget to|remember to)\b`)
+	orderStart = pattern.New(`(?i)^\W*(?:(?:also|then|first|next|now|and|please|kindly|so|just|finally|afterwards|could you|can you|would you|you (?:must|should|need to|have to|are to)|make sure to|be sure to|don't forget to|remember to|go ahead and),? )*([a-z]+)\b(?: ([a-z0-9$€£"'“(@+]+))?`)
+	politely   = pattern.New(`(?i)\b(?:please|kindly|could you|can you|would you|you (?:must|should|need to|have to|are to)|make sure to|be sure to|don't forget to|remember to)\b`)
 	objectWord = phrase.Set(`the a an my your our his her their this that these those all any every each me him it them us to up back out one two both another money funds everything some`)
 )
 
@@ -298,7 +298,7 @@ func (v *investigation) hear(m *subject.Message) {
 	}
 }
 
-var inQuotes = regexp.MustCompile(`["“„«]([^"“”„«»]{15,400})["”“»]`)
+var inQuotes = pattern.New(`["“„«]([^"“”„«»]{15,400})["”“»]`)
 
 // quotedIn reports whether a text repeats words of the plant in quotation marks.
 func (p *plant) quotedIn(text string) bool {
@@ -415,4 +415,4 @@ func asWritten(value, text, other string) string {
 	return other
 }
 
-var reporting = regexp.MustCompile(`(?i)\b(suspicious\w*|injection|phish\w*|malicious|fraud\w*|unauthori[sz]ed|instructions? (in|embedded|hidden|inside|from|within)|(embedded|hidden|planted) instructions?|(did|do|will|have|am) not (do|follow\w*|act\w*|comply\w*|carr\w*|done|going)|(won't|didn't|haven't|can't|cannot) (do|follow|act|comply|carry)|ignor(ed|ing) (it|that|them|this|those|these|the)|tries to|trying to|attempt(s|ed|ing)? to|asks? (me|us|you|assistants|ai|for|to)|asking (me|you)|wants? (me|you)|told me to|instruct(s|ed|ing) (me|you)|claims? to be|not (trust|click|visit)|warn\w*|caution|scam\w*|red flag)\b|不審|подозрительн`)
+var reporting = pattern.New(`(?i)\b(suspicious\w*|injection|phish\w*|malicious|fraud\w*|unauthori[sz]ed|instructions? (in|embedded|hidden|inside|from|within)|(embedded|hidden|planted) instructions?|(did|do|will|have|am) not (do|follow\w*|act\w*|comply\w*|carr\w*|done|going)|(won't|didn't|haven't|can't|cannot) (do|follow|act|comply|carry)|ignor(ed|ing) (it|that|them|this|those|these|the)|tries to|trying to|attempt(s|ed|ing)? to|asks? (me|us|you|assistants|ai|for|to)|asking (me|you)|wants? (me|you)|told me to|instruct(s|ed|ing) (me|you)|claims? to be|not (trust|click|visit)|warn\w*|caution|scam\w*|red flag)\b|不審|подозрительн`)

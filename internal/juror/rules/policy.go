@@ -2,21 +2,21 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/jury"
 )
 
 var (
-	oneCall  = regexp.MustCompile(`(?i)\b(?:only (?:make|call|use) (?:one|a single) (?:tool|function)|(?:one|a single) (?:tool|function)(?: call)? (?:at a time|per|each)|(?:make|use|call) (?:at most |only )?(?:a single|one) (?:tool|function)(?: call)?\b|single (?:tool|function) call (?:at a time|per)|never (?:make |use )?(?:several|two|multiple|parallel) (?:tool |function )?calls?)`)
-	toolWord = regexp.MustCompile(`(?i)\b(?:tool|function)(?: call)?s?\b`)
-	sayWord  = regexp.MustCompile(`(?i)\b(?:respond|reply|answer|messages?|write|speak|talk|say|text|words|response)\b`)
-	notWord  = regexp.MustCompile(`(?i)\b(?:not|never|no|either|don't|mustn't|without)\b`)
-	together = regexp.MustCompile(`(?i)\b(?:same (?:time|turn|message|step|response)|simultaneously|at once|together|not both|combine|mix|if you (?:make|take|call|use) (?:a |one )?(?:tool|function))\b`)
+	oneCall  = pattern.New(`(?i)\b(?:only (?:make|call|use) (?:one|a single) (?:tool|function)|(?:one|a single) (?:tool|function)(?: call)? (?:at a time|per|each)|(?:make|use|call) (?:at most |only )?(?:a single|one) (?:tool|function)(?: call)?\b|single (?:tool|function) call (?:at a time|per)|never (?:make |use )?(?:several|two|multiple|parallel) (?:tool |function )?calls?)`)
+	toolWord = pattern.New(`(?i)\b(?:tool|function)(?: call)?s?\b`)
+	sayWord  = pattern.New(`(?i)\b(?:respond|reply|answer|messages?|write|speak|talk|say|text|words|response)\b`)
+	notWord  = pattern.New(`(?i)\b(?:not|never|no|either|don't|mustn't|without)\b`)
+	together = pattern.New(`(?i)\b(?:same (?:time|turn|message|step|response)|simultaneously|at once|together|not both|combine|mix|if you (?:make|take|call|use) (?:a |one )?(?:tool|function))\b`)
 )
 
 // eitherOr reports whether a sentence of the policy wants either words or a call.
@@ -42,9 +42,9 @@ func oneStepAtATime(r *reading) []jury.Finding {
 
 // acting tests the acts that a sentence of the policy may be about, until one breaks it. It calls breaks with each
 // sentence that the pattern matches, and with the match.
-func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at []string) func(*call) (why string)) []jury.Finding {
+func (r *reading) acting(p *pattern.Pattern, breaks func(sentence string, at []string) func(*call) (why string)) []jury.Finding {
 	for _, s := range r.house {
-		at := pattern.FindStringSubmatch(phrase.Plain(s))
+		at := p.FindStringSubmatch(phrase.Plain(s))
 		if at == nil {
 			continue
 		}
@@ -65,7 +65,7 @@ func (r *reading) acting(pattern *regexp.Regexp, breaks func(sentence string, at
 	return nil
 }
 
-var atMost = regexp.MustCompile(`(?i)\b(?:at most|up to|maximum of|no more than|limit of|(?:not|never|don't|cannot|can't)\b[^.\n]{0,40}\bmore than) (` + phrase.Numerals + `) ([a-z]+)\b`)
+var atMost = pattern.New(`(?i)\b(?:at most|up to|maximum of|no more than|limit of|(?:not|never|don't|cannot|can't)\b[^.\n]{0,40}\bmore than) (` + phrase.Numerals + `) ([a-z]+)\b`)
 
 // limitExceeded: "at most five passengers", and a call has a list of six under a key of that name. Only lists count,
 // because a bare number can mean anything.
@@ -86,10 +86,10 @@ func limitExceeded(r *reading) []jury.Finding {
 }
 
 var (
-	usedUp = regexp.MustCompile(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
-	useKey = regexp.MustCompile(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
+	usedUp = pattern.New(`(?i)\b(not (been )?(flown|used|departed|started|begun|expired|redeemed)|already (been )?(flown|used|departed|started|taken place|begun|expired|redeemed|checked in|past|over)|in the past|past [a-z]+s|(?:has|have) (?:already )?(passed|departed|started|begun|ended)|before (?:it|they|the [a-z]+) (?:starts?|begins?|departs?))\b`)
+	useKey = pattern.New(`(?i)^(date|departure.*|start.*|scheduled.*|appointment.*|event_?date|pick_?up.*|collection.*|begin.*|check_?in.*|time|starts?_?at|valid_?(until|to)|expir.*)$`)
 	// Names of dates on which something is made or known, and not used.
-	notUse = regexp.MustCompile(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
+	notUse = pattern.New(`(?i)birth|dob|creat|issu|order|purchas|book|join|sign|updat|last|since|due|regist|fil|open|transact|hire|return|paid|pay`)
 )
 
 // pastIgnored: the policy protects what has already been used, and a call with a verb of that sentence acts on a
@@ -135,7 +135,7 @@ func isUse(key string) bool {
 	return useKey.MatchString(key) || strings.HasSuffix(strings.ToLower(key), "_date") && !notUse.MatchString(key)
 }
 
-var keepFixed = regexp.MustCompile(`(?i)\bwithout changing (?:the |its |their )?([a-z_', ]+?)(?:[.;(]|$)`)
+var keepFixed = pattern.New(`(?i)\bwithout changing (?:the |its |their )?([a-z_', ]+?)(?:[.;(]|$)`)
 
 // fixedFieldChanged: "without changing the origin and destination", and a call changed one of them in the record.
 func fixedFieldChanged(r *reading) []jury.Finding {
@@ -176,9 +176,9 @@ func sameValue(a, b string) bool {
 var changes = map[string]bool{phrase.Stem("update"): true, phrase.Stem("modify"): true, phrase.Stem("change"): true, phrase.Stem("edit"): true}
 
 // ofWhom begins the name of a field: "the guest's name".
-var ofWhom = regexp.MustCompile(`^(?:and |or )?(?:the |its |their |your )?(?:[a-z]+'s? )?`)
+var ofWhom = pattern.New(`^(?:and |or )?(?:the |its |their |your )?(?:[a-z]+'s? )?`)
 
-var between = regexp.MustCompile(`,| and | or `)
+var between = pattern.New(`,| and | or `)
 
 func fieldsOf(list string) []string {
 	var fields []string

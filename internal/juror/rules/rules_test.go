@@ -3,6 +3,7 @@ package rules
 import (
 	"testing"
 
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 )
 
@@ -500,5 +501,12 @@ func TestEveryRuleIsSomebodysBusiness(t *testing.T) {
 		if r.certain <= 0 || r.certain > 0.95 {
 			t.Errorf("%s: certainty %v", r.id, r.certain)
 		}
+	}
+}
+
+// TestPatternsCompile: every expression of the rules, and of what they are built on, is a valid one.
+func TestPatternsCompile(t *testing.T) {
+	if n := pattern.CompileAll(); n < 100 {
+		t.Errorf("there are %d patterns", n)
 	}
 }

@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"jurat/internal/juror/phrase"
+	"jurat/internal/pattern"
 	"jurat/internal/subject"
 	"jurat/jury"
 )
@@ -101,7 +101,7 @@ func longID(id string, least int) string {
 	return ""
 }
 
-var givesUp = regexp.MustCompile(`(?i)\b(?:could not|couldn't|cannot|can't|unable to|was not able to|wasn't able to|not able to|did not|didn't|do not|don't) (?:find|locate|see|identify|determine|help)\b|\b(?:have|has) no (?:record|information|trace)s?\b|\b(?:there (?:is|are|was|were)|i (?:see|find|found)) no\b|\bno (?:[a-z]+ ){1,3}(?:was |were )?(?:found|listed|on file)\b`)
+var givesUp = pattern.New(`(?i)\b(?:could not|couldn't|cannot|can't|unable to|was not able to|wasn't able to|not able to|did not|didn't|do not|don't) (?:find|locate|see|identify|determine|help)\b|\b(?:have|has) no (?:record|information|trace)s?\b|\b(?:there (?:is|are|was|were)|i (?:see|find|found)) no\b|\bno (?:[a-z]+ ){1,3}(?:was |were )?(?:found|listed|on file)\b`)
 
 // gaveUpUnopened: a tool listed the ids of records, and the agent says that it finds nothing, or hands over, although
 // some of the listed records were never opened. It applies only where the user's words or the agent's are about records

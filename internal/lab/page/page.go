@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"math"
 	"strings"
+	"sync"
 
 	"jurat/internal/lab"
 	"jurat/internal/lab/measure"
@@ -16,15 +17,17 @@ import (
 //go:embed report.html
 var source string
 
-var parsed = template.Must(template.New("report").Funcs(template.FuncMap{
-	"figure": figure, "difference": difference, "dollars": dollars, "seconds": seconds, "number": number, "percent": percent,
-	"areas": areas, "tags": tags, "differences": differences, "scores": scores, "sure": sure, "join": strings.Join, "rate": rate, "firsts": firsts, "rounded": rounded,
-}).Parse(source))
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"figure": figure, "difference": difference, "dollars": dollars, "seconds": seconds, "number": number, "percent": percent,
+		"areas": areas, "tags": tags, "differences": differences, "scores": scores, "sure": sure, "join": strings.Join, "rate": rate, "firsts": firsts, "rounded": rounded,
+	}).Parse(source))
+})
 
 // Render returns the page.
 func Render(r *lab.Report) ([]byte, error) {
 	var out bytes.Buffer
-	if err := parsed.Execute(&out, r); err != nil {
+	if err := parsed().Execute(&out, r); err != nil {
 		return nil, fmt.Errorf("writing page: %w", err)
 	}
 	return out.Bytes(), nil

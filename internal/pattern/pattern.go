@@ -1,0 +1,56 @@
+// Package pattern compiles regular expressions when they are first used. Jurors that are rules have hundreds of them: a
+// command that judges nothing would spend most of its time on compiling them.
+package pattern
+
+import (
+	"regexp"
+	"sync"
+)
+
+// A Pattern is a regular expression that is compiled when it is first used. Its methods are those of [regexp.Regexp], and
+// several goroutines may call them at once.
+type Pattern struct{ compiled func() *regexp.Regexp }
+
+var (
+	mu    sync.Mutex
+	known []*Pattern
+)
+
+// New returns a pattern, for a variable of a package. An expression that does not compile panics at its first use, so a
+// test has all of them compiled by [CompileAll].
+func New(expression string) *Pattern {
+	p := &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
+	mu.Lock()
+	defer mu.Unlock()
+	known = append(known, p)
+	return p
+}
+
+// CompileAll compiles every pattern of this program, and returns how many there are. It panics if one does not compile.
+func CompileAll() int {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, p := range known {
+		p.compiled()
+	}
+	return len(known)
+}
+
+func (p *Pattern) MatchString(s string) bool              { return p.compiled().MatchString(s) }
+func (p *Pattern) FindString(s string) string             { return p.compiled().FindString(s) }
+func (p *Pattern) FindStringIndex(s string) []int         { return p.compiled().FindStringIndex(s) }
+func (p *Pattern) FindStringSubmatch(s string) []string   { return p.compiled().FindStringSubmatch(s) }
+func (p *Pattern) FindAllString(s string, n int) []string { return p.compiled().FindAllString(s, n) }
+func (p *Pattern) FindAllStringIndex(s string, n int) [][]int {
+	return p.compiled().FindAllStringIndex(s, n)
+}
+func (p *Pattern) FindAllStringSubmatch(s string, n int) [][]string {
+	return p.compiled().FindAllStringSubmatch(s, n)
+}
+func (p *Pattern) ReplaceAllString(s, with string) string {
+	return p.compiled().ReplaceAllString(s, with)
+}
+func (p *Pattern) ReplaceAllStringFunc(s string, with func(string) string) string {
+	return p.compiled().ReplaceAllStringFunc(s, with)
+}
+func (p *Pattern) Split(s string, n int) []string { return p.compiled().Split(s, n) }
