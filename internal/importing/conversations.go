@@ -76,7 +76,7 @@ func (r *reader) cases(name, place string, data []byte, found []subject.Brought,
 		if len(found) > 1 {
 			conversation += "-" + b.Name
 		}
-		if err := r.exchanges(conversation, place, unitsOf(data, b.Case, top)); err != nil {
+		if err := r.exchanges(conversation, place, r.unitsOf(data, b.Case, top)); err != nil {
 			return err
 		}
 	}
@@ -95,8 +95,30 @@ func (r *reader) exchanges(conversation, place string, units []unit) error {
 	return r.give(g.end())
 }
 
+// beside reads what logs of evaluations say beside a message.
+func (r *reader) beside(u *unit, o object) {
+	switch r.Format {
+	case Inspect:
+		u.given = o.text("source") == "input"
+	case Tau2:
+		if !u.answers() {
+			return
+		}
+		raw := o.within("raw_data")
+		u.model, u.call = raw.word("model"), raw.word("id")
+		for _, used := range []object{o, raw} {
+			if used.has("usage", '{') && u.usage == nil {
+				u.usage = used["usage"]
+			}
+		}
+		if len(raw.list("thinking_blocks")) > 0 || raw.within("message").text("reasoning_content") != "" || raw.text("reasoning_content") != "" {
+			u.left = append(u.left, subject.Reasoning)
+		}
+	}
+}
+
 // unitsOf are the messages of a case, with the bytes that they were read from. Messages from one place are one unit.
-func unitsOf(data []byte, c *subject.Case, top unit) []unit {
+func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	var units []unit
 	var from, to int64
 	for _, m := range c.Messages {
@@ -112,17 +134,19 @@ func unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	}
 	last := -1
 	for i := range units {
-		if u := &units[i]; u.answers() {
-			o := objectOf(u.raw)
-			u.requested, u.model, last = top.requested, or(o.word("model"), top.model), i
+		u, o := &units[i], objectOf(units[i].raw)
+		r.beside(u, o)
+		if u.answers() {
+			u.requested, u.model, last = top.requested, or(or(u.model, o.word("model")), top.model), i
 		}
-		units[i].at = or(first(objectOf(units[i].raw), "timestamp", "created_at"), top.at)
+		u.at = or(first(o, "timestamp", "created_at"), top.at)
 	}
-	if last >= 0 {
-		units[last].usage, units[last].call = top.usage, top.call
+	if last >= 0 && top.usage != nil {
+		units[last].usage = top.usage
 	}
 	if len(units) > 0 {
-		units[len(units)-1].failed = top.failed
+		u := &units[len(units)-1]
+		u.failed, u.lacks = top.failed, append(u.lacks, top.lacks...)
 	}
 	return units
 }
@@ -140,12 +164,15 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 		return r.bad(place, fmt.Errorf("expected a result (an object), found %s", v.Kind()))
 	}
 	response := o.within("response")
-	top := unit{requested: or(o.within("provider").word("id"), o.word("provider")), failed: or(o.word("error"), response.word("error"))}
+	top := unit{requested: or(o.within("provider").word("id"), o.word("provider")), failed: response.word("error"), lacks: changed(o, response)}
 	if response.has("tokenUsage", '{') {
 		top.usage = response["tokenUsage"]
 	}
 	data := v
 	unanswered := response["output"] == nil || response.has("output", 'n')
+	if unanswered { // of a result with an output, the error is that a check failed
+		top.failed = or(o.word("error"), top.failed)
+	}
 	if unanswered && top.failed != "" { // what was asked is evidence, also without an answer
 		data = jsonOf(map[string]jsontext.Value{"prompt": o["prompt"], "response": jsontext.Value(`{"output":""}`)})
 	}
@@ -171,8 +198,25 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 	if unanswered {
 		messages = messages[:len(messages)-1]
 	}
-	u := unit{raw: v, place: place, messages: messages, requested: top.requested, usage: top.usage, failed: top.failed, left: c.LeftOutAt(len(c.Messages))}
+	u := unit{raw: v, place: place, messages: messages, requested: top.requested, usage: top.usage, failed: top.failed, lacks: top.lacks, left: c.LeftOutAt(len(c.Messages))}
 	return r.give(&Exchange{Conversation: name, Entry: "1", units: []unit{u}, whole: true})
+}
+
+// changed lists how the output of a result may be other than what the agent answered to this call.
+func changed(o, response object) (lacks []string) {
+	for _, options := range []object{o.within("testCase").within("options"), o.within("prompt").within("config")} {
+		if lacks == nil && (options["transform"] != nil || options["postprocess"] != nil) {
+			lacks = append(lacks, "the output as the agent gave it: the evaluation changed it before it was written")
+		}
+	}
+	if response.isTrue("cached") {
+		lacks = append(lacks, "a call of its own: the answer is one that was given before, and kept")
+	}
+	const failed = "2" // promptfoo's ResultFailureReason: 1 is a failed check, 2 an error
+	if o.word("failureReason") == failed && response["output"] != nil && o.word("error") != "" {
+		lacks = append(lacks, "whether all went well: the entry of the file says that there was an error")
+	}
+	return lacks
 }
 
 // turns reports whether a result has several turns.
@@ -190,6 +234,9 @@ func turns(o object) bool {
 // sample reads a sample of Inspect. See https://inspect.aisi.org.uk/reference/inspect_ai.log.html (EvalSample).
 func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	o := objectOf(v)
+	if o.has("messages", '[') && len(o.list("messages")) == 0 {
+		return nil // it ended before anything was said
+	}
 	found, err := r.readCases(place, v, "")
 	if err != nil {
 		return r.bad(place, err)
@@ -198,6 +245,9 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	top := unit{requested: r.header.model, model: output.word("model"), at: or(o.word("completed_at"), o.word("started_at")), failed: o.within("error").word("message")}
 	if output.has("usage", '{') {
 		top.usage = output["usage"]
+	}
+	if limit := o.within("limit").word("type"); limit != "" {
+		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + limit}
 	}
 	name := or(r.header.scope, r.label) + "-" + or(o.word("id"), strconv.Itoa(number)) + "_epoch_" + or(o.word("epoch"), "1")
 	return r.cases(name, place, v, found, top)
@@ -211,5 +261,9 @@ func (r *reader) simulation(number int, place string, v jsontext.Value) error {
 	if err != nil {
 		return r.bad(place, err)
 	}
-	return r.cases(or(o.word("id"), r.label+"-"+strconv.Itoa(number)), place, whole, found, unit{})
+	top := unit{requested: r.header.model}
+	if why := o.word("termination_reason"); why != "" && why != "user_stop" && why != "agent_stop" {
+		top.lacks = []string{"the rest of the conversation, which was ended for another reason than that it was over: " + why}
+	}
+	return r.cases(or(o.word("id"), r.label+"-"+strconv.Itoa(number)), place, whole, found, top)
 }

@@ -26,6 +26,7 @@ type unit struct {
 	usage     jsontext.Value // of that answer
 	failed    string         // why there was no answer
 	lacks     []string       // what the file says is otherwise or elsewhere, in words
+	given     bool           // what stands in it was written before the agent was asked, also if it stands as an answer
 }
 
 // by says that a program wrote what stands as a message of a user or an agent.
@@ -48,8 +49,10 @@ func (u *unit) from(name string) {
 
 // answers reports whether the unit is the agent's.
 func (u *unit) answers() bool {
-	return slices.ContainsFunc(u.messages, func(m subject.Message) bool { return m.Role == subject.Assistant })
+	return !u.given && slices.ContainsFunc(u.messages, isAnswer)
 }
+
+func isAnswer(m subject.Message) bool { return m.Role == subject.Assistant }
 
 // An Exchange is what becomes one act: what was said to the agent, and its answer. Either may be missing.
 type Exchange struct {
@@ -95,10 +98,13 @@ func (e *Exchange) rest(sealed int64) *Exchange {
 // said returns what was said to the agent, and what it answered, with the results of tools that its provider ran meanwhile.
 func (e *Exchange) said() (prompt, response []subject.Message) {
 	var all []subject.Message
+	at := -1
 	for _, u := range e.units {
+		if at < 0 && u.answers() {
+			at = len(all) + slices.IndexFunc(u.messages, isAnswer)
+		}
 		all = append(all, u.messages...)
 	}
-	at := slices.IndexFunc(all, func(m subject.Message) bool { return m.Role == subject.Assistant })
 	if e.whole && len(all) > 0 && all[len(all)-1].Role == subject.Assistant {
 		at = len(all) - 1
 	}

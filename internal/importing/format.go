@@ -52,8 +52,12 @@ func ParseFormat(name string) (Format, error) {
 // lacks lists what files of a format cannot have, beside what no file has.
 func (f Format) lacks() []string {
 	switch f {
-	case Promptfoo, Inspect, Tau2:
-		return []string{"what surrounds an evaluation: the agent was tried, and not in use"}
+	case Promptfoo:
+		return []string{tried}
+	case Inspect:
+		return []string{tried, "what the log has as events alone: calls beside this conversation, and messages that it no longer has"}
+	case Tau2:
+		return []string{tried, noSystem + ", with the policy: it stays at the beginning of the file"}
 	case ClaudeCode:
 		return []string{noSystem, unwritten}
 	case Codex:
@@ -64,8 +68,9 @@ func (f Format) lacks() []string {
 	return nil
 }
 
-// What session files of programs lack.
+// What files lack.
 const (
+	tried     = "what surrounds an evaluation: the agent was tried, and not in use"
 	noSystem  = "the system prompt"
 	unwritten = "what the program adds to prompts without writing it down"
 )
@@ -215,6 +220,10 @@ func (f *File) member(s *signs, d *stream, name string) error {
 			f.header.writer = "inspect_ai " + packages.word("inspect_ai")
 		}
 		return nil
+	case name == "info" && s.members[name] == '{':
+		v, err := d.value()
+		f.header.model = or(objectOf(v).within("agent_info").word("llm"), f.header.model)
+		return err
 	case name == "session" && s.members[name] == '{':
 		v, err := d.value()
 		f.header.scope = objectOf(v).word("id")
