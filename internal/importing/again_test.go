@@ -216,7 +216,7 @@ func TestBomb(t *testing.T) {
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
 		t.Errorf("%+v, %v", checked, err)
 	}
-	u := &unpacking{nopCloser{strings.NewReader(strings.Repeat("x", 100))}, 99}
+	u := &unpacking{nopCloser{strings.NewReader(strings.Repeat("x", 100))}, new(int64(99))}
 	if _, err := u.Read(make([]byte, 200)); err == nil {
 		t.Error("an archive may unpack to anything")
 	}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,7 +41,7 @@ func (f *File) recogniseArchive() error {
 	if err != nil {
 		return err
 	}
-	var exported *zip.File
+	exported := map[string][]*zip.File{} // by the name of their kind
 	samples := false
 	seen := map[string]bool{}
 	for _, entry := range a.File {
@@ -49,8 +52,8 @@ func (f *File) recogniseArchive() error {
 		if isSample(entry.Name) {
 			samples = true
 		}
-		if path.Base(entry.Name) == "conversations.json" && exported == nil {
-			exported = entry
+		if name := exportName.FindStringSubmatch(path.Base(entry.Name)); name != nil {
+			exported[name[1]] = append(exported[name[1]], entry)
 		}
 		if entry.Name == "header.json" {
 			if err := f.readEvalHeader(entry); err != nil {
@@ -62,11 +65,10 @@ func (f *File) recogniseArchive() error {
 	switch {
 	case samples:
 		found, f.header.archive = Inspect, true
-	case exported != nil:
-		if found, err = f.export(exported); err != nil {
+	case len(exported) > 0:
+		if found, err = f.exports(exported); err != nil {
 			return err
 		}
-		f.header.inner = exported.Name
 	}
 	if found == Unknown {
 		return f.unknown("the archive has no samples of Inspect, and no conversations.json of ChatGPT or Claude")
@@ -78,7 +80,38 @@ func (f *File) recogniseArchive() error {
 	return nil
 }
 
-// export says whose export a conversations.json is.
+// exportName is the name of a file with conversations, conversations.json, or of one of several, conversations-000.json.
+var exportName = regexp.MustCompile(`^conversations(-[0-9]+)?\.json$`)
+
+// exports finds the files with conversations in an archive: one, or numbered ones. They are of one vendor.
+func (f *File) exports(of map[string][]*zip.File) (found Format, err error) {
+	list := of[""]
+	if len(list) > 1 {
+		list = list[:1] // others are copies of the archive's own
+	}
+	if list == nil {
+		for _, number := range slices.Sorted(maps.Keys(of)) {
+			list = append(list, of[number]...)
+		}
+	}
+	for _, entry := range list {
+		whose, err := f.export(entry)
+		if err != nil {
+			return Unknown, err
+		}
+		if found == Unknown {
+			found = whose
+		}
+		if whose == found && whose != Unknown {
+			f.header.inner = append(f.header.inner, entry.Name)
+		} else if whose != Unknown {
+			return Unknown, f.broken(cut(entry.Name, 200), fmt.Errorf("it is of %s, and others in the archive are of %s: give each a file of its own", whose, found))
+		}
+	}
+	return found, nil
+}
+
+// export says whose export a file with conversations is. An empty one is nobody's.
 func (f *File) export(entry *zip.File) (Format, error) {
 	in, err := entry.Open()
 	if err != nil {
@@ -168,28 +201,28 @@ func (r *reader) samples() error {
 	return nil
 }
 
-// openInner opens the file in an archive that is read.
-func (r *reader) openInner() (io.ReadCloser, error) {
+// openInner opens a file in an archive that is read.
+func (r *reader) openInner(name string, room *int64) (io.ReadCloser, error) {
 	a, err := r.archive()
 	if err != nil {
 		return nil, err
 	}
-	in, err := a.Open(r.header.inner)
+	in, err := a.Open(name)
 	if err != nil {
-		return nil, r.broken(cut(r.header.inner, 200), err)
+		return nil, r.broken(cut(name, 200), err)
 	}
-	return &unpacking{in, max(leastUnpacked, mostRatio*r.Size)}, nil
+	return &unpacking{in, room}, nil
 }
 
 // An unpacking fails when an archive unpacks to too much.
 type unpacking struct {
 	io.ReadCloser
-	left int64
+	room *int64 // that is left
 }
 
 func (u *unpacking) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
-	if u.left -= int64(n); u.left < 0 {
+	if *u.room -= int64(n); *u.room < 0 {
 		return 0, fmt.Errorf("the archive unpacks to more than %d times its size: unpack it yourself if it is no attack", mostRatio)
 	}
 	return n, err

@@ -85,22 +85,33 @@ func (t *tree) message(node object) (*unit, error) {
 	}
 	id, author := m.word("id"), m.within("author")
 	role, to := author.text("role"), m.text("recipient")
-	said, left := contentOf(m.within("content"))
+	content, metadata := m.within("content"), m.within("metadata")
+	said, left := contentOf(content)
+	if role == "assistant" && m.text("channel") == "analysis" && (to == "" || to == "all") {
+		said, left = "", []subject.Left{subject.Reasoning}
+	}
 	u := &unit{raw: node["message"], id: id, place: t.place + "/mapping/" + cut(id, 200), at: m.word("create_time"), left: left}
+	u.beside(m, metadata)
 	as := chatMessage{Role: subject.Role(role), Content: said}
-	switch role {
-	case "assistant":
-		u.requested = m.within("metadata").word("model_slug")
+	switch kind := content.text("content_type"); {
+	case kind == "model_editable_context": // stands as the assistant's
+		as.Role, as.Name = subject.System, chatGPTMemory
+	case role == "assistant":
+		u.requested = metadata.word("model_slug")
 		if to != "" && to != "all" {
 			as.Content, as.ToolCalls = "", []chatCall{{id, "function", chatFunction{to, said}}}
-			t.calls[to] = id
+			t.calls[to], t.calls[toolOf(to)] = id, id
 		}
-	case "tool":
+	case role == "tool":
 		as.Name = author.text("name")
 		as.ToolCallID = or(t.calls[as.Name], t.calls[toolOf(as.Name)])
+		as.IsError = kind == "system_error" || strings.HasPrefix(metadata.within("aggregate_result").text("status"), "failed")
+	case role != "" && role != "user" && role != "system":
+		u.lacks = append(u.lacks, "what a participant of a kind says that is not known here: "+cut(role, 60))
+		return u, nil
 	}
 	if said == "" && as.ToolCalls == nil {
-		if left == nil {
+		if left == nil && u.lacks == nil {
 			return nil, nil // a place in the tree, without words
 		}
 		return u, nil
@@ -110,7 +121,29 @@ func (t *tree) message(node object) (*unit, error) {
 		return nil, err
 	}
 	u.messages = read.Messages
+	for i := range u.messages {
+		u.messages[i].Failed = as.IsError
+	}
 	return u, nil
+}
+
+// chatGPTMemory names what ChatGPT remembers of its user, and is given as context.
+const chatGPTMemory = "ChatGPT's memory"
+
+// mostNamed bounds the files of one message that are named.
+const mostNamed = 20
+
+// beside names what a message has beside its words.
+func (u *unit) beside(m, metadata object) {
+	for i, raw := range metadata.list("attachments") {
+		u.left = append(u.left, subject.Unreadable)
+		if name := objectOf(raw).text("name"); name != "" && i < mostNamed {
+			u.lacks = append(u.lacks, "what is in a file that was attached: "+cut(name, 200))
+		}
+	}
+	if end := metadata.within("finish_details").text("type"); m.text("status") == "in_progress" || end == "interrupted" || end == "max_tokens" {
+		u.lacks = append(u.lacks, "the rest of a message, which was broken off")
+	}
 }
 
 // toolOf is the tool of a function: dalle of dalle.text2im.

@@ -2,6 +2,7 @@ package importing
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,17 +22,51 @@ func (r *reader) claudeAI(number int, place string, v jsontext.Value) error {
 		return r.bad(place, errors.New("expected a conversation with chat_messages"))
 	}
 	name := or(o.word("uuid"), r.label+"-"+strconv.Itoa(number))
+	messages := o.list("chat_messages")
+	path, err := claudeBranch(messages, o.word("current_leaf_message_uuid"))
+	if err != nil {
+		return r.bad(place, err)
+	}
 	var units []unit
-	for i, raw := range o.list("chat_messages") {
+	before := ""
+	for _, i := range path {
 		at := place + "/chat_messages/" + strconv.Itoa(i)
-		u, err := r.claudeMessage(at, raw)
+		u, err := r.claudeMessage(at, messages[i])
 		if err != nil {
 			return r.bad(at, err)
 		}
-		u.requested = or(u.requested, o.word("model"))
+		if parent := objectOf(messages[i]).word("parent_message_uuid"); before != "" && parent != "" && parent != before {
+			u.lacks = append(u.lacks, wentBack)
+		}
+		u.requested, before = or(u.requested, o.word("model")), u.id
 		units = append(units, *u)
 	}
 	return r.exchanges(name, place, units)
+}
+
+// claudeBranch lists the messages of the branch that ends at the last one, by their places; of an export that does not name it, all.
+func claudeBranch(messages []jsontext.Value, last string) (path []int, err error) {
+	places, parents := map[string]int{}, make([]string, len(messages))
+	for i, raw := range messages {
+		m := objectOf(raw)
+		places[m.word("uuid")], parents[i] = i, m.word("parent_message_uuid")
+		path = append(path, i)
+	}
+	at, there := places[last]
+	if last == "" {
+		return path, nil
+	}
+	if !there {
+		return nil, errors.New("the message that current_leaf_message_uuid names is not there: which branch is the conversation is not known")
+	}
+	for path = nil; there; at, there = places[parents[at]] {
+		if len(path) == len(messages) {
+			return nil, errors.New("its messages are each other's parents, in a circle")
+		}
+		path = append(path, at)
+	}
+	slices.Reverse(path)
+	return path, nil
 }
 
 func (r *reader) claudeMessage(place string, raw jsontext.Value) (*unit, error) {
@@ -40,35 +75,49 @@ func (r *reader) claudeMessage(place string, raw jsontext.Value) (*unit, error) 
 	if role == "" {
 		return nil, errors.New("the sender of a message is neither human nor assistant")
 	}
-	blocks := r.blocks(m)
+	blocks, lacks := r.blocks(m)
+	if m.isTrue("truncated") {
+		lacks = append(lacks, "the rest of a message, which was broken off")
+	}
 	read, err := subject.ReadPart(r.Name+":"+place, subject.Anthropic, jsonOf([]any{map[string]any{"role": role, "content": blocks}}))
 	if err != nil {
 		return nil, err
 	}
-	return &unit{raw: raw, place: place, id: m.word("uuid"), messages: read.Messages, left: leftIn(read), at: m.word("created_at")}, nil
+	return &unit{raw: raw, place: place, id: m.word("uuid"), messages: read.Messages, left: leftIn(read), at: m.word("created_at"), lacks: lacks}, nil
 }
 
-// blocks are the content of a message as Anthropic's Messages have it. Exports leave ids of calls out; a result is of the call before it.
-func (r *reader) blocks(m object) []any {
-	list := []any{}
-	call := ""
+// blocks are the content of a message as Anthropic's Messages have it. Older exports leave ids of calls out: a result is of the first call of
+// its name that has none.
+func (r *reader) blocks(m object) (list []any, lacks []string) {
+	list = []any{}
+	var open [][2]string // name and id of calls without a result
 	for i, raw := range m.list("content") {
 		b := objectOf(raw)
-		switch kind := b.text("type"); {
+		switch kind, name := b.text("type"), b.text("name"); {
 		case kind == "text" && strings.TrimSpace(b.text("text")) == "", kind == "token_budget", kind == "flag":
 			continue // nothing is said in it
 		case kind == "tool_use":
-			call = or(b.word("id"), m.word("uuid")+"/"+strconv.Itoa(i))
-			list = append(list, map[string]any{"type": kind, "id": call, "name": b["name"], "input": orNull(b["input"])})
-			continue
+			id := or(b.word("id"), m.word("uuid")+"/"+strconv.Itoa(i))
+			open = append(open, [2]string{name, id})
+			list = append(list, map[string]any{"type": kind, "id": id, "name": b["name"], "input": orNull(b["input"])})
 		case kind == "tool_result":
-			list = append(list, map[string]any{"type": kind, "tool_use_id": or(b.word("tool_use_id"), call), "content": orNull(b["content"]), "is_error": b.isTrue("is_error")})
-			continue
+			id := b.word("tool_use_id")
+			of := slices.IndexFunc(open, func(call [2]string) bool { return call[1] == id || id == "" && (name == "" || call[0] == name) })
+			if of < 0 && id == "" {
+				of = len(open) - 1
+			}
+			if of >= 0 {
+				id = open[of][1]
+				open = slices.Delete(open, of, of+1)
+			}
+			list = append(list, map[string]any{"type": kind, "tool_use_id": id, "content": orNull(b["content"]), "is_error": b.isTrue("is_error")})
 		case kind == "voice_note":
 			list = append(list, map[string]any{"type": "text", "text": b.text("text")})
-			continue
+		case !subject.IsBlock(kind):
+			lacks = append(lacks, "what a block of a kind says that is not known here: "+cut(kind, 60))
+		default:
+			list = append(list, raw)
 		}
-		list = append(list, raw)
 	}
 	if len(list) == 0 && m.text("text") != "" {
 		list = append(list, map[string]any{"type": "text", "text": m.text("text")})
@@ -77,10 +126,14 @@ func (r *reader) blocks(m object) []any {
 		a := objectOf(raw)
 		list = append(list, map[string]any{"type": "text", "text": "[attachment " + a.text("file_name") + "]\n" + a.text("extracted_content")})
 	}
-	for _, raw := range m.list("files") {
+	files := m.list("files")
+	if len(files) == 0 {
+		files = m.list("files_v2")
+	}
+	for _, raw := range files {
 		list = append(list, map[string]any{"type": "file", "title": objectOf(raw).text("file_name")})
 	}
-	return list
+	return list, lacks
 }
 
 func orNull(v jsontext.Value) jsontext.Value {

@@ -148,6 +148,9 @@ func (c *claudeCode) follow(o object, prompt string) *event {
 	return e
 }
 
+// wentBack is what a message lacks that is not below the one before it.
+const wentBack = "that all before it was shown to the agent: the user went back to an earlier place of the conversation, and what was said since was given up"
+
 // branch keeps where a message stands, and notes that a user went back to an earlier place of the conversation.
 func (c *claudeCode) branch(name string, u *unit, o object) {
 	if !slices.ContainsFunc(u.messages, func(m subject.Message) bool { return m.Role == subject.User }) {
@@ -157,7 +160,7 @@ func (c *claudeCode) branch(name string, u *unit, o object) {
 	uuid := o.word("uuid")
 	e := c.follow(o, uuid)
 	if e.above != nil && e.above.prompt != "" && e.above.prompt != c.last[name] {
-		u.lacks = append(u.lacks, "that all before it was shown to the agent: the user went back to an earlier place of the conversation, and what was said since was given up")
+		u.lacks = append(u.lacks, wentBack)
 	}
 	c.last[name] = uuid
 }

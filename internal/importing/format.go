@@ -83,7 +83,7 @@ type header struct {
 	path    []string // members that lead to the list of entries
 	lines   bool     // JSON Lines
 	archive bool     // an archive of samples
-	inner   string   // the file in an archive that is read
+	inner   []string // the files in an archive that are read; nil: the file itself
 	single  bool     // the document is one entry
 	whole   bool     // the file is one conversation, with a message in each line
 	given   bool     // the format was given, and not recognised

@@ -142,20 +142,41 @@ func (r *reader) values(do func(number int, place string, v jsontext.Value) erro
 		}
 		return do(0, "the document", v)
 	}
-	in, err := r.inner()
-	if err != nil {
-		return err
+	if h.inner == nil {
+		return r.list("", r.text(), 0, do)
 	}
-	defer in.Close() //nolint:errcheck // it is only read
+	number, room := 0, max(leastUnpacked, mostRatio*r.Size)
+	for _, name := range h.inner {
+		in, err := r.openInner(name, &room)
+		if err != nil {
+			return err
+		}
+		place := ""
+		if len(h.inner) > 1 {
+			place = cut(name, 200) + ":"
+		}
+		err = r.list(place, in, number, func(n int, place string, v jsontext.Value) error {
+			number = n
+			return do(n, place, v)
+		})
+		if err = errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list calls do for each entry of a document that has a list of them. They are numbered from those before it.
+func (r *reader) list(file string, in io.Reader, before int, do func(number int, place string, v jsontext.Value) error) error {
 	d := newStream(in)
-	pointer := ""
-	for _, name := range h.path {
+	pointer := file
+	for _, name := range r.header.path {
 		pointer += "/" + name
 	}
 	last, stopped := 0, error(nil)
-	found, err := d.at(h.path, func(i int, v jsontext.Value) error {
+	found, err := d.at(r.header.path, func(i int, v jsontext.Value) error {
 		last = i
-		stopped = do(i+1, pointer+"/"+strconv.Itoa(i), v)
+		stopped = do(before+i+1, pointer+"/"+strconv.Itoa(i), v)
 		return stopped
 	})
 	if stopped != nil {
@@ -206,12 +227,4 @@ func (r *reader) session(s session) error {
 		return err
 	}
 	return s.end()
-}
-
-// inner opens what is read: the file, or one in an archive.
-func (r *reader) inner() (io.ReadCloser, error) {
-	if r.header.inner == "" {
-		return io.NopCloser(r.text()), nil
-	}
-	return r.openInner()
 }

@@ -101,6 +101,16 @@ func (t *turn) block(n *tree.Node) error {
 	return err
 }
 
+// IsBlock reports whether a type is that of a block which the form Anthropic knows.
+func IsBlock(kind string) bool {
+	switch kind {
+	case "thinking", "redacted_thinking", "compaction", "tool_use", "server_tool_use", "mcp_tool_use",
+		"text", "search_result", "image", "document", "container_upload", "file", "audio":
+		return true
+	}
+	return strings.HasSuffix(kind, "tool_result")
+}
+
 // blockText reads a block that has a text, or that stands for something that no juror can read.
 func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
 	switch kind {
