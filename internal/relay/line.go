@@ -31,8 +31,8 @@ func (l *line) release() error {
 
 // lines reads lines of any length.
 type lines struct {
-	pipe *Pipe
-	from *bufio.Reader
+	relay *relay
+	from  *bufio.Reader
 }
 
 // next reads a line. Of one for whose copy there is no room, it reads what has room, and open mode reads the rest of it with pass. At the end it returns
@@ -42,8 +42,8 @@ func (r *lines) next() (*line, error) {
 	if len(part) == 0 {
 		return nil, err
 	}
-	l := &line{id: rand.Text(), at: r.pipe.Now(), ready: make(chan error, 1)}
-	l.body = r.pipe.spool.body(l.id+".line", "", r.pipe.MaxDecoded)
+	l := &line{id: rand.Text(), at: r.relay.Now(), ready: make(chan error, 1)}
+	l.body = r.relay.spool.body(l.id+".line", "", r.relay.MaxDecoded)
 	l.refs.Store(1)
 	scan := newMessages()
 	for {
@@ -67,7 +67,7 @@ func (r *lines) next() (*line, error) {
 
 // full is what becomes of a line for whose copy there is no room.
 func (r *lines) full(l *line, part []byte, lost error) error {
-	if r.pipe.Mode == Closed {
+	if r.relay.Mode == Closed {
 		return lost
 	}
 	l.body.seal()
