@@ -18,10 +18,11 @@ type events struct {
 	field    []byte
 	colon    bool // the line's field is complete
 	value    []byte
-	name     string // the event's type
-	data     value  // what is known of its data
-	done     []byte // the beginning of its data
-	dataLine bool   // the event has a line of data already
+	name     string         // the event's type
+	data     value          // what is known of its data
+	done     []byte         // the beginning of its data
+	dataLine bool           // the event has a line of data already
+	also     func(p []byte) // gets the data; nil: nobody does
 }
 
 const (
@@ -35,25 +36,29 @@ func newEvents(r rules) *events { return &events{rules: r, data: value{root: r.w
 
 func (e *events) write(p []byte) {
 	for len(p) > 0 {
-		if e.afterCR && p[0] == '\n' {
-			p = p[1:]
-			e.n++
-			e.afterCR = false
-			e.pass()
-			continue
-		}
-		e.afterCR = false
-		at := bytes.IndexAny(p, "\r\n")
-		if at < 0 {
-			e.line(p)
-			return
-		}
-		e.line(p[:at])
-		e.afterCR = p[at] == '\r'
-		e.n++
-		e.endLine()
-		p = p[at+1:]
+		p = p[e.step(p):]
 	}
+}
+
+// step reads up to the end of a line, and returns how many bytes that is.
+func (e *events) step(p []byte) int {
+	if e.afterCR && p[0] == '\n' {
+		e.n++
+		e.afterCR = false
+		e.pass()
+		return 1
+	}
+	e.afterCR = false
+	at := bytes.IndexAny(p, "\r\n")
+	if at < 0 {
+		e.line(p)
+		return len(p)
+	}
+	e.line(p[:at])
+	e.afterCR = p[at] == '\r'
+	e.n++
+	e.endLine()
+	return at + 1
 }
 
 // line reads a part of a line.
@@ -102,6 +107,9 @@ func (e *events) line(p []byte) {
 func (e *events) content(p []byte) {
 	e.done = upTo(e.done, p, longestValue)
 	e.data.write(p)
+	if e.also != nil {
+		e.also(p)
+	}
 }
 
 // upTo appends to b as much of p as leaves it with n bytes at most.

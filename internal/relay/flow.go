@@ -53,6 +53,8 @@ func (f *flow) send(l *line, err error) bool {
 	l.refs.Add(1) // for who records it
 	record, over := f.take(l)
 	if over {
+		f.free(l)
+		f.free(l)
 		return false
 	}
 	if record == nil {
@@ -69,39 +71,49 @@ func (f *flow) send(l *line, err error) bool {
 	case f.queue <- l:
 		return true
 	case <-f.stop:
+		f.free(l)
 		return false
 	}
 }
 
 // write writes lines as soon as they may go on. lost is called when nobody takes them any more.
 func (f *flow) write(to io.Writer, lost func()) {
-	deaf := false
 	for l := range f.queue {
-		select {
-		case err := <-l.ready:
-			if err != nil {
-				f.fail(err)
-				return
-			}
-		case <-f.stop:
+		ok := f.let(l, &to, lost)
+		f.free(l)
+		if !ok {
 			return
 		}
-		if !deaf {
-			err := l.write(to)
-			if errors.Is(err, errUnreadable) {
-				f.fail(err)
-				return
-			}
-			if deaf = err != nil; deaf {
-				lost()
-			}
-		}
-		if l.rest != nil {
-			for range l.rest { // what nobody takes
-			}
-		}
-		f.free(l)
 	}
+}
+
+// let writes a line once it may go on, unless nobody takes it. It reports whether others may follow.
+func (f *flow) let(l *line, to *io.Writer, lost func()) bool {
+	select {
+	case err := <-l.ready:
+		if err != nil {
+			f.fail(err)
+			return false
+		}
+	case <-f.stop:
+		return false
+	}
+	if *to != nil {
+		err := l.write(*to)
+		if errors.Is(err, errUnreadable) {
+			f.fail(err)
+			return false
+		}
+		if err != nil {
+			*to = nil
+			lost()
+		}
+	}
+	if l.rest != nil {
+		for range l.rest { // what nobody takes
+		}
+	}
+	return true
 }
 
 // free gives a line's copy back, once nobody else needs it.

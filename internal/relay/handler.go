@@ -134,6 +134,13 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 	p.cancel = cancel
 	p.http10 = !req.ProtoAtLeast(1, 1)
 	p.watch(h.Drain)
+	switch {
+	case call.Speaks != MCP:
+	case req.Method == http.MethodGet:
+		p.asked = askedAt(req)
+	case t.session != nil:
+		t.session.posting(p)
+	}
 	return p, h.outgoing(ctx, req, header, t, call, body), nil
 }
 
@@ -177,7 +184,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	return &Call{
 		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
-		Token: token, Chain: chain, Session: h.session(t.upstream.protocol(), header), Credentials: h.credentials(header, t.query), Custody: custody,
+		Token: token, Chain: chain, Session: h.sessionOf(t, header), Version: t.session.says(), Credentials: h.credentials(header, t.query), Custody: custody,
 		Upgrade: upgrade, Request: h.spool.request(id, encoding, h.MaxDecoded),
 	}, nil
 }
@@ -293,8 +300,11 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
 		n, err := p.Read(buf)
-		if err == io.EOF {
+		switch err {
+		case io.EOF:
 			return nil
+		case errEndpoint:
+			return h.inSession(w, control, p)
 		}
 		if err != nil {
 			return err

@@ -16,6 +16,8 @@ type line struct {
 	body     *Body     // without the line feed at its end
 	feed     bool      // it has one
 	messages []message // nil: it is nothing that can be read
+	kind     string    // of an event: its type
+	data     string    // of an event: the beginning of its data
 	rest     chan []byte
 	ready    chan error // whether it may go on
 	refs     atomic.Int32

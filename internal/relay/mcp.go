@@ -31,11 +31,15 @@ const (
 	manyErrors  = "*/error"
 )
 
-// response names the event that ends an answer.
-const response = "response"
+// response names the event that ends an answer, and endpoint the one with which a stream of 2024-11-05 begins, see [session].
+const (
+	response = "response"
+	endpoint = "endpoint"
+)
 
 func endsOfMCP(request *Body) func(Event) (string, bool) {
 	waiting := map[string]bool{}
+	first := request.Bytes == 0
 	if asked, err := request.messages(); err == nil {
 		for _, m := range asked {
 			if m.asks() {
@@ -44,6 +48,11 @@ func endsOfMCP(request *Body) func(Event) (string, bool) {
 		}
 	}
 	return func(e Event) (string, bool) {
+		if first && len(e.Data) > 0 {
+			if first = false; e.Type == endpoint {
+				return endpoint, false
+			}
+		}
 		if answers, ids := severalOf(e.Members); answers {
 			for _, id := range ids {
 				delete(waiting, id)
@@ -218,8 +227,16 @@ func (c *Call) MCPVersion() string {
 	return ""
 }
 
-// session returns a fingerprint of the session of MCP that a header names; "": none. Who knows a session's id can speak in it, so it is a secret.
-func (r *relay) session(speaks *Protocol, header http.Header) string {
+// sessionOf returns a fingerprint of the session of MCP to which a request belongs, by its address or a header; "": none. Who knows a session's id can speak in it,
+// so it is a secret.
+func (r *relay) sessionOf(t *route, header http.Header) string {
+	if t.session != nil {
+		return t.session.fingerprint
+	}
+	return r.sessionIn(t.upstream.protocol(), header)
+}
+
+func (r *relay) sessionIn(speaks *Protocol, header http.Header) string {
 	id := header.Get("Mcp-Session-Id")
 	if speaks != MCP || id == "" {
 		return ""

@@ -96,6 +96,8 @@ type relay struct {
 	spool   *spool
 	shown   map[string]bool // headers that a witness may see
 	late    waiting         // calls of End in open mode
+
+	sessions sessions // of MCP's first transport over HTTP
 }
 
 func newRelay(witness Witness, o Options) (*relay, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -26,6 +27,10 @@ type passage struct {
 	finder   finder
 	closed   chan struct{} // closed by Close
 	http10   bool          // the client speaks HTTP/1.0
+	asked    *url.URL      // where the client asked, as it names it; nil: it does not matter
+	session  *session      // to which the call posts; nil: none
+	posted   *question     // what it posts, for whose answer the session waits
+	released sync.Once
 
 	mu              sync.Mutex // held while the following is used
 	outcome         Outcome
@@ -123,7 +128,7 @@ func (p *passage) answered(answer *http.Response) {
 	p.outcome.Status = answer.StatusCode
 	p.outcome.Header = p.r.shownOf(answer.Header)
 	p.outcome.Response = p.kept
-	p.outcome.Session = p.r.session(p.call.Speaks, answer.Header)
+	p.outcome.Session = p.r.sessionIn(p.call.Speaks, answer.Header)
 	p.outcome.TLS = tlsOf(answer.TLS)
 }
 
@@ -165,6 +170,8 @@ func (p *passage) Read(b []byte) (int, error) {
 			return 0, p.result()
 		case p.over != nil:
 			p.finish()
+		case p.asked != nil && p.finder.found() == endpoint:
+			return 0, errEndpoint
 		default:
 			if n := p.take(b); n > 0 {
 				return n, nil
@@ -199,7 +206,7 @@ func (p *passage) limit() int64 {
 	switch {
 	case p.recorded != nil:
 		return p.given
-	case p.finished || p.r.Mode == Open:
+	case p.finished || p.r.Mode == Open && (p.asked == nil || p.finder.found() != endpoint):
 		return p.kept.n
 	}
 	return min(p.finder.safe(), p.kept.n)
@@ -313,6 +320,9 @@ func (p *passage) finish() {
 		}
 		o.Terminal = p.finder.found()
 	}
+	if p.posted != nil && p.session.accept(p) {
+		return
+	}
 	p.record()
 	if p.recorded == nil {
 		p.recorded = cut
@@ -407,18 +417,24 @@ func (p *passage) Close() error {
 
 // releaseClosed gives the copies back, unless End may still be reading them.
 func (p *passage) releaseClosed() {
-	if p.r.Mode == Closed || p.exchange == nil {
+	if p.r.Mode == Closed || p.exchange == nil || p.posted != nil {
 		p.release()
 	}
 }
 
 // release gives the copies back.
 func (p *passage) release() {
-	err := p.call.Request.release()
-	if p.kept != nil {
-		err = errors.Join(err, p.kept.release())
-	}
-	if err != nil {
-		p.r.Log.Error("relay: removing copies of bodies", "call", p.call.ID, "error", err)
-	}
+	p.released.Do(func() {
+		err := p.call.Request.release
+		if p.posted != nil {
+			err = p.posted.line.release // the session may need it still
+		}
+		failed := err()
+		if p.kept != nil {
+			failed = errors.Join(failed, p.kept.release())
+		}
+		if failed != nil {
+			p.r.Log.Error("relay: removing copies of bodies", "call", p.call.ID, "error", failed)
+		}
+	})
 }

@@ -22,6 +22,13 @@ type question struct {
 	answers  []*line
 	progress int
 	token    string
+
+	// Of a POST to a session:
+	answered bool          // on the stream, or it will never be
+	accepted chan struct{} // closed when the POST itself was answered
+	status   int           // with which
+	tls      *TLS
+	said     []string // what of that is in no record
 }
 
 // questions are those of one side that have no answer yet.

@@ -48,6 +48,8 @@ type Body struct {
 	// Partial is set in open mode if there was no room for the whole copy. Of a partial request, Bytes and SHA256 are about the copy
 	// alone, since the rest passes unseen.
 	Partial bool
+	// Apart is set if nothing is kept, since the messages in it are calls of their own.
+	Apart bool
 	// Encoding is the body's Content-Encoding, in lower case; empty if there is none.
 	Encoding string
 
@@ -169,6 +171,18 @@ func (b *Body) seal() {
 	b.Bytes, b.Kept, b.Partial = b.n, b.kept, b.lost != nil
 }
 
+// apart gives the copy back, and counts what follows.
+func (b *Body) apart() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.Apart {
+		b.Apart = true
+		b.lost = errors.Join(errApart, b.empty())
+	}
+}
+
+var errApart = errors.New("its messages are kept apart")
+
 // release gives the copy's memory and file back. Reading it then fails.
 func (b *Body) release() error {
 	b.mu.Lock()
@@ -176,13 +190,18 @@ func (b *Body) release() error {
 	if errors.Is(b.lost, os.ErrClosed) {
 		return nil
 	}
+	b.lost = os.ErrClosed
+	return b.empty()
+}
+
+func (b *Body) empty() error {
 	b.spool.held.Add(-b.kept)
 	b.spool.inMemory.Add(-int64(len(b.memory)))
-	b.memory, b.lost = nil, os.ErrClosed
-	if b.file == nil {
+	file := b.file
+	if b.memory, b.file, b.kept = nil, nil, 0; file == nil {
 		return nil
 	}
-	return errors.Join(b.file.Close(), os.Remove(b.file.Name()))
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // ReadAt reads from the copy.
