@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,7 @@ func (e *exchange) noteTools(ctx context.Context, act *observed.Act) error {
 	}
 	server := act.Upstream.Origin
 	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
-		server += e.call.Path
+		server += cmp.Or(e.call.Stream, e.call.Path) // a path to which clients post may be of one session
 	}
 	d := &e.recorder.definitions
 	d.mu.Lock()

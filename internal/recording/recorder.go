@@ -342,6 +342,9 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 	if b.Encoding == "identity" {
 		body.Encoding = ""
 	}
+	if b.Apart {
+		return body, append(missing, direction+": each message in it has a record of its own")
+	}
 	if b.Partial {
 		body.Truncated = true
 		missing = append(missing, direction+": there was no room for a copy of all of it")

@@ -181,10 +181,11 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	}
 	encoding := encodingOf(req.Header["Content-Encoding"])
 	id := rand.Text()
+	version, stream := t.session.says()
 	return &Call{
 		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
-		Token: token, Chain: chain, Session: h.sessionOf(t, header), Version: t.session.says(), Credentials: h.credentials(header, t.query), Custody: custody,
+		Token: token, Chain: chain, Session: h.sessionOf(t, header), Version: version, Stream: stream, Credentials: h.credentials(header, t.query), Custody: custody,
 		Upgrade: upgrade, Request: h.spool.request(id, encoding, h.MaxDecoded),
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 // the id of the request.
 //
 // A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
-// answer too is recorded before the client has it. Clients connect again.
+// answer too is recorded before the client has it. Clients connect again. If its first event names an endpoint, all answers come there, see [session].
 var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors), Ends: endsOfMCP}
 
 var (
@@ -195,9 +195,12 @@ func (b *Body) messages() ([]message, error) {
 	if b == nil || b.Kept == 0 {
 		return nil, nil
 	}
-	r, err := b.Decoded()
-	if err != nil {
-		return nil, err
+	r := io.NopCloser(b.Open()) // of any length
+	if b.Encoding != "" && b.Encoding != "identity" {
+		var err error
+		if r, err = b.Decoded(); err != nil {
+			return nil, err
+		}
 	}
 	defer r.Close() //nolint:errcheck // it was only read
 	m := newMessages()

@@ -168,10 +168,10 @@ func (p *passage) Read(b []byte) (int, error) {
 			}
 		case p.finished:
 			return 0, p.result()
-		case p.over != nil:
-			p.finish()
 		case p.asked != nil && p.finder.found() == endpoint:
 			return 0, errEndpoint
+		case p.over != nil:
+			p.finish()
 		default:
 			if n := p.take(b); n > 0 {
 				return n, nil

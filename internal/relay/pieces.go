@@ -31,7 +31,7 @@ func newPieces(r *relay, from io.Reader) *pieces {
 		return "", false
 	}})
 	s.scan.also = func(p []byte) {
-		s.named = upTo(s.named, p, longestEndpoint+1)
+		s.named = upTo(s.named, p, longestEndpoint+2) // a space goes before it
 		s.messages.document.write(p)
 	}
 	return s

@@ -86,7 +86,7 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 	s.flow = newFlow(h.relay, "server", s.stop, s.fail, &s.calls)
 	s.take = s.taken
 	from, read := p.finder.safe(), make(chan error, 1)
-	events := newPieces(h.relay, io.MultiReader(io.NewSectionReader(p.kept, from, p.kept.n-from), following{p}))
+	events := newPieces(h.relay, io.MultiReader(io.NewSectionReader(p.kept, from, p.kept.n-from), following{p, p.over}))
 	go func() {
 		defer close(s.queue)
 		read <- s.pass(events.next, events.pass)
@@ -96,10 +96,16 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 }
 
 // following reads on where a passage has stopped. The copy of it has no more use.
-type following struct{ p *passage }
+type following struct {
+	p    *passage
+	over error // the end that it has come to already
+}
 
 func (f following) Read(b []byte) (int, error) {
 	f.p.kept.apart()
+	if f.over != nil {
+		return 0, f.over
+	}
 	n, err := f.p.body.Read(b)
 	_ = f.p.kept.add(b[:n]) // which now counts alone
 	return n, err
@@ -267,21 +273,21 @@ func (s *session) call(l *line) *Call {
 	return &c
 }
 
-// says is the version of the protocol that the session has; "": it is not known yet.
-func (s *session) says() string {
+// says is the version of the protocol that the session has, and the path of its stream; "": it is not known yet.
+func (s *session) says() (version, stream string) {
 	if s == nil {
-		return ""
+		return "", ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version
+	return s.version, s.get.call.Path
 }
 
 // posting notes what a call asks, before the server gets it.
 func (s *session) posting(p *passage) {
 	list, err := p.call.Request.messages()
 	if err != nil {
-		return // then nobody can answer it
+		list = nil // then nobody can answer it
 	}
 	q := &question{call: p.call, exchange: p.exchange, waiting: map[string]bool{}, line: &line{id: p.call.ID, body: p.call.Request}, accepted: make(chan struct{})}
 	q.line.refs.Store(2) // the passage's, and the session's
@@ -292,9 +298,7 @@ func (s *session) posting(p *passage) {
 			s.ask(q, m)
 		}
 	}
-	if len(q.waiting) > 0 {
-		p.session, p.posted = s, q
-	}
+	p.session, p.posted = s, q
 }
 
 // accept notes how the server answered a POST itself. It reports whether the session records the call, with the answer that comes or came on the stream.
@@ -306,15 +310,18 @@ func (s *session) accept(p *passage) bool {
 	defer s.mu.Unlock()
 	defer close(q.accepted)
 	q.status, q.tls = o.Status, o.TLS
-	if o.Response != nil && o.Response.Bytes > 0 {
-		q.said = []string{fmt.Sprintf("%d bytes with which the POST itself was answered: %s", o.Response.Bytes, o.Ended)}
+	receipt := !here && o.Status/100 == 2 && o.Ended != RecorderCut
+	if receipt && o.Response.Bytes > 0 {
+		q.said = []string{fmt.Sprintf("%d bytes with which the POST itself was answered, of the digest %x", o.Response.Bytes, o.Response.SHA256)}
 	}
 	switch {
 	case q.answered && here && s.Mode == Closed:
 		p.recorded = notRecorded(errors.New("the server answered on the stream, and to the POST"))
 		return true
-	case q.answered, !here && o.Status/100 == 2 && o.Ended != RecorderCut:
+	case q.answered, receipt && len(q.waiting) > 0:
 		return true
+	case receipt:
+		o.Response, o.Counted = nil, q.said
 	}
 	for id := range q.waiting {
 		s.drop(id, q)
