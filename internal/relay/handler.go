@@ -305,6 +305,7 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 		case io.EOF:
 			return nil
 		case errEndpoint:
+			begun()
 			return h.inSession(w, control, p)
 		}
 		if err != nil {

@@ -80,7 +80,7 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 			p.over = notRecorded(fmt.Errorf("a stream with an endpoint must not be compressed, and it has the encoding %q", e))
 			return p.over
 		}
-		return h.copy(w, control, p)
+		return h.copy(w, control, p, func() {})
 	}
 	s := &session{get: p, stop: make(chan struct{}), questions: newQuestions(), tally: tally{}}
 	s.flow = newFlow(h.relay, "server", s.stop, s.fail, &s.calls)
