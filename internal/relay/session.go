@@ -73,6 +73,7 @@ var errEndpoint = errors.New("the stream names an endpoint")
 
 // inSession passes on a stream from the event on that names the endpoint.
 func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *passage) error {
+	_ = control.Flush() // of the header, so that a client whose stream is refused does not ask again at once
 	if e := p.kept.Encoding; e != "" && e != "identity" {
 		p.asked = nil // it passes as a stream of bytes
 		if h.Mode == Closed {
