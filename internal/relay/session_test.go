@@ -485,6 +485,7 @@ func TestTwoStreamsOneEndpoint(t *testing.T) {
 		a.post(ask1)
 		a.says(event(got1))
 		a.hear(event(got1))
+		s.last(t, 3)
 		if got := s.records(); !slices.Contains(got, "POST /messages "+ask1+" -> "+event(got1)) {
 			t.Errorf("%q", got)
 		}
