@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -243,6 +244,10 @@ func TestStreamOfTools(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		in := bufio.NewReader(stream.Body)
+		if _, err := in.ReadString('/'); err != nil { // the client knows the endpoint
+			t.Fatal(err)
+		}
 		last := [2]string{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}`, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"last"}]}}`}
 		for i, one := range [][2]string{{"", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`}, listOf(list), last} {
 			if i > 0 {
@@ -254,7 +259,7 @@ func TestStreamOfTools(t *testing.T) {
 			}
 			said <- one[1]
 		}
-		if text, err := io.ReadAll(stream.Body); err != nil || strings.Count(string(text), "event: message") != 3 {
+		if text, err := io.ReadAll(in); err != nil || strings.Count(string(text), "event: message") != 3 {
 			t.Errorf("%s %v", text, err)
 		}
 		stream.Body.Close()
