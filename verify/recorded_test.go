@@ -101,6 +101,8 @@ func inBody(old, new string) func(*evidence.Payload) {
 
 var bothBodies = []string{"/request_body", "/response_body"}
 
+func before(p *evidence.Payload) { p.Observed.Reading = "jurat/1" }
+
 // sightings break one rule each. Their outer layers are right: signature, chain, place and stamp.
 func sightings() []sighting {
 	refuted, open := verify.Refuted, verify.NotProved
@@ -122,7 +124,10 @@ func sightings() []sighting {
 		{name: "projection: a status that makes it an error", act: with(call, func(a *observed.Act) { a.Response = passed(`{"error":{"message":"no"}}`) }), status: verify.Proved},
 		{name: "projection: parsed by somebody else, and another model", act: with(call, func(a *observed.Act) { a.Vantage, a.Fidelity = evidence.InProcess, evidence.Parsed }),
 			change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
-		{name: "another reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading = "jurat/2" }, status: open, rule: "projection"},
+		{name: "another reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading = "jurat/3" }, status: open, rule: "projection"},
+		{name: "projection: by the rules before", act: call, change: before, status: verify.Proved},
+		{name: "projection: by the rules before, and another answer", act: call, change: func(p *evidence.Payload) { before(p); p.Response = jsontext.Value(`"In Bonn."`) }, status: open, rule: "projection"},
+		{name: "projection: a message by the rules before, and another answer", act: message, change: func(p *evidence.Payload) { before(p); p.Response = jsontext.Value(`"No."`) }, status: refuted, rule: "projection"},
 		{name: "no reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading, p.Model = "", "m2" }, status: open, rule: "projection"},
 		{name: "projection: telemetry with bytes", act: with(call, func(a *observed.Act) {
 			a.Type, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // readMessages reads Anthropic's Messages: https://docs.claude.com/en/api/messages.
 func readMessages(r *reading) {
 	if o := r.request(); o != nil {
-		r.out.Model = o.word("model")
+		r.out.Model = cmp.Or(o.word("model"), hostedIn(r.call.Path))
 		r.prompt = append(r.prompt, r.blocks("system", member[wire.Blocks](r, o, "request", "system"), nil)...)
 		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
 			r.prompt = append(r.prompt, r.blocks(m.Role, m.Content, nil)...)
@@ -40,6 +41,22 @@ func readMessages(r *reading) {
 	said := answer{finish: a.StopReason}
 	said.said = r.blocks("assistant", a.Content, &said.thought)
 	r.answers = append(r.answers, said)
+}
+
+// hostedIn returns the model that a path of Vertex AI or Bedrock names.
+func hostedIn(path string) string {
+	before, last, _ := cutLast(pathOf(path))
+	model := ""
+	switch {
+	case rawPredict(last):
+		model, _, _ = strings.Cut(last, ":")
+	case last == "invoke":
+		_, model, _ = cutLast(before)
+	}
+	if plain, err := url.PathUnescape(model); err == nil {
+		return plain
+	}
+	return model
 }
 
 func explainAnthropic(body []byte) string {
@@ -96,7 +113,8 @@ func (r *reading) blocks(role string, blocks wire.Blocks, thinking *[]string) []
 		case strings.HasSuffix(b.Type, "tool_use"):
 			t.call(function(b.ID, b.Name, b.Partial+text(b.Input)))
 		case strings.HasSuffix(b.Type, "tool_result"):
-			t.result(message{ToolCallID: b.ToolUseID, Content: r.resultOf(b.Content), IsError: b.IsError})
+			failed := b.IsError || strings.HasSuffix(objectOf(b.Content).word("type"), "_error")
+			t.result(message{ToolCallID: b.ToolUseID, Content: r.resultOf(b.Content), IsError: failed})
 		case b.Type == "text" && b.Text == "" && role == "assistant": // a block that has only started
 		default:
 			t.say(r.block(b))

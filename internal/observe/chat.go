@@ -2,7 +2,10 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,36 +15,136 @@ import (
 
 // readChat reads OpenAI's Chat Completions: https://platform.openai.com/docs/api-reference/chat.
 func readChat(r *reading) {
+	wanted := 1
 	if o := r.request(); o != nil {
-		r.out.Model = o.word("model")
+		r.out.Model = cmp.Or(o.word("model"), deploymentIn(r.call.Path))
 		messages := conversation[[]wire.ChatMessage](r, o, "messages")
 		r.prompt = slices.Grow(r.prompt, len(messages))
 		for _, m := range messages {
 			r.prompt = append(r.prompt, r.chat(m))
+			r.refer("audio", objectOf(m.Audio).word("id"))
 		}
 		r.chatTools(o)
-		if len(o["web_search_options"]) > 0 {
-			r.refer("tool", "web_search")
-		}
+		r.chatContext(o)
 		r.parameters(o, "model", "messages")
+		if n, err := strconv.Atoi(string(o["n"])); err == nil {
+			wanted = n
+		}
 	}
 	a, ok := answered(r, explainOpenAI, wire.ReadChatStream)
 	if !ok {
 		return
+	}
+	if r.unended && len(a.Choices) < wanted {
+		r.out.Complete = false
 	}
 	r.out.ModelVersion, r.out.SystemFingerprint, r.out.ProviderID = a.Model, a.SystemFingerprint, a.ID
 	r.usage(a.Usage)
 	if len(a.Choices) == 0 {
 		r.nothing(a.Error)
 	}
+	r.failure(a.Error)
+	for _, v := range valuesIn(a.Citations) {
+		r.cite(v)
+	}
 	for _, c := range a.Choices {
+		r.failure(c.Error)
 		if role := c.Message.Role; role != "" && role != "assistant" {
 			r.problem("answer: its message has the role %q: read as the model's", role)
 		}
 		c.Message.Role = "assistant"
-		m := r.chat(c.Message)
-		r.answers = append(r.answers, answer{c.Index, c.FinishReason, []message{m}, []string{c.Message.ReasoningContent}})
+		said := append(executed(c.Message.Executed), r.chat(c.Message))
+		for _, v := range valuesIn(c.Message.Annotations) {
+			r.cite(objectOf(objectOf(v)["url_citation"])["url"])
+		}
+		r.answers = append(r.answers, answer{c.Index, c.FinishReason, said, []string{c.Message.Thought()}})
 	}
+}
+
+// deploymentIn returns the deployment that a path of Azure names. A request to one may name no model.
+func deploymentIn(path string) string {
+	_, after, found := strings.Cut(pathOf(path), "/deployments/")
+	name, _, _ := strings.Cut(after, "/")
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// chatContext names what the request has the provider look up.
+func (r *reading) chatContext(o object) {
+	if present(o["web_search_options"]) || o["enable_search"].Kind() == jsontext.KindTrue {
+		r.refer("tool", "web_search")
+	}
+	if search := objectOf(o["search_parameters"]); search != nil && search.word("mode") != "off" {
+		r.refer("tool", "live_search")
+	}
+	for _, v := range valuesIn(o["plugins"]) {
+		r.refer("plugin", objectOf(v).word("id"))
+	}
+	for _, v := range valuesIn(o["data_sources"]) {
+		r.refer("data_source", objectOf(v).word("type"))
+	}
+}
+
+// valuesIn returns the elements of an array; nil for any other value.
+func valuesIn(v jsontext.Value) (list []jsontext.Value) {
+	if v.Kind() != jsontext.KindBeginArray || json.Unmarshal(v, &list, lenient) != nil {
+		return nil
+	}
+	return list
+}
+
+// cite names an address that the model's answer rests on.
+func (r *reading) cite(v jsontext.Value) {
+	var address string
+	if v.Kind() == jsontext.KindString && json.Unmarshal(v, &address, lenient) == nil && address != "" {
+		r.refer("url", withoutSecrets(address))
+	}
+}
+
+// cited names what a part of an answer rests on.
+func (r *reading) cited(p wire.Part) {
+	if !isModels(r.call.Protocol) {
+		return
+	}
+	for _, v := range valuesIn(objectOf(p.Raw)["annotations"]) {
+		switch o := objectOf(v); o.word("type") {
+		case "url_citation":
+			r.cite(o["url"])
+		case "file_citation":
+			r.refer("file", o.word("file_id"))
+		}
+	}
+}
+
+// failure notes an error beside an answer.
+func (r *reading) failure(v jsontext.Value) {
+	if present(v) && r.out.Error == "" {
+		r.out.Error = cmp.Or(short(explainOpenAI(object{"error": v}.value())), "an error in an answer with a status of success")
+	}
+}
+
+// executed makes messages of the tools that the server ran.
+func executed(v jsontext.Value) []message {
+	t := turn{role: "assistant"}
+	for _, v := range valuesIn(v) {
+		var tool wire.ChatExecuted
+		if json.Unmarshal(v, &tool, lenient) != nil {
+			t.say(unknown("executed_tools", v))
+			continue
+		}
+		id := fmt.Sprintf("#%d", tool.Index+1)
+		t.call(function(id, tool.Type, string(tool.Arguments)))
+		returned := text(tool.Output)
+		if rest := objectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {
+			returned = text(rest.value())
+		} else if tool.Output.Kind() == jsontext.KindString {
+			returned = object{"": tool.Output}.word("")
+		}
+		t.result(message{Name: tool.Type, ToolCallID: id, Content: content{textPart(returned)}})
+	}
+	return t.end()
 }
 
 // nothing notes why a whole answer has nothing in it.
@@ -80,7 +183,26 @@ func (r *reading) chat(m wire.ChatMessage) message {
 		}
 	}
 	said.Content = r.parts(m.Content)
+	for _, v := range valuesIn(m.Images) {
+		var p wire.Part
+		if json.Unmarshal(v, &p, lenient) == nil {
+			said.Content = append(said.Content, r.filePart(p))
+		}
+	}
+	said.Content = append(said.Content, heard(m.Audio)...)
 	return said
+}
+
+// heard reads what a model spoke: its text, and the sound.
+func heard(v jsontext.Value) (list content) {
+	o := objectOf(v)
+	if words := o.word("transcript"); words != "" {
+		list = append(list, textPart(words))
+	}
+	if data := o.word("data"); data != "" {
+		list = append(list, inline("input_audio", "", "", data))
+	}
+	return list
 }
 
 // parts reads content of OpenAI's two forms.
@@ -96,11 +218,14 @@ func (r *reading) parts(c wire.Content) (list content) {
 		switch p.Type {
 		case "text", "input_text", "output_text", "":
 			list = append(list, textPart(p.Text))
+			r.cited(p)
 		case "refusal":
 			list = append(list, textPart(p.Refusal))
 		case "thinking", "reasoning":
 		default:
-			list = append(list, r.filePart(p))
+			if p.Type != "reference" || !isModels(r.call.Protocol) { // Mistral's numbers of sources
+				list = append(list, r.filePart(p))
+			}
 		}
 	}
 	return list

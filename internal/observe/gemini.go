@@ -25,7 +25,9 @@ func readGenerate(r *reading) {
 	r.out.ModelVersion, r.out.ProviderID = a.ModelVersion, a.ResponseID
 	r.usage(a.Usage)
 	r.out.Finish = a.PromptFeedback.BlockReason
-	if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
+	if present(a.Error) {
+		r.out.Error = cmp.Or(short(explainGoogle(r.call.Response)), "an error in an answer with a status of success")
+	} else if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
 		r.fail("answer: it has no candidates, and no reason why")
 	}
 	calls := g.calls
@@ -37,7 +39,26 @@ func readGenerate(r *reading) {
 		g.calls = calls
 		said := answer{number: c.Index, finish: c.FinishReason}
 		said.said = g.content("assistant", c.Content.Parts, &said.thought)
+		g.grounds(c)
 		r.answers = append(r.answers, said)
+	}
+}
+
+// grounds names what Google searched for, found and fetched for an answer.
+func (g *gemini) grounds(c *wire.GenerateCandidate) {
+	o := objectOf(c.Grounding)
+	for _, list := range []string{"webSearchQueries", "imageSearchQueries", "retrievalQueries"} {
+		for _, v := range valuesIn(o[list]) {
+			g.refer("search", object{"": v}.word(""))
+		}
+	}
+	for _, v := range valuesIn(o["groundingChunks"]) {
+		for _, source := range objectOf(v) {
+			g.cite(objectOf(source)["uri"])
+		}
+	}
+	for _, v := range valuesIn(objectOf(c.URLContext)["urlMetadata"]) {
+		g.cite(objectOf(v)["retrievedUrl"])
 	}
 }
 
@@ -90,7 +111,7 @@ func (g *gemini) request(o object) {
 	if s := member[wire.GenerateContent](g.reading, o, "request", system); len(s.Parts) > 0 {
 		g.prompt = append(g.prompt, g.content("system", s.Parts, nil)...)
 	}
-	for _, c := range conversation[[]wire.GenerateContent](g.reading, o, "contents") {
+	for _, c := range conversation[wire.OneOrMore[wire.GenerateContent]](g.reading, o, "contents") {
 		g.prompt = append(g.prompt, g.content(roleOf(c.Role), c.Parts, nil)...)
 	}
 	g.refer("cachedContent", o.word(cached))
@@ -159,6 +180,12 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 		failed := present(objectOf(f.Response)["error"])
 		t.result(message{Name: f.Name, ToolCallID: g.answers(f.ID, f.Name), Content: content{textPart(text(f.Response))}, IsError: failed})
 	}
+	if c := p.ToolCall; c != nil {
+		t.call(function(g.id(c.ID, c.Type), c.Type, text(c.Args)))
+	}
+	if c := p.ToolResponse; c != nil {
+		t.result(message{Name: c.Type, ToolCallID: g.answers(c.ID, c.Type), Content: content{textPart(text(c.Response))}})
+	}
 	if c := p.ExecutableCode; c != nil {
 		t.call(function(g.id(c.ID, codeTool), codeTool, c.Code))
 	}
@@ -180,7 +207,7 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 }
 
 // partDetails are members that say how a part is to be read, and are not shown.
-var partDetails = []string{"videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "partMetadata", "part_metadata"}
+var partDetails = []string{"videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "mediaProcessing", "media_processing", "partMetadata", "part_metadata"}
 
 // rest shows parts of a kind that this package does not know.
 func (g *gemini) rest(t *turn, p *wire.GeneratePart) {

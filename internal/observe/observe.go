@@ -26,6 +26,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -45,9 +46,25 @@ const (
 // entry of that file, and no call; Project does not read them.
 const Imported = "import/"
 
-// Version names these rules of reading. Records state it, and a verifier compares what is read only by the same rules: so it changes with
-// every change of what Project returns for bytes that some recorder may have sealed.
-const Version = "jurat/1"
+// Version names these rules of reading. Records state it, and what the bytes say otherwise refutes a record only by the same rules: so it
+// changes with every change of what Project returns for bytes that some recorder may have sealed.
+const Version = "jurat/2"
+
+// first is the version before. It read calls of models otherwise, where servers do not keep to the vendors' documents.
+const first = "jurat/1"
+
+// Had reports whether a version is this one or one before. What is read alike by both is proved by either.
+func Had(version string) bool { return version == Version || version == first }
+
+// Same reports whether a version reads calls of a protocol as this one does.
+func Same(version, protocol string) bool {
+	return version == Version || version == first && !isModels(protocol)
+}
+
+// isModels reports whether a protocol is one of models.
+func isModels(protocol string) bool {
+	return slices.Contains([]string{OpenAIChat, OpenAIResponses, AnthropicMessages, GeminiGenerate}, protocol)
+}
 
 // A Call is one exchange with a model's provider, or with an agent.
 type Call struct {
@@ -76,14 +93,14 @@ type Projection struct {
 	Usage             jsontext.Value `json:"usage,omitzero"`       // as the provider reported it; absent if it did not
 	ProviderID        string         `json:"provider_id,omitzero"` // the provider's id of the response
 
-	// ContextByReference names context that the provider had and the bytes have not, such as
-	// "previous_response_id:resp_1" or "file:file-1". See Reference.
+	// ContextByReference names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "file:file-1", or
+	// what it looked up by itself: "search:weather in Kassel", "url:https://example.org/".
 	ContextByReference []string `json:"context_by_reference,omitzero"`
 
 	// Conversation names the context and the task that an agent of A2A keeps, as "context:c1" and "task:t1".
 	Conversation []string `json:"conversation,omitzero"`
 
-	Complete bool   `json:"complete"`            // the answer has its end: a terminal event, or the end of its JSON
+	Complete bool   `json:"complete"`            // the answer has its end: a terminal event, why each answer stopped, or the end of its JSON
 	Error    string `json:"error,omitzero"`      // the provider's error, with a status of failure or inside a stream
 	State    string `json:"projection,omitzero"` // Failed: the request or the answer could not be read
 	Problem  string `json:"problem,omitzero"`    // what could not be read as the protocol has it, and why
@@ -126,7 +143,7 @@ func Project(c Call) (Projection, error) {
 func Protocol(method, path string) string {
 	path = pathOf(path)
 	if method == "GET" {
-		if before, id, _ := cutLast(path); strings.HasSuffix(before, "/responses") && strings.HasPrefix(id, "resp") {
+		if before, id, _ := cutLast(path); strings.HasSuffix(before, "/responses") && id != "" {
 			return OpenAIResponses
 		}
 		return ""
@@ -134,17 +151,28 @@ func Protocol(method, path string) string {
 	if method != "POST" {
 		return ""
 	}
-	switch _, last, _ := cutLast(path); {
+	switch before, last, _ := cutLast(path); {
 	case strings.HasSuffix(path, "/chat/completions"):
 		return OpenAIChat
 	case last == "responses":
 		return OpenAIResponses
-	case path == "/messages" || strings.HasSuffix(path, "/v1/messages"):
+	case path == "/messages", strings.HasSuffix(path, "/v1/messages"):
 		return AnthropicMessages
+	case strings.HasSuffix(before, "/publishers/anthropic/models") && !strings.HasPrefix(last, "count-tokens") && rawPredict(last): // Vertex AI
+		return AnthropicMessages
+	case last == "invoke" && strings.Contains(before, "/model/") && strings.Contains(before, "anthropic.claude"): // Bedrock
+		return AnthropicMessages
+	case strings.HasPrefix(last, "v1internal:"): // Google's Code Assist, which puts request and answer into envelopes
+		return ""
 	case strings.HasSuffix(last, ":generateContent"), strings.HasSuffix(last, ":streamGenerateContent"):
 		return GeminiGenerate
 	}
 	return ""
+}
+
+func rawPredict(last string) bool {
+	_, verb, _ := strings.Cut(last, ":")
+	return verb == "rawPredict" || verb == "streamRawPredict"
 }
 
 // cutLast returns the last segment of a path, and what is before its slash.

@@ -34,6 +34,7 @@ type reading struct {
 	answers  []answer
 	problems []string
 	referred map[string]bool
+	unended  bool // the answer is a stream without its last event, in which all had stopped
 }
 
 // An answer is one of the answers that the model gave.
@@ -46,6 +47,17 @@ type answer struct {
 
 // lenient reads JSON as most libraries do: the last of two members counts, and U+FFFD stands for a broken character.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// loose is lenient, and takes another value for a text: servers beside OpenAI's write numbers as ids, and more.
+var loose = json.JoinOptions(lenient, json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, text *string) error {
+	switch d.PeekKind() {
+	case jsontext.KindString, jsontext.KindNull:
+		return errors.ErrUnsupported
+	}
+	v, err := d.ReadValue()
+	*text = string(v)
+	return err
+})))
 
 // problem notes what could not be read as the protocol has it.
 func (r *reading) problem(format string, args ...any) {
@@ -95,12 +107,20 @@ func decode[T any](r *reading, what string, doc []byte) (value T, ok bool) {
 		return value, true
 	}
 	var again, none T
-	if later := json.Unmarshal(doc, &again, lenient); later != nil {
+	if later := json.Unmarshal(doc, &again, r.options()); later != nil {
 		r.problem("%s: %s", what, reason(later))
 		return none, false
 	}
 	r.problem("%s: %s: read as most libraries do", what, reason(err))
 	return again, true
+}
+
+// options are for JSON that is not strictly of the protocol.
+func (r *reading) options() json.Options {
+	if isModels(r.call.Protocol) {
+		return loose
+	}
+	return lenient
 }
 
 // reason says why the JSON library refuses a document. Its own words vary.
@@ -313,16 +333,16 @@ func answered[T any](r *reading, explain func(body []byte) string, read func([]b
 func streamed[T any](r *reading, explain func(body []byte) string, read func([]byte, ...json.Options) (*T, error)) *T {
 	value, err := read(r.call.Response)
 	if !expected(err) {
-		again, later := read(r.call.Response, lenient)
+		again, later := read(r.call.Response, r.options())
 		if expected(later) {
-			r.problem("answer: an event is ambiguous JSON: read as most libraries do")
+			r.problem("answer: an event is not strictly as the protocol has it: read as most libraries do")
 		}
 		value, err = again, later
 	}
 	var ended *wire.StreamError
 	switch {
-	case err == nil:
-		r.out.Complete = true
+	case err == nil, errors.Is(err, wire.ErrUnended):
+		r.out.Complete, r.unended = true, err != nil
 	case errors.Is(err, wire.ErrDiffers):
 		r.out.Complete = true
 		r.problem("answer: %v", err)

@@ -13,7 +13,7 @@ import (
 
 // readResponses reads OpenAI's Responses: https://platform.openai.com/docs/api-reference/responses.
 func readResponses(r *reading) {
-	if _, id, _ := cutLast(pathOf(r.call.Path)); len(r.call.Request) == 0 && strings.HasPrefix(id, "resp") && id != "responses" {
+	if _, id, _ := cutLast(pathOf(r.call.Path)); len(r.call.Request) == 0 && id != "responses" {
 		r.refer("response", id) // a later request for an answer that was made in the background
 	} else if o := r.request(); o != nil {
 		r.responsesRequest(o)
@@ -31,7 +31,9 @@ func readResponses(r *reading) {
 	case "incomplete":
 		a.Status = cmp.Or(a.IncompleteDetails.Reason, a.Status)
 	case "":
-		if r.body() == whole {
+		if a.Error.Message != "" {
+			r.out.Error = short(colon(a.Error.Code, a.Error.Message))
+		} else if r.body() == whole {
 			r.fail("answer: it has no status")
 			return
 		}
@@ -88,6 +90,12 @@ func (r *reading) responsesTools(o object) {
 	names := []string{}
 	for _, tool := range member[[]object](r, o, "request", "tools") {
 		kind := tool.word("type")
+		if inner := tool["tools"]; kind == "namespace" && inner.Kind() == jsontext.KindBeginArray {
+			for _, v := range valuesIn(inner) {
+				names = append(names, tool.word("name")+"."+objectOf(v).word("name"))
+			}
+			continue
+		}
 		names = append(names, cmp.Or(tool.word("name"), tool.word("server_label"), kind))
 		switch kind {
 		case "function", "custom", "local_shell", "apply_patch", "computer_use_preview", "computer":
@@ -101,6 +109,9 @@ func (r *reading) responsesTools(o object) {
 			r.refer("vector_store", id)
 		}
 		r.refer("container", tool.word("container"))
+		for _, v := range valuesIn(objectOf(tool["container"])["file_ids"]) {
+			r.refer("file", object{"": v}.word(""))
+		}
 	}
 	o.names("tools", names)
 }
@@ -132,8 +143,14 @@ func (r *reading) item(t *turn, i *wire.ResponsesItem, thinking *[]string) {
 	case i.Type == "item_reference":
 		r.refer("item", i.ID)
 	case strings.HasSuffix(i.Type, "_output"):
-		t.result(message{ToolCallID: cmp.Or(i.CallID, i.ID), Content: r.outputOf(i.Output)})
-	case strings.HasSuffix(i.Type, "_call"):
+		returned := i.Output
+		for _, other := range []string{"result", "tools"} {
+			if !present(returned) {
+				returned = o[other]
+			}
+		}
+		t.result(message{ToolCallID: cmp.Or(i.CallID, i.ID), Content: r.outputOf(returned)})
+	case strings.HasSuffix(i.Type, "_call"), i.Type == "program":
 		r.itemCall(t, i, o)
 	default:
 		whole := written(i)
@@ -163,7 +180,7 @@ func (r *reading) itemCall(t *turn, i *wire.ResponsesItem, o object) {
 		said.ToolCalls = []call{{ID: id, Type: "custom", Custom: wire.ChatCustom{Name: name, Input: i.Input}}}
 	} else {
 		arguments := string(i.Arguments)
-		for _, other := range []string{"action", "queries", "code", "operation"} {
+		for _, other := range []string{"action", "actions", "queries", "code", "operation"} {
 			if arguments == "" && len(o[other]) > 0 {
 				arguments = cmp.Or(o.word(other), text(o[other]))
 			}

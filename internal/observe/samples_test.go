@@ -18,6 +18,7 @@ type sample struct {
 	whole  string
 	stream string
 	array  bool   // the stream is a JSON array
+	stops  string // in the stream, where all answers have stopped; "": at its end
 	want   string // the projection
 }
 
@@ -45,6 +46,7 @@ var chatSample = sample{
 		`{"choices":[{"index":0,"delta":{},"finish_reason":null}]}`,
 		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost":0.25}}`,
 		`[DONE]`),
+	stops: `"finish_reason":"tool_calls"}]}`,
 	want: `{
 		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "system_fingerprint": "fp_1", "provider_id": "chatcmpl-1",
 		"parameters": {"stream": true, "temperature": 0.5, "tools": ["look", "say"]},
@@ -107,7 +109,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere: whatever part of a stream arrives, what arrived is read, and the answer is not complete.
+// TestCutAnywhere: whatever part of a stream arrives, what arrived is read, and the answer is not complete before all answers have stopped.
 func TestCutAnywhere(t *testing.T) {
 	for _, s := range slices.Concat(samples, a2aSamples) {
 		c := s.call
@@ -123,6 +125,9 @@ func TestCutAnywhere(t *testing.T) {
 		for n := range len(s.stream) - least {
 			c.Response = []byte(s.stream[:n])
 			p := project(t, c)
+			if s.stops != "" && n >= strings.Index(s.stream, s.stops)+len(s.stops) {
+				p.Complete = !p.Complete
+			}
 			if p.Complete || p.State != "" || p.Problem != "" || p.Model == "" && s.call.Protocol != observe.GeminiGenerate && !strings.HasPrefix(s.call.Protocol, "a2a") {
 				t.Fatalf("%s, the first %d bytes: %+v", s.name, n, p)
 			}

@@ -82,10 +82,14 @@ func (c *conversations) place(s said, fresh string) string {
 		if len(sums) > 0 {
 			last = sums[len(sums)-1]
 		}
-		for _, m := range messagesOf(s.response) {
+		before, messages := last, messagesOf(s.response)
+		for _, m := range messages {
 			last = follow(last, m)
 		}
 		c.remember(state{s.agent, last}, chain)
+		if len(messages) > 1 { // of an answer with tools that the provider ran, many programs send back the last message alone
+			c.remember(state{s.agent, follow(before, messages[len(messages)-1])}, chain)
+		}
 	}
 	return chain
 }

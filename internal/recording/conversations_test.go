@@ -72,6 +72,20 @@ func TestTwinsAreNotGuessed(t *testing.T) {
 	}
 }
 
+// TestLastMessageAlone: of an answer with tools that the provider ran, a program sends back what the model said last.
+func TestLastMessageAlone(t *testing.T) {
+	c := newConversations(100)
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: prompt(agent(""), `{"content":"found","role":"tool"}`, agent("hi"))}, "one")
+	for _, sent := range []jsontext.Value{
+		prompt(user("hello"), agent("hi"), user("more")),
+		prompt(user("hello"), agent(""), `{"content":"found","role":"tool"}`, agent("hi"), user("more")),
+	} {
+		if got := c.place(said{agent: "a", prompt: sent}, "two"); got != "one" {
+			t.Errorf("%s: it is in %s", sent, got)
+		}
+	}
+}
+
 // TestConversationByAnswer: the provider keeps the conversation, and the call names its last answer.
 func TestConversationByAnswer(t *testing.T) {
 	c := newConversations(100)

@@ -131,7 +131,7 @@ def _rule(record, bodies, window):
     if "digest" in rules:
         return "digest"
     says = _says(record)
-    known = (observed["protocol"] in _READ or observed["protocol"].startswith("mcp/")) and observed.get("reading") == "jurat/1" and not set(rules) & {"missing", "withheld", "unsealed"}
+    known = (observed["protocol"] in _READ or observed["protocol"].startswith("mcp/")) and observed.get("reading") in ("jurat/1", "jurat/2") and not set(rules) & {"missing", "withheld", "unsealed"}
     if known and says:
         raise keys.Unsupported("what the bytes of recorded calls say")
     if observed["fidelity"] != "bytes":

@@ -251,9 +251,11 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	}
 	projection, known := l.opened.Projection(reading)
 	l.answer = projection.ProviderID
-	if member := l.differs(&projection); known && member != "" {
+	member := l.differs(&projection)
+	if known && member != "" && observe.Same(o.Reading, o.Protocol) {
 		return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
 	}
+	known = known && member == "" // what earlier rules read otherwise, these do not refute
 	switch {
 	case o.Fidelity == evidence.ByAttributes:
 		return &Finding{Rule: "second-hand", Reason: Told(o, p.AgentID) + ": nobody saw the bytes"}

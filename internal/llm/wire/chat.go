@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -27,8 +29,36 @@ type ChatMessage struct {
 	FunctionCall *ChatFunction  `json:"function_call,omitzero"` // the older form of one tool call
 	ToolCallID   string         `json:"tool_call_id,omitzero"`  // of a tool's result
 
-	// ReasoningContent is the model's thinking, as several servers beside OpenAI report it.
+	// The model's thinking, as servers beside OpenAI report it, under one name or both.
 	ReasoningContent string `json:"reasoning_content,omitzero"`
+	Reasoning        string `json:"reasoning,omitzero"`
+
+	// What only some answers have. It is not read here, so that another form of it hides nothing else.
+	Audio       jsontext.Value `json:"audio,omitzero"`          // what the model speaks: ChatAudio; in a request, its id
+	Images      jsontext.Value `json:"images,omitzero"`         // that the model made: an array of parts; of OpenRouter
+	Executed    jsontext.Value `json:"executed_tools,omitzero"` // an array of ChatExecuted; of Groq
+	Annotations jsontext.Value `json:"annotations,omitzero"`    // an array: sources that the model names
+}
+
+// Thought returns the model's thinking.
+func (m *ChatMessage) Thought() string {
+	return cmp.Or(m.ReasoningContent, m.Reasoning, m.Content.Thought())
+}
+
+// ChatAudio is what the model speaks.
+type ChatAudio struct {
+	ID         string `json:"id,omitzero"`
+	Data       string `json:"data,omitzero"` // in base64
+	Transcript string `json:"transcript,omitzero"`
+}
+
+// ChatExecuted is a tool that the server ran, and what that returned.
+type ChatExecuted struct {
+	Index     int            `json:"index"`
+	Type      string         `json:"type"`
+	Arguments Arguments      `json:"arguments,omitzero"`
+	Output    jsontext.Value `json:"output,omitzero"`
+	Raw       jsontext.Value `json:",embed"` // all other members: results of a search and more
 }
 
 // A ChatFormat is the form that the answer must have.
@@ -50,15 +80,17 @@ type ChatAnswer struct {
 	Model             string         `json:"model"`
 	SystemFingerprint string         `json:"system_fingerprint"`
 	Choices           []ChatChoice   `json:"choices"`
-	Usage             jsontext.Value `json:"usage"` // as reported; ChatUsage has the counts
-	Error             jsontext.Value `json:"error"` // gateways put an upstream error into a successful answer
+	Usage             jsontext.Value `json:"usage"`     // as reported; ChatUsage has the counts
+	Error             jsontext.Value `json:"error"`     // gateways put an upstream error into a successful answer
+	Citations         jsontext.Value `json:"citations"` // of Perplexity: addresses
 }
 
 // A ChatChoice is one of the answers.
 type ChatChoice struct {
-	Index        int         `json:"index"`
-	FinishReason string      `json:"finish_reason"` // stop, length, content_filter, tool_calls
-	Message      ChatMessage `json:"message"`
+	Index        int            `json:"index"`
+	FinishReason string         `json:"finish_reason"` // stop, length, content_filter, tool_calls
+	Message      ChatMessage    `json:"message"`
+	Error        jsontext.Value `json:"error"` // of OpenRouter: why this answer failed
 }
 
 // A ChatToolCall is the model's request to call a function, or a tool that takes a free text.

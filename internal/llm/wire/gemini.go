@@ -14,8 +14,22 @@ type GenerateRequest struct {
 
 // GenerateContent is one turn.
 type GenerateContent struct {
-	Role  string         `json:"role,omitzero"` // user or model
-	Parts []GeneratePart `json:"parts"`
+	Role  string                  `json:"role,omitzero"` // user or model
+	Parts OneOrMore[GeneratePart] `json:"parts"`
+}
+
+// OneOrMore is an array. Google's servers also read its one element alone, as Google's own documents write it.
+type OneOrMore[T any] []T
+
+// UnmarshalJSONFrom reads an array, an object alone, or null.
+func (l *OneOrMore[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return json.UnmarshalDecode(d, (*[]T)(l))
+	}
+	var one T
+	err := json.UnmarshalDecode(d, &one)
+	*l = OneOrMore[T]{one}
+	return err
 }
 
 // A GeneratePart is a piece of a turn. A part without text has another kind, such as a function call. Google's servers
@@ -30,6 +44,8 @@ type GeneratePart struct {
 	FileData         *GenerateFile             `json:"fileData,omitzero,case:ignore"`
 	ExecutableCode   *GenerateCode             `json:"executableCode,omitzero,case:ignore"`
 	CodeResult       *GenerateCodeResult       `json:"codeExecutionResult,omitzero,case:ignore"`
+	ToolCall         *GenerateToolCall         `json:"toolCall,omitzero,case:ignore"`
+	ToolResponse     *GenerateToolResponse     `json:"toolResponse,omitzero,case:ignore"`
 	ThoughtSignature string                    `json:"thoughtSignature,omitzero,case:ignore"`
 
 	Raw jsontext.Value `json:",embed"` // all other members
@@ -40,6 +56,32 @@ type GenerateFunctionCall struct {
 	ID   string         `json:"id,omitzero"` // older models give none
 	Name string         `json:"name"`
 	Args jsontext.Value `json:"args,omitzero"`
+
+	// Of a stream in which the call comes in pieces, of which only the first has a name.
+	PartialArgs  []GeneratePartialArg `json:"partialArgs,omitzero"`
+	WillContinue bool                 `json:"willContinue,omitzero"`
+}
+
+// A GeneratePartialArg is a value within the arguments of a call, or the next piece of a text.
+type GeneratePartialArg struct {
+	Path   string         `json:"jsonPath"` // such as $.order.items[0].name
+	String *string        `json:"stringValue,omitzero"`
+	Number jsontext.Value `json:"numberValue,omitzero"`
+	Bool   *bool          `json:"boolValue,omitzero"` // of the members with a value, one is there; of a null, none that is read
+}
+
+// A GenerateToolCall is a call of a tool that Google runs.
+type GenerateToolCall struct {
+	ID   string         `json:"id,omitzero"`
+	Type string         `json:"toolType,case:ignore"`
+	Args jsontext.Value `json:"args,omitzero"`
+}
+
+// A GenerateToolResponse is what that tool returned.
+type GenerateToolResponse struct {
+	ID       string         `json:"id,omitzero"`
+	Type     string         `json:"toolType,case:ignore"`
+	Response jsontext.Value `json:"response,omitzero"`
 }
 
 // A GenerateFunctionResponse is what a function returned.
@@ -97,6 +139,7 @@ type GenerateAnswer struct {
 		SafetyRatings      []GenerateRating `json:"safetyRatings"`
 	} `json:"promptFeedback"`
 	Usage jsontext.Value `json:"usageMetadata"` // as reported; GenerateUsage has the counts
+	Error jsontext.Value `json:"error"`         // of a chunk of a stream: why it ends
 }
 
 // A GenerateCandidate is one of the answers.
@@ -106,6 +149,8 @@ type GenerateCandidate struct {
 	FinishReason  string           `json:"finishReason"` // STOP, MAX_TOKENS, SAFETY and others
 	FinishMessage string           `json:"finishMessage"`
 	SafetyRatings []GenerateRating `json:"safetyRatings"`
+	Grounding     jsontext.Value   `json:"groundingMetadata"`  // what Google searched for and found
+	URLContext    jsontext.Value   `json:"urlContextMetadata"` // what it fetched
 }
 
 // A GenerateRating is a filter's rating of a text.

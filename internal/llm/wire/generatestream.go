@@ -22,12 +22,12 @@ func ReadGenerateStream(body []byte, options ...json.Options) (*GenerateAnswer, 
 
 type generateSum struct {
 	whole      GenerateAnswer
-	candidates numbered[GenerateCandidate]
+	candidates numbered[candidateSum]
 }
 
-type generateChunk struct {
-	GenerateAnswer `json:",embed"`
-	Error          jsontext.Value `json:"error"`
+type candidateSum struct {
+	GenerateCandidate
+	calls []*partialCall
 }
 
 func (s *generateSum) read(body []byte, options json.Options) error {
@@ -35,14 +35,14 @@ func (s *generateSum) read(body []byte, options json.Options) error {
 		if err != nil {
 			return err
 		}
-		var chunk generateChunk
+		var chunk GenerateAnswer
 		if err := json.Unmarshal(data, &chunk, options); err != nil {
 			return notTheProtocol(err)
 		}
 		if present(chunk.Error) {
 			return &StreamError{data}
 		}
-		if err := s.add(chunk.GenerateAnswer); err != nil {
+		if err := s.add(chunk); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func generateChunks(body []byte, options json.Options) iter.Seq2[jsontext.Value,
 	return func(yield func(jsontext.Value, error) bool) {
 		body := bytes.TrimPrefix(body, []byte("\ufeff"))
 		if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-			for e := range Events(body) {
+			for e := range answerEvents(body) {
 				if !yield(e.Data, nil) {
 					return
 				}
@@ -104,12 +104,18 @@ func (s *generateSum) add(chunk GenerateAnswer) error {
 		}
 		sum.Index = c.Index
 		sum.Content.Role = cmp.Or(c.Content.Role, sum.Content.Role)
-		sum.Content.Parts = append(sum.Content.Parts, c.Content.Parts...)
+		for _, part := range c.Content.Parts {
+			if err := sum.take(part); err != nil {
+				return fmt.Errorf("partialArgs: %w", err)
+			}
+		}
 		sum.FinishReason = cmp.Or(c.FinishReason, sum.FinishReason)
 		sum.FinishMessage = cmp.Or(c.FinishMessage, sum.FinishMessage)
 		if c.SafetyRatings != nil {
 			sum.SafetyRatings = c.SafetyRatings
 		}
+		replace(&sum.Grounding, c.Grounding)
+		replace(&sum.URLContext, c.URLContext)
 	}
 	return nil
 }
@@ -129,7 +135,10 @@ func (s *generateSum) over() bool {
 
 func (s *generateSum) answer() *GenerateAnswer {
 	for _, c := range s.candidates.all() {
-		s.whole.Candidates = append(s.whole.Candidates, c)
+		for _, call := range c.calls {
+			c.Content.Parts[call.part].FunctionCall.Args = call.args.value()
+		}
+		s.whole.Candidates = append(s.whole.Candidates, &c.GenerateCandidate)
 	}
 	return &s.whole
 }

@@ -44,8 +44,11 @@ type messagesEvent struct {
 }
 
 func (s *messagesSum) read(body []byte, options json.Options) error {
-	for e := range Events(body) {
+	for e := range answerEvents(body) {
 		var event messagesEvent
+		if e.Name == "error" {
+			return &StreamError{e.Data}
+		}
 		if err := json.Unmarshal(e.Data, &event, options); err != nil {
 			return notTheProtocol(err)
 		}

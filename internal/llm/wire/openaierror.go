@@ -22,11 +22,15 @@ type openAIError struct {
 	Detail  jsontext.Value `json:"detail"`
 }
 
-// ReadOpenAIError reads an error's body. It reports false for a body that is not a JSON object.
+// ReadOpenAIError reads an error's body. It reports false for a body that is not a JSON object, or an array of one, as Google's server sends it.
 func ReadOpenAIError(body []byte) (OpenAIError, bool) {
 	var outer openAIError
 	if json.Unmarshal(body, &outer) != nil {
-		return OpenAIError{}, false
+		var list []openAIError
+		if json.Unmarshal(body, &list) != nil || len(list) != 1 {
+			return OpenAIError{}, false
+		}
+		outer = list[0]
 	}
 	inner := outer
 	if outer.Error.Kind() == jsontext.KindBeginObject {

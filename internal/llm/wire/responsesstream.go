@@ -12,8 +12,8 @@ import (
 // reader returns that complete answer with it.
 var ErrDiffers = errors.New("the pieces of the stream differ from the complete answer at its end")
 
-// ReadResponsesStream reads a stream of OpenAI's Responses API. The last event has the complete answer. It returns
-// ErrDiffers, ErrCut with what the pieces said so far, a *StreamError, or an error about an event that does not follow
+// ReadResponsesStream reads a stream of OpenAI's Responses API. The last event has the complete answer, or all of it but the items, which
+// then are those of the events before. It returns ErrDiffers, ErrCut with what the pieces said so far, a *StreamError, or an error about an event that does not follow
 // the protocol. The options are for each event's JSON.
 func ReadResponsesStream(body []byte, options ...json.Options) (*ResponsesAnswer, error) {
 	var sum responsesSum
@@ -21,6 +21,8 @@ func ReadResponsesStream(body []byte, options ...json.Options) (*ResponsesAnswer
 	switch {
 	case sum.last == nil:
 		return sum.answer(), err
+	case len(sum.last.Output) == 0:
+		sum.last.Output = sum.answer().Output
 	case sum.differs():
 		return sum.last, ErrDiffers
 	}
@@ -51,16 +53,16 @@ type responsesEvent struct {
 }
 
 func (s *responsesSum) read(body []byte, options json.Options) error {
-	for e := range Events(body) {
+	for e := range answerEvents(body) {
 		var event responsesEvent
-		if string(e.Data) == "[DONE]" { // some servers add it
+		if string(e.Data) == done { // some servers add it
 			break
 		}
 		if err := json.Unmarshal(e.Data, &event, options); err != nil {
 			return notTheProtocol(err)
 		}
 		switch event.Type {
-		case "response.completed", "response.incomplete", "response.failed":
+		case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 			if event.Response == nil {
 				return fmt.Errorf("event %s has no response", event.Type)
 			}
@@ -159,7 +161,7 @@ func (i *itemSum) said() (parts []Part) {
 // differs compares the pieces that arrived with the last event. A stream need not have pieces of everything.
 func (s *responsesSum) differs() bool {
 	for number, i := range s.items {
-		if len(i.parts) == 0 && len(i.arguments) == 0 && len(i.input) == 0 {
+		if len(i.parts) == 0 && len(i.arguments) == 0 && len(i.input) == 0 && i.item.Type == "" {
 			continue
 		}
 		if number >= len(s.last.Output) || i.differs(&s.last.Output[number]) {
@@ -170,6 +172,9 @@ func (s *responsesSum) differs() bool {
 }
 
 func (i *itemSum) differs(whole *ResponsesItem) bool {
+	if i.item.Type != "" && i.item.Type != whole.Type {
+		return true
+	}
 	for number, p := range i.parts {
 		if number >= len(whole.Content.Parts) {
 			return true

@@ -16,6 +16,9 @@ import (
 // with it.
 var ErrCut = errors.New("the stream ends before its last event")
 
+// ErrUnended is ErrCut of a stream in which each answer that began says why it stopped. Some servers send nothing more.
+var ErrUnended = fmt.Errorf("%w, and all answers had stopped", ErrCut)
+
 // A StreamError is an error that a vendor reports within a stream, after a success status.
 type StreamError struct{ Body jsontext.Value } // in the form of the vendor's errors
 
@@ -29,20 +32,46 @@ type Event struct {
 
 // Events splits a body into server-sent events by the HTML standard (section 9.2.6): lines end with CR, LF or both,
 // an empty line ends an event, and an event without an empty line at its end does not count.
-func Events(body []byte) iter.Seq[Event] {
+func Events(body []byte) iter.Seq[Event] { return events(body, func([]byte) bool { return false }) }
+
+// answerEvents returns the events of a model's answer that have data. Some servers leave out the empty line at the end: there, an event
+// counts if its data is whole.
+func answerEvents(body []byte) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for e := range events(body, isWhole) {
+			if len(bytes.TrimSpace(e.Data)) > 0 && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+const done = "[DONE]" // the data of OpenAI's last event
+
+func isWhole(data []byte) bool {
+	return string(data) == done || isObject(data)
+}
+
+func isObject(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("{")) && jsontext.Value(data).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// events returns events, and one without an empty line at its end if its data counts.
+func events(body []byte, counts func(data []byte) bool) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		body = bytes.TrimPrefix(body, []byte("\ufeff"))
 		var e Event
-		for some := false; len(body) > 0; {
+		some := false
+		for len(body) > 0 {
 			end := bytes.IndexAny(body, "\r\n")
 			if end < 0 {
-				return
+				end = len(body)
 			}
 			line := body[:end]
 			if bytes.HasPrefix(body[end:], []byte("\r\n")) {
 				end++
 			}
-			body = body[end+1:]
+			body = body[min(end+1, len(body)):]
 			if len(line) == 0 {
 				if some && !yield(e) {
 					return
@@ -61,6 +90,9 @@ func Events(body []byte) iter.Seq[Event] {
 				}
 				e.Data, some = append(e.Data, value...), true
 			}
+		}
+		if some && counts(e.Data) {
+			yield(e)
 		}
 	}
 }

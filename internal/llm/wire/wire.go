@@ -54,7 +54,27 @@ func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 func (c Content) All() string {
 	text := c.Text
 	for _, p := range c.Parts {
-		text += p.Text
+		if p.Type != "reasoning" {
+			text += p.Text
+		}
 	}
 	return text
+}
+
+// Thought returns the model's thinking that is among the parts, as Mistral's server puts it: a text, or parts again.
+func (c Content) Thought() (thought string) {
+	for _, p := range c.Parts {
+		switch p.Type {
+		case "reasoning":
+			thought += p.Text
+		case "thinking":
+			var inner struct {
+				Thinking Content `json:"thinking"`
+			}
+			if json.Unmarshal(p.Raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil {
+				thought += inner.Thinking.All()
+			}
+		}
+	}
+	return thought
 }

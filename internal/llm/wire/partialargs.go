@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A partialCall is a call whose arguments come in pieces.
+type partialCall struct {
+	part int // of the candidate's content
+	open bool
+	args argument
+}
+
+// take takes a part. A function call without a name is the next piece of the one before.
+func (c *candidateSum) take(part GeneratePart) error {
+	call := part.FunctionCall
+	if call == nil {
+		c.Content.Parts = append(c.Content.Parts, part)
+		return nil
+	}
+	var known *partialCall
+	if n := len(c.calls); n > 0 && c.calls[n-1].open && call.Name == "" {
+		known = c.calls[n-1]
+	} else if call.Name == "" && call.ID == "" && call.PartialArgs == nil && !present(call.Args) { // the end of a call that has ended
+		return nil
+	} else {
+		c.Content.Parts = append(c.Content.Parts, part)
+		if !call.WillContinue && call.PartialArgs == nil {
+			return nil
+		}
+		known = &partialCall{part: len(c.Content.Parts) - 1}
+		if len(call.Args) > len("{}") {
+			known.args.whole = call.Args
+		}
+		c.calls = append(c.calls, known)
+	}
+	known.open = call.WillContinue
+	for _, piece := range call.PartialArgs {
+		if err := known.args.set(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An argument is a value that grows: an object, an array, a text, or another value.
+type argument struct {
+	members  map[string]*argument
+	elements []*argument
+	text     []byte
+	isText   bool
+	whole    jsontext.Value
+}
+
+const (
+	mostSteps = 64 // how deep a value can be
+	mostEmpty = 8  // elements of which no piece came before the next
+)
+
+// set puts a value, or the next piece of a text, where its path says.
+func (a *argument) set(piece GeneratePartialArg) error {
+	path, found := strings.CutPrefix(piece.Path, "$")
+	if !found {
+		return errors.New("a path does not begin with $")
+	}
+	at := a
+	for steps := 0; path != ""; steps++ {
+		if steps == mostSteps {
+			return fmt.Errorf("a path has more than %d steps", mostSteps)
+		}
+		name, number, rest, err := step(path)
+		if err != nil {
+			return err
+		}
+		if at, err = at.under(name, number); err != nil {
+			return err
+		}
+		path = rest
+	}
+	switch {
+	case piece.String != nil:
+		at.text, at.isText = append(at.text, *piece.String...), true
+	case present(piece.Number):
+		at.whole = piece.Number
+	case piece.Bool != nil:
+		at.whole = jsontext.Value(strconv.FormatBool(*piece.Bool))
+	default:
+		at.whole = jsontext.Value("null")
+	}
+	return nil
+}
+
+// step splits the first step off a path: .name, ['name'] or [0]. number is -1 for a name.
+func step(path string) (name string, number int, rest string, err error) {
+	if after, is := strings.CutPrefix(path, "."); is {
+		end := strings.IndexAny(after, ".[")
+		if end < 0 {
+			end = len(after)
+		}
+		return after[:end], -1, after[end:], nil
+	}
+	for _, quote := range []string{"'", "\""} {
+		if after, is := strings.CutPrefix(path, "["+quote); is {
+			name, rest, closed := strings.Cut(after, quote+"]")
+			if !closed {
+				return "", 0, "", errors.New("a path has a name without its end")
+			}
+			return name, -1, rest, nil
+		}
+	}
+	inside, rest, closed := strings.Cut(path, "]")
+	number, wrong := strconv.Atoi(strings.TrimPrefix(inside, "["))
+	if !strings.HasPrefix(path, "[") || !closed || wrong != nil || number < 0 || number > maxIndex {
+		return "", 0, "", errors.New("a path has a step that is neither a name nor a number in range")
+	}
+	return "", number, rest, nil
+}
+
+// under returns a member or an element, and adds it if it is new.
+func (a *argument) under(name string, number int) (*argument, error) {
+	if a.whole != nil || a.isText || number < 0 && a.elements != nil || number >= 0 && a.members != nil {
+		return nil, errors.New("a path leads into a value of another kind")
+	}
+	if number < 0 {
+		if a.members == nil {
+			a.members = map[string]*argument{}
+		}
+		if a.members[name] == nil {
+			a.members[name] = new(argument)
+		}
+		return a.members[name], nil
+	}
+	if number > len(a.elements)+mostEmpty {
+		return nil, fmt.Errorf("element %d comes before element %d", number, len(a.elements))
+	}
+	for number >= len(a.elements) {
+		a.elements = append(a.elements, new(argument))
+	}
+	return a.elements[number], nil
+}
+
+// value returns what arrived. Without a piece, it is an empty object.
+func (a *argument) value() jsontext.Value {
+	switch {
+	case a.isText:
+		return valueOf(string(a.text))
+	case a.whole != nil:
+		return a.whole
+	case a.elements != nil:
+		var list []jsontext.Value
+		for _, e := range a.elements {
+			list = append(list, e.value())
+		}
+		return valueOf(list)
+	}
+	object := map[string]jsontext.Value{}
+	for name, member := range a.members {
+		object[name] = member.value()
+	}
+	return valueOf(object)
+}
