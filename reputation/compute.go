@@ -435,13 +435,20 @@ func (c *computation) incidents() {
 }
 
 func (c *computation) coverage() {
-	judged := map[evidence.Digest]bool{}
-	for _, one := range c.view.Classes {
-		for _, u := range one.Units {
-			judged[u.Digest] = true
+	judged, known := map[evidence.Digest]bool{}, int64(0)
+	for _, r := range c.records {
+		if r.Recorder == "" { // the log counts for nobody what a recorder saw an agent do
+			known++
 		}
 	}
-	v := Coverage{Judged: int64(len(judged)), Known: int64(len(c.records))}
+	for _, one := range c.view.Classes {
+		for _, u := range one.Units {
+			if c.records[u.Digest].Recorder == "" {
+				judged[u.Digest] = true
+			}
+		}
+	}
+	v := Coverage{Judged: int64(len(judged)), Known: known}
 	whole := len(c.view.Completeness) > 0
 	for _, l := range c.view.Completeness {
 		v.Total += l.Records.Total

@@ -65,13 +65,14 @@ type Standing struct {
 	Rule        string `json:"rule"` // guarantee and rule of what is not proved; "": all is
 }
 
-// A RecordFact is a record that an agent of this name sealed.
+// A RecordFact is a record that an agent of this name sealed, or an act of such an agent that a recorder saw.
 type RecordFact struct {
 	Place
 	Standing
-	By   string           `json:"by"` // as in Identity
-	CA   string           `json:"ca"`
-	Keys []evidence.KeyID `json:"keys"` // that signed it
+	By       string           `json:"by"` // as in Identity: who stands behind the keys that signed it
+	CA       string           `json:"ca"`
+	Keys     []evidence.KeyID `json:"keys"`              // that signed it
+	Recorder string           `json:"recorder,omitzero"` // which saw the act and signed the record; "": the agent sealed it
 }
 
 // A TrialFact is a trial of an agent of this name.
@@ -270,12 +271,13 @@ func seconds(t time.Time) int64 {
 	return min(max(t.Unix(), 1), lastSecond)
 }
 
-// is reports whether a record was sealed by the identity, and not by another agent of the same name.
+// is reports whether a record was sealed by the identity, and not by another agent of the same name. Of what a recorder saw, the same source
+// must stand behind the recorder's keys: it is believed in whose act it was.
 func (i *Identity) is(r *RecordFact) bool {
 	if i.By != r.By || i.CA != r.CA {
 		return false
 	}
-	return i.By != byKeys || !slices.ContainsFunc(r.Keys, func(id evidence.KeyID) bool {
+	return r.Recorder != "" || i.By != byKeys || !slices.ContainsFunc(r.Keys, func(id evidence.KeyID) bool {
 		return !slices.ContainsFunc(i.Keys, func(k KeyOfRecord) bool { return k.KeyID == id })
 	})
 }

@@ -96,6 +96,8 @@ func identityOf(t *trust.Trust, name, ca string) (Identity, error) {
 	switch {
 	case len(may) == 0 && ca != "":
 		return me, fmt.Errorf("%w: it has no CA %q that may certify agents", ErrIdentity, ca)
+	case len(may) == 0 && slices.ContainsFunc(t.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleRecorder }):
+		return me, nil // it may have sealed nothing itself
 	case len(may) == 0:
 		return me, fmt.Errorf("%w: it has no key of an agent %q, and no CA that may certify agents", ErrIdentity, name)
 	case len(may) > 1 && ca == "":

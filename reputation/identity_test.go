@@ -19,16 +19,19 @@ func TestIdentity(t *testing.T) {
 		ca    string
 		by    string // "": refused
 	}{
-		"by its key":                        {trust.Trust{Keys: []trust.Key{key}}, "desk", "", "keys"},
-		"by its key, beside CAs":            {trust.Trust{Keys: []trust.Key{key}, CAs: []trust.CA{one, other}}, "desk", "", "keys"},
-		"by the CA, although it has a key":  {trust.Trust{Keys: []trust.Key{key}, CAs: []trust.CA{one, other}}, "desk", "other", "cas"},
-		"by the only CA":                    {trust.Trust{CAs: []trust.CA{one}}, "desk", "", "cas"},
-		"two CAs":                           {trust.Trust{CAs: []trust.CA{one, other}}, "desk", "", ""},
-		"two CAs of one name":               {trust.Trust{CAs: []trust.CA{one, one}}, "desk", "one", ""},
-		"a CA for others":                   {trust.Trust{CAs: []trust.CA{{Name: "one", Roles: jurors}}}, "desk", "", ""},
-		"a CA that is not there":            {trust.Trust{CAs: []trust.CA{one}}, "desk", "two", ""},
-		"a key of the name in another role": {trust.Trust{Keys: []trust.Key{{Name: "desk", Role: evidence.RoleJuror}}}, "desk", "", ""},
-		"no name":                           {trust.Trust{Keys: []trust.Key{key}}, "", "", ""},
+		"by its key":                                  {trust.Trust{Keys: []trust.Key{key}}, "desk", "", "keys"},
+		"by its key, beside CAs":                      {trust.Trust{Keys: []trust.Key{key}, CAs: []trust.CA{one, other}}, "desk", "", "keys"},
+		"by the CA, although it has a key":            {trust.Trust{Keys: []trust.Key{key}, CAs: []trust.CA{one, other}}, "desk", "other", "cas"},
+		"by the only CA":                              {trust.Trust{CAs: []trust.CA{one}}, "desk", "", "cas"},
+		"two CAs":                                     {trust.Trust{CAs: []trust.CA{one, other}}, "desk", "", ""},
+		"two CAs of one name":                         {trust.Trust{CAs: []trust.CA{one, one}}, "desk", "one", ""},
+		"a CA for others":                             {trust.Trust{CAs: []trust.CA{{Name: "one", Roles: jurors}}}, "desk", "", ""},
+		"a CA that is not there":                      {trust.Trust{CAs: []trust.CA{one}}, "desk", "two", ""},
+		"a key of the name in another role":           {trust.Trust{Keys: []trust.Key{{Name: "desk", Role: evidence.RoleJuror}}}, "desk", "", ""},
+		"by its name, as recorders tell it":           {trust.Trust{Keys: []trust.Key{{Name: "gate", Role: evidence.RoleRecorder}}}, "desk", "", "keys"},
+		"by a CA, beside recorders":                   {trust.Trust{Keys: []trust.Key{{Name: "gate", Role: evidence.RoleRecorder}}, CAs: []trust.CA{one}}, "desk", "", "cas"},
+		"by a CA that is not there, beside recorders": {trust.Trust{Keys: []trust.Key{{Name: "gate", Role: evidence.RoleRecorder}}}, "desk", "two", ""},
+		"no name": {trust.Trust{Keys: []trust.Key{key}}, "", "", ""},
 	}
 	for name, tt := range tests {
 		me, err := identityOf(&tt.trust, tt.name, tt.ca)

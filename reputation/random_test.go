@@ -141,6 +141,9 @@ func (r *random) record(index int64, me *reputation.Identity) reputation.RecordF
 	if r.chance(5) {
 		one.By, one.CA = "cas", "CA of all"
 	}
+	if r.chance(15) {
+		one.Recorder, one.Keys = "gate", []evidence.KeyID{evidence.DigestOf([]byte("g"))}
+	}
 	return one
 }
 
@@ -187,7 +190,9 @@ func (r *random) counts(f *reputation.Facts) {
 		numbered[p.Origin][of] = append(numbered[p.Origin][of], p)
 	}
 	for _, one := range f.Records {
-		note(reputation.OfActor, one.Place)
+		if one.Recorder == "" {
+			note(reputation.OfActor, one.Place)
+		}
 	}
 	for _, one := range f.Trials {
 		note(reputation.OfSubject, one.Place)

@@ -105,12 +105,11 @@ func (f *taken) record(r *evidence.Record) {
 	p := &r.Payload
 	switch {
 	case p.Role() == evidence.RoleAgent && p.Actor() == f.g.identity.Name:
-		who := f.rater(r)
-		made := &RecordFact{Place: f.place(r), Standing: f.standing(r), By: who.By, CA: who.CA, Keys: []evidence.KeyID{}}
-		for _, s := range p.Signers {
-			made.Keys = append(made.Keys, s.KeyID)
-		}
 		f.count(r, OfActor, logCounts(r).ActorSeq)
+		f.g.keepRecord(f.fact(r))
+	case p.OnAgent() && p.Observed.Agent == f.g.identity.Name: // the log counts it for the recorder
+		made := f.fact(r)
+		made.Recorder = p.Actor()
 		f.g.keepRecord(made)
 	case p.ActionType == evidence.KeyEvent:
 		f.keyEvent(r)
@@ -120,6 +119,15 @@ func (f *taken) record(r *evidence.Record) {
 	if f.isSubject(r) {
 		f.count(r, OfSubject, logCounts(r).SubjectSeq)
 	}
+}
+
+func (f *taken) fact(r *evidence.Record) *RecordFact {
+	who := f.rater(r)
+	made := &RecordFact{Place: f.place(r), Standing: f.standing(r), By: who.By, CA: who.CA, Keys: []evidence.KeyID{}}
+	for _, s := range r.Payload.Signers {
+		made.Keys = append(made.Keys, s.KeyID)
+	}
+	return made
 }
 
 func logCounts(r *evidence.Record) evidence.LogCounts {

@@ -225,7 +225,7 @@ func setPublicAgent(ctx context.Context, a *app, name string, public bool, flags
 			return err
 		}
 		if !known && public {
-			return hint(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", name), "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+			return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", name))
 		}
 		return registerOf(i).SetPublicAgent(ctx, name, public, why.Reason, why.By)
 	})

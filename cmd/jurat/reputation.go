@@ -232,7 +232,8 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 }
 
 func unknownAgent(err error) error {
-	return hint(err, "names are compared letter by letter; records that the log took in before it counted actors are not found by name")
+	return hint(err,
+		"names are compared letter by letter; records that the log took in before it counted actors are not found by name, nor are acts that a recorder saw and nobody has judged")
 }
 
 // fromServer asks another machine's log. The entries are those of one checkpoint, and the files are asked for as of then: what is sealed

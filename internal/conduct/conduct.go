@@ -4,8 +4,11 @@
 package conduct
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"jurat/evidence"
@@ -13,8 +16,11 @@ import (
 	"jurat/reputation"
 )
 
-// pile is how many records are proved together.
-const pile = 500
+// What is proved together: so many records, or so many bytes of payloads if that is less. A recorded act has the bytes of a whole session.
+const (
+	pile      = 500
+	pileBytes = 32 << 20
+)
 
 // A File is what a stranger needs of the log, with a name that no other File has.
 type File struct {
@@ -81,8 +87,10 @@ type reading struct {
 	log   *ledger.Ledger
 	take  func(File) error
 	fact  reputation.LogFact
-	tried map[string]bool // trials that were handed on
+	tried map[string]bool   // trials that were handed on
+	seen  []evidence.Digest // acts that recorders saw the agent do, and that were judged
 	piled []*evidence.Record
+	bytes int // of their payloads
 	piles int
 }
 
@@ -103,12 +111,39 @@ func (r *reading) about(agent string) error {
 			return err
 		}
 	}
-	return r.flush("judgments")
+	if err := r.flush("judgments"); err != nil {
+		return err
+	}
+	return r.recorded(agent)
+}
+
+// recorded hands on the acts that recorders saw, as far as they were judged: the log counts them for the recorders, so they are not among the
+// agent's records.
+func (r *reading) recorded(agent string) error {
+	r.piles = 0
+	slices.SortFunc(r.seen, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })
+	for _, digest := range slices.Compact(r.seen) {
+		record, err := r.log.RecordByDigest(r.ctx, digest)
+		if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExpired) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if p := &record.Payload; !p.OnAgent() || p.Observed.Agent != agent {
+			continue
+		}
+		if err := r.pile("recorded", record); err != nil {
+			return err
+		}
+	}
+	return r.flush("recorded")
 }
 
 func (r *reading) judgment(record *evidence.Record) error {
 	chain := record.Payload.ChainID
 	if len(chain) < len(evidence.TrialPrefix) || chain[:len(evidence.TrialPrefix)] != evidence.TrialPrefix {
+		r.seen = append(append(r.seen, record.Payload.PreviousRecord), record.Payload.Saw...)
 		return r.pile("judgments", record)
 	}
 	if r.tried[chain] {
@@ -118,6 +153,11 @@ func (r *reading) judgment(record *evidence.Record) error {
 	records, err := r.log.Chain(r.ctx, chain)
 	if err != nil {
 		return err
+	}
+	for _, one := range records {
+		if one.Payload.ActionType == evidence.Submission {
+			r.seen = append(r.seen, one.Payload.Saw...)
+		}
 	}
 	bundle, err := r.log.Prove(r.ctx, records...)
 	if err != nil {
@@ -148,7 +188,8 @@ func (r *reading) records(agent string) error {
 }
 
 func (r *reading) pile(what string, record *evidence.Record) error {
-	if r.piled = append(r.piled, record); len(r.piled) < pile {
+	r.piled, r.bytes = append(r.piled, record), r.bytes+len(record.Canonical())
+	if len(r.piled) < pile && r.bytes < pileBytes {
 		return nil
 	}
 	return r.flush(what)
@@ -163,6 +204,6 @@ func (r *reading) flush(what string) error {
 		return err
 	}
 	r.piles++
-	r.piled = nil
+	r.piled, r.bytes = nil, 0
 	return r.take(File{fmt.Sprintf("%s-%04d", what, r.piles), bundle})
 }

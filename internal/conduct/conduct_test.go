@@ -135,6 +135,43 @@ func TestReadGivesWhatTheEntriesSay(t *testing.T) {
 	}
 }
 
+// call is an act of the agent "desk" that a recorder saw.
+func call(t testing.TB, h *jurattest.House, request string) *evidence.Record {
+	t.Helper()
+	return h.Seal(t, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "gate", RequestID: request, Timestamp: evidence.FormatTime(h.Now()), Response: jsontext.Value(`"In Kassel."`),
+		Observed: &evidence.Observed{Agent: "desk", Began: evidence.FormatTime(h.Now()), Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}})
+}
+
+// TestReadRecorded: of an agent that seals nothing itself, what people and juries found of its recorded acts is read, and no other of these.
+func TestReadRecorded(t *testing.T) {
+	h := jurattest.New(t)
+	rejected, tried := call(t, h, "1"), call(t, h, "2")
+	call(t, h, "3")
+	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "noa", Timestamp: evidence.FormatTime(h.Now()), OriginalResponseID: rejected.Payload.RecordID,
+		ApprovalStatus: evidence.Rejected, PreviousRecord: rejected.Digest})
+	try(t, h, tried)
+	v := compute(t, h)
+	if v.Outcome != verify.Proved || len(v.Classes) != 2 || v.Classes[0].Bad.Units != 0 || v.Classes[0].Good.Units != 1 || v.Classes[1].Bad.Units != 1 || len(v.LeftOut) > 0 {
+		t.Errorf("%+v", v)
+	}
+	if want := (reputation.Coverage{}); v.Coverage != want { // of what the agent sealed itself
+		t.Errorf("%+v", v.Coverage)
+	}
+	given := 0
+	_, err := conduct.Read(t.Context(), h.Ledger, "desk", func(f conduct.File) error {
+		for _, r := range f.Bundle.Records {
+			if r.Payload.ActionType.Observes() {
+				given++
+			}
+		}
+		return nil
+	})
+	check(t, err)
+	if given != 2 {
+		t.Errorf("%d recorded acts", given)
+	}
+}
+
 func TestReadEndsWithTheErrorOfItsCaller(t *testing.T) {
 	h := settled(t, 2, 1)
 	full := errors.New("the disk is full")

@@ -113,7 +113,8 @@ def _records(facts, out):
 
 def _is(me, record):
     known = {key["key_id"] for key in me["keys"]}
-    return (me["by"], me["ca"]) == (record["by"], record["ca"]) and (me["by"] != "keys" or set(record["keys"]) <= known)
+    signed = record.get("recorder") or me["by"] != "keys" or set(record["keys"]) <= known
+    return (me["by"], me["ca"]) == (record["by"], record["ca"]) and bool(signed)
 
 
 def _takes_back(act, record):
@@ -482,8 +483,9 @@ def wilson(good, bad):
 
 
 def _coverage(classes, records, logs):
-    judged = len({unit["digest"] for one in classes for unit in one["units"]})
-    known, total = len(records), sum(log["records"]["total"] for log in logs)
+    own = {digest for digest, record in records.items() if not record.get("recorder")}
+    judged = len({unit["digest"] for one in classes for unit in one["units"]} & own)
+    known, total = len(own), sum(log["records"]["total"] for log in logs)
     if not logs or any(log["records"]["status"] != PROVED for log in logs) or total < known:
         total = 0
     of = total or known
