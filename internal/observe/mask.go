@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,7 +25,15 @@ func MaskA2A(body []byte) (masked []byte, secrets int) {
 	return m.body, m.secrets
 }
 
-var secretText = regexp.MustCompile(`"(?:token|credentials)"\s*:\s*"((?:[^"\\]|\\.)*)`)
+var secretText = regexp.MustCompile(`"(?:` + spelled("token") + `|` + spelled("credentials") + `)"\s*:\s*"((?:[^"\\]|\\.)*)`)
+
+// spelled matches a word in JSON, whose letters may be escaped.
+func spelled(word string) (pattern string) {
+	for _, letter := range word {
+		pattern += fmt.Sprintf(`(?:%c|\\u(?i:%04x))`, letter, letter)
+	}
+	return pattern
+}
 
 type mask struct {
 	body    []byte
@@ -44,6 +53,21 @@ func (m *mask) hide(from, to int) {
 		m.body[i] = '*'
 	}
 	m.secrets++
+}
+
+// hideCut overwrites the string that begins after an offset and is none of JSON, as it is cut off or has what no string has. It returns where the
+// string ends.
+func (m *mask) hideCut(at int) int {
+	from := at + bytes.IndexByte(m.body[at:], '"') + 1
+	end := from
+	for ; end < len(m.body) && m.body[end] != '"'; end++ {
+		if m.body[end] == '\\' {
+			end++
+		}
+	}
+	end = min(end, len(m.body))
+	m.hide(from, end)
+	return end
 }
 
 // json reads as far as the body is JSON, and returns the offset up to where that is.
@@ -70,7 +94,7 @@ func (m *mask) json() int {
 			}
 			v, err := d.ReadValue()
 			if err != nil {
-				return int(d.InputOffset())
+				return m.hideCut(int(d.InputOffset()))
 			}
 			end := int(d.InputOffset())
 			m.hide(end-len(v)+1, end-1)

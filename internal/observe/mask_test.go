@@ -21,6 +21,15 @@ func TestMaskA2A(t *testing.T) {
 		`{"x":,"token":"abc"}`:                       `{"x":,"token":"***"}`,
 		`{"parts":["` + "\x00" + `"],"token":"abc"}`: `{"parts":["` + "\x00" + `"],"token":"***"}`,
 		``: ``,
+		// what breaks off
+		`{"token":"abc`:                                  `{"token":"***`,
+		`{"a":{"t\u006fken" : "ab\"c`:                    `{"a":{"t\u006fken" : "*****`,
+		`{"token":"ab\`:                                  `{"token":"***`,
+		`{"token":"ab\q c","credentials":"d"`:            `{"token":"******","credentials":"*"`,
+		`{"token":`:                                      `{"token":`,
+		`{"parts":[{"text":"he`:                          `{"parts":[{"text":"he`,
+		"{\"token\":\"a\nbc\"}":                          `{"token":"****"}`,
+		"data: {\"t\\u006Fken\":\"abc\"}\n\ndata: {\"cr": "data: {\"t\\u006Fken\":\"***\"}\n\ndata: {\"cr",
 	} {
 		before := strings.Clone(body)
 		masked, n := observe.MaskA2A([]byte(body))

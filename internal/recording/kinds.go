@@ -53,7 +53,10 @@ func (r *Recorder) sideOf(act evidence.ActionType) evidence.Side {
 	return cmp.Or(r.Side, evidence.Asked)
 }
 
-// mask overwrites the secrets in the bodies of a message: they must not be on disk.
+// unmasked is why the bytes of a message are not kept.
+const unmasked = "it is not kept, as it cannot be read, and may have secrets for notifications"
+
+// mask overwrites the secrets in the bodies of a message: they must not be on disk. What cannot be read for that is not kept.
 func mask(act *observed.Act) {
 	if act.Type != evidence.ObservedMessage {
 		return
@@ -62,7 +65,12 @@ func mask(act *observed.Act) {
 		direction string
 		body      *observed.Body
 	}{{"request", act.Request}, {"response", act.Response}} {
-		if one.body == nil || one.body.Refused {
+		if one.body == nil {
+			continue
+		}
+		if one.body.Refused {
+			forgetBytes(one.body)
+			act.Missing = append(slices.Clip(act.Missing), one.direction+": "+unmasked)
 			continue
 		}
 		masked, secrets := observe.MaskA2A(one.body.Kept)

@@ -3,20 +3,20 @@ package recording
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
+	"jurat/internal/relay"
 	"jurat/internal/uuid7"
 )
 
@@ -213,34 +213,36 @@ func (r *Recorder) lost(folder string, i *intent) observed.Act {
 	}
 	a.Missing = []string{"how the call ended: the recorder's process ended before; it may not even have been forwarded"}
 	a.Request = &observed.Body{Bytes: i.Bytes, SHA256: i.SHA256}
-	if answer, err := partOnDisk(filepath.Join(folder, spoolFolder, i.CallID+".response")); err == nil && answer.Bytes > 0 {
-		a.Response, a.FirstByte = answer, nil
-		a.Missing = append(a.Missing, "response: what came after the part that was on disk")
-		mask(&a)
-	}
+	r.answerOnDisk(&a, filepath.Join(folder, spoolFolder), i.CallID)
 	return a
 }
 
-// partOnDisk is what a file has of an answer. Of a long one the beginning is kept.
-func partOnDisk(path string) (*observed.Body, error) {
-	file, err := os.Open(path)
+// answerOnDisk adds to a lost call what was on disk of its answer, as it would be kept of a call that broke off there.
+func (r *Recorder) answerOnDisk(a *observed.Act, spool, id string) {
+	copied, done, err := relay.Left(spool, id)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && copied.Bytes == 0 {
+		return
+	}
 	if err != nil {
-		return nil, err
+		a.Missing = append(a.Missing, "response: the copy on disk cannot be read: "+err.Error())
+		return
 	}
-	defer file.Close() //nolint:errcheck // it was only read
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+	defer done() //nolint:errcheck // it was only read
+	a.FirstByte = nil
+	a.Response, a.Missing = bodyOf("response", copied, nil, append(a.Missing, "response: what came after the part that was on disk"))
+	if a.Type == evidence.ObservedMessage && copied.Encoding == "" && !isText(a.Response.Kept) { // an earlier version did not keep how it was encoded
+		a.Missing = append(a.Missing, "response: "+unmasked)
+		forgetBytes(a.Response)
 	}
-	length := info.Size()
-	if length > observed.MaxKept {
-		length = observed.Beginning
+	mask(a)
+}
+
+// isText reports whether bytes are a text, whose last character may be cut off.
+func isText(kept []byte) bool {
+	for n := range min(utf8.UTFMax, len(kept)+1) {
+		if utf8.Valid(kept[:len(kept)-n]) {
+			return true
+		}
 	}
-	sum := sha256.New()
-	kept, err := io.ReadAll(io.TeeReader(io.LimitReader(file, length), sum))
-	if err != nil {
-		return nil, err
-	}
-	rest, err := io.Copy(sum, file)
-	return &observed.Body{Bytes: int64(len(kept)) + rest, SHA256: evidence.Digest(sum.Sum(nil)), Kept: kept, Truncated: rest > 0}, err
+	return false
 }

@@ -97,14 +97,17 @@ func sizeOf(act *observed.Act) int {
 // drop takes the bytes out of an act. Their digests and counts stay.
 func drop(act *observed.Act) {
 	request := *act.Request
-	request.Kept, request.Refused, request.Truncated = nil, false, false
+	forgetBytes(&request)
 	act.Request = &request
 	if act.Response != nil {
 		response := *act.Response
-		response.Kept, response.Refused, response.Truncated = nil, false, false
+		forgetBytes(&response)
 		act.Response = &response
 	}
 }
+
+// forgetBytes takes the bytes out of a body. Its digest and count stay.
+func forgetBytes(b *observed.Body) { b.Kept, b.Refused, b.Truncated = nil, false, false }
 
 // failed keeps an act that could not be sealed, and returns what the relay is told: in open mode, an act that is kept was not missed.
 func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {

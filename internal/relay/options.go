@@ -110,7 +110,7 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	orDefault(&o.MemoryPerBody, 256<<10)
 	orDefault(&o.Memory, 64<<20)
 	orDefault(&o.Cap, 1<<30)
-	orDefault(&o.MaxDecoded, 64<<20)
+	orDefault(&o.MaxDecoded, mostDecoded)
 	orDefault(&o.Linger, 100*time.Millisecond)
 	orDefault(&o.EndTimeout, 30*time.Second)
 	if o.Log == nil {

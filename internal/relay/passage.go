@@ -122,7 +122,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 }
 
 func (p *passage) answered(answer *http.Response) {
-	p.kept = p.r.spool.body(p.call.ID+".response", encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
+	p.kept = p.r.spool.response(p.call.ID, encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
 	p.body = answer.Body
 	p.finder = p.finderFor(answer)
 	p.outcome.Status = answer.StatusCode

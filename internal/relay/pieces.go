@@ -40,7 +40,7 @@ func newPieces(r *relay, from io.Reader) *pieces {
 // next reads a piece. At the end it returns what came after the last event, and why the stream ended. Of a piece for whose copy there is no room, see [lines.next].
 func (s *pieces) next() (*line, error) {
 	l := &line{id: rand.Text(), ready: make(chan error, 1)}
-	l.body = s.relay.spool.body(l.id+".response", "", s.relay.MaxDecoded)
+	l.body = s.relay.spool.response(l.id, "", s.relay.MaxDecoded)
 	l.refs.Store(1)
 	for {
 		part, whole := s.read()

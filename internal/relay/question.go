@@ -173,7 +173,7 @@ func (r *relay) response(q *question, o *Outcome, between string) (joined *Body,
 	}
 	o.FirstByte, o.Response = q.answers[0].at, q.answers[0].body
 	if len(q.answers) > 1 {
-		joined = r.spool.body(q.call.ID+".response", "", r.MaxDecoded)
+		joined = r.spool.response(q.call.ID, "", r.MaxDecoded)
 		for _, l := range q.answers {
 			if _, err := io.Copy(adding{joined}, io.MultiReader(l.body.Open(), strings.NewReader(between))); err != nil {
 				return nil, errors.Join(err, joined.release())

@@ -11,8 +11,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -70,6 +74,61 @@ type Body struct {
 
 func (s *spool) body(name, encoding string, maxDecoded int64) *Body {
 	return &Body{spool: s, name: name, Encoding: encoding, maxDecoded: maxDecoded, hash: sha256.New()}
+}
+
+// response is the copy of an answer. The name of its file says how it is encoded, for Left.
+func (s *spool) response(id, encoding string, maxDecoded int64) *Body {
+	return s.body(id+responseFile+suffixOf(encoding), encoding, maxDecoded)
+}
+
+// mostDecoded is how far a copy is decoded if nothing else is configured.
+const mostDecoded = 64 << 20
+
+const (
+	responseFile = ".response"
+
+	// unnamed stands for an encoding that can be in no file's name.
+	unnamed = "unknown"
+)
+
+var nameable = regexp.MustCompile(`^[a-z0-9-]+(,[a-z0-9-]+)*$`)
+
+func suffixOf(encoding string) string {
+	encoding = strings.ReplaceAll(encoding, " ", "")
+	switch {
+	case encoding == "":
+		return ""
+	case len(encoding) > 40 || !nameable.MatchString(encoding):
+		encoding = unnamed
+	}
+	return "." + encoding
+}
+
+// Left opens the copy of an answer that a process that died has left in its spool, as far as it was on disk. The caller closes it with done. The error
+// wraps fs.ErrNotExist if there is none.
+func Left(spool, id string) (b *Body, done func() error, err error) {
+	files, err := os.ReadDir(spool)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := slices.IndexFunc(files, func(f fs.DirEntry) bool { return strings.HasPrefix(f.Name(), id+responseFile) })
+	if at < 0 {
+		return nil, nil, fs.ErrNotExist
+	}
+	file, err := os.Open(filepath.Join(spool, files[at].Name()))
+	if err != nil {
+		return nil, nil, err
+	}
+	encoding := strings.TrimPrefix(strings.TrimPrefix(files[at].Name(), id+responseFile), ".")
+	b = &Body{Encoding: encoding, maxDecoded: mostDecoded, file: file}
+	sum := sha256.New()
+	b.Bytes, err = io.Copy(sum, file)
+	if err != nil {
+		return nil, nil, errors.Join(err, file.Close())
+	}
+	b.Kept = b.Bytes
+	sum.Sum(b.SHA256[:0])
+	return b, file.Close, nil
 }
 
 // request is the copy of a request. No other process reads it, and it may have secrets; so it is in no file in clear.

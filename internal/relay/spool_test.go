@@ -280,3 +280,32 @@ func TestRequestsAreNotInClear(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLeft: the copy of an answer of a process that died is found by its call, and its name says how it is encoded.
+func TestLeft(t *testing.T) {
+	for encoding, want := range map[string]string{"": "", "gzip": "gzip", "gzip, br": "gzip,br", "x-../../etc": unnamed, strings.Repeat("a", 300): unnamed, "br\x00": unnamed, "gzip.br": unnamed} {
+		s := &spool{folder: filepath.Join(t.TempDir(), "[a]"), cap: 1 << 20}
+		if err := os.Mkdir(s.folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dead := s.response("c1", encoding, 0)
+		other := s.response("c2", encoding, 0)
+		if err := errors.Join(dead.add([]byte("half an answer")), other.add([]byte("of another call"))); err != nil {
+			t.Fatal(err)
+		}
+		b, done, err := Left(s.folder, "c1")
+		if err != nil {
+			t.Fatalf("%q: %v", encoding, err)
+		}
+		text, err := io.ReadAll(b.Open())
+		if err != nil || string(text) != "half an answer" || b.Encoding != want || b.Bytes != 14 || b.Kept != 14 || b.SHA256 != sha256.Sum256(text) {
+			t.Errorf("%q: %q, %v, %+v", encoding, text, err, b)
+		}
+		if err := errors.Join(done(), dead.release(), other.release()); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := Left(s.folder, "c1"); !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+}
