@@ -41,19 +41,22 @@ const (
 	longestList = 4 << 20 // of a file
 )
 
-// noteTools compares the definitions in the answer to a tools/list with those that were seen last, and seals each change. What could not be sealed is found again with
-// the next list.
-func (e *exchange) noteTools(ctx context.Context, act *observed.Act) error {
-	if act.Response == nil || act.Ended != evidence.Complete {
-		return nil
+// A toolList is what a server says of its tools, beside what is remembered of it.
+type toolList struct {
+	tools []observe.Definition
+	file  string
+	known *listing
+}
+
+// toolsOf returns the answer to a tools/list, or nil if the act has none. If what is remembered cannot be read, the act says that nobody can know what
+// changed: the list takes its place. done must be called when the list is noted.
+func (e *exchange) toolsOf(act *observed.Act) (list *toolList, done func()) {
+	if act.Type != evidence.ObservedTool || act.Response == nil || act.Ended != evidence.Complete || act.Request.Refused || act.Response.Refused {
+		return nil, func() {}
 	}
-	c := observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type}
-	if act.Request.Refused || act.Response.Refused {
-		return nil
-	}
-	list := observe.Definitions(c)
-	if len(list) == 0 {
-		return nil
+	tools := observe.Definitions(observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type})
+	if len(tools) == 0 {
+		return nil, func() {}
 	}
 	server := act.Upstream.Origin
 	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
@@ -61,17 +64,14 @@ func (e *exchange) noteTools(ctx context.Context, act *observed.Act) error {
 	}
 	d := &e.recorder.definitions
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	file := d.file(act.Agent, e.call.Upstream, server)
 	known, err := readListing(file)
 	if err != nil {
-		return err
+		e.recorder.Tell.Error("whether a server's tools changed is not known, and the record says so", "server", server, "error", err)
+		act.Missing = append(act.Missing, "whether a tool is defined as it was before: what was remembered of the server's tools cannot be read")
 	}
 	known.Agent, known.Server = act.Agent, name(server)
-	if err := e.recorder.sealChanges(ctx, act.ChainID, known, list); err != nil {
-		return err
-	}
-	return known.keep(file)
+	return &toolList{tools, file, known}, d.mu.Unlock
 }
 
 // file is where a server is remembered. Two commands, or two addresses, are two servers.
@@ -80,19 +80,24 @@ func (d *definitions) file(agent, upstream, server string) string {
 	return filepath.Join(d.folder, fmt.Sprintf("%x.json", digest[:]))
 }
 
+// readListing returns what is remembered of a server: nothing, if there is no such file or it cannot be read.
 func readListing(file string) (*listing, error) {
-	l := &listing{Tools: map[string]evidence.Digest{}}
+	nothing := &listing{Tools: map[string]evidence.Digest{}}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
+		return nothing, nil
 	}
+	l := new(listing)
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
 		err = d.Decode(l)
 	}
+	if err == nil && l.Tools == nil {
+		err = errors.New("it names no tools")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("what is remembered of a server's tools: %s: %w; move the file away to go on without knowing what they were", file, err)
+		return nothing, fmt.Errorf("what is remembered of a server's tools: %s: %w", file, err)
 	}
 	return l, nil
 }
@@ -149,12 +154,16 @@ func (l *listing) keep(file string) error {
 	return atomicfile.Replace(file, text, 0o600)
 }
 
-// watched notes what servers say of their tools. In closed mode the agent gets no list whose changes are not sealed.
-func (e *exchange) watched(ctx context.Context, act *observed.Act) error {
-	if act.Type != evidence.ObservedTool {
+// watched seals each change of a list of tools against what was seen last, and remembers the list. What could not be sealed is found again with the next
+// one. In closed mode the agent gets no list whose changes are not sealed.
+func (e *exchange) watched(ctx context.Context, chain string, list *toolList) error {
+	if list == nil {
 		return nil
 	}
-	err := e.noteTools(ctx, act)
+	err := e.recorder.sealChanges(ctx, chain, list.known, list.tools)
+	if err == nil {
+		err = list.known.keep(list.file)
+	}
 	if err != nil && e.recorder.Mode == relay.Open {
 		e.recorder.Tell.Error("a list of tools was not compared with the one before", "error", err)
 		return nil

@@ -153,19 +153,16 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	kept, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
+	log.refuse = func(d *evidence.Draft) error {
+		if strings.Contains(string(d.Response), "tool_definition_changed") {
+			return errors.New("not now")
+		}
+		return nil
 	}
-	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
+	if heard, err := session(t, d, "s", listOf(addsMore)); err == nil || heard != "" || !strings.Contains(fmt.Sprint(err), "not now") {
+		t.Errorf("a change that is not sealed: %q, %v", heard, err)
 	}
-	if heard, err := session(t, d, "s", listOf(addsMore)); err == nil || heard != "" || !strings.Contains(fmt.Sprint(err), "move the file away") {
-		t.Errorf("what is remembered is damaged: %q, %v", heard, err)
-	}
-	if err := os.WriteFile(files[0], kept, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	log.refuse = nil
 	if _, err := session(t, d, "s", listOf(addsMore)); err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +170,42 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 		t.Errorf("%d changes", n)
 	}
 	d.end()
+}
+
+// TestDamagedMemoryOfTools: if what is remembered of a server's tools is damaged, the list passes, its record says that a change would not be seen, and the
+// list is what is remembered from then on.
+func TestDamagedMemoryOfTools(t *testing.T) {
+	for _, damage := range []string{"{", "", "null", `{"agent":"mia","server":"s","tools":null}`, `{"tools":{"add":"sha256:1"}}`} {
+		folder, log := t.TempDir(), &shelf{}
+		d := newDesk(t, folder, log, nil)
+		list := func(tools string) {
+			t.Helper()
+			l := listOf(tools)
+			if heard, err := session(t, d, "s", l); err != nil || heard != l[1]+"\n" {
+				t.Errorf("%q: %q, %v", damage, heard, err)
+			}
+		}
+		list(adds)
+		files, err := filepath.Glob(filepath.Join(folder, definitionsFolder, "*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		if err := os.WriteFile(files[0], []byte(damage), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list(addsMore)
+		list(addsMore)
+		list(adds)
+		d.end()
+		if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
+			t.Errorf("%q: %d changes, want that of the last list alone", damage, n)
+		}
+		for n, use := range log.acts(evidence.ObservedTool) {
+			if says := strings.Contains(strings.Join(use.Observed.Missing, "\n"), "defined as it was before"); says != (n == 1) || use.Observed.Ended != evidence.Complete {
+				t.Errorf("%q: list %d ended %s, and says %q", damage, n, use.Observed.Ended, use.Observed.Missing)
+			}
+		}
+	}
 }
 
 // TestUnsealedToolUse: in closed mode, the client never gets the answer of a call that is not sealed; the call is sealed as cut off when the log works again.

@@ -267,6 +267,8 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	}
 	mask(&act)
 	e.place(&act)
+	tools, done := e.toolsOf(&act)
+	defer done()
 	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
 	if err = once(err); err != nil {
 		return r.failed(e, act, err)
@@ -278,7 +280,7 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if whole && act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}
-	return e.watched(ctx, &act)
+	return e.watched(ctx, act.ChainID, tools)
 }
 
 // counted counts a call whose record is in the log.
