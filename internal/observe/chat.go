@@ -15,8 +15,9 @@ import (
 
 // readChat reads OpenAI's Chat Completions: https://platform.openai.com/docs/api-reference/chat.
 func readChat(r *reading) {
-	wanted := 1
+	wanted := 0 // answers; 0: unknown
 	if o := r.request(); o != nil {
+		wanted = 1
 		r.out.Model = cmp.Or(o.word("model"), deploymentIn(r.call.Path))
 		messages := conversation[[]wire.ChatMessage](r, o, "messages")
 		r.prompt = slices.Grow(r.prompt, len(messages))
@@ -59,6 +60,29 @@ func readChat(r *reading) {
 		}
 		r.answers = append(r.answers, answer{c.Index, c.FinishReason, said, []string{c.Message.Thought()}})
 	}
+	if n := len(r.answers); n > 1 && wanted == 1 {
+		r.problem("answer: %d answers to a request for one: read as its parts", n)
+		r.unite()
+	}
+}
+
+// unite makes one answer of several, as GitHub Copilot parts what the model says from the tools that it calls.
+func (r *reading) unite() {
+	slices.SortStableFunc(r.answers, func(a, b answer) int { return a.number - b.number })
+	one := &r.answers[0]
+	for _, a := range r.answers[1:] {
+		m, part := &one.said[len(one.said)-1], a.said[len(a.said)-1]
+		m.Content, m.ToolCalls = append(m.Content, part.Content...), append(m.ToolCalls, part.ToolCalls...)
+		m.Refusal, m.FunctionCall = m.Refusal+part.Refusal, cmp.Or(m.FunctionCall, part.FunctionCall)
+		one.said = slices.Concat(a.said[:len(a.said)-1], one.said)
+		one.thought = slices.DeleteFunc(append(one.thought, a.thought...), func(text string) bool { return text == "" })
+		if one.finish == "" || part.ToolCalls != nil {
+			one.finish = cmp.Or(a.finish, one.finish)
+		}
+	}
+	m := &one.said[len(one.said)-1]
+	m.Content = m.Content.joined()
+	r.answers = r.answers[:1]
 }
 
 // deploymentIn returns the deployment that a path of Azure names. A request to one may name no model.

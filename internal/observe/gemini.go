@@ -16,12 +16,16 @@ func readGenerate(r *reading) {
 	r.out.Model = modelIn(r.call.Path)
 	g := &gemini{reading: r, open: map[string][]string{}}
 	if o := r.request(); o != nil {
+		if isCodeAssist(r.call.Path) {
+			r.out.Model, o = o.word("model"), objectOf(o["request"])
+		}
 		g.request(o)
 	}
 	a, ok := answered(r, explainGoogle, wire.ReadGenerateStream)
 	if !ok {
 		return
 	}
+	a = a.Opened()
 	r.out.ModelVersion, r.out.ProviderID = a.ModelVersion, a.ResponseID
 	r.usage(a.Usage)
 	r.out.Finish = a.PromptFeedback.BlockReason
@@ -74,6 +78,12 @@ func explainGoogle(body []byte) string {
 		return ""
 	}
 	return colon(said.Status, said.Message)
+}
+
+// isCodeAssist reports whether a path is of Google's Code Assist, which puts request and answer into envelopes.
+func isCodeAssist(path string) bool {
+	_, last, _ := cutLast(pathOf(path))
+	return strings.HasPrefix(last, "v1internal:")
 }
 
 // modelIn returns the model that a path names.
@@ -178,7 +188,16 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 	}
 	if f := p.FunctionResponse; f != nil {
 		failed := present(objectOf(f.Response)["error"])
-		t.result(message{Name: f.Name, ToolCallID: g.answers(f.ID, f.Name), Content: content{textPart(text(f.Response))}, IsError: failed})
+		shown := content{textPart(text(f.Response))}
+		for _, v := range valuesIn(f.Parts) {
+			var inner wire.GeneratePart
+			if json.Unmarshal(v, &inner, lenient) == nil && inner.InlineData != nil {
+				shown = append(shown, inline(kindOf(inner.InlineData.MIMEType), "", inner.InlineData.MIMEType, inner.InlineData.Data))
+			} else {
+				shown = append(shown, unknown("part", v))
+			}
+		}
+		t.result(message{Name: f.Name, ToolCallID: g.answers(f.ID, f.Name), Content: shown, IsError: failed})
 	}
 	if c := p.ToolCall; c != nil {
 		t.call(function(g.id(c.ID, c.Type), c.Type, text(c.Args)))

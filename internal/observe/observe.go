@@ -162,8 +162,6 @@ func Protocol(method, path string) string {
 		return AnthropicMessages
 	case last == "invoke" && strings.Contains(before, "/model/") && strings.Contains(before, "anthropic.claude"): // Bedrock
 		return AnthropicMessages
-	case strings.HasPrefix(last, "v1internal:"): // Google's Code Assist, which puts request and answer into envelopes
-		return ""
 	case strings.HasSuffix(last, ":generateContent"), strings.HasSuffix(last, ":streamGenerateContent"):
 		return GeminiGenerate
 	}

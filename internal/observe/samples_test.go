@@ -24,7 +24,7 @@ type sample struct {
 
 var chatSample = sample{
 	name: "chat",
-	call: observe.Call{Protocol: observe.OpenAIChat, Path: "/v1/chat/completions", Status: 200, Request: []byte(`{"model":"gpt-5.2","temperature":0.5,"stream":true,
+	call: observe.Call{Protocol: observe.OpenAIChat, Path: "/v1/chat/completions", Status: 200, Request: []byte(`{"model":"gpt-5.2","temperature":0.5,"stream":true,"n":2,
 		"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}},{"type":"custom","custom":{"name":"say"}}],
 		"messages":[
 		{"role":"developer","content":"Be kind."},
@@ -49,7 +49,7 @@ var chatSample = sample{
 	stops: `"finish_reason":"tool_calls"}]}`,
 	want: `{
 		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "system_fingerprint": "fp_1", "provider_id": "chatcmpl-1",
-		"parameters": {"stream": true, "temperature": 0.5, "tools": ["look", "say"]},
+		"parameters": {"n": 2, "stream": true, "temperature": 0.5, "tools": ["look", "say"]},
 		"prompt": [
 			{"role": "developer", "content": "Be kind."},
 			{"role": "user", "content": [{"type": "text", "text": "What is this?"},

@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -70,6 +71,16 @@ var chatPassages = []passage{
 		fragment(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\""}}]}`), fragment(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":":1}"}}]}`),
 		fragment(`{"tool_calls":[{"index":1,"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]}`), stopped, `[DONE]`),
 		want: `{"complete":true,"finish":"stop",` + asked2 + `}`},
+	{name: "arguments that are sent again when they are whole", protocol: observe.OpenAIChat, response: events(
+		fragment(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":""}}]}`), fragment(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"at\":1}"}}]}`),
+		fragment(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"at\":1}"}}]}`), fragment(`{"tool_calls":[{"index":1,"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]}`), stopped, `[DONE]`),
+		want: `{"complete":true,"finish":"stop",` + asked2 + `}`},
+	{name: "calls that are no array", protocol: observe.OpenAIChat, response: events(
+		fragment(`{"role":"assistant","tool_calls":{"index":0,"id":"","type":"function","function":{"name":"look","arguments":"{\"at\""}}}`), fragment(`{"role":"assistant","tool_calls":{"index":0,"id":"","type":"function","function":{"name":null,"arguments":":1}"}}}`), stopped, `[DONE]`),
+		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]},"tool_calls":[{"name":"look","arguments":"{\"at\":1}"}]}`},
+	{name: "one answer in two parts", protocol: observe.OpenAIChat, response: `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"I look."}},
+			{"index":1,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]}}]}`,
+		want: `{"complete":true,"finish":"tool_calls","problem":"answer: 2 answers to a request for one: read as its parts",` + strings.Replace(asked2, `"content":""`, `"content":"I look."`, 1) + `}`},
 	{name: "tools that the server ran, and its counts", protocol: observe.OpenAIChat, response: events(
 		fragment(`{"executed_tools":[{"index":0,"type":"search","arguments":"{\"query\":\"q\"}"}]}`),
 		fragment(`{"executed_tools":[{"index":0,"type":"search","arguments":"{\"query\":\"q\"}","search_results":{"results":[{"url":"https://example.org"}]}},{"index":1,"type":"python","arguments":"{\"code\":\"1\"}","output":"1"}]}`),
@@ -162,6 +173,15 @@ var otherPassages = []passage{
 	{name: "one element in place of an array", protocol: observe.GeminiGenerate, request: `{"systemInstruction":{"parts":{"text":"Be kind."}},"contents":{"role":"user","parts":{"text":"What?"}}}`,
 		response: `{"candidates":[{"content":{"parts":[{"text":"So."}]},"finishReason":"STOP"}]}`,
 		want:     `{"complete":true,"finish":"STOP","response":"So.","prompt":[{"role":"system","content":"Be kind."},{"role":"user","content":"What?"}]}`},
+	{name: "a call of Code Assist", protocol: observe.GeminiGenerate, path: "/v1internal:streamGenerateContent", request: `{"model":"gemini-x","project":"p","request":{"contents":[{"role":"user","parts":[{"text":"What?"}]}],"generationConfig":{"temperature":1}}}`,
+		response: events(`{"response":{"candidates":[{"content":{"parts":[{"text":"S"}]}}]},"traceId":"t"}`, `{"response":{"candidates":[{"content":{"parts":[{"text":"o."}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":7}}}`),
+		want:     `{"model":"gemini-x","parameters":{"generationConfig":{"temperature":1}},"prompt":[{"role":"user","content":"What?"}],"complete":true,"finish":"STOP","response":"So.","usage":{"totalTokenCount":7}}`},
+	{name: "a call of Code Assist in one piece", protocol: observe.GeminiGenerate, path: "/v1internal:generateContent", request: `{"model":"gemini-x","request":{"contents":[]}}`,
+		response: `{"response":{"candidates":[{"content":{"parts":[{"text":"So."}]},"finishReason":"STOP"}]}}`, want: `{"model":"gemini-x","prompt":[],"complete":true,"finish":"STOP","response":"So."}`},
+	{name: "a call of Code Assist without its envelope", protocol: observe.GeminiGenerate, path: "/v1internal:generateContent", request: `{"model":"gemini-x"}`,
+		response: `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"m"}}`, want: `{"model":"gemini-x","complete":true,"error":"INVALID_ARGUMENT: m","projection":"failed","problem":"request: it has no contents"}`},
+	{name: "a picture that a tool returned", protocol: observe.GeminiGenerate, request: `{"contents":[{"parts":[{"functionResponse":{"id":"c","name":"look","response":{"ok":true},"parts":[{"inlineData":{"mimeType":"image/png","data":"aGVsbG8="}},{"x":1}]}}]}]}`, response: `{"candidates":[{"finishReason":"STOP"}]}`,
+		want: `{"complete":true,"finish":"STOP","prompt":[{"role":"tool","name":"look","tool_call_id":"c","content":[{"type":"text","text":"{\"ok\":true}"},{"type":"image_url","media_type":"image/png","bytes":5,"digest":"sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},{"type":"text","text":"[part] {\"x\":1}"}]}]}`},
 	{name: "calls whose arguments come in pieces", protocol: observe.GeminiGenerate, response: events(
 		part(`{"functionCall":{"name":"look","willContinue":true},"thoughtSignature":"s"}`), part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.list[0].city","stringValue":"Bos","willContinue":true}],"willContinue":true}}`),
 		part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.list[0].city","stringValue":"ton"},{"jsonPath":"$['a.b']","numberValue":0.5}],"willContinue":true}}`), part(`{"functionCall":{"willContinue":true}}`),

@@ -57,17 +57,17 @@ type chatDelta struct {
 	Usage        jsontext.Value `json:"usage"` // of Moonshot
 	Error        jsontext.Value `json:"error"`
 	Delta        struct {
-		Role             string         `json:"role"`
-		Content          Content        `json:"content"`
-		Refusal          string         `json:"refusal"`
-		ReasoningContent string         `json:"reasoning_content"`
-		Reasoning        string         `json:"reasoning"`
-		ToolCalls        []chatFragment `json:"tool_calls"`
-		FunctionCall     *ChatFunction  `json:"function_call"`
-		Audio            jsontext.Value `json:"audio"`
-		Images           jsontext.Value `json:"images"`
-		Executed         jsontext.Value `json:"executed_tools"`
-		Annotations      jsontext.Value `json:"annotations"`
+		Role             string                  `json:"role"`
+		Content          Content                 `json:"content"`
+		Refusal          string                  `json:"refusal"`
+		ReasoningContent string                  `json:"reasoning_content"`
+		Reasoning        string                  `json:"reasoning"`
+		ToolCalls        OneOrMore[chatFragment] `json:"tool_calls"`
+		FunctionCall     *ChatFunction           `json:"function_call"`
+		Audio            jsontext.Value          `json:"audio"`
+		Images           jsontext.Value          `json:"images"`
+		Executed         jsontext.Value          `json:"executed_tools"`
+		Annotations      jsontext.Value          `json:"annotations"`
 	} `json:"delta"`
 }
 
@@ -340,7 +340,9 @@ func (c *callSum) add(t ChatToolCall) {
 	c.call.ID, c.call.Type = cmp.Or(c.call.ID, t.ID), cmp.Or(t.Type, c.call.Type)
 	c.call.Function.Name = cmp.Or(t.Function.Name, c.call.Function.Name)
 	c.call.Custom.Name = cmp.Or(t.Custom.Name, c.call.Custom.Name)
-	c.arguments = append(c.arguments, t.Function.Arguments...)
+	if again := string(t.Function.Arguments); again != string(c.arguments) || !isObject(c.arguments) { // some servers send them again when they are whole
+		c.arguments = append(c.arguments, again...)
+	}
 	c.input = append(c.input, t.Custom.Input...)
 }
 

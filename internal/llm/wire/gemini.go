@@ -18,7 +18,7 @@ type GenerateContent struct {
 	Parts OneOrMore[GeneratePart] `json:"parts"`
 }
 
-// OneOrMore is an array. Google's servers also read its one element alone, as Google's own documents write it.
+// OneOrMore is an array. Google's servers also read its one element alone, as Google's own documents write it, and other servers write it so.
 type OneOrMore[T any] []T
 
 // UnmarshalJSONFrom reads an array, an object alone, or null.
@@ -89,6 +89,7 @@ type GenerateFunctionResponse struct {
 	ID       string         `json:"id,omitzero"`
 	Name     string         `json:"name"`
 	Response jsontext.Value `json:"response"`
+	Parts    jsontext.Value `json:"parts,omitzero"` // an array of parts: pictures and files
 }
 
 // GenerateData is a picture, a sound or another file, in base64.
@@ -140,6 +141,16 @@ type GenerateAnswer struct {
 	} `json:"promptFeedback"`
 	Usage jsontext.Value `json:"usageMetadata"` // as reported; GenerateUsage has the counts
 	Error jsontext.Value `json:"error"`         // of a chunk of a stream: why it ends
+
+	Inside *GenerateAnswer `json:"response"` // of Google's Code Assist: the answer
+}
+
+// Opened returns the answer without the envelope of Google's Code Assist.
+func (a *GenerateAnswer) Opened() *GenerateAnswer {
+	if a.Inside != nil {
+		return a.Inside
+	}
+	return a
 }
 
 // A GenerateCandidate is one of the answers.

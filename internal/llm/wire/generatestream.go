@@ -42,7 +42,7 @@ func (s *generateSum) read(body []byte, options json.Options) error {
 		if present(chunk.Error) {
 			return &StreamError{data}
 		}
-		if err := s.add(chunk); err != nil {
+		if err := s.add(*chunk.Opened()); err != nil {
 			return err
 		}
 	}
