@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,8 +15,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"jurat/api"
@@ -80,13 +85,34 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 `
 
-// foreignClients copies the clients, and compiles the one in TypeScript.
+// compiled returns the files of the client in TypeScript with what the compiler makes of them. It is compiled once: that takes
+// longer than the tests of it.
+var compiled = sync.OnceValues(func() (fs.FS, error) {
+	dir, err := os.MkdirTemp("", "client")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, os.DirFS("../../clients/typescript")); err != nil {
+		return nil, err
+	}
+	modules := filepath.Join(os.Getenv("JURAT_TEST_OPENAPI"), "node_modules")
+	if out, err := exec.Command(filepath.Join(modules, ".bin", "tsc"), "-p", dir, "--typeRoots", filepath.Join(modules, "@types")).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("tsc: %w\n%s", err, out)
+	}
+	files := fstest.MapFS{}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		content, unread := os.ReadFile(filepath.Join(dir, e.Name()))
+		files[e.Name()], err = &fstest.MapFile{Data: content, Mode: 0o600}, errors.Join(err, unread)
+	}
+	return files, err
+})
+
+// foreignClients copies the clients; that in TypeScript is compiled.
 func foreignClients(t *testing.T, name string) *foreignClient {
 	t.Helper()
-	dir, from := t.TempDir(), filepath.Join("..", "..", "clients", name)
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	dir, files := t.TempDir(), os.DirFS(filepath.Join("..", "..", "clients", name))
 	c := &foreignClient{name: name, folder: dir}
 	switch name {
 	case "python":
@@ -97,22 +123,25 @@ func foreignClients(t *testing.T, name string) *foreignClient {
 		}
 		write(t, filepath.Join(dir, c.driver), pythonDriver)
 	case "typescript":
-		node, tools := needProgram(t, "node"), os.Getenv("JURAT_TEST_OPENAPI")
-		if tools == "" {
+		node := needProgram(t, "node")
+		if os.Getenv("JURAT_TEST_OPENAPI") == "" {
 			if os.Getenv("CI") == "true" {
 				t.Fatal("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
 			}
 			t.Skip("JURAT_TEST_OPENAPI names no folder with typescript: scripts/test installs it")
 		}
-		compile := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "tsc"), "-p", dir, "--typeRoots", filepath.Join(tools, "node_modules", "@types"))
-		if out, err := compile.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		var err error
+		if files, err = compiled(); err != nil {
+			t.Fatal(err)
 		}
 		c.driver = "driver.mjs"
 		c.run = func(script string) *exec.Cmd {
 			return exec.CommandContext(t.Context(), node, strings.Replace(script, "example", "example.js", 1))
 		}
 		write(t, filepath.Join(dir, c.driver), nodeDriver)
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
