@@ -304,6 +304,47 @@ func TestTime(t *testing.T) {
 	}
 }
 
+// TestCopiesFromBefore: a call whose bytes are copied from calls before the time of a report, or from calls that are verified at another time, is proved by
+// them. If there are too many, the report says that it was not checked.
+func TestCopiesFromBefore(t *testing.T) {
+	h := newHouse(t)
+	var said []string
+	var bodies [][]byte
+	for n := range 6 { // each copies from the one before it alone, so the last rests on all
+		said = append(said, fmt.Sprintf(`{"role":"user","content":%q}`, strings.Repeat(fmt.Sprintf("%d words of the customer, ", n), 40)))
+		text := []byte(`{"model":"gpt-4o","messages":[` + strings.Join(said, ",") + `]}`)
+		h.call(t, "gate", "mia", func(a *observed.Act) {
+			a.Request = &observed.Body{Bytes: int64(len(text)), SHA256: evidence.DigestOf(text), Kept: text, Type: "application/json"}
+			if n > 0 {
+				a.Request.Earlier = bodies[n-1:]
+			}
+		})
+		h.call(t, "gate", "other", nil)
+		bodies = append(bodies, text)
+	}
+	line := func(s duties.Selection) (*duties.Line, []string) {
+		t.Helper()
+		r := h.report(t, s)
+		return lineOf(t, r, "12(3)", "start and end of an act"), r.Warnings
+	}
+	last := duties.Selection{Agent: "mia", From: start.Add(11 * time.Minute)}
+	if l, warnings := line(last); l.Records != 1 || l.Proved != 1 || len(warnings) != 0 {
+		t.Errorf("%+v, %q", l, warnings)
+	}
+	middle := duties.Selection{Agent: "mia", From: start.Add(5 * time.Minute), To: start.Add(8 * time.Minute)}
+	if l, warnings := line(middle); l.Records != 2 || l.Proved != 2 || len(warnings) != 0 {
+		t.Errorf("%+v, %q", l, warnings)
+	}
+	duties.Small(t, 2, 100)
+	if l, warnings := line(duties.Selection{Agent: "mia"}); l.Records != 6 || l.Proved != 6 || len(warnings) != 0 {
+		t.Errorf("two at a time: %+v, %q", l, warnings)
+	}
+	duties.Small(t, 2, 3)
+	if l, warnings := line(last); l.NotProved != 1 || len(warnings) != 1 || !strings.Contains(warnings[0], "Not checked: calls that copy from more than 3") {
+		t.Errorf("%+v, %q", l, warnings)
+	}
+}
+
 // TestSixMonths: acts half a year apart show that something was kept.
 func TestSixMonths(t *testing.T) {
 	h := newHouse(t)

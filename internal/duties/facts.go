@@ -60,6 +60,15 @@ type Facts struct {
 	model  map[string]model // the last model of each agent and chain
 
 	waiting []waiting // events of recorders that are not known to have seen the agent
+
+	bodies map[string][]holder // what of each chain other records can copy from, in log order
+	cut    bool                // Verify did not look for all that records copy from
+}
+
+// A holder is a record with the bodies of a call. The record itself is not kept.
+type holder struct {
+	index             int64
+	request, response evidence.Digest // zero: there is none
 }
 
 // mostPeople is how many people a report names.
@@ -84,7 +93,7 @@ type Selection struct {
 
 // NewFacts returns Facts that have read nothing.
 func NewFacts(s Selection) *Facts {
-	return &Facts{Selection: s, of: map[string]bool{}, trials: map[string]bool{}, met: map[string]bool{}, model: map[string]model{}}
+	return &Facts{Selection: s, of: map[string]bool{}, trials: map[string]bool{}, met: map[string]bool{}, model: map[string]model{}, bodies: map[string][]holder{}}
 }
 
 // Take reads the next record of the log, with its place. The caller gives all records, in log order: what came before Selection.From
@@ -125,7 +134,7 @@ func (f *Facts) shown(index int64, r *evidence.Record) []Fact {
 	p := &r.Payload
 	switch {
 	case p.Observed != nil:
-		return f.seen(p)
+		return f.seen(index, p)
 	case p.ActionType == evidence.RecorderEvent:
 		return f.event(index, r)
 	case p.ActionType == evidence.HumanReview:
@@ -176,11 +185,19 @@ func (f *Facts) isOther(place string, now model) bool {
 func has(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
 
 // seen returns what an act shows that a recorder sealed.
-func (f *Facts) seen(p *evidence.Payload) []Fact {
+func (f *Facts) seen(index int64, p *evidence.Payload) []Fact {
 	o := p.Observed
 	if !f.wants(o.Agent) {
 		return nil
 	}
+	h := holder{index: index}
+	if o.Request != nil {
+		h.request = o.Request.Sealed()
+	}
+	if o.Response != nil {
+		h.response = o.Response.Sealed()
+	}
+	f.bodies[p.ChainID] = append(f.bodies[p.ChainID], h)
 	f.of[p.RecordID] = true
 	f.meet(p.AgentID)
 	shown := []Fact{Acts}

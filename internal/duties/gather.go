@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/verify"
@@ -31,10 +33,11 @@ func Gather(ctx context.Context, l *ledger.Ledger, s Selection, progress func(do
 	return f, nil
 }
 
-// Sizes of what is verified at once.
-const (
-	together = 2000 // records of one chain: what a recorder seals can rest on earlier bodies in the chain
-	apart    = 500  // records of no chain
+// Sizes of what is verified at once. Tests have smaller ones.
+var (
+	together    = 2000 // records of one chain
+	apart       = 500  // records of no chain
+	mostSources = 8000 // further records of the chain, from which these copy
 )
 
 // A Verifier verifies records of a log as a stranger would.
@@ -54,7 +57,7 @@ func (v *Verifier) Verify(ctx context.Context, f *Facts) (Found, error) {
 	answers := map[question]verify.Status{}
 	done := int64(0)
 	for _, part := range f.parts() {
-		report, err := v.part(ctx, part)
+		report, err := v.part(ctx, f, part)
 		if err != nil {
 			return nil, err
 		}
@@ -94,40 +97,102 @@ func (f *Facts) parts() (list [][]ref) {
 	return list
 }
 
-func (v *Verifier) part(ctx context.Context, part []ref) (*verify.Report, error) {
-	records, err := v.read(ctx, part)
+func (v *Verifier) part(ctx context.Context, f *Facts, part []ref) (*verify.Report, error) {
+	at := make([]int64, len(part))
+	for i, r := range part {
+		at[i] = r.index
+	}
+	records, err := v.read(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	if v.Disclose != nil {
-		if records, err = v.Disclose(ctx, records); err != nil {
-			return nil, err
-		}
+	if err := v.addSources(ctx, f, records, f.bodies[part[0].chain]); err != nil {
+		return nil, err
 	}
-	bundle, err := v.Ledger.Prove(ctx, records...)
+	var sorted []*evidence.Record
+	for _, index := range slices.Sorted(maps.Keys(records)) {
+		sorted = append(sorted, records[index])
+	}
+	bundle, err := v.Ledger.Prove(ctx, sorted...)
 	if err != nil {
 		return nil, err
 	}
 	return verify.Bundle(bundle, v.Options), nil
 }
 
-func (v *Verifier) read(ctx context.Context, part []ref) (records []*evidence.Record, err error) {
-	for page := range slices.Chunk(part, 100) {
-		at := make([]int64, len(page))
-		for i, r := range page {
-			at[i] = r.index
+// addSources adds the records from whose bodies others copy, and those from which these copy: the bytes of a call rest on them. It goes back in the chain as
+// far as something is needed.
+func (v *Verifier) addSources(ctx context.Context, f *Facts, records map[int64]*evidence.Record, chain []holder) error {
+	first, last := slices.Min(slices.Collect(maps.Keys(records))), slices.Max(slices.Collect(maps.Keys(records)))
+	needed, added := map[evidence.Digest]bool{}, 0
+	for _, h := range slices.Backward(chain) {
+		r := records[h.index]
+		switch {
+		case h.index > last || r == nil && !needed[h.request] && !needed[h.response]:
+			if h.index < first && len(needed) == 0 {
+				return nil
+			}
+			continue
+		case r == nil && added == mostSources:
+			f.cut = true
+			return nil
+		case r == nil:
+			one, err := v.read(ctx, []int64{h.index})
+			if err != nil {
+				return err
+			}
+			if r, added = one[h.index], added+1; r == nil {
+				continue // it has expired meanwhile
+			}
+			records[h.index] = r
 		}
-		rows, err := v.Ledger.RowsAt(ctx, at)
+		delete(needed, h.request)
+		delete(needed, h.response)
+		copied(r, "/request_body", r.Payload.RequestBody, needed)
+		copied(r, "/response_body", r.Payload.ResponseBody, needed)
+	}
+	return nil
+}
+
+// copied notes from which bodies a body copies. Of one that is not there, or in no form, nothing is known.
+func copied(r *evidence.Record, pointer string, value jsontext.Value, from map[evidence.Digest]bool) {
+	body, withheld := r.Said(pointer, value)
+	if withheld || len(body) == 0 {
+		return
+	}
+	pieces, err := evidence.ParseBody(body)
+	if err != nil {
+		return // the verifier says so
+	}
+	for _, p := range pieces {
+		if !p.From.IsZero() {
+			from[p.From] = true
+		}
+	}
+}
+
+// read returns records by their place in the log, with what was sealed apart.
+func (v *Verifier) read(ctx context.Context, at []int64) (map[int64]*evidence.Record, error) {
+	found := map[int64]*evidence.Record{}
+	for page := range slices.Chunk(at, 100) {
+		rows, err := v.Ledger.RowsAt(ctx, page)
 		if err != nil {
 			return nil, err
 		}
+		records := make([]*evidence.Record, len(rows))
 		for i := range rows {
-			r, err := rows[i].Record()
-			if err != nil {
+			if records[i], err = rows[i].Record(); err != nil {
 				return nil, fmt.Errorf("reading record %d of the log: %w", rows[i].Index, err)
 			}
-			records = append(records, r)
+		}
+		if v.Disclose != nil {
+			if records, err = v.Disclose(ctx, records); err != nil {
+				return nil, err
+			}
+		}
+		for i := range rows {
+			found[rows[i].Index] = records[i]
 		}
 	}
-	return records, nil
+	return found, nil
 }

@@ -176,6 +176,9 @@ func (f *Facts) warnings() []string {
 	if n := len(f.shows[Lost]); n > 0 {
 		list = append(list, fmt.Sprintf("%s under way when a recorder died: of these the log has no answer", plural.Of(n, "call")+plural.Or(n, " was", " were")))
 	}
+	if f.cut {
+		list = append(list, fmt.Sprintf("Not checked: calls that copy from more than %d earlier calls of their conversation. They count as not proved", mostSources))
+	}
 	if f.hidden > 0 {
 		list = append(list, fmt.Sprintf("Of %s the evidence is sealed apart, so their agent is not known here: they are not counted", plural.Of(f.hidden, "trial")))
 	}
