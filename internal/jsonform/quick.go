@@ -2,6 +2,7 @@ package jsonform
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -125,7 +126,11 @@ func (s *scan) text() bool {
 	if !s.next('"') {
 		return false
 	}
-	for ; s.at < len(s.doc); s.at++ {
+	for ; ; s.at++ {
+		s.at += literal(s.doc[s.at:])
+		if s.at == len(s.doc) {
+			return false
+		}
 		switch c := s.doc[s.at]; {
 		case c == '"':
 			s.at++
@@ -140,7 +145,20 @@ func (s *scan) text() bool {
 			s.at += length - 1
 		}
 	}
-	return false
+}
+
+// literal returns how many bytes at the beginning of a text, or fewer, stand for themselves. It looks at eight at once: most texts are long and plain.
+func literal(text []byte) (n int) {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	for ; n+8 <= len(text); n += 8 {
+		word := binary.LittleEndian.Uint64(text[n:])
+		quote, slash := word^each*'"', word^each*'\\'
+		control := (word - each*' ') &^ word
+		if (control|(quote-each)&^quote|(slash-each)&^slash)&high != 0 {
+			return n
+		}
+	}
+	return n
 }
 
 // escapeLength returns how long the escape is with which a text begins; 0: it is none, or a canonical text has another in its place.

@@ -25,6 +25,9 @@ func TestIsCanonicalText(t *testing.T) {
 		check(fmt.Sprintf(`"\u00%c0"`, c))
 		check(fmt.Sprintf(`"\u000%c"`, c))
 		check(fmt.Sprintf(`"\u%c00b"`, c))
+		for at := range 17 { // eight bytes are looked at together
+			check(`"` + strings.Repeat("\x7f", at) + string([]byte{byte(c)}) + strings.Repeat("z", 16-at) + `"`)
+		}
 	}
 	for _, v := range []string{`""`, `"`, `"\"`, `"\\"`, `"\\\"`, `"a"b"`, `"a" `, ` "a"`, `"\u001"`, `"\u00"`, `"\u"`, "\"\u2028\u2029\U0001F600\"", `"\ud83d\ude00"`, `"\ud83d"`,
 		"\"\xed\xa0\x80\"", `{"a":1}`, `["a"]`, `1`, `null`} {
@@ -34,7 +37,7 @@ func TestIsCanonicalText(t *testing.T) {
 	const parts = `"\\\\ubnrt/019af00cC ` + "\n\x1f\x7f\xc3\xa9é😀"
 	for range 20_000 {
 		text := []byte{'"'}
-		for range random.IntN(9) {
+		for range random.IntN(30) {
 			text = append(text, parts[random.IntN(len(parts))])
 		}
 		check(string(append(text, '"')))

@@ -12,16 +12,16 @@ import (
 	"jurat/internal/llm/wire"
 )
 
-// A message is a chat message of a projection.
+// A message is a chat message of a projection. Its fields are in canonical order, so that most need not be put into it.
 type message struct {
-	Role         string             `json:"role"`
 	Content      content            `json:"content"`
+	FunctionCall *wire.ChatFunction `json:"function_call,omitzero"`
+	IsError      bool               `json:"is_error,omitzero"` // of a tool's result
 	Name         string             `json:"name,omitzero"`
 	Refusal      string             `json:"refusal,omitzero"`
-	ToolCalls    []call             `json:"tool_calls,omitzero"`
-	FunctionCall *wire.ChatFunction `json:"function_call,omitzero"`
+	Role         string             `json:"role"`
 	ToolCallID   string             `json:"tool_call_id,omitzero"`
-	IsError      bool               `json:"is_error,omitzero"` // of a tool's result
+	ToolCalls    []call             `json:"tool_calls,omitzero"`
 }
 
 // A call is one of the calls in a message.
