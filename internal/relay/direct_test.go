@@ -3,6 +3,7 @@ package relay
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -398,5 +400,41 @@ func TestHopByHop(t *testing.T) {
 	}
 	if got.Get("X-Kept") != "5" || got.Get("Te") != "trailers" || answer.Header.Get("X-Theirs") != "2" {
 		t.Errorf("%v %v", got, answer.Header)
+	}
+}
+
+// counting counts what is written to a connection at once.
+type counting struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c counting) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// TestOnePacket: a short request leaves at once, with its header.
+func TestOnePacket(t *testing.T) {
+	var writes atomic.Int64
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { _, _ = io.Copy(w, req.Body) }), func(o *Options) {
+		transport := newTransport().(*http.Transport)
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, address)
+			return counting{c, &writes}, err
+		}
+		o.Next = transport
+		t.Cleanup(transport.CloseIdleConnections)
+	})
+	answer, err := p.client.Post(p.url()+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != `{"model":"m"}` {
+		t.Fatalf("%s, %v", text, err)
+	}
+	if n := writes.Load(); n != 1 {
+		t.Errorf("the request was written in %d parts", n)
 	}
 }

@@ -278,8 +278,16 @@ func (b *Body) ReadAt(p []byte, at int64) (int, error) {
 	return bytes.NewReader(b.memory).ReadAt(p, at)
 }
 
-// Open reads the copy from its beginning.
-func (b *Body) Open() io.Reader { return io.NewSectionReader(b, 0, b.Kept) }
+// Open reads the copy from its beginning. A body in memory is a *bytes.Reader: net/http sends the header of a request together with it, and for others in a
+// packet of its own.
+func (b *Body) Open() io.Reader {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.file == nil && int64(len(b.memory)) == b.Kept {
+		return bytes.NewReader(b.memory)
+	}
+	return io.NewSectionReader(b, 0, b.Kept)
+}
 
 // read copies a body into b, until it ends or there is no more room. It returns what was read and not kept.
 func (b *Body) read(src io.Reader) (left []byte, err error) {
