@@ -16,12 +16,16 @@ import (
 func readMessages(r *reading) {
 	if o := r.request(); o != nil {
 		r.out.Model = cmp.Or(o.word("model"), hostedIn(r.call.Path))
-		r.prompt = append(r.prompt, r.blocks("system", member[wire.Blocks](r, o, "request", "system"), nil)...)
+		system, label := withoutLabel(member[wire.Blocks](r, o, "request", "system"))
+		r.prompt = append(r.prompt, r.blocks("system", system, nil)...)
 		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
 			r.prompt = append(r.prompt, r.blocks(m.Role, m.Content, nil)...)
 		}
 		r.messagesState(o)
 		r.messagesTools(o)
+		if label != nil {
+			o[labelName] = label
+		}
 		r.parameters(o, "model", "messages", "system", "mcp_servers")
 	}
 	a, ok := answered(r, explainAnthropic, wire.ReadMessagesStream)
@@ -41,6 +45,31 @@ func readMessages(r *reading) {
 	said := answer{finish: a.StopReason}
 	said.said = r.blocks("assistant", a.Content, &said.thought)
 	r.answers = append(r.answers, said)
+}
+
+// labelName begins a line that Claude Code puts before its instructions. It is for the provider's bookkeeping, another in each request: no part
+// of the conversation, which it would make another each time.
+const labelName = "x-anthropic-billing-header"
+
+// withoutLabel returns the blocks without that line, and what it says as a parameter; nil: there is none.
+func withoutLabel(blocks wire.Blocks) (wire.Blocks, jsontext.Value) {
+	if len(blocks) == 0 || blocks[0].Type != "text" {
+		return blocks, nil
+	}
+	said, is := strings.CutPrefix(blocks[0].Text, labelName+":")
+	if !is {
+		return blocks, nil
+	}
+	line, rest, _ := strings.Cut(said, "\n")
+	label, err := json.Marshal(strings.TrimSpace(line), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return blocks, nil
+	}
+	if rest == "" {
+		return blocks[1:], label
+	}
+	blocks[0].Text = rest
+	return blocks, label
 }
 
 // hostedIn returns the model that a path of Vertex AI or Bedrock names.

@@ -201,6 +201,9 @@ func colon(kind, message string) string {
 // chat reads a chat message.
 func (r *reading) chat(m wire.ChatMessage) message {
 	said := message{Role: m.Role, Name: m.Name, Refusal: m.Refusal, ToolCalls: m.ToolCalls, FunctionCall: m.FunctionCall, ToolCallID: m.ToolCallID}
+	if said.ToolCalls = slices.DeleteFunc(said.ToolCalls, func(c call) bool { return c == call{} }); len(said.ToolCalls) == 0 { // a null among them
+		said.ToolCalls = nil
+	}
 	for i := range said.ToolCalls {
 		if c := &said.ToolCalls[i]; c.Type == "" {
 			c.Type = "function"

@@ -42,6 +42,7 @@ var messagesSample = sample{
 		`{"type":"content_block_start","index":6,"content_block":{"type":"tool_use","id":"t2","name":"go","input":{}}}`,
 		`{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":9}}`,
 		`{"type":"message_stop"}`),
+	stops: `"usage":{"output_tokens":9}}`,
 	want: `{
 		"model": "claude-x", "model_version": "claude-x-20260101", "provider_id": "msg_1",
 		"parameters": {"max_tokens": 99, "stream": true, "tools": ["look", "web_search", "bash"], "container": "container_1", "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},

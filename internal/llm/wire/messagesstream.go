@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ReadMessagesStream reads a stream of Anthropic's Messages API, which message_stop ends. It returns ErrCut with the
+// ReadMessagesStream reads a stream of Anthropic's Messages API, which message_stop ends. It returns ErrUnended or ErrCut with the
 // answer so far, a *StreamError, or an error about an event that does not follow the protocol. The options are for
 // each event's JSON.
 func ReadMessagesStream(body []byte, options ...json.Options) (*MessagesAnswer, error) {
@@ -19,8 +19,9 @@ func ReadMessagesStream(body []byte, options ...json.Options) (*MessagesAnswer, 
 }
 
 type messagesSum struct {
-	whole  MessagesAnswer
-	blocks numbered[blockSum]
+	whole   MessagesAnswer
+	blocks  numbered[blockSum]
+	stopped bool // the event after the last block said why
 }
 
 type blockSum struct {
@@ -62,6 +63,9 @@ func (s *messagesSum) read(body []byte, options json.Options) error {
 			return fmt.Errorf("event %s: %w", event.Type, err)
 		}
 	}
+	if s.stopped {
+		return ErrUnended
+	}
 	return ErrCut
 }
 
@@ -71,7 +75,7 @@ func (s *messagesSum) add(event messagesEvent, options json.Options) error {
 		if event.Message == nil {
 			return errors.New("there is no message")
 		}
-		s.whole, s.blocks = *event.Message, nil
+		s.whole, s.blocks, s.stopped = *event.Message, nil, false
 	case "content_block_start":
 		block, err := s.blocks.at(event.Index)
 		if err != nil {
@@ -92,6 +96,7 @@ func (s *messagesSum) add(event messagesEvent, options json.Options) error {
 		block.input = append(block.input, event.Delta.PartialJSON...)
 	case "message_delta":
 		s.whole.StopReason = cmp.Or(event.Delta.StopReason, s.whole.StopReason)
+		s.stopped = s.stopped || event.Delta.StopReason != ""
 		return s.count(event.Usage, options)
 	}
 	return nil
