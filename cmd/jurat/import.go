@@ -40,7 +40,7 @@ type importCmd struct {
 func (*importCmd) Help() string {
 	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect (.eval and .json), results of tau2-bench,
 conversations in JSON or JSON Lines (OpenAI, Anthropic, Gemini, A2A), session files of Claude Code and the Codex CLI, the data exports of ChatGPT and Claude.ai,
-also in the archive as they come, and traces and logs of OpenTelemetry in JSON. The format is recognised by the content.
+also in the archive as they come, and traces and logs of OpenTelemetry (OTLP in JSON or protobuf, also packed with gzip). The format is recognised by the content.
 
 Each exchange, what was said to the agent and its answer, is a record of its own, in the chain recorded/AGENT/NAME of its conversation. The recorder that imports signs
 it, at the time of the import; times in the file are the file's claim. The record holds the part of the file that it was read from, with the digest of the file.

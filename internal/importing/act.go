@@ -15,6 +15,9 @@ import (
 
 // act is what a recorder seals of an exchange at a time. Its request are the bytes of the file: what was told.
 func (f *File) act(o *Options, e *Exchange, id string, now time.Time) observed.Act {
+	if e.told != nil {
+		return f.span(o, e, now)
+	}
 	prompt, response := e.said()
 	part := e.Part()
 	a := observed.Act{Recorder: o.Recorder, RequestID: "import-" + id, Type: evidence.ObservedSpan, At: now, Began: now, ChainID: o.Chain(e.Conversation),

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/subject"
+	"jurat/internal/telemetry"
 )
 
 // A unit is one message as it stands in a file: what a program wrote at once. Package subject may read several messages from it, or none.
@@ -60,6 +61,7 @@ type Exchange struct {
 	Entry        string // names the exchange in the conversation: the file's own id of its first message, or the number of that
 	own          bool   // Entry is the file's own id
 
+	told  *telemetry.Act // of telemetry; then units has what it was read from, without messages
 	units []unit
 	whole bool     // it is one call with its whole prompt, which may hold earlier answers
 	lacks []string // what the conversation lacks, in words

@@ -32,6 +32,7 @@ type File struct {
 	file   *os.File // nil: closed
 	header header
 	label  string // the name of conversations without a name of their own
+	given  string // the same, if the caller gave it
 }
 
 // Open opens a file, reads it once for its digest, and finds its format, unless one is given. The errors of a file that no format

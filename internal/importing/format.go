@@ -29,7 +29,7 @@ const (
 	Codex      Format = "codex"       // rollout files of the Codex CLI
 	ChatGPT    Format = "chatgpt"     // ChatGPT's data export
 	ClaudeAI   Format = "claude-ai"   // Claude.ai's data export
-	OTel       Format = "otel"        // OpenTelemetry's traces as OTLP JSON
+	OTel       Format = "otel"        // OpenTelemetry's traces and logs: OTLP in JSON or protobuf
 )
 
 // Formats lists the formats.
@@ -97,6 +97,9 @@ func (f *File) recognise() error {
 	head := make([]byte, 4)
 	if n, _ := io.ReadFull(f.whole(), head); string(head[:n]) == "PK\x03\x04" {
 		return f.recogniseArchive()
+	}
+	if done, err := f.recogniseOTLP(); done || err != nil {
+		return err
 	}
 	signs := &signs{members: map[string]jsontext.Kind{}}
 	if err := f.look(signs); err != nil {
@@ -273,6 +276,8 @@ func (s *signs) format() (Format, header) {
 	has := func(name string, kind jsontext.Kind) bool { return s.members[name] == kind }
 	first := s.first
 	switch {
+	case has("resourceSpans", '['), has("resourceLogs", '['):
+		return OTel, header{}
 	case s.codex:
 		return Codex, header{lines: true}
 	case s.claude:
@@ -293,8 +298,6 @@ func (s *signs) format() (Format, header) {
 		return formatOf(first), header{}
 	case s.list:
 		return formatOf(first), header{single: true}
-	case has("resourceSpans", '['):
-		return OTel, header{single: true}
 	case has("eval", '{') && has("samples", '['):
 		return Inspect, header{path: []string{"samples"}}
 	case has("messages", '[') && has("epoch", '0'):

@@ -105,7 +105,7 @@ func (f *File) walk(ctx context.Context, o *Options, do func(e *Exchange, id str
 		return t, err
 	}
 	if o.Name != "" {
-		f.label = o.Name
+		f.label, f.given = o.Name, o.Name
 	}
 	w := &walk{File: f, o: o, tally: &t, seen: map[uint64]uint64{}, chains: map[uint64]bool{}, seed: maphash.MakeSeed(), do: do}
 	defer func() { t.Chains = len(w.chains) }()
@@ -193,6 +193,9 @@ func (w *walk) again(e *Exchange, same bool) error {
 
 // id is that of the record of an exchange.
 func (w *walk) id(e *Exchange) string {
+	if e.told != nil {
+		return e.told.RecordID(w.o.Agent, false) // as if the exporter had sent it
+	}
 	format := string(w.Format)
 	if w.Format.isConversation() {
 		format = "conversation" // which form it has may be seen otherwise another time
@@ -204,12 +207,11 @@ func (w *walk) tell(e *Exchange, id string, bytes int) {
 	if w.o.Each == nil {
 		return
 	}
-	prompt, response := e.said()
-	model := ""
+	prompt, answers, model := e.counted()
 	for _, u := range e.units {
 		model = or(u.model, or(u.requested, model))
 	}
-	w.o.Each(Entry{Chain: w.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: len(prompt), Answers: len(response), Bytes: bytes, SaidAt: e.when(), Model: model})
+	w.o.Each(Entry{Chain: w.o.Chain(e.Conversation), Record: id, Place: e.Place(), Prompt: prompt, Answers: answers, Bytes: bytes, SaidAt: e.when(), Model: model})
 }
 
 // sealers seal exchanges: those of one chain one after the other, those of several at once, as one at a time would wait for the disk each time.

@@ -27,6 +27,7 @@ type Signal string
 const (
 	Traces Signal = "traces"
 	Logs   Signal = "logs"
+	Either Signal = "" // a file does not say which
 )
 
 // An Encoding is how a body is written.
@@ -48,12 +49,15 @@ const (
 // ErrLarge says that a body is within its bytes, and has more in it than is read.
 var ErrLarge = errors.New("more than is read at once")
 
-// Decode reads a body. Its errors say what is not as the protocol has it. An error has ErrLarge in its chain if the sender may send less at a time.
+// Decode reads a body. Of a body in JSON, Either reads both signals. Its errors say what is not as the protocol has it. An error has ErrLarge in its chain if the sender may send less at a time.
 func Decode(signal Signal, encoding Encoding, body []byte) (*otlp.Data, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("%d bytes: %w: at most %d", len(body), ErrLarge, MaxBody)
 	}
 	data := new(otlp.Data)
+	if encoding == Protobuf && signal == Either {
+		return either(body)
+	}
 	if encoding == Protobuf {
 		text, err := fromProtobuf(signal, body)
 		if err != nil {
@@ -73,6 +77,51 @@ func Decode(signal Signal, encoding Encoding, body []byte) (*otlp.Data, error) {
 		data.ResourceSpans = nil
 	}
 	return data, nil
+}
+
+// either reads a body in protobuf as traces or, if no span of it has ids then, as logs. The two begin alike, and protobuf passes over what it does not know.
+func either(body []byte) (*otlp.Data, error) {
+	data, err := Decode(Traces, Protobuf, body)
+	if err == nil && hasSpans(data) || errors.Is(err, ErrLarge) {
+		return data, err
+	}
+	list, failed := Decode(Logs, Protobuf, body)
+	if failed == nil && hasEntries(list) {
+		return list, nil
+	}
+	return nil, errors.Join(err, failed, errNothing)
+}
+
+var errNothing = errors.New("no span in it has ids, and no entry of a log a time")
+
+// hasSpans reports whether a span has ids, or there is none.
+func hasSpans(d *otlp.Data) bool {
+	none := true
+	for _, r := range d.ResourceSpans {
+		for _, s := range r.ScopeSpans {
+			for i := range s.Spans {
+				if none = false; s.Spans[i].TraceID.Is(16) && s.Spans[i].SpanID.Is(8) {
+					return true
+				}
+			}
+		}
+	}
+	return none
+}
+
+// hasEntries reports whether an entry of a log has a time, or there is none.
+func hasEntries(d *otlp.Data) bool {
+	none := true
+	for _, r := range d.ResourceLogs {
+		for _, s := range r.ScopeLogs {
+			for i := range s.LogRecords {
+				if none = false; !timeOf(&s.LogRecords[i]).IsZero() {
+					return true
+				}
+			}
+		}
+	}
+	return none
 }
 
 // plainly takes Go's types out of an error.
