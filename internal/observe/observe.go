@@ -50,7 +50,8 @@ const Imported = "import/"
 // changes with every change of what Project returns for bytes that some recorder may have sealed.
 const Version = "jurat/2"
 
-// first is the version before. It read calls of models otherwise, where servers do not keep to the vendors' documents.
+// first is the version before. It read calls of models otherwise, where servers do not keep to the vendors' documents, and telemetry, where libraries write what
+// their convention leaves open.
 const first = "jurat/1"
 
 // Had reports whether a version is this one or one before. What is read alike by both is proved by either.
@@ -58,7 +59,7 @@ func Had(version string) bool { return version == Version || version == first }
 
 // Same reports whether a version reads calls of a protocol as this one does.
 func Same(version, protocol string) bool {
-	return version == Version || version == first && !isModels(protocol)
+	return version == Version || version == first && !isModels(protocol) && protocol != OTLP
 }
 
 // isModels reports whether a protocol is one of models.

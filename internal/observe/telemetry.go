@@ -37,6 +37,7 @@ type telling struct {
 	whole  map[string]bool        // names of attributes that are whole JSON, which nobody has cut
 	events []event
 	failed bool
+	asking object          // OpenInference's parameters; nil: not looked for
 	cut    map[string]bool // prompt or response: it was told, and cannot be read
 }
 
@@ -146,8 +147,8 @@ func (t *telling) event(e event) {
 
 // tell reads what was collected.
 func (t *telling) tell() {
-	t.out.Model = cmp.Or(t.text("gen_ai.request.model"), t.text("llm.model_name"), t.text("ai.model.id"))
-	t.out.ModelVersion, t.out.ProviderID = t.text("gen_ai.response.model"), t.text("gen_ai.response.id")
+	t.models()
+	t.out.ProviderID = t.text("gen_ai.response.id")
 	t.out.SystemFingerprint = cmp.Or(t.text("openai.response.system_fingerprint"), t.text("gen_ai.openai.response.system_fingerprint"), t.text("gen_ai.response.system_fingerprint"))
 	t.out.Finish = cmp.Or(t.finish(), t.text("llm.finish_reason"))
 	t.firstText("llm.request.type", "traceloop.span.kind", "ai.operationId", "ai.prompt.toolChoice")
@@ -163,6 +164,16 @@ func (t *telling) tell() {
 	t.out.Complete = len(t.answers) > 0 && !t.failed
 	t.limits()
 	t.unread()
+}
+
+// models says which model was asked for, and which one answered. OpenInference's llm.model_name may be either: it is the one that answered if the provider's response has it.
+func (t *telling) models() {
+	either := t.text("llm.model_name")
+	t.out.Model = cmp.Or(t.firstText("gen_ai.request.model", "llm.request.model_name"), t.invocation().word("model"), either, t.text("ai.model.id"))
+	t.out.ModelVersion = t.firstText("gen_ai.response.model", "llm.response.model_name")
+	if t.out.ModelVersion == "" && either != "" && t.responded().word("model") == either {
+		t.out.ModelVersion = either
+	}
 }
 
 // first takes the first of several ways that tells something.
@@ -274,12 +285,10 @@ func (t *telling) settings() {
 			set(name, valueOf(t.said["gen_ai.request."+name]))
 		}
 	}
-	if v, _ := t.document("", "llm.invocation_parameters"); v.Kind() == jsontext.KindBeginObject {
-		o := objectOf(v)
-		for _, name := range sortedNames(o) {
-			if name != "model" && name != "messages" && name != "tools" {
-				set(name, o[name])
-			}
+	asked := t.invocation()
+	for _, name := range sortedNames(asked) {
+		if name != "model" && name != "messages" && name != "tools" {
+			set(name, asked[name])
 		}
 	}
 	if names := t.tools(); names != nil {

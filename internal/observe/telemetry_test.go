@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"jurat/evidence"
 	"jurat/internal/observe"
 )
 
@@ -194,3 +195,56 @@ func TestManyLongTexts(t *testing.T) {
 		t.Errorf("%v, %.200s", took, p.Problem)
 	}
 }
+
+// openInference are spans as OpenInference's libraries for OpenAI (4.2) and Anthropic (0.2) write them.
+func openInference(t *testing.T) (responses, messages, several []byte) {
+	out := func(n int, rest string) string { return fmt.Sprintf("llm.output_messages.%d.message.%s", n, rest) }
+	in := func(n int, rest string) string { return fmt.Sprintf("llm.input_messages.%d.message.%s", n, rest) }
+	responses = span(t, "", "openinference.span.kind", "LLM", "llm.model_name", "m-1", "llm.invocation_parameters", `{"model":"m"}`, in(0, "role"), "user", in(0, "content"), "Where?",
+		"output.value", `{"id":"resp_1","model":"m-1","output":[]}`, out(0, "role"), "assistant", out(0, "contents.0.message_content.type"), "reasoning", out(0, "contents.0.message_content.text"), "hm",
+		out(1, "role"), "assistant", out(1, "tool_calls.0.tool_call.id"), "c1", out(1, "tool_calls.0.tool_call.function.name"), "find", out(1, "tool_calls.0.tool_call.function.arguments"), `{"n":17}`)
+	call := func(at string) []any {
+		return []any{at + "tool_call.id", "c1", at + "tool_call.function.name", "find", at + "tool_call.function.arguments", `{"n":17}`}
+	}
+	list := []any{"openinference.span.kind", "LLM", "llm.model_name", "m-1", "llm.request.model_name", "m", "llm.response.model_name", "m-1", "llm.invocation_parameters", `{"model":"m","system":[{"type":"text","text":"Be short."}]}`,
+		in(0, "role"), "user", in(0, "content"), "Where?", in(1, "role"), "assistant", in(1, "contents.0.message_content.type"), "text", in(1, "contents.0.message_content.text"), "I look.", in(1, "contents.1.message_content.type"), "tool_use",
+		in(2, "role"), "user", in(2, "tool_call_id"), "c1", in(2, "content"), "Kassel", in(2, "contents.1.message_content.type"), "text", in(2, "contents.1.message_content.text"), "Well?", out(0, "content"), "In Kassel."}
+	list = append(append(list, call(in(1, "tool_calls.0."))...), call(in(1, "contents.1."))...)
+	messages = span(t, "", list...)
+	several = span(t, "", "openinference.span.kind", "LLM", "llm.invocation_parameters", `{"n":2}`, in(0, "content"), "Where?", out(0, "content"), "Here.", out(1, "content"), "There.")
+	return responses, messages, several
+}
+
+// TestOpenInferenceAsWritten: the parts of one answer are no answers of their own; what a tool returned is not the user's; a call stands once; the system
+// prompt is in the prompt; and the model that was asked for is not the one that answered.
+func TestOpenInferenceAsWritten(t *testing.T) {
+	const calls = `"tool_calls":[{"function":{"arguments":"{\"n\":17}","name":"find"},"id":"c1","type":"function"}]}`
+	responses, messages, several := openInference(t)
+	if p := told(t, responses); string(p.Output) != `{"content":"","role":"assistant",`+calls || p.Reasoning != "hm" || p.Alternatives != nil || p.Model != "m" || p.ModelVersion != "m-1" || p.Problem != "" {
+		t.Errorf("%+v\n%s", p, p.Output)
+	}
+	want := `[{"content":"Be short.","role":"system"},{"content":"Where?","role":"user"},{"content":"I look.","role":"assistant",` + calls + `,{"content":"Kassel","role":"tool","tool_call_id":"c1"},{"content":"Well?","role":"user"}]`
+	if p := told(t, messages); string(p.Prompt) != want || p.Model != "m" || p.ModelVersion != "m-1" || p.Problem != "" {
+		t.Errorf("%s\n%+v", p.Prompt, p)
+	}
+	if p := told(t, several); string(p.Output) != `"Here."` || !strings.Contains(string(p.Alternatives), "There.") {
+		t.Errorf("%s, %s", p.Output, p.Alternatives)
+	}
+}
+
+// TestTelemetryReading: as TestVersion does for models.
+func TestTelemetryReading(t *testing.T) {
+	var all []byte
+	responses, messages, several := openInference(t)
+	for _, body := range [][]byte{responses, messages, several} {
+		all = append(all, marshal(t, told(t, body))...)
+	}
+	if got := evidence.DigestOf(all).String(); got != readingsOfTelemetry[observe.Version] {
+		t.Errorf("these spans do not say what they said by the rules %s: change observe.Version, and put the digest %s here", observe.Version, got)
+	}
+	if observe.Same("jurat/1", observe.OTLP) || !observe.Same("jurat/1", "mcp/2026-07-28") {
+		t.Error("what jurat/1 read of telemetry would be refuted")
+	}
+}
+
+var readingsOfTelemetry = map[string]string{"jurat/2": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28"}

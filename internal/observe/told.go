@@ -268,6 +268,7 @@ type branch struct {
 	name  string // of the attribute with the value
 	value *otlp.Value
 	under map[string]*branch
+	from  int // the first number of a list
 }
 
 // deepest bounds the parts of a name.
@@ -328,7 +329,7 @@ func (b *branch) items() []*branch {
 		}
 	}
 	slices.SortFunc(list, func(a, b item) int { return a.number - b.number })
-	branches, next := make([]*branch, len(list)), 0
+	branches, next := make([]*branch, len(list)), b.from
 	for i, at := range list {
 		if at.number > next {
 			b.t.problem("numbers %d to %d of a list: their attributes were dropped", next, at.number-1)
@@ -338,31 +339,88 @@ func (b *branch) items() []*branch {
 	return branches
 }
 
-// askedOpenInference reads the attributes of https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md.
+// askedOpenInference reads the attributes of https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md. Of Anthropic's Messages, the
+// system prompt stands among the parameters alone.
 func (t *telling) askedOpenInference() bool {
 	for _, item := range t.branch("llm.input_messages.").items() {
-		t.prompt = append(t.prompt, t.openInference(item.at("message"), "user"))
+		said, _ := t.openInference(item.at("message"), "user")
+		t.prompt = append(t.prompt, said...)
+	}
+	if system := t.invocation()["system"]; t.prompt != nil && present(system) && !slices.ContainsFunc(t.prompt, func(m message) bool { return m.Role == "system" }) {
+		t.prompt = slices.Insert(t.prompt, 0, message{Role: "system", Content: t.outputOf(system)})
 	}
 	return t.prompt != nil
 }
 
+// answeredOpenInference reads the messages of an answer. Only where several answers were asked for, each message is one of them: OpenAI's Responses
+// have reasoning, calls and words of one answer in messages of their own.
 func (t *telling) answeredOpenInference() bool {
-	for i, item := range t.branch("llm.output_messages.").items() {
-		t.answer(i, "", []message{t.openInference(item.at("message"), "assistant")}, nil)
+	items := t.branch("llm.output_messages.").items()
+	several := len(items) > 1 && t.choices() > 1
+	for i, item := range items {
+		said, thought := t.openInference(item.at("message"), "assistant")
+		if several || len(t.answers) == 0 {
+			t.answer(i, "", said, thought)
+			continue
+		}
+		a := &t.answers[0]
+		a.said, a.thought = append(a.said, said...), append(a.thought, thought...)
 	}
 	return len(t.answers) > 0
 }
 
-// openInference reads a message; one without anything is empty.
-func (t *telling) openInference(b *branch, role string) message {
+// invocation is what was asked for beside the messages, by OpenInference.
+func (t *telling) invocation() object {
+	if t.asking == nil {
+		v, _ := t.document("", "llm.invocation_parameters")
+		if t.asking = objectOf(v); t.asking == nil {
+			t.asking = object{}
+		}
+	}
+	return t.asking
+}
+
+// responded is the provider's response, if the sender has it whole.
+func (t *telling) responded() object {
+	if v := t.said["output.value"]; v != nil && v.String != nil && isWhole(*v.String) {
+		return objectOf(jsontext.Value(*v.String))
+	}
+	return nil
+}
+
+// choices is how many answers were asked for or given.
+func (t *telling) choices() int {
+	n, _ := strconv.Atoi(text(t.invocation()["n"]))
+	o := t.responded()
+	return max(n, len(objects(o["choices"])), len(objects(o["candidates"])))
+}
+
+// openInference reads a message; one without anything is empty. A user's message that names a call has what the call returned, and then what the user said.
+func (t *telling) openInference(b *branch, role string) (said []message, thought []string) {
 	m := message{Role: speakerOf(b.text("role"), role), Name: b.text("name"), ToolCallID: b.text("tool_call_id")}
 	if text := b.text("content"); text != "" {
 		m.Content = content{textPart(text)}
+	}
+	if m.Role == "user" && m.ToolCallID != "" {
+		said = append(said, message{Role: "tool", ToolCallID: m.ToolCallID, Content: m.Content})
+		m.ToolCallID, m.Content = "", nil
+		if parts := b.at("contents"); parts != nil {
+			parts.from = 1 // what the call returned is the first
+		}
+	}
+	if b.at("tool_calls") != nil {
+		for _, item := range b.at("tool_calls").items() {
+			m.calls(item.at("tool_call"))
+		}
 	}
 	if b.at("contents") != nil {
 		for _, item := range b.at("contents").items() {
 			c := item.at("message_content")
 			switch kind := c.text("type"); {
+			case item.at("tool_call") != nil:
+				m.calls(item.at("tool_call"))
+			case kind == "reasoning", kind == "thinking":
+				thought = append(thought, c.text("text"))
 			case c.at("text") != nil:
 				m.Content = append(m.Content, textPart(c.text("text")))
 			case c.at("image") != nil:
@@ -372,16 +430,21 @@ func (t *telling) openInference(b *branch, role string) message {
 			}
 		}
 	}
-	if b.at("tool_calls") != nil {
-		for _, item := range b.at("tool_calls").items() {
-			c := item.at("tool_call")
-			m.ToolCalls = append(m.ToolCalls, function(c.text("id"), c.text("function.name"), c.text("function.arguments")))
-		}
-	}
 	if name := b.text("function_call_name"); name != "" {
 		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call_arguments_json")))
 	}
-	return m
+	if said == nil && thought == nil || len(m.Content) > 0 || len(m.ToolCalls) > 0 {
+		said = append(said, m)
+	}
+	return said, slices.DeleteFunc(thought, func(text string) bool { return text == "" })
+}
+
+// calls adds a call, unless it stands there already: some senders write it twice.
+func (m *message) calls(c *branch) {
+	one := function(c.text("id"), c.text("function.name"), c.text("function.arguments"))
+	if one.ID == "" || !slices.ContainsFunc(m.ToolCalls, func(other call) bool { return other == one }) {
+		m.ToolCalls = append(m.ToolCalls, one)
+	}
 }
 
 // askedOpenLLMetry reads the attributes of https://github.com/traceloop/openllmetry: gen_ai.prompt.N.content.
