@@ -144,8 +144,9 @@ func parseProof(doc []byte) (*Proof, error) {
 var errPath = errors.New("proof of inclusion: the path does not have the length that index and size demand")
 
 // Root computes the tree's root from the entry (RFC 9162, section 2.1.3.2).
-func (p *Proof) Root(entry []byte) (tlog.Hash, error) {
-	hash := tlog.RecordHash(entry)
+func (p *Proof) Root(entry []byte) (tlog.Hash, error) { return p.rootOf(tlog.RecordHash(entry)) }
+
+func (p *Proof) rootOf(hash tlog.Hash) (tlog.Hash, error) {
 	at, last := p.Index, p.Size-1
 	for _, node := range p.Path {
 		if last == 0 {
@@ -170,11 +171,16 @@ func (p *Proof) Root(entry []byte) (tlog.Hash, error) {
 // Check verifies the receipt for an entry with a key that the caller trusts, and returns the root that was signed. Its error has
 // evidence.ErrSignature in its chain if the key did not sign this root, and ErrUnsupported if that cannot be checked here.
 func (r *Receipt) Check(public crypto.PublicKey, entry []byte) (*Proof, tlog.Hash, error) {
+	return r.CheckLeaf(public, tlog.RecordHash(entry))
+}
+
+// CheckLeaf is Check for an entry whose leaf hash (RFC 9162) is known.
+func (r *Receipt) CheckLeaf(public crypto.PublicKey, leaf tlog.Hash) (*Proof, tlog.Hash, error) {
 	p, err := r.Proof()
 	if err != nil {
 		return nil, tlog.Hash{}, err
 	}
-	root, err := p.Root(entry)
+	root, err := p.rootOf(leaf)
 	if err != nil {
 		return nil, tlog.Hash{}, err
 	}

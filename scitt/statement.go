@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
@@ -55,6 +58,7 @@ type Statement struct {
 	message *sign1
 	record  []byte
 	about   any
+	leaves  func() []tlog.Hash
 }
 
 // Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, a payload
@@ -79,6 +83,7 @@ func parse(file []byte) (*Statement, error) {
 		return nil, errors.New("its payload is not in it (detached): put the payload into the statement")
 	}
 	s := &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
+	s.leaves = sync.OnceValue(s.hashed)
 	_, s.Certified = m.protected.Get(labelChain)
 	if _, there := m.unprotected.Get(labelChain); there {
 		s.Certified = true
@@ -183,23 +188,40 @@ func (s *Statement) Check(public crypto.PublicKey) error { return s.message.chec
 // Entries returns what a transparency service may have taken as the leaf of the statement: RFC 9942 leaves it to the service. They
 // are the statement without its unprotected header, the statement without receipts, and the SHA-256 of each. All bind
 // the statement, so a proof for any of them is a proof for it.
-func (s *Statement) Entries() [][]byte {
+func (s *Statement) Entries() (list [][]byte) {
+	for entry := range s.entries {
+		list = append(list, entry)
+	}
+	return list
+}
+
+// Leaves returns the leaf hashes (RFC 9162) of Entries. They are computed once, since a statement may be long and have many receipts. It is safe for concurrent use.
+func (s *Statement) Leaves() []tlog.Hash { return s.leaves() }
+
+func (s *Statement) hashed() (list []tlog.Hash) {
+	for entry := range s.entries {
+		list = append(list, tlog.RecordHash(entry))
+	}
+	return list
+}
+
+func (s *Statement) entries(found func(entry []byte) bool) {
 	var bare cbor.Map
 	for _, p := range s.message.unprotected {
 		if p.Key != labelReceipts {
 			bare = append(bare, p)
 		}
 	}
-	var list [][]byte
 	for _, header := range []cbor.Map{{}, bare} {
 		doc, err := s.message.encode(header)
 		if err != nil {
 			continue // everything was decoded, so it encodes
 		}
 		digest := sha256.Sum256(doc)
-		list = append(list, doc, digest[:])
+		if !found(doc) || !found(digest[:]) {
+			return
+		}
 	}
-	return list
 }
 
 // Own reports whether the statement claims to be of a record of jurat's.

@@ -7,6 +7,8 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +286,7 @@ type stranger struct {
 	issuer  *ecdsa.PrivateKey
 	service ed25519.PrivateKey
 	header  cbor.Map
+	payload []byte
 }
 
 func newStranger(t *testing.T) *stranger {
@@ -293,14 +296,14 @@ func newStranger(t *testing.T) *stranger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stranger{issuer: key, service: ed25519.NewKeyFromSeed(seed[:]), header: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}, {Key: int64(4), Value: []byte("key-1")},
+	return &stranger{issuer: key, service: ed25519.NewKeyFromSeed(seed[:]), payload: []byte("Transfer 7 was paid."), header: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}, {Key: int64(4), Value: []byte("key-1")},
 		{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "https://bank.example"}, {Key: int64(2), Value: "transfer-7"}}}}}
 }
 
 // statement signs a payload, with receipts that service makes of the entry.
 func (s *stranger) statement(t *testing.T, receipts ...func(entry []byte) []byte) []byte {
 	t.Helper()
-	header, payload := inCBOR(t, s.header), []byte("Transfer 7 was paid.")
+	header, payload := inCBOR(t, s.header), s.payload
 	digest := sha256.Sum256(inCBOR(t, []any{"Signature1", header, []byte{}, payload}))
 	der, err := ecdsa.SignASN1(nil, s.issuer, digest[:])
 	if err != nil {
@@ -454,6 +457,43 @@ func TestEveryRuleOfOthersStatements(t *testing.T) {
 }
 
 // rekey signs with another key from now on.
+// TestManyReceiptsOfALongStatement: what receipts are checked against is made once, however many receipts and keys there are.
+func TestManyReceiptsOfALongStatement(t *testing.T) {
+	s := newStranger(t)
+	s.payload = make([]byte, 1<<20)
+	known := s.known(t)
+	for n := range 8 {
+		seed := sha256.Sum256([]byte{byte(n)})
+		der, err := evidence.MarshalPublicKey(ed25519.NewKeyFromSeed(seed[:]).Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		known.SCITT = append(known.SCITT, trust.StatementKey{Name: fmt.Sprint("the log ", n), Issuer: "https://log.example", Use: trust.IssuesReceipts, Algorithm: evidence.Ed25519, KeyID: evidence.DigestOf(der), PublicKey: der})
+	}
+	prepared, err := known.Prepared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := sha256.Sum256([]byte("a key that nobody knows"))
+	s.service = ed25519.NewKeyFromSeed(other[:])
+	receipts := make([]func([]byte) []byte, scitt.MaxReceipts)
+	for n := range receipts {
+		receipts[n] = s.receipt(t, nil)
+	}
+	doc := s.statement(t, receipts...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	report, err := verify.File(doc, verify.Options{Trust: prepared})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(report.Statement.Receipts) != scitt.MaxReceipts || report.Of(verify.Order).Status != verify.NotProved {
+		t.Fatalf("%v, %+v", err, report)
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 40<<20 {
+		t.Errorf("%d MiB were allocated to check %d receipts of a statement of 1 MiB", allocated>>20, scitt.MaxReceipts)
+	}
+	t.Logf("%d KiB allocated", (after.TotalAlloc-before.TotalAlloc)>>10)
+}
+
 func (s *stranger) rekey() {
 	seed := sha256.Sum256([]byte("another worthless key"))
 	s.issuer, _ = ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])

@@ -107,8 +107,8 @@ func Check(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence.Re
 		return got, nil
 	}
 	for _, key := range keys {
-		for _, entry := range s.Entries() {
-			proof, _, err := rc.Check(key.Public(), entry)
+		for _, leaf := range s.Leaves() {
+			proof, _, err := rc.CheckLeaf(key.Public(), leaf)
 			if errors.Is(err, scitt.ErrUnsupported) {
 				got.Reason = fmt.Sprintf("not checked: %v", err)
 				return got, nil
