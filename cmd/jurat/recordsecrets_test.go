@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// TestRecordKeepsNoSecret: credentials that come in any place are in no byte of the data folder and in nothing that the recorder says, also while calls are under way, after the recorder was killed, and
+// TestRecordKeepsNoSecret: credentials that come in any place are in no byte of the data folder and in nothing that the recorder, or the server of the same log, says, logs, measures or traces, also while calls are under way, after the recorder was killed, and
 // after the next one has sealed what was left.
 func TestRecordKeepsNoSecret(t *testing.T) {
 	t.Parallel()
@@ -64,11 +64,12 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 		return proxy, strings.TrimSpace(at)
 	}
 	call := func(at, path string) error {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", at+path, strings.NewReader(`{"model":"wise","messages":[{"role":"user","content":"a question"}]}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+path, strings.NewReader(`{"model":"wise","messages":[{"role":"user","content":"a question"}]}`))
 		if err != nil {
 			return err
 		}
 		for name, value := range map[string]string{"Authorization": "Bearer marked-4711", "X-Api-Key": "marked-4711", "X-Goog-Api-Key": "marked-4711", "Api-Key": "marked-4711", "Cookie": "a=marked-4711",
+			"Tracestate": "vendor=marked-4711", "Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			"Proxy-Authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte("user:marked-4711")), "Mcp-Param-Token": "marked-4711", "X-Amz-Security-Token": "marked-4711", "Referer": "https://marked-4711@example.com/", "Content-Type": "application/json"} {
 			req.Header.Set(name, value)
 		}
@@ -133,13 +134,90 @@ func TestRecordKeepsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	search("when all is sealed")
-	outputs := said.String() + doing(t, 0, "--data", data, "record", "status", "--json") + doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")
+	operator := regexp.MustCompile(`jurat_[A-Za-z0-9_-]+`).FindString(doing(t, 0, "--data", data, "access", "grant", "olga", "operator", "--reason", "a test", "--by", "tester"))
+	secrets = append(secrets, operator)
+	served := serveWithSecrets(t, data, operator, call)
+	search("after the server")
+	outputs := said.String() + served + doing(t, 0, "--data", data, "record", "status", "--json") + doing(t, 0, "--data", data, "records", "find", "--action", "observed_call", "--json")
 	for _, secret := range secrets {
 		if strings.Contains(outputs, secret) {
-			t.Errorf("a secret is in what the recorder says:\n%s", outputs)
+			t.Errorf("a secret is in what the recorder or the server says:\n%s", outputs)
 		}
 	}
 	if n := len(observedIn(t, data)); n != 3 {
 		t.Errorf("%d calls in the log, want 3: one that passed, one without an answer, one that was lost", n)
 	}
+}
+
+// serveWithSecrets runs the server of the log, makes requests with credentials in every place, and returns all that leaves it: its log, its metrics, and
+// the traces that a collector got, which refuses them.
+func serveWithSecrets(t *testing.T, data, token string, call func(at, path string) error) string {
+	t.Helper()
+	var traces bytes.Buffer // written while the server runs, read after it has ended
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(&traces, r.Body); err != nil || r.Header.Get("X-Key") != "marked-4711" {
+			t.Errorf("%v, %q", err, r.Header.Get("X-Key"))
+		}
+		http.Error(w, "not now", http.StatusForbidden)
+	}))
+	defer collector.Close()
+	server := exec.Command("jurat", "--data", data, "serve", "--addr", "127.0.0.1:0", "--log-json",
+		"--otlp-endpoint", strings.Replace(collector.URL, "http://", "http://user:marked-4711@", 1))
+	server.Env = append(os.Environ(), "OTEL_EXPORTER_OTLP_HEADERS=x-key=marked-4711")
+	var log bytes.Buffer
+	server.Stderr = &log
+	endsWithTest(t, server)
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	at := strings.TrimSpace(line)
+	for _, path := range []string{"/v1/records?key=marked-4711", "/v1/records/marked-4711", "/records/marked-4711?token=marked-4711", "/agents/marked-4711", "/marked-4711/x", "/recordings/marked-4711", "/link/marked-4711"} {
+		if err := call(strings.Replace(at, "http://", "http://user:marked-4711@", 1), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(path string) string {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Cookie", "a=marked-4711")
+		req.Header.Set("Tracestate", "vendor=marked-4711")
+		req.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	read("/v1/records/marked-4711?key=marked-4711")
+	read("/recordings?key=marked-4711")
+	metrics := read("/metrics")
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	for what, has := range map[string]bool{"requests in the log": strings.Contains(log.String(), `"route":"GET /metrics"`), "metrics": strings.Contains(metrics, "go_goroutines"),
+		"traces": bytes.Contains(traces.Bytes(), []byte("GET /metrics")), "that the traces were refused": strings.Contains(log.String(), "403 Forbidden")} {
+		if !has {
+			t.Errorf("there is nothing of %s:\n%s\n%s", what, &log, metrics)
+		}
+	}
+	return log.String() + metrics + traces.String()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"net/url"
@@ -186,7 +187,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		traces, err := c.tracing()
+		traces, err := c.tracing(log)
 		if err != nil {
 			return err
 		}
@@ -301,11 +302,11 @@ const uncounted = 128 << 20
 const trialsPart = 4
 
 // tracing is nil where no collector is named.
-func (c *serveCmd) tracing() (*tracing.Tracing, error) {
+func (c *serveCmd) tracing(log *slog.Logger) (*tracing.Tracing, error) {
 	if c.OTLP == "" {
 		return nil, nil
 	}
-	t, err := tracing.Start(c.OTLP, c.OTLPHeaders)
+	t, err := tracing.Start(c.OTLP, c.OTLPHeaders, log)
 	if err != nil {
 		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
 	}

@@ -3,8 +3,10 @@ package tracing
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,17 +32,25 @@ const maxAnswer = 64 << 10
 // An exporter implements sdk.SpanExporter by OTLP over HTTP, with bodies in protobuf. OpenTelemetry's own exporter links gRPC, which this
 // protocol does not need.
 type exporter struct {
-	url    string
+	log    *slog.Logger
+	url    *url.URL    // may have a password
 	header http.Header // headers that the collector demands, such as a key
 	http   *http.Client
 }
 
 // ExportSpans sends a batch. It tries again while the collector is temporarily unavailable, for ten seconds at most. After that the batch
-// is lost, and ExportSpans returns an error.
+// is lost, and the log says so. OpenTelemetry would write an error to standard error, whatever the form of the log.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
 	}
+	if err := e.send(ctx, spans); err != nil {
+		e.log.LogAttrs(ctx, slog.LevelWarn, "traces were not sent", slog.Int("spans", len(spans)), slog.Any("error", err))
+	}
+	return nil
+}
+
+func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	// TracesData is ExportTraceServiceRequest by another name: the same fields with the same numbers.
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{batch(spans)}})
 	if err != nil {
@@ -66,7 +76,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 
 // post sends a body once. again reports whether the error may pass (OTLP, "Retryable Response Codes").
 func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
@@ -74,7 +84,10 @@ func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error
 	request.Header.Set("Content-Type", "application/x-protobuf")
 	response, err := e.http.Do(request)
 	if err != nil {
-		return true, err
+		if of := new(url.Error); errors.As(err, &of) {
+			err = of.Err // without the URL
+		}
+		return true, fmt.Errorf("the collector at %s: %w", e.shown(), err)
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)); err != nil {
@@ -84,9 +97,14 @@ func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error
 	case http.StatusOK:
 		return false, nil
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true, fmt.Errorf("the collector at %s answers %s", e.url, response.Status)
+		return true, fmt.Errorf("the collector at %s answers %s", e.shown(), response.Status)
 	}
-	return false, fmt.Errorf("the collector at %s answers %s", e.url, response.Status)
+	return false, fmt.Errorf("the collector at %s answers %s", e.shown(), response.Status)
+}
+
+// shown is the URL as it may stand in a log: without user, password and query.
+func (e *exporter) shown() string {
+	return (&url.URL{Scheme: e.url.Scheme, Host: e.url.Host, Path: e.url.Path}).String()
 }
 
 // headers parses a list of headers in the form of OTEL_EXPORTER_OTLP_HEADERS: name=value,name=value, with URL-encoded values.
@@ -126,12 +144,12 @@ func batch(spans []sdk.ReadOnlySpan) *otlp.ResourceSpans {
 	}
 }
 
+// spanOf leaves out the trace state, which is the caller's own text.
 func spanOf(s sdk.ReadOnlySpan) *otlp.Span {
 	trace, id, parent := s.SpanContext().TraceID(), s.SpanContext().SpanID(), s.Parent().SpanID()
 	span := &otlp.Span{
 		TraceId:           trace[:],
 		SpanId:            id[:],
-		TraceState:        s.SpanContext().TraceState().String(),
 		Name:              s.Name(),
 		Kind:              otlp.Span_SpanKind(s.SpanKind()), // both use the protocol's numbers
 		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),

@@ -4,10 +4,11 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -28,22 +29,22 @@ type Tracing struct {
 
 // Start returns a Tracing that sends spans to a collector by OTLP over HTTP. endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT.
 // headerList is a list as in OTEL_EXPORTER_OTLP_HEADERS. Start returns an error if either is malformed. If the collector does not answer,
-// spans are lost, and the program is not affected.
-func Start(endpoint, headerList string) (*Tracing, error) {
+// spans are lost, which the log says, and the program is not affected.
+func Start(endpoint, headerList string, log *slog.Logger) (*Tracing, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("tracing: %q is not an http or https URL", endpoint)
+		return nil, errors.New("tracing: want an http or https URL, such as http://localhost:4318") // it may have a password, so it is not repeated
 	}
 	header, err := headers(headerList)
 	if err != nil {
 		return nil, err
 	}
-	to := &exporter{header: header, url: strings.TrimSuffix(base.String(), "/") + "/v1/traces", http: &http.Client{}}
+	to := &exporter{log: log, header: header, url: base.JoinPath("v1", "traces"), http: &http.Client{}}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(to), sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "jurat"))))
 	return &Tracing{provider, provider.Tracer("jurat")}, nil
 }
 
-// Stop sends the remaining spans. Its errors are those of the exporter, and the context's.
+// Stop sends the remaining spans. It returns the context's error if that ends before.
 func (t *Tracing) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil

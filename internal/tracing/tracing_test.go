@@ -2,6 +2,7 @@ package tracing_test
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -76,7 +77,7 @@ func (s *sink) sent(t *testing.T, tracing *tracing.Tracing) map[string]*otlp.Spa
 
 func start(t *testing.T, endpoint string) *tracing.Tracing {
 	t.Helper()
-	tracer, err := tracing.Start(endpoint, "x-key=a%20b, other=1")
+	tracer, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +90,7 @@ func TestRequests(t *testing.T) {
 	tracer := start(t, s.URL+"/")
 	request := httptest.NewRequest(http.MethodGet, "/records/secret-id?token=secret", nil)
 	request.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	request.Header.Set("tracestate", "vendor=secret")
 	_, end := tracer.Request(request, "GET /records/{id}")
 	end(http.StatusServiceUnavailable)
 	span := s.sent(t, tracer)["GET /records/{id}"]
@@ -142,7 +144,7 @@ func TestNoCollector(t *testing.T) {
 		t.Error("without a collector, spans were recorded")
 	}
 	for _, endpoint := range []string{"", "collector:4318", "ftp://x", "http://"} {
-		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1"); err == nil {
+		if _, err := tracing.Start(endpoint, "x-key=a%20b, other=1", slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%q is taken", endpoint)
 		}
 	}
@@ -165,8 +167,45 @@ func TestCollectorAway(t *testing.T) {
 // TestHeadersRefused: a malformed list of headers is refused, and the error does not show its content.
 func TestHeadersRefused(t *testing.T) {
 	for _, list := range []string{"secret", "=secret", "x=%zzsecret"} {
-		if _, err := tracing.Start("http://127.0.0.1:1", list); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := tracing.Start("http://127.0.0.1:1", list, nil); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", list, err)
+		}
+	}
+}
+
+// told gets each line of a log.
+type told chan string
+
+func (c told) Write(line []byte) (int, error) {
+	c <- string(line)
+	return len(line), nil
+}
+
+// TestErrorsKeepTheEndpointsSecret: an endpoint may have a user, a password and a key in its query. Errors name the collector without them.
+func TestErrorsKeepTheEndpointsSecret(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != "a-secret" || r.URL.Path != "/base/v1/traces" || r.URL.RawQuery != "key=a-secret" {
+			t.Errorf("%s, %q", r.URL, password)
+		}
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer refusing.Close()
+	log, host := make(told, 1), strings.TrimPrefix(refusing.URL, "http://")
+	tracer, err := tracing.Start("http://a-secret:a-secret@"+host+"/base/?key=a-secret", "", slog.New(slog.NewJSONHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, end := tracer.Request(httptest.NewRequest(http.MethodGet, "/", nil), "GET /")
+	end(http.StatusOK)
+	if err := tracer.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if said := <-log; strings.Contains(said, "a-secret") || !strings.Contains(said, "the collector at http://"+host+"/base/v1/traces answers 403") {
+		t.Errorf("%s", said)
+	}
+	for _, endpoint := range []string{"a-secret@collector:4318", "http://user:a-secret@col lector", "ftp://user:a-secret@collector"} {
+		if _, err := tracing.Start(endpoint, "", nil); err == nil || strings.Contains(err.Error(), "a-secret") {
+			t.Errorf("%v", err)
 		}
 	}
 }
