@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"jurat/internal/relay/scan"
 )
 
 // nobody is a witness that looks at nothing.
@@ -159,8 +161,8 @@ func BenchmarkThroughput(b *testing.B) {
 func BenchmarkFinder(b *testing.B) {
 	event := []byte("data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + strings.Repeat("some words ", 20) + "\"}}]}\n\n")
 	for name, f := range map[string]func() finder{
-		"events":   func() finder { return newEvents(Models.rulesOf(nil)) },
-		"document": func() finder { return newDocument(Models.rulesOf(nil)) },
+		"events":   func() finder { return scan.NewEvents(Models.rulesOf(nil), nil) },
+		"document": func() finder { return scan.NewDocument(Models.rulesOf(nil)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			body := bytes.Repeat(event, 100)
@@ -169,7 +171,7 @@ func BenchmarkFinder(b *testing.B) {
 			}
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				f().write(body)
+				f().Write(body)
 			}
 		})
 	}

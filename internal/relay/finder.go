@@ -6,25 +6,27 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"jurat/internal/relay/scan"
 )
 
 // A finder reads the copy of an answer, and says up to where the client may have it before the call is recorded.
 type finder interface {
-	// write reads what follows.
-	write(p []byte)
-	// safe returns how many bytes, from the beginning, may pass.
-	safe() int64
-	// found returns the terminal event, or "". The event is complete then.
-	found() string
-	// last reports whether nothing can follow the event that was found. SDKs read on after some events.
-	last() bool
-	// close ends the reading.
-	close()
+	// Write reads what follows.
+	Write(p []byte)
+	// Safe returns how many bytes, from the beginning, may pass.
+	Safe() int64
+	// Found returns the terminal event, or "". The event is complete then.
+	Found() string
+	// Last reports whether nothing can follow the event that was found. SDKs read on after some events.
+	Last() bool
+	// Close ends the reading.
+	Close()
 }
 
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
-func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) finder {
+func finderFor(answer *http.Response, r scan.Rules, maxDecoded int64, http10 bool) finder {
 	f := plainFinder(answer.Header.Get("Content-Type"), r)
 	if _, is := f.(*opaque); is && http10 {
 		f = &blind{}
@@ -38,16 +40,16 @@ func finderFor(answer *http.Response, r rules, maxDecoded int64, http10 bool) fi
 	return f
 }
 
-func plainFinder(contentType string, r rules) finder {
+func plainFinder(contentType string, r scan.Rules) finder {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		kind = strings.ToLower(strings.TrimSpace(contentType))
 	}
 	switch {
 	case kind == "text/event-stream":
-		return newEvents(r)
+		return scan.NewEvents(r, nil)
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
-		return newDocument(r)
+		return scan.NewDocument(r)
 	}
 	return &opaque{}
 }
@@ -55,11 +57,11 @@ func plainFinder(contentType string, r rules) finder {
 // opaque knows nothing of the body: all of it may pass, and only its end is held.
 type opaque struct{ n int64 }
 
-func (o *opaque) write(p []byte) { o.n += int64(len(p)) }
-func (o *opaque) safe() int64    { return o.n }
-func (o *opaque) found() string  { return "" }
-func (o *opaque) last() bool     { return false }
-func (o *opaque) close()         {}
+func (o *opaque) Write(p []byte) { o.n += int64(len(p)) }
+func (o *opaque) Safe() int64    { return o.n }
+func (o *opaque) Found() string  { return "" }
+func (o *opaque) Last() bool     { return false }
+func (o *opaque) Close()         {}
 
 // counted holds the last byte of a body whose length is known: clients need no end of the body then.
 type counted struct {
@@ -67,7 +69,7 @@ type counted struct {
 	length int64
 }
 
-func (c *counted) safe() int64 { return min(c.finder.safe(), max(c.length-1, 0)) }
+func (c *counted) Safe() int64 { return min(c.finder.Safe(), max(c.length-1, 0)) }
 
 // tail is how many of the last bytes are held of a body that cannot be decoded.
 const tail = 512
@@ -94,7 +96,7 @@ func newCompressed(encoding string, limit int64, inner finder) *compressed {
 	c := &compressed{inner: inner}
 	c.steps = newLockstep(encoding, limit, func(p []byte) {
 		c.decoded += int64(len(p))
-		c.inner.write(p)
+		c.inner.Write(p)
 	}, c.settled)
 	return c
 }
@@ -109,35 +111,35 @@ func (c *compressed) settled(at int64) {
 	c.waiting = append(c.waiting, settle{at, c.decoded})
 }
 
-func (c *compressed) write(p []byte) {
+func (c *compressed) Write(p []byte) {
 	c.n += int64(len(p))
 	c.err = c.steps.Write(p)
-	for len(c.waiting) > 0 && c.waiting[0].decoded <= c.inner.safe() {
+	for len(c.waiting) > 0 && c.waiting[0].decoded <= c.inner.Safe() {
 		c.passed = c.waiting[0].at
 		c.waiting = append(c.waiting[:0], c.waiting[1:]...)
 	}
 }
 
-func (c *compressed) safe() int64 {
-	if c.err != nil && !errors.Is(c.err, io.EOF) && c.inner.found() == "" {
+func (c *compressed) Safe() int64 {
+	if c.err != nil && !errors.Is(c.err, io.EOF) && c.inner.Found() == "" {
 		return max(c.passed, c.n-tail)
 	}
 	return c.passed
 }
 
-func (c *compressed) found() string { return c.inner.found() }
-func (c *compressed) last() bool    { return c.inner.last() }
+func (c *compressed) Found() string { return c.inner.Found() }
+func (c *compressed) Last() bool    { return c.inner.Last() }
 
-func (c *compressed) close() {
+func (c *compressed) Close() {
 	c.steps.Close()
-	c.inner.close()
+	c.inner.Close()
 }
 
 // blind holds the last bytes of a body of which nothing else is known.
 type blind struct{ n int64 }
 
-func (b *blind) write(p []byte) { b.n += int64(len(p)) }
-func (b *blind) safe() int64    { return max(b.n-tail, 0) }
-func (b *blind) found() string  { return "" }
-func (b *blind) last() bool     { return false }
-func (b *blind) close()         {}
+func (b *blind) Write(p []byte) { b.n += int64(len(p)) }
+func (b *blind) Safe() int64    { return max(b.n-tail, 0) }
+func (b *blind) Found() string  { return "" }
+func (b *blind) Last() bool     { return false }
+func (b *blind) Close()         {}

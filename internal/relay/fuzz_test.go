@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/relay/scan"
 )
 
 // FuzzEvents: however a body is cut into chunks, the finder lets the same bytes pass in the end, never takes back what passed, and lets nothing
@@ -21,22 +23,22 @@ func FuzzEvents(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := newEvents(Models.rulesOf(nil))
-		whole.write(body)
-		cut := newEvents(Models.rulesOf(nil))
+		whole := scan.NewEvents(Models.rulesOf(nil), nil)
+		whole.Write(body)
+		cut := scan.NewEvents(Models.rulesOf(nil), nil)
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
-			cut.write(chunk)
-			if cut.safe() < passed || cut.safe() > cut.n {
-				t.Fatalf("%d bytes may pass after %d", cut.safe(), passed)
+			cut.Write(chunk)
+			if cut.Safe() < passed || cut.Safe() > cut.Written() {
+				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
 			}
-			passed = cut.safe()
+			passed = cut.Safe()
 		}
-		if whole.safe() != cut.safe() || whole.found() != cut.found() || whole.n != int64(len(body)) || cut.n != whole.n {
-			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.safe(), whole.found(), size, cut.safe(), cut.found())
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.Written() != int64(len(body)) || cut.Written() != whole.Written() {
+			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
 		}
-		if at, name := terminalEvent(body); at >= 0 && (whole.safe() > int64(at) || whole.found() == "") {
-			t.Errorf("%d bytes may pass, though %s begins at %d; it finds %q", whole.safe(), name, at, whole.found())
+		if at, name := terminalEvent(body); at >= 0 && (whole.Safe() > int64(at) || whole.Found() == "") {
+			t.Errorf("%d bytes may pass, though %s begins at %d; it finds %q", whole.Safe(), name, at, whole.Found())
 		}
 	})
 }
@@ -59,7 +61,7 @@ var lineEnd = regexp.MustCompile(`\r\n|\r|\n`)
 // terminalEvent finds the first terminal event that an empty line ends, by the algorithm of the HTML standard over the whole body.
 func terminalEvent(body []byte) (int, string) {
 	at := 0
-	if bytes.HasPrefix(body, byteOrderMark) {
+	if bytes.HasPrefix(body, []byte("\ufeff")) {
 		at = 3
 	}
 	begin, name, data := -1, "", []string(nil)
@@ -122,34 +124,34 @@ func FuzzDocument(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, size uint16) {
-		whole := newDocument(Models.rulesOf(nil))
-		whole.write(body)
-		cut := newDocument(Models.rulesOf(nil))
+		whole := scan.NewDocument(Models.rulesOf(nil))
+		whole.Write(body)
+		cut := scan.NewDocument(Models.rulesOf(nil))
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
-			cut.write(chunk)
-			if cut.safe() < passed || cut.safe() > cut.n {
-				t.Fatalf("%d bytes may pass after %d", cut.safe(), passed)
+			cut.Write(chunk)
+			if cut.Safe() < passed || cut.Safe() > cut.Written() {
+				t.Fatalf("%d bytes may pass after %d", cut.Safe(), passed)
 			}
-			passed = cut.safe()
+			passed = cut.Safe()
 		}
-		if whole.safe() != cut.safe() || whole.found() != cut.found() || whole.n != int64(len(body)) {
-			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.safe(), whole.found(), size, cut.safe(), cut.found())
+		if whole.Safe() != cut.Safe() || whole.Found() != cut.Found() || whole.Written() != int64(len(body)) {
+			t.Fatalf("in one piece, %d bytes may pass, and it finds %q; in pieces of %d, %d and %q", whole.Safe(), whole.Found(), size, cut.Safe(), cut.Found())
 		}
 		if !jsontext.Value(body).IsValid() {
 			return
 		}
 		closes := bytes.LastIndexAny(body, "}]")
 		trimmed := bytes.TrimRight(body, " \t\r\n")
-		if closes == len(trimmed)-1 && whole.safe() > int64(closes) {
-			t.Errorf("the byte that closes the document may pass: %d of %d", whole.safe(), len(body))
+		if closes == len(trimmed)-1 && whole.Safe() > int64(closes) {
+			t.Errorf("the byte that closes the document may pass: %d of %d", whole.Safe(), len(body))
 		}
 		var elements []jsontext.Value
 		if json.Unmarshal(body, &elements) != nil {
 			return
 		}
 		for _, element := range elements {
-			if isTerminal("", string(element)) && !strings.Contains(string(element), `"type"`) && whole.found() == "" {
+			if isTerminal("", string(element)) && !strings.Contains(string(element), `"type"`) && whole.Found() == "" {
 				t.Errorf("%s is not found", element)
 			}
 		}
@@ -163,22 +165,22 @@ func FuzzLockstep(f *testing.F) {
 		f.Add(encoding, bytes.Join(encode(f, encoding, []byte("data: {}\n\n"), []byte("data: [DONE]\n\n")), nil), uint16(3))
 	}
 	f.Fuzz(func(t *testing.T, encoding string, body []byte, size uint16) {
-		inner := newEvents(Models.rulesOf(nil))
+		inner := scan.NewEvents(Models.rulesOf(nil), nil)
 		c := newCompressed(encoding, 1<<16, inner)
-		defer c.close()
+		defer c.Close()
 		var passed int64
 		for chunk := range chunksOf(body, int(size)) {
-			c.write(chunk)
-			if c.safe() < passed || c.safe() > c.n {
-				t.Fatalf("%d of %d bytes may pass after %d", c.safe(), c.n, passed)
+			c.Write(chunk)
+			if c.Safe() < passed || c.Safe() > c.n {
+				t.Fatalf("%d of %d bytes may pass after %d", c.Safe(), c.n, passed)
 			}
-			passed = c.safe()
+			passed = c.Safe()
 		}
 		if c.err != nil && !errors.Is(c.err, io.EOF) {
 			return
 		}
-		if had := int64(len(plain(t, encoding, body[:passed]))); had > inner.safe() {
-			t.Errorf("%d of %d bytes pass, of which a client decodes %d bytes, and may have %d", passed, len(body), had, inner.safe())
+		if had := int64(len(plain(t, encoding, body[:passed]))); had > inner.Safe() {
+			t.Errorf("%d of %d bytes pass, of which a client decodes %d bytes, and may have %d", passed, len(body), had, inner.Safe())
 		}
 	})
 }

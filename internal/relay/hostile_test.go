@@ -17,11 +17,11 @@ func TestBombs(t *testing.T) {
 	for _, encoding := range encodings[1:] {
 		bomb := bytes.Join(encode(t, encoding, make([]byte, 8<<20)), nil)
 		c := newCompressed(encoding, 1<<20, &opaque{})
-		c.write(bomb)
+		c.Write(bomb)
 		if !errors.Is(c.err, ErrRefused) || c.decoded > 1<<20 {
 			t.Errorf("%s: %d bytes are decoded along the way, %v", encoding, c.decoded, c.err)
 		}
-		c.close()
+		c.Close()
 		p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			if !bytes.Equal(body, bomb) {

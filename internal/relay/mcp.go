@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"jurat/internal/relay/scan"
 )
 
 // MCP is the Model Context Protocol in all its versions, on HTTP with JSON or events, and on a [Pipe]. An answer ends with the message that has
@@ -18,7 +20,7 @@ var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), man
 
 var (
 	watchedOfMCP = []string{"id", "method", "result", "error", "params/protocolVersion", "result/protocolVersion", metaVersion, "params/_meta/progressToken", "params/progressToken"}
-	watchOfMCP   = watchFor(watchedOfMCP)
+	watchOfMCP   = scan.Watching(watchedOfMCP)
 )
 
 // metaVersion is where each request since 2026-07-28 says the version.
@@ -126,7 +128,7 @@ func messageOf(found []Member) (m message) {
 		}
 	}
 	both := m.method != "" && m.result || seen["result"] && seen["error"]
-	m.odd = m.odd || both || m.method == "" && !m.result || len(found) == mostFound
+	m.odd = m.odd || both || m.method == "" && !m.result || len(found) == scan.MostFound
 	return m
 }
 
@@ -146,7 +148,7 @@ func keyOf(m Member) string {
 
 // messages are a line or a body of JSON-RPC, as it is being read.
 type messages struct {
-	document document
+	document *scan.Document
 	list     []message
 	many     bool
 }
@@ -156,7 +158,7 @@ const mostMessages = 1000
 
 func newMessages() *messages {
 	m := &messages{}
-	m.document = *newDocument(rules{watch: watchOfMCP, ends: m.element})
+	m.document = scan.NewDocument(scan.Rules{Watch: watchOfMCP, Ends: m.element})
 	return m
 }
 
@@ -169,18 +171,18 @@ func (m *messages) element(e Event) (string, bool) {
 }
 
 func (m *messages) Write(p []byte) (int, error) {
-	m.document.write(p)
+	m.document.Write(p)
 	return len(p), nil
 }
 
 // end returns the messages; nil: it is no message that can be read, or not all of it.
 func (m *messages) end() []message {
-	d := &m.document
-	if d.state != afterDocument || m.many {
+	d := m.document
+	if !d.Whole() || m.many {
 		return nil
 	}
-	if len(m.list) == 0 && len(d.element.found) > 0 {
-		m.list = []message{messageOf(d.element.found)}
+	if len(m.list) == 0 && len(d.Members()) > 0 {
+		m.list = []message{messageOf(d.Members())}
 	}
 	for i := range m.list {
 		if m.list[i].odd {

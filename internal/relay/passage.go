@@ -168,7 +168,7 @@ func (p *passage) Read(b []byte) (int, error) {
 			}
 		case p.finished:
 			return 0, p.result()
-		case p.asked != nil && p.finder.found() == endpoint:
+		case p.asked != nil && p.finder.Found() == endpoint:
 			return 0, errEndpoint
 		case p.over != nil:
 			p.finish()
@@ -206,15 +206,15 @@ func (p *passage) limit() int64 {
 	switch {
 	case p.recorded != nil:
 		return p.given
-	case p.finished || p.r.Mode == Open && (p.asked == nil || p.finder.found() != endpoint):
+	case p.finished || p.r.Mode == Open && (p.asked == nil || p.finder.Found() != endpoint):
 		return p.kept.n
 	}
-	return min(p.finder.safe(), p.kept.n)
+	return min(p.finder.Safe(), p.kept.n)
 }
 
 // take reads from the provider into b, and returns how many bytes of b may pass at once. The others are held.
 func (p *passage) take(b []byte) (pass int) {
-	if p.r.Mode == Closed && p.finder.last() {
+	if p.r.Mode == Closed && p.finder.Last() {
 		p.takeTail()
 		return 0
 	}
@@ -250,7 +250,7 @@ func (p *passage) see(b []byte) int {
 
 // find shows b to the finder. If that fails on hostile bytes, the call goes on, and its last bytes are held.
 func (p *passage) find(b []byte) {
-	err := fault.Guard(func() error { p.finder.write(b); return nil })
+	err := fault.Guard(func() error { p.finder.Write(b); return nil })
 	if err != nil {
 		p.r.Log.Error("relay: looking for the end of an answer", "call", p.call.ID, "error", err)
 		p.finder = &blind{n: p.kept.n}
@@ -315,10 +315,10 @@ func (p *passage) finish() {
 		if o.Ended == Complete || o.Ended == UpstreamCut {
 			o.Held = p.kept.n - p.given
 		}
-		if err := fault.Guard(func() error { p.finder.close(); return nil }); err != nil {
+		if err := fault.Guard(func() error { p.finder.Close(); return nil }); err != nil {
 			p.r.Log.Error("relay: at the end of an answer", "call", p.call.ID, "error", err)
 		}
-		o.Terminal = p.finder.found()
+		o.Terminal = p.finder.Found()
 	}
 	if p.posted != nil && p.session.accept(p) {
 		return
@@ -333,7 +333,7 @@ func (p *passage) ended() (Ended, error) {
 	switch {
 	case errors.Is(p.over, ErrNotRecorded):
 		return RecorderCut, p.over
-	case p.kept != nil && !p.away && p.given == p.kept.n && (p.over == io.EOF || p.finder.last()):
+	case p.kept != nil && !p.away && p.given == p.kept.n && (p.over == io.EOF || p.finder.Last()):
 		p.outcome.Unfinished = p.outcome.Unfinished || p.over != io.EOF
 		return Complete, nil // the client has everything, though it may have left since
 	case p.away || p.caller.Err() != nil || errors.Is(p.over, ErrClientGone):

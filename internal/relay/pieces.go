@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/rand"
 	"io"
+
+	"jurat/internal/relay/scan"
 )
 
 // pieces reads a stream of events, each with what stands before it. What stands between two events is a piece of its own if nothing follows it yet.
@@ -13,7 +15,7 @@ type pieces struct {
 	buf   []byte
 	ahead []byte // what was read and is in no piece yet
 	err   error  // why nothing more comes
-	scan  *events
+	scan  *scan.Events
 	ended bool // the event is complete
 
 	kind     string // of the event, see line
@@ -26,14 +28,14 @@ const longestEndpoint = 2048
 
 func newPieces(r *relay, from io.Reader) *pieces {
 	s := &pieces{relay: r, from: from, buf: make([]byte, 32<<10), messages: newMessages()}
-	s.scan = newEvents(rules{watch: &watch{}, ends: func(e Event) (string, bool) {
-		s.kind, s.ended = e.Type, s.ended || s.scan.begun
+	ends := func(e Event) (string, bool) {
+		s.kind, s.ended = e.Type, s.ended || s.scan.Begun()
 		return "", false
-	}})
-	s.scan.also = func(p []byte) {
-		s.named = upTo(s.named, p, longestEndpoint+2) // a space goes before it
-		s.messages.document.write(p)
 	}
+	s.scan = scan.NewEvents(scan.Rules{Watch: scan.Watching(nil), Ends: ends}, func(p []byte) {
+		s.named = append(s.named, p[:min(len(p), longestEndpoint+2-len(s.named))]...) // a space goes before it
+		s.messages.document.Write(p)
+	})
 	return s
 }
 
@@ -80,16 +82,16 @@ func (s *pieces) read() (part []byte, whole bool) {
 	}
 	n := 0
 	for n < len(s.ahead) && !s.ended {
-		n += s.scan.step(s.ahead[n:])
+		n += s.scan.Step(s.ahead[n:])
 	}
 	if s.ended && n < len(s.ahead) && s.ahead[n-1] == '\r' && s.ahead[n] == '\n' {
-		n += s.scan.step(s.ahead[n:])
+		n += s.scan.Step(s.ahead[n:])
 	}
 	part, s.ahead = s.ahead[:n], s.ahead[n:]
 	if s.err != nil && len(s.ahead) == 0 {
-		s.scan.close()
+		s.scan.Close()
 	}
-	return part, s.ended || !s.scan.begun
+	return part, s.ended || !s.scan.Begun()
 }
 
 // describe says what is in a piece, and begins another.

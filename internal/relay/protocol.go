@@ -3,6 +3,8 @@ package relay
 import (
 	"bytes"
 	"sync"
+
+	"jurat/internal/relay/scan"
 )
 
 // A Protocol is what the callers of an upstream speak: a family of protocols with one way of ending an answer. Everything else that a
@@ -17,15 +19,14 @@ type Protocol struct {
 	Ends func(request *Body) func(Event) (name string, last bool)
 
 	once  sync.Once
-	watch *watch // of Watched
+	watch *scan.Watch // of Watched
 }
 
 // An Event is what is known of an event of an answer. It is valid until the function that gets it returns.
-type Event struct {
-	Type    string // the field "event"
-	Data    []byte // the beginning of its data, at most 40 bytes
-	Members []Member
-}
+type Event = scan.Event
+
+// A Member is a member of JSON that a protocol watches.
+type Member = scan.Member
 
 // Models are the protocols of model providers. All of them share one way, as their events differ.
 var Models = &Protocol{Name: "models", Watched: []string{"type", finishReason},
@@ -62,14 +63,8 @@ func modelEnd(e Event) (string, bool) {
 	return finished, false
 }
 
-// rules are how the answer to one request ends.
-type rules struct {
-	watch *watch
-	ends  func(Event) (name string, last bool)
-}
-
 // rulesOf returns the rules for the answer to a request.
-func (p *Protocol) rulesOf(request *Body) rules {
-	p.once.Do(func() { p.watch = watchFor(p.Watched) })
-	return rules{p.watch, p.Ends(request)}
+func (p *Protocol) rulesOf(request *Body) scan.Rules {
+	p.once.Do(func() { p.watch = scan.Watching(p.Watched) })
+	return scan.Rules{Watch: p.watch, Ends: p.Ends(request)}
 }

@@ -86,7 +86,7 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 	s := &session{get: p, stop: make(chan struct{}), questions: newQuestions(), tally: tally{}}
 	s.flow = newFlow(h.relay, "server", s.stop, s.fail, &s.calls)
 	s.take = s.taken
-	from, read := p.finder.safe(), make(chan error, 1)
+	from, read := p.finder.Safe(), make(chan error, 1)
 	events := newPieces(h.relay, io.MultiReader(io.NewSectionReader(p.kept, from, p.kept.n-from), following{p, p.over}))
 	go func() {
 		defer close(s.queue)
@@ -306,7 +306,7 @@ func (s *session) posting(p *passage) {
 func (s *session) accept(p *passage) bool {
 	q, o := p.posted, &p.outcome
 	list, err := p.kept.messages()
-	here := err != nil || p.finder != nil && p.finder.found() != "" || slices.ContainsFunc(list, func(m message) bool { return m.answers() })
+	here := err != nil || p.finder != nil && p.finder.Found() != "" || slices.ContainsFunc(list, func(m message) bool { return m.answers() })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(q.accepted)

@@ -1,10 +1,10 @@
-package relay
+package scan
 
 import "bytes"
 
-// document finds the end of a JSON document. If it is an array, as Gemini streams them, it finds the element that is a terminal event.
-type document struct {
-	rules    rules
+// A Document finds the end of a JSON document. If it is an array, as Gemini streams them, it finds the element that is a terminal event.
+type Document struct {
+	rules    Rules
 	n        int64
 	passed   int64
 	state    documentState
@@ -23,9 +23,11 @@ const (
 	manyDocuments // one after the other: only the end of the last one is the end, and nothing tells which that is
 )
 
-func newDocument(r rules) *document { return &document{rules: r, element: value{root: r.watch}} }
+// NewDocument returns a Document that nothing was written to.
+func NewDocument(r Rules) *Document { return &Document{rules: r, element: value{root: r.Watch}} }
 
-func (d *document) write(p []byte) {
+// Write reads what follows.
+func (d *Document) Write(p []byte) {
 	for len(p) > 0 {
 		n := d.step(p)
 		p = p[n:]
@@ -33,7 +35,7 @@ func (d *document) write(p []byte) {
 }
 
 // step reads some bytes, and returns how many.
-func (d *document) step(p []byte) int {
+func (d *Document) step(p []byte) int {
 	switch d.state {
 	case beforeDocument:
 		return d.begin(p)
@@ -49,7 +51,7 @@ func (d *document) step(p []byte) int {
 	return len(p)
 }
 
-func (d *document) after(p []byte) int {
+func (d *Document) after(p []byte) int {
 	d.n++
 	if d.terminal == "" && !isSpace(p[0]) {
 		d.state = manyDocuments
@@ -60,7 +62,7 @@ func (d *document) after(p []byte) int {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-func (d *document) begin(p []byte) int {
+func (d *Document) begin(p []byte) int {
 	switch {
 	case isSpace(p[0]) || bytes.IndexByte(byteOrderMark, p[0]) >= 0:
 	case p[0] == '[':
@@ -74,7 +76,7 @@ func (d *document) begin(p []byte) int {
 	return 1
 }
 
-func (d *document) between(p []byte) int {
+func (d *Document) between(p []byte) int {
 	switch p[0] {
 	case '{':
 		d.state = inElement
@@ -91,7 +93,7 @@ func (d *document) between(p []byte) int {
 }
 
 // within reads a value. Of a document that is one value, all may pass but the byte that closes it; of an array, whole elements.
-func (d *document) within(p []byte) int {
+func (d *Document) within(p []byte) int {
 	n, ended := d.element.write(p)
 	d.n += int64(n)
 	switch {
@@ -103,20 +105,36 @@ func (d *document) within(p []byte) int {
 	case ended:
 		d.state = inArray
 		if d.terminal == "" {
-			d.terminal, _ = d.rules.ends(Event{Members: d.element.found})
+			d.terminal, _ = d.rules.Ends(Event{Members: d.element.found})
 		}
 		d.pass()
 	}
 	return n
 }
 
-func (d *document) pass() {
+func (d *Document) pass() {
 	if d.terminal == "" {
 		d.passed = d.n
 	}
 }
 
-func (d *document) safe() int64   { return d.passed }
-func (d *document) found() string { return d.terminal }
-func (d *document) last() bool    { return false }
-func (d *document) close()        {}
+// Whole reports whether there is one document, and it has ended.
+func (d *Document) Whole() bool { return d.state == afterDocument }
+
+// Members are those that were found in a document that is no array, or in the last element of an array.
+func (d *Document) Members() []Member { return d.element.found }
+
+// Written returns how many bytes were written.
+func (d *Document) Written() int64 { return d.n }
+
+// Safe returns how many bytes, from the beginning, may pass before the terminal event is known to be recorded.
+func (d *Document) Safe() int64 { return d.passed }
+
+// Found returns the terminal event; "": none was found.
+func (d *Document) Found() string { return d.terminal }
+
+// Last reports whether nothing can follow the event that was found.
+func (d *Document) Last() bool { return false }
+
+// Close ends the reading.
+func (d *Document) Close() {}

@@ -1,4 +1,4 @@
-package relay
+package scan
 
 import (
 	"bytes"
@@ -7,24 +7,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Member is a member of JSON that a protocol watches. Of an object and an array Value is empty.
+// A Member is a member of JSON that is watched. Of an object and an array Value is empty.
 type Member struct {
-	Path  string // as Protocol.Watched names it
+	Path  string // as Watching takes it
 	Kind  jsontext.Kind
 	Value string // a text without its quotes, or a number, true, false or null as it stands
 	Long  bool   // Value is only the beginning, as it stands longer than 127 bytes
 }
 
-// A watch is a place in JSON, with the places in it that are watched.
-type watch struct {
+// A Watch is a place in JSON, with the places in it that are watched.
+type Watch struct {
 	path    string // "": only places in it are watched
-	members map[string]*watch
-	each    *watch // the elements of an array
+	members map[string]*Watch
+	each    *Watch // the elements of an array
 }
 
-// watchFor makes a tree of paths. "~1" stands for a slash in a name, as in a JSON pointer.
-func watchFor(paths []string) *watch {
-	root := &watch{}
+// Watching makes a tree of paths that are watched. "~1" stands for a slash in a name, as in a JSON pointer.
+func Watching(paths []string) *Watch {
+	root := &Watch{}
 	for _, path := range paths {
 		at := root
 		for step := range bytes.SplitSeq([]byte(path), []byte("/")) {
@@ -36,25 +36,25 @@ func watchFor(paths []string) *watch {
 }
 
 // step returns the place that a step leads to, and makes it if it is not there.
-func (w *watch) step(step string) *watch {
+func (w *Watch) step(step string) *Watch {
 	if step == "*" {
 		if w.each == nil {
-			w.each = &watch{}
+			w.each = &Watch{}
 		}
 		return w.each
 	}
 	if w.members[step] == nil {
 		if w.members == nil {
-			w.members = map[string]*watch{}
+			w.members = map[string]*Watch{}
 		}
-		w.members[step] = &watch{}
+		w.members[step] = &Watch{}
 	}
 	return w.members[step]
 }
 
 // value reads one JSON value, and notes its members that are watched. It accepts more than JSON: what is not JSON is for others to refuse.
 type value struct {
-	root *watch
+	root *Watch
 
 	depth   int
 	within  []container // the containers that are watched, the outermost first; those in others are only counted
@@ -62,22 +62,22 @@ type value struct {
 	escaped bool        // the byte before was a backslash
 	key     bool        // in a watched object, a name is expected
 	text    []byte      // the string or, where it is watched, the number or word that is being read
-	plain   *watch      // where that number or word stands
+	plain   *Watch      // where that number or word stands
 	found   []Member
 	ended   bool
 }
 
 type container struct {
-	at    *watch
+	at    *Watch
 	array bool
-	next  *watch // of an object: where the name that was read last leads; nil: it is not watched
+	next  *Watch // of an object: where the name that was read last leads; nil: it is not watched
 }
 
 const (
 	// longestText is longer than every name and word that matters, even if each of its letters is written as an escape.
 	longestText = 128
-	// mostFound bounds the members that are noted. Equal ones are noted once, so only hostile JSON has more.
-	mostFound = 64
+	// MostFound bounds the members that are noted. Equal ones are noted once, so only hostile JSON has more.
+	MostFound = 64
 )
 
 // write reads until the value ends, and reports whether it has ended.
@@ -148,7 +148,7 @@ func (v *value) top() *container {
 }
 
 // here returns the place of the value that begins; nil: it is not watched.
-func (v *value) here() *watch {
+func (v *value) here() *Watch {
 	if v.depth == 0 {
 		return v.root
 	}
@@ -207,12 +207,12 @@ func (v *value) endPlain() {
 }
 
 // note keeps a value that is watched.
-func (v *value) note(at *watch, kind jsontext.Kind, text []byte, long bool) {
+func (v *value) note(at *Watch, kind jsontext.Kind, text []byte, long bool) {
 	if at == nil || at.path == "" {
 		return
 	}
 	known := func(m Member) bool { return m.Path == at.path && m.Kind == kind && m.Value == string(text) }
-	if len(v.found) < mostFound && !slices.ContainsFunc(v.found, known) {
+	if len(v.found) < MostFound && !slices.ContainsFunc(v.found, known) {
 		v.found = append(v.found, Member{at.path, kind, string(text), long})
 	}
 }

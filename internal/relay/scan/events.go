@@ -1,11 +1,11 @@
-package relay
+package scan
 
 import "bytes"
 
-// events finds the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
+// Events find the terminal event of server-sent events, as the HTML standard describes them: an event is lines up to an empty one, and
 // lines end with CR, LF, or both.
-type events struct {
-	rules    rules
+type Events struct {
+	rules    Rules
 	n        int64 // bytes read
 	passed   int64 // bytes that may pass
 	terminal string
@@ -30,18 +30,23 @@ const (
 	longestValue = 40 // longer than every name of a terminal event
 )
 
+// byteOrderMark may stand before a text.
 var byteOrderMark = []byte("\ufeff")
 
-func newEvents(r rules) *events { return &events{rules: r, data: value{root: r.watch}} }
+// NewEvents returns Events that nothing was written to. Also gets the data of each event; nil: nobody does.
+func NewEvents(r Rules, also func(p []byte)) *Events {
+	return &Events{rules: r, data: value{root: r.Watch}, also: also}
+}
 
-func (e *events) write(p []byte) {
+// Write reads what follows.
+func (e *Events) Write(p []byte) {
 	for len(p) > 0 {
-		p = p[e.step(p):]
+		p = p[e.Step(p):]
 	}
 }
 
-// step reads up to the end of a line, and returns how many bytes that is.
-func (e *events) step(p []byte) int {
+// Step reads up to the end of a line, and returns how many bytes that is.
+func (e *Events) Step(p []byte) int {
 	if e.afterCR && p[0] == '\n' {
 		e.n++
 		e.afterCR = false
@@ -62,7 +67,7 @@ func (e *events) step(p []byte) int {
 }
 
 // line reads a part of a line.
-func (e *events) line(p []byte) {
+func (e *Events) line(p []byte) {
 	if e.n < 3 { // a byte order mark may come in parts
 		for len(p) > 0 && e.n < 3 && e.length == 0 && p[0] == byteOrderMark[e.n] {
 			p = p[1:]
@@ -104,7 +109,7 @@ func (e *events) line(p []byte) {
 	}
 }
 
-func (e *events) content(p []byte) {
+func (e *Events) content(p []byte) {
 	e.done = upTo(e.done, p, longestValue)
 	e.data.write(p)
 	if e.also != nil {
@@ -115,7 +120,7 @@ func (e *events) content(p []byte) {
 // upTo appends to b as much of p as leaves it with n bytes at most.
 func upTo(b, p []byte, n int) []byte { return append(b, p[:min(len(p), n-len(b))]...) }
 
-func (e *events) endLine() {
+func (e *Events) endLine() {
 	if string(e.field) == "event" && e.colon {
 		e.name = string(bytes.TrimPrefix(e.value, []byte(" ")))
 	}
@@ -128,15 +133,15 @@ func (e *events) endLine() {
 }
 
 // pass lets pass what was read, if no event has begun and none was found that is held.
-func (e *events) pass() {
+func (e *Events) pass() {
 	if !e.begun && e.terminal == "" {
 		e.passed = e.n
 	}
 }
 
 // endEvent says what the event was that an empty line has ended.
-func (e *events) endEvent() {
-	if name, last := e.rules.ends(Event{e.name, e.done, e.data.found}); name != "" {
+func (e *Events) endEvent() {
+	if name, last := e.rules.Ends(Event{e.name, e.done, e.data.found}); name != "" {
 		e.find(name, last)
 	}
 	e.begun, e.dataLine, e.name, e.done = false, false, "", e.done[:0]
@@ -144,19 +149,30 @@ func (e *events) endEvent() {
 }
 
 // find notes a terminal event. The first one counts, since everything from there is held.
-func (e *events) find(name string, final bool) {
+func (e *Events) find(name string, final bool) {
 	if e.terminal == "" {
 		e.terminal = name
 	}
 	e.final = e.final || final
 }
 
-func (e *events) safe() int64   { return e.passed }
-func (e *events) found() string { return e.terminal }
-func (e *events) last() bool    { return e.final }
+// Begun reports whether an event has begun that is not complete.
+func (e *Events) Begun() bool { return e.begun }
 
-// close ends an event that no empty line ended: SDKs take it for one.
-func (e *events) close() {
+// Written returns how many bytes were written.
+func (e *Events) Written() int64 { return e.n }
+
+// Safe returns how many bytes, from the beginning, may pass before the terminal event is known to be recorded.
+func (e *Events) Safe() int64 { return e.passed }
+
+// Found returns the terminal event; "": none was found.
+func (e *Events) Found() string { return e.terminal }
+
+// Last reports whether nothing can follow the event that was found.
+func (e *Events) Last() bool { return e.final }
+
+// Close ends an event that no empty line ended: SDKs take it for one.
+func (e *Events) Close() {
 	if e.begun {
 		e.endLine()
 		e.endEvent()
