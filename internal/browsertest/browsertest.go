@@ -60,13 +60,11 @@ const Screenshots = "JURAT_TEST_SCREENSHOTS"
 const patience = 90 * time.Second
 
 // Find returns the path of Chromium. It skips the test if there is no Chromium, and fails it under CI=true. It also
-// skips under the race detector: the page tests run without it as well, and other tests cover the server's
-// concurrency.
+// skips under the race detector, if the test is in a file that imports this package: scripts/test runs those without the
+// detector as well. Other tests cover the server's concurrency.
 func Find(t testing.TB) string {
 	t.Helper()
-	if underRace {
-		t.Skip("page tests run without the race detector")
-	}
+	skipUnderRace(t)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
