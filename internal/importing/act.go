@@ -93,6 +93,7 @@ func (f *File) missing(e *Exchange) []string {
 	list := []string{"the bytes that passed between the agent and its models", "headers, status and addresses of the calls", "attempts that failed and were repeated",
 		"definitions of the tools and other parameters of the calls", "whether the file is whole and unchanged since it was written"}
 	list = append(append(list, f.Format.lacks()...), e.lacks...)
+	var beside []string
 	var models, usage, when bool
 	failed := ""
 	left := map[subject.Left]bool{}
@@ -102,12 +103,9 @@ func (f *File) missing(e *Exchange) []string {
 		for _, l := range u.left {
 			left[l] = true
 		}
-		for _, what := range u.lacks {
-			if !slices.Contains(list, what) {
-				list = append(list, what)
-			}
-		}
+		beside = lacking(beside, u.lacks...)
 	}
+	list = append(list, beside...)
 	for _, lack := range []struct {
 		has  bool
 		what string

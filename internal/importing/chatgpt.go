@@ -107,7 +107,7 @@ func (t *tree) message(node object) (*unit, error) {
 		as.ToolCallID = or(t.calls[as.Name], t.calls[toolOf(as.Name)])
 		as.IsError = kind == "system_error" || strings.HasPrefix(metadata.within("aggregate_result").text("status"), "failed")
 	case role != "" && role != "user" && role != "system":
-		u.lacks = append(u.lacks, "what a participant of a kind says that is not known here: "+cut(role, 60))
+		u.lacks = lacking(u.lacks, "what a participant of a kind says that is not known here: "+cut(role, 60))
 		return u, nil
 	}
 	if said == "" && as.ToolCalls == nil {
@@ -138,11 +138,11 @@ func (u *unit) beside(m, metadata object) {
 	for i, raw := range metadata.list("attachments") {
 		u.left = append(u.left, subject.Unreadable)
 		if name := objectOf(raw).text("name"); name != "" && i < mostNamed {
-			u.lacks = append(u.lacks, "what is in a file that was attached: "+cut(name, 200))
+			u.lacks = lacking(u.lacks, "what is in a file that was attached: "+cut(name, 200))
 		}
 	}
 	if end := metadata.within("finish_details").text("type"); m.text("status") == "in_progress" || end == "interrupted" || end == "max_tokens" {
-		u.lacks = append(u.lacks, "the rest of a message, which was broken off")
+		u.lacks = lacking(u.lacks, "the rest of a message, which was broken off")
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *reader) claudeAI(number int, place string, v jsontext.Value) error {
 			return r.bad(at, err)
 		}
 		if parent := objectOf(messages[i]).word("parent_message_uuid"); before != "" && parent != "" && parent != before {
-			u.lacks = append(u.lacks, wentBack)
+			u.lacks = lacking(u.lacks, wentBack)
 		}
 		u.requested, before = or(u.requested, o.word("model")), u.id
 		units = append(units, *u)
@@ -77,7 +77,7 @@ func (r *reader) claudeMessage(place string, raw jsontext.Value) (*unit, error) 
 	}
 	blocks, lacks := r.blocks(m)
 	if m.isTrue("truncated") {
-		lacks = append(lacks, "the rest of a message, which was broken off")
+		lacks = lacking(lacks, "the rest of a message, which was broken off")
 	}
 	read, err := subject.ReadPart(r.Name+":"+place, subject.Anthropic, jsonOf([]any{map[string]any{"role": role, "content": blocks}}))
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *reader) claudeMessage(place string, raw jsontext.Value) (*unit, error) 
 // its name that has none.
 func (r *reader) blocks(m object) (list []any, lacks []string) {
 	list = []any{}
-	var open [][2]string // name and id of calls without a result
+	var calls openCalls
 	for i, raw := range m.list("content") {
 		b := objectOf(raw)
 		switch kind, name := b.text("type"), b.text("name"); {
@@ -98,23 +98,15 @@ func (r *reader) blocks(m object) (list []any, lacks []string) {
 			continue // nothing is said in it
 		case kind == "tool_use":
 			id := or(b.word("id"), m.word("uuid")+"/"+strconv.Itoa(i))
-			open = append(open, [2]string{name, id})
+			calls.add(name, id)
 			list = append(list, map[string]any{"type": kind, "id": id, "name": b["name"], "input": orNull(b["input"])})
 		case kind == "tool_result":
-			id := b.word("tool_use_id")
-			of := slices.IndexFunc(open, func(call [2]string) bool { return call[1] == id || id == "" && (name == "" || call[0] == name) })
-			if of < 0 && id == "" {
-				of = len(open) - 1
-			}
-			if of >= 0 {
-				id = open[of][1]
-				open = slices.Delete(open, of, of+1)
-			}
+			id := calls.answer(name, b.word("tool_use_id"))
 			list = append(list, map[string]any{"type": kind, "tool_use_id": id, "content": orNull(b["content"]), "is_error": b.isTrue("is_error")})
 		case kind == "voice_note":
 			list = append(list, map[string]any{"type": "text", "text": b.text("text")})
 		case !subject.IsBlock(kind):
-			lacks = append(lacks, "what a block of a kind says that is not known here: "+cut(kind, 60))
+			lacks = lacking(lacks, "what a block of a kind says that is not known here: "+cut(kind, 60))
 		default:
 			list = append(list, raw)
 		}
@@ -141,4 +133,34 @@ func orNull(v jsontext.Value) jsontext.Value {
 		return jsontext.Value("null")
 	}
 	return v
+}
+
+// openCalls are the calls of one message: the ids of those of each name that may have no result yet, in their order.
+type openCalls struct {
+	named  map[string][]string
+	taken  map[string]bool // ids that have one
+	newest string
+}
+
+func (o *openCalls) add(name, id string) {
+	if o.named == nil {
+		o.named, o.taken = map[string][]string{}, map[string]bool{}
+	}
+	o.named[name], o.newest = append(o.named[name], id), id
+}
+
+// answer returns the id of the call that a result is of.
+func (o *openCalls) answer(name, id string) string {
+	list := o.named[name]
+	for id == "" && len(list) > 0 {
+		if first := list[0]; !o.taken[first] {
+			id = first
+		}
+		list = list[1:]
+		o.named[name] = list
+	}
+	if id = or(id, o.newest); o.taken != nil {
+		o.taken[id] = true
+	}
+	return id
 }

@@ -103,7 +103,7 @@ func (c *claudeCode) speaker(u *unit, o object) {
 	case o.isTrue("isMeta"), o.isTrue("isCompactSummary"), origin != "" && origin != "human":
 		u.by(claudeCodeName)
 		if o.isTrue("isCompactSummary") {
-			u.lacks = append(u.lacks, "what was said before: from here on the agent was shown a summary of it")
+			u.lacks = lacking(u.lacks, "what was said before: from here on the agent was shown a summary of it")
 		}
 	case o.isTrue("isSidechain"):
 		u.from("the agent that called this one")
@@ -117,9 +117,7 @@ func (c *claudeCode) attachment(place, name string, o object, raw jsontext.Value
 	prompt := a["prompt"]
 	if a.text("type") != "queued_command" || prompt.Kind() != '"' && prompt.Kind() != '[' {
 		what := "what the program added to the prompt in a line of its own: " + or(cut(a.text("type"), 60), "attachment")
-		if !slices.Contains(c.lacks[name], what) {
-			c.lacks[name] = append(c.lacks[name], what)
-		}
+		c.lacks[name] = lacking(c.lacks[name], what)
 		return nil
 	}
 	u, err := c.message(place, o, raw, jsonOf(map[string]any{"role": "user", "content": prompt}))
@@ -160,7 +158,7 @@ func (c *claudeCode) branch(name string, u *unit, o object) {
 	uuid := o.word("uuid")
 	e := c.follow(o, uuid)
 	if e.above != nil && e.above.prompt != "" && e.above.prompt != c.last[name] {
-		u.lacks = append(u.lacks, wentBack)
+		u.lacks = lacking(u.lacks, wentBack)
 	}
 	c.last[name] = uuid
 }
@@ -193,7 +191,7 @@ func (c *claudeCode) add(name string, u unit) error {
 	done := g.add(u)
 	if len(c.lacks[name]) > 0 {
 		last := g.last()
-		last.lacks = append(last.lacks, c.lacks[name]...)
+		last.lacks = lacking(last.lacks, c.lacks[name]...)
 		delete(c.lacks, name)
 	}
 	if done == nil {
@@ -230,7 +228,7 @@ func (c *claudeCode) conversation(session string, o object) string {
 func (c *claudeCode) end() error {
 	for _, name := range c.order {
 		if last := c.talks[name].last(); last != nil {
-			last.lacks = append(last.lacks, c.lacks[name]...)
+			last.lacks = lacking(last.lacks, c.lacks[name]...)
 		}
 		if e := c.talks[name].end(); e != nil {
 			if err := c.finish(e); err != nil {

@@ -59,7 +59,7 @@ func (c *codex) line(place string, o object, raw jsontext.Value) error {
 	case kind == "token_usage_record":
 		c.counted(payload.word("response_id"), payload["usage"])
 	case kind == "compacted":
-		c.lacks = append(c.lacks, "what was said before: from here on the agent was shown a summary of it, which stays in the file ("+place+")")
+		c.lacks = lacking(c.lacks, "what was said before: from here on the agent was shown a summary of it, which stays in the file ("+place+")")
 	case kind == "response_item":
 		return c.item(place, o, payload, o["payload"], raw)
 	case isOldCodex(o):
@@ -81,8 +81,8 @@ func (c *codex) session(meta object) {
 		c.base, c.talk.lacks = base, []string{"the system prompt, which stays in the first line of the file"}
 	}
 	const copied = "that all of it was said in this session: it goes on from another one, and has what was said there"
-	if again && !slices.Contains(c.talk.lacks, copied) {
-		c.talk.lacks = append(c.talk.lacks, copied)
+	if again {
+		c.talk.lacks = lacking(c.talk.lacks, copied)
 	}
 	c.called = c.called || !c.named && meta.within("source")["subagent"] != nil
 	c.named = true
@@ -97,10 +97,10 @@ func (c *codex) event(event object) {
 			last.usage = used["last_token_usage"]
 		}
 	case "thread_rolled_back":
-		c.lacks = append(c.lacks, "that all before it was shown to the agent: "+or(event.word("num_turns"), "some")+" turns before it were taken back")
+		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(event.word("num_turns"), "some")+" turns before it were taken back")
 	case "turn_aborted":
 		if last != nil {
-			last.lacks = append(last.lacks, "the rest of the turn, which was broken off: "+or(event.word("reason"), "the file does not say why"))
+			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(event.word("reason"), "the file does not say why"))
 		}
 	case "error":
 		if last != nil && !c.talk.answered {
@@ -131,13 +131,13 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	case kind == "ghost_snapshot", kind == "additional_tools":
 		return nil // of the program's own state
 	case strings.HasPrefix(kind, "compaction"), kind == "context_compaction":
-		c.lacks = append(c.lacks, "what was said before: from here on the agent was shown a summary of it, which nobody can read")
+		c.lacks = lacking(c.lacks, "what was said before: from here on the agent was shown a summary of it, which nobody can read")
 		return nil
 	}
 	u := unit{raw: raw, place: place, at: o.word("timestamp"), lacks: c.lacks}
 	c.lacks = nil
 	if !subject.IsItem(kind) {
-		u.lacks = append(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
+		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
 		return c.give(c.talk.add(u))
 	}
 	read, err := subject.ReadPart(c.Name+":"+place, subject.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
@@ -172,13 +172,13 @@ func (c *codex) speaker(u *unit, item object) {
 	case c.called:
 		u.from("the agent that called this one")
 	case len(parts) == 0:
-		u.lacks = append(u.lacks, "whether a user or the program wrote what stands as the user's: older versions write settings and instructions there, too")
+		u.lacks = lacking(u.lacks, "whether a user or the program wrote what stands as the user's: older versions write settings and instructions there, too")
 	}
 }
 
 func (c *codex) end() error {
 	if last := c.talk.last(); last != nil {
-		last.lacks = append(last.lacks, c.lacks...)
+		last.lacks = lacking(last.lacks, c.lacks...)
 	}
 	return c.give(c.talk.end())
 }

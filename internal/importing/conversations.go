@@ -146,7 +146,7 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	}
 	if len(units) > 0 {
 		u := &units[len(units)-1]
-		u.failed, u.lacks = top.failed, append(u.lacks, top.lacks...)
+		u.failed, u.lacks = top.failed, lacking(u.lacks, top.lacks...)
 	}
 	return units
 }
@@ -206,15 +206,15 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 func changed(o, response object) (lacks []string) {
 	for _, options := range []object{o.within("testCase").within("options"), o.within("prompt").within("config")} {
 		if lacks == nil && (options["transform"] != nil || options["postprocess"] != nil) {
-			lacks = append(lacks, "the output as the agent gave it: the evaluation changed it before it was written")
+			lacks = lacking(lacks, "the output as the agent gave it: the evaluation changed it before it was written")
 		}
 	}
 	if response.isTrue("cached") {
-		lacks = append(lacks, "a call of its own: the answer is one that was given before, and kept")
+		lacks = lacking(lacks, "a call of its own: the answer is one that was given before, and kept")
 	}
 	const failed = "2" // promptfoo's ResultFailureReason: 1 is a failed check, 2 an error
 	if o.word("failureReason") == failed && response["output"] != nil && o.word("error") != "" {
-		lacks = append(lacks, "whether all went well: the entry of the file says that there was an error")
+		lacks = lacking(lacks, "whether all went well: the entry of the file says that there was an error")
 	}
 	return lacks
 }

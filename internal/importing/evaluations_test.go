@@ -32,7 +32,7 @@ func TestPromptfooOutcomes(t *testing.T) {
 	for i, id := range b.order {
 		want := named[b.acts[id].Request.Headers["conversation"]]
 		never := slices.DeleteFunc([]string{error, changed, kept, doubt}, func(what string) bool { return slices.Contains(want, what) })
-		lacking(t, b, i, want, never)
+		missing(t, b, i, want, never)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestInspectInput(t *testing.T) {
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	lacking(t, b, 0, []string{"the rest of the sample, which was ended by its limit: token", "what the log has as events alone"}, nil)
+	missing(t, b, 0, []string{"the rest of the sample, which was ended by its limit: token", "what the log has as events alone"}, nil)
 }
 
 // TestTau2Beside: the model, the counts and the id of each answer, and that reasoning is left out, are read as tau2-bench writes them.
@@ -70,6 +70,6 @@ func TestTau2Beside(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	const over = "the rest of the conversation, which was ended for another reason than that it was over: max_steps"
-	lacking(t, b, 0, []string{noSystem + ", with the policy"}, []string{over})
-	lacking(t, b, 1, []string{"left out: inner reasoning", over}, []string{"counts of tokens", "which model answered"})
+	missing(t, b, 0, []string{noSystem + ", with the policy"}, []string{over})
+	missing(t, b, 1, []string{"left out: inner reasoning", over}, []string{"counts of tokens", "which model answered"})
 }

@@ -30,6 +30,25 @@ type unit struct {
 	given     bool           // what stands in it was written before the agent was asked, also if it stands as an answer
 }
 
+// mostLacks bounds what is named of one message as missing: a file may be hostile.
+const mostLacks = 20
+
+// lacking adds what is missing, once.
+func lacking(list []string, more ...string) []string {
+	for _, what := range more {
+		switch {
+		case len(list) > mostLacks:
+			return list
+		case slices.Contains(list, what):
+		case len(list) == mostLacks:
+			list = append(list, "more that is not named here: the entry of the file, or the file, has it")
+		default:
+			list = append(list, what)
+		}
+	}
+	return list
+}
+
 // by says that a program wrote what stands as a message of a user or an agent.
 func (u *unit) by(program string) {
 	for i := range u.messages {
@@ -151,7 +170,7 @@ func (g *gathering) end() *Exchange {
 	if len(open) == 0 || !slices.ContainsFunc(open, func(u unit) bool { return len(u.messages) > 0 || u.failed != "" }) {
 		return nil
 	}
-	e := &Exchange{Conversation: g.conversation, Entry: open[0].id, own: open[0].id != "", units: open, lacks: g.lacks}
+	e := &Exchange{Conversation: g.conversation, Entry: open[0].id, own: open[0].id != "", units: open, lacks: slices.Clone(g.lacks)}
 	if !e.own {
 		e.Entry = strconv.Itoa(first)
 	}

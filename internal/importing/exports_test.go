@@ -42,8 +42,8 @@ func TestChatGPTSpeakers(t *testing.T) {
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	lacking(t, b, 0, []string{"what is in a file that was attached: plan.pdf", "left out: images, sounds or files", "left out: inner reasoning"}, nil)
-	lacking(t, b, 1, []string{"what a participant of a kind says that is not known here: critic", "the rest of a message, which was broken off"}, nil)
+	missing(t, b, 0, []string{"what is in a file that was attached: plan.pdf", "left out: images, sounds or files", "left out: inner reasoning"}, nil)
+	missing(t, b, 1, []string{"what a participant of a kind says that is not known here: critic", "the rest of a message, which was broken off"}, nil)
 }
 
 // zipped is an archive of files, name by name.
@@ -110,7 +110,7 @@ func TestClaudeAICalls(t *testing.T) {
 			}
 		}
 	}
-	lacking(t, b, 0, []string{"what a block of a kind says that is not known here: hologram", "the rest of a message, which was broken off"}, []string{wentBack})
+	missing(t, b, 0, []string{"what a block of a kind says that is not known here: hologram", "the rest of a message, which was broken off"}, []string{wentBack})
 }
 
 // TestClaudeAIBranches: of messages that are a tree, the branch is read that ends where the export says, or all of them, and where it goes back is named.
@@ -124,14 +124,14 @@ func TestClaudeAIBranches(t *testing.T) {
 	if got := strings.Join(b.said(), "\n"); strings.Contains(got, "a1") || !strings.Contains(got, `"q"}] => "a2"`) || len(b.order) != 2 {
 		t.Error(got)
 	}
-	lacking(t, b, 0, nil, []string{wentBack})
+	missing(t, b, 0, nil, []string{wentBack})
 	b = newBook()
 	imported(t, b, "conversations.json", `[{"uuid":"c","chat_messages":[`+messages+`]}]`)
 	if got := strings.Join(b.said(), "\n"); !strings.Contains(got, "a1") || !strings.Contains(got, "a2") {
 		t.Error(got)
 	}
-	lacking(t, b, 0, []string{wentBack}, nil)
-	lacking(t, b, 1, nil, []string{wentBack})
+	missing(t, b, 0, []string{wentBack}, nil)
+	missing(t, b, 1, nil, []string{wentBack})
 	for leaf, want := range map[string]string{"x": "which branch is the conversation is not known", "p": "in a circle"} {
 		checked, _ := imported(t, newBook(), "conversations.json", `[{"uuid":"c","current_leaf_message_uuid":"`+leaf+`","chat_messages":[`+said("p", "o", "human")+","+said("o", "p", "assistant")+`]}]`)
 		if len(checked.Faults) != 1 || !strings.Contains(checked.Faults[0].Error(), want) {

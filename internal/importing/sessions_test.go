@@ -9,21 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lacking holds that an act names each of some things as missing, and none of others.
-func lacking(t *testing.T, b *book, act int, want, never []string) {
+// missing holds that an act names each of some things as missing, and none of others.
+func missing(t *testing.T, b *book, act int, want, never []string) {
 	t.Helper()
-	missing := b.acts[b.order[act]].Missing
+	list := b.acts[b.order[act]].Missing
 	named := func(what string) bool {
-		return slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, what) })
+		return slices.ContainsFunc(list, func(m string) bool { return strings.HasPrefix(m, what) })
 	}
 	for _, what := range want {
 		if !named(what) {
-			t.Errorf("act %d: %q is not in %q", act, what, missing)
+			t.Errorf("act %d: %q is not in %q", act, what, list)
 		}
 	}
 	for _, what := range never {
 		if named(what) {
-			t.Errorf("act %d: %q is in %q", act, what, missing)
+			t.Errorf("act %d: %q is in %q", act, what, list)
 		}
 	}
 }
@@ -73,10 +73,10 @@ func TestClaudeCodeSpeakers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	const added, summed, failed = "what the program added to the prompt in a line of its own: skill_listing", "what was said before: from here on the agent was shown a summary", "an answer: the entry of the file says that there was an error"
-	lacking(t, b, 0, []string{added, noSystem}, []string{summed, failed})
-	lacking(t, b, 1, nil, []string{added, summed, failed})
-	lacking(t, b, 2, []string{failed}, []string{summed})
-	lacking(t, b, 3, []string{summed}, []string{failed})
+	missing(t, b, 0, []string{added, noSystem}, []string{summed, failed})
+	missing(t, b, 1, nil, []string{added, summed, failed})
+	missing(t, b, 2, []string{failed}, []string{summed})
+	missing(t, b, 3, []string{summed}, []string{failed})
 	if got := b.acts[b.order[0]].Request.Headers["writer"]; got != "Claude Code 2.1.197" {
 		t.Error(got)
 	}
@@ -100,16 +100,16 @@ func TestClaudeCodeBranches(t *testing.T) {
 	}
 	for i, backward := range []bool{false, false, false, true, false} {
 		if backward {
-			lacking(t, b, i, []string{back}, nil)
+			missing(t, b, i, []string{back}, nil)
 		} else {
-			lacking(t, b, i, nil, []string{back})
+			missing(t, b, i, nil, []string{back})
 		}
 	}
 	b = newBook()
 	if checked, _ := imported(t, b, "s.jsonl", ccUser("u1", "u2", `"One"`, "")+ccUser("u2", "u1", `"Two"`, "")+ccUser("u3", "elsewhere", `"Three"`, "")); len(checked.Faults) > 0 {
 		t.Error(checked.Faults)
 	}
-	lacking(t, b, 0, nil, []string{back})
+	missing(t, b, 0, nil, []string{back})
 }
 
 const codexMeta = `{"timestamp":"t0","ordinal":0,"type":"session_meta","payload":{"id":"%s","cli_version":"0.171.0","base_instructions":{"text":"You are Codex"}%s}}` + "\n"
@@ -151,10 +151,10 @@ func TestCodexOfToday(t *testing.T) {
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	lacking(t, b, 0, nil, []string{noSystem, "whether a user", "counts of tokens"})
-	lacking(t, b, 1, []string{"what an item of a kind says that is not known here: hologram"}, []string{noSystem})
-	lacking(t, b, 2, []string{"that all before it was shown to the agent: 2 turns", "the rest of the turn, which was broken off: interrupted", "what was said before: from here on", "an answer:"}, nil)
-	lacking(t, b, 3, nil, []string{"what was said before", "an answer:"})
+	missing(t, b, 0, nil, []string{noSystem, "whether a user", "counts of tokens"})
+	missing(t, b, 1, []string{"what an item of a kind says that is not known here: hologram"}, []string{noSystem})
+	missing(t, b, 2, []string{"that all before it was shown to the agent: 2 turns", "the rest of the turn, which was broken off: interrupted", "what was said before: from here on", "an answer:"}, nil)
+	missing(t, b, 3, nil, []string{"what was said before", "an answer:"})
 }
 
 // TestCodexOfOthers: files of older programs, of a session that goes on from another one, and of an agent that another one called.
@@ -181,6 +181,25 @@ func TestCodexOfOthers(t *testing.T) {
 			t.Errorf("%s: %s", name, b.said())
 			continue
 		}
-		lacking(t, b, 0, at.want, at.never)
+		missing(t, b, 0, at.want, at.never)
+	}
+}
+
+// TestMuchIsMissing: what a hostile file has to be named without end is named up to a bound, and that there is more.
+func TestMuchIsMissing(t *testing.T) {
+	var attached, events strings.Builder
+	attached.WriteString(ccUser("u", "", `"Hi"`, ""))
+	events.WriteString(fmt.Sprintf(codexMeta, "c", "") + codexSaid("user", "Hi", "user"))
+	for i := range 20_000 {
+		attached.WriteString(ccLine(fmt.Sprint("x", i), "u", "attachment", fmt.Sprintf(`"attachment":{"type":"kind%d"}`, i)))
+		fmt.Fprintf(&events, `{"timestamp":"t","type":"event_msg","payload":{"type":"turn_aborted","reason":"%d"}}`+"\n", i)
+	}
+	for _, file := range []string{attached.String(), events.String()} {
+		b := newBook()
+		imported(t, b, "s.jsonl", file)
+		missing(t, b, 0, []string{"more that is not named here"}, nil)
+		if n := len(b.acts[b.order[0]].Missing); n > mostLacks+20 {
+			t.Errorf("%d are named", n)
+		}
 	}
 }
