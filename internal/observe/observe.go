@@ -98,6 +98,9 @@ type Projection struct {
 	// what it looked up by itself: "search:weather in Kassel", "url:https://example.org/".
 	ContextByReference []string `json:"context_by_reference,omitzero"`
 
+	// Items are the ids of what the answer says, by which later requests may refer to it instead of sending it again.
+	Items []string `json:"items,omitzero"`
+
 	// Conversation names the context and the task that an agent of A2A keeps, as "context:c1" and "task:t1".
 	Conversation []string `json:"conversation,omitzero"`
 

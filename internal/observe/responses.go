@@ -43,6 +43,9 @@ func readResponses(r *reading) {
 	t, said := turn{role: "assistant"}, answer{finish: a.Status}
 	for i := range a.Output {
 		r.item(&t, &a.Output[i], &said.thought)
+		if id := a.Output[i].ID; id != "" && len(r.out.Items) < maxLinks {
+			r.out.Items = append(r.out.Items, short(id))
+		}
 	}
 	said.said = t.end()
 	r.answers = append(r.answers, said)

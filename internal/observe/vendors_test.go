@@ -104,7 +104,7 @@ var responsesSample = sample{
 		`{"type":"response.custom_tool_call_input.delta","output_index":4,"delta":"hi"}`,
 		`{"type":"response.completed","response":`+oneLine(responsesWhole)+`}`),
 	want: `{
-		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "provider_id": "resp_1",
+		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "provider_id": "resp_1", "items": ["rs_1", "ws_1", "msg_1", "fc_1", "ct_1"],
 		"parameters": {"stream": true, "store": true, "background": true, "previous_response_id": "resp_0", "conversation": {"id": "conv_1"}, "prompt": {"id": "pmpt_1", "version": "2"},
 			"tools": ["look", "web_search", "file_search", "m", "code_interpreter"]},
 		"prompt": [

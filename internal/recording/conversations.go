@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
@@ -45,6 +46,8 @@ type said struct {
 	prompt   jsontext.Value // an array of chat messages, canonical; nil: unknown
 	response jsontext.Value // a string, a message, or an array of messages; nil: there was no answer
 	id       string         // the provider's id of the answer; "": none
+	refers   string         // to what the provider keeps: a conversation, or else a message of one; "": to nothing
+	made     []string       // what later calls may refer to
 	kept     []string       // what the other side knows the conversation by, the surest first; of such a call nothing else counts
 }
 
@@ -59,6 +62,17 @@ func (s said) fresh(recordID string) string {
 		chain = ChainOf(s.agent, "context-"+evidence.DigestOf([]byte(name)).String())
 	}
 	return chain
+}
+
+// mostMade bounds what is remembered of one answer: the last of it, to which the next call refers.
+const mostMade = 32
+
+// conversationIn returns a reference to a conversation, and "" for another.
+func conversationIn(reference string) string {
+	if strings.HasPrefix(reference, "conversation:") {
+		return reference
+	}
+	return ""
 }
 
 func newConversations(most int) *conversations {
@@ -76,6 +90,9 @@ func (c *conversations) place(s said, fresh string) string {
 	}
 	if s.id != "" {
 		c.remember(state{s.agent, named("id", s.id)}, chain)
+	}
+	for _, name := range s.made[max(0, len(s.made)-mostMade):] {
+		c.remember(state{s.agent, named("made", name)}, chain)
 	}
 	if len(s.response) > 0 {
 		last := [sha256.Size]byte{}
@@ -105,6 +122,11 @@ func (c *conversations) find(s said, sums [][sha256.Size]byte, fresh string) str
 	}
 	if s.previous != "" {
 		if chain := c.recall(state{s.agent, named("id", s.previous)}); chain != "" {
+			return chain
+		}
+	}
+	if s.refers != "" {
+		if chain := c.recall(state{s.agent, named("made", s.refers)}); chain != "" {
 			return chain
 		}
 	}
@@ -164,8 +186,39 @@ func sumsOf(prompt jsontext.Value) [][sha256.Size]byte {
 func follow(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(before[:])
-	h.Write(message)
+	h.Write(alike(message))
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// alike is a message with the arguments of its calls in canonical form: many programs read what the model wrote, and write it anew.
+func alike(message jsontext.Value) jsontext.Value {
+	if !bytes.Contains(message, []byte(`"arguments":`)) {
+		return message
+	}
+	var m struct {
+		Calls []struct {
+			Function struct {
+				Arguments string         `json:"arguments,omitzero"`
+				Rest      jsontext.Value `json:",embed"`
+			} `json:"function"`
+			Rest jsontext.Value `json:",embed"`
+		} `json:"tool_calls"`
+		Rest jsontext.Value `json:",embed"`
+	}
+	if json.Unmarshal(message, &m) != nil {
+		return message
+	}
+	for i := range m.Calls {
+		f := &m.Calls[i].Function
+		if form, err := evidence.Canonical([]byte(f.Arguments)); err == nil {
+			f.Arguments = string(form)
+		}
+	}
+	doc, err := json.Marshal(m)
+	if err != nil {
+		return message
+	}
+	return doc
 }
 
 func named(kind, text string) [sha256.Size]byte {

@@ -3,9 +3,14 @@ package recording
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence/observed"
+	"jurat/internal/observe"
+	"jurat/internal/relay"
 )
 
 func user(text string) string  { return `{"content":"` + text + `","role":"user"}` }
@@ -82,6 +87,71 @@ func TestLastMessageAlone(t *testing.T) {
 	} {
 		if got := c.place(said{agent: "a", prompt: sent}, "two"); got != "one" {
 			t.Errorf("%s: it is in %s", sent, got)
+		}
+	}
+}
+
+// TestArgumentsWrittenAnew: a program reads the arguments of a call, and sends them back in other white space and order.
+func TestArgumentsWrittenAnew(t *testing.T) {
+	called := func(arguments string) string {
+		return `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":` + arguments + `,"name":"look"},"id":"a","type":"function"}]}`
+	}
+	c := newConversations(100)
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(called(`"{\"at\":1,\"by\":2}"`))}, "one")
+	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"by\": 2, \"at\": 1}"`), `{"content":"tree","role":"tool","tool_call_id":"a"}`)}, "two"); got != "one" {
+		t.Errorf("it is in %s", got)
+	}
+	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"{\"at\":1,\"by\":3}"`))}, "two"); got != "two" {
+		t.Errorf("other arguments: it is in %s", got)
+	}
+	if got := c.place(said{agent: "a", prompt: prompt(user("hello"), called(`"what"`))}, "three"); got != "three" {
+		t.Errorf("no arguments: it is in %s", got)
+	}
+}
+
+// TestConversationByReference: the provider keeps messages, or a conversation, and the call names them.
+func TestConversationByReference(t *testing.T) {
+	c := newConversations(100)
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), made: []string{"item:msg_1"}}, "one")
+	c.place(said{agent: "a", prompt: prompt(user("hello")), response: jsontext.Value(`"hi"`), made: []string{"item:msg_2", "conversation:c"}, refers: "conversation:c"}, "two")
+	for refers, want := range map[string]string{"item:msg_1": "one", "item:msg_2": "two", "conversation:c": "two", "item:msg_3": "new"} {
+		if got := c.place(said{agent: "a", prompt: prompt(user("more")), refers: refers}, "new"); got != want {
+			t.Errorf("%s: it is in %s, want %s", refers, got, want)
+		}
+	}
+	if got := c.place(said{agent: "b", prompt: prompt(user("more")), refers: "item:msg_1"}, "new"); got != "new" {
+		t.Errorf("another agent's: it is in %s", got)
+	}
+}
+
+// TestChainsOfPrograms: the calls of one conversation, as programs send them, are of one chain.
+func TestChainsOfPrograms(t *testing.T) {
+	type exchanged struct{ request, response string }
+	for name, p := range map[string]struct {
+		protocol string
+		calls    []exchanged
+	}{
+		"items that the provider keeps": {observe.OpenAIResponses, []exchanged{
+			{`{"input":[{"role":"user","content":"a"}]}`, `{"id":"r1","status":"completed","output":[{"id":"rs_1","type":"reasoning","summary":[]},{"id":"fc_1","type":"function_call","call_id":"c","name":"look","arguments":"{}"}]}`},
+			{`{"input":[{"role":"user","content":"a"},{"type":"item_reference","id":"rs_1"},{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"c","output":"tree"}]}`,
+				`{"id":"r2","status":"completed","output":[{"id":"msg_1","type":"message","role":"assistant","content":[{"type":"output_text","text":"So."}]}]}`},
+			{`{"input":[{"role":"user","content":"a"},{"type":"item_reference","id":"fc_1"},{"type":"function_call_output","call_id":"c","output":"tree"},{"type":"item_reference","id":"msg_1"},{"role":"user","content":"b"}]}`, `{"id":"r3","status":"completed","output":[]}`}}},
+		"a conversation that the provider keeps": {observe.OpenAIResponses, []exchanged{
+			{`{"conversation":"conv_1","input":"a"}`, `{"id":"r1","status":"completed","output":[]}`}, {`{"conversation":{"id":"conv_1"},"input":"b"}`, `{"id":"r2","status":"completed","output":[]}`}}},
+		"a line that is another each time": {observe.AnthropicMessages, []exchanged{
+			{`{"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1;"},{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"a"}]}`, `{"type":"message","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`},
+			{`{"system":[{"type":"text","text":"x-anthropic-billing-header: cch=2;"},{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"So.","cache_control":{}}]},{"role":"user","content":"b"}]}`, `{}`}}},
+		"arguments that are written anew": {observe.OpenAIChat, []exchanged{
+			{`{"messages":[{"role":"user","content":"a"}]}`, `{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]}}]}`},
+			{`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"","tool_calls":[{"type":"function","id":"c","function":{"name":"look","arguments":"{\"at\": 1}"}}]},{"role":"tool","tool_call_id":"c","content":"tree"}]}`, `{}`}}},
+	} {
+		c := newConversations(100)
+		for n, call := range p.calls {
+			e := &exchange{call: &relay.Call{Header: http.Header{}}, intent: &intent{Agent: "a"}}
+			act := &observed.Act{Protocol: p.protocol, Path: "/v1/x", Status: 200, Request: &observed.Body{Kept: []byte(call.request)}, Response: &observed.Body{Kept: []byte(call.response)}}
+			if chain := c.place(e.said(act), fmt.Sprint(n)); chain != "0" {
+				t.Errorf("%s: call %d is in the chain of call %s", name, n, chain)
+			}
 		}
 	}
 }

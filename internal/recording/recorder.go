@@ -466,10 +466,18 @@ func (e *exchange) said(act *observed.Act) said {
 	s.prompt = p.Prompt
 	if p.Complete && p.Error == "" {
 		s.response, s.id = p.Output, p.ProviderID
+		for _, id := range p.Items {
+			s.made = append(s.made, "item:"+id)
+		}
 	}
 	for _, reference := range p.ContextByReference {
-		if id, is := strings.CutPrefix(reference, "previous_response_id:"); is {
+		switch kind, id, _ := strings.Cut(reference, ":"); kind {
+		case "previous_response_id":
 			s.previous = id
+		case "conversation":
+			s.refers, s.made = reference, append(s.made, reference)
+		case "item":
+			s.refers = cmp.Or(conversationIn(s.refers), reference) // the last one is the newest
 		}
 	}
 	return s
