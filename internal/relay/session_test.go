@@ -114,7 +114,7 @@ func (s *streaming) listen(session string) *listener {
 
 func (s *streaming) open(session string) *listener {
 	s.t.Helper()
-	ctx, stop := context.WithCancel(s.t.Context())
+	ctx, stop := context.WithTimeout(s.t.Context(), time.Minute) // or a test whose stream goes on never ends
 	s.t.Cleanup(stop)
 	req, err := http.NewRequestWithContext(ctx, "GET", s.relay.URL+"/mcp", nil)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *listener) hear(want string) {
 // over fails if the stream goes on, or ends well where it must not.
 func (l *listener) over(broken bool) {
 	l.t.Helper()
-	if rest, err := io.ReadAll(l.in); len(rest) > 0 || (err != nil) != broken {
+	if rest, err := io.ReadAll(l.in); len(rest) > 0 || (err != nil) != broken || errors.Is(err, context.DeadlineExceeded) {
 		l.t.Fatalf("%.300q, %v", rest, err)
 	}
 }
@@ -273,6 +273,7 @@ func TestSessionHoldsAnswers(t *testing.T) {
 				s := newStreaming(t, nil)
 				l := s.listen("a")
 				held := make(chan error)
+				defer close(held)
 				if test.post != "" {
 					l.post(test.post)
 				}
