@@ -106,7 +106,7 @@ func (r *reader) blocks(m object) (list []any, lacks []string) {
 		case kind == "voice_note":
 			list = append(list, map[string]any{"type": "text", "text": b.text("text")})
 		case !subject.IsBlock(kind):
-			lacks = lacking(lacks, "what a block of a kind says that is not known here: "+cut(kind, 60))
+			lacks = lacking(lacks, unknownBlock+cut(kind, 60))
 		default:
 			list = append(list, raw)
 		}

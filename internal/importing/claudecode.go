@@ -88,12 +88,33 @@ func (c *claudeCode) line(place string, o object, raw jsontext.Value) error {
 
 // message reads a message of a line.
 func (c *claudeCode) message(place string, o object, raw, message jsontext.Value) (unit, error) {
+	message, lacks := knownBlocks(message)
 	read, err := subject.ReadPart(c.Name+":"+place, subject.Anthropic, bytes.Join([][]byte{[]byte("["), message, []byte("]")}, nil))
 	if err != nil {
 		return unit{}, err
 	}
-	return unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp")}, nil
+	return unit{raw: raw, place: place, id: o.word("uuid"), messages: read.Messages, left: leftIn(read), at: o.word("timestamp"), lacks: lacks}, nil
 }
+
+// knownBlocks is a message without the blocks of kinds that are not known here, and names them.
+func knownBlocks(message jsontext.Value) (known jsontext.Value, lacks []string) {
+	m := objectOf(message)
+	list := []jsontext.Value{}
+	for _, raw := range m.list("content") {
+		if kind := objectOf(raw).text("type"); kind != "" && !subject.IsBlock(kind) {
+			lacks = lacking(lacks, unknownBlock+cut(kind, 60))
+			continue
+		}
+		list = append(list, raw)
+	}
+	if lacks == nil {
+		return message, nil
+	}
+	return jsonOf(map[string]any{"role": m.text("role"), "content": list}), lacks
+}
+
+// unknownBlock begins the name of a block that is left out.
+const unknownBlock = "what a block of a kind says that is not known here: "
 
 // speaker says who said what stands as a user's, if it was no user.
 func (c *claudeCode) speaker(u *unit, o object) {

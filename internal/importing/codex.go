@@ -136,7 +136,9 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	}
 	u := unit{raw: raw, place: place, at: o.word("timestamp"), lacks: c.lacks}
 	c.lacks = nil
-	if !subject.IsItem(kind) {
+	if kind == "agent_message" {
+		payload, u.left = fromAgent(item)
+	} else if !subject.IsItem(kind) {
 		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
 		return c.give(c.talk.add(u))
 	}
@@ -144,12 +146,28 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	if err != nil {
 		return c.bad(place, err)
 	}
-	u.messages, u.left = read.Messages, leftIn(read)
+	u.messages, u.left = read.Messages, append(u.left, leftIn(read)...)
+	if kind == "agent_message" {
+		u.from(or(item.word("author"), "another agent"))
+	}
 	if u.answers() {
 		u.requested, u.call = c.model, item.word("id")
 	}
 	c.speaker(&u, item)
 	return c.give(c.talk.add(u))
+}
+
+// fromAgent is what another agent of a team says to this one, as a message of a user, and what of it nobody can read.
+func fromAgent(item object) (message jsontext.Value, left []subject.Left) {
+	parts := []any{}
+	for _, raw := range item.list("content") {
+		if text := objectOf(raw).text("text"); text != "" {
+			parts = append(parts, map[string]any{"type": "input_text", "text": text})
+		} else {
+			left = append(left, subject.Unreadable)
+		}
+	}
+	return jsonOf(map[string]any{"type": "message", "role": "user", "content": parts}), left
 }
 
 // speaker says who said what stands as a user's. Newer files say it of each part of a message.
@@ -161,7 +179,7 @@ func (c *codex) speaker(u *unit, item object) {
 	case m.Role == subject.System && c.base != "" && m.Text == c.base:
 		c.talk.lacks = slices.DeleteFunc(c.talk.lacks, func(what string) bool { return strings.HasPrefix(what, noSystem) })
 		return
-	case m.Role != subject.User:
+	case m.Role != subject.User || m.Name != "":
 		return
 	}
 	parts := item.within("internal_chat_message_metadata_passthrough").list("content_item_metadata")

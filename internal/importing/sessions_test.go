@@ -203,3 +203,24 @@ func TestMuchIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsOfTomorrow: a block of a kind that is not known here is named, and the rest of the message is read; what another agent of a team says is that agent's.
+func TestSessionsOfTomorrow(t *testing.T) {
+	b := newBook()
+	if checked, _ := imported(t, b, "s.jsonl", ccUser("u", "", `[{"type":"hologram","x":1},{"type":"text","text":"Hi"}]`, "")+ccAgent("a", "u", "Ho")); len(checked.Faults) > 0 {
+		t.Fatal(checked.Faults)
+	}
+	if got := b.said()[0]; got != `recorded/support/s import/claude-code: [{"role":"user","content":"Hi"}] => "Ho"||claude-x||m-a|` {
+		t.Error(got)
+	}
+	missing(t, b, 0, []string{unknownBlock + "hologram"}, nil)
+	b = newBook()
+	if checked, _ := imported(t, b, "s.jsonl", fmt.Sprintf(codexMeta, "c", "")+codexItem(`{"type":"agent_message","author":"/root/child","recipient":"/root","content":[{"type":"input_text","text":"Found it"},{"type":"encrypted_content","encrypted_content":"g"}]}`)+
+		codexItem(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Good."}]}`)); len(checked.Faults) > 0 {
+		t.Fatal(checked.Faults)
+	}
+	if got := b.said()[0]; !strings.HasPrefix(got, `recorded/support/c import/codex: [{"role":"user","content":"Found it","name":"/root/child"}] => "Good."|`) {
+		t.Error(got)
+	}
+	missing(t, b, 0, []string{"left out: images, sounds or files"}, []string{"whether a user", "what an item"})
+}
