@@ -35,7 +35,7 @@ func TestLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitFor(t, func() bool { return look().State.Sealed == 2 })
+	waitFor(t, func() bool { p := look(); return p.State.Sealed == 2 && p.Open == 0 })
 	p := look()
 	if !p.Running || p.About.Recorder != "witness" || p.About.Agent != "mia" || p.About.Mode != "open" || p.About.Vantage != evidence.Proxy || p.Open != 0 || p.State.Trouble != "" || p.JournalBytes == 0 {
 		t.Errorf("%+v", p)
