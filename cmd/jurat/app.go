@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -119,19 +121,17 @@ func run(ctx context.Context, args []string, io stdio) int {
 	if slices.Contains(args, "--log-json") {
 		io.logger(true) // also of what is wrong with the arguments
 	}
-	a := app{io: io}
-	code := -1
-	parser, err := kong.New(&a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
-		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, &a))...)
-	if err != nil {
-		return report(io, fmt.Errorf("building the command line: %w", err))
-	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parsed, err := parser.Parse(args)
+	idle := without(args)
+	a, parser, parsed, code, err := parse(ctx, args, io, idle...)
+	if err != nil && code < 0 && idle != nil { // what is wrong is said with all commands in view
+		a, parser, parsed, code, err = parse(ctx, args, io)
+	}
+	if parser == nil {
+		return report(io, fmt.Errorf("building the command line: %w", err))
+	}
 	if err == nil && a.Data == "" {
 		err = errors.New("--data: no folder is named")
 	}
@@ -148,6 +148,38 @@ func run(ctx context.Context, args []string, io stdio) int {
 		io.hush()
 	}
 	return ended(ctx, report(io, advise(fault.Guard(func() error { return parsed.Run() }))))
+}
+
+// parse parses the arguments by a command line that lacks some commands. The code is negative unless the arguments have been answered, as
+// --help is. There is no parser if the command line is wrong in itself.
+func parse(ctx context.Context, args []string, io stdio, without ...string) (a *app, parser *kong.Kong, parsed *kong.Context, code int, err error) {
+	a, code = &app{io: io}, -1
+	parser, err = kong.New(a, append(timeFlags(), kong.Name("jurat"), kong.ExplicitGroups([]kong.Group{{Key: whichOne, Title: "The installation:"}}),
+		kong.IgnoreFields(without...),
+		kong.Writers(io.out, io.err), kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(io, a))...)
+	if err == nil {
+		parsed, err = parser.Parse(args)
+	}
+	return a, parser, parsed, code, err
+}
+
+// without returns patterns of those commands that no argument names, so that the library need not build them: that of all commands
+// took half of the time in which this program starts. Help and completion show them all.
+func without(args []string) (patterns []string) {
+	for _, arg := range args {
+		if arg == "-h" || arg == "--help" || arg == "help" || arg == "complete" {
+			return nil
+		}
+	}
+	for field := range reflect.TypeFor[app]().Fields() {
+		_, command := field.Tag.Lookup("cmd")
+		if name := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name)); command && !slices.Contains(args, name) {
+			patterns = append(patterns, `^app\.`+field.Name+`$`)
+		}
+	}
+	return patterns
 }
 
 // ended is the exit code of a command that may have been interrupted. One that has found something bad says that.

@@ -176,3 +176,30 @@ func TestErrorsNameTheInput(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedCommandsAreBuilt: the command line has those commands that its arguments name, wherever they stand, and all where they are shown.
+func TestNamedCommandsAreBuilt(t *testing.T) {
+	whole, err := kong.New(&app{}, kong.Name("jurat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := len(whole.Model.Children)
+	for _, command := range whole.Model.Children {
+		want := all - 1
+		if command.Name == "help" || command.Name == "complete" {
+			want = 0
+		}
+		if got := len(without([]string{"--data", "x", command.Name})); got != want {
+			t.Errorf("%s: %d of %d commands are left out", command.Name, got, all)
+		}
+	}
+	for _, args := range [][]string{{"keys", "--help"}, {"-h"}, {"keys", "help"}} {
+		if got := without(args); got != nil {
+			t.Errorf("%q: %d commands are left out", args, len(got))
+		}
+	}
+	_, parser, parsed, _, err := parse(t.Context(), []string{"--data", "trial", "keys", "list"}, stdio{}, without([]string{"--data", "trial", "keys", "list"})...)
+	if err != nil || parsed.Command() != "keys list" || len(parser.Model.Children) != 2 {
+		t.Errorf("%v, %v", parsed, err)
+	}
+}
