@@ -218,8 +218,8 @@ type logFsckCmd struct {
 // Help is shown by 'jurat log fsck --help'.
 func (*logFsckCmd) Help() string {
 	return `Recomputes everything that the log claims, on all cores, and names each damage and what it means, in the order of the log. It also
-examines the texts that are sealed apart: lost texts, changed texts, and texts that should have been erased. Harmless findings do
-not change the exit code. It only reads. You can run it while others write, and interrupt it. stderr shows the progress.
+examines the texts that are sealed apart: lost texts, changed texts, texts that should have been erased, and damaged bytes in the files that
+keep them. Harmless findings do not change the exit code. It only reads. You can run it while others write, and interrupt it. stderr shows the progress.
 
 Exit code 0: the log is whole. 1: it is damaged. 2: it could not be examined.`
 }

@@ -69,6 +69,18 @@ func (d *Damage) Error() string {
 // Unwrap returns ErrDamaged.
 func (d *Damage) Unwrap() error { return ErrDamaged }
 
+// has reports whether a name stands in the damaged bytes.
+func (d *Damage) has(name string) (bool, error) {
+	file, err := os.Open(d.Pack)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	stretch := make([]byte, d.To-d.From)
+	_, err = file.ReadAt(stretch, d.From)
+	return bytes.Contains(stretch, []byte(name)), unlessEnd(err)
+}
+
 // createPack makes an empty pack, durably but for the names of the folders above.
 func createPack(folder, names string) (p *pack, id string, err error) {
 	head := make([]byte, packHead)
@@ -269,13 +281,6 @@ func (p *pack) nextAfter(at int64) (int64, error) {
 		}
 	}
 	return 0, nil
-}
-
-// has reports whether a stretch has a name in it.
-func (p *pack) has(d *Damage, name string) (bool, error) {
-	stretch := make([]byte, d.To-d.From)
-	_, err := p.file.ReadAt(stretch, d.From)
-	return bytes.Contains(stretch, []byte(name)), unlessEnd(err)
 }
 
 // next reads the head of the entry at an offset. It returns nil if there is none.

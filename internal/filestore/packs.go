@@ -129,9 +129,10 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	if err != nil {
 		return err
 	}
-	var damaged, lost []error // where it is or may be, and where it may be if it is nowhere else
+	var damaged []error
+	var lost []*Damage
 	for _, id := range ids {
-		last, maybe, err := s.in(id, indexed[id], name, flag, counting)
+		last, unread, err := s.in(id, indexed[id], name, flag, counting)
 		if last {
 			s.mu.Lock()
 			s.last = id
@@ -141,10 +142,16 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
-		damaged, lost = append(damaged, err), append(lost, maybe)
+		damaged, lost = append(damaged, err), append(lost, unread...)
 	}
-	if !met {
-		damaged = append(damaged, lost...)
+	for _, d := range lost { // a file that is elsewhere is likely there only
+		has, err := d.has(name)
+		if err != nil {
+			return err
+		}
+		if has || !met {
+			damaged = append(damaged, d)
+		}
 	}
 	if err := errors.Join(damaged...); err != nil {
 		return err
@@ -155,8 +162,8 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 	return nil
 }
 
-// in visits a file in one pack. An error that wraps ErrDamaged says that the file is, or is likely, in what cannot be read. maybe names what else cannot be read.
-func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, maybe, err error) {
+// in visits a file in one pack, and returns what else of the pack cannot be read. An error that wraps ErrDamaged says that the file was there.
+func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, lost []*Damage, err error) {
 	var places []int64
 	if indexed {
 		places, err = s.fromIndex(id, hashOf(name))
@@ -174,7 +181,6 @@ func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (la
 			return false, nil, err
 		}
 	}
-	var lost []*Damage
 	if !indexed {
 		if places, lost, err = s.fromPack(p, id, hashOf(name)); err != nil {
 			return false, nil, err
@@ -201,19 +207,7 @@ func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (la
 			return last, nil, err
 		}
 	}
-	var others []error
-	for _, d := range lost {
-		has, err := p.has(d, name)
-		switch {
-		case err != nil:
-			return false, nil, err
-		case has:
-			damaged = append(damaged, d)
-		default:
-			others = append(others, d)
-		}
-	}
-	return false, errors.Join(others...), errors.Join(damaged...)
+	return false, lost, errors.Join(damaged...)
 }
 
 // open opens a pack. It returns nil if there is nothing in it.
