@@ -190,23 +190,31 @@ func follow(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte 
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// alike is a message with the arguments of its calls in canonical form: many programs read what the model wrote, and write it anew.
+// alike is a model's message with the arguments of its calls in canonical form, and without white space around its text: many programs read what
+// the model wrote, and write it anew.
 func alike(message jsontext.Value) jsontext.Value {
-	if !bytes.Contains(message, []byte(`"arguments":`)) {
+	if !bytes.Contains(message, []byte(`"arguments":`)) && !spaced(message) {
 		return message
 	}
 	var m struct {
-		Calls []struct {
+		Content jsontext.Value `json:"content"`
+		Calls   []struct {
 			Function struct {
 				Arguments string         `json:"arguments,omitzero"`
 				Rest      jsontext.Value `json:",embed"`
 			} `json:"function"`
 			Rest jsontext.Value `json:",embed"`
-		} `json:"tool_calls"`
+		} `json:"tool_calls,omitzero"`
 		Rest jsontext.Value `json:",embed"`
 	}
 	if json.Unmarshal(message, &m) != nil {
 		return message
+	}
+	var text string
+	if m.Content.Kind() == '"' && json.Unmarshal(m.Content, &text) == nil {
+		if quoted, err := jsontext.AppendQuote(nil, strings.TrimSpace(text)); err == nil {
+			m.Content = quoted
+		}
 	}
 	for i := range m.Calls {
 		f := &m.Calls[i].Function
@@ -215,10 +223,28 @@ func alike(message jsontext.Value) jsontext.Value {
 		}
 	}
 	doc, err := json.Marshal(m)
+	if err == nil {
+		doc, err = evidence.Canonical(doc)
+	}
 	if err != nil {
 		return message
 	}
 	return doc
+}
+
+// spaced reports whether a message in canonical form may be a model's text that begins or ends with white space.
+func spaced(message []byte) bool {
+	text, is := bytes.CutPrefix(message, []byte(`{"content":"`))
+	end := bytes.LastIndex(text, []byte(`","role":"assistant"`))
+	if !is || end < 0 {
+		return false
+	}
+	for _, white := range []string{" ", `\n`, `\r`, `\t`} {
+		if bytes.HasPrefix(text[:end], []byte(white)) || bytes.HasSuffix(text[:end], []byte(white)) {
+			return true
+		}
+	}
+	return false
 }
 
 func named(kind, text string) [sha256.Size]byte {

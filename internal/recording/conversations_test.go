@@ -141,6 +141,9 @@ func TestChainsOfPrograms(t *testing.T) {
 		"a line that is another each time": {observe.AnthropicMessages, []exchanged{
 			{`{"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1;"},{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"a"}]}`, `{"type":"message","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`},
 			{`{"system":[{"type":"text","text":"x-anthropic-billing-header: cch=2;"},{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"So.","cache_control":{}}]},{"role":"user","content":"b"}]}`, `{}`}}},
+		"white space around an answer": {observe.OpenAIChat, []exchanged{
+			{`{"messages":[{"role":"user","content":"a"}]}`, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":"\n\nSo. \n"}}]}`},
+			{`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"So."},{"role":"user","content":"b"}]}`, `{}`}}},
 		"arguments that are written anew": {observe.OpenAIChat, []exchanged{
 			{`{"messages":[{"role":"user","content":"a"}]}`, `{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]}}]}`},
 			{`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"","tool_calls":[{"type":"function","id":"c","function":{"name":"look","arguments":"{\"at\": 1}"}}]},{"role":"tool","tool_call_id":"c","content":"tree"}]}`, `{}`}}},
