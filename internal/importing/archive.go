@@ -55,7 +55,7 @@ func (f *File) recogniseArchive() error {
 		if name := exportName.FindStringSubmatch(path.Base(entry.Name)); name != nil {
 			exported[name[1]] = append(exported[name[1]], entry)
 		}
-		if entry.Name == "header.json" {
+		if entry.Name == "header.json" || entry.Name == "_journal/start.json" { // of a log whose program was ended there is the second alone
 			if err := f.readEvalHeader(entry); err != nil {
 				return err
 			}
