@@ -72,7 +72,7 @@ type Completeness struct {
 	Missing []int64       `json:"missing,omitempty"` // the first numbers that are missing, or that are at hand and not heeded; at most ten
 }
 
-// Coverage says how many of the agent's records were judged.
+// Coverage says how many of the records that the agent sealed itself were judged.
 type Coverage struct {
 	Judged  int64 `json:"judged"`
 	Known   int64 `json:"known"`            // records of the agent that count

@@ -389,6 +389,9 @@ func whoseKeys(v *reputation.View) string {
 	if v.Identity.By == "cas" {
 		return "The agent whose keys the CA " + inert(v.Identity.CA) + " certified."
 	}
+	if len(v.Identity.Keys) == 0 {
+		return "The agent as recorders name it: the trust file has no key of it."
+	}
 	return "The agent with the " + plural.Of(len(v.Identity.Keys), "key") + " that the trust file gives it."
 }
 
@@ -414,7 +417,7 @@ func coverageLine(v *reputation.View) string {
 	if v.Coverage.Total > 0 {
 		of = fmt.Sprintf("all %d", v.Coverage.Total)
 	}
-	return fmt.Sprintf("Judged: %d of the agent's records, of %s: %s.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
+	return fmt.Sprintf("Judged: %d of the records that the agent sealed itself, of %s: %s.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
 }
 
 func completenessLine(l *reputation.LogView) string {

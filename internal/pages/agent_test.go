@@ -106,3 +106,18 @@ func TestAgentCommand(t *testing.T) {
 	a := agentOf(t, 0, passes, func(f *reputation.Facts) { f.Identity.Name = "it's $(x)" })
 	equal(t, a.Command(), `jurat reputation 'it'\''s $(x)' --at 2026-04-11T12:00:00Z --json`)
 }
+
+// TestAgentWithoutAKey: of an agent that only recorders know, the page does not say that the trust file gives it keys.
+func TestAgentWithoutAKey(t *testing.T) {
+	said := words.PagesIn(words.English).Agent
+	for keyless, want := range map[bool]string{true: said.ByRecorders, false: said.ByKeys} {
+		page := write(t, Frame{Lang: words.English, Path: "/agents/desk"}, agentOf(t, 0, passes, func(f *reputation.Facts) {
+			if keyless {
+				f.Identity.Keys = nil
+			}
+		}))
+		if !strings.Contains(page, want) || strings.Contains(page, said.ByRecorders) == strings.Contains(page, said.ByKeys) {
+			t.Errorf("without a key %t: %s", keyless, page)
+		}
+	}
+}

@@ -808,6 +808,7 @@ var englishPages = Pages{
 		HowMany:         "How many",
 		Identity:        "Who the agent is",
 		ByKeys:          "The agent with the keys that the trust file gives it.",
+		ByRecorders:     "The agent as recorders name it: the trust file has no key of it.",
 		ByCA:            "The agent whose keys the CA {ca} certified.",
 		Key:             "Key",
 		From:            "from",

@@ -816,6 +816,7 @@ var japanesePages = Pages{
 		HowMany:         "件数",
 		Identity:        "エージェントの同一性",
 		ByKeys:          "信頼ファイルがこのエージェントに与える鍵を持つ者。",
+		ByRecorders:     "記録者がこの名前で記録したエージェント。信頼ファイルにこのエージェントの鍵はありません。",
 		ByCA:            "認証局 {ca} が鍵を認証した者。",
 		Key:             "鍵",
 		From:            "開始",
