@@ -352,7 +352,7 @@ func definitions(result object) (list []Definition) {
 
 // toolsIn are the elements of a list of tools, whatever they are.
 func toolsIn(result object) []jsontext.Value {
-	return member[[]jsontext.Value](new(reading), result, "answer", "tools")
+	return member[[]jsontext.Value](&reading{call: new(Call)}, result, "answer", "tools")
 }
 
 // listed shows a list of tools: of each its name, what it says of itself, and the digest of its whole definition.
