@@ -130,6 +130,7 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
+	defer roomy()()
 	at, err := url.Parse(c.Upstream)
 	if err != nil {
 		return err
