@@ -118,3 +118,35 @@ func diesSaying(t *testing.T, folder string, log *shelf) {
 		}})
 	t.Error("it lives", err)
 }
+
+// TestDamagedIntent: a damaged line that still looks whole, and of which there can be no record, stops no start either.
+func TestDamagedIntent(t *testing.T) {
+	for _, change := range [][2]string{{`"agent":"mia"`, `"agent":""`}, {`"agent":"mia"`, `"agent":"m\u0001a"`}, {`"chain":""`, `"chain":"\u0001"`}, {`"origin":"https`, `"origin":"\u0001https`}, {`"protocol":"`, `"protocol":"\u0001`},
+		{`"vantage":"proxy"`, `"vantage":"pro8y"`}, {`"record_id":"0`, `"record_id":"x`}, {`"type":"observed_call"`, `"type":"observed_cbll"`}, {`"bytes":6`, `"bytes":-6`}} {
+		folder, log := t.TempDir(), &shelf{}
+		d := newDesk(t, folder, log, nil)
+		for n := range 2 {
+			if _, err := d.recorder.Begin(t.Context(), &relay.Call{Speaks: relay.Models, ID: fmt.Sprint("c", n), Began: time.Now(), Method: "POST", Path: "/x", Origin: "https://api.example", Vantage: relay.Proxy,
+				Header: http.Header{}, Request: d.recorderBody(t, fmt.Sprint("call ", n))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.crash()
+		d.recorder.journal.writer.Wait()
+		content, err := os.ReadFile(d.recorder.journal.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := strings.Replace(string(content), change[0], change[1], 1)
+		if err := os.WriteFile(d.recorder.journal.path, []byte(damaged), 0o600); err != nil || damaged == string(content) {
+			t.Fatal(err, string(content))
+		}
+		newDesk(t, folder, log, func(c *Config) { c.Tell = slog.New(slog.DiscardHandler) }).end()
+		if lost := log.acts(evidence.ObservedCall); len(lost) != 1 || lost[0].Observed.Request.SHA256 != evidence.DigestOf([]byte("call 1")) {
+			t.Errorf("%s: %d calls are sealed as lost", change[1], len(lost))
+		}
+		if gaps := log.events(t, observed.Gap); len(gaps) != 1 || len(gaps[0].Missed) != 1 || gaps[0].Missed[0].Calls != 1 {
+			t.Errorf("%s: %+v", change[1], gaps)
+		}
+	}
+}

@@ -17,7 +17,7 @@ const maxLine = 64 << 10
 
 // A damaged is a part of a journal that cannot be read. A call that began there is not known, but for what can still be read of it.
 type damaged struct {
-	line     int
+	line     int       // 0: it is a whole line, of which there can be no record
 	ends     bool      // it is what a call left that has ended: the log knows that call
 	recordID string    // "": not readable
 	agent    string    // "": not readable

@@ -105,7 +105,11 @@ func (r *Recorder) recoverOne(ctx context.Context, locks *lock.Folder, id string
 		return err
 	}
 	for _, i := range left {
-		if err := r.sealLost(ctx, folder, cmp.Or(about.Recorder, r.Name), i); err != nil {
+		err := r.sealLost(ctx, folder, cmp.Or(about.Recorder, r.Name), i)
+		if errors.Is(err, errNoRecord) { // a damaged line that looks whole
+			unreadable, err = append(unreadable, damaged{recordID: i.RecordID, agent: i.Agent, after: i.Began}), nil
+		}
+		if err != nil {
 			return err
 		}
 		r.after("lost sealed")
@@ -132,7 +136,7 @@ func (r *Recorder) keepDamaged(ctx context.Context, id string, about About, unre
 		return err
 	}
 	r.Tell.Error("the journal of a recorder that died is damaged: calls that began in the lines that cannot be read are unknown, and the log says so; all others are sealed",
-		"recorder", about.Recorder, "lines", len(unreadable), "first", unreadable[0].line, "kept", kept)
+		"recorder", about.Recorder, "parts", len(unreadable), "kept", kept)
 	if len(missed) > 0 {
 		reason := fmt.Sprintf("the journal of the recorder %s, which died, has damaged lines: each may be a call of which nothing else is known", evidence.Abbreviate(cmp.Or(about.Recorder, r.Name)))
 		if err := r.sealEvent(ctx, id, r.eventChain(), &observed.Event{Event: observed.Gap, Reason: name(reason), Missed: missed}); err != nil {
