@@ -80,7 +80,8 @@ func accepted(w http.ResponseWriter, _ *http.Request, _ string) {
 type streaming struct {
 	*proxied
 	*streamer
-	t *testing.T
+	t        *testing.T
+	patience time.Duration
 }
 
 func newStreaming(t *testing.T, change func(*Options)) *streaming {
@@ -92,7 +93,7 @@ func newStreaming(t *testing.T, change func(*Options)) *streaming {
 			change(o)
 		}
 	})
-	return &streaming{p, s, t}
+	return &streaming{p, s, t, 20 * time.Second}
 }
 
 // A listener is a client's stream.
@@ -114,7 +115,7 @@ func (s *streaming) listen(session string) *listener {
 
 func (s *streaming) open(session string) *listener {
 	s.t.Helper()
-	ctx, stop := context.WithTimeout(s.t.Context(), time.Minute) // or a test whose stream goes on never ends
+	ctx, stop := context.WithTimeout(s.t.Context(), s.patience) // or a test whose stream goes on never ends
 	s.t.Cleanup(stop)
 	req, err := http.NewRequestWithContext(ctx, "GET", s.relay.URL+"/mcp", nil)
 	if err != nil {
@@ -550,6 +551,7 @@ func TestAnswersToPosts(t *testing.T) {
 func TestLargeSession(t *testing.T) {
 	const size = 64 << 20
 	s := newStreaming(t, func(o *Options) { o.MemoryPerBody = 64 << 10 })
+	s.patience = 5 * time.Minute
 	l := s.listen("a")
 	large := got1[:len(got1)-2] + `,"x":"` + strings.Repeat("y", size) + `"}}`
 	asked := ask1[:len(ask1)-1] + `,"x":"` + strings.Repeat("z", size) + `"}`
