@@ -214,7 +214,8 @@ func TestCrossings(t *testing.T) {
 	}
 }
 
-// TestOneLookForNoNews: an agent of which the log has nothing new is looked at once an hour.
+// TestOneLookForNoNews: an agent of which the log has nothing new is looked at once an hour. A review of
+// what a recorder saw it do is news of it.
 func TestOneLookForNoNews(t *testing.T) {
 	h, p, on := newHall(t, 0), newPager(t), new(scene)
 	h.output(t, "desk", "", "a")
@@ -238,6 +239,18 @@ func TestOneLookForNoNews(t *testing.T) {
 	check(t, s.told.round(t.Context()))
 	if on.n != 3 {
 		t.Errorf("looked %d times", on.n)
+	}
+	now := evidence.FormatTime(h.Now())
+	seen := h.Seal(t, evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "gate", RequestID: "r", Timestamp: now,
+		Observed: &evidence.Observed{Agent: "desk", Began: now, Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}})
+	check(t, s.told.round(t.Context()))
+	if on.n != 3 {
+		t.Errorf("looked %d times after a recorded act", on.n)
+	}
+	h.Seal(t, evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "noa", Timestamp: now, OriginalResponseID: seen.Payload.RecordID, ApprovalStatus: evidence.Rejected, Saw: []evidence.Digest{seen.Digest}})
+	check(t, s.told.round(t.Context()))
+	if on.n != 4 {
+		t.Errorf("looked %d times after a review of a recorded act", on.n)
 	}
 }
 
