@@ -166,12 +166,10 @@ func parse(ctx context.Context, args []string, io stdio, without ...string) (a *
 }
 
 // without returns patterns of those commands that no argument names, so that the library need not build them: that of all commands
-// took half of the time in which this program starts. Help and completion show them all.
+// took half of the time in which this program starts. Completion and the command help show them all.
 func without(args []string) (patterns []string) {
-	for _, arg := range args {
-		if arg == "-h" || arg == "--help" || arg == "help" || arg == "complete" {
-			return nil
-		}
+	if slices.Contains(args, "help") || slices.Contains(args, "complete") {
+		return nil
 	}
 	for field := range reflect.TypeFor[app]().Fields() {
 		_, command := field.Tag.Lookup("cmd")
