@@ -92,12 +92,14 @@ func withLengths(messages ...[]byte) (file []byte) {
 // TestTelemetryInFiles: what an exporter wrote into a file is sealed as if it had been sent, whichever way it is written, with the file that it was found in; and once.
 func TestTelemetryInFiles(t *testing.T) {
 	two, log := spansOf(t, 2, 3), entriesOf(t, 2)
+	plain := marshalled(t, &logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: []*logs.LogRecord{{TimeUnixNano: 1, Body: attribute("", "it started").Value}}}}}}})
 	for name, test := range map[string]struct {
 		file []byte
 		acts int
 	}{
 		"protobuf":                     {two, 2},
 		"protobuf, logs":               {log, 1},
+		"protobuf, logs without ids":   {plain, 0}, // it could be read as a span without ids
 		"protobuf, gzip":               {gzipped(t, two), 2},
 		"protobuf with lengths":        {withLengths(spansOf(t, 2), nil, log, spansOf(t, 3)), 3},
 		"protobuf with lengths, gzip":  {gzipped(t, withLengths(spansOf(t, 2), spansOf(t, 3))), 2},

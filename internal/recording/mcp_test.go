@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -299,11 +300,14 @@ func TestStreamOfTools(t *testing.T) {
 		front.Close()
 		d.end()
 	}
-	chains, uses := map[string]int{}, 0
+	chains, uses, whole := map[string]int{}, 0, 0
 	for _, u := range log.acts(evidence.ObservedTool) {
 		o := u.Observed
 		if chains[u.ChainID]++; o.Ended != evidence.Complete || strings.Contains(fmt.Sprintf("%s %+v", u.Payload.ResponseBody, o), "marked") {
 			t.Errorf("%+v", o)
+		}
+		if o.Method == "GET" && slices.Contains(o.Missing, "response: each message in it has a record of its own") {
+			whole++
 		}
 		if o.Method == "POST" && strings.Contains(string(u.Parameters), "tools/call") {
 			if uses++; o.Status != 202 || string(u.Response) != `{"content":"last","role":"tool","tool_call_id":"mcp:2"}` || !strings.Contains(string(u.ResponseBody), "event: message") {
@@ -317,7 +321,7 @@ func TestStreamOfTools(t *testing.T) {
 		}
 	}
 	changes := log.events(t, observed.ToolDefinitionChanged)
-	if len(chains) != 2 || uses != 2 || len(changes) != 1 || changes[0].Server != server.URL+"/sse" {
+	if len(chains) != 2 || uses != 2 || whole != 2 || len(changes) != 1 || changes[0].Server != server.URL+"/sse" {
 		t.Errorf("%v, %d uses, %+v", chains, uses, changes)
 	}
 }
