@@ -547,8 +547,8 @@ func TestAnswersToPosts(t *testing.T) {
 	}
 }
 
-// TestLargeSession: a message of 64 MiB passes with little memory, both ways, and so does a stream that is long and never ends.
-func TestLargeSession(t *testing.T) {
+// TestSessionLargeBodies: a message of 64 MiB passes with little memory, both ways, and so does a stream that is long and never ends.
+func TestSessionLargeBodies(t *testing.T) {
 	const size = 64 << 20
 	s := newStreaming(t, func(o *Options) { o.MemoryPerBody = 64 << 10 })
 	s.patience = 5 * time.Minute
