@@ -154,7 +154,7 @@ func (l *listener) says(text string) {
 	select {
 	case l.s.stream(l.name) <- text:
 	case <-time.After(20 * time.Second):
-		l.t.Fatal("nobody listens")
+		l.t.Error("nobody listens") // other goroutines call this, too
 	}
 }
 
