@@ -146,9 +146,12 @@ func thirdForgeries() []thirdForgery {
 		}, verify.Simultaneity, jury.RuleRequest},
 		{"third-thorough", "scores that do not follow from levels", func(f *forger) {
 			f.edit(evidence.Evaluation, func(b map[string]any) {
-				scores := object(b["axisScores"])
-				scores["tool_usage"] = scores["tool_usage"].(float64) - 1
-				b["totalScore"] = b["totalScore"].(float64) - 1
+				scores, step := object(b["axisScores"]), -1.0
+				if scores["tool_usage"] == 0.0 { // whichever juror was first
+					step = 1
+				}
+				scores["tool_usage"] = scores["tool_usage"].(float64) + step
+				b["totalScore"] = b["totalScore"].(float64) + step
 			})
 		}, verify.Verdict, jury.RuleLevels},
 		{"third-thorough", "no levels", func(f *forger) {

@@ -35,6 +35,7 @@ func Enumerations() jsonschema.Enums {
 	of(enums, evidence.ActionTypes()...)
 	of(enums, evidence.Roles()...)
 	of(enums, evidence.Vantages()...)
+	of(enums, evidence.JudgedAgent)
 	of(enums, evidence.ByBytes, evidence.Parsed, evidence.ByAttributes)
 	of(enums, evidence.Complete, evidence.UpstreamError, evidence.UpstreamCut, evidence.ClientGone, evidence.RecorderCut, evidence.LostInCrash)
 	of(enums, evidence.Asked, evidence.Answered)
