@@ -34,6 +34,8 @@ type Gatherer struct {
 	records     map[evidence.Digest]*RecordFact
 	trials      map[evidence.Digest]*TrialFact
 	reviews     map[evidence.Digest]*ReviewFact
+	named       map[evidence.Digest]bool // judgments of trials whose submission shows what the exhibits are
+	others      map[evidence.Digest]bool // records at hand that are no acts of the agent
 	beside      map[evidence.Digest]bool // reviews that the log counts about the agent, and that decide on no trial
 	revocations map[evidence.Digest]*RevocationFact
 	counted     map[CountedFact]bool
@@ -58,7 +60,7 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	}
 	c.Options.Trust, c.Options.Policy, c.Options.Require, c.Options.Each, c.Options.Together = t, verify.Default, nil, nil, nil
 	g := &Gatherer{options: c.Options, policy: c.Policy, records: map[evidence.Digest]*RecordFact{}, trials: map[evidence.Digest]*TrialFact{},
-		reviews: map[evidence.Digest]*ReviewFact{}, beside: map[evidence.Digest]bool{}, revocations: map[evidence.Digest]*RevocationFact{}, counted: map[CountedFact]bool{}, logs: map[string]*LogFact{}}
+		reviews: map[evidence.Digest]*ReviewFact{}, named: map[evidence.Digest]bool{}, others: map[evidence.Digest]bool{}, beside: map[evidence.Digest]bool{}, revocations: map[evidence.Digest]*RevocationFact{}, counted: map[CountedFact]bool{}, logs: map[string]*LogFact{}}
 	if g.policy == nil {
 		g.policy = DefaultPolicy()
 	}
@@ -232,7 +234,11 @@ func (g *Gatherer) Facts() (*Facts, error) {
 		f.Records = append(f.Records, *g.records[d])
 	}
 	for _, d := range slices.SortedFunc(maps.Keys(g.trials), compareDigests) {
-		f.Trials = append(f.Trials, *g.trials[d])
+		one := *g.trials[d]
+		if !g.named[d] { // the text is withheld: each exhibit may be the agent's, unless it is at hand and is not
+			one.Own = filled(slices.DeleteFunc(slices.Clone(one.Exhibits), func(e evidence.Digest) bool { return g.others[e] }))
+		}
+		f.Trials = append(f.Trials, one)
 	}
 	for _, d := range slices.SortedFunc(maps.Keys(g.reviews), compareDigests) {
 		if g.concerns(g.reviews[d]) {

@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/jury"
+	"jurat/verify"
 )
 
 // TestLyingSubmission: what the jury saw must be the records that the submission names.
@@ -84,5 +88,61 @@ func TestPolicyIsStrict(t *testing.T) {
 	a, _ := short.Fingerprint()
 	if b, _ := DefaultPolicy().Fingerprint(); a != b {
 		t.Error("what is left out changes the fingerprint")
+	}
+}
+
+// TestWithheldSubmission: a submission whose text is withheld does not say whose acts the jury judged, and a log's entries count what a recorder saw for the recorder. So a judgment
+// that the log counts about the agent is weighed only while each exhibit is at hand: whoever leaves out the act that failed hides nothing.
+func TestWithheldSubmission(t *testing.T) {
+	house := jurattest.New(t)
+	if _, err := house.Keys.Signers(t.Context(), evidence.RoleRecorder, "gate"); err != nil {
+		t.Fatal(err)
+	}
+	options := house.Options(t)
+	options.At = jurattest.Start.Add(24 * time.Hour)
+	now := evidence.FormatTime(jurattest.Start)
+	act := func(seen string) *evidence.Record {
+		return &evidence.Record{Digest: evidence.DigestOf([]byte(seen)), Payload: evidence.Payload{RecordID: seen, ActionType: evidence.ObservedCall, AgentID: "gate", Timestamp: now,
+			Observed: &evidence.Observed{Agent: seen, Judged: evidence.JudgedAgent}}}
+	}
+	own, others := act("desk"), act("another")
+	counted := evidence.LogCounts{ActorSeq: 1, Subject: evidence.SubjectTag(evidence.RoleAgent, "desk"), SubjectSeq: 1}
+	trial := func(exhibit *evidence.Record) []*evidence.Record {
+		return []*evidence.Record{
+			{Digest: evidence.DigestOf([]byte("s")), Payload: evidence.Payload{RecordID: "s", ActionType: evidence.Submission, Timestamp: now, Response: jsontext.Value(`"hmac-sha256:0"`),
+				SealedApart: []string{"/response"}, Saw: []evidence.Digest{exhibit.Digest}}},
+			{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment, Timestamp: now}, Log: &evidence.LogProof{Index: 1, LogCounts: counted}}}
+	}
+	for name, c := range map[string]struct {
+		exhibit *evidence.Record
+		shown   []*evidence.Record
+		want    verify.Status
+	}{
+		"the exhibit is not at hand":       {own, nil, verify.NotProved},
+		"another's is not at hand, either": {others, nil, verify.NotProved},
+		"the exhibit is somebody else's":   {others, []*evidence.Record{others}, verify.Proved},
+	} {
+		g, err := NewGatherer(Config{Agent: "desk", Options: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := &verify.Report{Kind: verify.Trial, TrialOutcome: &jury.TrialOutcome{Verdict: jury.Verdict{Position: jury.UnsafeFail}}}
+		for _, one := range ofTrial {
+			report.Guarantees = append(report.Guarantees, verify.Finding{Guarantee: one, Status: verify.Proved})
+		}
+		f := &taken{g: g, report: report, origin: "log", doubts: map[string][]verify.Finding{}}
+		records := trial(c.exhibit)
+		for _, r := range append(c.shown, records...) {
+			f.record(r)
+		}
+		f.trial(records, func() *evidence.Bundle { return nil })
+		g.Log(LogFact{Origin: "log", Size: 2, Actor: []evidence.Digest{}, Subject: []evidence.Digest{evidence.DigestOf([]byte("j"))}})
+		v, err := g.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Completeness[0].Judgments; got.Status != c.want || len(v.LeftOut) == 0 {
+			t.Errorf("%s: %+v, want %s; left out: %+v", name, got, c.want, v.LeftOut)
+		}
 	}
 }

@@ -103,6 +103,10 @@ func (f *taken) rater(r *evidence.Record) Rater {
 // record keeps what a single record says.
 func (f *taken) record(r *evidence.Record) {
 	p := &r.Payload
+	ofAgent := p.Role() == evidence.RoleAgent && p.Actor() == f.g.identity.Name || p.ActionType.Observes() && p.Observed != nil && p.Observed.Agent == f.g.identity.Name
+	if !ofAgent {
+		f.g.others[r.Digest] = true
+	}
 	switch {
 	case p.Role() == evidence.RoleAgent && p.Actor() == f.g.identity.Name:
 		f.count(r, OfActor, logCounts(r).ActorSeq)
@@ -272,6 +276,7 @@ func (f *taken) trial(records []*evidence.Record, bundle func() *evidence.Bundle
 		Raters: []Rater{}, Decisions: []DecisionFact{}, Panel: Panel{Seats: []string{}}}
 	if first >= 0 {
 		made.CaseSeq, made.Own = logCounts(records[first]).CaseSeq, filled(on.by[f.g.identity.Name])
+		f.g.named[made.Digest] = f.g.named[made.Digest] || !on.withheld
 	}
 	f.whole(made, records, bundle)
 	if made.Proved {
@@ -445,6 +450,7 @@ func (g *Gatherer) keepTrial(made *TrialFact) {
 // submitted is what a submission says of whom it is about.
 type submitted struct {
 	name       string // of the agent on trial; "": it is sealed apart
+	withheld   bool
 	transcript bool
 	exhibits   []evidence.Digest
 	by         map[string][]evidence.Digest // exhibits, by the agent that each names
@@ -456,7 +462,7 @@ type submitted struct {
 func readSubmission(r *evidence.Record) (s submitted) {
 	response, withheld := r.Said("/response", r.Payload.Response)
 	if withheld {
-		return submitted{exhibits: r.Payload.Saw, transcript: len(r.Payload.Saw) == 0}
+		return submitted{withheld: true, exhibits: r.Payload.Saw, transcript: len(r.Payload.Saw) == 0}
 	}
 	var material struct {
 		AgentCard jsontext.Value `json:"agentCard"`
