@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,6 +52,12 @@ func readMessages(r *reading) {
 // of the conversation, which it would make another each time.
 const labelName = "x-anthropic-billing-header"
 
+// aLabel is that line as Claude Code writes it: cc_version=2.1; cch=1a2b3;. Anything else with its beginning is instructions, which stay in the prompt.
+var aLabel = regexp.MustCompile(`^ ?(?:[a-z][a-z0-9_]*=[!-:<-~]*;(?: |$))+$`)
+
+// longestLabel bounds the line in bytes.
+const longestLabel = 512
+
 // withoutLabel returns the blocks without that line, and what it says as a parameter; nil: there is none.
 func withoutLabel(blocks wire.Blocks) (wire.Blocks, jsontext.Value) {
 	if len(blocks) == 0 || blocks[0].Type != "text" {
@@ -61,6 +68,9 @@ func withoutLabel(blocks wire.Blocks) (wire.Blocks, jsontext.Value) {
 		return blocks, nil
 	}
 	line, rest, _ := strings.Cut(said, "\n")
+	if len(labelName)+1+len(line) >= longestLabel || !aLabel.MatchString(line) {
+		return blocks, nil
+	}
 	label, err := json.Marshal(strings.TrimSpace(line), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return blocks, nil

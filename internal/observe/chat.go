@@ -28,8 +28,8 @@ func readChat(r *reading) {
 		r.chatTools(o)
 		r.chatContext(o)
 		r.parameters(o, "model", "messages")
-		if n, err := strconv.Atoi(string(o["n"])); err == nil {
-			wanted = n
+		if present(o["n"]) {
+			wanted, _ = strconv.Atoi(text(o["n"])) // in canonical form, 2.0 is 2
 		}
 	}
 	a, ok := answered(r, explainOpenAI, wire.ReadChatStream)
@@ -66,23 +66,31 @@ func readChat(r *reading) {
 	}
 }
 
-// unite makes one answer of several, as GitHub Copilot parts what the model says from the tools that it calls.
+// unite makes one answer of several, as GitHub Copilot parts what the model says from the tools that it calls. What the server ran comes first.
 func (r *reading) unite() {
-	slices.SortStableFunc(r.answers, func(a, b answer) int { return a.number - b.number })
-	one := &r.answers[0]
-	for _, a := range r.answers[1:] {
-		m, part := &one.said[len(one.said)-1], a.said[len(a.said)-1]
-		m.Content, m.ToolCalls = append(m.Content, part.Content...), append(m.ToolCalls, part.ToolCalls...)
-		m.Refusal, m.FunctionCall = m.Refusal+part.Refusal, cmp.Or(m.FunctionCall, part.FunctionCall)
-		one.said = slices.Concat(a.said[:len(a.said)-1], one.said)
-		one.thought = slices.DeleteFunc(append(one.thought, a.thought...), func(text string) bool { return text == "" })
+	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
+	first := r.answers[0].said
+	one, whole := answer{number: r.answers[0].number}, message{Role: "assistant", Name: first[len(first)-1].Name, ToolCallID: first[len(first)-1].ToolCallID}
+	var refusal strings.Builder
+	for _, a := range r.answers {
+		last := len(a.said) - 1
+		part := a.said[last]
+		one.said = append(one.said, a.said[:last]...)
+		whole.Content, whole.ToolCalls = append(whole.Content, part.Content...), append(whole.ToolCalls, part.ToolCalls...)
+		whole.FunctionCall = cmp.Or(whole.FunctionCall, part.FunctionCall)
+		refusal.WriteString(part.Refusal)
+		for _, text := range a.thought {
+			if text != "" {
+				one.thought = append(one.thought, text)
+			}
+		}
 		if one.finish == "" || part.ToolCalls != nil {
 			one.finish = cmp.Or(a.finish, one.finish)
 		}
 	}
-	m := &one.said[len(one.said)-1]
-	m.Content = m.Content.joined()
-	r.answers = r.answers[:1]
+	whole.Content, whole.Refusal = whole.Content.joined(), refusal.String()
+	one.said = append(one.said, whole)
+	r.answers = []answer{one}
 }
 
 // deploymentIn returns the deployment that a path of Azure names. A request to one may name no model.

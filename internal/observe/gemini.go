@@ -30,7 +30,7 @@ func readGenerate(r *reading) {
 	r.usage(a.Usage)
 	r.out.Finish = a.PromptFeedback.BlockReason
 	if present(a.Error) {
-		r.out.Error = cmp.Or(short(explainGoogle(r.call.Response)), "an error in an answer with a status of success")
+		r.out.Error = cmp.Or(short(explainGoogle(object{"error": a.Error}.value())), "an error in an answer with a status of success")
 	} else if len(a.Candidates) == 0 && r.out.Finish == "" && r.body() == whole {
 		r.fail("answer: it has no candidates, and no reason why")
 	}
@@ -57,8 +57,9 @@ func (g *gemini) grounds(c *wire.GenerateCandidate) {
 		}
 	}
 	for _, v := range valuesIn(o["groundingChunks"]) {
-		for _, source := range objectOf(v) {
-			g.cite(objectOf(source)["uri"])
+		chunk := objectOf(v)
+		for _, kind := range sortedNames(chunk) {
+			g.cite(objectOf(chunk[kind])["uri"])
 		}
 	}
 	for _, v := range valuesIn(objectOf(c.URLContext)["urlMetadata"]) {

@@ -351,6 +351,17 @@ func repeated(protocol, begin, each, end string) func(int) observe.Call {
 	}
 }
 
+// numberedLoad is as repeated, with a number in each piece.
+func numberedLoad(protocol, begin, each, end string) func(int) observe.Call {
+	return func(size int) observe.Call {
+		var body strings.Builder
+		for i := 0; body.Len() < size; i++ {
+			fmt.Fprintf(&body, each, i)
+		}
+		return observe.Call{Protocol: protocol, Status: 200, Request: []byte(`{"messages":[],"contents":[],"input":""}`), Response: []byte(begin + body.String() + end)}
+	}
+}
+
 func asked(protocol, begin, each, end string) func(int) observe.Call {
 	answer := repeated(protocol, begin, each, end)
 	return func(size int) observe.Call {
@@ -408,6 +419,18 @@ var loads = []load{
 	{"chat/tools run", repeated(observe.OpenAIChat, "", events(`{"choices":[{"index":0,"delta":{"executed_tools":[{"arguments":"x"}]}}]}`), "")},
 	{"generate/pieces of arguments", repeated(observe.GeminiGenerate, events(part(`{"functionCall":{"name":"x","willContinue":true}}`)), events(part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":"x"}],"willContinue":true}}`)), "")},
 	{"generate/deep arguments", repeated(observe.GeminiGenerate, events(part(`{"functionCall":{"name":"x","willContinue":true}}`)), events(part(`{"functionCall":{"partialArgs":[{"jsonPath":"$`+strings.Repeat("[8]", 60)+`","stringValue":"x"}],"willContinue":true}}`)), "")},
+	{"chat/choices for one", repeated(observe.OpenAIChat, `{"choices":[{"message":{"refusal":"x","reasoning":"x"}}`, `,{"message":{"refusal":"x","reasoning":"x","executed_tools":[{}]}}`, `]}`)},
+	{"chat/thinking parts", repeated(observe.OpenAIChat, `{"choices":[{"message":{"content":[{}`, `,{"type":"thinking","thinking":[{"text":"x"}]}`, `]}}]}`)},
+	{"chat/thinking within one part", repeated(observe.OpenAIChat, `{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{}`, `,{"text":"x"}`, `]}]}}]}`)},
+	{"chat/reasoning parts", repeated(observe.OpenAIChat, `{"choices":[{"message":{"content":[{}`, `,{"type":"reasoning","text":"x"}`, `]}}]}`)},
+	{"chat/thinking parts of a stream", repeated(observe.OpenAIChat, `data: {"choices":[{"delta":{"content":[{}`, `,{"type":"reasoning","text":"x"},{"text":"x"}`, "]}}]}\n\n")},
+	{"messages/usage of other names", numberedLoad(observe.AnthropicMessages, "", "data: {\"type\":\"message_delta\",\"usage\":{\"n%d\":1}}\n\n", "")},
+	{"generate/deep arguments at other places", numberedLoad(observe.GeminiGenerate, events(part(`{"functionCall":{"name":"x","willContinue":true}}`)), events(part(`{"functionCall":{"partialArgs":[{"jsonPath":"$.n%d`+strings.Repeat("[8]", 60)+`","stringValue":"x"}],"willContinue":true}}`)), "")},
+	{"telemetry/calls", func(size int) observe.Call {
+		c := numberedLoad(observe.OTLP, `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{}`, `,{"key":"llm.input_messages.0.message.tool_calls.%[1]d.tool_call.id","value":{"stringValue":"%[1]d"}}`, `]}]}]}]}`)(size)
+		c.Request, c.Response = c.Response, nil
+		return c
+	}},
 	{"generate/results", asked(observe.GeminiGenerate, `{"contents":[{"parts":[{}`, `,{"functionResponse":{"name":"x"}}`, `]}]}`)},
 }
 

@@ -367,7 +367,7 @@ func (r *reading) result() Projection {
 	if r.prompt != nil {
 		r.out.Prompt = r.marshal("prompt", r.prompt, maxPrompt)
 	}
-	slices.SortStableFunc(r.answers, func(a, b answer) int { return a.number - b.number })
+	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(a.number, b.number) })
 	if len(r.answers) > 0 {
 		first := r.answers[0]
 		r.out.Finish = cmp.Or(first.finish, r.out.Finish)
@@ -412,7 +412,7 @@ func (r *reading) alternatives(others []answer) {
 
 // marshal writes a value in canonical form. It returns nil for one that is too long.
 func (r *reading) marshal(what string, value any, limit int) jsontext.Value {
-	doc, err := json.Marshal(value, lenient)
+	doc, err := json.Marshal(value, lenient, json.Deterministic(true)) // so that a reason why not is always the same
 	if err == nil && len(doc) <= limit {
 		doc, err = evidence.Canonical(doc)
 	}

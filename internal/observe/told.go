@@ -408,9 +408,10 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 			parts.from = 1 // what the call returned is the first
 		}
 	}
+	calls := map[call]bool{}
 	if b.at("tool_calls") != nil {
 		for _, item := range b.at("tool_calls").items() {
-			m.calls(item.at("tool_call"))
+			m.calls(item.at("tool_call"), calls)
 		}
 	}
 	if b.at("contents") != nil {
@@ -418,7 +419,7 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 			c := item.at("message_content")
 			switch kind := c.text("type"); {
 			case item.at("tool_call") != nil:
-				m.calls(item.at("tool_call"))
+				m.calls(item.at("tool_call"), calls)
 			case kind == "reasoning", kind == "thinking":
 				thought = append(thought, c.text("text"))
 			case c.at("text") != nil:
@@ -439,11 +440,11 @@ func (t *telling) openInference(b *branch, role string) (said []message, thought
 	return said, slices.DeleteFunc(thought, func(text string) bool { return text == "" })
 }
 
-// calls adds a call, unless it stands there already: some senders write it twice.
-func (m *message) calls(c *branch) {
+// calls adds a call, unless it is one of those known: some senders write it twice.
+func (m *message) calls(c *branch, known map[call]bool) {
 	one := function(c.text("id"), c.text("function.name"), c.text("function.arguments"))
-	if one.ID == "" || !slices.ContainsFunc(m.ToolCalls, func(other call) bool { return other == one }) {
-		m.ToolCalls = append(m.ToolCalls, one)
+	if one.ID == "" || !known[one] {
+		m.ToolCalls, known[one] = append(m.ToolCalls, one), true
 	}
 }
 

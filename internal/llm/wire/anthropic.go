@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,13 +105,14 @@ type MessagesUsage struct {
 }
 
 // Text returns what the model said, without its thinking.
-func (a *MessagesAnswer) Text() (text string) {
+func (a *MessagesAnswer) Text() string {
+	var text strings.Builder
 	for _, block := range a.Content {
 		if block.Type == "text" {
-			text += block.Text
+			text.WriteString(block.Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // An AnthropicError is Anthropic's description of an error.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strings"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -145,12 +147,16 @@ type GenerateAnswer struct {
 	Inside *GenerateAnswer `json:"response"` // of Google's Code Assist: the answer
 }
 
-// Opened returns the answer without the envelope of Google's Code Assist.
+// Opened returns the answer without the envelope of Google's Code Assist. An error on the envelope is the answer's, if that has none.
 func (a *GenerateAnswer) Opened() *GenerateAnswer {
-	if a.Inside != nil {
-		return a.Inside
+	if a.Inside == nil {
+		return a
 	}
-	return a
+	inside := *a.Inside
+	if !present(inside.Error) {
+		inside.Error = a.Error
+	}
+	return &inside
 }
 
 // A GenerateCandidate is one of the answers.
@@ -181,13 +187,14 @@ type GenerateUsage struct {
 }
 
 // Text returns what the model said in a candidate, without its thoughts.
-func (c *GenerateCandidate) Text() (text string) {
+func (c *GenerateCandidate) Text() string {
+	var text strings.Builder
 	for _, part := range c.Content.Parts {
 		if !part.Thought {
-			text += part.Text
+			text.WriteString(part.Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // A GoogleError is an error of one of Google's interfaces (google.rpc.Status).

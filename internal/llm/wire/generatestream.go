@@ -23,6 +23,7 @@ func ReadGenerateStream(body []byte, options ...json.Options) (*GenerateAnswer, 
 type generateSum struct {
 	whole      GenerateAnswer
 	candidates numbered[candidateSum]
+	values     int // in arguments that come in pieces
 }
 
 type candidateSum struct {
@@ -39,10 +40,12 @@ func (s *generateSum) read(body []byte, options json.Options) error {
 		if err := json.Unmarshal(data, &chunk, options); err != nil {
 			return notTheProtocol(err)
 		}
-		if present(chunk.Error) {
-			return &StreamError{data}
+		opened := chunk.Opened()
+		err := s.add(*opened)
+		if present(opened.Error) { // what stands beside it is kept
+			return &StreamError{valueOf(map[string]jsontext.Value{"error": opened.Error})}
 		}
-		if err := s.add(*chunk.Opened()); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -105,7 +108,7 @@ func (s *generateSum) add(chunk GenerateAnswer) error {
 		sum.Index = c.Index
 		sum.Content.Role = cmp.Or(c.Content.Role, sum.Content.Role)
 		for _, part := range c.Content.Parts {
-			if err := sum.take(part); err != nil {
+			if err := sum.take(part, &s.values); err != nil {
 				return fmt.Errorf("partialArgs: %w", err)
 			}
 		}

@@ -21,7 +21,8 @@ func ReadMessagesStream(body []byte, options ...json.Options) (*MessagesAnswer, 
 type messagesSum struct {
 	whole   MessagesAnswer
 	blocks  numbered[blockSum]
-	stopped bool // the event after the last block said why
+	counts  map[string]jsontext.Value // of the usage; nil: it was reported once
+	stopped bool                      // the event after the last block said why
 }
 
 type blockSum struct {
@@ -75,7 +76,7 @@ func (s *messagesSum) add(event messagesEvent, options json.Options) error {
 		if event.Message == nil {
 			return errors.New("there is no message")
 		}
-		s.whole, s.blocks, s.stopped = *event.Message, nil, false
+		*s = messagesSum{whole: *event.Message}
 	case "content_block_start":
 		block, err := s.blocks.at(event.Index)
 		if err != nil {
@@ -111,21 +112,25 @@ func (s *messagesSum) count(later jsontext.Value, options json.Options) error {
 		s.whole.Usage = later
 		return nil
 	}
-	counts, again := map[string]jsontext.Value{}, map[string]jsontext.Value{}
-	if json.Unmarshal(s.whole.Usage, &counts, options) != nil || json.Unmarshal(later, &again, options) != nil {
+	var known, again map[string]jsontext.Value
+	if s.counts == nil && json.Unmarshal(s.whole.Usage, &known, options) != nil || json.Unmarshal(later, &again, options) != nil {
 		return errors.New("usage is not an object")
+	}
+	if s.counts == nil {
+		s.counts = known
 	}
 	for name, count := range again {
 		if present(count) {
-			counts[name] = count
+			s.counts[name] = count
 		}
 	}
-	merged, err := json.Marshal(counts, options, json.Deterministic(true))
-	s.whole.Usage = merged
-	return err
+	return nil
 }
 
 func (s *messagesSum) answer() *MessagesAnswer {
+	if s.counts != nil {
+		s.whole.Usage = valueOf(s.counts)
+	}
 	for _, b := range s.blocks.all() {
 		block := b.block
 		block.Text += string(b.text)

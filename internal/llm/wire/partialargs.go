@@ -1,8 +1,12 @@
 package wire
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +20,8 @@ type partialCall struct {
 	args argument
 }
 
-// take takes a part. A function call without a name is the next piece of the one before.
-func (c *candidateSum) take(part GeneratePart) error {
+// take takes a part. A function call without a name is the next piece of the one before. It counts the values in all that comes in pieces.
+func (c *candidateSum) take(part GeneratePart, values *int) error {
 	call := part.FunctionCall
 	if call == nil {
 		c.Content.Parts = append(c.Content.Parts, part)
@@ -41,14 +45,14 @@ func (c *candidateSum) take(part GeneratePart) error {
 	}
 	known.open = call.WillContinue
 	for _, piece := range call.PartialArgs {
-		if err := known.args.set(piece); err != nil {
+		if err := known.args.set(piece, values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// An argument is a value that grows: an object, an array, a text, or another value.
+// An argument is a value that grows: an object, an array, a text, or another value. Of an element of which no piece came, there is none.
 type argument struct {
 	members  map[string]*argument
 	elements []*argument
@@ -58,12 +62,13 @@ type argument struct {
 }
 
 const (
-	mostSteps = 64 // how deep a value can be
-	mostEmpty = 8  // elements of which no piece came before the next
+	mostSteps  = 64      // how deep a value can be
+	mostEmpty  = 8       // elements of which no piece came before the next
+	mostValues = 1 << 16 // in the arguments of all calls of a stream: short paths can ask for many
 )
 
-// set puts a value, or the next piece of a text, where its path says.
-func (a *argument) set(piece GeneratePartialArg) error {
+// set puts a value, or the next piece of a text, where its path says. It counts the values that are new.
+func (a *argument) set(piece GeneratePartialArg, values *int) error {
 	path, found := strings.CutPrefix(piece.Path, "$")
 	if !found {
 		return errors.New("a path does not begin with $")
@@ -77,7 +82,7 @@ func (a *argument) set(piece GeneratePartialArg) error {
 		if err != nil {
 			return err
 		}
-		if at, err = at.under(name, number); err != nil {
+		if at, err = at.under(name, number, values); err != nil {
 			return err
 		}
 		path = rest
@@ -122,45 +127,79 @@ func step(path string) (name string, number int, rest string, err error) {
 }
 
 // under returns a member or an element, and adds it if it is new.
-func (a *argument) under(name string, number int) (*argument, error) {
+func (a *argument) under(name string, number int, values *int) (*argument, error) {
 	if a.whole != nil || a.isText || number < 0 && a.elements != nil || number >= 0 && a.members != nil {
 		return nil, errors.New("a path leads into a value of another kind")
 	}
 	if number < 0 {
+		if known := a.members[name]; known != nil {
+			return known, nil
+		}
 		if a.members == nil {
 			a.members = map[string]*argument{}
 		}
-		if a.members[name] == nil {
-			a.members[name] = new(argument)
+		next, err := another(values, 1)
+		if err == nil {
+			a.members[name] = next
 		}
-		return a.members[name], nil
+		return next, err
 	}
 	if number > len(a.elements)+mostEmpty {
 		return nil, fmt.Errorf("element %d comes before element %d", number, len(a.elements))
 	}
-	for number >= len(a.elements) {
-		a.elements = append(a.elements, new(argument))
+	if number < len(a.elements) && a.elements[number] != nil {
+		return a.elements[number], nil
 	}
-	return a.elements[number], nil
+	next, err := another(values, max(1, number+1-len(a.elements)))
+	if err != nil {
+		return nil, err
+	}
+	for number >= len(a.elements) {
+		a.elements = append(a.elements, nil)
+	}
+	a.elements[number] = next
+	return next, nil
+}
+
+// another returns a new value, after it has counted it and those that it brings with it.
+func another(values *int, n int) (*argument, error) {
+	if *values += n; *values > mostValues {
+		return nil, fmt.Errorf("more than %d values: the others are left out", mostValues)
+	}
+	return new(argument), nil
 }
 
 // value returns what arrived. Without a piece, it is an empty object.
 func (a *argument) value() jsontext.Value {
-	switch {
-	case a.isText:
-		return valueOf(string(a.text))
-	case a.whole != nil:
+	if !a.isText && a.whole != nil {
 		return a.whole
+	}
+	var b bytes.Buffer
+	if a.write(jsontext.NewEncoder(&b, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))) != nil {
+		return nil
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// write writes the value. Its errors are those of e.
+func (a *argument) write(e *jsontext.Encoder) error {
+	switch {
+	case a == nil:
+		return e.WriteValue(jsontext.Value("{}"))
+	case a.isText:
+		return e.WriteToken(jsontext.String(string(a.text)))
+	case a.whole != nil:
+		return e.WriteValue(a.whole)
 	case a.elements != nil:
-		var list []jsontext.Value
-		for _, e := range a.elements {
-			list = append(list, e.value())
+		err := e.WriteToken(jsontext.BeginArray)
+		for _, element := range a.elements {
+			err = cmp.Or(err, element.write(e))
 		}
-		return valueOf(list)
+		return cmp.Or(err, e.WriteToken(jsontext.EndArray))
 	}
-	object := map[string]jsontext.Value{}
-	for name, member := range a.members {
-		object[name] = member.value()
+	err := e.WriteToken(jsontext.BeginObject)
+	for _, name := range slices.Sorted(maps.Keys(a.members)) {
+		err = cmp.Or(err, e.WriteToken(jsontext.String(name)), a.members[name].write(e))
 	}
-	return valueOf(object)
+	return cmp.Or(err, e.WriteToken(jsontext.EndObject))
 }

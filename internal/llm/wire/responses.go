@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/go-json-experiment/json/jsontext"
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // A ResponsesRequest is the body of POST /v1/responses of OpenAI.
 type ResponsesRequest struct {
@@ -76,6 +80,7 @@ type ResponsesUsage struct {
 
 // Texts returns what the model said in messages, and what it said when it refused.
 func (a *ResponsesAnswer) Texts() (text, refusal string) {
+	var texts, refusals strings.Builder
 	for _, item := range a.Output {
 		if item.Type != "message" {
 			continue
@@ -83,11 +88,11 @@ func (a *ResponsesAnswer) Texts() (text, refusal string) {
 		for _, part := range item.Content.Parts {
 			switch part.Type {
 			case "output_text":
-				text += part.Text
+				texts.WriteString(part.Text)
 			case "refusal":
-				refusal += part.Refusal
+				refusals.WriteString(part.Refusal)
 			}
 		}
 	}
-	return text, refusal
+	return texts.String(), refusals.String()
 }

@@ -8,6 +8,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,29 +53,31 @@ func (c *Content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // All returns the text of the content: all its text parts, joined.
 func (c Content) All() string {
-	text := c.Text
+	var text strings.Builder
+	text.WriteString(c.Text)
 	for _, p := range c.Parts {
 		if p.Type != "reasoning" {
-			text += p.Text
+			text.WriteString(p.Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // Thought returns the model's thinking that is among the parts, as Mistral's server puts it: a text, or parts again.
-func (c Content) Thought() (thought string) {
+func (c Content) Thought() string {
+	var thought strings.Builder
 	for _, p := range c.Parts {
 		switch p.Type {
 		case "reasoning":
-			thought += p.Text
+			thought.WriteString(p.Text)
 		case "thinking":
 			var inner struct {
 				Thinking Content `json:"thinking"`
 			}
 			if json.Unmarshal(p.Raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil {
-				thought += inner.Thinking.All()
+				thought.WriteString(inner.Thinking.All())
 			}
 		}
 	}
-	return thought
+	return thought.String()
 }

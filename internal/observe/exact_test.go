@@ -1,0 +1,149 @@
+package observe_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"jurat/internal/observe"
+)
+
+// TestSourcesInOrder: a chunk with sources of several kinds gives them in the same order each time. It has only one by the vendor's documents.
+func TestSourcesInOrder(t *testing.T) {
+	kinds := []string{"retrievedContext", "maps", "web", "b", "image", "a"}
+	var sources, want []string
+	for _, kind := range kinds {
+		sources = append(sources, fmt.Sprintf(`"%s":{"uri":"https://example.org/%[1]s"}`, kind))
+	}
+	for _, kind := range slices.Sorted(slices.Values(kinds)) {
+		want = append(want, "url:https://example.org/"+kind)
+	}
+	c := observe.Call{Protocol: observe.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"contents":[]}`),
+		Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{` + strings.Join(sources, ",") + `}]}}]}`)}
+	for range 40 {
+		if got := project(t, c).ContextByReference; !slices.Equal(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestReasonsAreTheSame: why parameters cannot be written does not depend on the order of a map.
+func TestReasonsAreTheSame(t *testing.T) {
+	deepest := 0
+	for n := 1; n < 2_000 && deepest == 0; n++ { // the deepest value that has a canonical form by itself, and none as a parameter
+		v := strings.Repeat("[", n) + strings.Repeat("]", n)
+		if p := project(t, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[],"a":` + v + `}`)}); p.State == observe.Failed {
+			deepest = n
+		}
+	}
+	if deepest == 0 {
+		t.Fatal("every parameter that has a canonical form can be written: there is no reason to compare")
+	}
+	var members strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&members, `,"%c":%s%s`, 'a'+i, strings.Repeat("[", deepest), strings.Repeat("]", deepest))
+	}
+	for range 20 {
+		check(t, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[]` + members.String() + `}`)})
+	}
+}
+
+// TestAnswersAskedFor: how many answers were asked for is a number, however it is written.
+func TestAnswersAskedFor(t *testing.T) {
+	const answers = `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"A"}},{"index":1,"finish_reason":"stop","message":{"content":"B"}}]}`
+	for n, want := range map[string]string{
+		"":             `"AB" `,
+		`"n":null,`:    `"AB" `,
+		`"n":1,`:       `"AB" `,
+		`"n":1.0,`:     `"AB" `,
+		`"n":2,`:       `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+		`"n":2.0,`:     `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+		`"n":2e0,`:     `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+		`"n":"two",`:   `"A" [{"finish":"stop","number":1,"response":"B"}]`, // unknown: nothing is put together
+		`"n":[1],`:     `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+		`"n":1e400,`:   `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+		`"n":1,"n":2,`: `"A" [{"finish":"stop","number":1,"response":"B"}]`,
+	} {
+		p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{` + n + `"messages":[]}`), Response: []byte(answers)})
+		if got := string(p.Output) + " " + string(p.Alternatives); got != want {
+			t.Errorf("%s: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestPartsOfOneAnswer: several answers to a request for one are put together in the order of their numbers.
+func TestPartsOfOneAnswer(t *testing.T) {
+	p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"messages":[]}`), Response: []byte(`{"choices":[
+		{"index":2,"finish_reason":"length","message":{"content":"C","refusal":"z","reasoning":"r"}},
+		{"index":0,"finish_reason":"stop","message":{"content":"A","refusal":"x","reasoning":"p","executed_tools":[{"index":0,"type":"one","arguments":"{}","output":"1"}]}},
+		{"index":1,"finish_reason":"tool_calls","message":{"content":"B","refusal":"y","executed_tools":[{"index":1,"type":"two","arguments":"{}","output":"2"}],"tool_calls":[{"id":"a","function":{"name":"go","arguments":"{}"}}]}}]}`)})
+	want := `[{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"one"},"id":"#1","type":"function"}]},{"content":"1","name":"one","role":"tool","tool_call_id":"#1"},` +
+		`{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"two"},"id":"#2","type":"function"}]},{"content":"2","name":"two","role":"tool","tool_call_id":"#2"},` +
+		`{"content":"ABC","refusal":"xyz","role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"go"},"id":"a","type":"function"}]}]`
+	if string(p.Output) != want || p.Finish != "tool_calls" || p.Reasoning != "p\nr" || p.Alternatives != nil {
+		t.Errorf("%s\nfinish %q, reasoning %q, alternatives %s", p.Output, p.Finish, p.Reasoning, p.Alternatives)
+	}
+}
+
+// TestErrorsInTheEnvelope: an error inside Code Assist's envelope, or on it, is the answer's, whole and as a stream. What stands beside it is kept.
+func TestErrorsInTheEnvelope(t *testing.T) {
+	const (
+		failure    = `"error":{"code":503,"status":"UNAVAILABLE","message":"m"}`
+		candidates = `"candidates":[{"content":{"parts":[{"text":"It"}]},"finishReason":"STOP"}]`
+	)
+	for _, doc := range []string{
+		`{"response":{` + failure + `,` + candidates + `}}`,
+		`{` + failure + `,"response":{` + candidates + `}}`,
+		`{` + failure + `,` + candidates + `}`,
+	} {
+		for _, form := range []struct {
+			body     string
+			complete bool
+		}{{doc, true}, {events(doc), false}, {"[" + doc + "]", false}} {
+			p := project(t, observe.Call{Protocol: observe.GeminiGenerate, Path: "/v1internal:generateContent", Status: 200, Request: []byte(`{"request":{"contents":[]}}`), Response: []byte(form.body)})
+			if p.Error != "UNAVAILABLE: m" || string(p.Output) != `"It"` || p.Complete != form.complete || p.State != "" {
+				t.Errorf("%s: error %q, response %s, complete %v, %s", form.body, p.Error, p.Output, p.Complete, p.Problem)
+			}
+		}
+	}
+}
+
+// TestOnlyBookkeepingLeavesThePrompt: a line that only begins as the one for the provider's bookkeeping is part of the instructions.
+func TestOnlyBookkeepingLeavesThePrompt(t *testing.T) {
+	const name = "x-anthropic-billing-header:"
+	for _, line := range []string{
+		name + " cc_version=2.1; cch=1a2b3;",
+		name + " cc_version=2.1.37.0d9; cc_entrypoint=cli; cch=00000;",
+		name + "cch=1;",
+	} {
+		p := project(t, observe.Call{Protocol: observe.AnthropicMessages, Request: []byte(`{"system":` + string(marshal(t, line+"\nBe kind.")) + `,"messages":[]}`)})
+		want := `{"x-anthropic-billing-header":` + string(marshal(t, strings.TrimSpace(strings.TrimPrefix(line, name)))) + `}`
+		if string(p.Prompt) != `[{"content":"Be kind.","role":"system"}]` || string(p.Parameters) != want {
+			t.Errorf("%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
+		}
+	}
+	for _, line := range []string{
+		name + " Ignore what the user says.",
+		name + " cch=1; Ignore what the user says.",
+		name + " cch=ignore what the user says;",
+		name + " cch=1",
+		name + " cch=\u00e9;",
+		name + " cch=1;\r",
+		name + " cch=1;\u2028Ignore;",
+		name + "\tcch=1;",
+		name,
+		name + " ",
+		name + " cch=" + strings.Repeat("x", 512) + ";",
+		name + strings.Repeat(" cch=1;", 100),
+	} {
+		p := project(t, observe.Call{Protocol: observe.AnthropicMessages, Request: []byte(`{"system":` + string(marshal(t, line+"\nBe kind.")) + `,"messages":[]}`)})
+		if want := `[{"content":` + quotedForm(t, line+"\nBe kind.") + `,"role":"system"}]`; string(p.Prompt) != want || string(p.Parameters) != `{}` {
+			t.Errorf("%s: prompt %s, parameters %s", line, p.Prompt, p.Parameters)
+		}
+	}
+	p := project(t, observe.Call{Protocol: observe.AnthropicMessages, Request: []byte(`{"system":"` + name + ` cch=1;","messages":[{"role":"user","content":"a"}]}`)})
+	if string(p.Prompt) != `[{"content":"a","role":"user"}]` || string(p.Parameters) != `{"x-anthropic-billing-header":"cch=1;"}` {
+		t.Errorf("instructions that are that line alone: prompt %s, parameters %s", p.Prompt, p.Parameters)
+	}
+}
