@@ -18,6 +18,7 @@ type line struct {
 	messages []message // nil: it is nothing that can be read
 	kind     string    // of an event: its type
 	data     string    // of an event: the beginning of its data
+	said     bool      // of an event: its data is more than white space
 	rest     chan []byte
 	ready    chan error // whether it may go on
 	refs     atomic.Int32

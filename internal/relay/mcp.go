@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 // the id of the request.
 //
 // A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
-// answer too is recorded before the client has it. Clients connect again. If its first event names an endpoint, all answers come there, see [session].
+// answer too is recorded before the client has it. Clients connect again. If an event names an endpoint, all answers come there, see [session].
 var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors), Ends: endsOfMCP}
 
 var (
@@ -33,7 +34,7 @@ const (
 	manyErrors  = "*/error"
 )
 
-// response names the event that ends an answer, and endpoint the one with which a stream of 2024-11-05 begins, see [session].
+// response names the event that ends an answer, and endpoint the one that names where clients of 2024-11-05 post, see [session].
 const (
 	response = "response"
 	endpoint = "endpoint"
@@ -41,7 +42,6 @@ const (
 
 func endsOfMCP(request *Body) func(Event) (string, bool) {
 	waiting := map[string]bool{}
-	first := request.Bytes == 0
 	if asked, err := request.messages(); err == nil {
 		for _, m := range asked {
 			if m.asks() {
@@ -50,11 +50,6 @@ func endsOfMCP(request *Body) func(Event) (string, bool) {
 		}
 	}
 	return func(e Event) (string, bool) {
-		if first && len(e.Data) > 0 {
-			if first = false; e.Type == endpoint {
-				return endpoint, false
-			}
-		}
 		if answers, ids := severalOf(e.Members); answers {
 			for _, id := range ids {
 				delete(waiting, id)
@@ -151,6 +146,7 @@ type messages struct {
 	document *scan.Document
 	list     []message
 	many     bool
+	first    byte // that is no white space; 0: none was written
 }
 
 // mostMessages bounds how many messages of one batch are known.
@@ -171,6 +167,11 @@ func (m *messages) element(e Event) (string, bool) {
 }
 
 func (m *messages) Write(p []byte) (int, error) {
+	for i := 0; i < len(p) && m.first == 0; i++ {
+		if strings.IndexByte(" \t\r\n\ufeff", p[i]) < 0 {
+			m.first = p[i]
+		}
+	}
 	m.document.Write(p)
 	return len(p), nil
 }
@@ -192,7 +193,10 @@ func (m *messages) end() []message {
 	return m.list
 }
 
-// messages reads the messages of a body.
+// errOdd says that a body begins like messages, and cannot be read as such.
+var errOdd = errors.New("it is no message that can be read in one way")
+
+// messages reads the messages of a body; nil: it is some other text, or none.
 func (b *Body) messages() ([]message, error) {
 	if b == nil || b.Kept == 0 {
 		return nil, nil
@@ -209,7 +213,11 @@ func (b *Body) messages() ([]message, error) {
 	if _, err := io.Copy(m, r); err != nil {
 		return nil, err
 	}
-	return m.end(), nil
+	list := m.end()
+	if list == nil && (m.first == '{' || m.first == '[') {
+		return nil, errOdd
+	}
+	return list, nil
 }
 
 // MCPVersion is the version of the protocol that a call or its connection says; "": none.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/internal/fault"
+	"jurat/internal/relay/scan"
 )
 
 // A passage is one call on its way. Its Read reads from the provider, keeps a copy, and returns what the client may have. It returns io.EOF
@@ -31,6 +32,9 @@ type passage struct {
 	session  *session      // to which the call posts; nil: none
 	posted   *question     // what it posts, for whose answer the session waits
 	released sync.Once
+	endpoint bool   // an event names an endpoint
+	since    []byte // in open mode, what came since the last event: there may be no room for a copy
+	taken    bool   // the session has taken the call, and records it
 
 	mu              sync.Mutex // held while the following is used
 	outcome         Outcome
@@ -135,7 +139,7 @@ func (p *passage) answered(answer *http.Response) {
 // finderFor returns a finder for the answer. If the request is so hostile that the protocol fails to read it, the last bytes of the answer are held.
 func (p *passage) finderFor(answer *http.Response) (f finder) {
 	err := fault.Guard(func() error {
-		f = finderFor(answer, p.call.Speaks.rulesOf(p.call.Request), p.r.MaxDecoded, p.http10)
+		f = finderFor(answer, p.rules(), p.r.MaxDecoded, p.http10)
 		return nil
 	})
 	if err != nil {
@@ -143,6 +147,21 @@ func (p *passage) finderFor(answer *http.Response) (f finder) {
 		return &blind{}
 	}
 	return f
+}
+
+// rules are how the answer ends, and note an endpoint where clients look for one.
+func (p *passage) rules() scan.Rules {
+	rules := p.call.Speaks.rulesOf(p.call.Request)
+	if ends := rules.Ends; p.asked != nil {
+		rules.Ends = func(e Event) (string, bool) {
+			if e.Type == endpoint {
+				p.endpoint = true
+				return endpoint, false
+			}
+			return ends(e)
+		}
+	}
+	return rules
 }
 
 // watch cancels the request when the client leaves, at once or after the time to drain.
@@ -168,10 +187,12 @@ func (p *passage) Read(b []byte) (int, error) {
 			}
 		case p.finished:
 			return 0, p.result()
-		case p.asked != nil && p.finder.Found() == endpoint:
+		case p.begins():
 			return 0, errEndpoint
 		case p.over != nil:
-			p.finish()
+			if p.closeFinder(); !p.begins() { // SDKs take for an event what the end of a stream leaves
+				p.finish()
+			}
 		default:
 			if n := p.take(b); n > 0 {
 				return n, nil
@@ -179,6 +200,11 @@ func (p *passage) Read(b []byte) (int, error) {
 		}
 	}
 	return 0, nil
+}
+
+// begins reports whether what is here and what follows are a session.
+func (p *passage) begins() bool {
+	return p.asked != nil && p.endpoint && p.tail == nil && p.recorded == nil
 }
 
 // result returns what ended the passage.
@@ -206,7 +232,7 @@ func (p *passage) limit() int64 {
 	switch {
 	case p.recorded != nil:
 		return p.given
-	case p.finished || p.r.Mode == Open && (p.asked == nil || p.finder.Found() != endpoint):
+	case p.finished || p.r.Mode == Open && (p.asked == nil || !p.endpoint):
 		return p.kept.n
 	}
 	return min(p.finder.Safe(), p.kept.n)
@@ -240,6 +266,11 @@ func (p *passage) see(b []byte) int {
 		return 0
 	}
 	p.find(b)
+	if p.asked != nil && p.r.Mode == Open {
+		p.since = append(p.since, b...)
+		again := max(len(b), int(min(p.kept.n-p.finder.Safe(), mostSince)))
+		p.since = p.since[max(0, len(p.since)-again):]
+	}
 	if p.given < before {
 		return 0
 	}
@@ -247,6 +278,9 @@ func (p *passage) see(b []byte) int {
 	p.given += n
 	return int(n)
 }
+
+// mostSince bounds how much of an event is kept in open mode besides its copy.
+const mostSince = 64 << 10
 
 // find shows b to the finder. If that fails on hostile bytes, the call goes on, and its last bytes are held.
 func (p *passage) find(b []byte) {
@@ -274,6 +308,10 @@ func (p *passage) takeTail() {
 	case read := <-p.tail:
 		if len(read.b) > 0 {
 			p.see(read.b)
+		}
+		if p.endpoint {
+			p.over = notRecorded(errors.New("the stream names an endpoint after its end"))
+			p.recorded = p.over
 		}
 		if read.err != nil && p.over == nil {
 			p.over = read.err
@@ -307,6 +345,10 @@ func (p *passage) finish() {
 	o.At = p.r.Now()
 	o.Ended, o.Reason = p.ended()
 	if p.kept != nil {
+		p.closeFinder()
+		if p.endpoint {
+			p.kept.apart()
+		}
 		p.kept.seal()
 		o.Delivered = p.given
 		if p.away {
@@ -315,17 +357,21 @@ func (p *passage) finish() {
 		if o.Ended == Complete || o.Ended == UpstreamCut {
 			o.Held = p.kept.n - p.given
 		}
-		if err := fault.Guard(func() error { p.finder.Close(); return nil }); err != nil {
-			p.r.Log.Error("relay: at the end of an answer", "call", p.call.ID, "error", err)
-		}
 		o.Terminal = p.finder.Found()
 	}
-	if p.posted != nil && p.session.accept(p) {
+	if p.taken = p.posted != nil && p.session.accept(p); p.taken {
 		return
 	}
 	p.record()
 	if p.recorded == nil {
 		p.recorded = cut
+	}
+}
+
+// closeFinder tells the finder that nothing more comes.
+func (p *passage) closeFinder() {
+	if err := fault.Guard(func() error { p.finder.Close(); return nil }); err != nil {
+		p.r.Log.Error("relay: at the end of an answer", "call", p.call.ID, "error", err)
 	}
 }
 
@@ -417,7 +463,7 @@ func (p *passage) Close() error {
 
 // releaseClosed gives the copies back, unless End may still be reading them.
 func (p *passage) releaseClosed() {
-	if p.r.Mode == Closed || p.exchange == nil || p.posted != nil {
+	if p.r.Mode == Closed || p.exchange == nil || p.taken {
 		p.release()
 	}
 }

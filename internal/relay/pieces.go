@@ -34,7 +34,7 @@ func newPieces(r *relay, from io.Reader) *pieces {
 	}
 	s.scan = scan.NewEvents(scan.Rules{Watch: scan.Watching(nil), Ends: ends}, func(p []byte) {
 		s.named = append(s.named, p[:min(len(p), longestEndpoint+2-len(s.named))]...) // a space goes before it
-		s.messages.document.Write(p)
+		_, _ = s.messages.Write(p)                                                    // never fails
 	})
 	return s
 }
@@ -97,7 +97,7 @@ func (s *pieces) read() (part []byte, whole bool) {
 // describe says what is in a piece, and begins another.
 func (s *pieces) describe(l *line) {
 	if l.kind = s.kind; s.ended {
-		l.messages, l.data = s.messages.end(), string(s.named)
+		l.messages, l.data, l.said = s.messages.end(), string(s.named), s.messages.first != 0
 	}
 	s.kind, s.named, s.ended, s.messages = "", s.named[:0], false, newMessages()
 }

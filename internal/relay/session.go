@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"jurat/internal/fault"
 )
 
 // A session is one of MCP over HTTP as its version 2024-11-05 has it. The client asks for a stream, whose first event names an endpoint. It posts its messages there, and the
@@ -22,6 +26,7 @@ type session struct {
 	get         *passage
 	fingerprint string
 	place       string // among sessions; "": it has no endpoint by which a client posts here
+	shared      bool   // another stream has, or had, the same place. sessions.mu is held while it is used
 	calls       sync.WaitGroup
 	stop        chan struct{} // closed when nothing may pass any more
 
@@ -33,37 +38,56 @@ type session struct {
 	why     error
 }
 
-// sessions are those that last, by the path and query of their endpoints.
+// sessions are those that last, by the path and query of their endpoints. Only open mode has several at a place.
 type sessions struct {
 	mu  sync.Mutex // held while all is used
-	all map[string]*session
+	all map[string][]*session
 }
 
 // at returns the session that has an endpoint; nil: none has.
 func (s *sessions) at(path, query string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.all[path+"?"+query]
+	if list := s.all[path+"?"+query]; len(list) > 0 {
+		return list[0]
+	}
+	return nil
 }
 
-// add takes a session in, unless there is one at its place.
+// belongs reports whether answers on a session's stream are for who has a token: its agent, if no other stream has the place.
+func (s *sessions) belongs(one *session, token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !one.shared && subtle.ConstantTimeCompare([]byte(one.get.call.Token), []byte(token)) == 1
+}
+
+// add takes a session in. It fails if there is one at its place.
 func (s *sessions) add(place string, one *session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[place] != nil {
-		return errors.New("another stream that lasts has the same, so nothing says whose the answers are")
-	}
 	if s.all == nil {
-		s.all = map[string]*session{}
+		s.all = map[string][]*session{}
 	}
-	s.all[place], one.place, one.fingerprint = one, place, one.relay.fingerprint(place)
-	return nil
+	others := s.all[place]
+	if len(others) == 0 {
+		one.fingerprint = one.relay.fingerprint(place)
+	}
+	if len(others) == 0 || one.Mode == Open {
+		s.all[place], one.place, one.shared = append(others, one), place, len(others) > 0
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	others[0].shared = one.Mode == Open
+	return errors.New("another stream that lasts has the same, so nothing says whose the answers are")
 }
 
 func (s *sessions) remove(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[one.place] == one {
+	if list := slices.DeleteFunc(s.all[one.place], func(other *session) bool { return other == one }); len(list) > 0 {
+		s.all[one.place] = list
+	} else {
 		delete(s.all, one.place)
 	}
 }
@@ -76,21 +100,32 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 	_ = control.Flush() // of the header, so that a client whose stream is refused does not ask again at once
 	if e := p.kept.Encoding; e != "" && e != "identity" {
 		p.asked = nil // it passes as a stream of bytes
+		held := p.kept.n - p.given
+		p.kept.apart()
 		if h.Mode == Closed {
 			h.Log.Error("relay: a stream of MCP with an endpoint is compressed, so its events cannot be held back one by one: turn compression off in the server, or use --mode open")
 			p.over = notRecorded(fmt.Errorf("a stream with an endpoint must not be compressed, and it has the encoding %q", e))
 			return p.over
 		}
+		_, _ = (&toClient{w, control, p, 0}).Write(p.since[int64(len(p.since))-held:]) // who has left has left for what follows, too
 		return h.copy(w, control, p, func() {})
 	}
 	s := &session{get: p, stop: make(chan struct{}), questions: newQuestions(), tally: tally{}}
 	s.flow = newFlow(h.relay, "server", s.stop, s.fail, &s.calls)
 	s.take = s.taken
-	from, read := p.finder.Safe(), make(chan error, 1)
-	events := newPieces(h.relay, io.MultiReader(io.NewSectionReader(p.kept, from, p.kept.n-from), following{p, p.over}))
+	from, again := int64(0), io.Reader(io.NewSectionReader(p.kept, 0, p.kept.n))
+	if p.kept.lost != nil {
+		from, again = p.kept.n-int64(len(p.since)), bytes.NewReader(p.since)
+		h.missed(p.call, fmt.Errorf("what came before the endpoint: %w", p.kept.lost))
+	}
+	events, read := newPieces(h.relay, io.MultiReader(again, following{p, p.over})), make(chan error, 1)
 	go func() {
 		defer close(s.queue)
-		read <- s.pass(events.next, events.pass)
+		err := fault.Guard(func() error { return s.pass(events.next, events.pass) })
+		if errors.Is(err, fault.ErrFault) {
+			s.fail(err)
+		}
+		read <- err
 	}()
 	s.write(&toClient{w, control, p, p.given - from}, func() {})
 	return s.end(read)
@@ -165,6 +200,7 @@ func (s *session) end(read <-chan error) error {
 		q.answered = true
 	}
 	s.mu.Unlock()
+	s.await(left)
 	for _, q := range left {
 		if failed := s.finish(q, ended, reason); failed != nil {
 			err = failed
@@ -200,11 +236,11 @@ func (s *session) sort(l *line) func() error {
 		call := s.call(l)
 		return func() error { s.missed(call, ErrSpoolFull); return call.Request.release() }
 	}
-	if l.kind == endpoint && l.messages == nil {
+	if l.kind == endpoint { // also if it looks like a message: clients take all of these for addresses
 		err := s.begin(strings.TrimPrefix(l.data, " "))
 		return func() error { return err }
 	}
-	alone := l.messages == nil && strings.TrimSpace(l.data) != ""
+	alone := l.messages == nil && l.said
 	var ended []*question
 	for i := range l.messages {
 		m := &l.messages[i]
@@ -236,6 +272,7 @@ func (s *session) sort(l *line) func() error {
 		return nil
 	}
 	return func() error {
+		s.await(ended)
 		for _, q := range ended {
 			if err := s.finish(q, Complete, nil); err != nil {
 				return err
@@ -331,14 +368,20 @@ func (s *session) accept(p *passage) bool {
 	return false
 }
 
-// finish tells the witness how a call ended. Closed mode waits for it.
-func (s *session) finish(q *question, ended Ended, reason error) error {
-	if q.accepted != nil {
+// await waits until POSTs themselves are answered, but not for long: a server may do that when it has answered on the stream.
+func (s *session) await(list []*question) {
+	late := time.After(s.Linger)
+	for _, q := range list {
 		select {
 		case <-q.accepted:
-		case <-time.After(s.Linger): // a server may answer a POST when it has answered on the stream
+		case <-late:
+			return
 		}
 	}
+}
+
+// finish tells the witness how a call ended. Closed mode waits for it.
+func (s *session) finish(q *question, ended Ended, reason error) error {
 	get := &s.get.outcome
 	s.mu.Lock()
 	o := &Outcome{Ended: ended, Reason: reason, Session: s.fingerprint, Status: cmp.Or(q.status, get.Status), Header: get.Header, TLS: cmp.Or(q.tls, get.TLS), At: s.Now(), Counted: append(s.tally.with(q), q.said...)}

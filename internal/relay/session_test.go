@@ -3,6 +3,7 @@ package relay
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"jurat/internal/fault"
 )
 
 // A streamer is a server of MCP as 2024-11-05 has it over HTTP. Each stream has the messages that the test sends to it.
@@ -82,6 +86,7 @@ type streaming struct {
 	*streamer
 	t        *testing.T
 	patience time.Duration
+	token    string // with which its clients ask
 }
 
 func newStreaming(t *testing.T, change func(*Options)) *streaming {
@@ -93,7 +98,7 @@ func newStreaming(t *testing.T, change func(*Options)) *streaming {
 			change(o)
 		}
 	})
-	return &streaming{p, s, t, 20 * time.Second}
+	return &streaming{p, s, t, 20 * time.Second, ""}
 }
 
 // A listener is a client's stream.
@@ -122,6 +127,7 @@ func (s *streaming) open(session string) *listener {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Session", session)
+	req.Header.Set(agentHeader, s.token)
 	answer, err := s.client.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
@@ -167,7 +173,13 @@ func (l *listener) post(body string) int {
 
 func (s *streaming) post(path, body string) (int, string) {
 	s.t.Helper()
-	answer, err := s.client.Post(s.relay.URL+path, "application/json", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(s.t.Context(), "POST", s.relay.URL+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error()
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(agentHeader, s.token)
+	answer, err := s.client.Do(req)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -381,7 +393,7 @@ func TestEndpoints(t *testing.T) {
 	for text, want := range map[string]string{
 		"/messages?a=1": used, "messages": used, "?session=1": used, "./x/../messages": used, "/a%2Fb": used, "http://" + here + "/x?y": used, "HTTP://" + here + "/z": used, "//" + here + "/w": used, "http://" + here: used,
 		"https://" + here + "/x": past, "http://evil.example/x": past, "//evil.example/x": past, s.provider.URL + "/messages": past, "http://" + here + "0/x": past, "http://127.0.0.1/x": past, "ftp://" + here + "/": past,
-		`\\evil.example/x`: way, `/\evil.example/x`: way, "/\t/evil.example/x": way, "http:messages": way, "http:/messages": way, "http:///x": way, "http://user@" + here + "/x": way, "javascript:alert(1)": way, "/x#y": way, "/x y": way,
+		`\\evil.example/x`: way, `/\evil.example/x`: way, `http://evil.example/x?{"method":"ping"}`: way, `{"method":"ping"}`: way, "/\t/evil.example/x": way, "http:messages": way, "http:/messages": way, "http:///x": way, "http://user@" + here + "/x": way, "javascript:alert(1)": way, "/x#y": way, "/x y": way,
 		"/ü": way, "": way, "  /x": way, "/%zz": way, "/x\ndata: y": way, "/x'": way,
 		"/" + strings.Repeat("x", 3000): "more than 2048 bytes", "/%2e%2e/x": "'.' or '..'", "/x//y": "//", "/.//evil.example": "//", "/x%5cy": "backslash", "/x%00": "control",
 	} {
@@ -422,7 +434,7 @@ func (s *sessions) places() (list []string) {
 
 // TestHostileStreams: whatever a server says on its stream, closed mode lets nothing pass without a record, and ends the stream where clients would part ways.
 func TestHostileStreams(t *testing.T) {
-	second := "event: endpoint\ndata: /messages?session=b\n\n"
+	second, blanks := "event: endpoint\ndata: /messages?session=b\n\n", strings.Repeat(" ", longestEndpoint+10)
 	for name, test := range map[string]struct {
 		mode  Mode
 		says  string
@@ -431,7 +443,8 @@ func TestHostileStreams(t *testing.T) {
 	}{
 		"a second endpoint":                          {Closed, second, "has an endpoint already", nil},
 		"a second endpoint, open":                    {Open, second, "", nil},
-		"an answer that calls itself an endpoint":    {Closed, "event: endpoint\ndata: " + got1 + "\n\n", "", []string{"POST /messages " + ask1 + " -> event: endpoint\ndata: " + got1 + "\n\n"}},
+		"an answer that calls itself an endpoint":    {Closed, "event: endpoint\ndata: " + got1 + "\n\n", "has an endpoint already", nil},
+		"blanks, and an answer with two ids":         {Closed, event(blanks + `{"id":1,"id":2,"result":{}}`), "", []string{"GET /mcp -> " + event(blanks+`{"id":1,"id":2,"result":{}}`)}},
 		"an answer to an id that was never asked":    {Closed, event(got("77")), "", []string{"GET /mcp -> " + event(got("77"))}},
 		"an id is answered twice":                    {Closed, event(got1) + event(got1), "", []string{"POST /messages " + ask1 + " -> " + event(got1), "GET /mcp -> " + event(got1)}},
 		"an answer with two ids":                     {Closed, event(`{"id":1,"id":2,"result":{}}`), "", []string{"GET /mcp -> " + event(`{"id":1,"id":2,"result":{}}`)}},
@@ -469,7 +482,7 @@ func TestHostileStreams(t *testing.T) {
 	}
 }
 
-// TestTwoStreamsOneEndpoint: nothing says whose answers these are, so closed mode has one stream at a time.
+// TestTwoStreamsOneEndpoint: nothing says whose answers these are, so closed mode has one stream at a time, and open mode records each message alone, also when one of the streams has ended.
 func TestTwoStreamsOneEndpoint(t *testing.T) {
 	for _, mode := range []Mode{Closed, Open} {
 		s := newStreaming(t, func(o *Options) { o.Mode = mode })
@@ -487,10 +500,191 @@ func TestTwoStreamsOneEndpoint(t *testing.T) {
 		a.post(ask1)
 		a.says(event(got1))
 		a.hear(event(got1))
+		want := "POST /messages " + ask1
+		if mode == Closed {
+			want += " -> " + event(got1)
+		} else {
+			want += " -> Accepted"
+			s.last(t, 4)
+		}
 		s.last(t, 3)
-		if got := s.records(); !slices.Contains(got, "POST /messages "+ask1+" -> "+event(got1)) {
+		if got := s.records(); !slices.Contains(got, want) {
 			t.Errorf("%q", got)
 		}
+	}
+}
+
+// TestLateEndpoints: an endpoint counts wherever it stands in a stream that a client asked for: what came before has records of its own, and closed mode lets no client past it.
+func TestLateEndpoints(t *testing.T) {
+	const message = `{"jsonrpc":"2.0","method":"notifications/message"}`
+	good, bad := "event: endpoint\ndata: /messages\n\n", "event: endpoint\ndata: http://evil.example/x?session=SECRET\n\n"
+	for name, test := range map[string]struct {
+		says   string
+		passes bool
+		calls  []string
+	}{
+		"after a message":              {event(message) + good, true, nil},
+		"after a message, and past":    {event(message) + bad, false, nil},
+		"after a request":              {event(samples) + good, true, []string{"GET /mcp -> " + event(samples)}},
+		"after an answer":              {event(got1) + good, true, []string{"GET /mcp -> " + event(got1)}},
+		"after an answer, and past":    {event(got1) + bad, false, []string{"GET /mcp -> " + event(got1)}},
+		"after nothing":                {"event: ping\ndata: \n\n" + good, true, nil},
+		"after nothing, and past":      {"event: ping\ndata: \n\n" + bad, false, nil},
+		"as the stream breaks":         {strings.TrimSuffix(good, "\n"), true, nil},
+		"as the stream breaks, past":   {strings.TrimSuffix(bad, "\n"), false, nil},
+		"as its line breaks, and past": {strings.TrimSuffix(bad, "\n\n"), false, nil},
+	} {
+		for _, mode := range []Mode{Closed, Open} {
+			t.Run(mode.String()+", "+name, func(t *testing.T) {
+				p := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, test.says)
+				}), func(o *Options) { mcpOptions(o); o.Mode = mode })
+				answer, err := p.client.Get(p.relay.URL + "/mcp")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(answer.Body)
+				if passes := test.passes || mode == Open; passes != (err == nil) || passes != (string(got) == test.says) || !passes && strings.Contains(string(got), "evil") {
+					t.Errorf("%q, %v", got, err)
+				}
+				whole := "GET /mcp -> "
+				if err != nil {
+					whole += " (recorder_cut)"
+				}
+				s := &streaming{proxied: p, t: t}
+				s.recorded(append(test.calls, whole)...)
+				if o := p.seen[0].outcome; !o.Response.Apart || strings.Contains(fmt.Sprint(o.Reason), "SECRET") {
+					t.Errorf("%+v", o)
+				}
+			})
+		}
+	}
+}
+
+// TestEndpointAfterTheEnd: the answer with which a stream ends is held, and an endpoint that follows it goes nowhere.
+func TestEndpointAfterTheEnd(t *testing.T) {
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, event(got1))
+		w.(http.Flusher).Flush()
+		rest()
+		_, _ = io.WriteString(w, "event: endpoint\ndata: http://evil.example/x\n\n")
+	}), func(o *Options) { mcpOptions(o); o.Linger = time.Minute })
+	answer, err := p.client.Get(p.relay.URL + "/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(answer.Body)
+	if c := p.last(t, 1); err == nil || len(got) > 0 || c.outcome.Ended != RecorderCut || !c.outcome.Response.Apart {
+		t.Errorf("%q, %v, %+v", got, err, c.outcome)
+	}
+}
+
+// TestAgentsDoNotMix: what an agent posts to the stream of another has none of that one's answers.
+func TestAgentsDoNotMix(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		s := newStreaming(t, func(o *Options) { o.Mode = mode })
+		s.token = "A"
+		l := s.listen("a")
+		for _, token := range []string{"B", "", "A"} {
+			s.token = token
+			code, text := s.post("/messages?session=a", ask1)
+			if refused := mode == Closed && token != "A"; refused != (code == 403) || refused != strings.Contains(text, "another agent") {
+				t.Errorf("%s: the agent %q: %d %s", mode, token, code, text)
+			}
+		}
+		l.says(event(got1))
+		l.hear(event(got1))
+		l.stop()
+		want := []string{"GET /mcp ->  (client_gone)", "POST /messages " + ask1 + " -> " + event(got1)}
+		if mode == Open {
+			want = append(want, "POST /messages "+ask1+" -> Accepted", "POST /messages "+ask1+" -> Accepted")
+		}
+		s.recorded(want...)
+		for _, c := range s.seen {
+			if c.call.Token != "A" && strings.Contains(string(c.response), "id") {
+				t.Errorf("%q has the answer", c.call.Token)
+			}
+		}
+	}
+}
+
+// TestOpenSessionWithoutRoom: open mode passes an endpoint and what follows, though there be no room for copies.
+func TestOpenSessionWithoutRoom(t *testing.T) {
+	for _, room := range []int64{1, 10, 30} {
+		s := newStreaming(t, func(o *Options) { o.Mode, o.Cap = Open, room })
+		l := s.listen("a")
+		l.says(event(got1))
+		l.hear(event(got1))
+		l.stop()
+		s.last(t, 1)
+	}
+}
+
+// TestOpenPostsAreReadLate: open mode records a POST late, and its request can be read until then.
+func TestOpenPostsAreReadLate(t *testing.T) {
+	for name, status := range map[string]int{"a notification": 202, "an error": 400} {
+		t.Run(name, func(t *testing.T) {
+			s := newStreaming(t, func(o *Options) { o.Mode = Open })
+			s.accept = func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(status) }
+			l := s.listen("a")
+			answered, read := make(chan struct{}), make(chan string, 1)
+			s.onEnd(func(c *Call, _ *Outcome) error {
+				if c.Method == http.MethodPost {
+					<-answered
+					rest()
+					b, err := io.ReadAll(c.Request.Open())
+					read <- fmt.Sprint(string(b), err)
+				}
+				return nil
+			})
+			l.post(told)
+			close(answered)
+			if got := <-read; got != told+"<nil>" {
+				t.Error(got)
+			}
+			l.stop()
+		})
+	}
+}
+
+// TestSessionEndsOnce: at its end a stream waits once for all POSTs that have no answer, and not for each.
+func TestSessionEndsOnce(t *testing.T) {
+	const posts = 60
+	s := newStreaming(t, func(o *Options) { o.Linger = 500 * time.Millisecond })
+	over := make(chan struct{})
+	s.accept = func(http.ResponseWriter, *http.Request, string) { <-over }
+	l := s.listen("a")
+	var all sync.WaitGroup
+	for i := range posts {
+		all.Go(func() { l.post(ask(fmt.Sprint(i))) })
+	}
+	s.wait(t, func() bool { return len(s.seen) == posts+1 })
+	rest()
+	close(s.stream("a"))
+	s.last(t, 1) // which waits for 20 s
+	close(over)
+	all.Wait()
+}
+
+// TestSessionSurvivesFaults: a fault of the reading ends the stream, and not the program.
+func TestSessionSurvivesFaults(t *testing.T) {
+	var broken atomic.Bool
+	s := newStreaming(t, func(o *Options) {
+		o.Now = func() time.Time {
+			if broken.CompareAndSwap(true, false) {
+				panic("a fault")
+			}
+			return time.Now()
+		}
+	})
+	l := s.listen("a")
+	broken.Store(true)
+	l.says(event(got1))
+	l.over(true)
+	if o := s.last(t, 1).outcome; o.Ended != RecorderCut || !errors.Is(o.Reason, fault.ErrFault) {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -508,6 +702,9 @@ func TestAnswersToPosts(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, got1)
 		}, "", 200, []string{"POST /messages " + ask1 + " -> " + got1}},
+		"it answers, with two ids": {func(w http.ResponseWriter, _ chan<- string) {
+			_, _ = io.WriteString(w, `{"id":1,"result":{},"id":2}`)
+		}, "", 200, []string{"POST /messages " + ask1 + ` -> {"id":1,"result":{},"id":2}`}},
 		"it answers with an event": {func(w http.ResponseWriter, _ chan<- string) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, event(got1))
@@ -630,8 +827,11 @@ func TestCompressedStream(t *testing.T) {
 		}
 		got, err := io.ReadAll(answer.Body)
 		c := p.last(t, 1)
-		if mode == Open && (err != nil || string(got) != string(slices.Concat(body...)) || string(c.response) != string(got) || c.outcome.Ended != Complete) {
+		if mode == Open && (err != nil || string(got) != string(slices.Concat(body...)) || len(c.response) > 0 || c.outcome.Response.SHA256 != sha256.Sum256(got) || c.outcome.Ended != Complete) {
 			t.Errorf("%q %v %+v", got, err, c.outcome)
+		}
+		if !c.outcome.Response.Apart {
+			t.Error("the record has the endpoint")
 		}
 		if mode == Closed && (err == nil || c.outcome.Ended != RecorderCut || !strings.Contains(fmt.Sprint(c.outcome.Reason), "compressed")) {
 			t.Errorf("%q %v %+v", got, err, c.outcome)

@@ -174,7 +174,9 @@ func (e *Events) Last() bool { return e.final }
 // Close ends an event that no empty line ended: SDKs take it for one.
 func (e *Events) Close() {
 	if e.begun {
-		e.endLine()
+		e.endLine() // which ends the event itself if no line has begun
+	}
+	if e.begun {
 		e.endEvent()
 	}
 }
