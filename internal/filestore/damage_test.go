@@ -3,6 +3,7 @@ package filestore_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -219,4 +220,202 @@ func TestDamageFarAway(t *testing.T) {
 		_, _, next := packWith(t, dir, []byte(pair(2)[0].Name))
 		wantDamage(t, packed(t, dir), file, int64(name-headOfEntry), int64(next-headOfEntry), 1, 0, 2)
 	}
+}
+
+// TestDamagedIndex changes each byte of an index, cuts it off at each length, empties it, puts another's and one of the earlier form in its place. No file is said not to be
+// there: the pack is read, and who adds next writes the index anew.
+func TestDamagedIndex(t *testing.T) {
+	dir := t.TempDir()
+	f := packed(t, dir)
+	f.SmallPacks(1)
+	create(t, f, 0, 1, 2)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list := packsIn(t, dir, ".index")
+	if len(list) < 4 {
+		t.Fatal(list)
+	}
+	whole := map[string][]byte{}
+	for _, file := range list {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[file] = content
+	}
+	damages := map[string]func(b []byte) []byte{
+		"earlier form": func(b []byte) []byte { return b[36 : len(b)-4] },
+		"longer":       func(b []byte) []byte { return append(bytes.Clone(b), 0) },
+		"another's": func(b []byte) []byte {
+			for _, other := range whole {
+				if len(other) == len(b) && !bytes.Equal(other, b) {
+					return other
+				}
+			}
+			t.Fatal("no other index of this length")
+			return nil
+		},
+	}
+	for n := range whole[list[0]] {
+		damages[fmt.Sprint("byte ", n)] = func(b []byte) []byte { b = bytes.Clone(b); b[n] ^= 1; return b }
+		if n%5 == 0 {
+			damages[fmt.Sprint("cut at ", n)] = func(b []byte) []byte { return b[:n] }
+		}
+	}
+	for how, damage := range damages {
+		for file, content := range whole {
+			change(t, file, damage(content))
+		}
+		g := packed(t, dir)
+		wantPairs(t, g, 0, 1, 2)
+		if t.Failed() {
+			t.Fatal(how)
+		}
+	}
+	g := packed(t, dir)
+	name := pair(2)[1].Name
+	if err := g.Remove(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+	if _, err := packed(t, dir).Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	create(t, g, 6)
+	for file, content := range whole {
+		if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s is not written anew: %v", file, err)
+		}
+	}
+}
+
+// TestChangedBlockOfAnIndex changes one byte in the middle of an index of several blocks: this process has it written anew when it begins a pack next, as it has found out.
+func TestChangedBlockOfAnIndex(t *testing.T) {
+	dir := t.TempDir()
+	f := packed(t, dir)
+	f.SmallPacks(1)
+	var files []filestore.File
+	for n := range 1000 {
+		files = append(files, filestore.File{Name: fmt.Sprintf("a/%d", n), Content: fmt.Append(nil, n)})
+	}
+	if err := f.CreateAll(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	index := packsIn(t, dir, ".index")[0]
+	content, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAll := func(f *filestore.Folder) {
+		t.Helper()
+		for _, file := range files {
+			if got, err := f.Read(t.Context(), file.Name); err != nil || !bytes.Equal(got, file.Content) {
+				t.Fatalf("%s: %q, %v", file.Name, got, err)
+			}
+		}
+		if _, err := f.Read(t.Context(), "a/1000"); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	wantAll(packed(t, dir))
+	damaged := bytes.Clone(content)
+	damaged[len(damaged)/2] ^= 0x10
+	change(t, index, damaged)
+	g := packed(t, dir)
+	wantAll(g)
+	create(t, g, 0)
+	if got, err := os.ReadFile(index); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("it is not written anew: %v", err)
+	}
+	wantAll(g)
+}
+
+// TestPackCutBehindItsIndex: the index knows what a pack has lost.
+func TestPackCutBehindItsIndex(t *testing.T) {
+	dir := t.TempDir()
+	f := packed(t, dir)
+	f.SmallPacks(160)
+	create(t, f, 0, 1, 2, 3, 4)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, _, name := packWith(t, dir, []byte(pair(1)[0].Name))
+	if err := os.Truncate(file, int64(name)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := packed(t, dir).Read(t.Context(), pair(1)[0].Name); !errors.Is(err, filestore.ErrDamaged) {
+		t.Errorf("%v, want ErrDamaged", err)
+	}
+}
+
+// TestDamagedLastEntry changes each byte before the last content of a pack without an index. Its file is said to be damaged, and neither an index nor more files hide it. If
+// nobody can tell it from what a crash left, there is at least no index.
+func TestDamagedLastEntry(t *testing.T) {
+	dir := t.TempDir()
+	f := packed(t, dir)
+	create(t, f, 0, 1)
+	secret := bytes.Repeat([]byte{0x80, 0xff, 7}, 11) // as what is encrypted
+	last := filestore.File{Name: pair(2)[0].Name, Content: secret}
+	if err := f.CreateAll(t.Context(), []filestore.File{last}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, content, name := packWith(t, dir, []byte(last.Name))
+	from := name - headOfEntry
+	index := file[:len(file)-len("pack")] + "index"
+	check := func(how string, text []byte, clear bool) {
+		t.Helper()
+		to := copyOf(t, dir)
+		in := func(file string) string {
+			name, err := filepath.Rel(dir, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return filepath.Join(to, name)
+		}
+		change(t, in(file), text)
+		for range 2 {
+			g := packed(t, to)
+			if clear {
+				wantDamage(t, g, in(file), int64(from), int64(len(text)), 2, 0, 1)
+			} else if _, err := g.Read(t.Context(), last.Name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", how, err)
+			}
+			if _, err := os.Stat(in(index)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: a pack that may be damaged has an index: %v", how, err)
+			}
+			other := filestore.File{Name: "keys/other", Content: nil}
+			if err := g.CreateAll(t.Context(), []filestore.File{other, {Name: "a/other", Content: nil}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Remove(t.Context(), "a/other"); err != nil {
+				t.Errorf("%s: %v", how, err)
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if t.Failed() {
+			t.Fatal(how)
+		}
+	}
+	for at := from; at < name+len(last.Name); at++ {
+		if at != from+4 { // whether it was removed: eight bits say it
+			damaged := bytes.Clone(content)
+			damaged[at] ^= 1 << (at % 8)
+			check(fmt.Sprintf("byte %d", at-from), damaged, true)
+		}
+	}
+	damaged := bytes.Clone(content)
+	copy(damaged[from:name], bytes.Repeat([]byte{0xa5}, headOfEntry))
+	check("all before the name", damaged, true)
+	damaged = bytes.Clone(content)
+	clear(damaged[from:])
+	check("zeros", damaged, false)
+	check("the name is cut off", content[:name+len(last.Name)-1], false)
 }

@@ -49,7 +49,8 @@
 //
 // Each process adds to packs of its own, which locks guard, and reads those of all. It never writes what another may be adding to, but for
 // overwriting a file that is complete. A process that begins continues a pack that an ended one left, so that many short ones fill one pack.
-// What a crash left half added is never read and never removed, as nobody can tell it from damage. A full pack gets a sorted index.
+// What a crash left half added is never read and never removed, as nobody can tell it from damage. A full pack gets a sorted index, of which each part
+// that is read has a checksum: an index that was changed hides no file.
 //
 // Damage hides one file alone: behind a head whose checksum does not hold, reading goes on at the next one that holds. Whoever looks for a file that may be
 // in the damaged bytes gets ErrDamaged, and a listing names them.

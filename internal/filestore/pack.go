@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"unicode"
+	"unicode/utf8"
 
 	"jurat/internal/atomicfile"
 )
@@ -219,8 +221,8 @@ type packed struct {
 func (e packed) content() int64 { return e.at + int64(entryHead+len(e.name)) }
 func (e packed) end() int64     { return e.content() + int64(e.length) }
 
-// each calls found for each file from an offset on, and lost for each stretch between two files that cannot be read. It returns where what can be
-// read ends. What follows is what a crash left half added, or nothing.
+// each calls found for each file from an offset on, and lost for each stretch that cannot be read. It returns where what can be read ends. What follows
+// is what a crash left half added, or nothing, or lost was called for it.
 func (p *pack) each(from int64, found func(e packed) error, lost func(d *Damage)) (int64, error) {
 	if p.noHead && from <= packHead {
 		lost(&Damage{p.file.Name(), 0, packHead})
@@ -230,11 +232,66 @@ func (p *pack) each(from int64, found func(e packed) error, lost func(d *Damage)
 		if err != nil || end == p.size {
 			return end, err
 		}
-		if at, err = p.nextAfter(end); err != nil || at == 0 {
+		if at, err = p.nextAfter(end); err != nil {
+			return end, err
+		}
+		if at == 0 {
+			r, err := p.restAt(end)
+			if r == isDamaged {
+				lost(&Damage{p.file.Name(), end, p.size})
+			}
 			return end, err
 		}
 		lost(&Damage{p.file.Name(), end, at})
 	}
+}
+
+// A rest is what follows the last file that can be read.
+type rest int
+
+const (
+	isCut     rest = iota // a crash left it half added: no whole file was there
+	isUnclear             // a crash may have left it, or it is a damaged file
+	isDamaged             // no crash leaves such a thing, if bytes reach the disk in their order
+)
+
+// restAt says what begins at an offset where no file can be read, if none follows.
+func (p *pack) restAt(at int64) (rest, error) {
+	text := make([]byte, max(0, min(p.size-at, entryHead+maxName)))
+	n, err := p.file.ReadAt(text, at)
+	if err = unlessEnd(err); err != nil || n <= entryHead+len(p.names) { // a whole file is longer
+		return isCut, err
+	}
+	text = text[:n]
+	if e, err := p.next(bytes.NewReader(text), at, make([]byte, entryHead, 256)); e != nil || err != nil {
+		return isCut, err // only its content is not all there
+	}
+	text = bytes.TrimRight(text, "\x00") // the length may have been durable before the bytes were
+	if len(text) < entryHead {
+		return isUnclear, nil
+	}
+	name := text[entryHead:]
+	if len(name) >= int(binary.BigEndian.Uint16(text[5:])) || text[4] != isThere || !mayBegin(name, p.names) || p.wouldEnd(text, p.size-at) {
+		return isDamaged, nil
+	}
+	return isUnclear, nil // the end of the name is not there, or its length is damaged
+}
+
+// mayBegin reports whether bytes may be the beginning of a name. A content hardly passes for one: it is encrypted.
+func mayBegin(name []byte, names string) bool {
+	common := min(len(name), len(names))
+	return string(name[:common]) == names[:common] && !bytes.ContainsFunc(name[:max(0, len(name)-utf8.UTFMax)], func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) })
+}
+
+// wouldEnd reports whether an entry would be whole and end where the pack ends if the length of its name were another.
+func (p *pack) wouldEnd(text []byte, size int64) bool {
+	n := size - entryHead - int64(binary.BigEndian.Uint32(text[7:]))
+	if n <= 0 || n > int64(len(text)-entryHead) {
+		return false
+	}
+	other := bytes.Clone(text[:entryHead+n])
+	binary.BigEndian.PutUint16(other[5:], uint16(n))
+	return binary.BigEndian.Uint32(other) == p.sum(other)
 }
 
 // run calls found for each file from an offset on, up to the first place without one, and returns that place.

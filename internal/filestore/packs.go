@@ -20,24 +20,24 @@ import (
 // packs are the packs of one folder of a store. They lie in a folder below it, beside an index of each that is full:
 //
 //	3f1c….pack
-//	3f1c….index   for each file the beginning of the SHA-256 of its name (16 bytes) and where its entry is (8), sorted
+//	3f1c….index   where each of its files is
 //
-// A pack without an index is read to its end. The index is only a help: it can be made again. A damaged pack gets none, so that whoever looks for a
-// file in it is told.
+// A pack without an index that holds is read to its end. The index is only a help: it can be made again. A damaged pack gets none, so that whoever looks
+// for a file in it is told.
 type packs struct {
 	folder string // in the store, of the files
 	dir    string // of the packs, a path
 
-	mu    sync.Mutex // guards known and last
-	known map[string]*known
-	last  string // the id of the pack in which a file was found last: the next one is likely there, too
+	mu     sync.Mutex // guards what follows
+	known  map[string]*known
+	broken map[string]bool // indexes that were found not to hold, or to be missing
+	last   string          // the id of the pack in which a file was found last: the next one is likely there, too
 }
 
 const (
 	packsFolder    = "packs"
 	packExtension  = ".pack"
 	indexExtension = ".index"
-	indexEntry     = 24
 )
 
 // names is what the names of all files in the packs begin with.
@@ -166,8 +166,8 @@ func (s *packs) visit(op, name string, flag int, do visit) error {
 func (s *packs) in(id string, indexed bool, name string, flag int, do visit) (last bool, lost []*Damage, err error) {
 	var places []int64
 	if indexed {
-		places, err = s.fromIndex(id, hashOf(name))
-		if err != nil || len(places) == 0 {
+		places, indexed, err = s.fromIndex(id, hashOf(name))
+		if err != nil || indexed && len(places) == 0 {
 			return false, nil, err
 		}
 	}
@@ -225,12 +225,6 @@ func (s *packs) open(id string, flag int) (*pack, error) {
 	return p, nil
 }
 
-func (s *packs) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.known, id)
-}
-
 // fromPack reads what was added to a pack, and returns where a file is, and what of the pack cannot be read.
 func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, []*Damage, error) {
 	s.mu.Lock()
@@ -247,6 +241,7 @@ func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, []*Damage, e
 		k = &known{upTo: packHead, found: map[hashed]int64{}, again: map[hashed][]int64{}}
 		s.known[id] = k
 	}
+	var tail []*Damage // it is looked at each time: another process may be adding
 	end, err := p.each(k.upTo, func(e packed) error {
 		k.last = e
 		if one := hashOf(e.name); k.found[one] == 0 {
@@ -255,53 +250,58 @@ func (s *packs) fromPack(p *pack, id string, name hashed) ([]int64, []*Damage, e
 			k.again[one] = append(k.again[one], e.at)
 		}
 		return nil
-	}, func(d *Damage) { k.lost = append(k.lost, d) })
-	k.upTo = end
-	if at, is := k.found[name]; is {
-		return append([]int64{at}, k.again[name]...), k.lost, err
-	}
-	return nil, k.lost, err
-}
-
-// fromIndex looks into the index of a pack, and returns where a file may be.
-func (s *packs) fromIndex(id string, name hashed) (places []int64, err error) {
-	file, err := os.Open(indexFile(s.dir, id))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	s.forget(id)
-	entry := make([]byte, indexEntry)
-	read := func(n int) bool {
-		if err == nil {
-			_, err = file.ReadAt(entry, int64(n)*indexEntry)
-		}
-		return err == nil
-	}
-	low, high := 0, int(info.Size()/indexEntry)
-	count := high
-	for low < high && err == nil {
-		if mid := (low + high) / 2; read(mid) && bytes.Compare(entry[:16], name[:]) < 0 {
-			low = mid + 1
+	}, func(d *Damage) {
+		if d.To == p.size {
+			tail = append(tail, d)
 		} else {
-			high = mid
+			k.lost = append(k.lost, d)
 		}
+	})
+	k.upTo = end
+	lost := slices.Concat(k.lost, tail)
+	if at, is := k.found[name]; is {
+		return append([]int64{at}, k.again[name]...), lost, err
 	}
-	for ; low < count && read(low) && hashed(entry[:16]) == name; low++ {
-		places = append(places, int64(binary.BigEndian.Uint64(entry[16:])))
-	}
-	return places, err
+	return nil, lost, err
 }
 
-// finish writes the index of a pack that is full, unless the pack is damaged.
+// fromIndex looks into the index of a pack, and returns where a file may be. It reports false if there is no index that holds: then the pack must be read.
+func (s *packs) fromIndex(id string, name hashed) (places []int64, holds bool, err error) {
+	x, err := openIndex(s.dir, id)
+	if err == nil && x != nil {
+		places, holds, err = x.find(name)
+		err = errors.Join(err, x.file.Close())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if holds {
+		delete(s.known, id)
+	} else if err == nil {
+		s.broken[id] = true
+	}
+	return places, holds, err
+}
+
+// indexHolds reports whether a pack has an index. It does not read all of it, but knows what this process has found out.
+func (s *packs) indexHolds(id string) (bool, error) {
+	s.mu.Lock()
+	broken := s.broken[id]
+	s.mu.Unlock()
+	if broken {
+		return false, nil
+	}
+	x, err := openIndex(s.dir, id)
+	if err != nil || x == nil {
+		return false, err
+	}
+	return true, x.file.Close()
+}
+
+// finish writes the index of a pack that is full, unless the pack is damaged, or may be.
 func (s *packs) finish(p *pack, id string) error {
 	var all [][indexEntry]byte
 	damaged := false
-	_, err := p.each(packHead, func(e packed) error {
+	end, err := p.each(packHead, func(e packed) error {
 		var one [indexEntry]byte
 		name := hashOf(e.name)
 		copy(one[:], name[:])
@@ -312,12 +312,19 @@ func (s *packs) finish(p *pack, id string) error {
 	if err != nil || damaged {
 		return err
 	}
-	slices.SortFunc(all, func(a, b [indexEntry]byte) int { return bytes.Compare(a[:], b[:]) })
-	text := make([]byte, 0, len(all)*indexEntry)
-	for _, one := range all {
-		text = append(text, one[:]...)
+	if end < p.size {
+		if r, err := p.restAt(end); r != isCut || err != nil {
+			return err
+		}
 	}
-	return atomicfile.Replace(indexFile(s.dir, id), text, 0o600)
+	slices.SortFunc(all, func(a, b [indexEntry]byte) int { return bytes.Compare(a[:], b[:]) })
+	if err := atomicfile.Replace(indexFile(s.dir, id), indexOf(id, p.size, all), 0o600); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.broken, id)
+	return nil
 }
 
 // list calls found for every file that is there. What was in a damaged pack is not known: its error comes when the others are listed. It joins

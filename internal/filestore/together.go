@@ -67,7 +67,7 @@ type wish struct {
 func (f *Folder) Packed(locks *lock.Folder, folders ...string) *Folder {
 	p := &packer{files: f, locks: locks, most: packBytes, turn: make(chan struct{}, 1), own: map[*packs]*owned{}}
 	for _, folder := range folders {
-		p.folders = append(p.folders, &packs{folder: folder, dir: f.path(path.Join(folder, packsFolder)), known: map[string]*known{}})
+		p.folders = append(p.folders, &packs{folder: folder, dir: f.path(path.Join(folder, packsFolder)), known: map[string]*known{}, broken: map[string]bool{}})
 	}
 	f.packer = p
 	return f
@@ -288,7 +288,13 @@ func (p *packer) takeOver(s *packs) (*owned, error) {
 	var mine *owned
 	for _, id := range ids {
 		if indexed[id] {
-			continue
+			holds, err := s.indexHolds(id)
+			if err != nil {
+				return mine, err
+			}
+			if holds {
+				continue
+			}
 		}
 		_, release, err := p.locks.Lock(context.Background(), id)
 		if errors.Is(err, lock.ErrTaken) {
@@ -298,7 +304,7 @@ func (p *packer) takeOver(s *packs) (*owned, error) {
 			return mine, err
 		}
 		o := &owned{id: id, release: release}
-		if keep, err := p.inherit(s, o, mine == nil); err != nil || !keep {
+		if keep, err := p.inherit(s, o, indexed[id], mine == nil); err != nil || !keep {
 			if release(); err != nil {
 				return mine, err
 			}
@@ -309,9 +315,9 @@ func (p *packer) takeOver(s *packs) (*owned, error) {
 	return mine, nil
 }
 
-// inherit opens the pack of a process that has ended. It reports whether to continue it, and finishes it if it is full, if it is damaged, or if a
-// crash left something half added: what cannot be read is left alone.
-func (p *packer) inherit(s *packs, o *owned, mayContinue bool) (keep bool, err error) {
+// inherit opens the pack of a process that has ended. It reports whether to continue it, and finishes it if it is full, if its index does not hold, if it is
+// damaged, or if a crash left something half added: what cannot be read is left alone.
+func (p *packer) inherit(s *packs, o *owned, indexed, mayContinue bool) (keep bool, err error) {
 	o.pack, err = openPack(s.dir, s.names(), o.id, os.O_RDWR)
 	if errors.Is(err, ErrDamaged) {
 		return false, nil // whoever looks for a file is told
@@ -327,7 +333,7 @@ func (p *packer) inherit(s *packs, o *owned, mayContinue bool) (keep bool, err e
 			err = errors.Join(err, o.file.Close())
 		}
 	}()
-	full := o.size >= continued
+	full := o.size >= continued || indexed
 	if !full {
 		damaged := false
 		end, err := o.each(packHead, func(packed) error { return nil }, func(*Damage) { damaged = true })

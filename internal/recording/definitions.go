@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -26,7 +25,7 @@ const definitionsFolder = "definitions"
 // digests are all that they keep.
 type definitions struct {
 	folder string
-	mu     sync.Mutex // held from reading a file to replacing it
+	turns  turns // for each file, from reading it to replacing it
 }
 
 // A listing is what is remembered of a server.
@@ -49,29 +48,33 @@ type toolList struct {
 }
 
 // toolsOf returns the answer to a tools/list, or nil if the act has none. If what is remembered cannot be read, the act says that nobody can know what
-// changed: the list takes its place. done must be called when the list is noted.
-func (e *exchange) toolsOf(act *observed.Act) (list *toolList, done func()) {
+// changed: the list takes its place. done must be called when the list is noted. The error says that other answers of the server had not been noted when the
+// context ended.
+func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolList, done func(), err error) {
 	if act.Type != evidence.ObservedTool || act.Response == nil || act.Ended != evidence.Complete || act.Request.Refused || act.Response.Refused {
-		return nil, func() {}
+		return nil, func() {}, nil
 	}
 	tools := observe.Definitions(observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type})
 	if len(tools) == 0 {
-		return nil, func() {}
+		return nil, func() {}, nil
 	}
 	server := act.Upstream.Origin
 	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
 		server += cmp.Or(e.call.Stream, e.call.Path) // a path to which clients post may be of one session
 	}
 	d := &e.recorder.definitions
-	d.mu.Lock()
 	file := d.file(act.Agent, e.call.Upstream, server)
+	done, err = d.turns.enter(ctx, file, func() bool { return false })
+	if err != nil {
+		return nil, nil, fmt.Errorf("waiting until an earlier answer of the server %s about its tools is sealed: %w", server, err)
+	}
 	known, err := readListing(file)
 	if err != nil {
 		e.recorder.Tell.Error("whether a server's tools changed is not known, and the record says so", "server", server, "error", err)
 		act.Missing = append(act.Missing, "whether a tool is defined as it was before: what was remembered of the server's tools cannot be read")
 	}
 	known.Agent, known.Server = act.Agent, name(server)
-	return &toolList{tools, file, known}, d.mu.Unlock
+	return &toolList{tools, file, known}, done, nil
 }
 
 // file is where a server is remembered. Two commands, or two addresses, are two servers.

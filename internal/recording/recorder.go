@@ -80,7 +80,7 @@ type Recorder struct {
 	ends          *recent[string, evidence.Digest] // the last record of each chain
 	attempts      *recent[attempt, made]
 	definitions   definitions // of tools
-	beginnings    beginnings
+	beginnings    turns       // one act begins each chain, because each but the first names one before it
 	gaps          gaps
 	calls         atomic.Int64 // that ended since the last heartbeat
 	sealed        atomic.Int64 // calls, since the start
@@ -267,7 +267,10 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	}
 	mask(&act)
 	e.place(&act)
-	tools, done := e.toolsOf(&act)
+	tools, done, err := e.toolsOf(ctx, &act)
+	if err != nil {
+		return r.failed(e, act, err)
+	}
 	defer done()
 	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
 	if err = once(err); err != nil {
