@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"strings"
 
 	"jurat/evidence"
 	"jurat/internal/ledger/links"
@@ -83,7 +84,7 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	if err == nil {
 		record, err := row.Record()
 		if errors.Is(err, ErrExpired) { // the log keeps what the rules need of it, unless a recorder made it
-			if err := s.refuseSeen(row.Actor, err); err != nil {
+			if err := s.refuseSeen(&row, err); err != nil {
 				return nil, err
 			}
 			return &census.Seen{Chain: row.ChainID, Digest: row.Digest, Actor: row.Actor}, nil
@@ -102,19 +103,48 @@ func (s *subjectLook) Named(id string) (*census.Seen, error) {
 	return nil, nil
 }
 
-// refuseSeen returns an error if a record that has expired was a recorder's: the log does not know any more which agent was seen, and so whom a
-// review would judge. A reader who kept a copy would know.
-func (s *subjectLook) refuseSeen(actor evidence.Digest, expired error) error {
-	keys, err := s.ledger.Keys(s.ctx)
-	if err != nil {
-		return err
+// refuseSeen returns an error unless it is known that a record that has expired was not a recorder's: of a recorder's, the log does not know any more which
+// agent was seen, and so whom a review would judge. A reader who kept a copy would know. A review in a trial judges the agent on trial, whoever made the record.
+func (s *subjectLook) refuseSeen(row *storage.Row, expired error) error {
+	if strings.HasPrefix(row.ChainID, evidence.TrialPrefix) {
+		return nil
 	}
-	for _, k := range keys.Keys() {
-		if k.Role == evidence.RoleRecorder && evidence.ActorTag(k.Role, k.Name) == actor {
-			return fmt.Errorf("%w; recorder %q made it, and the log does not know any more which agent it was about", expired, k.Name)
-		}
+	role, err := s.ledger.roleOf(s.ctx, row.Actor)
+	switch {
+	case err != nil:
+		return err
+	case role == evidence.RoleRecorder:
+		return fmt.Errorf("%w; a recorder made it, and the log does not know any more which agent it was about", expired)
+	case role == "":
+		return fmt.Errorf("%w; the log does not know any more whether a recorder made it, and so whom the review judges", expired)
 	}
 	return nil
+}
+
+// roleOf finds the role of an actor by its tag: from the key events, and of one whose key was made as it was first used, from its newest record. "": neither says
+// it.
+func (l *Ledger) roleOf(ctx context.Context, tag evidence.Digest) (evidence.Role, error) {
+	known, err := l.Keys(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range known.Keys() {
+		if evidence.ActorTag(k.Role, k.Name) == tag {
+			return k.Role, nil
+		}
+	}
+	rows, err := l.lastOf(ctx, tag, 1)
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	record, err := rows[0].Record()
+	if errors.Is(err, ErrExpired) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return record.Payload.Role(), nil
 }
 
 func seen(r *evidence.Record, err error) (*census.Seen, error) {
@@ -161,11 +191,25 @@ func (l *Ledger) OfActor(ctx context.Context, role evidence.Role, name string) i
 // LastOfActor returns the last n records of an actor that the log has counted, the newest first. It reads few rows, however
 // long the log is. Its errors are those of the store, and of records that cannot be read.
 func (l *Ledger) LastOfActor(ctx context.Context, role evidence.Role, name string, n int64) (list []Counted, err error) {
+	rows, err := l.lastOf(ctx, evidence.ActorTag(role, name), n)
+	for i := range slices.Backward(rows) {
+		c := Counted{Index: rows[i].Index, RecordID: rows[i].RecordID, Digest: rows[i].Digest, Counts: rows[i].Counts}
+		if rows[i].Entry == nil { // otherwise it has expired
+			if c.Record, err = rows[i].Record(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, c)
+	}
+	return list, err
+}
+
+// lastOf returns the last n rows of an actor, in log order.
+func (l *Ledger) lastOf(ctx context.Context, tag evidence.Digest, n int64) ([]storage.Row, error) {
 	size, err := l.Size(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tag := evidence.ActorTag(role, name)
 	from := sort.Search(int(size), func(from int) bool { // the first index from which there are at most n
 		if err != nil {
 			return true
@@ -177,17 +221,7 @@ func (l *Ledger) LastOfActor(ctx context.Context, role evidence.Role, name strin
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.cfg.Store.OfActor(ctx, tag, int64(from), n)
-	for i := range slices.Backward(rows) {
-		c := Counted{Index: rows[i].Index, RecordID: rows[i].RecordID, Digest: rows[i].Digest, Counts: rows[i].Counts}
-		if rows[i].Entry == nil { // otherwise it has expired
-			if c.Record, err = rows[i].Record(); err != nil {
-				return nil, err
-			}
-		}
-		list = append(list, c)
-	}
-	return list, err
+	return l.cfg.Store.OfActor(ctx, tag, int64(from), n)
 }
 
 // About iterates over the judgments about an actor, as OfActor does over the actor's records.

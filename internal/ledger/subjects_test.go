@@ -142,6 +142,14 @@ func (f *expiring) ByRecordID(ctx context.Context, id string) (storage.Row, erro
 	return f.without(row), err
 }
 
+func (f *expiring) OfActor(ctx context.Context, tag evidence.Digest, from, n int64) ([]storage.Row, error) {
+	rows, err := f.Store.OfActor(ctx, tag, from, n)
+	for i := range rows {
+		rows[i] = f.without(rows[i])
+	}
+	return rows, err
+}
+
 func (f *expiring) InChain(ctx context.Context, chain string, from, n int64) ([]storage.Row, error) {
 	rows, err := f.Store.InChain(ctx, chain, from, n)
 	for i := range rows {
@@ -158,6 +166,7 @@ func TestSubjectsOfExpired(t *testing.T) {
 	submitted := submission(t, l, "trial-1", ofTranscript)
 	judged, act := judgment(t, l, "trial-1"), seal(t, l, "")
 	onAct := review(t, l, "", act)
+	seal(t, l, "") // of the same agent: it says in which role the agent acts
 	for _, r := range []*evidence.Record{submitted, judged, act, onAct} {
 		store.expired[r.Payload.RecordID] = true
 	}
@@ -202,6 +211,31 @@ func TestReviewOfAnExpiredRecordedAct(t *testing.T) {
 	store.expired[call.Payload.RecordID] = true
 	_, err := decide()
 	wantError(t, err, ledger.ErrExpired)
+}
+
+// TestReviewOfAnExpiredActWithoutKeyEvent: a key that was made as it was first used has no key event. Then a newer record says in which role the actor acts, and without
+// one the review is refused, too.
+func TestReviewOfAnExpiredActWithoutKeyEvent(t *testing.T) {
+	for name, c := range map[string]struct {
+		newer   func(l *ledger.Ledger)
+		record  func(l *ledger.Ledger) *evidence.Record
+		refused bool
+	}{
+		"a recorder's, and a newer one": {func(l *ledger.Ledger) { seen(t, l, evidence.JudgedAgent) }, func(l *ledger.Ledger) *evidence.Record { return seen(t, l, evidence.JudgedAgent) }, true},
+		"a recorder's only one":         {func(*ledger.Ledger) {}, func(l *ledger.Ledger) *evidence.Record { return seen(t, l, evidence.JudgedAgent) }, true},
+		"an agent's, and a newer one":   {func(l *ledger.Ledger) { seal(t, l, "") }, func(l *ledger.Ledger) *evidence.Record { return seal(t, l, "") }, false},
+	} {
+		store := &expiring{memory.New(), map[string]bool{}}
+		l := lenientOver(t, store)
+		act := c.record(l)
+		c.newer(l)
+		store.expired[act.Payload.RecordID] = true
+		_, err := l.Seal(t.Context(), must(evidence.NewDraft(evidence.Payload{ActionType: evidence.HumanReview, ReviewerID: "u", Timestamp: "2026-01-01T00:00:00Z",
+			OriginalResponseID: act.Payload.RecordID, Saw: []evidence.Digest{act.Digest}, ApprovalStatus: evidence.Rejected})), actor)
+		if errors.Is(err, ledger.ErrExpired) != c.refused || !c.refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // seqs lists the numbers of what a log lists of an actor.
