@@ -108,7 +108,9 @@ func (f *File) messages(in io.Reader, many bool, do func(place string, e telemet
 			case err != nil:
 				return f.broken(place, fmt.Errorf("its length: %w", err))
 			}
-			if length = int64(binary.BigEndian.Uint32(size[:])); length > telemetry.MaxBody {
+			if length = int64(binary.BigEndian.Uint32(size[:])); length == 0 { // a small packed file could have millions of them
+				return f.broken(place, errors.New("it says that it has 0 bytes: an empty message tells nothing, so this is no file of an exporter"))
+			} else if length > telemetry.MaxBody {
 				return f.broken(place, fmt.Errorf("it says that it has %d bytes: at most %d are read", length, telemetry.MaxBody))
 			}
 		}
@@ -142,6 +144,9 @@ func (a *atMost) Read(p []byte) (int, error) {
 // otel reads what an exporter of OpenTelemetry wrote into a file, as if it had sent it to a recorder.
 func (r *reader) otel() error {
 	return r.deliveries(func(place string, e telemetry.Encoding, body []byte) error {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
 		var told *telemetry.Told
 		err := fault.Guard(func() error {
 			data, err := telemetry.Decode(telemetry.Either, e, body)

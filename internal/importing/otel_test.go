@@ -101,7 +101,7 @@ func TestTelemetryInFiles(t *testing.T) {
 		"protobuf, logs":               {log, 1},
 		"protobuf, logs without ids":   {plain, 0}, // it could be read as a span without ids
 		"protobuf, gzip":               {gzipped(t, two), 2},
-		"protobuf with lengths":        {withLengths(spansOf(t, 2), nil, log, spansOf(t, 3)), 3},
+		"protobuf with lengths":        {withLengths(spansOf(t, 2), log, spansOf(t, 3)), 3},
 		"protobuf with lengths, gzip":  {gzipped(t, withLengths(spansOf(t, 2), spansOf(t, 3))), 2},
 		"JSON":                         {inJSON(t, two), 2},
 		"JSON that begins with a line": {append([]byte("\n"), inJSON(t, two)...), 2},
@@ -132,6 +132,19 @@ func TestTelemetryInFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEmptyMessages: a small packed file can have millions of messages of no bytes. The first of them ends the reading.
+func TestEmptyMessages(t *testing.T) {
+	for name, file := range map[string][]byte{"first": gzipped(t, withLengths(nil, spansOf(t, 2))), "later": withLengths(spansOf(t, 2), nil, nil)} {
+		f, err := in(t, "traces.bin", file, Unknown)
+		if err == nil {
+			_, err = Check(t.Context(), f, newBook().options())
+		}
+		if want := "message " + map[string]string{"first": "1", "later": "2"}[name]; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "0 bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
