@@ -2,6 +2,7 @@ package importing
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,10 @@ func (r *reader) claudeAI(number int, place string, v jsontext.Value) error {
 		if err != nil {
 			return r.bad(at, err)
 		}
-		if parent := objectOf(messages[i]).word("parent_message_uuid"); before != "" && parent != "" && parent != before {
+		switch parent := objectOf(messages[i]).word("parent_message_uuid"); {
+		case len(units) == 0 && !isRoot(parent):
+			u.lacks = lacking(u.lacks, "what was said before it: it names a message before it that is not there")
+		case before != "" && parent != "" && parent != before:
 			u.lacks = lacking(u.lacks, wentBack)
 		}
 		u.requested, before = or(u.requested, o.word("model")), u.id
@@ -44,18 +48,30 @@ func (r *reader) claudeAI(number int, place string, v jsontext.Value) error {
 	return r.exchanges(name, place, units)
 }
 
+// isRoot reports whether what stands as a parent says that there is none: nothing, zeros, or 00000000-0000-4000-8000-000000000000.
+func isRoot(parent string) bool {
+	return strings.Trim(parent, "0-") == "" || parent == "00000000-0000-4000-8000-000000000000"
+}
+
 // claudeBranch lists the messages of the branch that ends at the last one, by their places; of an export that does not name it, all.
 func claudeBranch(messages []jsontext.Value, last string) (path []int, err error) {
 	places, parents := map[string]int{}, make([]string, len(messages))
 	for i, raw := range messages {
 		m := objectOf(raw)
-		places[m.word("uuid")], parents[i] = i, m.word("parent_message_uuid")
+		id := m.word("uuid")
+		if before, twice := places[id]; twice && id != "" {
+			return nil, fmt.Errorf("its messages %d and %d have the same uuid, %q: which of them was said is not known", before, i, cut(id, 60))
+		}
+		if id != "" {
+			places[id] = i
+		}
+		parents[i] = m.word("parent_message_uuid")
 		path = append(path, i)
 	}
-	at, there := places[last]
 	if last == "" {
 		return path, nil
 	}
+	at, there := places[last]
 	if !there {
 		return nil, errors.New("the message that current_leaf_message_uuid names is not there: which branch is the conversation is not known")
 	}

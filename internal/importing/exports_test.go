@@ -132,6 +132,19 @@ func TestClaudeAIBranches(t *testing.T) {
 	}
 	missing(t, b, 0, []string{wentBack}, nil)
 	missing(t, b, 1, nil, []string{wentBack})
+	twice := said("q", "0", "human") + "," + said("a1", "q", "assistant")
+	for _, leaf := range []string{"", "a1"} {
+		checked, _ := imported(t, newBook(), "conversations.json", `[{"uuid":"c","current_leaf_message_uuid":"`+leaf+`","chat_messages":[`+twice+","+said("q", "0", "human")+`]}]`)
+		if len(checked.Faults) != 1 || !strings.Contains(checked.Faults[0].Error(), `messages 0 and 2 have the same uuid, "q"`) {
+			t.Errorf("an id twice: %v", checked.Faults)
+		}
+	}
+	b = newBook()
+	imported(t, b, "conversations.json", `[{"uuid":"c","current_leaf_message_uuid":"a1","chat_messages":[`+said("", "", "human")+","+said("q", "gone", "human")+","+said("a1", "q", "assistant")+","+said("", "q", "human")+`]}]`)
+	if got := b.said(); len(got) != 1 || !strings.Contains(got[0], `"q"}] => "a1"`) {
+		t.Errorf("messages without ids, and a parent that is not there: %s", got)
+	}
+	missing(t, b, 0, []string{"what was said before it: it names a message"}, nil)
 	for leaf, want := range map[string]string{"x": "which branch is the conversation is not known", "p": "in a circle"} {
 		checked, _ := imported(t, newBook(), "conversations.json", `[{"uuid":"c","current_leaf_message_uuid":"`+leaf+`","chat_messages":[`+said("p", "o", "human")+","+said("o", "p", "assistant")+`]}]`)
 		if len(checked.Faults) != 1 || !strings.Contains(checked.Faults[0].Error(), want) {
