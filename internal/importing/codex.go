@@ -182,6 +182,7 @@ func (c *codex) speaker(u *unit, item object) {
 	case m.Role != subject.User || m.Name != "":
 		return
 	}
+	const whose = "whether a user or the program wrote what stands as the user's: "
 	parts := item.within("internal_chat_message_metadata_passthrough").list("content_item_metadata")
 	ofUser := func(part jsontext.Value) bool { return objectOf(part).within("provenance").text("type") == "user" }
 	switch {
@@ -190,7 +191,9 @@ func (c *codex) speaker(u *unit, item object) {
 	case c.called:
 		u.from("the agent that called this one")
 	case len(parts) == 0:
-		u.lacks = lacking(u.lacks, "whether a user or the program wrote what stands as the user's: older versions write settings and instructions there, too")
+		u.lacks = lacking(u.lacks, whose+"older versions write settings and instructions there, too")
+	case len(parts) != len(item.list("content")) || slices.ContainsFunc(parts, func(part jsontext.Value) bool { return !ofUser(part) }):
+		u.lacks = lacking(u.lacks, whose+"the file says that a part of it is not the user's, and which one stands in the entry of the file")
 	}
 }
 

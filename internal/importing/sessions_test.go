@@ -157,6 +157,24 @@ func TestCodexOfToday(t *testing.T) {
 	missing(t, b, 3, nil, []string{"what was said before", "an answer:"})
 }
 
+// TestCodexMessageOfSeveral: a message of which the user wrote one part, and the program another, is not the user's without a word.
+func TestCodexMessageOfSeveral(t *testing.T) {
+	message := func(kinds ...string) string {
+		return codexItem(`{"type":"message","id":"i","role":"user","content":[{"type":"input_text","text":"cwd is /w"},{"type":"input_text","text":"Do it"}],"internal_chat_message_metadata_passthrough":{"content_item_metadata":[` +
+			strings.Join(kinds, ",") + `]}}`)
+	}
+	const user, program, mixed = `{"provenance":{"type":"user"}}`, `{"provenance":{"type":"harness"}}`, "whether a user or the program wrote what stands as the user's: the file says that a part of it is not the user's"
+	for name, file := range map[string]string{"the program's first": message(program, user), "the user's first": message(user, program), "a part without a word": message(user)} {
+		b := newBook()
+		imported(t, b, "s.jsonl", fmt.Sprintf(codexMeta, "c", "")+file)
+		t.Log(name)
+		missing(t, b, 0, []string{mixed}, nil)
+	}
+	b := newBook()
+	imported(t, b, "s.jsonl", fmt.Sprintf(codexMeta, "c", "")+message(user, user))
+	missing(t, b, 0, nil, []string{mixed})
+}
+
 // TestCodexOfOthers: files of older programs, of a session that goes on from another one, and of an agent that another one called.
 func TestCodexOfOthers(t *testing.T) {
 	const user, agent = `{"type":"message","id":null,"role":"user","content":[{"type":"input_text","text":"Hi"}]}`, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Ho"}]}`
