@@ -147,6 +147,9 @@ func (a *Acts) sealSigned(ctx context.Context, draft *evidence.Draft) (*evidence
 		find = a.config.Keys.Signers
 	}
 	known, err := find(ctx, draft.Role(), draft.Actor())
+	if err != nil && draft.Signers == nil && staleKeys(err) {
+		known, err = a.config.Keys.Signers(ctx, draft.Role(), draft.Actor())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +214,11 @@ func acceptProblem(err error) error {
 		return fmt.Errorf("%w: %w", api.ErrInvalid, err)
 	}
 	return err
+}
+
+// staleKeys reports whether an actor cannot seal by what this process knows of its keys. Another process may have changed that since.
+func staleKeys(err error) bool {
+	return errors.Is(err, keys.ErrNoKey) || errors.Is(err, keys.ErrEnded) || errors.Is(err, keys.ErrLost) || errors.Is(err, keys.ErrSecondKey)
 }
 
 // refusedKeys reports whether the log refused a record because of the keys that signed it.

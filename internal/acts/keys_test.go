@@ -1,7 +1,9 @@
 package acts_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -81,5 +83,46 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	}
 	if size, err := there.Ledger.SizeAt(t.Context(), head); err != nil || size != int64(2+len(events)) {
 		t.Errorf("the log has %d records, %d of them about keys: %v", size, len(events), err)
+	}
+}
+
+// stale knows of no keys to seal with, until the log is read.
+type stale struct {
+	acts.Keys
+	err error
+}
+
+func (s stale) ToSeal(context.Context, evidence.Role, string) ([]evidence.Signer, error) {
+	return nil, s.err
+}
+
+// TestKeysMadeElsewhere: what this process knows of an actor's keys may be too old to seal with. Then the log is asked, once, before the act is refused.
+func TestKeysMadeElsewhere(t *testing.T) {
+	config := installation.Config{Dir: filepath.Join(t.TempDir(), "data")}
+	if err := installation.Create(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	i, err := installation.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, problem := range []error{keys.ErrNoKey, keys.ErrEnded, keys.ErrLost, keys.ErrSecondKey, keys.ErrOwner} {
+		on := acts.New(acts.Config{Ledger: i.Ledger, Keys: stale{i.Keys, fmt.Errorf("key: %w", problem)}, Disclose: i.Apart.Disclose, Now: time.Now})
+		draft, err := evidence.ParseDraft([]byte(`{"agent_id":"a","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"v","prompt":"p","response":"r","parameters":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := error(nil)
+		if problem == keys.ErrOwner {
+			want = problem
+		}
+		if _, err := on.Seal(t.Context(), acts.Order{By: acts.Operator}, draft); !errors.Is(err, want) {
+			t.Errorf("%v: %v", problem, err)
+		}
 	}
 }
