@@ -18,7 +18,8 @@ import (
 
 // A Draft is a payload before sealing: the actor's members, checked. The sealer fills in the rest.
 type Draft struct {
-	Payload  // as the actor gave it; the action type is always known
+	Payload           // as the actor gave it; the action type is always known
+	given    *Payload // what was read of the members; the embedded one is the caller's, who may have set its members since
 	members  members
 	apart    []string                 // what is to be sealed apart, see SealingApart
 	provable map[string]property.Kind // what of that is to be provable, see SealingProvable
@@ -63,7 +64,7 @@ func draftOf(m members) (*Draft, error) {
 	if err := p.check(m, unfilled...); err != nil {
 		return nil, err
 	}
-	return &Draft{Payload: *p, members: m}, nil
+	return &Draft{Payload: *p, given: p, members: m}, nil
 }
 
 // NewDraft makes a draft of a payload built in Go. The draft may share the memory of the payload's values, so nobody may change them afterwards. Its errors
@@ -167,7 +168,7 @@ func (d *Draft) complete(signers []SignerInfo, s Sealing) (*Record, error) {
 		return nil, err
 	}
 	// What is signed was read by the rules of a verifier: what the actor gave when the draft was made, and the rest now.
-	payload := new(d.Payload)
+	payload := new(*d.given)
 	if err := m.into(payload, d.members); err != nil {
 		return nil, err
 	}
@@ -195,10 +196,10 @@ func fill(m members, d *Draft, infos []SignerInfo, s Sealing) error {
 	if len(infos) == 0 {
 		return errors.New("sealing: no signer")
 	}
-	if d.Signers != nil && !slices.Equal(d.Signers, infos) {
+	if d.given.Signers != nil && !slices.Equal(d.given.Signers, infos) {
 		return &FieldError{Field: "signers", Reason: "names other keys than those that sign here; leave it out"}
 	}
-	if d.RecordID == "" {
+	if d.given.RecordID == "" {
 		if err := CheckRecordID(s.RecordID); err != nil {
 			return &FieldError{Field: "record_id", Reason: err.Error()}
 		}

@@ -60,6 +60,27 @@ func TestSealKeepsTheDraft(t *testing.T) {
 	wantKept(t, testPayload, second)
 }
 
+// TestDraftThatIsChanged: a caller who sets members of the embedded payload changes nothing of what is sealed: the record says what is signed.
+func TestDraftThatIsChanged(t *testing.T) {
+	draft, err := ParseDraft([]byte(testPayload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := draft.Actor()
+	draft.AgentID, draft.Signers, draft.RecordID, draft.Response = "another", []SignerInfo{{}}, "x", []byte(`"other"`)
+	r, err := draft.Seal(Sealing{Signers: []Signer{testSigner(t, ES256)}, RecordID: testID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := membersOf(r.Canonical())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Payload.Actor() != before || string(signed["agent_id"]) != string(quote(before)) || string(signed["response"]) != string(r.Payload.Response) || r.Payload.RecordID != testID {
+		t.Errorf("the record says %+v, and %s is signed", r.Payload, r.Canonical())
+	}
+}
+
 func TestActorAndRole(t *testing.T) {
 	for action, row := range table {
 		r := seal(t, document(action, strings.Fields(row.required)...), nil)

@@ -68,7 +68,7 @@ func joined(a, b map[string]property.Kind) map[string]property.Kind {
 
 // makeProvable adds the second commitments of members that were just sealed apart. Those that the actor made stay as they are.
 func (d *Draft) makeProvable(m members, disclosures []Disclosure, kinds map[string]property.Kind) error {
-	list := slices.Clone(d.Payload.Provable)
+	list := slices.Clone(d.given.Provable)
 	for _, opens := range disclosures {
 		kind, wanted := kinds[opens.Pointer]
 		if !wanted {
