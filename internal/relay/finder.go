@@ -24,6 +24,15 @@ type finder interface {
 	Close()
 }
 
+// encodingOf returns the encoding that a header names, in lower case.
+func encodingOf(values []string) string {
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, ",")))
+	if encoding == "identity" {
+		return ""
+	}
+	return encoding
+}
+
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
 func finderFor(answer *http.Response, r scan.Rules, maxDecoded int64, http10 bool) finder {
@@ -77,7 +86,7 @@ const tail = 512
 // compressed decodes the body for another finder, and translates what may pass back into compressed bytes.
 type compressed struct {
 	inner   finder
-	steps   *lockstep
+	steps   *scan.Lockstep
 	n       int64    // bytes written
 	decoded int64    // bytes given to inner
 	passed  int64    // compressed bytes that may pass
@@ -94,7 +103,7 @@ const maxWaiting = 64
 
 func newCompressed(encoding string, limit int64, inner finder) *compressed {
 	c := &compressed{inner: inner}
-	c.steps = newLockstep(encoding, limit, func(p []byte) {
+	c.steps = scan.NewLockstep(encoding, limit, func(p []byte) {
 		c.decoded += int64(len(p))
 		c.inner.Write(p)
 	}, c.settled)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"testing/iotest"
+
+	"jurat/internal/relay/scan"
 )
 
 // ending is an answer, and where its terminal event begins.
@@ -187,7 +189,7 @@ func plain(t testing.TB, encoding string, body []byte) string {
 		return string(body)
 	}
 	var out []byte
-	l := newLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(int64) {})
+	l := scan.NewLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(int64) {})
 	_ = l.Write(body)
 	l.Close()
 	return string(out)
@@ -199,7 +201,7 @@ func TestDecodersReadInStep(t *testing.T) {
 	for _, encoding := range encodings[1:] {
 		var out []byte
 		var at int64
-		l := newLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(n int64) { at = n })
+		l := scan.NewLockstep(encoding, 1<<20, func(p []byte) { out = append(out, p...) }, func(n int64) { at = n })
 		var want []byte
 		var n int64
 		for i, part := range encode(t, encoding, parts...) {
@@ -213,8 +215,8 @@ func TestDecodersReadInStep(t *testing.T) {
 			}
 		}
 		l.Close()
-		if !bytes.Equal(out, want) || !errors.Is(l.err, io.EOF) {
-			t.Errorf("%s: %d bytes of %d, %v", encoding, len(out), len(want), l.err)
+		if err := l.Write(nil); !bytes.Equal(out, want) || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %d bytes of %d, %v", encoding, len(out), len(want), err)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package scan reads JSON and server-sent events as their bytes come: what little of them a relay must know while they pass. [Document] and [Events] say up to where the bytes may pass before the
-// terminal event.
+// terminal event. A [Lockstep] decodes a compressed body as far as it has come.
 //
 // # It accepts more than JSON
 //

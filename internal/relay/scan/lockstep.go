@@ -1,26 +1,16 @@
-package relay
+package scan
 
 import (
 	"errors"
 	"io"
 	"iter"
-	"strings"
 
 	"jurat/internal/fault"
 	"jurat/internal/observe/decode"
 )
 
-// encodingOf returns the encoding that a header names, in lower case.
-func encodingOf(values []string) string {
-	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, ",")))
-	if encoding == "identity" {
-		return ""
-	}
-	return encoding
-}
-
-// lockstep decodes what is written to it, as far as that goes, before Write returns.
-type lockstep struct {
+// A Lockstep decodes what is written to it, as far as that goes, before Write returns.
+type Lockstep struct {
 	out     func(p []byte) // is given what was decoded
 	settled func(at int64) // is told when everything that follows from the first bytes written was given to out
 
@@ -37,8 +27,9 @@ type lockstep struct {
 	yield  func(struct{}) bool
 }
 
-func newLockstep(encoding string, limit int64, out func([]byte), settled func(int64)) *lockstep {
-	l := &lockstep{out: out, settled: settled, eager: encoding == "br"}
+// NewLockstep returns a Lockstep that gives what it decodes to out, up to a limit, and tells settled from where on more input is needed.
+func NewLockstep(encoding string, limit int64, out func([]byte), settled func(int64)) *Lockstep {
+	l := &Lockstep{out: out, settled: settled, eager: encoding == "br"}
 	l.resume, l.stop = iter.Pull(func(yield func(struct{}) bool) {
 		l.yield = yield
 		l.err = fault.Guard(func() error { return l.decode(encoding, limit) })
@@ -48,7 +39,7 @@ func newLockstep(encoding string, limit int64, out func([]byte), settled func(in
 }
 
 // Write decodes p. After the decoder has ended, it does nothing.
-func (l *lockstep) Write(p []byte) error {
+func (l *Lockstep) Write(p []byte) error {
 	if l.err == nil {
 		l.in, l.piece = p, 1+len(p)/64
 		l.resume()
@@ -57,7 +48,7 @@ func (l *lockstep) Write(p []byte) error {
 }
 
 // Close tells the decoder that the body has ended.
-func (l *lockstep) Close() {
+func (l *Lockstep) Close() {
 	l.ended = true
 	if l.err == nil {
 		l.resume()
@@ -65,7 +56,7 @@ func (l *lockstep) Close() {
 	l.stop()
 }
 
-func (l *lockstep) decode(encoding string, limit int64) error {
+func (l *Lockstep) decode(encoding string, limit int64) error {
 	d, err := decode.One(encoding, (*source)(l))
 	if err != nil {
 		return err
@@ -75,7 +66,7 @@ func (l *lockstep) decode(encoding string, limit int64) error {
 	for {
 		n, err := d.Read(buf)
 		if limit -= int64(n); limit < 0 {
-			return ErrRefused
+			return decode.ErrTooLong
 		}
 		if n > 0 {
 			l.gave = true
@@ -90,8 +81,8 @@ func (l *lockstep) decode(encoding string, limit int64) error {
 	}
 }
 
-// source is what the decoder of a lockstep reads.
-type source lockstep
+// source is what the decoder of a Lockstep reads.
+type source Lockstep
 
 // more waits until there is a byte to read. The decoder asks for more when it has given out what it has decoded: brotli always, the others
 // if they have given out something since they last asked.
