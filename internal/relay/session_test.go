@@ -653,8 +653,9 @@ func TestOpenPostsAreReadLate(t *testing.T) {
 func TestSessionEndsOnce(t *testing.T) {
 	const posts = 60
 	s := newStreaming(t, func(o *Options) { o.Linger = 500 * time.Millisecond })
-	over := make(chan struct{})
-	s.accept = func(http.ResponseWriter, *http.Request, string) { <-over }
+	over, end := context.WithCancel(t.Context())
+	t.Cleanup(end)
+	s.accept = func(http.ResponseWriter, *http.Request, string) { <-over.Done() }
 	l := s.listen("a")
 	var all sync.WaitGroup
 	for i := range posts {
@@ -664,7 +665,7 @@ func TestSessionEndsOnce(t *testing.T) {
 	rest()
 	close(s.stream("a"))
 	s.last(t, 1) // which waits for 20 s
-	close(over)
+	end()
 	all.Wait()
 }
 
