@@ -273,7 +273,15 @@ func TestDamagedIndex(t *testing.T) {
 			t.Fatal(how)
 		}
 	}
+	for file, content := range whole {
+		change(t, file, damages["byte 50"](content)) // in a block: who meets it has the index written anew
+	}
 	g := packed(t, dir)
+	for _, name := range []string{"a/missing", "keys/missing"} {
+		if _, err := g.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
 	name := pair(2)[1].Name
 	if err := g.Remove(t.Context(), name); err != nil {
 		t.Error(err)

@@ -303,6 +303,10 @@ func (p *packer) takeOver(s *packs) (*owned, error) {
 		if err != nil {
 			return mine, err
 		}
+		if _, err := os.Stat(indexFile(s.dir, id)); !indexed[id] && err == nil {
+			release() // it has become full since the packs were listed
+			continue
+		}
 		o := &owned{id: id, release: release}
 		if keep, err := p.inherit(s, o, indexed[id], mine == nil); err != nil || !keep {
 			if release(); err != nil {
