@@ -134,6 +134,23 @@ func (c *recordStatusCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
+// calls says how many calls a recorder has sealed since its start. Of one that does not run here only its heartbeats tell, and none comes after the last calls.
+func (s *recorderStatus) calls(r recorded.Recorder) string {
+	runs, here := false, int64(0)
+	for _, proc := range s.Here {
+		if proc.Running && proc.About.Recorder == r.Name {
+			runs, here = true, here+proc.State.Sealed
+		}
+	}
+	switch {
+	case runs:
+		return fmt.Sprint(max(r.Calls, here))
+	case r.Calls > 0:
+		return fmt.Sprintf("≥ %d", r.Calls)
+	}
+	return "-"
+}
+
 // recorders prints what is known of recorders.
 func (p *printer) recorders(s recorderStatus) {
 	if len(s.Findings) == 0 {
@@ -143,17 +160,11 @@ func (p *printer) recorders(s recorderStatus) {
 	p.examined(s.Findings)
 	t := table{heads: []head{{name: "recorder"}, {name: "mode", rank: 1}, {name: "started", rank: 2}, {name: "heartbeat", rank: 3}, {name: "calls", right: true}, {name: "missed", right: true}, {name: "lost", right: true}}}
 	for _, r := range s.Log {
-		here := int64(0)
-		for _, proc := range s.Here {
-			if proc.Running && proc.About.Recorder == r.Name {
-				here += proc.State.Sealed
-			}
-		}
-		t.row(r.Name, string(r.Mode), r.Started, r.Heartbeat, fmt.Sprint(max(r.Calls, here)), fmt.Sprint(r.Missed), fmt.Sprint(r.Lost))
+		t.row(r.Name, string(r.Mode), r.Started, r.Heartbeat, s.calls(r), fmt.Sprint(r.Missed), fmt.Sprint(r.Lost))
 	}
 	p.line("")
 	p.table(&t)
-	p.text("", "calls: sealed since the start; of other machines, as of the last heartbeat. missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
+	p.text("", "calls: sealed since the start; of a recorder that does not run here, at least those of its heartbeats. missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
 	for _, proc := range s.Here {
 		if proc.About.Agent != "" {
 			p.line("%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"jurat/internal/recorded"
+	"jurat/internal/recording"
 )
 
 // TestRecordStatus: the status says what a recorder that was killed left, and after the next one that it was lost. The doctor says so too.
@@ -65,5 +68,29 @@ func TestRecordStatus(t *testing.T) {
 	}
 	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestCallsInStatus: nothing says that a recorder sealed no calls when its end tells none.
+func TestCallsInStatus(t *testing.T) {
+	running := recording.Process{Running: true, About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
+	dead := recording.Process{About: recording.About{Recorder: "r"}, State: recording.State{Sealed: 5}}
+	for _, test := range []struct {
+		here  []recording.Process
+		beats int64
+		want  string
+	}{
+		{nil, 0, "-"},
+		{nil, 3, "≥ 3"},
+		{[]recording.Process{dead}, 3, "≥ 3"},
+		{[]recording.Process{running}, 3, "5"},
+		{[]recording.Process{running}, 7, "7"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "r"}}}, 0, "0"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, "-"},
+	} {
+		s := recorderStatus{Here: test.here}
+		if got := s.calls(recorded.Recorder{Name: "r", Calls: test.beats}); got != test.want {
+			t.Errorf("%+v, %d by heartbeats: %s, want %s", test.here, test.beats, got, test.want)
+		}
 	}
 }
