@@ -324,19 +324,36 @@ type Definition struct {
 	Digest evidence.Digest `json:"digest"` // of its canonical form, or of its bytes if it has none
 }
 
-// Definitions returns the definitions of tools in the answer to a tools/list, in their order; nil: it is no such answer.
-func Definitions(c Call) (list []Definition) {
+// Definitions returns the definitions of tools in the answer to a tools/list, in their order. An answer that comes on a connection of its own, without its request, is one if it has tools.
+// unread says of which list the answer is not here, or cannot be read; "": of none.
+func Definitions(c Call) (list []Definition, unread string) {
 	if !strings.HasPrefix(c.Protocol, MCP) {
-		return nil
+		return nil, ""
 	}
 	r := &reading{call: &c}
-	asked := r.rpcs("request", c.Request)
-	for _, m := range r.rpcAnswer() {
-		if to := asked.find(m.id); to != nil && to.method == "tools/list" && m.method == "" {
-			list = append(list, definitions(objectOf(m.rest["result"]))...)
+	asked, wanted := r.rpcs("request", c.Request), map[string]bool{}
+	for _, m := range asked {
+		if m.method == "tools/list" && m.id != "" {
+			wanted[m.id] = true
 		}
 	}
-	return list
+	r.problems = nil
+	for _, m := range r.rpcAnswer() {
+		to, result := asked.find(m.id), objectOf(m.rest["result"])
+		switch {
+		case m.method != "":
+		case to == nil && len(asked) == 0, to != nil && to.method == "tools/list":
+			list = append(list, definitions(result)...)
+			delete(wanted, m.id)
+		}
+	}
+	if len(wanted) > 0 {
+		unread = "the answer to tools/list is not here"
+		if len(r.problems) > 0 {
+			unread = "the answer to tools/list cannot be read: " + r.problems[0]
+		}
+	}
+	return list, unread
 }
 
 func definitions(result object) (list []Definition) {

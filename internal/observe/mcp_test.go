@@ -117,13 +117,43 @@ func TestMCPDeep(t *testing.T) {
 
 func TestDefinitions(t *testing.T) {
 	list := mcp(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","x":1.0},{"x":1,"name":"a"},{"name":"b","n":1e400}]}}`)
-	got := observe.Definitions(list)
-	if len(got) != 3 || got[0] != got[1] || got[0].Name != "a" || got[2].Digest != evidence.DigestOf([]byte(`{"name":"b","n":1e400}`)) {
-		t.Errorf("%+v", got)
+	got, unread := observe.Definitions(list)
+	if len(got) != 3 || got[0] != got[1] || got[0].Name != "a" || got[2].Digest != evidence.DigestOf([]byte(`{"name":"b","n":1e400}`)) || unread != "" {
+		t.Errorf("%+v %s", got, unread)
 	}
 	list.Request = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)
-	if observe.Definitions(list) != nil {
+	if got, unread := observe.Definitions(list); got != nil || unread != "" {
 		t.Error("the result of a tool is taken for definitions")
+	}
+}
+
+// TestDefinitionsInOtherPlaces: a list is compared however it comes, and if it cannot be read, that is said.
+func TestDefinitionsInOtherPlaces(t *testing.T) {
+	const asks, tools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `"result":{"tools":[{"name":"a"}]}}`
+	for name, c := range map[string]struct {
+		request, response string
+		found             int
+		unread            string
+	}{
+		"the id in another spelling":      {asks, `{"jsonrpc":"2.0","id":1.0,` + tools, 1, ""},
+		"a member twice":                  {asks, `{"jsonrpc":"2.0","id":1,"result":{},` + tools, 1, ""},
+		"on a connection of its own":      {"", "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":1," + tools + "\n\n", 1, ""},
+		"an error":                        {asks, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}`, 0, ""},
+		"another result alone":            {"", `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`, 0, ""},
+		"to another id":                   {asks, `{"jsonrpc":"2.0","id":2,` + tools, 0, "is not here"},
+		"nothing":                         {asks, "", 0, "is not here"},
+		"the end is missing":              {asks, `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}`, 0, "cannot be read: answer: "},
+		"one of two in a batch":           {"[" + asks + `,{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`, `[{"jsonrpc":"2.0","id":2,` + tools + "]", 1, "is not here"},
+		"a notification that looks alike": {asks, `{"jsonrpc":"2.0","id":1,"method":"x",` + tools, 0, "is not here"},
+	} {
+		call := mcp(c.request, c.response)
+		if strings.HasPrefix(c.response, "id:") {
+			call.ResponseType = "text/event-stream"
+		}
+		got, unread := observe.Definitions(call)
+		if len(got) != c.found || !strings.Contains(unread, c.unread) || (unread == "") != (c.unread == "") {
+			t.Errorf("%s: %d definitions, %q", name, len(got), unread)
+		}
 	}
 }
 

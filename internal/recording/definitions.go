@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -47,14 +48,24 @@ type toolList struct {
 	known *listing
 }
 
-// toolsOf returns the answer to a tools/list, or nil if the act has none. If what is remembered cannot be read, the act says that nobody can know what
-// changed: the list takes its place. done must be called when the list is noted. The error says that other answers of the server had not been noted when the
+// unknownChange begins what a record says if a list of tools was not compared with the one before.
+const unknownChange = "whether a tool is defined as it was before: "
+
+// toolsOf returns the answer to a tools/list, or nil if the act has none. If the answer, or what is remembered, cannot be read, the act says that nobody can know what
+// changed; in the second case, the list takes its place. done must be called when the list is noted. The error says that other answers of the server had not been noted when the
 // context ended.
 func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolList, done func(), err error) {
-	if act.Type != evidence.ObservedTool || act.Response == nil || act.Ended != evidence.Complete || act.Request.Refused || act.Response.Refused {
+	if act.Type != evidence.ObservedTool || act.Response == nil {
 		return nil, func() {}, nil
 	}
-	tools := observe.Definitions(observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type})
+	tools, unread := observe.Definitions(observe.Call{Protocol: act.Protocol, Path: act.Path, Status: act.Status, Request: act.Request.Kept, Response: act.Response.Kept, ResponseType: act.Response.Type})
+	if unread != "" && act.Ended == evidence.Complete && act.Status < http.StatusMultipleChoices {
+		if act.Response.Refused {
+			unread = "the answer to tools/list cannot be decoded"
+		}
+		e.recorder.Tell.Error("a list of tools cannot be compared with the one before, and the record says so", "server", act.Upstream.Origin, "why", unread)
+		act.Missing = append(act.Missing, unknownChange+unread)
+	}
 	if len(tools) == 0 {
 		return nil, func() {}, nil
 	}
@@ -71,7 +82,7 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 	known, err := readListing(file)
 	if err != nil {
 		e.recorder.Tell.Error("whether a server's tools changed is not known, and the record says so", "server", server, "error", err)
-		act.Missing = append(act.Missing, "whether a tool is defined as it was before: what was remembered of the server's tools cannot be read")
+		act.Missing = append(act.Missing, unknownChange+"what was remembered of the server's tools cannot be read")
 	}
 	known.Agent, known.Server = act.Agent, name(server)
 	return &toolList{tools, file, known}, done, nil
@@ -157,18 +168,17 @@ func (l *listing) keep(file string) error {
 	return atomicfile.Replace(file, text, 0o600)
 }
 
-// watched seals each change of a list of tools against what was seen last, and remembers the list. What could not be sealed is found again with the next
-// one. In closed mode the agent gets no list whose changes are not sealed.
-func (e *exchange) watched(ctx context.Context, chain string, list *toolList) error {
+// watched seals each change of a list of tools against what was seen last, and remembers the list. It comes before the list's own record: if a change cannot be sealed, closed mode
+// neither hands the list out nor says that it did. In open mode the list passes, and its record says what is not known. What could not be sealed is found again with the next list.
+func (e *exchange) watched(ctx context.Context, act *observed.Act, list *toolList) error {
 	if list == nil {
 		return nil
 	}
-	err := e.recorder.sealChanges(ctx, chain, list.known, list.tools)
-	if err == nil {
-		err = list.known.keep(list.file)
-	}
+	err := e.recorder.sealChanges(ctx, act.ChainID, list.known, list.tools)
+	err = errors.Join(err, list.known.keep(list.file)) // what was sealed is not sealed again
 	if err != nil && e.recorder.Mode == relay.Open {
-		e.recorder.Tell.Error("a list of tools was not compared with the one before", "error", err)
+		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", list.known.Server, "error", err)
+		act.Missing = append(act.Missing, unknownChange+err.Error())
 		return nil
 	}
 	return err

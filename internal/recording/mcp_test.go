@@ -143,34 +143,158 @@ func TestChangedTool(t *testing.T) {
 	}
 }
 
-// TestChangedToolIsHeldBack: in closed mode, the client gets no list of tools whose changes are not sealed, and a change that was not sealed is found again.
-func TestChangedToolIsHeldBack(t *testing.T) {
-	folder, log := t.TempDir(), &shelf{}
-	d := newDesk(t, folder, log, nil)
-	if _, err := session(t, d, "s", listOf(adds)); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(filepath.Join(folder, definitionsFolder, "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	log.refuse = func(d *evidence.Draft) error {
-		if strings.Contains(string(d.Response), "tool_definition_changed") {
-			return errors.New("not now")
+// toolsOver returns what asks a server over HTTP, through a relay, and gets an answer of one type.
+func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]string) (string, error) {
+	t.Helper()
+	var says string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		if contentType == "text/event-stream" {
+			fmt.Fprintf(w, "data: %s\n\n", says)
+			return
 		}
-		return nil
-	}
-	if heard, err := session(t, d, "s", listOf(addsMore)); err == nil || heard != "" || !strings.Contains(fmt.Sprint(err), "not now") {
-		t.Errorf("a change that is not sealed: %q, %v", heard, err)
-	}
-	log.refuse = nil
-	if _, err := session(t, d, "s", listOf(addsMore)); err != nil {
+		_, _ = io.WriteString(w, says)
+	}))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
-		t.Errorf("%d changes", n)
+	h, err := relay.New(d.recorder, relay.Options{Mode: d.recorder.Mode, Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Folder: d.recorder.Spool(), FingerprintKey: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(h)
+	t.Cleanup(front.Close)
+	return func(exchange [2]string) (string, error) {
+		says = exchange[1]
+		answer, err := http.Post(front.URL+"/mcp", "application/json", strings.NewReader(exchange[0]))
+		if err != nil {
+			return "", err
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if failed := h.Wait(t.Context()); failed != nil {
+			t.Error(failed)
+		}
+		return strings.TrimPrefix(string(text), "data: "), err
+	}
+}
+
+// settles waits until all that could not be sealed is.
+func (d *desk) settles() {
+	d.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); d.recorder.unsealed.trouble() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			d.t.Fatal("acts still wait to be sealed")
+		}
+	}
+}
+
+// refusesChanges is a log that refuses the acts of changed tools, and no others.
+func refusesChanges(d *evidence.Draft) error {
+	if strings.Contains(string(d.Response), "tool_definition_changed") {
+		return errors.New("not now")
+	}
+	return nil
+}
+
+// TestChangedToolIsHeldBack: in closed mode, the client gets no list of tools whose changes are not sealed, and no record says that it did. In open mode it does, and the record says what is not known. A change
+// that was not sealed is found again.
+func TestChangedToolIsHeldBack(t *testing.T) {
+	for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+		for _, over := range []string{"pipe", "application/json", "text/event-stream"} {
+			folder, log := t.TempDir(), &shelf{}
+			d := newDesk(t, folder, log, func(c *Config) { c.Mode = mode })
+			ask := func(e [2]string) (string, error) { return session(t, d, "s", e) }
+			if over != "pipe" {
+				ask = toolsOver(t, d, over)
+			}
+			if _, err := ask(listOf(adds)); err != nil {
+				t.Fatal(err)
+			}
+			log.refusing(refusesChanges)
+			heard, err := ask(listOf(addsMore))
+			if closed := mode == relay.Closed; closed != (err != nil) || closed == strings.Contains(heard, "]}}") || over == "pipe" && closed && !strings.Contains(err.Error(), "not now") {
+				t.Errorf("%v, %s: a change that is not sealed: %q, %v", mode, over, heard, err)
+			}
+			d.settles() // the list's own record is not refused
+			lists := log.acts(evidence.ObservedTool)
+			if len(lists) != 2 {
+				t.Fatalf("%v, %s: %d lists", mode, over, len(lists))
+			}
+			o := lists[1].Observed
+			if cut := o.Ended == evidence.RecorderCut; cut != (mode == relay.Closed) || !strings.Contains(strings.Join(o.Missing, "\n"), "the definition of the tool add changed, and that could not be sealed: not now") {
+				t.Errorf("%v, %s: the record of a list whose change is not sealed: %s, %q", mode, over, o.Ended, o.Missing)
+			}
+			log.refusing(nil)
+			for range 2 {
+				if _, err := ask(listOf(addsMore)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := len(log.events(t, observed.ToolDefinitionChanged)); n != 1 {
+				t.Errorf("%v, %s: %d changes", mode, over, n)
+			}
+			d.end()
+		}
+	}
+}
+
+// TestSealedChangeIsNotSealedAgain: if of two changes one cannot be sealed, or the list's own record, what was sealed is not sealed again with the next list.
+func TestSealedChangeIsNotSealedAgain(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	before, after := listOf(adds+`,{"name":"other"}`), listOf(addsMore+`,{"name":"other","description":"new"}`)
+	if _, err := session(t, d, "s", before); err != nil {
+		t.Fatal(err)
+	}
+	refuse := func(what func(*evidence.Draft) bool) {
+		t.Helper()
+		log.refusing(func(draft *evidence.Draft) error {
+			if what(draft) {
+				return errors.New("not now")
+			}
+			return nil
+		})
+		if _, err := session(t, d, "s", after); err == nil {
+			t.Error("a list passed whose changes or record are not sealed")
+		}
+		log.refusing(nil)
+		d.settles()
+	}
+	refuse(func(draft *evidence.Draft) bool { return strings.Contains(string(draft.Response), `"tool":"other"`) })
+	refuse(func(draft *evidence.Draft) bool { return draft.ActionType == evidence.ObservedTool })
+	if _, err := session(t, d, "s", after); err != nil {
+		t.Fatal(err)
 	}
 	d.end()
+	changed := map[string]int{}
+	for _, e := range log.events(t, observed.ToolDefinitionChanged) {
+		changed[e.Tool]++
+	}
+	if changed["other"] != 1 || changed["add"] != 1 {
+		t.Errorf("%v", changed)
+	}
+}
+
+// TestUnreadableListOfTools: a list that cannot be read is not compared with the one before, and its record says so.
+func TestUnreadableListOfTools(t *testing.T) {
+	log := &shelf{}
+	d := newDesk(t, t.TempDir(), log, nil)
+	ask := toolsOver(t, d, "application/json")
+	long := listOf(strings.Replace(adds, "Adds.", strings.Repeat("x", observed.MaxKept), 1))
+	for _, e := range [][2]string{listOf(adds), {long[0], `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`}, long} {
+		if _, err := ask(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.end()
+	for n, list := range log.acts(evidence.ObservedTool) {
+		if says := strings.Contains(strings.Join(list.Observed.Missing, "\n"), unknownChange+"the answer to tools/list "); says != (n > 0) {
+			t.Errorf("list %d: %q", n, list.Observed.Missing)
+		}
+	}
 }
 
 // TestDamagedMemoryOfTools: if what is remembered of a server's tools is damaged, the list passes, its record says that a change would not be seen, and the

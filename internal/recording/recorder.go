@@ -272,6 +272,9 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 		return r.failed(e, act, err)
 	}
 	defer done()
+	if err := e.watched(ctx, &act, tools); err != nil {
+		return r.failed(e, act, err)
+	}
 	whole, err := r.sealFitting(ctx, e.intent.RecordID, act)
 	if err = once(err); err != nil {
 		return r.failed(e, act, err)
@@ -283,7 +286,7 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	if whole && act.Request.Kept != nil && !act.Request.Truncated {
 		r.bodies.keep(act.ChainID, act.Request.Kept)
 	}
-	return e.watched(ctx, act.ChainID, tools)
+	return nil
 }
 
 // counted counts a call whose record is in the log.

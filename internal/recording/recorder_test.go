@@ -101,6 +101,13 @@ func (s *shelf) RequestOf(_ context.Context, id string) (digest evidence.Digest,
 	return digest, s.broken
 }
 
+// refusing has it refuse some acts from now on.
+func (s *shelf) refusing(refuse func(*evidence.Draft) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = refuse
+}
+
 func (s *shelf) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
