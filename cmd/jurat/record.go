@@ -100,7 +100,12 @@ func record(ctx context.Context, i *installation.Installation, o recorder.Option
 
 // serveCalls passes calls on until the context ends, and then those that have begun.
 func serveCalls(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	return serveBy(ctx, l, h, log, nil)
+}
+
+// serveBy is serveCalls by these protocols; nil: those that net/http has.
+func serveBy(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger, protocols *http.Protocols) error {
+	s := &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	return serveUntil(ctx, l, s, 30*time.Second)
 }
 
@@ -154,7 +159,7 @@ type listening struct{ at, cert, key string }
 
 // serve records what passes a listener until it is interrupted.
 func (f *witnessFlags) serve(ctx context.Context, a *app, io stdio, o recorder.Options, at listening) error {
-	if err := errors.Join(mayListen(at.at, at.cert, at.key), o.Check()); err != nil {
+	if err := errors.Join(mayListen("--listen", at.at, at.cert, at.key), o.Check()); err != nil {
 		return err
 	}
 	l, err := listenAt("--listen", at.at, at.cert, at.key)
@@ -182,16 +187,16 @@ func lowered(names []string) []string {
 	return list
 }
 
-// mayListen refuses to carry tokens in the clear.
-func mayListen(listen, cert, key string) error {
+// mayListen refuses to carry tokens in the clear. flag names the address.
+func mayListen(flag, listen, cert, key string) error {
 	if (cert == "") != (key == "") {
 		return errors.New("--tls-cert, --tls-key: one needs the other")
 	}
 	if _, _, err := net.SplitHostPort(listen); err != nil {
-		return hint(fmt.Errorf("--listen %s: %w", listen, err), "--listen 127.0.0.1:8419 has a host and a port")
+		return hint(fmt.Errorf("%s %s: %w", flag, listen, err), "%s 127.0.0.1:8419 has a host and a port", flag)
 	}
 	if key == "" && !isLoopback(listen) {
-		return hint(fmt.Errorf("--listen %s: other machines would send tokens and keys over plain http", listen), "--tls-cert and --tls-key serve https")
+		return hint(fmt.Errorf("%s %s: other machines would send tokens and keys over plain http", flag, listen), "--tls-cert and --tls-key serve https")
 	}
 	return nil
 }

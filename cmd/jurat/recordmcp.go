@@ -119,7 +119,7 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 			err = errors.Join(err, fmt.Errorf("--key: %w", failed))
 		}
 	}
-	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen(c.Listen, c.TLSCert, c.TLSKey)); err == nil {
+	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey)); err == nil {
 		err = o.Check()
 	}
 	if err != nil {

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +16,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -94,13 +103,61 @@ func TestRecordOTLP(t *testing.T) {
 		}
 	}
 
-	send(span(told, whole)) // to another process
+	stop, at := recordsOTLP(t, data, "--agent", "mia", "--grpc", "127.0.0.1:0") // another process
+	byGRPC := otlpInProtobuf(t, span(told, whole))
+	for _, address := range strings.Fields(at) {
+		if status := exported(t, address, byGRPC); status != "0" {
+			t.Errorf("gRPC at %s: status %q", address, status)
+		}
+	}
+	stop()
 	if n := len(observedIn(t, data)); n != 3 {
 		t.Errorf("%d records of what was seen or told: want 3", n)
 	}
 }
 
-// recordsOTLP starts the recorder. stop interrupts it, and waits.
+// otlpInProtobuf writes a request in JSON as exporters by gRPC have it. In JSON, ids are in hex; package protojson wants base64.
+func otlpInProtobuf(t *testing.T, doc string) []byte {
+	t.Helper()
+	doc = regexp.MustCompile(`("(?:trace|span)Id":")([0-9a-f]+)"`).ReplaceAllStringFunc(doc, func(member string) string {
+		name, id, _ := strings.Cut(member[:len(member)-1], `:"`)
+		raw, err := hex.DecodeString(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name + `:"` + base64.StdEncoding.EncodeToString(raw) + `"`
+	})
+	var m traces.TracesData
+	if err := protojson.Unmarshal([]byte(doc), &m); err != nil {
+		t.Fatal(err)
+	}
+	body, err := proto.Marshal(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// exported sends a message by gRPC without TLS, and returns the call's status. The connection stays open.
+func exported(t *testing.T, address string, message []byte) (status string) {
+	t.Helper()
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	c := &http.Client{Transport: &http.Transport{Protocols: protocols}}
+	t.Cleanup(c.CloseIdleConnections)
+	frame := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	answer, err := c.Post(address+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	return answer.Trailer.Get("Grpc-Status")
+}
+
+// recordsOTLP starts the recorder. stop interrupts it, and waits. at has its addresses, each on a line.
 func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at string) {
 	t.Helper()
 	c := exec.Command("jurat", append([]string{"--data", data, "record", "otlp", "--listen", "127.0.0.1:0"}, more...)...)
@@ -113,12 +170,15 @@ func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at str
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line := make([]byte, 200)
-	n, err := out.Read(line)
-	if err != nil {
-		t.Fatal(err)
+	lines := bufio.NewReader(out)
+	for range 1 + strings.Count(strings.Join(more, " "), "--grpc") {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		at += line
 	}
-	go io.Copy(io.Discard, out)
+	go io.Copy(io.Discard, lines)
 	return func() {
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -126,7 +186,7 @@ func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at str
 		if err := c.Wait(); err != nil {
 			t.Fatal(err)
 		}
-	}, strings.TrimSpace(string(line[:n]))
+	}, strings.TrimSpace(at)
 }
 
 // shownToJuries returns the evidence of each trial of a recorded chain as jurors are shown it, by the chain.

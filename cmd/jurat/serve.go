@@ -398,7 +398,7 @@ func (c *serveCmd) listen() (net.Listener, error) {
 }
 
 // listenAt listens at the address that a flag names, with TLS if there is a key.
-func listenAt(flag, address, cert, key string) (net.Listener, error) {
+func listenAt(flag, address, cert, key string, protocols ...string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, hint(err, "%s names another address; port 0 takes one that is free", flag)
@@ -410,7 +410,7 @@ func listenAt(flag, address, cert, key string) (net.Listener, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--tls-cert, --tls-key: %w", err), l.Close())
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), nil
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: protocols}), nil
 }
 
 // address is what people type to reach it.

@@ -43,7 +43,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// A Receiver is a handler for OTLP/HTTP. It is safe for concurrent use.
+// A Receiver is a handler for OTLP over HTTP and by gRPC. For gRPC, the server must take HTTP/2. It is safe for concurrent use.
 type Receiver struct {
 	Config
 	reading  chan struct{} // one for each request whose body is in memory, until it is answered
@@ -108,66 +108,103 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Errorf(format, args...)}
 }
 
-// signals are what is taken, by the path.
-var signals = map[string]telemetry.Signal{"/v1/traces": telemetry.Traces, "/v1/logs": telemetry.Logs, "/v1/metrics": "metrics"}
+// signals are what is taken over HTTP, by the path.
+var signals = map[string]telemetry.Signal{"/v1/traces": telemetry.Traces, "/v1/logs": telemetry.Logs, "/v1/metrics": ofMetrics}
 
-// ServeHTTP takes a request.
+const ofMetrics telemetry.Signal = "metrics"
+
+// A question is a request that names what it is about, and how that is written.
+type question struct {
+	*http.Request
+	signal   telemetry.Signal
+	encoding telemetry.Encoding
+}
+
+// ServeHTTP takes a request, over HTTP or by gRPC.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	signal, is := signals[req.URL.Path]
-	a := answer{w: w, signal: signal}
-	if !is {
+	if isGRPC(req) {
+		r.serveGRPC(w, req)
+		return
+	}
+	q := question{Request: req, signal: signals[req.URL.Path]}
+	a := answer{w: w, signal: q.signal}
+	if q.signal == "" {
 		a.fail(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics")
 		return
 	}
-	told, err := r.take(w, req, &a)
-	if err == nil {
-		a.done(told)
+	told, err := r.post(w, &q, &a)
+	if err != nil {
+		a.fail(r.failed(&q, err), err.Error())
 		return
 	}
-	status := http.StatusServiceUnavailable
+	a.done(told)
+}
+
+// failed logs why a request is not recorded, and returns the status. An error that is no refusal may pass.
+func (r *Receiver) failed(q *question, err error) (status int) {
+	status = http.StatusServiceUnavailable
 	if refusal, is := errors.AsType[*refusal](err); is {
 		status = refusal.status
 	}
-	r.Log.Warn("telemetry was not recorded", "signal", string(signal), "status", status, "error", err)
-	a.fail(status, err.Error())
+	r.Log.Warn("telemetry was not recorded", "signal", string(q.signal), "status", status, "error", err)
+	return status
 }
 
-// take reads a request, and has its acts sealed. It returns what of it is refused for good. An error that is no refusal may pass.
-func (r *Receiver) take(w http.ResponseWriter, req *http.Request, a *answer) (*telemetry.Told, error) {
-	if req.Method != http.MethodPost {
+// post takes a request over HTTP.
+func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*telemetry.Told, error) {
+	if q.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, refuse(http.StatusMethodNotAllowed, "%.20q: OTLP is sent by POST", req.Method)
+		return nil, refuse(http.StatusMethodNotAllowed, "%.20q: OTLP is sent by POST", q.Method)
 	}
-	if !r.asksForThis(req.Host) {
-		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", req.Host)
-	}
-	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
-	switch {
-	case err == nil && media == "application/x-protobuf":
-		a.encoding = telemetry.Protobuf
-	case err == nil && media == "application/json":
-		a.encoding = telemetry.JSON
+	switch mediaType(q.Request) {
+	case "application/x-protobuf":
+		q.encoding = telemetry.Protobuf
+	case "application/json":
+		q.encoding = telemetry.JSON
 	default:
-		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", req.Header.Get("Content-Type"))
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
 	}
-	agent, err := r.agentOf(req)
+	a.encoding = q.encoding
+	return r.take(w, q, func(body io.Reader) ([]byte, error) {
+		return decoded(body, strings.Join(q.Header.Values("Content-Encoding"), ","))
+	})
+}
+
+// mediaType returns the media type of a request's body, in lower case; "": none that can be read.
+func mediaType(req *http.Request) string {
+	media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return media
+}
+
+// take has read find the message in a request's body, and the acts in it sealed. It returns what of it is refused for good.
+func (r *Receiver) take(w http.ResponseWriter, q *question, read func(io.Reader) ([]byte, error)) (*telemetry.Told, error) {
+	if !r.asksForThis(q.Host) {
+		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", q.Host)
+	}
+	agent, err := r.agentOf(q.Request)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := turn(req.Context(), r.reading) // until the end: who waits for another turn has a body and acts in memory
+	leave, err := turn(q.Context(), r.reading) // until the end: who waits for another turn has a body and acts in memory
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	body, err := r.body(w, req)
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	body, err := read(http.MaxBytesReader(w, q.Body, telemetry.MaxBody+prefix))
 	if err != nil {
 		return nil, err
 	}
-	if a.signal != telemetry.Traces && a.signal != telemetry.Logs {
+	if q.signal == ofMetrics {
 		r.counts[metrics].Add(1)
 		return new(telemetry.Told), nil
 	}
-	return r.record(req, a, agent, body)
+	return r.record(q, agent, body)
 }
 
 // asksForThis reports whether a request names an address, this machine, or a name that the operator gave. A page can have its own name lead here.
@@ -209,21 +246,18 @@ func turn(ctx context.Context, places chan struct{}) (leave func(), err error) {
 	}
 }
 
-// body reads the body, decoded.
-func (r *Receiver) body(w http.ResponseWriter, req *http.Request) ([]byte, error) {
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, err
-	}
-	encoding := strings.ToLower(strings.TrimSpace(strings.Join(req.Header.Values("Content-Encoding"), ",")))
-	decoded, err := decode.One(encoding, bufio.NewReader(http.MaxBytesReader(w, req.Body, telemetry.MaxBody)))
+// decoded reads a message without its encoding.
+func decoded(src io.Reader, encoding string) ([]byte, error) {
+	encoding = strings.ToLower(strings.TrimSpace(encoding))
+	d, err := decode.One(encoding, bufio.NewReader(src))
 	if errors.Is(err, decode.ErrEncoding) {
-		return nil, refuse(http.StatusUnsupportedMediaType, "the content encoding: %w: send gzip, deflate, br, zstd or none", err)
+		return nil, refuse(http.StatusUnsupportedMediaType, "the encoding: %w: send gzip, deflate, br, zstd or none", err)
 	}
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the body does not begin as its encoding %.20q has it: %w", encoding, err)
 	}
-	defer decoded.Close() //nolint:errcheck // it was only read
-	body, err := io.ReadAll(io.LimitReader(decoded, telemetry.MaxBody+1))
+	defer d.Close() //nolint:errcheck // it was only read
+	body, err := io.ReadAll(io.LimitReader(d, telemetry.MaxBody+1))
 	switch {
 	case len(body) > telemetry.MaxBody, tooLarge(err):
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, decoded: export fewer spans at a time", telemetry.MaxBody)
@@ -239,42 +273,42 @@ func tooLarge(err error) bool {
 }
 
 // record seals what a body tells.
-func (r *Receiver) record(req *http.Request, a *answer, agent string, body []byte) (*telemetry.Told, error) {
-	header := req.Header.Get("Jurat-Chain")
+func (r *Receiver) record(q *question, agent string, body []byte) (*telemetry.Told, error) {
+	header := q.Header.Get("Jurat-Chain")
 	if header != "" {
 		if err := recording.CheckChain(cmp.Or(agent, r.Agent), header); err != nil {
 			return nil, refuse(http.StatusBadRequest, "Jurat-Chain: %w", err)
 		}
 	}
-	told, err := r.decode(req.Context(), a, body)
+	told, err := r.decode(q, body)
 	if err != nil {
 		return nil, err
 	}
 	acts := r.belonging(told, agent, header)
-	leave, err := turn(req.Context(), r.sealing)
+	leave, err := turn(q.Context(), r.sealing)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := r.seal(req.Context(), acts); err != nil {
+	if err := r.seal(q.Context(), acts); err != nil {
 		return nil, err
 	}
 	r.counts[others].Add(int64(told.Others))
 	r.counts[refused].Add(int64(told.Refused))
 	if told.Refused > 0 {
-		r.Log.Warn("spans or events were refused", "signal", string(a.signal), "refused", told.Refused, "reasons", told.Reasons)
+		r.Log.Warn("spans or events were refused", "signal", string(q.signal), "refused", told.Refused, "reasons", told.Reasons)
 	}
 	return told, nil
 }
 
 // decode finds the acts in a body.
-func (r *Receiver) decode(ctx context.Context, a *answer, body []byte) (*telemetry.Told, error) {
-	leave, err := turn(ctx, r.decoding)
+func (r *Receiver) decode(q *question, body []byte) (*telemetry.Told, error) {
+	leave, err := turn(q.Context(), r.decoding)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	data, err := telemetry.Decode(a.signal, a.encoding, body)
+	data, err := telemetry.Decode(q.signal, q.encoding, body)
 	if errors.Is(err, telemetry.ErrLarge) {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "%w: export fewer spans at a time", err)
 	}

@@ -38,12 +38,7 @@ type desk struct {
 func newDesk(t *testing.T, change func(*receiver.Config)) *desk {
 	t.Helper()
 	d := &desk{types: map[string]int{}}
-	c := receiver.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: func(_ context.Context, token string) (string, error) {
-		if token != "secret" {
-			return "", errors.New("it is unknown")
-		}
-		return "token-bot", nil
-	}}
+	c := receiver.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: knows}
 	if change != nil {
 		change(&c)
 	}
@@ -56,6 +51,14 @@ func newDesk(t *testing.T, change func(*receiver.Config)) *desk {
 	}))
 	t.Cleanup(d.Close)
 	return d
+}
+
+// knows whose the one token is.
+func knows(_ context.Context, token string) (string, error) {
+	if token != "secret" {
+		return "", errors.New("it is unknown")
+	}
+	return "token-bot", nil
 }
 
 func (d *desk) report(_ context.Context, told recording.Report) (recording.Account, error) {
