@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"golang.org/x/sync/errgroup"
 
 	"jurat/evidence"
 	"jurat/internal/access"
@@ -133,11 +132,18 @@ func (list addresses) serve(ctx context.Context, h http.Handler, log *slog.Logge
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, len(list))
 	for _, l := range list {
-		group.Go(func() error { return serveBy(ctx, l, h, log, protocols) })
+		go func() { ended <- serveBy(ctx, l, h, log, protocols) }()
 	}
-	return group.Wait()
+	var err error
+	for range list {
+		err = errors.Join(err, <-ended)
+		cancel()
+	}
+	return err
 }
 
 // check refuses flags before anything is made.
