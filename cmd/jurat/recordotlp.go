@@ -45,7 +45,8 @@ in it. Nothing of this was seen: it is the word of the agent's own program, and 
 sender left out, dropped or may have cut off is named in each record. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more.
 
     export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
-    export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf    export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
+    export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+    export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
 
 With --grpc 127.0.0.1:4317, exporters that send by gRPC need no address; http://127.0.0.1:4318 takes gRPC as well.
 
