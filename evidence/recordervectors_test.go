@@ -8,6 +8,7 @@ import (
 const (
 	startBody  = `{"configuration":"` + aDigest + `","event":"start","mode":"closed","vantage":"proxy","version":"jurat 1.9"}`
 	stopBody   = `{"event":"stop","reason":"SIGTERM"}`
+	stopCounts = `{"calls":3,"event":"stop","reason":"SIGTERM","since":"2026-01-31T16:14:00Z"}`
 	modeBody   = `{"event":"mode","mode":"open","reason":"the disk is full"}`
 	setBody    = `{"configuration":"` + bDigest + `","event":"configuration","reason":"read again"}`
 	gapBody    = `{"event":"gap","missed":[{"agent":"b","calls":2,"minute":"2026-01-31T16:14:00Z"},{"agent":"a","calls":1,"minute":"2026-01-31T16:15:00Z"}],"reason":"the disk is full"}`
@@ -20,7 +21,7 @@ const (
 func recorderVectors(t *testing.T) []actVector {
 	t.Helper()
 	all := makeActs(t, "recorder", RecorderEvent, recorderID, [][2]string{{"start", startBody}, {"stop", stopBody}, {"heartbeat", heartbeatBody}, {"mode", modeBody},
-		{"configuration", setBody}, {"gap", gapBody}, {"lost in crash", crashBody}, {"tool definition changed", toolBody}}, []badAct{
+		{"configuration", setBody}, {"gap", gapBody}, {"lost in crash", crashBody}, {"tool definition changed", toolBody}, {"stop that counts", stopCounts}}, []badAct{
 		{"an event that is none", stopBody, `"stop"`, `"pause"`},
 		{"without an event", stopBody, `"event":"stop",`, ``},
 		{"without a reason", stopBody, `,"reason":"SIGTERM"`, ``},
@@ -47,6 +48,11 @@ func recorderVectors(t *testing.T) []actVector {
 		{"a crash without a digest", crashBody, `,"request_sha256":"` + aDigest + `"`, ``},
 		{"a tool without a name", toolBody, `"tool":"read"`, `"tool":""`},
 		{"a tool without a definition", toolBody, `"after":"` + bDigest + `",`, ``},
+		{"a stop that counts since no time", stopCounts, `,"since":"2026-01-31T16:14:00Z"`, ``},
+		{"a stop that counts nothing since a time", stopCounts, `"calls":3,`, ``},
+		{"a stop that counts fewer than none", stopCounts, `"calls":3`, `"calls":-1`},
+		{"a stop that counts since another text", stopCounts, `16:14:00Z`, `16:14`},
+		{"a stop that counts without a reason", stopCounts, `,"reason":"SIGTERM"`, ``},
 	})
 	// A recorder's event may stand in any chain that is neither a trial's nor the operator's.
 	return slices.DeleteFunc(all, func(v actVector) bool { return v.ChainID != recorderID })

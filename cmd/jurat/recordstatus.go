@@ -111,7 +111,11 @@ func (s *recorderStatus) known(e *examination, r recorded.Recorder) {
 	case r.Started == "":
 		e.add(aboutRecorder(r.Name), look, "the log has acts of it, and no start", "'jurat records find --action recorder_event' lists them")
 	case r.Stopped != "":
-		e.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+": "+r.Reason, "")
+		after := ""
+		if r.Counted {
+			after = ", after " + plural.Of(r.Calls, "call")
+		}
+		e.add(aboutRecorder(r.Name), fine, "it stopped at "+r.Stopped+after+": "+r.Reason, "")
 	default:
 		e.add(aboutRecorder(r.Name), look, "it began at "+r.Started+", did not say that it stopped, and does not run on this data folder", "if it runs on no other machine, it died: start a recorder where it ran")
 	}
@@ -134,7 +138,7 @@ func (c *recordStatusCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// calls says how many calls a recorder has sealed since its start. Of one that does not run here only its heartbeats tell, and none comes after the last calls.
+// calls says how many calls a recorder has sealed since its start. Of one that does not run here its heartbeats tell, and its end; ends that earlier programs sealed tell nothing of the last calls.
 func (s *recorderStatus) calls(r recorded.Recorder) string {
 	runs, here := false, int64(0)
 	for _, proc := range s.Here {
@@ -145,6 +149,8 @@ func (s *recorderStatus) calls(r recorded.Recorder) string {
 	switch {
 	case runs:
 		return fmt.Sprint(max(r.Calls, here))
+	case r.Counted:
+		return fmt.Sprint(r.Calls)
 	case r.Calls > 0:
 		return fmt.Sprintf("≥ %d", r.Calls)
 	}
@@ -164,7 +170,7 @@ func (p *printer) recorders(s recorderStatus) {
 	}
 	p.line("")
 	p.table(&t)
-	p.text("", "calls: sealed since the start; of a recorder that does not run here, at least those of its heartbeats. missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
+	p.text("", "calls: sealed since the start; of a recorder that does not run here, by its heartbeats and its end (≥: at least). missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
 	for _, proc := range s.Here {
 		if proc.About.Agent != "" {
 			p.line("%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)

@@ -66,7 +66,7 @@ func TestRecordStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(doing(t, 0, "--data", data, "record", "status", "--json")), &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" {
+	if len(s.Here) != 0 || len(s.Log) != 1 || s.Log[0].Lost != 1 || s.Log[0].Reason != "the program ended" || s.Log[0].Calls != 0 || !s.Log[0].Counted {
 		t.Errorf("%+v", s)
 	}
 }
@@ -78,18 +78,21 @@ func TestCallsInStatus(t *testing.T) {
 	for _, test := range []struct {
 		here  []recording.Process
 		beats int64
+		ended bool // and said how many calls
 		want  string
 	}{
-		{nil, 0, "-"},
-		{nil, 3, "≥ 3"},
-		{[]recording.Process{dead}, 3, "≥ 3"},
-		{[]recording.Process{running}, 3, "5"},
-		{[]recording.Process{running}, 7, "7"},
-		{[]recording.Process{{Running: true, About: recording.About{Recorder: "r"}}}, 0, "0"},
-		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, "-"},
+		{nil, 0, false, "-"},
+		{nil, 3, false, "≥ 3"},
+		{nil, 3, true, "3"},
+		{nil, 0, true, "0"},
+		{[]recording.Process{dead}, 3, false, "≥ 3"},
+		{[]recording.Process{running}, 3, false, "5"},
+		{[]recording.Process{running}, 7, false, "7"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "r"}}}, 0, false, "0"},
+		{[]recording.Process{{Running: true, About: recording.About{Recorder: "other"}, State: recording.State{Sealed: 5}}}, 0, false, "-"},
 	} {
 		s := recorderStatus{Here: test.here}
-		if got := s.calls(recorded.Recorder{Name: "r", Calls: test.beats}); got != test.want {
+		if got := s.calls(recorded.Recorder{Name: "r", Calls: test.beats, Counted: test.ended}); got != test.want {
 			t.Errorf("%+v, %d by heartbeats: %s, want %s", test.here, test.beats, got, test.want)
 		}
 	}

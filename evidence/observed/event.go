@@ -80,6 +80,9 @@ var members = map[EventName][]string{
 	ToolDefinitionChanged: {"after", "agent", "before", "server", "tool"},
 }
 
+// optional lists members that an event has all of or none: recorders before them did not state these.
+var optional = map[EventName][]string{Stop: {"calls", "since"}}
+
 // ParseEvent reads the response of a recorder_event, in canonical form. It is strict: an event has exactly its members.
 func ParseEvent(response jsontext.Value) (*Event, error) {
 	e := new(Event)
@@ -115,6 +118,9 @@ func (e *Event) check(response jsontext.Value) error {
 		return evidence.Steady(err)
 	}
 	delete(there, "event")
+	if more := optional[e.Event]; slices.ContainsFunc(more, func(name string) bool { _, has := there[name]; return has }) {
+		wanted = slices.Concat(more, wanted)
+	}
 	for _, name := range wanted {
 		if _, has := there[name]; !has {
 			return fmt.Errorf("%s: missing, and required for %s", name, e.Event)

@@ -23,12 +23,21 @@ type Recorder struct {
 	Stopped   string           `json:"stopped,omitzero"` // its end; "": it runs, or died
 	Reason    string           `json:"reason,omitzero"`  // of the end
 	Heartbeat string           `json:"heartbeat,omitzero"`
-	Calls     int64            `json:"calls"`  // since the start, by its heartbeats
-	Missed    int64            `json:"missed"` // calls that passed without a record, ever
-	Gaps      int              `json:"gaps"`   // acts about these
+	Calls     int64            `json:"calls"`         // since the start, by its heartbeats and its end
+	Counted   bool             `json:"calls_counted"` // Calls are all of them: the end says how many there were since the last heartbeat, and no other recorder of this name has counted meanwhile
+	Missed    int64            `json:"missed"`        // calls that passed without a record, ever
+	Gaps      int              `json:"gaps"`          // acts about these
 	LastGap   string           `json:"last_gap,omitzero"`
 	Lost      int64            `json:"lost"` // calls among its last records that were lost in a crash
 	Of        int              `json:"lost_of"`
+
+	runs map[string]run // that may go on, by the time of the last sign of life
+}
+
+// A run is a recorder from its start to its end. Several of one name may run at a time.
+type run struct {
+	began string
+	calls int64
 }
 
 // Newest is how many of a recorder's records are looked at for calls that were lost.
@@ -87,7 +96,7 @@ func take(known map[string]*Recorder, row *storage.Row) error {
 		return err
 	}
 	if known[p.AgentID] == nil {
-		known[p.AgentID] = &Recorder{Name: p.AgentID}
+		known[p.AgentID] = &Recorder{Name: p.AgentID, runs: map[string]run{}}
 	}
 	known[p.AgentID].take(e, p.Timestamp)
 	return nil
@@ -97,15 +106,22 @@ func take(known map[string]*Recorder, row *storage.Row) error {
 func (r *Recorder) take(e *observed.Event, at string) {
 	switch e.Event {
 	case observed.Start:
+		r.runs[at] = run{began: at}
 		r.Started, r.Mode, r.Vantage, r.Version = at, e.Mode, e.Vantage, e.Version
-		r.Stopped, r.Reason, r.Heartbeat, r.Calls = "", "", "", 0
+		r.Stopped, r.Reason, r.Heartbeat, r.Calls, r.Counted = "", "", "", 0, false
 	case observed.ModeChanged:
 		r.Mode = e.Mode
 	case observed.Stop:
 		r.Stopped, r.Reason = at, e.Reason
+		if e.Calls != nil {
+			r.Calls += *e.Calls
+			last := r.counts(e, "")
+			r.Counted = last.began == r.Started && last.calls == r.Calls
+		}
 	case observed.Heartbeat:
 		r.Heartbeat = at
 		r.Calls += *e.Calls
+		r.counts(e, at)
 	case observed.Gap:
 		r.Gaps++
 		r.LastGap = at
@@ -113,6 +129,17 @@ func (r *Recorder) take(e *observed.Event, at string) {
 			r.Missed += m.Calls
 		}
 	}
+}
+
+// counts notes that a run goes on until a time, or ends if that is "", and returns what is known of it.
+func (r *Recorder) counts(e *observed.Event, until string) run {
+	one := r.runs[e.Since]
+	delete(r.runs, e.Since)
+	one.calls += *e.Calls
+	if one.began != "" && until != "" {
+		r.runs[until] = one
+	}
+	return one
 }
 
 // countLost counts the calls that were lost in a crash, among the recorder's last records.

@@ -40,11 +40,39 @@ func TestRecorders(t *testing.T) {
 	lost.Ended, lost.Response = evidence.LostInCrash, nil
 	seal(t, h, lost)
 
+	// Two of one name run at a time: their calls are counted together, and only the end of one that counted alone says how many there were.
+	at := func() string {
+		return evidence.FormatTime(jurattest.Start.Add(time.Duration(seconds) * time.Second))
+	}
+	ends := func(since string, calls int64) observed.Event {
+		return observed.Event{Event: observed.Stop, Reason: "done", Since: since, Calls: &calls}
+	}
+	event("twin", "recorder/twin", start)
+	first := at()
+	event("twin", "recorder/twin", start)
+	second := at()
+	event("twin", "recorder/twin", observed.Event{Event: observed.Heartbeat, Since: first, Calls: new(int64(7))})
+	event("twin", "recorder/twin", ends(second, 2))
+	event("alone", "recorder/alone", start)
+	since := at()
+	event("alone", "recorder/alone", observed.Event{Event: observed.Heartbeat, Since: since, Calls: new(int64(7))})
+	event("alone", "recorder/alone", ends(at(), 2))
+	event("older", "recorder/older", start)
+	event("older", "recorder/older", ends(evidence.FormatTime(jurattest.Start), 2))
+
 	list, err := Recorders(t.Context(), h.Ledger, nil)
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list) != 5 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	gate, other := list[0], list[1]
+	for i, want := range map[int]struct {
+		calls   int64
+		counted bool
+	}{0: {9, true}, 1: {7, false}, 2: {2, false}, 3: {0, false}, 4: {9, false}} {
+		if list[i].Calls != want.calls || list[i].Counted != want.counted {
+			t.Errorf("%s: %d calls, %v; want %+v", list[i].Name, list[i].Calls, list[i].Counted, want)
+		}
+	}
+	gate, other := list[1], list[3]
 	if gate.Name != "gate" || gate.Calls != 7 || gate.Missed != 5 || gate.Gaps != 2 || gate.Stopped != "" || gate.Lost != 1 || gate.Of != 8 || gate.Heartbeat == "" || gate.LastGap == "" {
 		t.Errorf("gate: %+v", gate)
 	}

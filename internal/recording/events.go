@@ -44,6 +44,12 @@ func (r *Recorder) start() *observed.Event {
 	return &observed.Event{Event: observed.Start, Mode: r.mode(), Vantage: r.Vantage, Version: r.Version, Configuration: r.Configuration}
 }
 
+// ending says that the recorder stops, and how many calls ended since its last sign of life. Nothing else counts calls any more.
+func (r *Recorder) ending(reason string) *observed.Event {
+	calls := r.calls.Load()
+	return &observed.Event{Event: observed.Stop, Since: evidence.FormatTime(r.since), Calls: &calls, Reason: name(reason)}
+}
+
 // Remark seals what a reader must know of the recorder's settings beside their digest.
 func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark string) error {
 	return r.event(ctx, &observed.Event{Event: observed.Configuration, Configuration: settings, Reason: name(remark)})
@@ -51,33 +57,40 @@ func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark 
 
 // event seals an event under a new id.
 func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
-	id, err := uuid7.New(r.Now(), r.Random)
+	return r.eventAt(ctx, r.Now(), e)
+}
+
+func (r *Recorder) eventAt(ctx context.Context, at time.Time, e *observed.Event) error {
+	id, err := uuid7.New(at, r.Random)
 	if err != nil {
 		return err
 	}
-	return r.sealEvent(ctx, id, r.eventChain(), e)
+	return r.sealEventAt(ctx, id, r.eventChain(), at, e)
 }
 
 func (r *Recorder) sealEvent(ctx context.Context, id, chain string, e *observed.Event) error {
-	payload, err := e.Payload(r.Name, evidence.FormatTime(r.Now()), chain)
+	return r.sealEventAt(ctx, id, chain, r.Now(), e)
+}
+
+func (r *Recorder) sealEventAt(ctx context.Context, id, chain string, at time.Time, e *observed.Event) error {
+	payload, err := e.Payload(r.Name, evidence.FormatTime(at), chain)
 	if err != nil {
 		return fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
 	}
 	return once(r.seal(ctx, id, payload))
 }
 
-// beat seals heartbeats, so that silence has a date.
+// beat seals heartbeats, so that silence has a date. Each names the time of the sign of life before it, the start or a heartbeat: so a reader knows those of one process, where several have one name.
 func (r *Recorder) beat(ctx context.Context) {
-	since := r.Now()
 	for every(ctx, r.Heartbeat) {
 		calls := r.calls.Swap(0)
 		now := r.Now()
-		if err := r.event(ctx, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(since), Calls: &calls}); err != nil {
+		if err := r.eventAt(ctx, now, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls}); err != nil {
 			r.calls.Add(calls) // the next one counts them
 			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
 			continue
 		}
-		since = now
+		r.since = now
 	}
 }
 

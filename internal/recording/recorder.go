@@ -82,7 +82,8 @@ type Recorder struct {
 	definitions   definitions // of tools
 	beginnings    turns       // one act begins each chain, because each but the first names one before it
 	gaps          gaps
-	calls         atomic.Int64 // that ended since the last heartbeat
+	calls         atomic.Int64 // that ended since
+	since         time.Time    // as the log has it: when it began, or the last heartbeat. Only beat uses it, and then Close
 	sealed        atomic.Int64 // calls, since the start
 	unsealed      unsealed
 
@@ -121,7 +122,8 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.event(ctx, r.start()); err != nil {
+	r.since = r.Now()
+	if err := r.eventAt(ctx, r.since, r.start()); err != nil {
 		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -136,7 +138,7 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	r.stop()
 	r.done.Wait()
 	err := r.settle(ctx)
-	return errors.Join(err, r.event(ctx, &observed.Event{Event: observed.Stop, Reason: name(reason)}), r.leave())
+	return errors.Join(err, r.event(ctx, r.ending(reason)), r.leave())
 }
 
 // agentOf says who calls.

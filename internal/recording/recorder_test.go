@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -668,6 +669,51 @@ func TestHeartbeat(t *testing.T) {
 	}
 	waitFor(t, func() bool { return total() == 3 })
 	d.end()
+	signs(t, log, 3)
+}
+
+// TestStopCounts: the end of a recorder says how many calls there were since its last sign of life, so that none is uncounted.
+func TestStopCounts(t *testing.T) {
+	log, seconds := &shelf{}, atomic.Int64{} // no two looks at the clock are alike
+	d := newDesk(t, t.TempDir(), log, func(c *Config) {
+		c.Now = func() time.Time { return time.Date(2026, 1, 1, 0, 0, int(seconds.Add(1)), 0, time.UTC) }
+	})
+	for range 2 {
+		if _, _, err := d.call(question(false, user("hello"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log.fail(errors.New("the disk is full"))
+	if _, _, err := d.call(question(false, user("last"))); err == nil {
+		t.Error("a call passed without a record")
+	}
+	log.fail(nil) // it is sealed at the end, if not before
+	d.end()
+	signs(t, log, 3)
+	if stops := log.events(t, observed.Stop); len(stops) != 1 || *stops[0].Calls != 3 {
+		t.Errorf("%+v", stops)
+	}
+}
+
+// signs checks that each sign of life of a recorder names the one before it, and that all of them count some calls.
+func signs(t *testing.T, log *shelf, calls int64) {
+	t.Helper()
+	since, counted := "", int64(0)
+	for _, draft := range log.acts(evidence.RecorderEvent) {
+		e, err := observed.ParseEvent(draft.Response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event != observed.Start && e.Since != since {
+			t.Errorf("%s says %q, and the sign of life before it is of %q", e.Event, e.Since, since)
+		}
+		if since = draft.Timestamp; e.Calls != nil {
+			counted += *e.Calls
+		}
+	}
+	if counted != calls {
+		t.Errorf("%d calls are counted of %d", counted, calls)
+	}
 }
 
 // TestEncodedAnswerThatBreaksOff: of a compressed answer that was cut, what came before is sealed decoded, and says what was answered.

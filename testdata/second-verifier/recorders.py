@@ -187,10 +187,17 @@ _EVENTS = {
     "tool_definition_changed": "after agent before server tool",
 }
 
+# Members that an event has all of or none.
+_TOGETHER = {"stop": "calls since"}
+
 
 def check_event(response):
     """Refuses what is no response of a recorder_event."""
     event = response.get("event") if isinstance(response, dict) else None
     require(isinstance(event, str) and event in _EVENTS, "no such event")
     rest = {name: value for name, value in response.items() if name != "event"}
-    require(_has(rest, {name: _EVENT[name] for name in _EVENTS[event].split()}, {}), "the event is not what it must be")
+    wanted = _EVENTS[event].split()
+    together = _TOGETHER.get(event, "").split()
+    if any(name in rest for name in together):
+        wanted += together
+    require(_has(rest, {name: _EVENT[name] for name in wanted}, {}), "the event is not what it must be")
