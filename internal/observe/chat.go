@@ -166,7 +166,7 @@ func executed(v jsontext.Value) []message {
 			t.say(unknown("executed_tools", v))
 			continue
 		}
-		id := fmt.Sprintf("#%d", tool.Index+1)
+		id := fmt.Sprintf(Numbered+"%d", tool.Index+1)
 		t.call(function(id, tool.Type, string(tool.Arguments)))
 		returned := text(tool.Output)
 		if rest := objectOf(tool.Raw); !present(tool.Output) && len(rest) > 0 {

@@ -253,10 +253,13 @@ func kindOf(mediaType string) string {
 	return "file"
 }
 
-// id gives a call without an id a number, which begins with a sign that no vendor's ids have.
+// Numbered begins the ids of calls to which nobody gave one: no vendor's ids have it.
+const Numbered = "#"
+
+// id gives a call without an id a number.
 func (g *gemini) id(given, name string) string {
 	g.calls++
-	id := cmp.Or(given, fmt.Sprintf("#%d", g.calls))
+	id := cmp.Or(given, fmt.Sprintf(Numbered+"%d", g.calls))
 	g.open[name] = append(g.open[name], id)
 	return id
 }

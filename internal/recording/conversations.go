@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"crypto/sha256"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/observe"
 )
 
 // conversations finds the chain of a call: the conversation that it continues. It remembers what each conversation looked like after its
@@ -81,65 +83,76 @@ func newConversations(most int) *conversations {
 
 // place returns the chain of a call, and remembers how the conversation looks after it. fresh is the chain to use if it continues none.
 func (c *conversations) place(s said, fresh string) string {
-	sums := sumsOf(s.prompt)
+	begun := beginnings(s.prompt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	chain := c.find(s, sums, fresh)
+	chain := c.find(s, begun, fresh)
 	for _, name := range s.kept {
-		c.remember(state{s.agent, named("kept", name)}, chain)
+		c.remember(state{s.agent, hashOf("kept", name)}, chain)
 	}
 	if s.id != "" {
-		c.remember(state{s.agent, named("id", s.id)}, chain)
+		c.remember(state{s.agent, hashOf("id", s.id)}, chain)
 	}
 	for _, name := range s.made[max(0, len(s.made)-mostMade):] {
-		c.remember(state{s.agent, named("made", name)}, chain)
+		c.remember(state{s.agent, hashOf("made", name)}, chain)
 	}
 	if len(s.response) > 0 {
-		last := [sha256.Size]byte{}
-		if len(sums) > 0 {
-			last = sums[len(sums)-1]
+		var last [sha256.Size]byte
+		if len(begun) > 0 {
+			last = begun[len(begun)-1].sum
 		}
-		before, messages := last, messagesOf(s.response)
-		for _, m := range messages {
-			last = follow(last, m)
+		answer := following(last, messagesOf(s.response))
+		n := len(answer)
+		if n > 0 {
+			c.rememberAnswer(s.agent, answer[n-1], chain)
 		}
-		c.remember(state{s.agent, last}, chain)
-		if len(messages) > 1 { // of an answer with tools that the provider ran, many programs send back the last message alone
-			c.remember(state{s.agent, follow(before, messages[len(messages)-1])}, chain)
+		if n > 1 { // of an answer with tools that the provider ran, many programs send back the last message alone
+			c.rememberAnswer(s.agent, following(last, []jsontext.Value{answer[n-1].message})[0], chain)
 		}
 	}
 	return chain
 }
 
-func (c *conversations) find(s said, sums [][sha256.Size]byte, fresh string) string {
+// rememberAnswer remembers how a conversation looks after the last message of an answer. Of calls to which the provider gave no ids, programs make ids of their own.
+func (c *conversations) rememberAnswer(agent string, b beginning, chain string) {
+	c.remember(state{agent, b.sum}, chain)
+	if bytes.Contains(b.message, []byte(`"id":"`+observe.Numbered)) {
+		if sum, is := b.unnamed(); is {
+			c.remember(state{agent, sum}, chain)
+		}
+	}
+}
+
+func (c *conversations) find(s said, begun []beginning, fresh string) string {
 	if len(s.kept) > 0 {
 		for _, name := range s.kept {
-			if chain := c.recall(state{s.agent, named("kept", name)}); chain != "" {
+			if chain := c.recall(state{s.agent, hashOf("kept", name)}); chain != "" {
 				return chain
 			}
 		}
 		return fresh
 	}
 	if s.previous != "" {
-		if chain := c.recall(state{s.agent, named("id", s.previous)}); chain != "" {
+		if chain := c.recall(state{s.agent, hashOf("id", s.previous)}); chain != "" {
 			return chain
 		}
 	}
 	if s.refers != "" {
-		if chain := c.recall(state{s.agent, named("made", s.refers)}); chain != "" {
+		if chain := c.recall(state{s.agent, hashOf("made", s.refers)}); chain != "" {
 			return chain
 		}
 	}
-	for i := len(sums) - 1; i >= 0; i-- {
-		if e := c.states[state{s.agent, sums[i]}]; e != nil {
-			if chain := c.recall(state{s.agent, sums[i]}); chain != "" {
-				return chain
-			}
-			return fresh // several conversations look like this
+	for _, b := range slices.Backward(begun) {
+		of := state{s.agent, b.sum}
+		if c.states[of] == nil {
+			of.sum, _ = b.unnamed()
+		}
+		if c.states[of] != nil {
+			return cmp.Or(c.recall(of), fresh) // fresh: several conversations look like this
 		}
 	}
 	if s.trace != "" {
-		of := state{s.agent, named("trace", s.trace)}
+		of := state{s.agent, hashOf("trace", s.trace)}
 		if c.recall(of) == "" {
 			c.remember(of, fresh)
 		}
@@ -172,33 +185,67 @@ func (c *conversations) remember(s state, chain string) {
 	}
 }
 
-// sumsOf returns a digest for each beginning of a conversation: the first message, the first two, and so on.
-func sumsOf(prompt jsontext.Value) [][sha256.Size]byte {
-	var sums [][sha256.Size]byte
-	last := [sha256.Size]byte{}
-	for _, m := range messagesOf(prompt) {
-		last = follow(last, m)
-		sums = append(sums, last)
+// A beginning is a conversation up to one of its messages.
+type beginning struct {
+	before, sum [sha256.Size]byte // without and with the message
+	message     jsontext.Value
+}
+
+// beginnings returns each beginning of a conversation: the first message, the first two, and so on.
+func beginnings(prompt jsontext.Value) []beginning {
+	return following([sha256.Size]byte{}, messagesOf(prompt))
+}
+
+func following(last [sha256.Size]byte, messages []jsontext.Value) []beginning {
+	list := make([]beginning, len(messages))
+	for i, m := range messages {
+		list[i] = beginning{last, follow(last, m), m}
+		last = list[i].sum
 	}
-	return sums
+	return list
+}
+
+// unnamed returns the sum of a beginning whose last message has calls, as if these had no ids.
+func (b *beginning) unnamed() (sum [sha256.Size]byte, is bool) {
+	if !bytes.Contains(b.message, []byte(`"tool_calls":`)) {
+		return sum, false
+	}
+	return digest(b.before, resembling(b.message, false)), true
 }
 
 func follow(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
+	return digest(before, alike(message))
+}
+
+func digest(before [sha256.Size]byte, message jsontext.Value) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(before[:])
-	h.Write(alike(message))
+	h.Write(message)
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// alike is a model's message with the arguments of its calls in canonical form, and without white space around its text: many programs read what
-// the model wrote, and write it anew.
+// alike is a model's message as programs send it back.
 func alike(message jsontext.Value) jsontext.Value {
-	if !bytes.Contains(message, []byte(`"arguments":`)) && !spaced(message) {
+	if !bytes.Contains(message, []byte(`"arguments":`)) && !spaced(message) && !named(message) {
 		return message
 	}
+	return resembling(message, true)
+}
+
+// named reports whether a message in canonical form may be one of the model to which the program gave a name.
+func named(message []byte) bool {
+	return bytes.Contains(message, []byte(`"name":`)) && bytes.Contains(message, []byte(`"role":"assistant"`))
+}
+
+// resembling is a model's message with the arguments of its calls in canonical form, without white space around its text, and without the name that a program
+// gives to its model: many programs read what the model wrote, and write it anew. ids says whether the calls keep theirs.
+func resembling(message jsontext.Value, ids bool) jsontext.Value {
 	var m struct {
 		Content jsontext.Value `json:"content"`
+		Name    jsontext.Value `json:"name,omitzero"`
+		Role    string         `json:"role"`
 		Calls   []struct {
+			ID       jsontext.Value `json:"id,omitzero"`
 			Function struct {
 				Arguments string         `json:"arguments,omitzero"`
 				Rest      jsontext.Value `json:",embed"`
@@ -216,7 +263,13 @@ func alike(message jsontext.Value) jsontext.Value {
 			m.Content = quoted
 		}
 	}
+	if m.Role == "assistant" {
+		m.Name = nil
+	}
 	for i := range m.Calls {
+		if !ids {
+			m.Calls[i].ID = nil
+		}
 		f := &m.Calls[i].Function
 		if form, err := evidence.Canonical([]byte(f.Arguments)); err == nil {
 			f.Arguments = string(form)
@@ -247,7 +300,7 @@ func spaced(message []byte) bool {
 	return false
 }
 
-func named(kind, text string) [sha256.Size]byte {
+func hashOf(kind, text string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(kind + "\x00" + text))
 }
 

@@ -205,3 +205,42 @@ func TestOldConversationsAreForgotten(t *testing.T) {
 		t.Error("the wrong ones are forgotten")
 	}
 }
+
+// calls is a message of a model that calls one tool, to which the program gave a name.
+func calls(id, name string) string {
+	if name != "" {
+		name = `"name":"` + name + `",`
+	}
+	return `{"content":"",` + name + `"role":"assistant","tool_calls":[{"function":{"arguments":"{}","name":"find"},"id":"` + id + `","type":"function"}]}`
+}
+
+func result(id string) string { return `{"content":"17","role":"tool","tool_call_id":"` + id + `"}` }
+
+// TestProgramsNameCalls: a program may give ids to calls that have none, and a name to its model. It may not change an id that the provider gave.
+func TestProgramsNameCalls(t *testing.T) {
+	for name, test := range map[string]struct{ answer, sent, id, want string }{
+		"no id, as it was":     {calls("#1", ""), calls("#1", ""), "#1", "first"},
+		"no id, and one given": {calls("#1", ""), calls("find_1795_0", ""), "find_1795_0", "first"},
+		"the provider's id":    {calls("call_1", ""), calls("call_1", ""), "call_1", "first"},
+		"another id":           {calls("call_1", ""), calls("call_2", ""), "call_2", "second"},
+		"a name for the model": {calls("call_1", ""), calls("call_1", "model"), "call_1", "first"},
+		"a name, and an id":    {calls("#1", ""), calls("7QtghbE6clHaoXON", "model"), "7QtghbE6clHaoXON", "first"},
+		"a text, and a name":   {`"17"`, `{"content":"17","name":"model","role":"assistant"}`, "", "first"},
+	} {
+		c := newConversations(100)
+		c.place(said{agent: "a", prompt: prompt(user("which?")), response: jsontext.Value(test.answer)}, "first")
+		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id)), response: jsontext.Value(calls("#2", ""))}, "second"); got != test.want {
+			t.Errorf("%s: it is in %s, want %s", name, got, test.want)
+		}
+		if got := c.place(said{agent: "a", prompt: prompt(user("which?"), test.sent, result(test.id), calls("another", ""), result("another"))}, "third"); got != test.want {
+			t.Errorf("%s: the next call is in %s, want %s", name, got, test.want)
+		}
+	}
+	c := newConversations(100)
+	for _, chain := range []string{"one", "two"} {
+		c.place(said{agent: "a", prompt: prompt(user("which?")), response: jsontext.Value(calls("#1", ""))}, chain)
+	}
+	if got := c.place(said{agent: "a", prompt: prompt(user("which?"), calls("its own", ""), result("its own"))}, "three"); got != "three" {
+		t.Errorf("of two conversations that look alike, %s is continued", got)
+	}
+}
