@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"jurat/internal/atomicfile"
 	"jurat/internal/lock"
 )
 
@@ -184,7 +185,7 @@ func (p *packer) write(batch []*wish) error {
 	var syncing sync.WaitGroup
 	for n, s := range p.folders {
 		if _, is := added[s]; is {
-			syncing.Go(func() { failed[n] = syncData(p.own[s].file) })
+			syncing.Go(func() { failed[n] = atomicfile.SyncData(p.own[s].file) })
 		}
 	}
 	syncing.Wait()

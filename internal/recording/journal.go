@@ -192,7 +192,7 @@ func (j *journal) sync(wanted bool) (err error) {
 	defer j.mu.Lock()
 	j.after("written")
 	if wanted {
-		if err = file.Sync(); err != nil {
+		if err = atomicfile.SyncData(file); err != nil {
 			err = fmt.Errorf("the journal %s cannot be written: %w", j.path, err)
 		}
 	}

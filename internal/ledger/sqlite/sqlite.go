@@ -229,6 +229,9 @@ func open(ctx context.Context, path string) (*Store, error) {
 }
 
 func dataSource(path string, settings url.Values) string {
+	if vfs := syncingData(); vfs != "" && !settings.Has("vfs") {
+		settings.Set("vfs", vfs)
+	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package filestore
-
-import "os"
-
-// syncData makes a file durable.
-func syncData(file *os.File) error { return file.Sync() }
