@@ -89,6 +89,7 @@
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
+//	            verify/counted: whether the calls of a file are as many as the operator states
 //	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
 //	            verify/inputs: reads the files that a reader brings, from which a verification has its options
 //	            verify/stated: what a SCITT statement states, who signed it, and what its receipts prove

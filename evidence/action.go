@@ -66,6 +66,7 @@ const (
 	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
 	Draw               ActionType = "draw"                // witnesses drew which records are to be tried
 	ReputationEvent    ActionType = "reputation_event"    // an agent's reputation crossed a threshold
+	UsageComparison    ActionType = "usage_comparison"    // recorded calls were compared with a provider's account of usage
 
 	// Acts of a recorder.
 	ObservedCall    ActionType = "observed_call"    // an agent called a model
@@ -157,6 +158,12 @@ var rules = map[ActionType]rule{
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
 	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule, Draw: operatorRule, ReputationEvent: operatorRule,
+	UsageComparison: {
+		role: RoleOperator, actor: "agent_id",
+		required: operatorRule.required,
+		optional: []string{"context"},
+		apart:    []string{"context"},
+	},
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }

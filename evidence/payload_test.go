@@ -130,6 +130,7 @@ var table = map[ActionType]struct {
 	"trusted_list":        {"operator", operatorMust, "", "", ""},
 	"draw":                {"operator", operatorMust, "", "", ""},
 	"reputation_event":    {"operator", operatorMust, "", "", ""},
+	"usage_comparison":    {"operator", operatorMust, "", "context", "context"},
 
 	"observed_call":    {"recorder", observedMust, "", observedMay, observedApart},
 	"observed_tool":    {"recorder", observedMust, "", observedMay, observedApart},

@@ -8,6 +8,7 @@ import (
 	"jurat/internal/fault"
 	"jurat/timestamp"
 	"jurat/verify/census"
+	"jurat/verify/counted"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
@@ -23,6 +24,7 @@ type examined struct {
 	said   graph.Spoken
 	proofs properties.Found
 	look   *vantage.Look // nil: not a recorder's
+	counts *counted.Look // nil: nothing that is counted
 	found  []Finding
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
@@ -44,7 +46,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
-	e.proofs, e.look = properties.Of(r, c.options.Demands), vantage.At(r)
+	e.proofs, e.look, e.counts = properties.Of(r, c.options.Demands), vantage.At(r), counted.At(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
@@ -141,6 +143,7 @@ func (c *check) take(e examined) {
 	c.findings = c.keep(c.findings, e.found...)
 	c.proofs.Take(e.whole, e.proofs)
 	c.sight(e)
+	c.tally.Take(e.counts, e.record)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
@@ -206,6 +209,7 @@ func (c *check) end() {
 	}
 	c.noteVouched()
 	c.noteTimes()
+	c.noteCounted()
 	c.noteSights()
 	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil

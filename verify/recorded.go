@@ -1,6 +1,10 @@
 package verify
 
-import "strings"
+import (
+	"strings"
+
+	"jurat/verify/counted"
+)
 
 // sight takes what a recorder saw, in the order of the file.
 func (c *check) sight(e examined) {
@@ -35,6 +39,20 @@ func (c *check) noteSights() {
 		c.notes[Vantage] += "; a part of what was asked was kept by the provider, and is in no record before it: " + strings.Join(kept[:min(len(kept), 8)], ", ")
 	}
 	c.restOn(Vantage, Content, Authentication)
+}
+
+// noteCounted refutes what the operator says of the number of calls, where the records of the file contradict it.
+func (c *check) noteCounted() {
+	c.compared = c.tally.Comparisons()
+	for _, one := range c.compared {
+		switch {
+		case one.Answer != counted.Contradicted:
+		case one.WrongFile() != "":
+			c.refute(Content, "counted", one.Act(), "%s", one.Why)
+		default:
+			c.refute(Vantage, "counted", one.Act(), "the operator's account of recorded calls is wrong: %s", one.Why)
+		}
+	}
 }
 
 // noteGaps doubts completeness where a recorder missed something: that is in no record.

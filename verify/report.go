@@ -10,6 +10,7 @@ import (
 	"jurat/evidence"
 	"jurat/jury"
 	"jurat/verify/assurance"
+	"jurat/verify/counted"
 	"jurat/verify/properties"
 	"jurat/verify/stated"
 	"jurat/verify/trust"
@@ -110,6 +111,9 @@ type Report struct {
 
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
 	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
+
+	// Compared are the operator's comparisons of recorded calls with what providers count, and what the file shows of them; at most 1000.
+	Compared []*counted.Comparison `json:"compared,omitempty"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.

@@ -16,6 +16,7 @@ import (
 	"jurat/internal/inorder"
 	"jurat/timestamp"
 	"jurat/verify/assurance"
+	"jurat/verify/counted"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/seats"
@@ -208,7 +209,9 @@ type check struct {
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
 	proofs     *properties.File
-	sights     vantage.File       // what recorders saw
+	sights     vantage.File // what recorders saw
+	tally      counted.File // calls, and what the operator says of their number
+	compared   []*counted.Comparison
 	gaps       []*evidence.Record // those that tell of acts that no record has
 	placed     []Finding          // findings about order, from the examination of single records
 	times      []trust.TimeOf
@@ -288,7 +291,7 @@ func (c *check) report() *Report {
 	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Statement: c.statement}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Compared: c.compared, Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}

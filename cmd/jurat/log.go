@@ -133,7 +133,8 @@ func (c *logProveCmd) Run(ctx context.Context, a *app, io stdio) error {
 }
 
 type logCaseCmd struct {
-	Chain string `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
+	Chain string   `arg:"" help:"The trial's id, the chain_id of a chain, or the id of a record."`
+	With  []string `placeholder:"RECORD" sep:"none" help:"Add this record too, by its id or digest, such as a comparison of usage. May be given several times."`
 	withholdFlag
 	latestFlag
 	ltvFlags
@@ -158,6 +159,16 @@ func (c *logCaseCmd) records(ctx context.Context, i *installation.Installation, 
 	}
 	if cut != nil {
 		fmt.Fprintf(io.err, "jurat: %v\n", cut)
+	}
+	for _, name := range c.With {
+		if err != nil {
+			return nil, err
+		}
+		var one *evidence.Record
+		if one, err = recordOf(ctx, i.Ledger, name); err != nil {
+			return nil, fmt.Errorf("--with: %w", err)
+		}
+		records = append(records, one)
 	}
 	return records, err
 }

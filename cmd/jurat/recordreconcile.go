@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,10 +13,10 @@ import (
 	"jurat/evidence/observed"
 	"jurat/internal/installation"
 	"jurat/internal/ledger/brief"
-	"jurat/internal/llm"
 	"jurat/internal/observe"
 	"jurat/internal/plural"
 	"jurat/internal/reconcile"
+	tally "jurat/verify/counted"
 )
 
 type recordReconcileCmd struct {
@@ -27,6 +28,9 @@ type recordReconcileCmd struct {
 	Slack   time.Duration `default:"5s" placeholder:"TIME" help:"How far the clocks here and at the provider may differ. A call so near to an edge is undecided."`
 	Zone    string        `placeholder:"ZONE" help:"Where times without a zone in a list of calls are from, such as UTC or Europe/Berlin."`
 	KeyHeld bool          `name:"key-held" help:"The operator states that the recorder held the provider's key in that time, and agents had none. The report says whose word it is."`
+	Seal    bool          `help:"Seal the outcome, as an act of the operator (usage_comparison)."`
+	Keep    bool          `name:"keep-file" help:"With --seal: seal the file with it, apart, so that 'jurat erase' can destroy it."`
+	By      newName       `placeholder:"NAME" help:"With --seal: who compared. It goes into the log. Default: the name of the account."`
 	JSON    bool          `name:"json" help:"Print the report as JSON, with the digests of the file, of the records that it names and of the log."`
 }
 
@@ -48,6 +52,12 @@ tokens in its answer, is said to be undecided, as far as sums do not decide it.
 
 Even if all agrees, this shows nothing of other providers, accounts or keys.
 
+With --seal the log says that it was compared: the file's digest, the time, what both sides count, and the differences. 'jurat verify' counts the calls of a file
+again, and refutes such an act if it has more of them. What the provider counts stays the operator's word:
+
+    jurat record reconcile usage.csv --seal
+    jurat log case recorded/support-agent/monday --with RECORD > case.jurat     with the id that --seal printed
+
 Exit code 0: all agrees. 1: something differs. 3: nothing differs, and something is undecided. 2: it could not be compared.`
 }
 
@@ -64,11 +74,15 @@ type reconciled struct {
 		Agents     []string `json:"agents"`
 	} `json:"sealed"`
 	Coverage string `json:"coverage"`
+	Act      string `json:"act,omitzero"` // the record that --seal made
 	*reconcile.Report
 }
 
 // Run compares.
 func (c *recordReconcileCmd) Run(ctx context.Context, a *app, io stdio) error {
+	if (c.Keep || c.By != "") && !c.Seal {
+		return errors.New("--keep-file and --by go with --seal")
+	}
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
@@ -94,7 +108,13 @@ func (c *recordReconcileCmd) Run(ctx context.Context, a *app, io stdio) error {
 		if err != nil {
 			return err
 		}
-		r.Report = reconcile.Compare(export, calls, order)
+		r.Report = reconcile.Compare(export, calls.compared, order)
+		if c.Seal {
+			if r.Act, err = c.seal(ctx, i, export, text, calls, r); err != nil {
+				return err
+			}
+			defer catchUp(ctx, io, i)
+		}
 		code := map[reconcile.Kind]error{reconcile.Undecided: error(exitCode(exitUndecided)), "": nil}
 		exit, known := code[r.Worst()]
 		if !known {
@@ -124,26 +144,36 @@ func (c *recordReconcileCmd) coverage() string {
 	return "not proved: nothing shows that the agent spoke to models by this way alone; the file covers one account of one provider"
 }
 
+// logged are the calls of a log.
+type logged struct {
+	size     int64 // of the log
+	compared []reconcile.Call
+	counted  []tally.Call // the same ones, in the same order
+}
+
 // calls reads the calls of the log that may be in the file's time.
-func (c *recordReconcileCmd) calls(ctx context.Context, i *installation.Installation, io stdio, e *reconcile.Export, o reconcile.Order, r *reconciled) ([]reconcile.Call, error) {
+func (c *recordReconcileCmd) calls(ctx context.Context, i *installation.Installation, io stdio, e *reconcile.Export, o reconcile.Order, r *reconciled) (*logged, error) {
 	from, _ := e.Window(o)
-	since := evidence.FormatTime(from.Add(-c.Slack))
+	since := evidence.FormatTime(from.Add(-c.Slack - time.Second)) // a second more, since fractions are written in several ways
 	size, err := i.Ledger.Size(ctx)
 	if err != nil {
 		return nil, err
 	}
+	found := &logged{size: size}
 	tell := progress(io, "records looked at")
 	var places []int64
 	for b, err := range i.Ledger.Briefs().List(ctx, brief.Listing{}) {
 		if err != nil {
 			return nil, err
 		}
+		if b.Index >= size {
+			break
+		}
 		tell(b.Index, size)
 		if b.Action == evidence.ObservedCall && b.Timestamp >= since { // a call is sealed when it has ended
 			places = append(places, b.Index)
 		}
 	}
-	var calls []reconcile.Call
 	for page := range slices.Chunk(places, 100) {
 		rows, err := i.Ledger.RowsAt(ctx, page)
 		if err != nil {
@@ -158,18 +188,22 @@ func (c *recordReconcileCmd) calls(ctx context.Context, i *installation.Installa
 			if !c.wants(o, e.Vendor) {
 				continue
 			}
-			call, err := callOf(ctx, i, record, len(e.Rows) > 0)
+			one, is := tally.Of(&record.Payload, record.Digest, rows[n].Index)
+			if !is {
+				continue
+			}
+			call, err := callOf(ctx, i, record, one, len(e.Rows) > 0)
 			if err != nil {
 				return nil, err
 			}
-			calls = append(calls, call)
+			found.compared, found.counted = append(found.compared, call), append(found.counted, one)
 			r.Log.Agents = with(r.Log.Agents, o.Agent)
 			if o.Upstream != nil {
 				r.Log.Origins = with(r.Log.Origins, o.Upstream.Origin)
 			}
 		}
 	}
-	return calls, nil
+	return found, nil
 }
 
 // wants reports whether the provider of a file may count a call.
@@ -186,19 +220,12 @@ func (c *recordReconcileCmd) wants(o *evidence.Observed, vendor string) bool {
 }
 
 // callOf is what a record says of a call. ids also reads the answer's own id from its bytes, if they are kept.
-func callOf(ctx context.Context, i *installation.Installation, r *evidence.Record, ids bool) (call reconcile.Call, err error) {
+func callOf(ctx context.Context, i *installation.Installation, r *evidence.Record, c tally.Call, ids bool) (reconcile.Call, error) {
 	p := &r.Payload
 	o := p.Observed
-	call = reconcile.Call{Record: r.Digest, Model: p.Model, Version: p.ModelVersion, Status: int(o.Status), Lost: o.Ended == evidence.LostInCrash}
-	if call.Began, err = evidence.ParseTime(o.Began); err != nil {
-		return call, err
-	}
-	call.Ended = call.Began
-	if o.EndedMS != nil {
-		call.Ended = call.Began.Add(time.Duration(*o.EndedMS) * time.Millisecond)
-	}
-	if u, known := llm.ReadUsage(o.Usage); known {
-		call.Usage = &reconcile.Tokens{Input: int64(u.Input), Output: int64(u.Output)}
+	call := reconcile.Call{Record: r.Digest, Began: c.Began, Ended: c.Ended, Model: p.Model, Version: p.ModelVersion, Status: int(o.Status), Lost: o.Ended == evidence.LostInCrash}
+	if c.Known {
+		call.Usage = &reconcile.Tokens{Input: c.Input, Output: c.Output}
 	}
 	if o.ProviderRequestID != "" {
 		call.RequestIDs = append(call.RequestIDs, o.ProviderRequestID)
@@ -263,6 +290,9 @@ func (p *printer) reconciled(r *reconciled) {
 		p.line("skipped   %s, not wholly in that time", plural.Of(r.Skipped, "bucket"))
 	}
 	p.line("coverage  %s", r.Coverage)
+	if r.Act != "" {
+		p.line("sealed    record %s", r.Act)
+	}
 	shown := map[reconcile.Kind]int{}
 	for _, f := range r.Findings {
 		if shown[f.Kind]++; shown[f.Kind] > mostShown {

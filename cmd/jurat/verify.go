@@ -378,6 +378,7 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	p.times(r)
 	p.identities(r)
 	p.tools(r)
+	p.compared(r)
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	if r.Trust != "" {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
@@ -394,6 +395,17 @@ func (p *printer) tools(r *verify.Report) {
 	}
 	if more := len(r.ToolsChanged) - most; more > 0 {
 		p.text("  ", fmt.Sprintf("%d more changes of tools are in the file (--json lists them).", more))
+	}
+}
+
+// compared prints which calls the operator compared with what a provider counts.
+func (p *printer) compared(r *verify.Report) {
+	const most = 10
+	for _, c := range r.Compared[:min(len(r.Compared), most)] {
+		p.text("  ", inert("Note: "+c.InWords()+"."))
+	}
+	if more := len(r.Compared) - most; more > 0 {
+		p.text("  ", fmt.Sprintf("%d more comparisons with providers' usage are in the file (--json lists them).", more))
 	}
 }
 

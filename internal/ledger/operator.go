@@ -30,9 +30,9 @@ func OperatorAct[B operator.Body](p evidence.Payload, body B) (evidence.Payload,
 	return p, operator.Check(&p)
 }
 
-// Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain. Its
-// errors are those of Keys, of evidence.NewDraft and of Ledger.Seal.
-func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Record, error) {
+// Seal seals one act. It keeps the act's time and record id, or sets new ones. It sets no position in a chain. apart lists members to seal
+// apart. Its errors are those of Keys, of evidence.NewDraft and of Ledger.Seal.
+func (o Operator) Seal(ctx context.Context, p evidence.Payload, apart ...string) (*evidence.Record, error) {
 	signers, err := o.signers(ctx)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (o Operator) Seal(ctx context.Context, p evidence.Payload) (*evidence.Recor
 	if err != nil {
 		return nil, err
 	}
-	return o.Ledger.Seal(ctx, draft, signers)
+	return o.Ledger.Seal(ctx, draft.SealingApart(apart...), signers)
 }
 
 // SealIf is Ledger.SealIf. It also returns the errors of Keys and of evidence.NewDraft.

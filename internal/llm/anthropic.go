@@ -68,7 +68,7 @@ func readMessages(x *exchange) (Answer, error) {
 		Text:         m.Text(),
 		Model:        m.Model,
 		FinishReason: m.StopReason,
-		Usage:        messagesUsage(u),
+		Usage:        u.Counts(),
 		Raw:          x.body,
 	}
 	switch m.StopReason {

@@ -73,7 +73,7 @@ func readChat(x *exchange) (Answer, error) {
 		Model:        c.Model,
 		Version:      c.SystemFingerprint,
 		FinishReason: choice.FinishReason,
-		Usage:        chatUsage(used),
+		Usage:        used.Counts(),
 		Raw:          x.body,
 	}
 	switch {
@@ -87,15 +87,6 @@ func readChat(x *exchange) (Answer, error) {
 		return Answer{}, x.stopped(answer)
 	}
 	return x.finish(answer)
-}
-
-// chatUsage adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
-func chatUsage(c wire.ChatUsage) Usage {
-	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
-	if c.Total == u.Input+u.Output+u.Reasoning {
-		u.Output += u.Reasoning
-	}
-	return u
 }
 
 // behind returns an error that a gateway passes on with a success status. The error's code is the status that the

@@ -67,7 +67,7 @@ func readGenerate(x *exchange) (Answer, error) {
 	if err := x.counts(r.Usage, &used); err != nil {
 		return Answer{}, err
 	}
-	answer := Answer{Model: r.ModelVersion, Usage: generateUsage(used), Raw: x.body}
+	answer := Answer{Model: r.ModelVersion, Usage: used.Counts(), Raw: x.body}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
@@ -86,15 +86,6 @@ func readGenerate(x *exchange) (Answer, error) {
 		return Answer{}, x.failWith(answer, Refused, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
 	}
 	return Answer{}, x.stopped(answer)
-}
-
-func generateUsage(u wire.GenerateUsage) Usage {
-	return Usage{
-		Input:     u.Prompt + u.ToolUse,
-		Cached:    u.Cached,
-		Output:    u.Candidates + u.Thoughts, // Google counts these apart
-		Reasoning: u.Thoughts,
-	}
 }
 
 // kinds tells what a filter found: the ratings that blocked, and those that are high.

@@ -34,6 +34,8 @@ import (
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/llm/wire"
 )
 
 // A Model answers one question at a time. It is safe for concurrent use. Its errors are *Error, or the context's.
@@ -73,12 +75,7 @@ type Answer struct {
 }
 
 // Usage is what a call consumed, by the provider's count.
-type Usage struct {
-	Input     int64 // tokens read, cached ones included
-	Cached    int64 // of these, tokens read from the provider's cache
-	Output    int64 // tokens written, reasoning included
-	Reasoning int64 // of these, tokens that the provider does not show
-}
+type Usage = wire.Usage
 
 // Settings are the parameters of a question. The provider chooses those that are nil or 0.
 type Settings struct {

@@ -69,7 +69,7 @@ func readResponses(x *exchange) (Answer, error) {
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
-		Usage:        responsesUsage(used),
+		Usage:        used.Counts(),
 		Raw:          x.body,
 	}
 	switch r.Status {

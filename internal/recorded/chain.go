@@ -9,6 +9,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/llm"
+	"jurat/internal/llm/wire"
 	"jurat/internal/subject"
 )
 
@@ -86,7 +87,7 @@ func actOf(r *evidence.Record, prices llm.Prices) Act {
 	if p.Observed == nil {
 		return a
 	}
-	used, known := llm.ReadUsage(p.Observed.Usage)
+	used, known := wire.ReadUsage(p.Observed.Usage)
 	if !known {
 		return a
 	}

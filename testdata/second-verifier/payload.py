@@ -110,6 +110,7 @@ ACTS = {
     "trusted_list": _OPERATOR,
     "draw": _OPERATOR,
     "reputation_event": _OPERATOR,
+    "usage_comparison": Act("operator", "agent_id timestamp response", optional="context", apart="context"),
     "observed_call": _OBSERVED,
     "observed_tool": _OBSERVED,
     "observed_message": _OBSERVED,

@@ -94,6 +94,8 @@ def check(records, findings):
     if not judged:
         return []
     findings.ask("vantage")
+    if any(record.payload["action_type"] == "usage_comparison" for record in records):
+        raise keys.Unsupported("what an operator states of the number of recorded calls")
     window, copied, gaps = _Window(), 0, []
     for record in judged:
         if "observed" not in record.payload:

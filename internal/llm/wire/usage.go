@@ -1,10 +1,8 @@
-package llm
+package wire
 
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"jurat/internal/llm/wire"
 )
 
 // ReadUsage reads the counts that a provider reported, in the words of any of them. It reports false if it knows none of the words.
@@ -23,17 +21,17 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 	}
 	switch {
 	case has("prompt_tokens", "completion_tokens"):
-		u, known = readAs(reported, chatUsage)
+		u, known = readAs[ChatUsage](reported)
 	case has("promptTokenCount", "candidatesTokenCount"):
-		u, known = readAs(reported, generateUsage)
+		u, known = readAs[GenerateUsage](reported)
 	case has("cache_read_input_tokens", "cache_creation_input_tokens"):
-		u, known = readAs(reported, messagesUsage)
+		u, known = readAs[MessagesUsage](reported)
 	case has("cached_input_tokens"): // as the Codex CLI counts
-		u, known = readAs(reported, codexUsage)
+		u, known = readAs[codexCounts](reported)
 	case has("prompt", "completion"): // as promptfoo counts
-		u, known = readAs(reported, promptfooUsage)
+		u, known = readAs[promptfooCounts](reported)
 	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
-		u, known = readAs(reported, responsesUsage)
+		u, known = readAs[ResponsesUsage](reported)
 	}
 	if u.Input < 0 || u.Cached < 0 || u.Output < 0 || u.Cached > u.Input || u.Input > mostTokens || u.Output > mostTokens {
 		return Usage{}, false
@@ -44,15 +42,16 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 // mostTokens is more than any call has. What claims more would only make sums overflow.
 const mostTokens = 1 << 36
 
-func readAs[W any](reported jsontext.Value, read func(W) Usage) (Usage, bool) {
+func readAs[W interface{ Counts() Usage }](reported jsontext.Value) (Usage, bool) {
 	var w W
 	if json.Unmarshal(reported, &w) != nil {
 		return Usage{}, false
 	}
-	return read(w), true
+	return w.Counts(), true
 }
 
-func messagesUsage(u wire.MessagesUsage) Usage {
+// Counts returns them in the words of this program.
+func (u MessagesUsage) Counts() Usage {
 	return Usage{
 		Input:     u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
 		Cached:    u.CacheRead,
@@ -61,7 +60,8 @@ func messagesUsage(u wire.MessagesUsage) Usage {
 	}
 }
 
-func responsesUsage(u wire.ResponsesUsage) Usage {
+// Counts returns them in the words of this program.
+func (u ResponsesUsage) Counts() Usage {
 	return Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
 }
 
@@ -73,9 +73,8 @@ type codexCounts struct {
 	Reasoning int64 `json:"reasoning_output_tokens"`
 }
 
-func codexUsage(u codexCounts) Usage {
-	return Usage(u)
-}
+// Counts returns them in the words of this program.
+func (u codexCounts) Counts() Usage { return Usage(u) }
 
 // promptfooCounts are the counts in results of promptfoo.
 type promptfooCounts struct {
@@ -83,4 +82,32 @@ type promptfooCounts struct {
 	Completion int64 `json:"completion"`
 }
 
-func promptfooUsage(u promptfooCounts) Usage { return Usage{Input: u.Prompt, Output: u.Completion} }
+// Counts returns them in the words of this program.
+func (u promptfooCounts) Counts() Usage { return Usage{Input: u.Prompt, Output: u.Completion} }
+
+// Usage is what a call consumed, by the provider's count.
+type Usage struct {
+	Input     int64 // tokens read, cached ones included
+	Cached    int64 // of these, tokens read from the provider's cache
+	Output    int64 // tokens written, reasoning included
+	Reasoning int64 // of these, tokens that the provider does not show
+}
+
+// Counts returns them in the words of this program. It adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
+func (c ChatUsage) Counts() Usage {
+	u := Usage{Input: c.Prompt, Cached: c.PromptDetails.Cached, Output: c.Completion, Reasoning: c.CompletionDetails.Reasoning}
+	if c.Total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	return u
+}
+
+// Counts returns them in the words of this program.
+func (u GenerateUsage) Counts() Usage {
+	return Usage{
+		Input:     u.Prompt + u.ToolUse,
+		Cached:    u.Cached,
+		Output:    u.Candidates + u.Thoughts, // Google counts these apart
+		Reasoning: u.Thoughts,
+	}
+}
