@@ -247,7 +247,7 @@ var importRules = []importRule{
 		"jurat/internal/stats", "jurat/internal/subject", "jurat/internal/trial", jsonLibrary},
 		"it holds trials in an installation of its own and measures them, for every panel"},
 	{"jurat/internal/lab/page", []string{"jurat/internal/lab", "jurat/internal/lab/measure"}, "a page is made of a report alone"},
-	{"jurat/internal/recorded", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/verify/vantage", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/ledger/storage", "jurat/internal/llm", "jurat/internal/llm/wire", "jurat/internal/observe", "jurat/internal/subject", jsonLibrary},
+	{"jurat/internal/recorded", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/verify/vantage", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/ledger/storage", "jurat/internal/llm", "jurat/internal/llm/wire", "jurat/internal/observe", "jurat/internal/subject", jsonLibrary},
 		"what recorders sealed is read as the jury reads it; who may see it is for its callers to know"},
 	{"jurat/internal/importing", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/internal/fault", "jurat/internal/observe", "jurat/internal/subject", "jurat/internal/subject/transcripts", "jurat/internal/telemetry", jsonLibrary, "github.com/klauspost/compress/zstd"},
 		"it reads files that others wrote, and makes acts of them; which log they go to, and who signs, is for its caller to know"},

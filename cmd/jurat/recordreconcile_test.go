@@ -29,7 +29,7 @@ func TestRecordReconcile(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	agent := written(t, `for n in 1 2; do curl -sS "$OPENAI_BASE_URL/chat/completions" -d '{"model":"wise","messages":[{"role":"user","content":"a question"}]}'; done`)
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"--data", data, "record", "run", "--agent", "mia", "--", "sh", agent}, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != 0 {
+	if code := run(t.Context(), []string{"--data", data, "record", "run", "--agent", "mia", "--chain", "monday", "--", "sh", agent}, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != 0 {
 		t.Fatalf("%d\n%s\n%s", code, &out, &errs)
 	}
 	now := time.Now().UTC()
@@ -38,6 +38,17 @@ func TestRecordReconcile(t *testing.T) {
 			now.Add(-time.Hour).Unix(), now.Add(time.Hour).Unix(), requests, in, out))
 	}
 	if said := doing(t, 0, "--data", data, "record", "reconcile", page(2, 30, 8)); !strings.Contains(said, "All agrees.") || !strings.Contains(said, "not proved: nothing shows") {
+		t.Errorf("%s", said)
+	}
+	sealed := doing(t, 0, "--data", data, "record", "reconcile", "--seal", "--keep-file", "--agent", "mia", page(2, 30, 8))
+	_, id, _ := strings.Cut(sealed, "sealed    record ")
+	id, _, _ = strings.Cut(id, "\n")
+	if said := doing(t, 0, "--data", data, "record", "status"); !strings.Contains(strings.Join(strings.Fields(said), " "), "2 calls in the log, 2 requests at the provider, no difference (record "+id+")") {
+		t.Errorf("%s", said)
+	}
+	trust := written(t, doing(t, 0, "--data", data, "trust"))
+	file := written(t, doing(t, 0, "--data", data, "log", "case", "recorded/mia/monday", "--with", id))
+	if said := strings.Join(strings.Fields(doing(t, 0, "verify", "--trust", trust, file)), " "); !strings.Contains(said, "2 calls in the log, 2 requests at the provider, no difference; all calls that it counts are in this file") {
 		t.Errorf("%s", said)
 	}
 	if said := doing(t, 0, "--data", data, "record", "reconcile", "--key-held", page(2, 30, 8)); !strings.Contains(said, "stated by the operator: key held by recorder") {

@@ -45,7 +45,7 @@ const recorderSees = "A recorder proves what passed it. That every act of the ag
 
 // AIAct is the mapping of Regulation (EU) 2024/1689. The words are ours: read the law itself.
 func AIAct() *Mapping {
-	return &Mapping{ID: "eu-ai-act", Version: 1, Of: "Regulation (EU) 2024/1689 (EU AI Act), in words of our own",
+	return &Mapping{ID: "eu-ai-act", Version: 2, Of: "Regulation (EU) 2024/1689 (EU AI Act), in words of our own",
 		Dates: "By secondary sources, after the Digital Omnibus of 2026 the duties for high-risk systems of Annex III apply from 2 December 2027, and those of Annex I from 2 August 2028. " +
 			"This was not checked against the Official Journal: check it there. Whether a system is high-risk is for its provider and deployer to say",
 		Drafts: []string{"ISO/IEC DIS 24970 (logging of AI systems) is a draft, and is not mapped", "prEN 18229-1 (logging) is a draft in enquiry, and is not mapped; no harmonised standard lists fields yet"},
@@ -57,6 +57,7 @@ func AIAct() *Mapping {
 				{Starts, "a recorder began, and says in which mode", ofEvents + " start: mode, version, configuration", signed},
 				{Stops, "a recorder ended, and says why", ofEvents + " stop: reason", signed},
 				{Gaps, "a recorder says that calls passed without a record", ofEvents + " gap: missed", signed},
+				{Compared, "the operator compared recorded calls with a provider's account of usage", "response of usage_comparison", signed},
 				{Lost, "calls that were under way when a recorder died", "observed.ended lost_in_crash; " + ofEvents + " lost_in_crash", signed},
 			}, notShown: []string{recorderSees, "What was before the first record, and after the last one"}},
 			{id: "12(2)(a)", asks: "Events that help to identify situations in which the system may present a risk, or a substantial modification.", lines: []line{

@@ -1,0 +1,75 @@
+package verify_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/evidence/operator"
+	"jurat/jurattest"
+	"jurat/verify"
+	"jurat/verify/counted"
+)
+
+// TestCountedCalls: what the operator states of the number of recorded calls is counted again. Records that contradict it refute it, and so does another file
+// than the one that it names; what a file does not have refutes nothing.
+func TestCountedCalls(t *testing.T) {
+	usage := strings.Replace(anAnswer, `{"total_tokens":9}`, `{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9}`, 1)
+	for _, tt := range []struct {
+		name    string
+		count   int64
+		context string
+		of      verify.Guarantee
+		status  verify.Status
+		answer  counted.Answer
+	}{
+		{"all of them", 1, "", verify.Vantage, verify.Proved, counted.Agrees},
+		{"with the file", 1, `"file"`, verify.Content, verify.Proved, counted.Agrees},
+		{"fewer than there are", 0, "", verify.Vantage, verify.Refuted, counted.Contradicted},
+		{"more than there are", 2, "", verify.Vantage, verify.Proved, counted.Part},
+		{"with another file", 1, `"fill"`, verify.Content, verify.Refuted, counted.Contradicted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := jurattest.New(t)
+			r := h.Seal(t, payloadOf(t, observedCall("call-1", "openai.chat", aChat, usage)))
+			body := operator.UsageComparisonBody{By: "ines", File: operator.UsageFile{Bytes: 4, Digest: evidence.DigestOf([]byte("file")), Format: "calls, CSV"},
+				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1000}}
+			var sum counted.Sum
+			one, is := counted.Of(&r.Payload, r.Digest, 0)
+			if !is {
+				t.Fatal("it is no call")
+			}
+			if tt.count > 0 {
+				sum.Add(&one)
+			}
+			body.Calls = sum.Calls()
+			body.Calls.Count = tt.count
+			response, err := operator.Encode(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			act := evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}
+			var apart []string
+			if tt.context != "" {
+				act.Context, apart = jsontext.Value(tt.context), []string{"/context"}
+			}
+			b := h.Bundle(t, r, h.Seal(t, act, apart...))
+			report := verify.Bundle(b, h.Options(t))
+			if got := report.Of(tt.of); got.Status != tt.status || (got.Rule == "counted") != (tt.status == verify.Refuted) {
+				t.Errorf("%+v", got)
+			}
+			if (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) || len(report.Compared) != 1 || report.Compared[0].Answer != tt.answer {
+				t.Errorf("%s, %+v", report.Outcome, report.Compared)
+			}
+			if len(apart) > 0 {
+				b.Records[1].Disclosures = nil
+				if got := verify.Bundle(b, h.Options(t)); got.Outcome == verify.Refuted {
+					t.Errorf("the file is withheld, and refuted: %+v", got.Details)
+				}
+			}
+		})
+	}
+}
