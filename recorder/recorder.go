@@ -99,7 +99,7 @@ func Folder(data string) string { return filepath.Join(data, "recorder") }
 
 // relay makes the handler and the transport.
 func (r *Recorder) relay(secret []byte) (err error) {
-	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts,
+	o := relay.Options{Mode: r.options.mode(), Folder: r.recording.Spool(), FingerprintKey: secret, Cap: r.options.Room, Drain: r.options.Drain, Hosts: r.options.Hosts, AgentOf: r.recording.AgentOf,
 		Log: r.options.Log, Upstreams: map[string]relay.Upstream{}}
 	r.relayed = o
 	agent := r.options.A2A

@@ -141,8 +141,8 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	return errors.Join(err, r.event(ctx, r.ending(reason)), r.leave())
 }
 
-// agentOf says who calls.
-func (r *Recorder) agentOf(ctx context.Context, token string) (string, error) {
+// AgentOf says whose a token is, or a call without one. Its error may be a *relay.Refusal.
+func (r *Recorder) AgentOf(ctx context.Context, token string) (string, error) {
 	if token == "" {
 		if r.Agent == "" {
 			return "", &relay.Refusal{Status: http.StatusUnauthorized, Reason: "nobody says which agent calls: send the header 'Jurat-Agent: Bearer TOKEN', or put /r/TOKEN before the path"}
@@ -161,7 +161,7 @@ func (r *Recorder) agentOf(ctx context.Context, token string) (string, error) {
 
 // Begin implements relay.Witness.
 func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange, error) {
-	agent, err := r.agentOf(ctx, call.Token)
+	agent, err := r.AgentOf(ctx, call.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func sealable(chain, origin string) error {
 
 // Missed implements relay.Witness.
 func (r *Recorder) Missed(call *relay.Call, why error) {
-	agent, err := r.agentOf(context.Background(), call.Token)
+	agent, err := r.AgentOf(context.Background(), call.Token)
 	if err != nil {
 		agent = unknownAgent
 	}

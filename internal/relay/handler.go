@@ -179,9 +179,9 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		t.query = t.upstream.keep(header, t.query)
 		t.force = false
 	}
-	if s := t.session; s != nil && !h.sessions.belongs(s, token) {
+	if s := t.session; s != nil && !h.belongs(req.Context(), s, token) {
 		if h.Mode == Closed {
-			return nil, refuse(http.StatusForbidden, "this endpoint is of a stream that another agent opened: send the same %s as the request that opened the stream, or none if that had none", agentHeader)
+			return nil, refuse(http.StatusForbidden, "this endpoint is of a stream that another agent opened: send a %s of the same agent as the request that opened the stream, or none if that had none", agentHeader)
 		}
 		t.session = nil // the call is a record of its own
 	}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,8 @@ type Options struct {
 	// EndTimeout is how long Begin and End may take: 30 s if zero.
 	EndTimeout time.Duration
 
+	// AgentOf returns whose a token is; "" is the token of a call that has none. It tells whether a message belongs to a session that was opened with another token. nil: two tokens are two agents.
+	AgentOf func(ctx context.Context, token string) (agent string, err error)
 	// Hosts are names, in lower case, by which clients on this machine may ask for upstreams with a key, beside localhost and addresses: those
 	// under which a reverse proxy on this machine is known.
 	Hosts []string

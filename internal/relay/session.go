@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type session struct {
 	flow
 	get         *passage
 	fingerprint string
+	agent       string // whose it is; "": nobody knows more than the token
 	place       string // among sessions; "": it has no endpoint by which a client posts here
 	shared      bool   // another stream has, or had, the same place. sessions.mu is held while it is used
 	calls       sync.WaitGroup
@@ -55,10 +57,28 @@ func (s *sessions) at(path, query string) *session {
 }
 
 // belongs reports whether answers on a session's stream are for who has a token: its agent, if no other stream has the place.
-func (s *sessions) belongs(one *session, token string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !one.shared && subtle.ConstantTimeCompare([]byte(one.get.call.Token), []byte(token)) == 1
+func (h *Handler) belongs(ctx context.Context, one *session, token string) bool {
+	if subtle.ConstantTimeCompare([]byte(one.get.call.Token), []byte(token)) != 1 && (one.agent == "" || one.agent != h.agentOf(ctx, token)) {
+		return false
+	}
+	h.sessions.mu.Lock()
+	defer h.sessions.mu.Unlock()
+	return !one.shared
+}
+
+// agentOf returns whose a token is; "": nobody knows.
+func (r *relay) agentOf(ctx context.Context, token string) string {
+	if r.AgentOf == nil {
+		return ""
+	}
+	limited, cancel := context.WithTimeout(ctx, r.EndTimeout)
+	defer cancel()
+	var agent string
+	err := fault.Guard(func() (err error) { agent, err = r.AgentOf(limited, token); return err })
+	if err != nil {
+		return "" // the witness refuses the call, or records it without an agent
+	}
+	return agent
 }
 
 // add takes a session in. It fails if there is one at its place.
@@ -110,7 +130,7 @@ func (h *Handler) inSession(w io.Writer, control *http.ResponseController, p *pa
 		_, _ = (&toClient{w, control, p, 0}).Write(p.since[int64(len(p.since))-held:]) // who has left has left for what follows, too
 		return h.copy(w, control, p, func() {})
 	}
-	s := &session{get: p, stop: make(chan struct{}), questions: newQuestions(), tally: tally{}}
+	s := &session{get: p, agent: h.agentOf(p.caller, p.call.Token), stop: make(chan struct{}), questions: newQuestions(), tally: tally{}}
 	s.flow = newFlow(h.relay, "server", s.stop, s.fail, &s.calls)
 	s.take = s.taken
 	from, again := int64(0), io.Reader(io.NewSectionReader(p.kept, 0, p.kept.n))

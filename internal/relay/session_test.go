@@ -610,6 +610,55 @@ func TestAgentsDoNotMix(t *testing.T) {
 	}
 }
 
+// TestTokensOfOneAgent: a session is for its agent by each of its tokens, also when the one that opened it counts no more, and not for others.
+func TestTokensOfOneAgent(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		var revoked atomic.Bool
+		agents := map[string]string{"A": "mia", "A2": "mia", "": "mia", "B": "ben"}
+		s := newStreaming(t, func(o *Options) {
+			o.Mode = mode
+			o.AgentOf = func(_ context.Context, token string) (string, error) {
+				if agent := agents[token]; agent != "" && (token != "A" || !revoked.Load()) {
+					return agent, nil
+				}
+				return "", errors.New("it is unknown here")
+			}
+		})
+		s.token = "A"
+		l := s.listen("a")
+		revoked.Store(true)
+		for _, token := range []string{"B", "unknown"} {
+			s.token = token
+			if code, text := s.post("/messages?session=a", ask1); mode == Closed && (code != 403 || !strings.Contains(text, "another agent")) {
+				t.Errorf("%s: the token %q: %d %s", mode, token, code, text)
+			}
+		}
+		for n, token := range []string{"A2", ""} {
+			s.token = token
+			ask, got := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call"}`, 10+n), event(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, 10+n))
+			if code, text := s.post("/messages?session=a", ask); code != 202 {
+				t.Errorf("%s: the token %q: %d %s", mode, token, code, text)
+			}
+			l.says(got)
+			l.hear(got)
+		}
+		l.stop()
+		s.last(t, map[Mode]int{Closed: 3, Open: 5}[mode])
+		answered := 0
+		for _, c := range s.seen {
+			if strings.Contains(string(c.response), `"result":{}`) {
+				answered++
+				if c.call.Token != "A2" && c.call.Token != "" {
+					t.Errorf("%s: %q has the answer", mode, c.call.Token)
+				}
+			}
+		}
+		if answered != 2 {
+			t.Errorf("%s: %d calls have their answers", mode, answered)
+		}
+	}
+}
+
 // TestOpenSessionWithoutRoom: open mode passes an endpoint and what follows, though there be no room for copies.
 func TestOpenSessionWithoutRoom(t *testing.T) {
 	for _, room := range []int64{1, 10, 30} {
