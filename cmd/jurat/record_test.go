@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -225,5 +226,23 @@ func TestRecordRunLeavesOutputAlone(t *testing.T) {
 		stdio{in: strings.NewReader(""), out: &out, err: &errs})
 	if code != 7 || out.String() != "a\nb\x1b[1mc\n" || !strings.Contains(errs.String(), "x\ny\x1b[0m\n") {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, &out, &errs)
+	}
+}
+
+// TestNothingToRun: who names no program is told where it goes, with an example, and no installation is made for it.
+func TestNothingToRun(t *testing.T) {
+	t.Parallel()
+	for command, example := range map[string]string{"run": "record run --agent mia -- python agent.py", "mcp": "record mcp --agent mia -- npx "} {
+		for _, more := range [][]string{nil, {"--"}} {
+			data := filepath.Join(t.TempDir(), "data")
+			var out, errs bytes.Buffer
+			code := run(t.Context(), append([]string{"--data", data, "record", command, "--agent", "mia"}, more...), stdio{in: strings.NewReader(""), out: &out, err: &errs})
+			if code != 2 || !strings.Contains(errs.String(), "after --") || !strings.Contains(errs.String(), example) {
+				t.Errorf("record %s: exit code %d, %q", command, code, &errs)
+			}
+			if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("record %s: %v", command, err)
+			}
+		}
 	}
 }

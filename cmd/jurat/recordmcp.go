@@ -73,7 +73,7 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return hint(errors.New("no server is named"), "jurat record mcp --agent %s -- PROGRAM ARGUMENTS, or --upstream URL", c.Agent)
+		return hint(errors.New("no server is named: write its program after --, with its arguments, or give --upstream"), "as in 'jurat record mcp --agent %s -- npx -y @modelcontextprotocol/server-filesystem /srv/files'", c.Agent)
 	}
 	program, err := exec.LookPath(command[0])
 	if err != nil {

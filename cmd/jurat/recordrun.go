@@ -21,7 +21,7 @@ import (
 type recordRunCmd struct {
 	Agent   string   `required:"" placeholder:"NAME" help:"The name of the agent."`
 	Chain   string   `placeholder:"NAME" help:"One chain for the whole run. Default: each conversation has its own."`
-	Command []string `arg:"" passthrough:"" help:"The program and its arguments, after --."`
+	Command []string `arg:"" optional:"" passthrough:"" help:"The program and its arguments, after --."`
 	recorderFlags
 }
 
@@ -43,7 +43,7 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return hint(errors.New("no program is named"), "jurat record run --agent %s -- PROGRAM ARGUMENTS", c.Agent)
+		return hint(errors.New("no program is named: write it after --, with its arguments"), "as in 'jurat record run --agent %s -- python agent.py'", c.Agent)
 	}
 	program, err := exec.LookPath(command[0])
 	if err != nil {
