@@ -164,16 +164,16 @@ func toolsOver(t *testing.T, d *desk, contentType string) func(exchange [2]strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httptest.NewServer(h)
-	t.Cleanup(front.Close)
 	return func(exchange [2]string) (string, error) {
 		says = exchange[1]
+		front := httptest.NewServer(h)
 		answer, err := http.Post(front.URL+"/mcp", "application/json", strings.NewReader(exchange[0]))
 		if err != nil {
 			return "", err
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
+		front.Close() // waits for the handler, and open mode records later
 		if failed := h.Wait(t.Context()); failed != nil {
 			t.Error(failed)
 		}
