@@ -118,9 +118,12 @@ func (r *Recorder) relay(secret []byte) (err error) {
 		return err
 	}
 	for name, u := range r.options.Upstreams {
-		if o.Upstreams[name], err = u.relayed(); err != nil {
+		to, err := u.relayed()
+		if err != nil {
 			return err
 		}
+		to.Version, to.Versioned = "v1", vendors[name].Versioned
+		o.Upstreams[name] = to
 	}
 	if r.handler, err = relay.New(r.recording, o); err != nil {
 		return err

@@ -8,12 +8,15 @@ type Vendor struct {
 	Variable string // the environment variable by which its SDKs are told another address
 	Path     string // what that address ends in
 	KeyIn    string // where its key goes, see Upstream
+
+	// Versioned are paths that lead to those below /v1: Anthropic's own SDKs add /v1 to the variable's address, and the AI SDK expects it there.
+	Versioned []string
 }
 
 var vendors = map[string]Vendor{
-	"openai":    {"https://api.openai.com", "OPENAI_BASE_URL", "/v1", "authorization"},
-	"anthropic": {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "", "x-api-key"},
-	"gemini":    {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "", "x-goog-api-key"},
+	"openai":    {Base: "https://api.openai.com", Variable: "OPENAI_BASE_URL", Path: "/v1", KeyIn: "authorization"},
+	"anthropic": {Base: "https://api.anthropic.com", Variable: "ANTHROPIC_BASE_URL", KeyIn: "x-api-key", Versioned: []string{"messages", "models", "files"}},
+	"gemini":    {Base: "https://generativelanguage.googleapis.com", Variable: "GOOGLE_GEMINI_BASE_URL", KeyIn: "x-goog-api-key"},
 }
 
 // Vendors are the providers that are known, by the name of their upstream.

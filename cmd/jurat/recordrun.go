@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"jurat/internal/installation"
@@ -77,7 +79,16 @@ func (c *recordRunCmd) Run(ctx context.Context, a *app, io stdio) error {
 			child.Stdin = os.Stdin
 			child.Stdout, child.Stderr = io.passing()
 			child.Env = append(os.Environ(), variables("http://"+l.Addr().String()+"/r/"+token)...)
-			return runServed(ctx, child, l, h, log)
+			var asked atomic.Int64
+			reason, err := runServed(ctx, child, l, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				asked.Add(1)
+				h.ServeHTTP(w, req)
+			}), log)
+			if asked.Load() == 0 {
+				log.Warn("nothing is recorded: no call came from the program. If it asks a model, it reads none of the variables, and must be told in another way to ask there: docs/recorder.md, 'Programs'",
+					"variables", variableNames())
+			}
+			return reason, err
 		})
 	})
 }
@@ -100,6 +111,15 @@ func variables(base string) []string {
 		list = append(list, v.Variable+"="+base+"/"+name+v.Path)
 	}
 	return list
+}
+
+func variableNames() string {
+	var list []string
+	for _, v := range recorder.Vendors() {
+		list = append(list, v.Variable)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // runServed runs a program while the handler serves. A signal goes on to the program.

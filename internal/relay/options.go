@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -69,6 +71,19 @@ type Upstream struct {
 	Speaks *Protocol `json:"-"`
 	// Only are the paths that pass, as the upstream gets them. nil: all.
 	Only []string
+	// Version is an element, such as "v1", that goes before a caller's path which begins with one of Versioned, unless Base ends in it: of the SDKs of one
+	// provider, some add it to the address that they are given, and others expect it there.
+	Version   string   `json:",omitzero"`
+	Versioned []string `json:",omitzero"`
+}
+
+// versioned returns a caller's path as the provider wants it.
+func (u Upstream) versioned(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	if strings.HasSuffix(strings.TrimSuffix(u.Base.Path, "/"), "/"+u.Version) || !slices.Contains(u.Versioned, first) {
+		return path
+	}
+	return u.Version + "/" + path
 }
 
 // protocol is what the callers of an upstream speak.

@@ -70,7 +70,7 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 		}
 	}
 	t.upstream = upstream
-	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + rest
+	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + upstream.versioned(rest)
 	t.session = r.sessions.at(t.path, t.query)
 	if upstream.Only != nil && t.session == nil && !slices.Contains(upstream.Only, t.path) {
 		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s", strings.Join(upstream.Only, ", "))

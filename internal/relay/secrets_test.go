@@ -245,6 +245,26 @@ func TestTokenInPathIsForThisMachine(t *testing.T) {
 	}
 }
 
+// TestVersionInThePath: a caller may leave out the version that goes before some paths, unless the provider's address has it.
+func TestVersionInThePath(t *testing.T) {
+	for base, paths := range map[string]map[string]string{
+		"https://api.example":     {"/api/messages": "/v1/messages", "/api/messages/count_tokens": "/v1/messages/count_tokens", "/api/v1/messages": "/v1/messages", "/api/": "/", "/api/messages2": "/messages2", "/api/other/messages": "/other/messages"},
+		"https://api.example/v1":  {"/api/messages": "/v1/messages", "/api/v1/messages": "/v1/v1/messages"},
+		"https://api.example/v1/": {"/api/messages": "/v1/messages"},
+		"https://api.example/gw":  {"/api/messages": "/gw/v1/messages", "/api/v1/messages": "/gw/v1/messages"},
+	} {
+		p := start(t, http.NotFoundHandler(), func(o *Options) {
+			o.Upstreams["api"] = Upstream{Base: mustParse(t, base), Version: "v1", Versioned: []string{"messages", "models"}}
+		})
+		for asked, want := range paths {
+			r, err := p.handler.routeOf(httptest.NewRequest(http.MethodPost, asked+"?beta=true", nil))
+			if err != nil || r.path != want || r.query != "beta=true" {
+				t.Errorf("%s at %s: %s?%s, %v: want %s", asked, base, r.path, r.query, err, want)
+			}
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	at := func(address string) *url.URL { return mustParse(t, address) }
 	for name, u := range map[string]Upstream{
