@@ -18,7 +18,7 @@ import (
 const (
 	aChat    = `{"model":"m","messages":[{"role":"user","content":"Where is parcel 17?"}]}`
 	anAnswer = `{"id":"c-1","model":"m-2026","choices":[{"index":0,"message":{"role":"assistant","content":"In Kassel."},"finish_reason":"stop"}],"usage":{"total_tokens":9}}`
-	// aTool is of a protocol whose bytes nobody here reads, so that the second verifier can follow.
+	// aTool is of a protocol whose bytes nobody here reads.
 	aTool = "other/1"
 )
 

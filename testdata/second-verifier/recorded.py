@@ -1,17 +1,15 @@
-"""What recorders saw: guarantee vantage, section "Recorded acts" of docs/format.md.
-
-What the bytes of a call say is not looked into here: where an answer rests on that, this verifier says that it does not know it.
-"""
+"""What recorders saw: guarantee vantage, section "Recorded acts" of docs/format.md."""
 
 import keys
 import payload as payloads
+import readings
 import recorders
-from canonical import Refused
+from canonical import Refused, form
 from shapes import digest_of
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
-_READ = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "a2a/0.3", "a2a/1.0", "otlp")
+_READ_OTHERWISE = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "otlp")
 _SAID = ("model", "model_version", "parameters", "prompt", "response")
 _OPEN = ("missing", "withheld", "unsealed", "truncated", "masked")
 
@@ -105,8 +103,8 @@ def check(records, findings):
             own = sum(body.copied() for body in bodies)
             copied += own
             rule = "volume" if own and copied > MAX_COPIED else _rule(record, bodies, window)
-        if rule == "digest":
-            findings.refute("vantage", rule, record)
+        if rule in ("digest", "refuted"):
+            findings.refute("vantage", "projection" if rule == "refuted" else rule, record)
         elif rule:
             findings.doubt("vantage", rule, record)
         if rule == "gap":
@@ -132,10 +130,12 @@ def _rule(record, bodies, window):
     observed = record.payload["observed"]
     if "digest" in rules:
         return "digest"
-    says = _says(record)
-    known = (observed["protocol"] in _READ or observed["protocol"].startswith("mcp/")) and observed.get("reading") in ("jurat/1", "jurat/2") and not set(rules) & {"missing", "withheld", "unsealed"}
-    if known and says:
-        raise keys.Unsupported("what the bytes of recorded calls say")
+    reading, protocol = observed.get("reading"), observed["protocol"]
+    known = readings.knows(protocol) and reading in ("jurat/1", "jurat/2") and not set(rules) & {"missing", "withheld", "unsealed"}
+    if known and _differs(record, readings.read(_call(record, bodies))):
+        if reading == "jurat/2" or protocol not in _READ_OTHERWISE:
+            return "refuted"
+        known = False
     if observed["fidelity"] != "bytes":
         return "second-hand"
     if observed["agent"] == record.payload["agent_id"]:
@@ -156,7 +156,23 @@ def _states(record):
     return any(name in record.payload for name in _SAID) or "usage" in observed or "context_by_reference" in observed
 
 
-def _says(record):
-    """Whether it says so in clear."""
+def _call(record, bodies):
+    """The call as its record seals it. Bytes that are sealed encoded say nothing."""
     observed = record.payload["observed"]
-    return any(name in record.payload and record.disclosed(name)[0] for name in _SAID) or "usage" in observed or "context_by_reference" in observed
+    parts = [{} if body.part is None or "decoded" in body.part else body.part for body in bodies]
+    request, response = (body.body or b"" if part else b"" for body, part in zip(bodies, parts))
+    kinds = [part.get("type", "") for part in parts]
+    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds)
+
+
+def _differs(record, read):
+    """Whether the record states a member in clear that its bytes do not say."""
+    observed = record.payload["observed"]
+    for name in readings.MEMBERS:
+        holder = observed if name in ("usage", "context_by_reference") else record.payload
+        if name not in holder:
+            continue
+        shown, stated = record.disclosed(name) if holder is record.payload else (True, holder[name])
+        if shown and (name not in read or form(stated) != form(read[name])):
+            return True
+    return False

@@ -1,0 +1,344 @@
+package observe_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/observe"
+)
+
+var (
+	mutants    = flag.Int("mutants", 2_000, "how many changed calls the second verifier reads")
+	mutantSeed = flag.Uint64("mutant-seed", 1, "the seed of the changes")
+)
+
+// TestSecondReading: a reader that was written from docs/readings.md, in another language, reads the same from calls of all protocols, whole, in streams, cut, and
+// with one or a few values changed, taken away or written twice.
+func TestSecondReading(t *testing.T) {
+	random := rand.New(rand.NewPCG(*mutantSeed, 0))
+	calls := secondCalls(t)
+	known := vocabularyOf(calls)
+	for from := len(calls); len(calls) < from+*mutants; {
+		calls = append(calls, changed(random, calls[random.IntN(from)], known))
+	}
+	var input bytes.Buffer
+	for _, c := range calls {
+		doc, err := json.Marshal(map[string]any{"protocol": c.Protocol, "path": c.Path, "status": c.Status, "response_type": c.ResponseType, "request_type": c.RequestType,
+			"request": base64.StdEncoding.EncodeToString(c.Request), "response": base64.StdEncoding.EncodeToString(c.Response)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		input.Write(append(doc, '\n'))
+	}
+	var complaints bytes.Buffer
+	run := exec.Command(python(t), filepath.Join("..", "..", "testdata", "second-verifier", "readings.py"))
+	run.Stdin, run.Stderr = &input, &complaints
+	output, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, complaints.String())
+	}
+	second := strings.Split(strings.TrimSuffix(string(output), "\n"), "\n")
+	if len(second) != len(calls) {
+		t.Fatalf("%d calls, and the second verifier has read %d", len(calls), len(second))
+	}
+	differences := 0
+	for i, c := range calls {
+		if want := stated(t, project(t, c)); want != second[i] {
+			if differences++; differences <= 5 {
+				t.Errorf("%s %s, status %d, %s\n%s\n%s\nthis program: %s\nthe second:   %s", c.Protocol, c.Path, c.Status, c.ResponseType, c.Request, c.Response, want, second[i])
+			}
+		}
+	}
+	if differences > 0 {
+		t.Errorf("%d of %d calls are read otherwise", differences, len(calls))
+	}
+}
+
+func python(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skipf("the second verifier cannot run: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadDir(filepath.Join("..", "..", "testdata", "second-verifier")); err != nil { // so that results of tests are kept only while its files stay the same
+		t.Fatal(err)
+	}
+	return path
+}
+
+// stated are the members that a record can state of a projection.
+func stated(t *testing.T, p observe.Projection) string {
+	t.Helper()
+	var members []string
+	member := func(name string, v jsontext.Value) {
+		if v != nil {
+			members = append(members, `"`+name+`":`+string(v))
+		}
+	}
+	word := func(name, text string) {
+		if text != "" {
+			member(name, quotedWord(t, text))
+		}
+	}
+	if p.ContextByReference != nil {
+		doc, err := json.Marshal(p.ContextByReference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		member("context_by_reference", doc)
+	}
+	word("model", p.Model)
+	word("model_version", p.ModelVersion)
+	member("parameters", p.Parameters)
+	member("prompt", p.Prompt)
+	member("response", p.Output)
+	member("usage", p.Usage)
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+func quotedWord(t *testing.T, text string) jsontext.Value {
+	t.Helper()
+	doc, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// secondCalls are the calls of the other tests.
+func secondCalls(t *testing.T) (calls []observe.Call) {
+	add := func(c observe.Call, response, kind string) {
+		c.Response, c.ResponseType = []byte(response), kind
+		calls = append(calls, c)
+	}
+	for _, s := range slices.Concat(samples, a2aSamples) {
+		add(s.call, s.whole, "application/json")
+		add(s.call, s.stream, "text/event-stream")
+		add(s.call, s.stream[:len(s.stream)/2], "text/event-stream")
+	}
+	for _, r := range slices.Concat(replies(), a2aReplies()) {
+		add(observe.Call{Protocol: r.protocol, Path: "/v1beta/models/m:generateContent", Status: r.status, Request: []byte(`{"method":"message/send","id":1,"params":{}}`)}, r.response, "")
+	}
+	for _, p := range passages {
+		calls = append(calls, p.call())
+	}
+	for _, c := range mcpCases {
+		calls = append(calls, c.call)
+	}
+	for _, told := range tellings(t) {
+		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: told})
+	}
+	return append(calls, finePoints()...)
+}
+
+// finePoints are calls on which readers part that are a little different.
+func finePoints() (calls []observe.Call) {
+	answer := func(protocol, response string) {
+		calls = append(calls, observe.Call{Protocol: protocol, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"messages":[],"contents":[],"input":[]}`), Response: []byte(response)})
+	}
+	for _, pieces := range []string{
+		`{"jsonPath":"$.a[8]","numberValue":1}`, `{"jsonPath":"$.a[9]","numberValue":1}`, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","stringValue":"y"}`, `{"jsonPath":"$.a.b","boolValue":true},{"jsonPath":"$.a[0]","boolValue":false}`,
+		`{"jsonPath":"$.a[0].b","stringValue":"x"},{"jsonPath":"$.a[0]['b']","stringValue":"y"},{"jsonPath":"$[\"c\"]","nullValue":"NULL_VALUE"}`, `{"jsonPath":"a","numberValue":1}`, `{"jsonPath":"$.a[1025]","numberValue":1}`,
+		`{"jsonPath":"$` + strings.Repeat(".a", 64) + `","numberValue":1}`, `{"jsonPath":"$` + strings.Repeat(".a", 65) + `","numberValue":1}`, `{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","numberValue":1}`,
+	} {
+		call := `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","willContinue":true,"partialArgs":[` + pieces + `]}},{"functionCall":{"partialArgs":[{"jsonPath":"$.z","stringValue":"z"}]}},{"functionCall":{}}]}}]}`
+		answer(observe.GeminiGenerate, events(call))
+	}
+	answer(observe.GeminiGenerate, `[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"index":0,"index":0,"content":{"parts":[{"text":"b"}]}}]}]`)
+	answer(observe.GeminiGenerate, `[{"candidates":[{"content":{"parts":[{"text":7}]}}]},{"candidates":[{"index":0,"index":0,"content":{"parts":[{"text":"b","text":"c"}]}}]}`)
+	answer(observe.OpenAIChat, events(fragment(`{"tool_calls":[{"index":2,"id":"b","function":{"name":"second","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"first","arguments":"{}"}},{"index":2,"function":{"arguments":"{}"}}]}`)))
+	answer(observe.OpenAIChat, events(fragment(`{"audio":{"id":7,"transcript":"a"},"content":"x"}`), fragment(`{"audio":{"transcript":"b"}}`)))
+	answer(observe.OpenAIChat, events(fragment(`{"audio":{"id":7,"transcript":"a"},"content":"x","content":"y"}`), fragment(`{"audio":{"transcript":"b"}}`)))
+	answer(observe.OpenAIChat, `{"choices":[{"message":{"role":"assistant","function_call":{"name":"f"},"function_call":{"arguments":"{}"},"content":"a","content":null}}]}`)
+	answer(observe.AnthropicMessages, events(`{"type":"message_start","message":{"usage":{"a":1,"b":2}}}`, `{"type":"message_delta","usage":{"b":3,"a":null}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{\"a\""}}`))
+	for _, pieces := range [][]string{{`{"text":"x"}`, `{"text":"y"}`}, {`{"text":"x"},{"data":{"name":"f","args":{}}}`, `{"text":"y"}`}, {`{"data":1}`, `{"text":"y"},{"data":2}`, `{"text":"z"}`, `{"text":"w"}`}} {
+		var list []string
+		for _, piece := range pieces {
+			list = append(list, `{"id":1,"result":{"artifactUpdate":{"append":true,"artifact":{"artifactId":"a","parts":[`+piece+`]}}}}`)
+		}
+		calls = append(calls, observe.Call{Protocol: observe.A2A10, Request: []byte(`{"id":1,"method":"message/stream","params":{}}`), Response: []byte(events(list...))})
+	}
+	for _, address := range []string{"https://u:p@example.org/a?b#c", "HTTPS://example.org/\u00e9 x", "//h", "///p", "a:b", "./a:b/c", ":", "http://[::1]:80/[x]", "http://[::1%25eth0]/", "http://[1.2.3.4]/", "http://h:1:2/", "x://h:1:2/", "x://h:1:a/", "http://a%41/", "http://%c3%a9/%zz", "http://h/%2f%41", "*", "", "?a", "a/b:c", "x:/p",
+		"x:///p", "x:y@z", "http://h\u0001/", "http://u\"@h/", "http://h/#%", "http://h/a*(b)", "http://a[b]/"} {
+		calls = append(calls, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"` + strings.ReplaceAll(address, `"`, `\"`) + `"}]}]}`)})
+	}
+	return calls
+}
+
+// tellings are spans of the conventions that are read, and events.
+func tellings(t *testing.T) [][]byte {
+	first, second, third := openInference(t)
+	const messages = `[{"role":"user","parts":[{"type":"text","content":"Where?"},{"type":"uri","modality":"image","uri":"https://u@example.org/a?b"},{"type":"tool_call_response","id":"c1","response":{"at":1}},{"type":"odd","x":1}]}]`
+	const said = `[{"role":"assistant","finish_reason":"stop","parts":[{"type":"reasoning","content":"hm"},{"type":"tool_call","id":"c1","name":"look","arguments":{"n":1}},{"type":"text","content":"Here."}]}]`
+	logs := func(name, more string, list ...any) []byte {
+		return []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"` + name + `"` + more + `,"attributes":` + attrs(t, list...) + `}]}]}]}`)
+	}
+	return [][]byte{
+		first, second, third,
+		span(t, `,"kind":3,"startTimeUnixNano":"5","status":{"code":2,"message":"no"}`, "gen_ai.operation.name", "chat", "gen_ai.provider.name", "p", "gen_ai.request.model", "m", "gen_ai.response.model", "m-1", "gen_ai.request.top_k", 40,
+			"gen_ai.request.stop_sequences", raw(`{"arrayValue":{"values":[{"stringValue":"x"},{"doubleValue":0.5},{"boolValue":true},{"bytesValue":"aGk="},{"kvlistValue":{"values":[{"key":"a","value":{"intValue":"9007199254740993"}}]}}]}}`),
+			"gen_ai.usage.input_tokens", 3, "gen_ai.usage.output_tokens", 4, "gen_ai.system_instructions", "Be kind.", "gen_ai.input.messages", messages, "gen_ai.output.messages", said, "gen_ai.tool.definitions", `[{"type":"function","name":"look"}]`, "server.address", "h"),
+		span(t, "", "gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", "look", "gen_ai.tool.call.id", "c1", "gen_ai.tool.call.arguments", `{"n":1}`, "gen_ai.tool.call.result", "a tree"),
+		span(t, "", "traceloop.span.kind", "agent", "traceloop.entity.input", "Where?", "traceloop.entity.output", "Here.", "llm.usage.total_tokens", 9),
+		span(t, "", "llm.request.type", "chat", "gen_ai.prompt.0.role", "system", "gen_ai.prompt.0.content", "Be kind.", "gen_ai.prompt.2.content", "Where?", "gen_ai.prompt.2.tool_call_id", "c0", "gen_ai.completion.0.content", "Here.",
+			"gen_ai.completion.0.tool_calls.0.name", "look", "gen_ai.completion.0.tool_calls.0.arguments", `{}`, "llm.request.functions.0.name", "look", "gen_ai.usage.prompt_tokens", 3, "gen_ai.usage.completion_tokens", 4),
+		span(t, "", "ai.operationId", "ai.generateText.doGenerate", "ai.model.id", "m", "ai.prompt.messages", `[{"role":"user","content":[{"type":"text","text":"Where?"},{"type":"tool-result","toolCallId":"c0","output":{"type":"text","value":"x"}}]}]`,
+			"ai.response.text", "Here.", "ai.response.toolCalls", `[{"toolCallId":"c1","toolName":"look","input":"{}"}]`, "ai.prompt.tools", raw(`{"arrayValue":{"values":[{"stringValue":"{\"name\":\"look\"}"}]}}`)),
+		span(t, "", "ai.operationId", "ai.generateText", "ai.prompt", `{"system":"Be kind.","prompt":"Where?","messages":[]}`, "ai.response.object", `{"a":1}`),
+		span(t, "", "openinference.span.kind", "AGENT", "input.value", "Where?", "output.value", "Here.", "llm.tools.0.tool.json_schema", `{"function":{"name":"look"}}`),
+		[]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"events":[{"name":"gen_ai.user.message","attributes":` + attrs(t, "content", "Where?") + `},{"name":"gen_ai.content.prompt","attributes":` + attrs(t, "gen_ai.prompt", `[{"role":"user","content":"Well?"}]`) +
+			`},{"name":"gen_ai.choice","attributes":` + attrs(t, "message", `{"content":"Here.","tool_calls":[{"id":"c","function":{"name":"look","arguments":"{}"}}]}`, "index", 0) + `},{"name":"gen_ai.content.completion","attributes":` + attrs(t, "gen_ai.completion", "There.") + `}]}]}]}]}`),
+		logs("gen_ai.tool.message", `,"body":{"kvlistValue":{"values":[{"key":"id","value":{"stringValue":"c1"}},{"key":"content","value":{"stringValue":"a tree"}}]}}`),
+		logs("gen_ai.choice", `,"body":{"stringValue":"{\"index\":1,\"message\":{\"content\":\"Here.\"}}"}`),
+		logs("gen_ai.client.inference.operation.details", "", "gen_ai.input.messages", messages, "gen_ai.output.messages", said),
+		logs("", `,"body":{"stringValue":"x"}`, "event.name", "gen_ai.assistant.message", "gen_ai.event.content", `{"content":"Here."}`),
+	}
+}
+
+// tokens are what a change replaces: values, and what stands between them.
+var tokens = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|true|false|null|[{}\[\],:]|\n`)
+
+// odd are values that hostile bodies have.
+var odd = []string{`null`, `0`, `-1`, `1`, `1.0`, `1e400`, `9007199254740993`, `""`, `true`, `false`, `{}`, `[]`, `{"a":1,"a":2}`, `[null]`, `"\ud83d"`, `"\ud83d\ude00"`, "\"\xff\"", `"a\u0000b"`, `"x y"`, `"data:image/png;base64,aGk="`,
+	`"https://u:p@example.org/a b?c#d"`, `"//h/é"`, `":"`, `"a:b"`, `"http://[::1%25z]:80/%zz"`, `"X://h:1:2/[x]"`, `{"text":"a","type":"text"}`, `"2"`, `"aGk"`, "\ufeff", " ", `"\n"`}
+
+// names finds where members begin.
+var names = regexp.MustCompile(`"[^"\\\\\n]*"\s*:`)
+
+// A vocabulary has what stands in the calls, with which a change replaces something else: so that it meets members that are read.
+type vocabulary struct {
+	tokens  []string
+	members []string            // names and values
+	values  map[string][]string // by name with its colon
+}
+
+func vocabularyOf(calls []observe.Call) *vocabulary {
+	v, known := &vocabulary{values: map[string][]string{}}, map[string]bool{}
+	note := func(list *[]string, text string) {
+		if len(text) < 400 && !known[text] {
+			known[text], *list = true, append(*list, text)
+		}
+	}
+	for _, c := range calls {
+		for _, body := range [][]byte{c.Request, c.Response} {
+			for _, one := range tokens.FindAll(body, -1) {
+				note(&v.tokens, string(one))
+			}
+			for _, at := range names.FindAllIndex(body, -1) {
+				value, is := valueAt(body, at[1])
+				if name := string(body[at[0]:at[1]]); is && len(value) < 400 && !known[name+value] {
+					v.values[name] = append(v.values[name], value)
+					note(&v.members, name+value)
+				}
+			}
+		}
+	}
+	return v
+}
+
+// valueAt returns the value that begins at an offset.
+func valueAt(body []byte, at int) (string, bool) {
+	d := jsontext.NewDecoder(bytes.NewReader(body[at:]), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	value, err := d.ReadValue()
+	return string(body[at : at+int(d.InputOffset())]), err == nil && len(value) > 0
+}
+
+func pick(random *rand.Rand, list []string) string { return list[random.IntN(len(list))] }
+
+// changed changes one direction of a call, in one to three places.
+func changed(random *rand.Rand, c observe.Call, known *vocabulary) observe.Call {
+	c.Request, c.Response = bytes.Clone(c.Request), bytes.Clone(c.Response)
+	body := &c.Request
+	if len(c.Response) > 0 && random.IntN(2) == 0 {
+		body = &c.Response
+	}
+	for range 1 + random.IntN(3) {
+		*body = changedBody(random, *body, known)
+	}
+	if random.IntN(20) == 0 {
+		c.Path = []string{"", "/server", "/v1/messages", "/a/deployments/d%20e/chat/completions", "/v1/responses/resp_1?x", "/v1beta/tunedModels/t:generateContent", "/v1internal:generateContent", "/tasks/t1:cancel", "/message:send",
+			"/v1/publishers/anthropic/models/c%20d:rawPredict", "/model/a%2Fb/invoke", "/v1/card", "/tasks/t/pushNotificationConfigs"}[random.IntN(13)]
+	}
+	if random.IntN(20) == 0 {
+		c.ResponseType = []string{"", "application/json", "Text/Event-Stream ; x"}[random.IntN(3)]
+	}
+	return c
+}
+
+func changedBody(random *rand.Rand, body []byte, known *vocabulary) []byte {
+	places := tokens.FindAllIndex(body, -1)
+	if len(places) == 0 {
+		return body
+	}
+	at := places[random.IntN(len(places))]
+	other := places[random.IntN(len(places))]
+	put := func(from, to int, with []byte) []byte { return slices.Concat(body[:from], with, body[to:]) }
+	switch random.IntN(14) {
+	case 0:
+		return put(at[0], at[1], []byte(pick(random, odd)))
+	case 1:
+		return put(at[0], at[1], []byte(pick(random, known.tokens)))
+	case 2:
+		return put(at[0], at[1], body[other[0]:other[1]])
+	case 3:
+		return put(at[0], at[1], nil)
+	case 4: // what stands between two tokens is written again
+		if other[0] < at[1] {
+			at, other = other, at
+		}
+		return put(other[1], other[1], slices.Concat([]byte(","), body[at[0]:other[1]]))
+	case 5, 6: // another member
+		if brace := bytes.IndexByte(body[at[0]:], '{'); brace >= 0 {
+			return put(at[0]+brace+1, at[0]+brace+1, []byte(pick(random, known.members)+","))
+		}
+		return body
+	case 7:
+		return body[:random.IntN(len(body)+1)]
+	}
+	return changedMember(random, body, known)
+}
+
+// changedMember gives a member another value, or writes it twice.
+func changedMember(random *rand.Rand, body []byte, known *vocabulary) []byte {
+	members := names.FindAllIndex(body, -1)
+	if len(members) == 0 {
+		return body
+	}
+	at := members[random.IntN(len(members))]
+	name := string(body[at[0]:at[1]])
+	value, is := valueAt(body, at[1])
+	if !is || len(known.values[name]) == 0 {
+		return body
+	}
+	another := pick(random, known.values[name])
+	if random.IntN(6) == 0 {
+		another = pick(random, odd)
+	}
+	end := at[1] + len(value)
+	switch random.IntN(4) {
+	case 0: // an element twice
+		if strings.HasPrefix(another, "[") && strings.HasPrefix(value, "[") {
+			another = strings.TrimSuffix(value, "]") + "," + strings.TrimPrefix(another, "[")
+		}
+	case 1:
+		another = value + "," + name + another
+	case 2:
+		another += "," + name + value
+	}
+	return slices.Concat(body[:at[1]], []byte(another), body[end:])
+}

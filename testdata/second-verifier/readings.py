@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What the bytes of recorded acts say: docs/readings.md.
+
+    python3 readings.py <CALLS
+
+reads a call as JSON from each line (protocol, path, status, request and response in base64, their types) and prints the members that
+its bytes say, in canonical form, on a line of its own.
+"""
+
+import base64
+import json
+import sys
+
+sys.dont_write_bytecode = True
+sys.setrecursionlimit(100_000)
+
+import canonical  # noqa: E402
+import saida2a  # noqa: E402
+import saidchat  # noqa: E402
+import saidgenerate  # noqa: E402
+import saidmcp  # noqa: E402
+import saidmessages  # noqa: E402
+import saidresponses  # noqa: E402
+import saidtelemetry  # noqa: E402
+import spoken  # noqa: E402
+
+_MODELS = {
+    "openai.chat": saidchat.read,
+    "openai.responses": saidresponses.read,
+    "anthropic.messages": saidmessages.read,
+    "gemini.generate": saidgenerate.read,
+}
+_OTHERS = {"a2a/0.3": saida2a.read, "a2a/1.0": saida2a.read, "otlp": saidtelemetry.read}
+MEMBERS = ("model", "model_version", "parameters", "prompt", "response", "usage", "context_by_reference")
+
+
+class Call:
+    def __init__(self, protocol, path, status, request, response, request_type, response_type):
+        self.protocol, self.path, self.status = protocol, path, status
+        self.request, self.response, self.request_type, self.response_type = request, response, request_type, response_type
+
+
+def knows(protocol):
+    return protocol in _MODELS or protocol in _OTHERS or protocol.startswith("mcp/")
+
+
+def read(call):
+    """The members that the bytes of a call say; those that they do not say are absent."""
+    reading = spoken.Reading(call, call.protocol in _MODELS)
+    (_MODELS.get(call.protocol) or _OTHERS.get(call.protocol) or saidmcp.read)(reading)
+    return reading.result()
+
+
+def _call(line):
+    own = json.loads(line)
+    request, response = (base64.b64decode(own.get(name, "")) for name in ("request", "response"))
+    return Call(own["protocol"], own.get("path", ""), own.get("status", 0), request, response, own.get("request_type", ""), own.get("response_type", ""))
+
+
+def main():
+    for line in sys.stdin:
+        print(canonical.form(read(_call(line))).decode("utf-8"))
+
+
+if __name__ == "__main__":
+    main()
