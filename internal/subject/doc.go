@@ -43,7 +43,8 @@
 //
 // A recorder sees all calls of a program: attempts that repeat, conversations side by side, and programs that leave out
 // what is long ago. So its records are compared with every beginning of a conversation that was shown, and not only with
-// the record before. What a prompt says that the agent had said, and no earlier record has, is shown as that.
+// the record before. What a prompt says that the agent had said, and no earlier record has, is shown as that. A call to which the provider
+// gave no id is the same call with the id that the program gave it.
 //
 // # Sealed records as evidence
 //

@@ -90,6 +90,7 @@ func (r *recording) observed(one *record) error {
 		return nil
 	}
 	with := r.talks.Of(one.payload.Observed.Agent, one.payload.ChainID)
+	asAnswered(with, s.prompt)
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
 	line := with.Repeated(prompt)
 	repeated := len(line)
@@ -107,6 +108,7 @@ func (r *recording) observed(one *record) error {
 	} else {
 		r.add(one, "response", s.response...)
 		line = append(line, r.newest(response)...)
+		noteNumbers(with, s.response)
 	}
 	with.Keep(line)
 	r.addNotes(one, s)
@@ -249,6 +251,41 @@ func alone(m *Message) talk.Message {
 		texts = append(texts, call.ID, call.Name, compared(call))
 	}
 	return talk.Of(texts...)
+}
+
+// idsOf returns the ids of a message's calls, and the message without them.
+func idsOf(m *Message) (ids []string, without talk.Message) {
+	if len(m.ToolCalls) == 0 {
+		return nil, without
+	}
+	bare := *m
+	bare.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range bare.ToolCalls {
+		ids, bare.ToolCalls[i].ID = append(ids, bare.ToolCalls[i].ID), ""
+	}
+	return ids, alone(&bare)
+}
+
+// noteNumbers notes the calls of an answer that have no ids, but numbers.
+func noteNumbers(with *talk.Talk, answer []Message) {
+	for i := range answer {
+		if ids, without := idsOf(&answer[i]); slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, observe.Numbered) }) {
+			with.Answered(without, ids)
+		}
+	}
+}
+
+// asAnswered gives calls in a prompt the numbers that they had in the answer, where the program gave them ids.
+func asAnswered(with *talk.Talk, prompt []Message) {
+	for i := range prompt {
+		m := &prompt[i]
+		if ids, without := idsOf(m); len(ids) > 0 {
+			for j, id := range with.Names(without, ids) {
+				m.ToolCalls[j].ID = id
+			}
+		}
+		m.ToolCallID = with.Name(m.ToolCallID)
+	}
 }
 
 func aloneEach(messages []Message) []talk.Message {

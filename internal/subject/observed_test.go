@@ -3,6 +3,7 @@ package subject
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ type seenCall struct {
 	more                     string // members of observed
 	ended                    evidence.Ended
 	earlier                  []string // bodies that the request copies from
+	gemini                   bool     // the server is Gemini's
 }
 
 // seen makes the exhibit of a recorded call to a server of chat completions.
@@ -38,9 +40,13 @@ func seen(t testing.TB, n int, c seenCall) Exhibit {
 	}
 	request, requestBody := body(c.request, c.earlier...)
 	response, responseBody := body(c.response)
+	protocol, path := "openai.chat", "/v1/chat/completions"
+	if c.gemini {
+		protocol, path = "gemini.generate", "/v1beta/models/m:generateContent"
+	}
 	return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_call","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":%q,
-		"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":%q,"fidelity":"bytes","vantage":"proxy","protocol":"openai.chat","path":"/v1/chat/completions","status":200,"request":%s,"response":%s%s},
-		"request_body":%s,"response_body":%s`, n, c.chain, c.ended, request, response, c.more, requestBody, responseBody))
+		"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":%q,"fidelity":"bytes","vantage":"proxy","protocol":%q,"path":%q,"status":200,"request":%s,"response":%s%s},
+		"request_body":%s,"response_body":%s`, n, c.chain, c.ended, protocol, path, request, response, c.more, requestBody, responseBody))
 }
 
 func chatRequest(messages ...string) string {
@@ -49,6 +55,45 @@ func chatRequest(messages ...string) string {
 
 func chatAnswer(message string) string {
 	return `{"model":"m-1","choices":[{"index":0,"finish_reason":"stop","message":` + message + `}]}`
+}
+
+// content is one of Gemini's contents.
+func content(role string, parts ...string) string {
+	return `{"role":"` + role + `","parts":[` + strings.Join(parts, ",") + `]}`
+}
+
+// gets is a call by Gemini of a tool, and got its result, with the id that a program gave; "": none.
+func gets(id string) string {
+	return `{"functionCall":{` + idMember(id) + `"name":"get","args":{"n":1}}}`
+}
+
+func got(id string) string {
+	return `{"functionResponse":{` + idMember(id) + `"name":"get","response":{"for":"` + id + `"}}}`
+}
+
+func idMember(id string) string {
+	if id == "" {
+		return ""
+	}
+	return `"id":"` + id + `",`
+}
+
+func geminiRequest(turns ...string) string { return `{"contents":[` + strings.Join(turns, ",") + `]}` }
+
+func geminiAnswer(turn string) string {
+	return `{"modelVersion":"m-1","candidates":[{"content":` + turn + `,"finishReason":"STOP","index":0}]}`
+}
+
+// geminiCalls are calls of a program that gives these ids to two calls, one after the other, of the same tool with the same arguments. A third has no answer.
+func geminiCalls(t testing.TB, first, second string) []Exhibit {
+	ask, done := content("user", `{"text":"Hi"}`), content("model", `{"text":"Done"}`)
+	one, two := []string{content("model", gets(first)), content("user", got(first))}, []string{content("model", gets(second)), content("user", got(second))}
+	return []Exhibit{
+		seen(t, 1, seenCall{gemini: true, request: geminiRequest(ask), response: geminiAnswer(content("model", gets("")))}),
+		seen(t, 2, seenCall{gemini: true, request: geminiRequest(slices.Concat([]string{ask}, one)...), response: geminiAnswer(content("model", gets("")))}),
+		seen(t, 3, seenCall{gemini: true, request: geminiRequest(slices.Concat([]string{ask}, one, two)...), response: geminiAnswer(done)}),
+		seen(t, 4, seenCall{gemini: true, request: geminiRequest(slices.Concat([]string{ask}, one, two, []string{done, content("model", gets("own")), ask})...), response: geminiAnswer(done)}),
+	}
 }
 
 func said(role, text string) string {
@@ -81,6 +126,12 @@ func TestWhatRecordersSaw(t *testing.T) {
 			seen(t, 1, seenCall{request: chatRequest(hi), response: chatAnswer(search)}),
 			seen(t, 2, seenCall{request: chatRequest(hi, again, found), response: chatAnswer(helloed)})},
 			"1 user prompt: Hi\n2 assistant response: search({\"a\": 1, \"b\": 2})->3\n3 tool prompt: one\n4 assistant response: Hello"},
+		"calls to which the program gives ids": {geminiCalls(t, "run_1", "run_2"), "1 user prompt: Hi\n" +
+			"2 assistant response: get({\"n\":1})->3\n3 tool prompt: {\"for\":\"run_1\"}\n4 assistant response: get({\"n\":1})->5\n5 tool prompt: {\"for\":\"run_2\"}\n6 assistant response: Done\n" +
+			"7 assistant prompt: get({\"n\":1})->0\n8 user prompt: Hi\n9 assistant response: Done"},
+		"calls without ids": {geminiCalls(t, "", ""), "1 user prompt: Hi\n" +
+			"2 assistant response: get({\"n\":1})->3\n3 tool prompt: {\"for\":\"\"}\n4 assistant response: get({\"n\":1})->5\n5 tool prompt: {\"for\":\"\"}\n6 assistant response: Done\n" +
+			"7 assistant prompt: get({\"n\":1})->0\n8 user prompt: Hi\n9 assistant response: Done"},
 		"another attempt": {[]Exhibit{
 			seen(t, 1, seenCall{request: chatRequest(brief, hi), response: `{"error":{"message":"busy","code":"overloaded"}}`}),
 			seen(t, 2, seenCall{request: chatRequest(brief, hi), response: chatAnswer(helloed), more: `,"retry_of":"r1"`}),

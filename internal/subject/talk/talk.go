@@ -57,6 +57,7 @@ func (t *Talks) Of(agent, chain string) *Talk {
 type Talk struct {
 	begun map[beginning]int // the number of the last message of each beginning
 	last  []Stood
+	names
 }
 
 // tries bounds how many places are compared for a prompt that does not begin as the conversation did.
