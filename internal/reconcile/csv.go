@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 type sheet struct {
 	columns map[string]int
 	cells   []string
+	lines   map[[32]byte]int // where a line with the same cells stands
 	line    int
 	err     error // the first thing that is wrong in the line
 }
@@ -31,7 +33,7 @@ func (e *Export) parseCSV(text []byte, zone *time.Location) error {
 	if err != nil {
 		return badCSV(err)
 	}
-	s := &sheet{columns: map[string]int{}}
+	s := &sheet{columns: map[string]int{}, lines: map[[32]byte]int{}}
 	for i, name := range head {
 		s.columns[strings.ToLower(strings.TrimSpace(name))] = i
 	}
@@ -48,8 +50,12 @@ func (e *Export) parseCSV(text []byte, zone *time.Location) error {
 			return badCSV(err)
 		}
 		s.line, _ = r.FieldPos(0)
+		before := len(e.Buckets)
 		if take(); s.err != nil {
 			return s.err
+		}
+		if err := e.once(s, before); err != nil {
+			return err
 		}
 		if len(e.Buckets)+len(e.Rows) > mostLines {
 			return fault(s.line, "", "more than %d lines: cut the file by time", mostLines)
@@ -62,6 +68,23 @@ func badCSV(err error) error {
 		return fault(p.Line, "", "it is no CSV: %v", p.Err)
 	}
 	return fault(1, "", "it is no CSV: %v", err)
+}
+
+// once refuses a line that counts something and stands there already: it would be counted twice. before is how many buckets there were before it.
+func (e *Export) once(s *sheet, before int) error {
+	if len(e.Buckets) == before || e.Buckets[before].Empty {
+		return nil
+	}
+	h := sha256.New()
+	for _, cell := range s.cells {
+		fmt.Fprintf(h, "%d:%s", len(cell), cell)
+	}
+	sum := [32]byte(h.Sum(nil))
+	if first, is := s.lines[sum]; is {
+		return fault(s.line, "", "the same line stands in line %d already: leave one of them out, or what it has would be counted twice", first)
+	}
+	s.lines[sum] = s.line
+	return nil
 }
 
 // taker finds out what a file is by its columns, and returns what takes in a line.
@@ -78,10 +101,12 @@ func (e *Export) taker(s *sheet, zone *time.Location) (func(), error) {
 		return func() {
 			e.Rows = append(e.Rows, Row{ID: s.text("request_id"), Time: s.time("time", zone), Model: s.cell("model"), Tokens: Tokens{s.number("input_tokens"), s.number("output_tokens")}, Line: s.line})
 		}, nil
+	case s.has("sku.description") || s.has("sku.id") || s.has("sku description") || s.has("sku id"):
+		return nil, fault(1, "", "%s", googleBilling)
 	case s.has("start_time", "end_time"):
 		return nil, fault(1, "", "it has buckets without input_tokens and output_tokens: export the usage of completions, and choose a time in which there was some")
 	}
-	return nil, fault(1, "", "the columns are of no file that is known: OpenAI's usage dashboard has start_time and input_tokens, Anthropic's Console usage_date_utc and model_version, a list of calls request_id, time, model, input_tokens and output_tokens")
+	return nil, fault(1, "", "the columns are of no file that is known: OpenAI's usage dashboard has start_time and input_tokens, Anthropic's Console usage_date_utc and model_version, a list of calls request_id, time, model, input_tokens and output_tokens. %s", googleCalls)
 }
 
 // consoleDay takes in a line of Anthropic's Console: a day in UTC.

@@ -45,6 +45,8 @@ type Export struct {
 	SHA256  evidence.Digest
 	Buckets []Bucket
 	Rows    []Row
+
+	results map[[32]byte]int // of pages: in which line a result stands
 }
 
 // mostLines bounds the lines or buckets of a file.
@@ -52,6 +54,13 @@ const mostLines = 1_000_000
 
 // mostCounted bounds one count, so that no sum of mostLines of them overflows.
 const mostCounted = 1 << 40
+
+// What Google has. Cloud Billing's export has amounts by SKU, whose unit and model its documentation does not state, and corrections in later lines; the datasets of AI Studio's logs have at
+// most 1,000 calls, in columns that it does not state.
+const (
+	googleCalls   = "Of Gemini make a list of calls, with the answer's responseId as request_id, promptTokenCount and toolUsePromptTokenCount as input_tokens, candidatesTokenCount and thoughtsTokenCount as output_tokens"
+	googleBilling = "it is an export of Google's Cloud Billing: it has amounts by SKU, and no stated count of tokens by model, so it cannot be compared. " + googleCalls
+)
 
 // A Fault is what is wrong with a file, and where.
 type Fault struct {
@@ -87,6 +96,7 @@ func Parse(file []byte, zone *time.Location) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.results = nil
 	return e, e.check()
 }
 

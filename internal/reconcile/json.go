@@ -2,7 +2,9 @@ package reconcile
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -17,11 +19,11 @@ type page struct {
 }
 
 type wireBucket struct {
-	StartTime  *int64       `json:"start_time"` // OpenAI: seconds
-	EndTime    *int64       `json:"end_time"`
-	StartingAt *time.Time   `json:"starting_at"` // Anthropic
-	EndingAt   *time.Time   `json:"ending_at"`
-	Results    []wireResult `json:"results"`
+	StartTime  *int64           `json:"start_time"` // OpenAI: seconds
+	EndTime    *int64           `json:"end_time"`
+	StartingAt *time.Time       `json:"starting_at"` // Anthropic
+	EndingAt   *time.Time       `json:"ending_at"`
+	Results    []jsontext.Value `json:"results"`
 }
 
 type wireResult struct {
@@ -45,6 +47,8 @@ type wireRow struct {
 	Model  string `json:"model"`
 	Input  *int64 `json:"input_tokens"`
 	Output *int64 `json:"output_tokens"`
+
+	SKU jsontext.Value `json:"sku"` // of another file: Google's Cloud Billing
 }
 
 // parseJSON reads pages, one after the other or in an array, or lines.
@@ -136,7 +140,14 @@ func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, er
 		if len(b.Results) == 0 {
 			e.Buckets = append(e.Buckets, Bucket{From: from, To: to, Empty: true, Line: line})
 		}
-		for _, r := range b.Results {
+		for _, value := range b.Results {
+			if err := e.onlyOnce(from, to, value, line); err != nil {
+				return 0, err
+			}
+			var r wireResult
+			if err := json.Unmarshal(value, &r); err != nil {
+				return 0, placed(err, text, at+max(0, bytes.Index(v, value)))
+			}
 			one := Bucket{From: from, To: to, Requests: r.Requests, Tokens: Tokens{Output: r.Output}, Line: line}
 			if r.Model != nil {
 				one.Model = *r.Model
@@ -161,6 +172,19 @@ func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, er
 		more = line
 	}
 	return more, nil
+}
+
+// onlyOnce refuses a result that stands in the same bucket already, as it does where a page is in the file twice.
+func (e *Export) onlyOnce(from, to time.Time, value jsontext.Value, line int) error {
+	key := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", from.UnixNano(), to.UnixNano(), value))
+	if first, is := e.results[key]; is {
+		return fault(line, "results", "the same result of the same bucket stands in the page in line %d already: leave one of them out, or what it has would be counted twice", first)
+	}
+	if e.results == nil {
+		e.results = map[[32]byte]int{}
+	}
+	e.results[key] = line
+	return nil
 }
 
 // interval returns when a bucket begins and ends, and learns whose it is.
@@ -191,8 +215,10 @@ func (e *Export) row(v jsontext.Value, text []byte, at, line int, zone *time.Loc
 	}
 	when, err := timeOf(w.Time, zone)
 	switch {
+	case w.SKU != nil:
+		return fault(line, "sku", "%s", googleBilling)
 	case w.ID == "":
-		return fault(line, "request_id", "it is missing: a line has request_id, time, model, input_tokens and output_tokens; a page of a usage API has data")
+		return fault(line, "request_id", "it is missing: a line has request_id, time, model, input_tokens and output_tokens; a page of a usage API has data. %s", googleCalls)
 	case err != nil:
 		return fault(line, "time", "%v", err)
 	case w.Input == nil || *w.Input < 0 || *w.Input > mostCounted:
