@@ -144,7 +144,7 @@ func (c *computation) takeRecords() {
 	for i := range c.facts.Records {
 		r := &c.facts.Records[i]
 		rule := ""
-		if r.Proved && !c.facts.Identity.is(r) {
+		if r.Proved && (!c.facts.Identity.is(r) || !c.mayTell(r)) {
 			rule = "identity"
 		} else if rule = c.stands(r.Standing); rule == "" && c.revoked(r) {
 			rule = "revoked"
@@ -409,6 +409,26 @@ func (c *computation) ownSide(r Rater) bool {
 	return slices.ContainsFunc(c.policy.Organisations, func(o Organisation) bool {
 		return o.has(Actor{evidence.RoleAgent, me.Name}, me.CA) && o.has(Actor{r.Role, r.Name}, r.CA)
 	})
+}
+
+// mayTell reports whether the policy lets a recorder say what the agent did. A recorder that the policy puts into an organisation tells of the agents of that one
+// alone. One that a shared CA certified tells of nobody else: the CA vouches for who the recorder is, and not for whose agents it records.
+func (c *computation) mayTell(r *RecordFact) bool {
+	if r.Recorder == "" {
+		return true
+	}
+	me, listed := c.facts.Identity, false
+	for i := range c.policy.Organisations {
+		o := &c.policy.Organisations[i]
+		if !slices.Contains(o.Actors, Actor{evidence.RoleRecorder, r.Recorder}) {
+			continue
+		}
+		if o.has(Actor{evidence.RoleAgent, me.Name}, me.CA) {
+			return true
+		}
+		listed = true
+	}
+	return !listed && !(me.By == byCAs && slices.Contains(c.policy.SharedCAs, me.CA))
 }
 
 func (o *Organisation) has(a Actor, ca string) bool {

@@ -82,9 +82,18 @@ func (r *random) policy() *reputation.Policy {
 	}
 	if r.chance(30) {
 		p.SharedCAs = []string{"CA of all"}
+		if r.IntN(3) == 0 {
+			p.SharedCAs = append(p.SharedCAs, "CA of the owner")
+		}
 	}
 	if r.chance(30) {
 		p.Organisations = []reputation.Organisation{{Name: "owner", Actors: []reputation.Actor{{Role: evidence.RoleAgent, Name: agent}, {Role: evidence.RoleSubmitter, Name: "zoe"}}, CAs: []string{"CA of the owner"}}}
+		switch r.IntN(4) { // whose recorder "gate" is
+		case 0:
+			p.Organisations[0].Actors = append(p.Organisations[0].Actors, reputation.Actor{Role: evidence.RoleRecorder, Name: "gate"})
+		case 1:
+			p.Organisations = append(p.Organisations, reputation.Organisation{Name: "another", Actors: []reputation.Actor{{Role: evidence.RoleRecorder, Name: "gate"}}, CAs: []string{}})
+		}
 	}
 	if r.chance(10) {
 		p.Panels = []evidence.Digest{panelOf(1).Digest}

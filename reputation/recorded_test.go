@@ -120,6 +120,34 @@ func TestRecorderOfAnotherSource(t *testing.T) {
 	if len(certified.Classes) > 0 || !leftOut(certified, reputation.TheRecord, "identity") {
 		t.Errorf("%+v", certified)
 	}
+	// A CA that certifies for many vouches for who a recorder is, and not for whose agents it records: the reader says that.
+	for i := range facts.Records {
+		facts.Records[i].By, facts.Records[i].CA = "cas", "acme"
+	}
+	together := func(name string, actors ...reputation.Actor) reputation.Organisation {
+		return reputation.Organisation{Name: name, Actors: actors, CAs: []string{}}
+	}
+	theAgent, theGate := reputation.Actor{Role: evidence.RoleAgent, Name: agent}, reputation.Actor{Role: evidence.RoleRecorder, Name: "gate"}
+	for name, tt := range map[string]struct {
+		shared []string
+		known  []reputation.Organisation
+		counts bool
+	}{
+		"a CA of one organisation":                   {nil, nil, true},
+		"a shared CA":                                {[]string{"acme"}, nil, false},
+		"a shared CA, and the reader knows both":     {[]string{"acme"}, []reputation.Organisation{together("we", theAgent, theGate)}, true},
+		"a shared CA, and the recorder is another's": {[]string{"acme"}, []reputation.Organisation{together("we", theAgent), together("they", theGate)}, false},
+		"the recorder is another's":                  {nil, []reputation.Organisation{together("they", theGate)}, false},
+		"the recorder is ours and another's":         {nil, []reputation.Organisation{together("they", theGate), together("we", theAgent, theGate)}, true},
+		"of our CA and ours by name":                 {[]string{"acme"}, []reputation.Organisation{{Name: "we", Actors: []reputation.Actor{theGate}, CAs: []string{"acme"}}}, true},
+	} {
+		facts.Policy.SharedCAs, facts.Policy.Organisations = append([]string{}, tt.shared...), append([]reputation.Organisation{}, tt.known...)
+		v, err := facts.View()
+		w.ok(err)
+		if leftOut(v, reputation.TheRecord, "identity") == tt.counts {
+			t.Errorf("%s: %+v", name, v.LeftOut)
+		}
+	}
 	unknown := w.whole(func(c *reputation.Config) {
 		c.Options.Trust.Keys = slices.DeleteFunc(c.Options.Trust.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleRecorder })
 	})

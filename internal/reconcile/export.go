@@ -45,8 +45,6 @@ type Export struct {
 	SHA256  evidence.Digest
 	Buckets []Bucket
 	Rows    []Row
-
-	results map[[32]byte]int // of pages: in which line a result stands
 }
 
 // mostLines bounds the lines or buckets of a file.
@@ -96,7 +94,6 @@ func Parse(file []byte, zone *time.Location) (*Export, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.results = nil
 	return e, e.check()
 }
 

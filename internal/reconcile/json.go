@@ -19,11 +19,11 @@ type page struct {
 }
 
 type wireBucket struct {
-	StartTime  *int64           `json:"start_time"` // OpenAI: seconds
-	EndTime    *int64           `json:"end_time"`
-	StartingAt *time.Time       `json:"starting_at"` // Anthropic
-	EndingAt   *time.Time       `json:"ending_at"`
-	Results    []jsontext.Value `json:"results"`
+	StartTime  *int64       `json:"start_time"` // OpenAI: seconds
+	EndTime    *int64       `json:"end_time"`
+	StartingAt *time.Time   `json:"starting_at"` // Anthropic
+	EndingAt   *time.Time   `json:"ending_at"`
+	Results    []wireResult `json:"results"`
 }
 
 type wireResult struct {
@@ -59,8 +59,9 @@ func (e *Export) parseJSON(text []byte, zone *time.Location) error {
 			return placed(err, text, 0)
 		}
 	}
-	more := 0             // the line of the last page, if others follow it
-	counted, line := 0, 1 // the lines before a place are counted, and the line in which it is
+	results := map[[32]byte]int{} // in which line a result of a page stands
+	more := 0                     // the line of the last page, if others follow it
+	counted, line := 0, 1         // the lines before a place are counted, and the line in which it is
 	for d.PeekKind() != ']' {
 		v, err := d.ReadValue()
 		if errors.Is(err, io.EOF) {
@@ -80,7 +81,7 @@ func (e *Export) parseJSON(text []byte, zone *time.Location) error {
 		if shape.Data == nil {
 			err = e.row(v, text, at, line, zone)
 		} else {
-			more, err = e.page(v, text, at, line)
+			more, err = e.page(v, text, at, line, results)
 		}
 		if err != nil {
 			return err
@@ -127,12 +128,20 @@ func lineAt(text []byte, offset int) int {
 }
 
 // page takes in a page of a usage API. It returns its line if there are more pages after it.
-func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, err error) {
+func (e *Export) page(v jsontext.Value, text []byte, at, line int, results map[[32]byte]int) (more int, err error) {
 	var p page
 	if err := json.Unmarshal(v, &p); err != nil {
 		return 0, placed(err, text, at)
 	}
-	for _, b := range p.Data {
+	var plain struct {
+		Data []struct {
+			Results []jsontext.Value `json:"results"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(v, &plain); err != nil {
+		return 0, placed(err, text, at)
+	}
+	for n, b := range p.Data {
 		from, to, err := e.interval(&b, line)
 		if err != nil {
 			return 0, err
@@ -140,13 +149,9 @@ func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, er
 		if len(b.Results) == 0 {
 			e.Buckets = append(e.Buckets, Bucket{From: from, To: to, Empty: true, Line: line})
 		}
-		for _, value := range b.Results {
-			if err := e.onlyOnce(from, to, value, line); err != nil {
+		for m, r := range b.Results {
+			if err := onlyOnce(results, from, to, plain.Data[n].Results[m], line); err != nil {
 				return 0, err
-			}
-			var r wireResult
-			if err := json.Unmarshal(value, &r); err != nil {
-				return 0, placed(err, text, at+max(0, bytes.Index(v, value)))
 			}
 			one := Bucket{From: from, To: to, Requests: r.Requests, Tokens: Tokens{Output: r.Output}, Line: line}
 			if r.Model != nil {
@@ -175,15 +180,12 @@ func (e *Export) page(v jsontext.Value, text []byte, at, line int) (more int, er
 }
 
 // onlyOnce refuses a result that stands in the same bucket already, as it does where a page is in the file twice.
-func (e *Export) onlyOnce(from, to time.Time, value jsontext.Value, line int) error {
+func onlyOnce(results map[[32]byte]int, from, to time.Time, value jsontext.Value, line int) error {
 	key := sha256.Sum256(fmt.Appendf(nil, "%d %d %s", from.UnixNano(), to.UnixNano(), value))
-	if first, is := e.results[key]; is {
+	if first, is := results[key]; is {
 		return fault(line, "results", "the same result of the same bucket stands in the page in line %d already: leave one of them out, or what it has would be counted twice", first)
 	}
-	if e.results == nil {
-		e.results = map[[32]byte]int{}
-	}
-	e.results[key] = line
+	results[key] = line
 	return nil
 }
 

@@ -99,7 +99,7 @@ def _records(facts, out):
     counting = {}
     for record in facts["records"]:
         rule = _stands(record, facts)
-        if record["proved"] and not _is(facts["identity"], record):
+        if record["proved"] and not (_is(facts["identity"], record) and _may_tell(facts["policy"], facts["identity"], record)):
             rule = "identity"
         elif not rule and any(_takes_back(act, record) for act in facts["revocations"]):
             rule = "revoked"
@@ -115,6 +115,16 @@ def _is(me, record):
     known = {key["key_id"] for key in me["keys"]}
     signed = record.get("recorder") or me["by"] != "keys" or set(record["keys"]) <= known
     return (me["by"], me["ca"]) == (record["by"], record["ca"]) and bool(signed)
+
+
+def _may_tell(policy, me, record):
+    """Whether the policy lets a recorder say what the agent did."""
+    if "recorder" not in record:
+        return True
+    named = [one for one in policy["organisations"] if {"role": "recorder", "name": record["recorder"]} in one["actors"]]
+    if named:
+        return any(_belongs(one, "agent", me["name"], me["ca"]) for one in named)
+    return me["by"] != "cas" or me["ca"] not in policy["shared_cas"]
 
 
 def _takes_back(act, record):
