@@ -161,7 +161,7 @@ var importRules = []importRule{
 		"it examines what is stored, also where no ledger opens, and mends nothing"},
 	{"jurat/internal/ledger/links", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify", "jurat/internal/ledger/storage"},
 		"what may follow what is for the verifier's own rules to say"},
-	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/ledger/brief", "jurat/internal/keys", "jurat/internal/ledger/links", "jurat/internal/ledger/storage", "jurat/internal/names", "jurat/internal/plural", "jurat/verify/census", "jurat/property", jsonLibrary, logHashing},
+	{"jurat/internal/ledger", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/atomicfile", "jurat/internal/fault", "jurat/internal/ledger/brief", "jurat/internal/keys", "jurat/internal/ledger/links", "jurat/internal/ledger/storage", "jurat/internal/names", "jurat/internal/plural", "jurat/verify/census", "jurat/property", jsonLibrary, logHashing},
 		"it knows the contract of stores, and no store"},
 	{"jurat/internal/ledger/sqlite", []string{"jurat/evidence", "jurat/internal/ledger/storage", "jurat/internal/plural", jsonLibrary, logHashing, "golang.org/x/sys/unix", "modernc.org/libc", "modernc.org/sqlite/"},
 		"one database, behind the contract"},

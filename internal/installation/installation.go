@@ -232,7 +232,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		return config, err
 	}
 	config = ledgerConfig(c, i.published, store, i.log)
-	config.Stamper, config.Settler, config.Apart = i.stampers, i.stampers.Settler(), i.Apart
+	config.Stamper, config.Settler, config.Apart, config.OneDisk = i.stampers, i.stampers.Settler(), i.Apart, i.folder != nil
 	if c.BatchTokens {
 		config.Group = i.stampers.Together()
 	}

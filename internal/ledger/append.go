@@ -303,7 +303,9 @@ func (g *group) plan() (storage.Batch, error) {
 		return storage.Batch{}, err
 	}
 	g.batch.Next = g.next.head
-	g.batch.Urgent = len(g.members) == 1 && g.members[0].urgent()
+	if len(g.members) == 1 {
+		g.batch.Urgent, g.batch.Before = g.members[0].urgent(), g.members[0].kept
+	}
 	return g.batch, nil
 }
 

@@ -133,7 +133,7 @@ type Keeper interface {
 	// Apart lists the members of a draft that are sealed apart, and with their kinds those that are made provable:
 	// those that it names itself, and those that always are for its actor.
 	Apart(ctx context.Context, draft *evidence.Draft) ([]string, map[string]property.Kind, error)
-	// Keep stores the record's disclosures, durably. The record is appended only after that. For a record without
+	// Keep stores the record's disclosures, durably. The record is committed only after that. For a record without
 	// disclosures it stores that they were never here. It can be called again for the same record, also after a
 	// crash.
 	Keep(ctx context.Context, record *evidence.Record) error
@@ -155,6 +155,10 @@ type Config struct {
 	Apart     Keeper           // decides and keeps what is sealed apart; nil: the draft decides, and the caller of Seal keeps it
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
+
+	// OneDisk says that the store and what Apart keeps are on this machine alone. Then the transaction of a lone caller is prepared while its values are
+	// stored. A store that several machines share would be locked for all of them meanwhile.
+	OneDisk bool
 
 	// UnsafeContradictions turns off the judgment of links, and of who may enter a chain. A hostile operator can log
 	// such records; tests use it.
@@ -192,9 +196,10 @@ type Ledger struct {
 
 	keys atomic.Pointer[keys.History] // the state of keys as of the last read; nil: not read yet. Never changed
 
-	queue  *queue       // what is to be appended
-	links  *links.Known // what the links of records are judged by
-	growth growth       // the callers that wait for the log to grow
+	queue   *queue       // what is to be appended
+	links   *links.Known // what the links of records are judged by
+	growth  growth       // the callers that wait for the log to grow
+	keeping atomic.Int64 // how many callers have values to keep, and are not done
 
 	writing storage.Lock // held while this process commits
 	tree    *tree        // guarded by writing: the tree after the last append, if the store's head is still its head; nil: none yet

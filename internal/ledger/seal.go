@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"jurat/evidence"
+	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 	"jurat/property"
 )
@@ -102,12 +104,19 @@ func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, ma
 
 // keepAndAppend stores the values that are sealed apart, then appends the record. A crash in between leaves values
 // that belong to no record.
+//
+// A lone caller's transaction is prepared while its values are stored, which mostly waits for the disk. It commits when
+// they are durable. Many callers share both, and a transaction that is open for longer would delay them.
 func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *appending) error {
 	if !l.keeps(record) {
 		return l.append(ctx, a)
 	}
-	err := l.cfg.Apart.Keep(ctx, record)
-	if err == nil {
+	lone := l.keeping.Add(1) == 1
+	defer l.keeping.Add(-1)
+	var err error
+	if lone && l.cfg.OneDisk {
+		err = l.keepWhileAppending(ctx, record, a)
+	} else if err = l.cfg.Apart.Keep(ctx, record); err == nil {
 		err = l.append(ctx, a)
 	}
 	// After these errors the record may be in the log, so its values must stay.
@@ -116,6 +125,20 @@ func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *
 		err = errors.Join(err, l.cfg.Apart.Forget(context.WithoutCancel(ctx), record))
 	}
 	return err
+}
+
+// keepWhileAppending stores the values while another goroutine appends the record, which commits after that and not at
+// all if they cannot be stored. It returns when both have ended.
+func (l *Ledger) keepWhileAppending(ctx context.Context, record *evidence.Record, a *appending) error {
+	kept, appended := make(chan error, 1), make(chan error, 1)
+	a.kept = sync.OnceValue(func() error { return <-kept })
+	go func() { appended <- fault.Guard(func() error { return l.append(ctx, a) }) }()
+	failed := fault.Guard(func() error { return l.cfg.Apart.Keep(ctx, record) })
+	kept <- failed
+	if err := <-appended; err != nil {
+		return err
+	}
+	return failed
 }
 
 // keeps reports whether Config.Apart has something to store for a record.

@@ -30,6 +30,9 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 		if err := tx.stamp(ctx, batch.Stamps); err != nil {
 			return err
 		}
+		if err := batch.MayCommit(); err != nil {
+			return err
+		}
 		return tx.commit(ctx, inserts(&batch))
 	})
 	if breaksUnique(err) {

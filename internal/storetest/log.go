@@ -29,6 +29,7 @@ func Log(t *testing.T, open func(t *testing.T) storage.Store) {
 		"tags that misfit":    tagsMisfit,
 		"plan refuses":        planRefuses,
 		"plan reads":          planReads,
+		"before the commit":   beforeCommit,
 		"misfit":              misfit,
 		"duplicate":           duplicate,
 		"duplicate in batch":  duplicateInBatch,
@@ -405,6 +406,30 @@ func planRefuses(t *testing.T, s storage.Store) {
 	fill2 := s.Append(t.Context(), planOf(row(2)))
 	wantError(t, fill2, nil)
 	wantHead(t, s, 3)
+}
+
+// beforeCommit: what a batch waits for comes before anybody can read it. After an error of it nothing is stored.
+func beforeCommit(t *testing.T, s storage.Store) {
+	fill(t, s, 2)
+	refusal, calls := errors.New("no"), 0
+	waits := func(answer error) storage.Plan {
+		return func(head storage.Head, hashes storage.Committed) (storage.Batch, error) {
+			batch, err := planOf(row(2))(head, hashes)
+			batch.Before = func() error {
+				calls++
+				wantHead(t, s, 2)
+				_, err := s.ByRecordID(t.Context(), row(2).RecordID)
+				wantError(t, err, storage.ErrNotFound)
+				return answer
+			}
+			return batch, err
+		}
+	}
+	wantError(t, s.Append(t.Context(), waits(refusal)), refusal)
+	wantHead(t, s, 2)
+	wantError(t, s.Append(t.Context(), waits(nil)), nil)
+	wantHead(t, s, 3)
+	want(t, calls, 2)
 }
 
 func planReads(t *testing.T, s storage.Store) {

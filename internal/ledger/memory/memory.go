@@ -110,6 +110,9 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 	if err := batch.Check(head); err != nil {
 		return err
 	}
+	if err := batch.MayCommit(); err != nil {
+		return err
+	}
 	return s.write(ctx, func() error { return s.commit(&batch) })
 }
 

@@ -30,7 +30,10 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 		if err := s.makeWay(&batch); err != nil {
 			return err
 		}
-		return s.insert(ctx, head, &batch)
+		if err := s.insert(ctx, head, &batch); err != nil {
+			return err
+		}
+		return batch.MayCommit()
 	})
 }
 
