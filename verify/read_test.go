@@ -3,6 +3,7 @@ package verify_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -67,12 +68,10 @@ func TestAllWaysAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := h.Options(t)
-	for _, file := range [][]byte{trial, many, []byte(`{"format":"jurat/bundle/v1","records":[]}` + "\n"), []byte(`{"format":"jurat/bundle/v1","records":[]}`), nil, []byte("{")} {
-		if len(file) > 1000 {
-			if r := reportOf(t, file, o); r.Records == 0 {
-				t.Fatalf("%+v", r)
-			}
-			for i := 7; i < len(file); i += len(file)/30 + 1 {
+	for name, file := range map[string][]byte{"trial": trial, "many": many} {
+		for n := range 30 {
+			i := 7 + n*(len(file)/30)
+			t.Run(fmt.Sprintf("%s damaged %d", name, n), func(t *testing.T) {
 				for _, change := range []byte{1, '"' ^ file[i], '}' ^ file[i], ',' ^ file[i]} {
 					mutant := bytes.Clone(file)
 					mutant[i] ^= change
@@ -80,10 +79,19 @@ func TestAllWaysAgree(t *testing.T) {
 				}
 				reportOf(t, file[:i], o)
 				reportOf(t, slices.Concat(file[:i], []byte(" "), file[i:]), o)
+			})
+		}
+	}
+	t.Run("whole", func(t *testing.T) {
+		for _, file := range [][]byte{trial, many} {
+			if r := reportOf(t, file, o); r.Records == 0 {
+				t.Fatalf("%+v", r)
 			}
 		}
-		reportOf(t, file, o)
-	}
+		for _, file := range [][]byte{[]byte(`{"format":"jurat/bundle/v1","records":[]}` + "\n"), []byte(`{"format":"jurat/bundle/v1","records":[]}`), nil, []byte("{")} {
+			reportOf(t, file, o)
+		}
+	})
 }
 
 // TestReadFails: a file with a read error gets no report, so it is neither proved nor refuted.
