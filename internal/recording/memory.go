@@ -61,11 +61,15 @@ func (b *bodies) remove(e *list.Element) {
 
 // An attempt is a request of an agent: a repetition of it can name the call before.
 type attempt struct {
-	agent   string
-	request evidence.Digest
+	agent, path string
+	request     evidence.Digest
 }
 
-type made struct{ requestID, chain string }
+// made is what became of an attempt.
+type made struct {
+	requestID, chain string
+	failed           bool // there is no whole answer to it
+}
 
 // recent remembers a value for each of the keys that came last. It is safe for concurrent use.
 type recent[K comparable, V any] struct {

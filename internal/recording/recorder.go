@@ -439,25 +439,26 @@ func kept(header http.Header) map[string]string {
 	return list
 }
 
-// place finds the chain of an act, and what it repeats.
+// place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say that
+// this is another attempt.
 func (e *exchange) place(act *observed.Act) {
-	r, key := e.recorder, attempt{e.intent.Agent, e.intent.SHA256}
-	if act.Attempt > 1 {
-		if before, known := r.attempts.get(key); known {
-			act.RetryOf = before.requestID
-			if act.ChainID == "" {
-				act.ChainID = before.chain
-			}
-		}
+	r, key := e.recorder, attempt{e.intent.Agent, e.intent.Path, e.intent.SHA256}
+	before, known := r.attempts.get(key)
+	if known && act.Attempt > 1 {
+		act.RetryOf = before.requestID
 	}
 	if act.ChainID == "" {
 		s := e.said(act)
-		act.ChainID = r.conversations.place(s, s.fresh(e.intent.RecordID))
+		fresh := s.fresh(e.intent.RecordID)
+		if known && (act.Attempt > 1 || before.failed) {
+			fresh = before.chain
+		}
+		act.ChainID = r.conversations.place(s, fresh)
 		if act.ChainID == ChainOf(e.intent.Agent, e.intent.RecordID) {
 			r.ends.set(act.ChainID, evidence.Digest{}) // no log has a chain that is made up now
 		}
 	}
-	r.attempts.set(key, made{act.RequestID, act.ChainID})
+	r.attempts.set(key, made{act.RequestID, act.ChainID, act.Status == 0 || act.Status >= http.StatusBadRequest || act.Ended != evidence.Complete})
 	act.Request.Earlier = r.bodies.of(act.ChainID)
 }
 

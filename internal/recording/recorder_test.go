@@ -150,6 +150,7 @@ type desk struct {
 	relay    *relay.Handler
 	server   *httptest.Server
 	asked    int              // by the provider
+	busy     atomic.Int32     // how many calls the provider refuses
 	answer   http.HandlerFunc // nil: as Chat Completions does
 	provider *httptest.Server
 	mu       sync.Mutex
@@ -173,6 +174,10 @@ func (d *desk) provide(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := fmt.Sprintf("answer %d", len(body.Messages))
+	if d.busy.Add(-1) >= 0 {
+		http.Error(w, `{"error":{"message":"slow down"}}`, http.StatusTooManyRequests)
+		return
+	}
 	if !body.Stream {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, text)
@@ -561,6 +566,44 @@ func TestCallsWithoutAnAgent(t *testing.T) {
 			t.Errorf("%v: %d, %v, asked %d times", mode, status, err, d.asked)
 		}
 		d.end()
+	}
+}
+
+// TestAttempts: attempts of a call that fail are of the conversation that goes on after them, whether the program says that they are attempts, or not. The same
+// request after an answer begins another conversation.
+func TestAttempts(t *testing.T) {
+	for name, counts := range map[string]bool{"told by the SDK": true, "by the program": false} {
+		log := &shelf{}
+		d := newDesk(t, t.TempDir(), log, nil)
+		d.busy.Store(2)
+		ask := func(attempt int, messages ...string) {
+			t.Helper()
+			var header []string
+			if counts {
+				header = []string{"X-Stainless-Retry-Count", fmt.Sprint(attempt)}
+			}
+			if _, _, err := d.call(question(false, messages...), header...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for attempt := range 3 {
+			ask(attempt, user("hello"))
+		}
+		ask(0, user("hello"), agent("answer 1"), user("go on"))
+		ask(0, user("hello"))
+		d.end()
+		calls := log.acts(evidence.ObservedCall)
+		if len(calls) != 5 {
+			t.Fatalf("%s: %d calls", name, len(calls))
+		}
+		for i, c := range calls {
+			if same := c.ChainID == calls[0].ChainID; same != (i < 4) {
+				t.Errorf("%s: call %d is in %s, the first in %s", name, i, c.ChainID, calls[0].ChainID)
+			}
+			if told := c.Observed.RetryOf != ""; told != (counts && (i == 1 || i == 2)) {
+				t.Errorf("%s: call %d is an attempt of %q", name, i, c.Observed.RetryOf)
+			}
+		}
 	}
 }
 
