@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/conduct"
 	"jurat/internal/config"
 	"jurat/internal/continuous"
@@ -104,7 +105,10 @@ func (u *unasked) service(ctx context.Context, i *installation.Installation, tri
 		return nil, err
 	}
 	s, err := continuous.New(continuous.Config{Settings: u.settings, Ledger: i.Ledger, Keys: i.Keys, Trust: i.Trust, Scheduler: trials, View: viewOf(views), Locks: i.Locks(),
-		Receivers: u.receivers, Ceiling: u.plan.CostCeiling, Secret: secret, URL: url, Log: log, Now: time.Now})
+		Receivers: u.receivers, Ceiling: u.plan.CostCeiling, Secret: secret, URL: url, Log: log, Now: time.Now,
+		Disclose: func(ctx context.Context, r *evidence.Record) (*evidence.Record, error) {
+			return i.Apart.Disclose(ctx, r, nil)
+		}})
 	if err != nil {
 		return nil, fmt.Errorf("--continuous: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/witness"
 	"jurat/reputation/draw"
+	"jurat/verify/trust"
 )
 
 type logDrawCmd struct {
@@ -70,7 +71,7 @@ func drawnSoFar(answer witness.Drawn, blocks int64) string {
 }
 
 type logDrawListCmd struct {
-	Files      []string `arg:"" optional:"" name:"file" help:"For --entries: the log's chain operator-draws ('jurat log case operator-draws'), and other records with draws."`
+	Files      []string `arg:"" optional:"" name:"file" help:"For --entries: the log's chain operator-draws ('jurat log case operator-draws'), other records with draws, and the agent's recorded chains."`
 	Agent      string   `help:"Only records of this agent. Without it also acts of the operator, of people and of juries are listed, which are never tried." placeholder:"NAME"`
 	Share      int64    `help:"Each witness draws one of so many records." default:"100" placeholder:"N"`
 	Witness    []string `help:"Only the draws of this witness count: its key. May be given several times. Default: every witness of the trust file." placeholder:"KEY" sep:"none"`
@@ -92,9 +93,12 @@ A stranger computes the same from the log's entries, with the trust file that na
     jurat log checkpoint > now.checkpoint && jurat log entries > entries.jsonl && jurat log case operator-draws > draws.jurat
     jurat log draw list --share 50 --agent "Orders desk" --trust trust.json --checkpoint now.checkpoint --entries entries.jsonl draws.jurat
 
+What recorders saw the agent do counts, too, where the record says so ("judged"). The entries do not say whose act a recorder saw: a stranger gives the agent's
+recorded chains as further files, and is told how many drawn records of recorders are in none of them.
+
 What a trial came to, and whether it was about the drawn record, 'jurat reputation AGENT' shows.
 
-Exit code 0: every block is drawn, and with --agent every drawn record was judged. 3: something is missing. 2: it could not be done.`
+Exit code 0: every block is drawn, and with --agent every drawn record was judged, and whose it is is known. 3: something is missing. 2: it could not be done.`
 }
 
 // Run lists.
@@ -158,6 +162,17 @@ func (c *logDrawListCmd) here(ctx context.Context, i *installation.Installation,
 	if err != nil {
 		return nil, err
 	}
+	recorders := recordersOf(trusted)
+	policy.Whose = func(e *evidence.Entry) (evidence.Digest, bool, error) {
+		r, err := i.Ledger.RecordByDigest(ctx, e.Payload)
+		if errors.Is(err, ledger.ErrExpired) || errors.Is(err, ledger.ErrNotFound) {
+			return evidence.Digest{}, recorders[e.Actor], nil
+		}
+		if err != nil {
+			return evidence.Digest{}, false, err
+		}
+		return seenAgent(r), false, nil
+	}
 	draws, err := i.Witnesses.Draws(ctx)
 	if err != nil {
 		return nil, err
@@ -219,12 +234,18 @@ func (c *logDrawListCmd) elsewhere() (*draw.Result, error) {
 		return nil, fmt.Errorf("%s: %w", c.Checkpoint, err)
 	}
 	var draws []operator.Draw
+	seen := map[evidence.Digest]evidence.Digest{}
 	for _, name := range c.Files {
-		some, err := readDraws(name)
+		some, err := readDraws(name, seen)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		draws = append(draws, some...)
+	}
+	recorders := recordersOf(trusted)
+	policy.Whose = func(e *evidence.Entry) (evidence.Digest, bool, error) {
+		agent, known := seen[e.Payload]
+		return agent, !known && recorders[e.Actor], nil
 	}
 	entries, err := os.Open(c.Entries)
 	if err != nil {
@@ -238,8 +259,28 @@ func (c *logDrawListCmd) elsewhere() (*draw.Result, error) {
 	return found, nil
 }
 
-// readDraws reads the draws in a file of records. Nothing else of the file counts: a draw is as good as the witness's signature.
-func readDraws(name string) (draws []operator.Draw, err error) {
+// recordersOf are the tags of the recorders that a trust file has keys of.
+func recordersOf(t *trust.Trust) map[evidence.Digest]bool {
+	tags := map[evidence.Digest]bool{}
+	for _, k := range t.Keys {
+		if k.Role == evidence.RoleRecorder {
+			tags[evidence.ActorTag(k.Role, k.Name)] = true
+		}
+	}
+	return tags
+}
+
+// seenAgent is the tag of the agent that a recorder saw act; zero: the record is no such act.
+func seenAgent(r *evidence.Record) evidence.Digest {
+	if !r.Payload.OnAgent() {
+		return evidence.Digest{}
+	}
+	return evidence.ActorTag(evidence.RoleAgent, r.Payload.Observed.Agent)
+}
+
+// readDraws reads the draws in a file of records, and notes in seen whose acts its records of recorders are. A draw is as good as the witness's signature, and
+// whose act a record is follows from its digest, which the log's entries have.
+func readDraws(name string, seen map[evidence.Digest]evidence.Digest) (draws []operator.Draw, err error) {
 	doc, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -249,6 +290,9 @@ func readDraws(name string) (draws []operator.Draw, err error) {
 		return nil, err
 	}
 	for _, r := range records {
+		if r.Payload.Role() == evidence.RoleRecorder {
+			seen[r.Digest] = seenAgent(r)
+		}
 		if r.Payload.ActionType != evidence.Draw {
 			continue
 		}
@@ -263,7 +307,7 @@ func readDraws(name string) (draws []operator.Draw, err error) {
 
 // print shows what was found.
 func (c *logDrawListCmd) print(io stdio, found *draw.Result) error {
-	debts := len(found.Missing)
+	debts := len(found.Missing) + int(found.Unread)
 	for _, r := range found.Drawn {
 		if !r.Judged && c.Agent != "" {
 			debts++
@@ -307,6 +351,9 @@ func describeDraws(io stdio, found *draw.Result) error {
 	}
 	if found.Unknown > 0 {
 		p.line("%s drawn from before the log counted actors: whose they are, their files say", plural.Of(found.Unknown, "more record"))
+	}
+	if found.Unread > 0 {
+		p.line("%s drawn, which recorders sealed: whose acts they are is not known without them. Give the records beside the draws ('jurat log case CHAIN')", plural.Of(found.Unread, "more record"))
 	}
 	if found.Waiting > 0 {
 		p.line("the last %s: not drawn before the block of %d is whole", plural.Of(found.Waiting, "entry"), operator.DrawBlock)

@@ -21,6 +21,7 @@ type Continuous struct {
 	Agents     []string    `json:"agents,omitzero"`        // whose records; none: every agent's
 	Drawn      int64       `json:"drawn,omitzero"`         // of so many records, each witness's draw takes one; 0: no draw counts
 	Sampled    int64       `json:"sampled,omitzero"`       // of so many records, this installation takes one by itself; 0: none
+	Recorded   bool        `json:"recorded,omitzero"`      // what recorders saw agents do is tried, too; its texts then stand in the trials, from which they cannot be erased
 	TrialsADay int         `json:"trials_a_day,omitzero"`  // at most so many begin within 24 hours
 	DollarsDay *float64    `json:"dollars_a_day,omitzero"` // US dollars that trials of 24 hours may cost together, more than 0; nil: only the number is limited
 	Wait       Duration    `json:"wait,omitzero"`          // for so long after it was sealed, a record is left alone; 0: ten minutes

@@ -32,6 +32,9 @@ func TestContinuous(t *testing.T) {
 		c.Thresholds[0].Parts() != 8765 || c.Webhooks[0].ID != "pager" {
 		t.Errorf("%+v", c)
 	}
+	if f, err := Parse([]byte("continuous: {sampled: 1, trials_a_day: 1, recorded: true}")); err != nil || !f.Continuous.Recorded || c.Recorded {
+		t.Errorf("%+v, %v", f, err)
+	}
 	if f, err = Parse([]byte("continuous: {sampled: 1, trials_a_day: 1}")); err != nil || f.Continuous.WaitTime() != 10*time.Minute || f.Continuous.MaxRecords() != 50 || f.Continuous.MicroDollars() != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}

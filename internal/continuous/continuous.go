@@ -7,6 +7,12 @@
 // start, and none is forgotten. The trial of a record has the id that everybody computes from the record ([draw.TrialID]): two processes
 // cannot try one record twice, and a trial that a person began counts. Of the processes, one at a time submits and tells; it holds a lock.
 //
+// # What recorders saw is tried if the operator says so
+//
+// A recorder's record is the act of the agent that it saw, and its judgment counts for that agent. But its texts are sealed apart, so that they can be erased, and a jury
+// that does not see them judges nothing. What stands in the evidence of a trial cannot be erased any more, so no server decides that by itself:
+// config.Continuous.Recorded does. Records are shown in the order of their chain, with those from which they copy.
+//
 // # The budget is counted in the log
 //
 // How many trials began within 24 hours, and what they cost, is read from the trials themselves. A restart does not renew the budget. A
@@ -34,6 +40,7 @@ import (
 	"sync"
 	"time"
 
+	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/config"
 	"jurat/internal/ledger"
@@ -57,8 +64,10 @@ type Config struct {
 	Scheduler *schedule.Scheduler
 	// View returns what the log shows of an agent. It returns conduct.ErrUnknown, conduct.ErrTooMany and reputation.ErrIdentity, wrapped, for
 	// agents of which it shows nothing. It is a function so that its results are kept for other callers.
-	View      func(ctx context.Context, agent string, by *trust.Trust) (*reputation.View, error)
-	Locks     lock.Locks
+	View  func(ctx context.Context, agent string, by *trust.Trust) (*reputation.View, error)
+	Locks lock.Locks
+	// Disclose adds to a record what was sealed apart, as far as it is not erased. Required if acts that recorders saw are tried.
+	Disclose  func(ctx context.Context, r *evidence.Record) (*evidence.Record, error)
 	Receivers map[string]*webhook.Receiver // by the ids of the settings' webhooks
 	Ceiling   int64                        // the most that one trial may cost, in millionths of a US dollar; 0: no limit, or rules sit
 	Secret    []byte                       // of the installation: what is sampled follows from it
@@ -93,13 +102,16 @@ func New(c Config) (*Service, error) {
 	if most := c.Settings.MicroDollars(); most > 0 && c.Ceiling > most {
 		return nil, errors.New("cost_ceiling is more than dollars_a_day, so that no trial could begin")
 	}
+	if c.Settings.Recorded && c.Disclose == nil {
+		return nil, errors.New("recorded: nothing discloses the texts of recorded acts")
+	}
 	for _, w := range c.Settings.Webhooks {
 		if c.Receivers[w.ID] == nil {
 			return nil, fmt.Errorf("there is no receiver for webhook %s", w.ID)
 		}
 	}
 	s := &Service{config: c, spent: map[string]int64{}}
-	s.picked = &selection{log: c.Ledger, agents: tagged(c.Settings.Agents), drawn: c.Settings.Drawn, sampled: c.Settings.Sampled, secret: c.Secret, now: c.Now}
+	s.picked = &selection{log: c.Ledger, agents: tagged(c.Settings.Agents), drawn: c.Settings.Drawn, sampled: c.Settings.Sampled, recorded: c.Settings.Recorded, secret: c.Secret, now: c.Now}
 	s.picked.restart(nil)
 	s.told = newTelling(s)
 	s.begin()

@@ -17,17 +17,18 @@ import (
 const maxEvidence = 4 << 20
 
 // caseOf makes the case of a record: what precedes it in its chain and what follows, so that the jury sees what the agent was asked and what
-// became of it, as the log has it. What is sealed apart stays so: in the evidence of a trial it could never be erased.
+// became of it, as the log has it. What is sealed apart stays so: in the evidence of a trial it could never be erased. Of acts that recorders saw it is
+// disclosed, because nothing of them would be left to judge: these are tried only if the configuration says so.
 func (s *Service) caseOf(ctx context.Context, of *evidence.Record) (*subject.Case, error) {
-	records, err := s.around(ctx, of)
+	choose := s.around
+	if of.Payload.Observed != nil {
+		choose = s.session
+	}
+	chosen, err := choose(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := s.config.Ledger.Prove(ctx, records...)
-	if err != nil {
-		return nil, err
-	}
-	file, err := bundle.Marshal()
+	file, err := s.file(ctx, of, chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +36,62 @@ func (s *Service) caseOf(ctx context.Context, of *evidence.Record) (*subject.Cas
 	if err != nil {
 		return nil, err
 	}
-	on, _, err := sealed.Read(bytes.NewReader(file), verify.Options{Trust: trust}, nil)
+	shown := map[evidence.Digest]bool{}
+	for _, r := range chosen {
+		shown[r.Digest] = true
+	}
+	on, _, err := sealed.ReadPart(bytes.NewReader(file), verify.Options{Trust: trust}, nil, func(r *evidence.Record) bool { return shown[r.Digest] })
 	return on, err
+}
+
+// file makes the file in which records are verified: the chain from its beginning to the last of them, because a verifier refutes a chain from which the log's count
+// shows that records are left out. Of a chain whose beginning is gone the record stands alone.
+func (s *Service) file(ctx context.Context, of *evidence.Record, chosen []*evidence.Record) ([]byte, error) {
+	whole, err := s.upTo(ctx, of.Payload.ChainID, chosen)
+	if errors.Is(err, ledger.ErrExpired) && len(chosen) == 1 {
+		alone, err := s.config.Ledger.ProveOne(ctx, chosen[0])
+		if err != nil {
+			return nil, err
+		}
+		return alone.Marshal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := s.config.Ledger.Prove(ctx, whole...)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.Marshal()
+}
+
+// upTo returns the records of a chain up to the last of some, and these as they are given.
+func (s *Service) upTo(ctx context.Context, chain string, chosen []*evidence.Record) ([]*evidence.Record, error) {
+	if chain == "" {
+		return chosen, nil
+	}
+	given := map[evidence.Digest]*evidence.Record{}
+	for _, r := range chosen {
+		given[r.Digest] = r
+	}
+	var whole []*evidence.Record
+	size := 0
+	for r, err := range s.config.Ledger.ChainRecords(ctx, chain) {
+		if err != nil {
+			return nil, err
+		}
+		if one := given[r.Digest]; one != nil {
+			r = one
+			delete(given, r.Digest)
+		}
+		if size += sizeOf(r); size > maxSession || len(whole) == subject.MaxRecords {
+			return nil, sealed.ErrTooMuch
+		}
+		if whole = append(whole, r); len(given) == 0 {
+			break
+		}
+	}
+	return whole, nil
 }
 
 // around returns a record with those around it in its chain, in the log's order, as many as the settings allow: up to half of them follow

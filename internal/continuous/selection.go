@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,6 +25,8 @@ type selection struct {
 	sampled int64
 	secret  []byte // of the installation: without it, no one can know what is sampled
 	now     func() time.Time
+
+	recorded bool // acts that recorders saw count for the agents that they saw
 
 	witnesses []*operator.Witness
 	next      int64 // index of the entry to read next
@@ -118,13 +121,13 @@ func (s *selection) add(ctx context.Context, entry *evidence.Entry, seen time.Ti
 	return nil
 }
 
-// isCandidate reports whether an agent may have made a record, outside of a trial.
+// isCandidate reports whether a record may be an agent's act, outside of a trial.
 func (s *selection) isCandidate(entry *evidence.Entry) bool {
 	if entry.Actor.IsZero() || !entry.Case.IsZero() {
 		return false
 	}
 	_, listed := s.agents[entry.Actor]
-	return listed || len(s.agents) == 0
+	return listed || len(s.agents) == 0 || s.recorded // an entry does not say whose act a recorder saw: the record does
 }
 
 // isSampled reports whether the installation takes a record by itself. Only who has the secret can tell before.
@@ -185,17 +188,48 @@ func (s *selection) missing() map[string]int64 {
 	return lacking
 }
 
-// record reads the record of a debt. It returns nil if no agent made it, so that it is not tried.
+// record reads the record of a debt. It returns nil if it is the act of no agent whose records are tried.
 func (s *selection) record(ctx context.Context, d *debt) (*evidence.Record, error) {
 	r, err := s.log.RecordByDigest(ctx, d.of)
 	if err != nil {
 		return nil, err
 	}
-	if r.Payload.Role() != evidence.RoleAgent || r.Payload.ActionType.InTrial() {
+	if d.agent = s.agentOf(&r.Payload); d.agent == "" {
 		return nil, nil
 	}
-	d.agent = r.Payload.Actor()
 	return r, nil
+}
+
+// agentOf returns whose act a record is; "": it is not tried.
+func (s *selection) agentOf(p *evidence.Payload) (agent string) {
+	switch {
+	case p.Role() == evidence.RoleAgent && !p.ActionType.InTrial():
+		agent = p.Actor()
+	case s.recorded && p.OnAgent():
+		agent = p.Observed.Agent
+	}
+	if _, listed := s.agents[evidence.ActorTag(evidence.RoleAgent, agent)]; !listed && len(s.agents) > 0 {
+		return ""
+	}
+	return agent
+}
+
+// name finds out whose acts the debts are of which the entry did not say it.
+func (s *selection) name(ctx context.Context) error {
+	if !s.recorded || len(s.agents) == 0 {
+		return nil
+	}
+	for _, d := range s.debts {
+		if d.agent != "" || d.none {
+			continue
+		}
+		r, err := s.record(ctx, d)
+		if err != nil && !errors.Is(err, ledger.ErrExpired) {
+			return err
+		}
+		d.none = r == nil
+	}
+	return nil
 }
 
 // tagged returns agents by the tags of their records.

@@ -41,7 +41,7 @@ func (s *Service) try(ctx context.Context) error {
 	if err != nil && s.config.Settings.Sampled == 0 {
 		return err
 	}
-	err = errors.Join(err, s.picked.follow(ctx, witnesses))
+	err = errors.Join(err, s.picked.follow(ctx, witnesses), s.picked.name(ctx))
 	if failed := s.settle(ctx); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -201,7 +201,7 @@ func (s *Service) cannot(d *debt, why error) {
 // isEvidence reports whether an error says that records cannot be evidence.
 func isEvidence(err error) bool {
 	var at *tree.Error
-	for _, is := range []error{sealed.ErrRefuted, sealed.ErrTrial, sealed.ErrEmpty, sealed.ErrTooMuch, verify.ErrNotOurs, ledger.ErrExpired} {
+	for _, is := range []error{sealed.ErrRefuted, sealed.ErrTrial, sealed.ErrEmpty, sealed.ErrTooMuch, verify.ErrNotOurs, ledger.ErrExpired, errUnreadable} {
 		if errors.Is(err, is) {
 			return true
 		}

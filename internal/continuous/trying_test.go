@@ -380,3 +380,25 @@ func TestAround(t *testing.T) {
 		t.Errorf("%d before and %d after have more than %d bytes", len(before), len(after), maxEvidence)
 	}
 }
+
+// TestLongChain: a record far from the beginning of its chain is tried, too. The jury sees as many records as the settings allow; the chain before them is verified
+// with them, because one that is cut is refuted.
+func TestLongChain(t *testing.T) {
+	h := newHall(t, 0)
+	var last *evidence.Record
+	for i := range 6 {
+		last = h.output(t, "desk", "orders", fmt.Sprint("answer ", i))
+	}
+	settings := all
+	settings.Records = 2
+	s := h.serve(t, settings)
+	h.settleAll(t, s)
+	if status := s.Status(); status.Owed != 0 || status.Trials != 6 {
+		t.Fatalf("%+v", status)
+	}
+	records, err := h.Ledger.Chain(t.Context(), draw.TrialChain(last.Digest))
+	check(t, err)
+	if submission := string(records[0].Payload.Response); !strings.Contains(submission, "answer 4") || !strings.Contains(submission, "answer 5") || strings.Contains(submission, "answer 3") {
+		t.Errorf("%.600s", submission)
+	}
+}

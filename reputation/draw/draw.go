@@ -28,7 +28,8 @@
 //     ([Record].Judged), and is a debt until then.
 //   - Show one draw of several: there is no quorum. Each witness of the policy draws for itself, and draws are added up. So an operator that
 //     holds all witnesses but one cannot keep out what that one draws.
-//   - Try it as an exhibit against another agent: the judgment that the log counts must be about the record's actor.
+//   - Try it as an exhibit against another agent: the judgment that the log counts must be about the record's actor, or about the agent that a
+//     recorder saw act, as far as the reader has the recorder's record ([Policy].Whose): an entry does not say whose act was seen.
 //   - Try a record under the drawn name, but put another before the jury: the exhibits that package reputation finds in the trial say for which
 //     records it counts.
 //
@@ -71,6 +72,10 @@ type Policy struct {
 	Actor     evidence.Digest     // only records of this actor (evidence.ActorTag), and none of trials' acts; zero: all records
 	Share     int64               // each witness draws one of so many records, 1 to MaxShare; 1: every record
 	Witnesses []*operator.Witness // 1 to MaxWitnesses with different names: all of them must have drawn
+
+	// Whose returns whose act a drawn entry is, by evidence.ActorTag, if a recorder sealed what it saw an agent do; zero: it is the act of its actor. unread says that
+	// the entry is a recorder's, and the reader does not have the record. nil: what recorders sealed counts as theirs.
+	Whose func(e *evidence.Entry) (agent evidence.Digest, unread bool, err error)
 }
 
 // Check returns an error for a policy by which nothing can be drawn.
@@ -147,6 +152,7 @@ type Result struct {
 	Size    int64           `json:"size"`             // of the checkpoint
 	Twofold []Gap           `json:"twofold"`          // blocks for which a witness signed twice, differently: it breaks its rule
 	Unknown int64           `json:"unknown,omitzero"` // drawn records of which the log does not say whose they are; only if the policy names an actor
+	Unread  int64           `json:"unread,omitzero"`  // drawn records of recorders that the reader does not have; only if the policy names an actor
 	Waiting int64           `json:"waiting"`          // the last entries, which are not drawn yet
 }
 
@@ -161,6 +167,7 @@ type Reading struct {
 	result  *Result
 	missing map[string][]Gap
 	twofold map[string][]Gap
+	err     error // of Policy.Whose
 }
 
 // A chain is what the entries say of one.
@@ -237,14 +244,35 @@ func (r *Reading) draw() {
 		}
 	}
 	for i, entry := range r.block {
+		if drawnBy[i] == nil {
+			continue
+		}
+		actor, unread := r.whose(&entry)
 		switch {
-		case drawnBy[i] == nil:
 		case !r.policy.Actor.IsZero() && entry.Actor.IsZero():
 			r.result.Unknown++ // from before the log counted actors
-		case r.policy.Actor.IsZero() || entry.Actor == r.policy.Actor && entry.Case.IsZero():
-			r.result.Drawn = append(r.result.Drawn, Record{actor: entry.Actor, Index: from + int64(i), Record: entry.Payload, Trial: TrialChain(entry.Payload), Witnesses: drawnBy[i]})
+		case !r.policy.Actor.IsZero() && unread:
+			r.result.Unread++
+		case r.policy.Actor.IsZero() || actor == r.policy.Actor && entry.Case.IsZero():
+			r.result.Drawn = append(r.result.Drawn, Record{actor: actor, Index: from + int64(i), Record: entry.Payload, Trial: TrialChain(entry.Payload), Witnesses: drawnBy[i]})
 		}
 	}
+}
+
+// whose returns the tag of whose act an entry is: of its actor, or of the agent that a recorder saw.
+func (r *Reading) whose(e *evidence.Entry) (tag evidence.Digest, unread bool) {
+	if r.policy.Whose == nil || e.Actor.IsZero() || e.Actor == r.policy.Actor || !e.Case.IsZero() || r.err != nil {
+		return e.Actor, false
+	}
+	agent, unread, err := r.policy.Whose(e)
+	switch {
+	case err != nil:
+		r.err = fmt.Errorf("reading draws: %w", err)
+		return e.Actor, false
+	case agent.IsZero():
+		return e.Actor, unread
+	}
+	return agent, unread
 }
 
 // signed returns the valid signatures of a witness on the draw of a tree, each once.
@@ -271,8 +299,11 @@ func extend(list []Gap, next Gap) []Gap {
 var ErrOtherLog = errors.New("the entries are not those that the checkpoint is about")
 
 // Result ends the reading. It returns ErrOtherLog unless the entries are exactly those of the checkpoint, whose signatures the caller has
-// verified.
+// verified, and errors of Policy.Whose.
 func (r *Reading) Result(head operator.Checkpoint) (*Result, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
 	if head.Origin != r.origin || head.Size != r.tree.Size() || head.Root != r.tree.Root() {
 		return nil, fmt.Errorf("reading draws: %w: %d entries of %q", ErrOtherLog, r.tree.Size(), evidence.Abbreviate(r.origin))
 	}

@@ -540,6 +540,57 @@ func TestTrialOfAnotherAgent(t *testing.T) {
 	}
 }
 
+// TestRecordedActs: a recorder's record is the act of the agent that it saw, where the reader has the record: its trial counts if it judges that agent. What the reader
+// does not have is said to be unread.
+func TestRecordedActs(t *testing.T) {
+	w := newWorld(t, 1)
+	gate := evidence.ActorTag(evidence.RoleRecorder, "gate")
+	whose := map[evidence.Digest]evidence.Digest{} // of the records that the reader has
+	for n := range 64 {
+		record := digestOf(fmt.Sprint("record ", n))
+		w.add([]byte(fmt.Sprintf(`{"actor":%q,"actor_seq":%d,"payload":%q,"signatures":["%s"]}`, gate, n+1, record, base64.StdEncoding.EncodeToString(record[:4]))))
+		switch n % 4 {
+		case 0:
+			whose[record] = evidence.ActorTag(evidence.RoleAgent, "desk")
+		case 1:
+			whose[record] = evidence.ActorTag(evidence.RoleAgent, "another")
+		case 2:
+			whose[record] = evidence.Digest{} // an event of the recorder
+		}
+	}
+	draws := w.all()
+	for _, r := range w.read(w.policy(1), draws).Drawn {
+		w.begin(r.Trial)
+		w.add(act(r.Trial, 4, evidence.RoleClerk, "clerk", true)) // about desk
+	}
+	before := w.read(w.policy(1), draws)
+	for _, r := range before.Drawn[:64] {
+		if r.Judged {
+			t.Errorf("record %d is judged for a reader who does not know whose act it is", r.Index)
+		}
+	}
+	knowing := w.policy(1)
+	knowing.Whose = func(e *evidence.Entry) (evidence.Digest, bool, error) {
+		agent, known := whose[e.Payload]
+		return agent, !known && e.Actor == gate, nil
+	}
+	for i, r := range w.read(knowing, draws).Drawn[:64] {
+		if r.Judged != (i%4 == 0) {
+			t.Errorf("record %d: judged %v", r.Index, r.Judged)
+		}
+	}
+	knowing.Actor = evidence.ActorTag(evidence.RoleAgent, "desk")
+	if found := w.read(knowing, draws); len(found.Drawn) != 16 || found.Unread != 16 || !found.Drawn[3].Judged {
+		t.Errorf("%d drawn, %d unread", len(found.Drawn), found.Unread)
+	}
+	knowing.Whose = func(*evidence.Entry) (evidence.Digest, bool, error) {
+		return evidence.Digest{}, false, errors.New("no disk")
+	}
+	if _, err := draw.Read(w.tree(w.size()), knowing, draws, bytes.NewReader(w.file())); err == nil || !strings.Contains(err.Error(), "no disk") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestRefused: what is not the log of the checkpoint, and a policy by which nothing can be drawn, give an error.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, 1).grow(70, "record")
