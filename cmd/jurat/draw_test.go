@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
+	"jurat/jurattest"
 	"jurat/reputation/draw"
 )
 
@@ -160,5 +164,36 @@ func TestDrawnAndNotJudged(t *testing.T) {
 		if errors.As(err, &code); code != c.code || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%+v: %v\n%s", c.record, err, &out)
 		}
+	}
+}
+
+// TestRecordedActsInFiles: a stranger finds whose acts recorders saw in the records that they are given.
+func TestRecordedActsInFiles(t *testing.T) {
+	t.Parallel()
+	h := jurattest.New(t)
+	act := evidence.Payload{ActionType: evidence.ObservedCall, AgentID: "gate", RequestID: "call", Timestamp: evidence.FormatTime(h.Now()), Response: jsontext.Value(`"In Kassel."`),
+		Observed: &evidence.Observed{Agent: "courier", Began: evidence.FormatTime(h.Now()), Ended: evidence.Complete, Fidelity: evidence.Parsed, Judged: evidence.JudgedAgent, Protocol: "other/1", Vantage: evidence.InProcess}}
+	seen := h.Seal(t, act)
+	act.Observed.Judged = ""
+	earlier := h.Seal(t, act)
+	doc, err := h.Bundle(t, seen, earlier).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whose := map[evidence.Digest]evidence.Digest{}
+	if draws, err := readDraws(written(t, string(doc)), whose); err != nil || len(draws) > 0 {
+		t.Fatalf("%v, %v", draws, err)
+	}
+	none, known := whose[earlier.Digest]
+	if whose[seen.Digest] != evidence.ActorTag(evidence.RoleAgent, "courier") || !none.IsZero() || !known {
+		t.Errorf("%v", whose)
+	}
+	tags := recordersOf(h.Options(t).Trust)
+	if !tags[evidence.ActorTag(evidence.RoleRecorder, "gate")] || tags[evidence.ActorTag(evidence.RoleAgent, "courier")] {
+		t.Errorf("%v", tags)
+	}
+	var code exitCode
+	if err := (&logDrawListCmd{Agent: "courier"}).print(stdio{out: new(bytes.Buffer)}, &draw.Result{Unread: 1}); !errors.As(err, &code) || code != exitUndecided {
+		t.Errorf("%v", err)
 	}
 }

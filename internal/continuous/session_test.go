@@ -72,10 +72,12 @@ func TestRecordedActsAreTried(t *testing.T) {
 	if pieces, err := evidence.ParseBody(w.body(t, second)); err != nil || len(pieces) < 2 {
 		t.Fatalf("the second call does not copy from the first: %v, %v", pieces, err)
 	}
-	plain := w.serve(t, all)
-	w.settleAll(t, plain)
-	if status := plain.Status(); status.Owed != 0 || status.Trials != 0 {
-		t.Fatalf("nobody asked for recorded acts: %+v", status)
+	for _, settings := range []config.Continuous{all, {Sampled: 1, TrialsADay: 100}} {
+		plain := w.serve(t, settings)
+		w.settleAll(t, plain)
+		if status := plain.Status(); status.Owed != 0 || status.Trials != 0 {
+			t.Fatalf("nobody asked for recorded acts: %+v", status)
+		}
 	}
 	settings := all
 	settings.Recorded, settings.Records = true, 2
