@@ -146,3 +146,36 @@ func TestWithheldSubmission(t *testing.T) {
 		}
 	}
 }
+
+// TestDisclosedSubmission: a submission that was sealed apart from the start names the agent to those who have its text, though the log counts its judgment for nobody.
+func TestDisclosedSubmission(t *testing.T) {
+	h := jurattest.New(t)
+	id := evidence.RecordIDFor("", "a trial")
+	r := h.Seal(t, evidence.Payload{RecordID: id, ActionType: evidence.Submission, AgentID: "submitter", Timestamp: evidence.FormatTime(h.Now()), ChainID: evidence.TrialPrefix + id, ChainPosition: 1,
+		Case: evidence.DigestOf([]byte("case")), Response: jsontext.Value(`{"agentCard":{"name":"desk"},"conversation":[]}`)}, "/response")
+	if s := readSubmission(r); s.name != "desk" || s.withheld {
+		t.Errorf("%+v", s)
+	}
+	r.Disclosures = nil
+	if s := readSubmission(r); s.name != "" || !s.withheld {
+		t.Errorf("%+v", s)
+	}
+	if _, err := h.Keys.Signers(t.Context(), evidence.RoleAgent, "desk"); err != nil {
+		t.Fatal(err)
+	}
+	options := h.Options(t)
+	options.At = jurattest.Start.Add(24 * time.Hour)
+	g, err := NewGatherer(Config{Agent: "desk", Options: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judgment := &evidence.Record{Digest: evidence.DigestOf([]byte("j")), Payload: evidence.Payload{RecordID: "j", ActionType: evidence.FinalJudgment}, Log: &evidence.LogProof{Index: 1, LogCounts: evidence.LogCounts{ActorSeq: 1}}}
+	for n, name := range []string{"", "desk"} { // without the text, and with it
+		submission := &evidence.Record{Payload: evidence.Payload{ActionType: evidence.Submission, Response: jsontext.Value(fmt.Sprintf(`{"agentCard":{"name":%q}}`, name))}}
+		f := &taken{g: g, report: &verify.Report{Kind: verify.Trial}, origin: "log", doubts: map[string][]verify.Finding{}}
+		f.trial([]*evidence.Record{submission, judgment}, func() *evidence.Bundle { return nil })
+		if len(g.trials) != n {
+			t.Errorf("%q: %d trials", name, len(g.trials))
+		}
+	}
+}

@@ -396,7 +396,8 @@ func (p *pack) overwrite(e *packed, beginning []byte) error {
 	return p.file.Sync()
 }
 
-// void destroys a file where it is. It can be repeated after a crash.
+// void destroys a file where it is, and gives back the room of its content. It can be repeated after a crash. The room is given back last: what stands there is zeros,
+// durably, before and after it, so a crash at any moment changes nothing that is read.
 func (p *pack) void(e *packed) error {
 	if _, err := p.file.WriteAt(make([]byte, e.length), e.content()); err != nil {
 		return err
@@ -404,5 +405,8 @@ func (p *pack) void(e *packed) error {
 	if _, err := p.file.WriteAt([]byte{isVoid}, e.at+4); err != nil {
 		return err
 	}
-	return p.file.Sync()
+	if err := p.file.Sync(); err != nil {
+		return err
+	}
+	return atomicfile.Free(p.file, e.content(), int64(e.length))
 }

@@ -1,0 +1,24 @@
+package atomicfile
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Free gives back the room of a stretch of a file that is zeros already, as far as whole blocks of the disk are in it. The file keeps its length, and reads as before. Where the
+// file system cannot do that, Free does nothing.
+func Free(file *os.File, at, length int64) error {
+	if length <= 0 {
+		return nil
+	}
+	err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, length)
+	for err == unix.EINTR {
+		err = unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, length)
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return &os.PathError{Op: "fallocate", Path: file.Name(), Err: err}
+	}
+	return nil
+}
