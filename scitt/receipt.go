@@ -19,9 +19,10 @@ import (
 const RFC9162SHA256 = 1
 
 const (
-	proofInclusion = int64(-1)
-	maxSize        = 1<<53 - 1 // entries of a log: package tlog's arithmetic is sound far beyond, and overflows from 2^62 on
-	maxPath        = 63
+	proofInclusion   = int64(-1)
+	proofConsistency = int64(-2)
+	maxSize          = 1<<53 - 1 // entries of a log: package tlog's arithmetic is sound far beyond, and overflows from 2^62 on
+	maxPath          = 63
 )
 
 // A Receipt says that a log has an entry. It is unverified until Check has checked it with a key that the caller trusts.
@@ -32,8 +33,10 @@ type Receipt struct {
 	Entry     []byte // of jurat's own receipts: the log's entry. nil: the receipt does not have it
 
 	message *sign1
-	proof   []byte
+	proof   []byte // of inclusion
 	proofs  int
+	growth  []byte // of consistency
+	growths int
 }
 
 // parseReceipt reads a receipt. Of a structure that is not known here it reads only that.
@@ -73,19 +76,28 @@ func (r *Receipt) readProofs() error {
 	if !ok {
 		return errors.New("the proofs (396) are not a map")
 	}
-	value, there = proofs.Get(proofInclusion)
+	var err error
+	if r.proof, r.proofs, err = firstProof(proofs, proofInclusion, "inclusion"); err == nil {
+		r.growth, r.growths, err = firstProof(proofs, proofConsistency, "consistency")
+	}
+	return err
+}
+
+// firstProof returns the first proof of a kind, and how many there are; nil: none.
+func firstProof(proofs cbor.Map, kind int64, name string) ([]byte, int, error) {
+	value, there := proofs.Get(kind)
 	if !there {
-		return nil // it proves something else, such as consistency
+		return nil, 0, nil
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		return errors.New("the proofs of inclusion (-1) are not an array with at least one")
+		return nil, 0, fmt.Errorf("the proofs of %s (%d) are not an array with at least one", name, kind)
 	}
-	r.proofs = len(list)
-	if r.proof, ok = list[0].([]byte); !ok {
-		return errors.New("a proof of inclusion is not a byte string")
+	proof, ok := list[0].([]byte)
+	if !ok {
+		return nil, 0, fmt.Errorf("a proof of %s is not a byte string", name)
 	}
-	return nil
+	return proof, len(list), nil
 }
 
 // A Proof is a proof that an entry is in a tree.
@@ -108,36 +120,16 @@ func (r *Receipt) Proof() (*Proof, error) {
 }
 
 func parseProof(doc []byte) (*Proof, error) {
-	value, err := cbor.Decode(doc)
-	if err != nil {
-		return nil, fmt.Errorf("proof of inclusion: %w", err)
-	}
-	list, ok := value.([]any)
-	if !ok || len(list) != 3 {
-		return nil, errors.New("proof of inclusion: want [size, index, path]")
-	}
-	size, okSize := list[0].(int64)
-	index, okIndex := list[1].(int64)
-	path, okPath := list[2].([]any)
+	size, index, path, err := readPath("proof of inclusion", doc)
 	switch {
-	case !okSize || !okIndex || !okPath:
-		return nil, errors.New("proof of inclusion: want [size, index, path]")
+	case err != nil:
+		return nil, err
 	case size < 1 || size > maxSize:
 		return nil, fmt.Errorf("proof of inclusion: a tree of %d entries: want 1 to %d", size, int64(maxSize))
 	case index < 0 || index >= size:
 		return nil, fmt.Errorf("proof of inclusion: the index %d is not in a tree of %d entries", index, size)
-	case len(path) > maxPath:
-		return nil, fmt.Errorf("proof of inclusion: a path of %d nodes: at most %d", len(path), maxPath)
 	}
-	p := &Proof{Size: size, Index: index}
-	for _, item := range path {
-		node, ok := item.([]byte)
-		if !ok || len(node) != tlog.HashSize {
-			return nil, fmt.Errorf("proof of inclusion: a node of the path is not a byte string of %d bytes", tlog.HashSize)
-		}
-		p.Path = append(p.Path, tlog.Hash(node))
-	}
-	return p, nil
+	return &Proof{size, index, path}, nil
 }
 
 // errPath says that a path is not as long as its tree demands.
@@ -238,21 +230,16 @@ func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
 }
 
 func (p *Proof) sign(entry []byte, tree operator.Checkpoint, public ed25519.PublicKey, sign func([]byte) ([]byte, error)) ([]byte, error) {
-	id, err := evidence.KeyIDOf(public)
+	header, err := logHeader(tree, public)
 	if err != nil {
 		return nil, err
 	}
-	path := make([]any, len(p.Path))
-	for i := range p.Path {
-		path[i] = p.Path[i][:]
-	}
-	proof, err := cbor.Encode([]any{p.Size, p.Index, path})
+	proof, err := cbor.Encode([]any{p.Size, p.Index, nodes(p.Path)})
 	if err != nil {
 		return nil, err
 	}
 	return signing{
-		protected: cbor.Map{{Key: labelAlg, Value: numberEdDSA}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
-			{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}},
+		protected:   header,
 		unprotected: cbor.Map{{Key: labelProofs, Value: cbor.Map{{Key: proofInclusion, Value: []any{proof}}}}, {Key: labelEntry, Value: entry}},
 		payload:     tree.Root[:],
 		detached:    true,

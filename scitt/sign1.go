@@ -20,6 +20,7 @@ const (
 	labelKeyID       = int64(4)
 	labelClaims      = int64(15)
 	labelChain       = int64(33)
+	labelThumbprint  = int64(34)
 	labelHashAlg     = int64(258)
 	labelHashedType  = int64(259)
 	labelLocation    = int64(260)

@@ -56,6 +56,7 @@ type Statement struct {
 	Receipts    []Receipt
 
 	message *sign1
+	chain   chain
 	record  []byte
 	about   any
 	leaves  func() []tlog.Hash
@@ -84,6 +85,7 @@ func parse(file []byte) (*Statement, error) {
 	}
 	s := &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
 	s.leaves = sync.OnceValue(s.hashed)
+	s.chain = readChain(m.protected)
 	_, s.Certified = m.protected.Get(labelChain)
 	if _, there := m.unprotected.Get(labelChain); there {
 		s.Certified = true
@@ -266,7 +268,7 @@ func Issuer(role evidence.Role, name string) string {
 // ErrAlgorithm says that a key signs by an algorithm that statements do not have.
 var ErrAlgorithm = errors.New("statements are signed by ES256 or Ed25519")
 
-// Sign makes the statement of a record, signed for the issuer, with receipts. It returns ErrAlgorithm for other keys, the errors of
+// Sign makes the statement of a record, signed for the issuer, with receipts. If the record has certificates of the signer's key, the statement names them. It returns ErrAlgorithm for other keys, the errors of
 // the signer, and an error for a record that evidence.Open would refuse.
 func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ...[]byte) ([]byte, error) {
 	file, err := r.Marshal()
@@ -284,6 +286,7 @@ func Sign(r *evidence.Record, issuer string, signer evidence.Signer, receipts ..
 		unprotected: cbor.Map{{Key: labelRecord, Value: file}},
 		payload:     r.Canonical(),
 	}
+	s.protected = append(s.protected, certified(chainOf(r.Certificates, id))...)
 	if len(receipts) > 0 {
 		list := make([]any, len(receipts))
 		for i, receipt := range receipts {

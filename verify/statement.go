@@ -46,9 +46,7 @@ type ownStatement struct {
 func (s *ownStatement) check(c *check) {
 	c.statement = stated.Of(s.Statement)
 	s.exporter(c)
-	for i := range s.Receipts {
-		got := c.receipt(&s.Receipts[i], s.Statement, s.record)
-		c.statement.Receipts = append(c.statement.Receipts, got)
+	for i, got := range c.receipts(s.Statement, s.record) {
 		if got.Status == Refuted {
 			c.refute(Envelope, "receipt", nil, "receipt %d: %s", i, got.Reason)
 		}
@@ -59,6 +57,10 @@ func (s *ownStatement) check(c *check) {
 func (s *ownStatement) exporter(c *check) {
 	i := slices.IndexFunc(c.Trust.Keys, func(k trust.Key) bool { return string(k.KeyID[:]) == string(s.KeyID) })
 	if i < 0 {
+		if why := stated.Certificate(s.Statement, nil); why != nil {
+			c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
+			return
+		}
 		c.doubt(Envelope, "unknown-key", nil, "no key of the trust file signed the statement")
 		return
 	}
@@ -70,6 +72,9 @@ func (s *ownStatement) exporter(c *check) {
 	case err != nil:
 		c.refute(Envelope, "signature", nil, "the statement was not signed with the key that it names: %v", err)
 		return
+	}
+	if why := stated.Certificate(s.Statement, key.Public()); why != nil {
+		c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
 	}
 	p := &s.record.Payload
 	switch {
@@ -128,16 +133,19 @@ func (c *check) registered(s *scitt.Statement) {
 	}
 	var worst *stated.Receipted
 	proved := false
-	for i := range s.Receipts {
-		got := c.receipt(&s.Receipts[i], s, nil)
-		c.statement.Receipts = append(c.statement.Receipts, got)
-		if got.Status == Proved {
+	for i, got := range c.receipts(s, nil) {
+		included := !s.Receipts[i].IsConsistency()
+		if got.Status == Proved && included {
 			proved = true
 			c.notes[Order] = got.Reason
 		}
-		if worst == nil || got.Status.Worse(worst.Status) {
+		if (included || got.Status == Refuted) && (worst == nil || got.Status.Worse(worst.Status)) {
 			worst = &got
 		}
+	}
+	if worst == nil {
+		c.doubt(Order, "no-receipt", nil, "it has no receipt of inclusion, so nothing shows that a transparency service has it")
+		return
 	}
 	switch {
 	case worst.Status == Refuted:
@@ -147,18 +155,20 @@ func (c *check) registered(s *scitt.Statement) {
 	}
 }
 
-// receipt checks one receipt. r is the record of a statement of jurat's; nil: there is none.
-func (c *check) receipt(rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) stated.Receipted {
-	got, at := stated.Check(c.Trust, rc, s, r)
-	if at != nil {
-		c.sameHistory(at)
+// receipts checks the receipts. r is the record of a statement of jurat's; nil: there is none.
+func (c *check) receipts(s *scitt.Statement, r *evidence.Record) []stated.Receipted {
+	list, trees := stated.Receipts(c.Trust, s, r)
+	for i := range trees {
+		c.sameHistory(&trees[i])
 	}
-	return got
+	c.statement.Receipts = list
+	return list
 }
 
-// sameHistory refutes the order if the log signed two roots for one size.
+// sameHistory doubts the order if a receipt and the record's checkpoint have two roots for one size. It refutes nothing: a receipt signs a root, and the size
+// stands beside it, where anybody can change it to one whose paths are as long.
 func (c *check) sameHistory(at *operator.Checkpoint) {
-	if c.log != nil && c.log.Origin == at.Origin && c.log.Size == at.Size && c.log.Root != at.Root {
-		c.refute(Order, "history", nil, "the log %s signed two roots for %d entries, one in the checkpoint and one in the receipt", at.Origin, at.Size)
+	if c.log != nil && scitt.LogIssuer(c.log.Origin) == at.Origin && c.log.Size == at.Size && c.log.Root != at.Root {
+		c.doubt(Order, "history", nil, "the log %s signed two roots for %d entries, one in the checkpoint and one in the receipt, or somebody changed the receipt's size, which no signature covers", c.log.Origin, at.Size)
 	}
 }

@@ -223,7 +223,7 @@ func TestInsideAStatement(t *testing.T) {
 	}
 }
 
-// TestTwoHistoriesInAStatement: a log that signs two roots for one size shows itself.
+// TestTwoHistoriesInAStatement: a log that signs two roots for one size is doubted. It is not refuted: a receipt signs no size.
 func TestTwoHistoriesInAStatement(t *testing.T) {
 	h, second := jurattest.New(t), jurattest.New(t) // one key, two histories
 	first := h.Seal(t, output("a"))
@@ -257,8 +257,47 @@ func TestTwoHistoriesInAStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	report := verified(t, statementBy(t, h, honest, evidence.RoleOperator, "operator", "urn:jurat:operator:operator", receipt), h.Options(t))
-	if got := report.Of(verify.Order); got.Status != verify.Refuted || got.Rule != "history" {
+	if got := report.Of(verify.Order); got.Status != verify.NotProved || got.Rule != "history" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestSizeOfAReceiptIsNotSigned: who changes the size in an honest log's receipt, to one whose paths are as long, must not make it look as if the log had two histories.
+func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
+	h := jurattest.New(t)
+	first := h.Seal(t, output("a"))
+	for range 4 {
+		h.Seal(t, output("b"))
+	}
+	early, err := h.Ledger.ProveOne(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := h.SignReceipt(early)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Seal(t, output("c"))
+	if _, err := h.Ledger.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late, err := h.Ledger.ProveOneLatest(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, again := part(t, receipt)
+	header := list[1].(cbor.Map)
+	i := slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(396) })
+	value, err := cbor.Decode(header[i].Value.(cbor.Map)[0].Value.([]any)[0].([]byte))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := value.([]any)
+	proof[0] = proof[0].(int64) + 1
+	header[i].Value = cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, proof)}}}
+	report := verified(t, statementBy(t, h, late, evidence.RoleOperator, "operator", "urn:jurat:operator:operator", again()), h.Options(t))
+	if got := report.Of(verify.Order); answerOf(got) != "not proved history" || report.Outcome == verify.Refuted {
+		t.Errorf("%+v, outcome %s", got, report.Outcome)
 	}
 }
 

@@ -140,6 +140,12 @@ func (s *statementExport) write(ctx context.Context, r *evidence.Record) error {
 	switch {
 	case err == nil:
 		receipts = append(receipts, receipt)
+		grown, err := s.log.ConsistencyReceipt(ctx, r)
+		if err == nil {
+			receipts = append(receipts, grown)
+		} else if !errors.Is(err, scitt.ErrNoReceipt) { // it has not grown
+			return err
+		}
 	case errors.Is(err, scitt.ErrNoReceipt):
 		if s.without++; s.why == nil {
 			s.why = err

@@ -7,8 +7,12 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/json"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -151,6 +155,89 @@ func verify(t *testing.T, tr *trust.Trust, m *cose.Sign1Message, payload []byte)
 	}
 	if err := m.Verify(nil, verifierOf(t, tr, m)); err != nil {
 		t.Errorf("go-cose: %v", err)
+	}
+}
+
+// TestGoCOSEOnGrowthAndCertificates has go-cose verify a receipt of consistency, whose path package tlog checks, and a statement with the key of the certificate that it names.
+func TestGoCOSEOnGrowthAndCertificates(t *testing.T) {
+	h := jurattest.New(t)
+	prove := func(agent string) *evidence.Record {
+		r, err := h.Ledger.ProveOne(t.Context(), h.Seal(t, payload(agent)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for range 3 {
+		h.Seal(t, payload("b"))
+	}
+	r := prove("a")
+	for range 4 {
+		h.Seal(t, payload("b"))
+	}
+	later := prove("b")
+	signers, err := h.Keys.Signers(t.Context(), evidence.RoleOperator, "operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := h.Trust(t)
+	ca := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "operator"}, NotBefore: jurattest.Start, NotAfter: jurattest.Start.AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(nil, template, &x509.Certificate{Subject: pkix.Name{CommonName: "a CA"}}, tr.Key(signers[0].Info().KeyID).Public(), ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Certificates = [][]byte{der}
+	doc, err := scitt.Sign(r, scitt.Issuer(evidence.RoleOperator, "operator"), signers[0], h.SignConsistency(t, r, later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m cose.Sign1Message
+	if err := m.UnmarshalCBOR(doc); err != nil {
+		t.Fatal(err)
+	}
+	named, err := x509.ParseCertificate(m.Headers.Protected[int64(33)].([]byte))
+	if err != nil {
+		t.Fatal(err)
+	}
+	algorithm, err := m.Headers.Protected.Algorithm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := cose.NewVerifier(algorithm, named.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Verify(nil, verifier); err != nil {
+		t.Errorf("go-cose, with the key of x5chain: %v", err)
+	}
+	thumbprint, digest := m.Headers.Protected[int64(34)].([]any), sha256.Sum256(der)
+	if thumbprint[0] != int64(-16) || !bytes.Equal(thumbprint[1].([]byte), digest[:]) {
+		t.Errorf("x5t %v", thumbprint)
+	}
+	var receipt cose.Sign1Message
+	if err := receipt.UnmarshalCBOR(m.Headers.Unprotected[int64(394)].([]any)[0].([]byte)); err != nil {
+		t.Fatal(err)
+	}
+	var proof struct {
+		_        struct{} `cbor:",toarray"`
+		From, To int64
+		Path     [][]byte
+	}
+	if err := cbor.Unmarshal(receipt.Headers.Unprotected[int64(396)].(map[any]any)[int64(-2)].([]any)[0].([]byte), &proof); err != nil {
+		t.Fatal(err)
+	}
+	var path tlog.TreeProof
+	for _, node := range proof.Path {
+		path = append(path, tlog.Hash(node))
+	}
+	if err := tlog.CheckTree(path, proof.To, tlog.Hash(receipt.Payload), proof.From, rootOf(t, r.Log.Checkpoint)); err != nil || proof.From != 4 || proof.To != 9 {
+		t.Errorf("%v: %+v", err, proof)
+	}
+	verify(t, tr, &receipt, nil)
+	receipt.Payload[0] ^= 1
+	if receipt.Verify(nil, verifierOf(t, tr, &receipt)) == nil {
+		t.Error("go-cose accepts another root")
 	}
 }
 

@@ -37,7 +37,7 @@ type Unsigned struct {
 }
 
 // Signer returns the issuer's key that signed a statement, or why there is none. A certificate that the statement brings
-// along proves nothing: anyone can bring one.
+// along proves nothing: anyone can bring one. But one that it names as its signer's, and is not, contradicts it.
 func Signer(t *trust.Trust, s *scitt.Statement) (*trust.StatementKey, Unsigned) {
 	keys := t.StatementKeys(trust.IssuesStatements, s.Issuer)
 	named := false
@@ -46,6 +46,9 @@ func Signer(t *trust.Trust, s *scitt.Statement) (*trust.StatementKey, Unsigned) 
 		err := s.Check(key.Public())
 		switch {
 		case err == nil:
+			if why := Certificate(s, key.Public()); why != nil {
+				return nil, *why
+			}
 			return key, Unsigned{}
 		case !errors.Is(err, evidence.ErrSignature):
 			unsupported = err
@@ -58,7 +61,41 @@ func Signer(t *trust.Trust, s *scitt.Statement) (*trust.StatementKey, Unsigned) 
 	case named:
 		return nil, Unsigned{assurance.Refuted, "signature", "the statement was not signed with the key that it names"}
 	}
+	if why := Certificate(s, nil); why != nil {
+		return nil, *why
+	}
 	return nil, Unsigned{assurance.NotProved, "unknown-key", noIssuerKey(s, len(keys))}
+}
+
+// Certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the trust file that
+// signed it; nil: none did, and then the key of the certificate is to have.
+func Certificate(s *scitt.Statement, public crypto.PublicKey) *Unsigned {
+	if public != nil {
+		switch err := s.CheckCertificate(public); {
+		case errors.Is(err, scitt.ErrCertificate):
+			return &Unsigned{assurance.Refuted, "signature", fmt.Sprintf("the statement contradicts itself: %v", err)}
+		case err != nil:
+			return &Unsigned{assurance.NotProved, "unsupported", fmt.Sprintf("the certificate that it names: %v", err)}
+		}
+		return nil
+	}
+	named := s.Certificate()
+	if named == nil {
+		return nil
+	}
+	key, err := evidence.ParsePublicKey(named.RawSubjectPublicKeyInfo)
+	if err != nil {
+		return nil // a kind of key that is not known here
+	}
+	if err := s.Check(key); errors.Is(err, evidence.ErrSignature) {
+		return &Unsigned{assurance.Refuted, "signature", "the statement contradicts itself: it was not signed with the key of the certificate that it names"}
+	} else if err != nil {
+		return nil
+	}
+	if err := s.CheckCertificate(key); errors.Is(err, scitt.ErrCertificate) {
+		return &Unsigned{assurance.Refuted, "signature", fmt.Sprintf("the statement contradicts itself: %v", err)}
+	}
+	return nil
 }
 
 func noIssuerKey(s *scitt.Statement, keys int) string {
@@ -70,7 +107,7 @@ func noIssuerKey(s *scitt.Statement, keys int) string {
 		reason = fmt.Sprintf("none of the keys that the trust file has of the issuer %q made its signature", evidence.Abbreviate(s.Issuer))
 	}
 	if s.Certified {
-		reason += "; the certificate that it brings along proves nothing by itself"
+		reason += "; the certificate that it brings along proves nothing by itself, as nothing shows when it was signed"
 	}
 	return reason
 }
@@ -79,61 +116,127 @@ func noIssuerKey(s *scitt.Statement, keys int) string {
 type Receipted struct {
 	Issuer string           `json:"issuer,omitzero"` // the claim iss
 	Status assurance.Status `json:"status"`
+	From   int64            `json:"from,omitzero"` // of a proved one of consistency: entries of the log whose root another receipt has
 	Size   int64            `json:"size,omitzero"` // of a proved one: entries of the log
-	Index  int64            `json:"index"`         // of a proved one: the place in the log, from 0
+	Index  int64            `json:"index"`         // of a proved one of inclusion: the place in the log, from 0
 	Reason string           `json:"reason"`
+
+	signed *signed // of a proved one
 }
 
-// Check checks one receipt of a statement by the reader's trust. r is the record of a statement of jurat's; nil: there is
-// none. Of a proved receipt by a log of the trust file, it also returns what the log signed.
-func Check(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) (Receipted, *operator.Checkpoint) {
-	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved}
-	if _, err := rc.Proof(); err != nil {
-		if !errors.Is(err, scitt.ErrUnsupported) {
-			got.Status = assurance.Refuted
+// signed is a root that a key signed.
+type signed struct {
+	by   crypto.PublicKey
+	tree operator.Checkpoint
+	log  bool // of a log of the trust file
+}
+
+// Receipts checks the receipts of a statement by the reader's trust. r is the record of a statement of jurat's; nil: there is
+// none. It also returns what logs of the trust file signed, by the proved ones.
+func Receipts(t *trust.Trust, s *scitt.Statement, r *evidence.Record) (list []Receipted, trees []operator.Checkpoint) {
+	list = make([]Receipted, len(s.Receipts))
+	var roots []signed
+	take := func(i int, got Receipted) {
+		if list[i] = got; got.signed == nil {
+			return
 		}
-		got.Reason = fmt.Sprintf("not checked: %v", err)
-		if got.Status == assurance.Refuted {
-			got.Reason = err.Error()
+		if roots = append(roots, *got.signed); got.signed.log {
+			trees = append(trees, got.signed.tree)
 		}
-		return got, nil
 	}
+	for i := range s.Receipts {
+		if !s.Receipts[i].IsConsistency() {
+			take(i, included(t, &s.Receipts[i], s, r))
+		}
+	}
+	for i := range s.Receipts {
+		if s.Receipts[i].IsConsistency() {
+			take(i, grown(&s.Receipts[i], roots, r != nil))
+		}
+	}
+	return list, trees
+}
+
+// malformed is the answer to a receipt whose proof cannot be read, or has another form than is checked here.
+func malformed(rc *scitt.Receipt, err error) Receipted {
+	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.Refuted, Reason: err.Error()}
+	if errors.Is(err, scitt.ErrUnsupported) {
+		got.Status, got.Reason = assurance.NotProved, fmt.Sprintf("not checked: %v", err)
+	}
+	return got
+}
+
+// grown checks a receipt of consistency: the log whose root another receipt of the statement has is the beginning of a longer one. own: the statement is of a record.
+func grown(rc *scitt.Receipt, roots []signed, own bool) Receipted {
+	g, err := rc.Growth()
+	if err != nil {
+		return malformed(rc, err)
+	}
+	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved}
+	got.Reason = fmt.Sprintf("not checked: no other receipt of this statement that is proved has a root of %d entries by %q", g.From, got.Issuer)
+	for _, before := range roots {
+		if before.tree.Size != g.From || before.tree.Origin != rc.Issuer {
+			continue
+		}
+		_, root, err := rc.CheckGrowth(before.by, before.tree.Root)
+		switch {
+		case err == nil:
+			tree := operator.Checkpoint{Origin: before.tree.Origin, Size: g.To, Root: root}
+			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, From: g.From, Size: g.To, signed: &signed{before.by, tree, before.log},
+				Reason: fmt.Sprintf("the %d entries of %q are the beginning of its %d entries", g.From, got.Issuer, g.To)}
+		case errors.Is(err, scitt.ErrUnsupported):
+			got.Reason = fmt.Sprintf("not checked: %v", err)
+		case before.log && own:
+			got.Status, got.Reason = assurance.Refuted, fmt.Sprintf("the log did not sign what it says of %d entries: %v", g.To, err)
+		default:
+			got.Reason = fmt.Sprintf("%q did not sign what follows from it: %v", got.Issuer, err)
+		}
+	}
+	return got
+}
+
+// included checks a receipt of inclusion.
+func included(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) Receipted {
+	if _, err := rc.Proof(); err != nil {
+		return malformed(rc, err)
+	}
+	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved}
 	if origin, public := t.LogKey(rc.KeyID); public != nil && r != nil {
 		return byLog(got, rc, r, origin, public)
 	}
 	keys := t.StatementKeys(trust.IssuesReceipts, rc.Issuer)
 	if len(keys) == 0 {
 		got.Reason = fmt.Sprintf("not checked: the trust file has no SCITT key of the transparency service %q", got.Issuer)
-		return got, nil
+		return got
 	}
 	for _, key := range keys {
 		for _, leaf := range s.Leaves() {
-			proof, _, err := rc.CheckLeaf(key.Public(), leaf)
+			proof, root, err := rc.CheckLeaf(key.Public(), leaf)
 			if errors.Is(err, scitt.ErrUnsupported) {
 				got.Reason = fmt.Sprintf("not checked: %v", err)
-				return got, nil
+				return got
 			}
 			if err != nil {
 				continue
 			}
 			if !key.Revoked.IsZero() {
 				got.Reason = fmt.Sprintf("the key of %q is revoked from %s on, and nothing shows when the receipt was signed", key.Name, key.Revoked.UTC().Format(time.RFC3339Nano))
-				return got, nil
+				return got
 			}
-			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index,
-				Reason: fmt.Sprintf("the transparency service %q has it as entry %d of %d", key.Name, proof.Index, proof.Size)}, nil
+			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index, signed: &signed{key.Public(), operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}, false},
+				Reason: fmt.Sprintf("the transparency service %q has it as entry %d of %d", key.Name, proof.Index, proof.Size)}
 		}
 	}
 	// Services choose what they hash. So a signature over another root does not show that the receipt is false.
 	got.Reason = fmt.Sprintf("no key that the trust file has of %q signed a root that follows from this statement, as it is hashed here", got.Issuer)
-	return got, nil
+	return got
 }
 
 // byLog checks a receipt by a log of the trust file for a record's entry. What that is, the format says.
-func byLog(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, public crypto.PublicKey) (Receipted, *operator.Checkpoint) {
-	wrong := func(format string, args ...any) (Receipted, *operator.Checkpoint) {
+func byLog(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, public crypto.PublicKey) Receipted {
+	wrong := func(format string, args ...any) Receipted {
 		got.Status, got.Reason = assurance.Refuted, fmt.Sprintf(format, args...)
-		return got, nil
+		return got
 	}
 	entry, err := evidence.ParseEntry(rc.Entry)
 	switch {
@@ -150,10 +253,10 @@ func byLog(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, 
 	switch {
 	case errors.Is(err, scitt.ErrUnsupported):
 		got.Reason = fmt.Sprintf("not checked: %v", err)
-		return got, nil
+		return got
 	case err != nil:
 		return wrong("the log %s did not sign the root that follows from the entry: %v", origin, err)
 	}
-	return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index,
-		Reason: fmt.Sprintf("the log %s has the record as entry %d of %d", origin, proof.Index, proof.Size)}, &operator.Checkpoint{Origin: origin, Size: proof.Size, Root: root}
+	return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index, signed: &signed{public, operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}, true},
+		Reason: fmt.Sprintf("the log %s has the record as entry %d of %d", origin, proof.Index, proof.Size)}
 }
