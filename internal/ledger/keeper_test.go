@@ -160,6 +160,56 @@ func TestKeptBesideTheTransaction(t *testing.T) {
 	copied.goesOn(t, nil)
 }
 
+// A signing is a signer that calls first before it signs.
+type signing struct {
+	evidence.Signer
+	first func() error
+}
+
+func (s signing) Sign(payload []byte) ([]byte, error) {
+	if err := s.first(); err != nil {
+		return nil, err
+	}
+	return s.Signer.Sign(payload)
+}
+
+// A stamping is a stamper that calls first before it stamps.
+type stamping struct{ first func() error }
+
+func (s stamping) Stamp(ctx context.Context, imprint [32]byte) (ledger.Stamped, error) {
+	if err := s.first(); err != nil {
+		return ledger.Stamped{}, err
+	}
+	return clock{}.Stamp(ctx, imprint)
+}
+
+// TestKeptWhileSigned: the values of a lone caller are kept while its record is signed and stamped. If that fails, they are removed, and
+// nothing is in the log.
+func TestKeptWhileSigned(t *testing.T) {
+	good := func() error { return nil }
+	fails := func() error { return errFault }
+	for name, test := range map[string]struct{ sign, stamp func() error }{"both": {good, good}, "not signed": {fails, good}, "not stamped": {good, fails}} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			c := onOneDisk(memory.New())
+			c.Stamper = stamping{test.stamp}
+			l, k := keepingOn(t, c)
+			k.leave = func() { close(began) }
+			_, err := l.Seal(t.Context(), act("").SealingApart("/prompt"), []evidence.Signer{signing{actor[0], func() error { <-began; return test.sign() }}})
+			if name == "both" {
+				if err != nil || len(k.kept) != 1 || must(l.Size(t.Context())) != 1 {
+					t.Errorf("%v, kept %v", err, k.kept)
+				}
+				return
+			}
+			wantError(t, err, errFault)
+			if len(k.kept) != 0 || must(l.Size(t.Context())) != 0 {
+				t.Errorf("kept %v", k.kept)
+			}
+		})
+	}
+}
+
 // twoAtOnce keeps the values of a first record while a second one is sealed, whose values it does not keep.
 type twoAtOnce struct {
 	keeper

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"jurat/evidence"
-	"jurat/internal/fault"
 	"jurat/internal/ledger/storage"
 	"jurat/property"
 )
@@ -68,29 +67,36 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 	if err != nil {
 		return nil, err
 	}
-	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random})
-	if err != nil {
+	k := &keeping{ledger: l}
+	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random,
+		Complete: func(r *evidence.Record) { k.begin(ctx, r) }})
+	if err == nil {
+		err = l.stampAndAppend(ctx, record, k, now, stamps, after)
+	}
+	if err = k.end(ctx, err); err != nil {
 		return nil, err
 	}
+	return record, nil
+}
+
+// stampAndAppend has a signed record stamped, and appends it.
+func (l *Ledger) stampAndAppend(ctx context.Context, record *evidence.Record, k *keeping, now time.Time, stamps []storage.Stamp, after *chainEnd) error {
 	if err := mayEnter(record, now); err != nil {
-		return nil, err
+		return err
 	}
 	judging, err := l.mayFollow(ctx, record)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	missing, err := l.stamp(ctx, record)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// A crash until here leaves no trace: neither the caller nor the log has anything.
+	// A crash until here leaves no trace, but for values that belong to no record: neither the caller nor the log has anything.
 	a := newAppending(now, []*evidence.Record{record}, [][]Missing{missing})
 	a.stamps, a.after, a.judgings[0] = stamps, after, judging
-	if err := l.keepAndAppend(ctx, record, a); err != nil {
-		return nil, err
-	}
+	return k.append(ctx, a)
 	// A crash from here on leaves a record that the caller may not know of. It is genuine, and is found by its id.
-	return record, nil
 }
 
 // apart lists what is sealed apart in a draft, and what of that is made provable. It asks the keeper here, so that no
@@ -100,45 +106,6 @@ func (l *Ledger) apart(ctx context.Context, draft *evidence.Draft) ([]string, ma
 		return draft.Apart(), draft.Provable(), nil
 	}
 	return l.cfg.Apart.Apart(ctx, draft)
-}
-
-// keepAndAppend stores the values that are sealed apart, then appends the record. A crash in between leaves values
-// that belong to no record.
-//
-// A lone caller's transaction is prepared while its values are stored, which mostly waits for the disk. It commits when
-// they are durable. Many callers share both, and a transaction that is open for longer would delay them.
-func (l *Ledger) keepAndAppend(ctx context.Context, record *evidence.Record, a *appending) error {
-	if !l.keeps(record) {
-		return l.append(ctx, a)
-	}
-	lone := l.keeping.Add(1) == 1
-	defer l.keeping.Add(-1)
-	var err error
-	if lone && l.cfg.OneDisk {
-		err = l.keepWhileAppending(ctx, record, a)
-	} else if err = l.cfg.Apart.Keep(ctx, record); err == nil {
-		err = l.append(ctx, a)
-	}
-	// After these errors the record may be in the log, so its values must stay.
-	if err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDamaged) {
-		// The values must be removed even if the caller's context has ended.
-		err = errors.Join(err, l.cfg.Apart.Forget(context.WithoutCancel(ctx), record))
-	}
-	return err
-}
-
-// keepWhileAppending stores the values while another goroutine appends the record, which commits after that and not at
-// all if they cannot be stored. It returns when both have ended.
-func (l *Ledger) keepWhileAppending(ctx context.Context, record *evidence.Record, a *appending) error {
-	kept, appended := make(chan error, 1), make(chan error, 1)
-	a.kept = sync.OnceValue(func() error { return <-kept })
-	go func() { appended <- fault.Guard(func() error { return l.append(ctx, a) }) }()
-	failed := fault.Guard(func() error { return l.cfg.Apart.Keep(ctx, record) })
-	kept <- failed
-	if err := <-appended; err != nil {
-		return err
-	}
-	return failed
 }
 
 // keeps reports whether Config.Apart has something to store for a record.
