@@ -64,6 +64,9 @@ func TestCountedCalls(t *testing.T) {
 			if (report.Outcome == verify.Refuted) != (tt.status == verify.Refuted) || len(report.Compared) != 1 || report.Compared[0].Answer != tt.answer {
 				t.Errorf("%s, %+v", report.Outcome, report.Compared)
 			}
+			if reason := report.Of(verify.Vantage).Reason; tt.answer == counted.Agrees && !strings.Contains(reason, "usage exports (1 act)") {
+				t.Errorf("the answer to vantage does not tell of it: %s", reason)
+			}
 			if len(apart) > 0 {
 				b.Records[1].Disclosures = nil
 				if got := verify.Bundle(b, h.Options(t)); got.Outcome == verify.Refuted {
