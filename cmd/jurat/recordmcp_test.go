@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/signin/signintest"
 )
 
 // sums is an MCP server. What it says of its tool depends on its first argument.
@@ -181,13 +183,21 @@ func TestRecordMCPOverHTTP(t *testing.T) {
 
 func noSecretIn(t *testing.T, data string) {
 	t.Helper()
+	noneIn(t, data, "marked-")
+}
+
+// noneIn fails if one of some texts is in a file of a folder.
+func noneIn(t *testing.T, data string, secrets ...string) {
+	t.Helper()
 	if err := filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte("marked-")) {
-			t.Errorf("a secret is in %s", path)
+		for _, secret := range secrets {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("a secret is in %s", path)
+			}
 		}
 		return err
 	}); err != nil {
@@ -265,4 +275,125 @@ func TestRecordMCPKilled(t *testing.T) {
 		t.Errorf("the server heard %d lines", len(lines))
 	}
 	t.Logf("%d requests reached the server; of %d in the log %d were lost in a crash", len(lines), len(sealed), lost)
+}
+
+// startsRecording starts a recorder of a server over HTTP, and returns what it says on stderr, each line as it comes, and where it listens.
+func startsRecording(t *testing.T, heard func(line string), args ...string) (address string, stop func()) {
+	t.Helper()
+	c := exec.Command("jurat", append(args, "--listen", "127.0.0.1:0")...)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	endsWithTest(t, c)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for lines := bufio.NewScanner(errs); lines.Scan(); {
+			heard(lines.Text())
+		}
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line), func() {
+		t.Helper()
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		<-told
+		if err := c.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRecordMCPSignIn: before a server that asks for a sign-in (OAuth), the recorder signs in, and clients need no token. A recorder that does not, passes the refusal as it is, and says what to do. No token, code or
+// verifier is on disk or in what it says.
+func TestRecordMCPSignIn(t *testing.T) {
+	t.Parallel()
+	server := signintest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	}))
+	data := filepath.Join(t.TempDir(), "data")
+	var said strings.Builder
+	ask := func(method, address string) (*http.Response, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, string(text)
+	}
+	address, stop := startsRecording(t, func(line string) {
+		if _, at, asked := strings.Cut(line, "to sign in at "+server.Address()+": "); asked {
+			if answer, err := http.Get(at); err == nil {
+				answer.Body.Close()
+			}
+			return // it has what only the browser's window is to know
+		}
+		said.WriteString(line + "\n")
+	}, "--data", data, "record", "mcp", "--agent", "mia", "--upstream", server.Address(), "--sign-in")
+	if answer, text := ask("POST", address); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"result"`) {
+		t.Errorf("signed in: %s %s", answer.Status, text)
+	}
+	server.Revoke()
+	if answer, _ := ask("POST", address); answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("signed out: %s", answer.Status)
+	}
+	stop()
+	if !strings.Contains(said.String(), "refuses the recorder's token (401)") {
+		t.Errorf("%s", &said)
+	}
+
+	address, stop = startsRecording(t, func(line string) { said.WriteString(line + "\n") }, "--data", data, "record", "mcp", "--agent", "mia", "--upstream", server.Address())
+	answer, text := ask("POST", address)
+	if straight, same := ask("POST", server.Address()); answer.StatusCode != http.StatusUnauthorized || text != same || answer.Header.Get("Www-Authenticate") != straight.Header.Get("Www-Authenticate") {
+		t.Errorf("%s %s %v", answer.Status, text, answer.Header)
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, signs := range map[string]bool{"/.well-known/oauth-protected-resource" + at.Path: true, "/.well-known/oauth-authorization-server": true, "/.well-known/openid-configuration": true, "/register": false} {
+		at.Path = path
+		if answer, text := ask("GET", at.String()); answer.StatusCode != http.StatusNotFound || strings.Contains(text, "--sign-in") != signs {
+			t.Errorf("%s: %s %s", path, answer.Status, text)
+		}
+	}
+	stop()
+	if !strings.Contains(said.String(), "Clients cannot sign in through a recorder") || !strings.Contains(said.String(), "--sign-in") {
+		t.Errorf("%s", &said)
+	}
+	noSecretIn(t, data)
+	noneIn(t, data, server.Secrets()...)
+	for _, secret := range server.Secrets() {
+		if strings.Contains(said.String(), secret) {
+			t.Errorf("it says %s", secret)
+		}
+	}
+	if list := observedIn(t, data); len(list) != 3 || !strings.HasPrefix(list[0].Credential, "authorization:") || list[2].Credential != "" {
+		t.Errorf("%+v", list)
+	}
+	if p := server.Problems(); p != nil {
+		t.Error(p)
+	}
 }

@@ -65,6 +65,8 @@ type Upstream struct {
 	Base *url.URL
 	// Key is the provider's key. If it is set, it replaces every credential that the caller sends.
 	Key Secret
+	// KeyOf returns the key for each call, in place of Key, where it does not stay the same. A call without one is refused.
+	KeyOf func(ctx context.Context) (Secret, error) `json:"-"`
 	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". Needed with Key.
 	KeyIn string
 	// Speaks is what its callers speak: Models if nil.
@@ -93,6 +95,9 @@ func (u Upstream) protocol() *Protocol {
 	}
 	return u.Speaks
 }
+
+// custody reports whether the relay holds the key.
+func (u Upstream) custody() bool { return u.Key != "" || u.KeyOf != nil }
 
 // Origin is the scheme and host, as a Call has them.
 func (u Upstream) Origin() string { return u.Base.Scheme + "://" + u.Base.Host }
@@ -177,7 +182,7 @@ func (u Upstream) Check(name string) error {
 		return fmt.Errorf("relay: upstream %s: the address must be https://HOST or http://HOST, and maybe a path", name)
 	case u.Base.User != nil || u.Base.RawQuery != "" || u.Base.Fragment != "" || u.Base.Opaque != "":
 		return fmt.Errorf("relay: upstream %s: the address must have no user, query or fragment; a key belongs in the key's own setting", name)
-	case u.Key != "" && u.KeyIn == "":
+	case u.custody() && u.KeyIn == "":
 		return fmt.Errorf("relay: upstream %s has a key: say where it goes: authorization, x-api-key, x-goog-api-key or ?key=", name)
 	}
 	return nil

@@ -64,7 +64,7 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
 	}
-	if upstream.Key != "" || upstream.Speaks == MCP { // whose servers rely on the names by which they are asked
+	if upstream.custody() || upstream.Speaks == MCP { // whose servers rely on the names by which they are asked
 		if err := r.checkBrowser(req); err != nil {
 			return route{}, err
 		}
@@ -73,10 +73,22 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + upstream.versioned(rest)
 	t.session = r.sessions.at(t.path, t.query)
 	if upstream.Only != nil && t.session == nil && !slices.Contains(upstream.Only, t.path) {
-		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s", strings.Join(upstream.Only, ", "))
+		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s%s", strings.Join(upstream.Only, ", "), signingIn(t.path))
 	}
 	return t, nil
 }
+
+// signingIn says what to do to a client that wants to sign in at the recorder (RFC 9728, 8414). It cannot: tokens are for the server's own address, and clients compare it with the one that they ask.
+func signingIn(path string) string {
+	for _, known := range []string{"/.well-known/oauth-", "/.well-known/openid-configuration"} {
+		if strings.HasPrefix(path, known) {
+			return ". Nobody can sign in here, since tokens are for the server's own address: " + doSignIn
+		}
+	}
+	return ""
+}
+
+const doSignIn = "let the recorder sign in ('jurat record mcp --upstream URL --sign-in'), or give it the token ('--key FILE'), or send the token in the header Authorization"
 
 // checkPath refuses paths that servers read in more than one way.
 func checkPath(path string) error {

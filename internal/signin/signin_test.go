@@ -1,0 +1,152 @@
+package signin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"jurat/internal/signin"
+	"jurat/internal/signin/signintest"
+)
+
+// browser is a person who opens an address, and goes where they are sent.
+func browser(t *testing.T) func(string) {
+	return func(address string) {
+		go func() {
+			answer, err := http.Get(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Errorf("the browser sees %s", answer.Status)
+			}
+		}()
+	}
+}
+
+func answers(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("tools")) }
+
+// ask asks the server with a token.
+func ask(t *testing.T, s *signintest.Server, token string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", s.Address(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode
+}
+
+// TestSignIn: a server that holds its clients to the RFCs gives a token, and another when it ends. When it gives none any more, the error says so, without what the server wrote.
+func TestSignIn(t *testing.T) {
+	s := signintest.New(t, http.HandlerFunc(answers))
+	s.Lasting(1) // which is over at once: tokens are taken for ended ten seconds before
+	tokens, err := signin.At(t.Context(), signin.Config{Server: s.Address(), Show: browser(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Lasting(3600)
+	first, err := tokens.Token(t.Context())
+	if err != nil || ask(t, s, first) != http.StatusOK || s.Refreshed() == 0 {
+		t.Errorf("%v, %d times another token", err, s.Refreshed())
+	}
+	again, err := tokens.Token(t.Context())
+	if err != nil || again != first {
+		t.Errorf("a token that lasts is not used again: %v", err)
+	}
+	if p := s.Problems(); p != nil {
+		t.Error(p)
+	}
+
+	s.Lasting(1)
+	ended, err := signin.At(t.Context(), signin.Config{Server: s.Address(), Show: browser(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Revoke()
+	_, err = ended.Token(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `the authorization server gives no token: "invalid_grant"`) || strings.Contains(err.Error(), "marked") {
+		t.Errorf("a token that cannot be renewed: %v", err)
+	}
+}
+
+// TestNoSignIn: who cannot sign in is told why.
+func TestNoSignIn(t *testing.T) {
+	open := httptest.NewServer(http.HandlerFunc(answers))
+	defer open.Close()
+	if _, err := signin.At(t.Context(), signin.Config{Server: open.URL, Show: browser(t)}); !errors.Is(err, signin.ErrNotNeeded) || !strings.Contains(err.Error(), "200 OK") {
+		t.Errorf("a server that asks for no sign-in: %v", err)
+	}
+
+	s := signintest.New(t, http.HandlerFunc(answers))
+	for name, c := range map[string]struct {
+		show func(cancel func(), address string)
+		says string
+	}{
+		"nobody comes": {func(cancel func(), _ string) { cancel() }, "nobody signed in"},
+		"refused": {func(_ func(), address string) {
+			u, err := url.Parse(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			q := u.Query()
+			back := func(state string) int {
+				answer, err := http.Get(q.Get("redirect_uri") + "?" + url.Values{"state": {state}, "error": {"access_denied"}}.Encode())
+				if err != nil {
+					t.Error(err)
+					return 0
+				}
+				defer answer.Body.Close()
+				return answer.StatusCode
+			}
+			go func() {
+				back("another") // does not end it
+				back(q.Get("state"))
+			}()
+		}, `it was refused: "access_denied"`},
+		"a code of another sign-in": {func(_ func(), address string) {
+			u, err := url.Parse(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go func() {
+				if answer, err := http.Get(u.Query().Get("redirect_uri") + "?" + url.Values{"state": {u.Query().Get("state")}, "code": {"made-up"}, "iss": {s.Authorization.URL}}.Encode()); err == nil {
+					answer.Body.Close()
+				}
+			}()
+		}, `"invalid_grant"`},
+		"another issuer": {func(_ func(), address string) {
+			u, err := url.Parse(address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go func() {
+				if answer, err := http.Get(u.Query().Get("redirect_uri") + "?" + url.Values{"state": {u.Query().Get("state")}, "code": {"made-up"}, "iss": {"https://evil.example"}}.Encode()); err == nil {
+					answer.Body.Close()
+				}
+			}()
+		}, "does not match expected issuer"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := signin.At(ctx, signin.Config{Server: s.Address(), Show: func(address string) { c.show(cancel, address) }})
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(fmt.Sprint(err), s.Address()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
