@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -29,9 +30,20 @@ func (o Observations) Seal(ctx context.Context, draft *evidence.Draft) (evidence
 	return done.Record.Digest, nil
 }
 
-// Last returns the digest of the last record of a chain, or zero if the log has no such chain.
-func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, error) {
-	return o.acts.config.Ledger.LastOf(ctx, chain)
+// Last returns the digest of the last record of a chain and the time that it claims, or zero if the log has no such chain. The time is zero if the record has expired.
+func (o Observations) Last(ctx context.Context, chain string) (evidence.Digest, time.Time, error) {
+	last, err := o.acts.config.Ledger.LastOf(ctx, chain)
+	if err != nil || last.IsZero() {
+		return last, time.Time{}, err
+	}
+	r, err := o.acts.config.Ledger.RecordByDigest(ctx, last)
+	if errors.Is(err, ledger.ErrExpired) {
+		return last, time.Time{}, nil
+	}
+	if err != nil {
+		return last, time.Time{}, err
+	}
+	return last, r.Payload.Time(), nil
 }
 
 // Has reports whether the log has a record with this id.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
@@ -116,8 +117,8 @@ func readListing(file string) (*listing, error) {
 	return l, nil
 }
 
-// sealChanges seals each change against what is known, and has it known.
-func (r *Recorder) sealChanges(ctx context.Context, chain string, known *listing, list []observe.Definition) error {
+// sealChanges seals each change against what is known, and has it known. at is when the server said so.
+func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, known *listing, list []observe.Definition) error {
 	for tool, after := range digestsOf(list) {
 		before, seen := known.Tools[tool]
 		if seen && before != after {
@@ -126,7 +127,7 @@ func (r *Recorder) sealChanges(ctx context.Context, chain string, known *listing
 				return err
 			}
 			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
-			if err := r.sealEvent(ctx, id, chain, change); err != nil {
+			if err := r.sealEventAt(ctx, id, chain, at, change); err != nil {
 				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
 			}
 			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)
@@ -174,7 +175,7 @@ func (e *exchange) watched(ctx context.Context, act *observed.Act, list *toolLis
 	if list == nil {
 		return nil
 	}
-	err := e.recorder.sealChanges(ctx, act.ChainID, list.known, list.tools)
+	err := e.recorder.sealChanges(ctx, act.At, act.ChainID, list.known, list.tools)
 	err = errors.Join(err, list.known.keep(list.file)) // what was sealed is not sealed again
 	if err != nil && e.recorder.Mode == relay.Open {
 		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", list.known.Server, "error", err)

@@ -30,8 +30,8 @@ type Log interface {
 	// Seal makes a draft durable, and returns the digest of its record. Its error has api.ErrConflict in its chain if the log has another record
 	// with its id.
 	Seal(ctx context.Context, draft *evidence.Draft) (evidence.Digest, error)
-	// Last returns the digest of the last record of a chain, or zero if the log has no such chain.
-	Last(ctx context.Context, chain string) (evidence.Digest, error)
+	// Last returns the digest of the last record of a chain and the time that it claims, or zero if the log has no such chain. The time is zero if what the record says is gone.
+	Last(ctx context.Context, chain string) (evidence.Digest, time.Time, error)
 	// Has reports whether the log has a record with this id.
 	Has(ctx context.Context, recordID string) (bool, error)
 	// RequestOf returns the digest of the request that a record states; zero if it has expired.
@@ -77,7 +77,7 @@ type Recorder struct {
 	journal       *journal
 	conversations *conversations
 	bodies        *bodies
-	ends          *recent[string, evidence.Digest] // the last record of each chain
+	ends          *recent[string, end] // the last record of each chain
 	attempts      *recent[attempt, made]
 	definitions   definitions // of tools
 	beginnings    turns       // one act begins each chain, because each but the first names one before it
@@ -117,7 +117,7 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if c.after == nil {
 		c.after = func(string) {}
 	}
-	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, evidence.Digest](mostStates), attempts: newRecent[attempt, made](mostAttempts),
+	r := &Recorder{Config: c, conversations: newConversations(mostStates), bodies: newBodies(mostBodies), ends: newRecent[string, end](mostStates), attempts: newRecent[attempt, made](mostAttempts),
 		definitions: definitions{folder: filepath.Join(c.Folder, definitionsFolder)}}
 	if err := r.recover(ctx); err != nil {
 		return nil, err
@@ -455,7 +455,7 @@ func (e *exchange) place(act *observed.Act) {
 		}
 		act.ChainID = r.conversations.place(s, fresh)
 		if act.ChainID == ChainOf(e.intent.Agent, e.intent.RecordID) {
-			r.ends.set(act.ChainID, evidence.Digest{}) // no log has a chain that is made up now
+			r.ends.set(act.ChainID, end{}) // no log has a chain that is made up now
 		}
 	}
 	r.attempts.set(key, made{act.RequestID, act.ChainID, act.Status == 0 || act.Status >= http.StatusBadRequest || act.Ended != evidence.Complete})
@@ -516,8 +516,11 @@ var errNoRecord = errors.New("the act cannot be sealed")
 
 func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) error {
 	act.RecordID = id
-	return r.sealNext(ctx, act.ChainID, func(before []evidence.Digest) (*evidence.Draft, error) {
-		act.Saw = before
+	return r.sealNext(ctx, act.ChainID, func(last end) (*evidence.Draft, error) {
+		act.Saw = last.named()
+		if act.At.Before(last.at) {
+			act.At = last.at
+		}
 		draft, err := observed.Draft(act)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errNoRecord, err)
@@ -548,24 +551,44 @@ func countsOf(b *observed.Body) *observed.Body {
 
 func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
 	payload.RecordID = id
-	return r.sealNext(ctx, payload.ChainID, func(before []evidence.Digest) (*evidence.Draft, error) {
-		payload.Saw = before
+	return r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
+		payload.Saw = last.named()
+		if payload.Time().Before(last.at) {
+			payload.Timestamp = evidence.FormatTime(last.at)
+		}
 		return evidence.NewDraft(payload)
 	})
 }
 
-// sealNext seals the next record of a chain, which names the one before it.
-func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(before []evidence.Digest) (*evidence.Draft, error)) error {
-	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.IsZero() })
+// An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the
+// time. When a call itself began and ended stands in its record apart from that.
+type end struct {
+	digest evidence.Digest
+	at     time.Time
+}
+
+// named is what the next record names, so that nobody can put another in the place of this one.
+func (e end) named() []evidence.Digest {
+	if e.digest.IsZero() {
+		return nil
+	}
+	return []evidence.Digest{e.digest}
+}
+
+// sealNext seals the next record of a chain.
+func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(last end) (*evidence.Draft, error)) error {
+	leave, err := r.beginnings.enter(ctx, chain, func() bool { last, _ := r.ends.get(chain); return !last.digest.IsZero() })
 	if err != nil {
 		return err
 	}
 	defer leave()
-	before, err := r.follow(ctx, chain)
-	if err != nil {
-		return err
+	last, known := r.ends.get(chain)
+	if !known {
+		if last.digest, last.at, err = r.Log.Last(ctx, chain); err != nil {
+			return err
+		}
 	}
-	draft, err := draftAfter(before)
+	draft, err := draftAfter(last)
 	if err != nil {
 		return err
 	}
@@ -574,7 +597,7 @@ func (r *Recorder) sealNext(ctx context.Context, chain string, draftAfter func(b
 		r.ends.forget(chain) // it may be in the log: the next one asks
 		return err
 	}
-	r.ends.set(chain, digest)
+	r.ends.set(chain, end{digest, draft.Payload.Time()})
 	return nil
 }
 
@@ -584,21 +607,6 @@ func once(err error) error {
 		return nil
 	}
 	return err
-}
-
-// follow returns what a record names so that nobody can put another in the place of the one before it in its chain.
-func (r *Recorder) follow(ctx context.Context, chain string) ([]evidence.Digest, error) {
-	last, known := r.ends.get(chain)
-	if !known {
-		var err error
-		if last, err = r.Log.Last(ctx, chain); err != nil {
-			return nil, err
-		}
-	}
-	if last.IsZero() {
-		return nil, nil
-	}
-	return []evidence.Digest{last}, nil
 }
 
 // apart lists the members with what the agent said and was told.

@@ -25,6 +25,7 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/observed"
 	"jurat/internal/relay"
+	"jurat/internal/uuid7"
 )
 
 // A shelf is a log in memory, which can be out of order.
@@ -68,16 +69,16 @@ func (s *shelf) Seal(_ context.Context, draft *evidence.Draft) (evidence.Digest,
 	return evidence.DigestOf([]byte(draft.RecordID)), nil
 }
 
-func (s *shelf) Last(_ context.Context, chain string) (last evidence.Digest, err error) {
+func (s *shelf) Last(_ context.Context, chain string) (last evidence.Digest, at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, chain)
 	for _, d := range s.drafts {
 		if d.ChainID == chain {
-			last = evidence.DigestOf([]byte(d.RecordID))
+			last, at = evidence.DigestOf([]byte(d.RecordID)), d.Payload.Time()
 		}
 	}
-	return last, s.broken
+	return last, at, s.broken
 }
 
 func (s *shelf) Has(_ context.Context, id string) (bool, error) {
@@ -713,6 +714,36 @@ func TestHeartbeat(t *testing.T) {
 	waitFor(t, func() bool { return total() == 3 })
 	d.end()
 	signs(t, log, 3)
+}
+
+// TestTimesOfAChain: no record claims an earlier time than the one that it names, though calls are sealed in another order than they ended: a reader would take it for refuted.
+func TestTimesOfAChain(t *testing.T) {
+	folder, log, chain := t.TempDir(), &shelf{}, ChainOf("mia", "one")
+	ended := time.Now().UTC().Truncate(time.Millisecond)
+	for _, after := range [][]time.Duration{{5 * time.Second, 0, 2 * time.Second}, {time.Second, 9 * time.Second}} { // the second recorder finds the chain in the log
+		d := newDesk(t, folder, log, nil)
+		for _, later := range after {
+			id, err := uuid7.New(d.recorder.Now(), d.recorder.Random)
+			if err != nil {
+				t.Fatal(err)
+			}
+			act := observed.Act{Recorder: "witness", Type: evidence.ObservedTool, RequestID: id, ChainID: chain, Agent: "mia", Vantage: evidence.Proxy, Fidelity: evidence.ByBytes, Protocol: "mcp/2025-06-18",
+				Upstream: &evidence.Upstream{Origin: "stdio:sums"}, Began: ended, At: ended.Add(later), Elapsed: &later, Ended: evidence.Complete, Request: &observed.Body{SHA256: evidence.DigestOf(nil)}}
+			if err := d.recorder.sealAct(t.Context(), id, act); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.end()
+	}
+	want := []int64{5, 5, 5, 5, 9}
+	for n, a := range log.acts(evidence.ObservedTool) {
+		if got := a.Payload.Time().Sub(ended); got != time.Duration(want[n])*time.Second || (n > 0) != (len(a.Saw) == 1) {
+			t.Errorf("act %d claims %v after the first began, want %d s, and names %v", n, got, want[n], a.Saw)
+		}
+	}
+	if a := log.acts(evidence.ObservedTool)[1].Observed; *a.EndedMS != 0 {
+		t.Errorf("a call that ended at once ended after %d ms", *a.EndedMS)
+	}
 }
 
 // TestStopCounts: the end of a recorder says how many calls there were since its last sign of life, so that none is uncounted.
