@@ -146,7 +146,7 @@ func compareOver(t *testing.T, files []given) {
 	if found := bytes.Count(out, []byte("\n")); found != len(files) {
 		t.Errorf("it judged %d files of %d", found, len(files))
 	}
-	if bytes.Contains(out, []byte(`"unsupported"`)) {
+	if bytes.Contains(out, []byte(`"found": {"unsupported"`)) {
 		t.Error("the second verifier does not support this input")
 	}
 }

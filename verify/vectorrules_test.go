@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inStatements is why rules about SCITT statements have no vectors: these are JSON, and the second verifier reads no CBOR. TestEveryRuleOfAStatement and
+// inStatements is why rules about SCITT statements have no vectors: these are JSON. TestSecondVerifierOnStatements compares both verifiers, and TestEveryRuleOfAStatement and
 // TestEveryRuleOfOthersStatements break each of these rules.
 const inStatements = "SCITT statements are no JSON, and have tests of their own"
 

@@ -121,6 +121,14 @@ def open_file(data):
         raise Damaged(_damaged_kind(plain, data), str(err)) from err
 
 
+def open_record(data):
+    """Opens a record file that stands in another file, in its one form."""
+    value = parse(data, bounded=False)
+    require(depth(value) <= _MAX_FILE_DEPTH and isinstance(value, dict), "no record")
+    require(form(value) + b"\n" == data, "a record that is not in its one form")
+    return _record(value)
+
+
 def _damaged_kind(plain, data):
     first = _FIRST_MEMBER.match(without_mark(data))
     if BUNDLE.encode() not in plain or first and first[1] in _OF_RECORDS:

@@ -30,33 +30,14 @@ class Consistency:
             return False
         granted = [small.root] if small.size & (small.size - 1) == 0 else []
         roots = (small.root, large.root)
-        return roots in (_lead(self.proof, small.size, large.size), _lead(granted + self.proof, small.size, large.size))
+        return roots in (log.lead(self.proof, small.size, large.size), log.lead(granted + self.proof, small.size, large.size))
 
     def shows_fork(self, small, large):
         """Whether its own nodes make the larger root, and of the smaller size another one than was signed."""
         if not self.proof:
             return False
-        old, new = _lead(self.proof, small.size, large.size)
+        old, new = log.lead(self.proof, small.size, large.size)
         return new == large.root and old != small.root
-
-
-def _lead(path, size, grown):
-    """The roots of both sizes that a path leads to; None, None where it has too many nodes or too few."""
-    first, last = size - 1, grown - 1
-    while first & 1:
-        first, last = first >> 1, last >> 1
-    old = new = path[0]
-    for node in path[1:]:
-        if last == 0:
-            return None, None
-        if first & 1 or first == last:
-            old, new = log.node_hash(node, old), log.node_hash(node, new)
-            while not first & 1 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            new = log.node_hash(new, node)
-        first, last = first >> 1, last >> 1
-    return (old, new) if last == 0 else (None, None)
 
 
 class Tree:

@@ -56,14 +56,19 @@ def node_hash(left, right):
 
 
 def is_included(record, checkpoint):
-    """Whether the record's proof leads to the checkpoint's root (RFC 9162, section 2.1.3.2)."""
-    index, last = int(record.log["index"]), checkpoint.size - 1
+    """Whether the record's proof leads to the checkpoint's root."""
+    root = root_of(leaf_hash(entry(record)), int(record.log["index"]), checkpoint.size, record.log["proof"])
+    return root == checkpoint.root
+
+
+def root_of(found, index, size, path):
+    """The root to which a proof of inclusion leads (RFC 9162, section 2.1.3.2); None: it has another length."""
+    last = size - 1
     if index > last:
-        return False
-    found = leaf_hash(entry(record))
-    for node in record.log["proof"]:
+        return None
+    for node in path:
         if last == 0:
-            return False
+            return None
         if index & 1 or index == last:
             found = node_hash(node, found)
             while not index & 1 and index:
@@ -71,7 +76,32 @@ def is_included(record, checkpoint):
         else:
             found = node_hash(found, node)
         index, last = index >> 1, last >> 1
-    return last == 0 and found == checkpoint.root
+    return found if last == 0 else None
+
+
+def grows(before, small, after, large, path):
+    """Whether a proof of consistency leads from one root to another (RFC 9162, section 2.1.4.2)."""
+    granted = [before] if small & (small - 1) == 0 else []
+    return bool(path) and lead(granted + path, small, large) == (before, after)
+
+
+def lead(path, size, grown):
+    """The roots of both sizes that a path leads to; None, None where it has too many nodes or too few."""
+    first, last = size - 1, grown - 1
+    while first & 1:
+        first, last = first >> 1, last >> 1
+    old = new = path[0]
+    for node in path[1:]:
+        if last == 0:
+            return None, None
+        if first & 1 or first == last:
+            old, new = node_hash(node, old), node_hash(node, new)
+            while not first & 1 and first:
+                first, last = first >> 1, last >> 1
+        else:
+            new = node_hash(new, node)
+        first, last = first >> 1, last >> 1
+    return (old, new) if last == 0 else (None, None)
 
 
 class Checkpoint:

@@ -16,6 +16,7 @@ import report
 import reviews
 import revocation
 import stamps
+import statements
 import tags
 import trials
 import volume
@@ -47,12 +48,39 @@ def verify(data, trust, reader):
         raise keys.Unsupported("evidence packages of the older kind")
     if b'"application/vnd.in-toto+json"' in data[:4096] or b'"payloadType"' in data[-4096:]:
         raise keys.Unsupported("envelopes")
+    if statements.is_statement(data):
+        return _verify_statement(data, trust, reader)
     try:
         opened = files.open_file(data)
     except files.Damaged as err:
         return report.damaged(err.kind, trust, str(err))
+    return _verify_opened(opened, trust, reader)
+
+
+def _verify_statement(data, trust, reader):
+    """The report on a statement of SCITT: of a record, or of others."""
+    try:
+        statement = statements.Statement(data)
+    except Refused as err:
+        found = statements.damaged(data, trust, str(err))
+        if found is None:
+            raise files.NoFile(str(err)) from err
+        return found
+    if not statement.is_own:
+        return statements.verify_others(statement, trust, reader.before, assurance.rate, reader)
+    try:
+        opened = statement.open_record()
+    except Refused as err:
+        return statements.damaged(data + statements.TYPE, trust, str(err))
+    return _verify_opened(opened, trust, reader, statement)
+
+
+def _verify_opened(opened, trust, reader, statement=None):
+    """The report on records; they may have come in a statement."""
     _check_supported(trust)
     findings = report.Findings(opened.kind, _ALWAYS)
+    if statement is not None:
+        findings.ask("envelope")
     if reader.before is not None:
         findings.ask("before")
     needs_qualified = reader.need and (reader.need.level == assurance.LEVELS[3] or "qualified" in reader.need.require)
@@ -64,15 +92,17 @@ def verify(data, trust, reader):
     findings.records = len(opened.records)
     clock = stamps.Clock(trust, reader.at)
     of_checkpoint = _stamps_of_checkpoint(opened, trust, clock, findings)
-    statements = revocation.Statements(reader, clock.effort)
+    revoked = revocation.Statements(reader, clock.effort)
     proofs = carried.Proofs(findings)
     for record in opened.records:
-        statements.carry(record)
+        revoked.carry(record)
         with clock.effort.part():
             times = _check_time(record, of_checkpoint, clock, findings)
-            _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, statements), findings)
+            _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)
         proofs.take(record)
     _check_order(opened, trust, reader.at, findings)
+    if statement is not None:
+        statements.check_own(statement, opened.records[0], trust, findings)
     proofs.joint()
     gaps = recorded.check(opened.records, findings)
     knownlog.check(opened, findings.log, reader, trust, findings)
