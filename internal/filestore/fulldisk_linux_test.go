@@ -1,9 +1,14 @@
 package filestore_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"jurat/internal/disktest"
@@ -40,5 +45,30 @@ func TestPackOnFullDisk(t *testing.T) {
 		wantPairs(t, f, 0, 1)
 		create(t, f, 2)
 		wantPairs(t, packed(t, filepath.Join(disk.Path, "data")), 0, 1, 2)
+	})
+}
+
+// TestDestroyedAgainOnFullDisk: what was destroyed before a crash, and its room given back, is destroyed again though the disk is full by now.
+func TestDestroyedAgainOnFullDisk(t *testing.T) {
+	disktest.Run(t, 4, func(disk *disktest.Disk) {
+		dir := filepath.Join(disk.Path, "data")
+		f := packed(t, dir)
+		big := filestore.File{Name: "a/big.json", Content: bytes.Repeat([]byte("a text that is erased "), 50_000)}
+		if err := f.CreateAll(t.Context(), []filestore.File{big}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Remove(t.Context(), big.Name); err != nil {
+			t.Fatal(err)
+		}
+		full, err := os.Create(filepath.Join(disk.Path, "full"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := full.Write(make([]byte, 5<<20)); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("the disk is not full: %v", err)
+		}
+		if err := f.Remove(t.Context(), big.Name); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
 	})
 }

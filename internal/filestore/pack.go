@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -399,7 +400,7 @@ func (p *pack) overwrite(e *packed, beginning []byte) error {
 // void destroys a file where it is, and gives back the room of its content. It can be repeated after a crash. The room is given back last: what stands there is zeros,
 // durably, before and after it, so a crash at any moment changes nothing that is read.
 func (p *pack) void(e *packed) error {
-	if _, err := p.file.WriteAt(make([]byte, e.length), e.content()); err != nil {
+	if err := p.zero(e); err != nil {
 		return err
 	}
 	if _, err := p.file.WriteAt([]byte{isVoid}, e.at+4); err != nil {
@@ -409,4 +410,17 @@ func (p *pack) void(e *packed) error {
 		return err
 	}
 	return atomicfile.Free(p.file, e.content(), int64(e.length))
+}
+
+// zero writes zeros over a content. Where the room was given back, a full disk has none for them, and nothing is to be written.
+func (p *pack) zero(e *packed) error {
+	_, err := p.file.WriteAt(make([]byte, e.length), e.content())
+	if err == nil || !e.void {
+		return err
+	}
+	content, unread := p.read(e)
+	if unread != nil || slices.ContainsFunc(content, func(b byte) bool { return b != 0 }) {
+		return errors.Join(err, unread)
+	}
+	return nil
 }
