@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
@@ -192,15 +193,26 @@ func TestRefutedIsOnNobodysWord(t *testing.T) {
 // demand on a part is met by one and not by another, and every guarantee is demanded.
 func TestSecondVerifierOnLevels(t *testing.T) {
 	t.Parallel()
+	var demanded []demandedFile
 	for i, tt := range weaknesses {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r, o := sure(t)
-			tt.change(t, r, &o)
-			for _, demand := range demandsOn(i) {
-				compareDemand(t, r, o, demand)
-			}
-		})
+		r, o := sure(t)
+		tt.change(t, r, &o)
+		for _, demand := range demandsOn(i) {
+			demanded = append(demanded, demandOf(t, tt.name, r, o, demand))
+		}
+	}
+	for i, out := range several(t, demanded) {
+		d := demanded[i]
+		var found struct {
+			Outcome verify.Status
+			Basis   *assurance.Basis
+		}
+		if err := json.Unmarshal([]byte(out), &found); err != nil {
+			t.Fatalf("%s: %v: %s", d.name, err, out)
+		}
+		if diff := cmp.Diff(d.report.Basis, found.Basis); diff != "" || found.Outcome != d.report.Outcome {
+			t.Errorf("%s: %s, want %s:\n%s", d.name, found.Outcome, d.report.Outcome, diff)
+		}
 	}
 }
 
@@ -223,11 +235,18 @@ func demandsOn(i int) []string {
 	return []string{"independent"}
 }
 
-func compareDemand(t *testing.T, r *evidence.Record, o verify.Options, demand string) {
+// A demandedFile is a record on which something is demanded: the arguments of the second verifier, and the report of package verify.
+type demandedFile struct {
+	name      string
+	arguments []string
+	report    *verify.Report
+}
+
+func demandOf(t *testing.T, name string, r *evidence.Record, o verify.Options, demand string) demandedFile {
 	t.Helper()
 	folder, file := t.TempDir(), must[[]byte](t)(r.Marshal())
 	write(t, folder, "record.json", file)
-	arguments := []string{filepath.Join("..", "testdata", "second-verifier", "verify.py"), "--at", o.At.Format(time.RFC3339), "--require", demand}
+	arguments := []string{"--at", o.At.Format(time.RFC3339), "--require", demand}
 	if o.Trust != nil {
 		write(t, folder, "trust.json", must[[]byte](t)(o.Trust.Marshal()))
 		arguments = append(arguments, "--trust", filepath.Join(folder, "trust.json"))
@@ -241,16 +260,34 @@ func compareDemand(t *testing.T, r *evidence.Record, o verify.Options, demand st
 	} else {
 		o.Require = []verify.Guarantee{verify.Guarantee(demand)}
 	}
-	report := must[*verify.Report](t)(verify.File(file, o))
-	out, _ := exec.Command(python(t), append(arguments, filepath.Join(folder, "record.json"))...).Output() // the exit code is that of the outcome
-	var found struct {
-		Outcome verify.Status
-		Basis   *assurance.Basis
+	return demandedFile{name + ", " + demand, append(arguments, filepath.Join(folder, "record.json")), must[*verify.Report](t)(verify.File(file, o))}
+}
+
+// several runs the second verifier on each file, and returns what it prints.
+func several(t *testing.T, files []demandedFile) []string {
+	t.Helper()
+	var lists [][]string
+	for _, f := range files {
+		lists = append(lists, f.arguments)
 	}
-	if err := json.Unmarshal(out, &found); err != nil {
-		t.Fatalf("%s: %v: %s", demand, err, out)
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
+	run.Stdin = bytes.NewReader(must[[]byte](t)(json.Marshal(lists)))
+	var said bytes.Buffer
+	run.Stderr = &said
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
 	}
-	if diff := cmp.Diff(report.Basis, found.Basis); diff != "" || found.Outcome != report.Outcome {
-		t.Errorf("%s: %s, want %s:\n%s", demand, found.Outcome, report.Outcome, diff)
+	var printed []string
+	for line := range bytes.Lines(out) {
+		var answer struct{ Out string }
+		if err := json.Unmarshal(line, &answer); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		printed = append(printed, answer.Out)
 	}
+	if len(printed) != len(files) {
+		t.Fatalf("%d answers to %d files: %s", len(printed), len(files), &said)
+	}
+	return printed
 }

@@ -128,25 +128,63 @@ func TestRequireEverything(t *testing.T) {
 	if err != nil && os.Getenv("CI") == "true" {
 		t.Fatal(err)
 	}
+	var second secondAnswers
 	for _, d := range demands {
-		t.Run(d.what, func(t *testing.T) {
-			for _, way := range []struct {
-				file    shownFile
-				require string
-				want    int
-			}{{d.met, d.what, 0}, {d.unmet, d.what, exitUndecided}, {d.unmet, "", map[bool]int{true: exitUndecided}[d.open]}} {
-				f := way.file.files(t, d.what)
-				if way.require == "" && !d.open {
-					f.same(t, "the command", f.command(t, ""), 0)
-					continue
-				}
-				f.same(t, "the command", f.command(t, way.require), way.want)
-				f.same(t, "the portal", f.portal(t, way.require), way.want)
-				if python != "" && !way.file.unread {
-					f.same(t, "the second verifier", f.second(t, python, way.require), way.want)
-				}
+		for _, way := range []struct {
+			file    shownFile
+			require string
+			want    int
+		}{{d.met, d.what, 0}, {d.unmet, d.what, exitUndecided}, {d.unmet, "", map[bool]int{true: exitUndecided}[d.open]}} {
+			f := way.file.files(t, d.what)
+			f.name += ", of which " + d.what + " is demanded"
+			if way.require == "" && !d.open {
+				f.same(t, "the command", f.command(t, ""), 0)
+				continue
 			}
-		})
+			f.same(t, "the command", f.command(t, way.require), way.want)
+			f.same(t, "the portal", f.portal(t, way.require), way.want)
+			if !way.file.unread {
+				second.asked = append(second.asked, f.arguments(way.require))
+				second.expected = append(second.expected, func(got int) { f.same(t, "the second verifier", got, way.want) })
+			}
+		}
+	}
+	if python != "" {
+		second.compare(t, python)
+	}
+}
+
+// secondAnswers are lists of arguments for the second verifier, and what compares the exit code of each.
+type secondAnswers struct {
+	asked    [][]string
+	expected []func(got int)
+}
+
+// compare runs the second verifier once for each list.
+func (s *secondAnswers) compare(t *testing.T, python string) {
+	t.Helper()
+	lists, err := json.Marshal(s.asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(python, "../../testdata/second-verifier/several.py")
+	var said bytes.Buffer
+	run.Stdin, run.Stderr = bytes.NewReader(lists), &said
+	out, err := run.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &said)
+	}
+	answers := 0
+	for line := range bytes.Lines(out) {
+		var answer struct{ Exit int }
+		if err := json.Unmarshal(line, &answer); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		s.expected[answers](answer.Exit)
+		answers++
+	}
+	if answers != len(s.asked) {
+		t.Fatalf("the second verifier gave %d answers to %d questions: %s", answers, len(s.asked), &said)
 	}
 }
 
@@ -276,15 +314,6 @@ func (f *readerFiles) command(t *testing.T, require string) int {
 	t.Helper()
 	var out, errs bytes.Buffer
 	return run(t.Context(), append([]string{"verify"}, f.arguments(strings.ReplaceAll(require, "_r", "-r"))...), stdio{in: strings.NewReader(""), out: &out, err: &errs})
-}
-
-func (f *readerFiles) second(t *testing.T, python, require string) int {
-	t.Helper()
-	c := exec.Command(python, append([]string{"../../testdata/second-verifier/verify.py"}, f.arguments(require)...)...)
-	if out, err := c.CombinedOutput(); c.ProcessState == nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return c.ProcessState.ExitCode()
 }
 
 // portal verifies as the page does, by a policy file. It returns the exit code that the command has for such an outcome.
