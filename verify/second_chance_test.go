@@ -176,3 +176,14 @@ func python(t *testing.T) string {
 	}
 	return path
 }
+
+// TestSecondVerifierOnDeepFiles: a file that is nested very deep is one that cannot be read, and Python does not break down on it.
+func TestSecondVerifierOnDeepFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "deep.jurat")
+	write(t, filepath.Dir(file), filepath.Base(file), []byte(`{"format":"jurat/bundle/v1","more":`+strings.Repeat("[", 300_000)+strings.Repeat("]", 300_000)+"}"))
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "verify.py"), file)
+	said, err := run.CombinedOutput()
+	if run.ProcessState == nil || run.ProcessState.ExitCode() != 2 || !strings.Contains(string(said), "nested too deep") {
+		t.Errorf("%v: %s", err, said)
+	}
+}

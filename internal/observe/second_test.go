@@ -177,6 +177,17 @@ func finePoints() (calls []observe.Call) {
 		"x:///p", "x:y@z", "http://h\u0001/", "http://u\"@h/", "http://h/#%", "http://h/a*(b)", "http://a[b]/"} {
 		calls = append(calls, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"` + strings.ReplaceAll(address, `"`, `\"`) + `"}]}]}`)})
 	}
+	nines := strings.Repeat("9", 5000)
+	answer(observe.OpenAIChat, `{"choices":[{"index":`+nines+`,"message":{"content":"a"}}],"usage":{"prompt_tokens":`+nines+`}}`)
+	answer(observe.GeminiGenerate, events(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a[`+nines+`]","numberValue":1}]}}]}}]}`))
+	deep := strings.Repeat(`{"arrayValue":{"values":[`, 3000) + strings.Repeat("]}}", 3000)
+	for _, v := range []string{`{"intValue":"` + nines + `"}`, `{"intValue":"` + strings.Repeat("0", 5000) + `7"}`, deep} {
+		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.usage.input_tokens","value":` + v + `}]}]}]}]}`)})
+	}
+	for _, index := range []string{nines, "-" + nines} {
+		calls = append(calls, observe.Call{Protocol: observe.OTLP, Request: []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"events":[{"name":"gen_ai.choice","attributes":[{"key":"gen_ai.event.content","value":{"stringValue":"{\"index\":\"` + index +
+			`\",\"message\":{\"content\":\"a\"}}"}}]},{"name":"gen_ai.choice","attributes":[{"key":"message","value":{"stringValue":"{\"content\":\"b\"}"}}]}]}]}]}]}`)})
+	}
 	return calls
 }
 

@@ -25,10 +25,15 @@ class Broken(Exception):
 class Node:
     """A value, and the bytes that stand there for it."""
 
-    __slots__ = ("kind", "raw", "value")
+    __slots__ = ("_bytes", "_end", "_start", "kind", "value")
 
-    def __init__(self, kind, value, raw):
-        self.kind, self.value, self.raw = kind, value, raw
+    def __init__(self, kind, value, raw, start=0, end=None):
+        self.kind, self.value, self._bytes, self._start, self._end = kind, value, raw, start, end
+
+    @property
+    def raw(self):
+        """Cut out only when it is asked for: of values in values in values, all that is in them would be kept once for each."""
+        return self._bytes[self._start : self._end]
 
 
 def _one_by_one(err):
@@ -91,7 +96,7 @@ class _Parser:
             return None
         if char == b'"':
             text = self._string()
-            return Node("string", text, self.data[start : self.at])
+            return Node("string", text, self.data, start, self.at)
         number = _NUMBER.match(self.data, start)
         if number:
             self.at = number.end()
@@ -123,7 +128,7 @@ class _Parser:
         char, start, values, _ = stack.pop()
         if self.strict and char == b"{" and len({name for name, _ in values}) != len(values):
             raise Broken("a name twice")
-        return Node("object" if char == b"{" else "array", values, self.data[start : self.at])
+        return Node("object" if char == b"{" else "array", values, self.data, start, self.at)
 
     def _name(self, top):
         top[3] = self._string()
@@ -302,9 +307,16 @@ class Reader:
 
 
 def whole(node):
-    if node.kind != "number" or not _WHOLE.match(node.raw.decode()) or not -(2**63) <= int(node.raw) < 2**63:
+    number = decimal(node.raw.decode()) if node.kind == "number" and _WHOLE.match(node.raw.decode()) else 2**63
+    if not -(2**63) <= number < 2**63:
         raise Broken("no whole number")
-    return int(node.raw)
+    return number
+
+
+def decimal(text):
+    """The number that decimal digits are. Of more digits than any number has that is read here, the first ones: Python refuses to read thousands."""
+    digits = text.lstrip("+-").lstrip("0")[:40] or "0"
+    return -int(digits) if text.startswith("-") else int(digits)
 
 
 class _Arguments:

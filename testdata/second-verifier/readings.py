@@ -12,7 +12,6 @@ import json
 import sys
 
 sys.dont_write_bytecode = True
-sys.setrecursionlimit(100_000)
 
 import canonical  # noqa: E402
 import saida2a  # noqa: E402
@@ -23,6 +22,8 @@ import saidmessages  # noqa: E402
 import saidresponses  # noqa: E402
 import saidtelemetry  # noqa: E402
 import spoken  # noqa: E402
+
+_STEPS = 100_000  # in values that are nested 10,000 deep, as the page lets them be
 
 _MODELS = {
     "openai.chat": saidchat.read,
@@ -47,8 +48,13 @@ def knows(protocol):
 def read(call):
     """The members that the bytes of a call say; those that they do not say are absent."""
     reading = spoken.Reading(call, call.protocol in _MODELS)
-    (_MODELS.get(call.protocol) or _OTHERS.get(call.protocol) or saidmcp.read)(reading)
-    return reading.result()
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(_STEPS)  # only here: json.loads of a hostile file would go so deep that Python ends without an answer
+    try:
+        (_MODELS.get(call.protocol) or _OTHERS.get(call.protocol) or saidmcp.read)(reading)
+        return reading.result()
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _call(line):

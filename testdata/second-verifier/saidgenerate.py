@@ -16,6 +16,7 @@ from lenient import (
     OneOrMore,
     Reader,
     brief,
+    decimal,
     elements,
     empty,
     member,
@@ -266,7 +267,7 @@ class _Argument:
             match = _STEP.match(path, place)
             if step == _MAX_STEPS or not match:
                 raise Broken("a path that is none")
-            number = None if match[4] is None else int(match[4])
+            number = None if match[4] is None else decimal(match[4])
             if number is not None and not 0 <= number <= streams.MAX_NUMBER:
                 raise Broken("an element out of range")
             name = next((group for group in match.groups()[:3] if group is not None), "")

@@ -13,6 +13,7 @@ from lenient import (
     Maybe,
     Node,
     Reader,
+    decimal,
     first,
     is_json,
     member,
@@ -45,9 +46,9 @@ class _Number:
         text = node.value if node.kind == "string" else node.raw.decode()
         if text in self.names:
             return self.names[text]
-        if not self.pattern.match(text) or not self.low <= int(text) <= self.high:
+        if not self.pattern.match(text) or not self.low <= decimal(text) <= self.high:
             raise Broken("no number of this kind")
-        return int(text)
+        return decimal(text)
 
 
 class _Double:
@@ -276,9 +277,9 @@ def _one_there(own, name, older):
 
 
 def _whole(node):
-    """The whole number that is the canonical form of a value; otherwise 0."""
+    """The whole number that is the canonical form of a value, at most of 64 bits; otherwise 0."""
     text = written(node)
-    return int(text) if re.match(r"[+-]?[0-9]+\Z", text, re.ASCII) else 0
+    return max(-(2**63), min(decimal(text), 2**63 - 1)) if re.match(r"[+-]?[0-9]+\Z", text, re.ASCII) else 0
 
 
 class _Branch:

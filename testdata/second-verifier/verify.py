@@ -12,6 +12,7 @@ import argparse
 import base64
 import json
 import sys
+import traceback
 
 sys.dont_write_bytecode = True
 
@@ -131,4 +132,9 @@ def exit_code(outcomes):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+    except Exception:  # pylint: disable=broad-exception-caught
+        traceback.print_exc()  # a fault of this program refutes nothing: Python would end with 1
+        code = 2
+    sys.exit(code)
