@@ -61,12 +61,13 @@ type ways struct {
 	direct, proxy, open, closed string // URLs
 	client                      *http.Client
 	seal                        func(context.Context) error
-	awake                       chan struct{} // closed when idle streams end
+	sealed                      func(context.Context) (int64, error) // how many records the log has
+	awake                       chan struct{}                        // closed when idle streams end
 	ending                      []func(context.Context) error
 }
 
 func newWays(ctx context.Context, h *house, callers int) (w *ways, err error) {
-	w = &ways{seal: h.seal, awake: make(chan struct{}), client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: callers}}}
+	w = &ways{seal: h.seal, sealed: h.Ledger.Size, awake: make(chan struct{}), client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: callers}}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close(context.WithoutCancel(ctx)))
@@ -209,6 +210,20 @@ func (w *ways) ask(ctx context.Context, address string, body []byte, first func(
 	return err
 }
 
+// settled waits until the log has more records than before: open mode seals a call after its answer, and the next call is to be alone.
+func (w *ways) settled(ctx context.Context, before int64) error {
+	for {
+		if now, err := w.sealed(ctx); err != nil || now > before {
+			return err
+		}
+		select {
+		case <-time.After(100 * time.Microsecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // alone measures one caller, whose calls take the three ways in turn.
 func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
 	first, last := map[string]*timings{}, map[string]*timings{}
@@ -223,9 +238,13 @@ func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
 			return err
 		}
 		for _, at := range addresses {
+			before, err := w.sealed(ctx)
+			if err != nil {
+				return err
+			}
 			began := time.Now()
 			var until time.Duration
-			err := w.ask(ctx, at+eventsPath, asking(n, 4<<10), func() { until = time.Since(began) })
+			err = w.ask(ctx, at+eventsPath, asking(n, 4<<10), func() { until = time.Since(began) })
 			if err != nil && at == w.proxy && ctx.Err() == nil && broken < 100 {
 				broken++ // Go's proxy breaks a call off now and then
 				continue
@@ -234,6 +253,11 @@ func (w *ways) alone(ctx context.Context, c Config, b *bare, r *Report) error {
 				return err
 			}
 			*first[at], *last[at] = append(*first[at], until), append(*last[at], time.Since(began))
+			if at == w.open {
+				if err := w.settled(ctx, before); err != nil {
+					return err
+				}
+			}
 		}
 		c.Progress("calls of one caller", int64(c.Time/2-time.Until(end)), int64(c.Time/2))
 	}
