@@ -171,7 +171,7 @@ func TestA2AReading(t *testing.T) {
 	}
 }
 
-var a2aReadings = map[string]string{"jurat/1": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/2": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b"}
+var a2aReadings = map[string]string{"jurat/1": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/2": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/3": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b"}
 
 // TestA2AGrows: an artifact of many pieces takes time in proportion to them.
 func TestA2AGrows(t *testing.T) {

@@ -158,7 +158,7 @@ func TestDefinitionsInOtherPlaces(t *testing.T) {
 }
 
 // readingsOfMCP is what mcpCases say, by the version of the rules.
-var readingsOfMCP = map[string]string{"jurat/1": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b", "jurat/2": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b"}
+var readingsOfMCP = map[string]string{"jurat/1": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b", "jurat/2": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b", "jurat/3": "sha256:af22c48cc15fc4ad522462c17b72128896e6ab4327d95d6604f87761b9730f3b"}
 
 // TestToolsThatAreNone: elements of a list that are no definitions hide none of the others. By the same rules a record could state nothing of such bytes.
 func TestToolsThatAreNone(t *testing.T) {

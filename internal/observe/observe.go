@@ -48,18 +48,21 @@ const Imported = "import/"
 
 // Version names these rules of reading. Records state it, and what the bytes say otherwise refutes a record only by the same rules: so it
 // changes with every change of what Project returns for bytes that some recorder may have sealed.
-const Version = "jurat/2"
+const Version = "jurat/3"
 
-// first is the version before. It read calls of models otherwise, where servers do not keep to the vendors' documents, and telemetry, where libraries write what
-// their convention leaves open.
-const first = "jurat/1"
+// Versions before. The first read calls of models otherwise, where servers do not keep to the vendors' documents, and telemetry, where libraries write what
+// their convention leaves open; it is not kept. The second took tools that stand in the input of Responses for the user's words; Project reads by it, too.
+const (
+	first  = "jurat/1"
+	second = "jurat/2"
+)
 
 // Had reports whether a version is this one or one before. What is read alike by both is proved by either.
-func Had(version string) bool { return version == Version || version == first }
+func Had(version string) bool { return version == Version || version == second || version == first }
 
-// Same reports whether a version reads calls of a protocol as this one does.
+// Same reports whether Project reads calls of a protocol as this version does, if they name it.
 func Same(version, protocol string) bool {
-	return version == Version || version == first && !isModels(protocol) && protocol != OTLP
+	return version == Version || version == second || version == first && !isModels(protocol) && protocol != OTLP
 }
 
 // isModels reports whether a protocol is one of models.
@@ -76,6 +79,7 @@ type Call struct {
 	Response     []byte // the body, decoded, as far as it came
 	RequestType  string // media types, as the headers give them
 	ResponseType string
+	Rules        string // the version by which it is read; "": Version
 }
 
 // A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.

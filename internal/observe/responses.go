@@ -59,6 +59,7 @@ func pathOf(path string) string {
 
 func (r *reading) responsesRequest(o object) {
 	r.out.Model = o.word("model")
+	var tools []object // in the input
 	for _, part := range []struct{ member, role string }{{"instructions", "system"}, {"input", "user"}} {
 		v, there := o[part.member]
 		if !there {
@@ -71,6 +72,10 @@ func (r *reading) responsesRequest(o object) {
 		t := turn{role: part.role}
 		items := conversation[[]wire.ResponsesItem](r, o, part.member)
 		for i := range items {
+			if items[i].Type == "additional_tools" && r.call.Rules != first && r.call.Rules != second {
+				tools = append(tools, member[[]object](r, objectOf(items[i].Raw), "request: input", "tools")...)
+				continue
+			}
 			r.item(&t, &items[i], nil)
 		}
 		r.prompt = append(r.prompt, t.end()...)
@@ -81,17 +86,17 @@ func (r *reading) responsesRequest(o object) {
 	if o["background"].Kind() == jsontext.KindTrue {
 		r.refer("background", "true")
 	}
-	r.responsesTools(o)
+	r.responsesTools(o, tools)
 	r.parameters(o, "model", "instructions", "input")
 }
 
-// responsesTools replaces the definitions of tools by their names, and names those that OpenAI runs.
-func (r *reading) responsesTools(o object) {
-	if _, there := o["tools"]; !there {
+// responsesTools replaces the definitions of tools by their names, and names those that OpenAI runs. more are those that stand elsewhere.
+func (r *reading) responsesTools(o object, more []object) {
+	if _, there := o["tools"]; !there && len(more) == 0 {
 		return
 	}
 	names := []string{}
-	for _, tool := range member[[]object](r, o, "request", "tools") {
+	for _, tool := range slices.Concat(member[[]object](r, o, "request", "tools"), more) {
 		kind := tool.word("type")
 		if inner := tool["tools"]; kind == "namespace" && inner.Kind() == jsontext.KindBeginArray {
 			for _, v := range valuesIn(inner) {

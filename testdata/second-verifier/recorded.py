@@ -132,9 +132,9 @@ def _rule(record, bodies, window):
     if "digest" in rules:
         return "digest"
     reading, protocol = observed.get("reading"), observed["protocol"]
-    known = readings.knows(protocol) and reading in ("jurat/1", "jurat/2") and not set(rules) & {"missing", "withheld", "unsealed"}
+    known = readings.knows(protocol) and reading in ("jurat/1", "jurat/2", "jurat/3") and not set(rules) & {"missing", "withheld", "unsealed"}
     if known and _differs(record, readings.read(_call(record, bodies))):
-        if reading == "jurat/2" or protocol not in _READ_OTHERWISE:
+        if reading != "jurat/1" or protocol not in _READ_OTHERWISE:
             return "refuted"
         known = False
     if observed["fidelity"] != "bytes":
@@ -163,7 +163,7 @@ def _call(record, bodies):
     parts = [{} if body.part is None or "decoded" in body.part else body.part for body in bodies]
     request, response = (body.body or b"" if part else b"" for body, part in zip(bodies, parts))
     kinds = [part.get("type", "") for part in parts]
-    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds)
+    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds, rules=observed.get("reading"))
 
 
 def _differs(record, read):

@@ -68,6 +68,7 @@ def read(reading):
 
 def _request(reading, request):
     reading.said["model"] = word(request.get("model"))
+    more = []
     for name, role in (("instructions", "system"), ("input", "user")):
         node = request.get(name)
         if node is None:
@@ -77,7 +78,10 @@ def _request(reading, request):
             continue
         turn = Turn(role)
         for item in reading.conversation(request, name, [_ITEM]):
-            _item(reading, turn, item, False)
+            if item["type"] == "additional_tools" and reading.call.rules not in ("jurat/1", "jurat/2"):
+                more += reading.objects(dict(item["rest"]), "tools")
+            else:
+                _item(reading, turn, item, False)
         if turn.said:
             reading.prompt += turn.end()
     reading.refer("previous_response_id", word(request.get("previous_response_id")))
@@ -85,14 +89,14 @@ def _request(reading, request):
     reading.refer("prompt", word(member(request.get("prompt"), "id")))
     if request.get("background") is not None and request["background"].kind == "true":
         reading.refer("background", "true")
-    if "tools" in request:
-        request["tools"] = _tools(reading, request)
+    if "tools" in request or more:
+        request["tools"] = _tools(reading, reading.objects(request, "tools") + more)
     reading.parameters(request, "model", "instructions", "input")
 
 
-def _tools(reading, request):
+def _tools(reading, tools):
     names = []
-    for tool in reading.objects(request, "tools"):
+    for tool in tools:
         kind, inner = word(tool.get("type")), tool.get("tools")
         if kind == "namespace" and inner is not None and inner.kind == "array":
             names += [word(tool.get("name")) + "." + word(member(node, "name")) for node in inner.value]
