@@ -173,7 +173,7 @@
 //	jws           JWS signatures by the algorithms that jurat's keys have
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
 //	subject       the agent under trial: reads its card and its conversation, or its sealed records;
-//	              subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
+//	              subject/forms recognises the form of a conversation; subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
 //	              verifies it; subject/attested reads what another party signed as a SCITT statement; subject/transcripts finds
 //	              the conversations in files that have one or many; subject/talk recognises what of a conversation was shown
 //	              before; subject/asked finds which call of a model a use of a tool carries out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"jurat/internal/subject/forms"
 	"maps"
 	"os"
 	"slices"
@@ -113,7 +114,7 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 	failed := func(err error) []*checked {
 		return []*checked{{Case: name, Mistakes: []checkedMistake{mistakeOf(err)}}}
 	}
-	form, err := subject.ParseForm(c.Format)
+	form, err := forms.Parse(c.Format)
 	if err != nil {
 		return failed(fmt.Errorf("--format: %w", err))
 	}

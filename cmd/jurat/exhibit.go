@@ -6,6 +6,7 @@ import (
 	"fmt"
 	source "io"
 	"io/fs"
+	"jurat/internal/subject/forms"
 	"os"
 	"strings"
 
@@ -88,7 +89,7 @@ func (f *caseFlags) loadAlone(ctx context.Context, io stdio, name string) ([]*at
 	if err != nil {
 		return nil, err
 	}
-	form, err := subject.ParseForm(f.Format)
+	form, err := forms.Parse(f.Format)
 	if err != nil {
 		return nil, fmt.Errorf("--format: %w", err)
 	}
@@ -109,7 +110,7 @@ func (f *caseFlags) ofRecords() bool {
 	return len(f.Exhibit) == 0 && (f.Trust != "" || f.CRL != nil || f.OCSP != nil || f.At != nil)
 }
 
-func (f *caseFlags) folder(name string, form subject.Form) ([]*attempt, error) {
+func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
 	if f.ofRecords() || f.Card != "" {
 		return nil, fmt.Errorf("--trust, --at, --crl, --ocsp and --card go with a file as CASE, and %s is a folder", name)
 	}
@@ -121,7 +122,7 @@ func (f *caseFlags) folder(name string, form subject.Form) ([]*attempt, error) {
 }
 
 // transcripts reads a file with conversations.
-func (f *caseFlags) transcripts(name string, form subject.Form) ([]*attempt, error) {
+func (f *caseFlags) transcripts(name string, form forms.Form) ([]*attempt, error) {
 	found, err := f.readTranscripts(name, subject.Options{Form: form})
 	if err != nil {
 		return nil, err

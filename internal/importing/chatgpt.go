@@ -3,6 +3,7 @@ package importing
 import (
 	"errors"
 	"fmt"
+	"jurat/internal/subject/forms"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,7 @@ func (t *tree) message(node object) (*unit, error) {
 		}
 		return u, nil
 	}
-	read, err := subject.ReadPart(t.Name+":"+u.place, subject.Chat, jsonOf([]chatMessage{as}))
+	read, err := subject.ReadPart(t.Name+":"+u.place, forms.Chat, jsonOf([]chatMessage{as}))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package importing
 import (
 	"errors"
 	"fmt"
+	"jurat/internal/subject/forms"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +96,7 @@ func (r *reader) claudeMessage(place string, raw jsontext.Value) (*unit, error) 
 	if m.isTrue("truncated") {
 		lacks = lacking(lacks, "the rest of a message, which was broken off")
 	}
-	read, err := subject.ReadPart(r.Name+":"+place, subject.Anthropic, jsonOf([]any{map[string]any{"role": role, "content": blocks}}))
+	read, err := subject.ReadPart(r.Name+":"+place, forms.Anthropic, jsonOf([]any{map[string]any{"role": role, "content": blocks}}))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (r *reader) blocks(m object) (list []any, lacks []string) {
 			list = append(list, map[string]any{"type": kind, "tool_use_id": id, "content": orNull(b["content"]), "is_error": b.isTrue("is_error")})
 		case kind == "voice_note":
 			list = append(list, map[string]any{"type": "text", "text": b.text("text")})
-		case !subject.IsBlock(kind):
+		case !forms.IsBlock(kind):
 			lacks = lacking(lacks, unknownBlock+cut(kind, 60))
 		default:
 			list = append(list, raw)

@@ -2,6 +2,7 @@ package importing
 
 import (
 	"bytes"
+	"jurat/internal/subject/forms"
 	"slices"
 	"strings"
 
@@ -138,11 +139,11 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	c.lacks = nil
 	if kind == "agent_message" {
 		payload, u.left = fromAgent(item)
-	} else if !subject.IsItem(kind) {
+	} else if !forms.IsItem(kind) {
 		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
 		return c.give(c.talk.add(u))
 	}
-	read, err := subject.ReadPart(c.Name+":"+place, subject.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
+	read, err := subject.ReadPart(c.Name+":"+place, forms.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))
 	if err != nil {
 		return c.bad(place, err)
 	}

@@ -2,6 +2,7 @@ package importing
 
 import (
 	"fmt"
+	"jurat/internal/subject/forms"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,20 +12,20 @@ import (
 )
 
 // read has package subject read the conversations of a value, as it would for a trial.
-func (r *reader) readCases(place string, data []byte, form subject.Form) ([]subject.Brought, error) {
+func (r *reader) readCases(place string, data []byte, form forms.Form) ([]subject.Brought, error) {
 	return transcripts.Read(r.Name+":"+place, data, subject.Options{Form: form})
 }
 
 // form is the form of conversations that the caller named; "": the one that each shows.
-func (r *reader) form() subject.Form {
+func (r *reader) form() forms.Form {
 	if !r.header.given {
 		return ""
 	}
 	switch r.Format {
 	case Chat:
-		return subject.Chat
+		return forms.Chat
 	case Responses, Anthropic, Gemini, A2A:
-		return subject.Form(r.Format)
+		return forms.Form(r.Format)
 	}
 	return ""
 }
@@ -190,7 +191,7 @@ func (r *reader) result(number int, place string, v jsontext.Value) error {
 		name = r.header.scope + "-" + strconv.Itoa(number)
 	}
 	c := found[0].Case
-	if c.Form != subject.Promptfoo || turns(o) {
+	if c.Form != forms.Promptfoo || turns(o) {
 		whole := append(append([]byte(`{"results":[`), data...), `]}`...)
 		return r.cases(name, place, whole, found, top)
 	}

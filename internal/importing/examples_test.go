@@ -1,6 +1,7 @@
 package importing
 
 import (
+	"jurat/internal/subject/forms"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,7 @@ func readSealed(t *testing.T, said []byte) []subject.Message {
 	case strings.HasPrefix(text, `"`):
 		said = []byte(`[{"role":"assistant","content":` + text + `}]`)
 	}
-	c, err := subject.ReadPart("sealed", subject.Chat, said)
+	c, err := subject.ReadPart("sealed", forms.Chat, said)
 	if err != nil {
 		t.Fatal(err)
 	}

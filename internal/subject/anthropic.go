@@ -42,7 +42,7 @@ func (c *Case) readAnthropicMessage(n *tree.Node) error {
 		return err
 	}
 	if role == Tool {
-		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", quote(n.Get("role").Text))
+		return n.Get("role").Errorf("unknown role %s in Anthropic's form: expected user or assistant; results of tools are tool_result blocks of a user's message", tree.Quote(n.Get("role").Text))
 	}
 	content := n.Get("content")
 	if content == nil {
@@ -101,16 +101,6 @@ func (t *turn) block(n *tree.Node) error {
 	return err
 }
 
-// IsBlock reports whether a type is that of a block which the form Anthropic knows.
-func IsBlock(kind string) bool {
-	switch kind {
-	case "thinking", "redacted_thinking", "compaction", "tool_use", "server_tool_use", "mcp_tool_use",
-		"text", "search_result", "image", "document", "container_upload", "file", "audio":
-		return true
-	}
-	return strings.HasSuffix(kind, "tool_result")
-}
-
 // blockText reads a block that has a text, or that stands for something that no juror can read.
 func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
 	switch kind {
@@ -128,7 +118,7 @@ func (c *Case) blockText(n *tree.Node, kind string) (string, error) {
 		title, err := n.Str("title")
 		return c.unread(kind, title), err
 	}
-	return "", n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
+	return "", n.Get("type").Errorf("unknown block %s: expected text, image, document, tool_use, tool_result or thinking, for example {\"type\": \"text\", \"text\": \"Hello\"}", tree.Quote(kind))
 }
 
 func (t *turn) toolUse(n *tree.Node) error {

@@ -1,12 +1,15 @@
 package subject
 
-import "jurat/internal/subject/tree"
+import (
+	"jurat/internal/subject/forms"
+	"jurat/internal/subject/tree"
+)
 
 // Options say how to read what people bring. The zero value reads a conversation by its structure, without a card.
 type Options struct {
-	Card  []byte // the agent's card; nil: there is none
-	Form  Form   // "": by the structure of each conversation
-	Check bool   // find every mistake, and not only the first
+	Card  []byte     // the agent's card; nil: there is none
+	Form  forms.Form // "": by the structure of each conversation
+	Check bool       // find every mistake, and not only the first
 }
 
 // A Brought is one case of a file, or what is wrong with it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"jurat/internal/subject/forms"
 	"os"
 	"slices"
 
@@ -33,7 +34,7 @@ type Case struct {
 	HasCard   bool
 	Messages  []Message
 	TaskState string     // of an A2A task, such as "completed"; "" for other conversations
-	Form      Form       // of the conversation; "" for records
+	Form      forms.Form // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
 
@@ -120,14 +121,14 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 func New(card, conversation []byte) (*Case, error) { return NewAs("", card, conversation) }
 
 // NewAs is like New for a conversation whose form is known.
-func NewAs(form Form, card, conversation []byte) (*Case, error) {
+func NewAs(form forms.Form, card, conversation []byte) (*Case, error) {
 	c := &Case{Form: form}
 	return c.of(c.documents(card, conversation))
 }
 
 // ReadPart reads messages that are a part of a conversation in a form: what they answer need not be among them. The result has
 // only messages, and what is left out of them. The name is for errors, which are of type *tree.Error.
-func ReadPart(name string, form Form, part []byte) (*Case, error) {
+func ReadPart(name string, form forms.Form, part []byte) (*Case, error) {
 	root, err := tree.Parse(name, part)
 	if err != nil {
 		return nil, err
@@ -228,8 +229,8 @@ func (c *Case) readOrigin(root *tree.Node) error {
 		if err != nil {
 			return err
 		}
-		if c.Form = Form(form); readers[c.Form] == nil {
-			return at.Errorf("unknown format %s", quote(form))
+		if c.Form = forms.Form(form); readers[c.Form] == nil {
+			return at.Errorf("unknown format %s", tree.Quote(form))
 		}
 	}
 	at := root.Get("source")
@@ -284,7 +285,7 @@ func (c *Case) readAs(conversation *tree.Node) error {
 	form := c.Form
 	if form == "" && !c.parsed && !looksLikeCard(conversation) {
 		var err error
-		if form, err = detect(conversation); err != nil {
+		if form, err = forms.Detect(conversation); err != nil {
 			return err
 		}
 	}

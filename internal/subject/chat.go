@@ -94,7 +94,7 @@ func (m *Message) readCall(n *tree.Node) error {
 	}
 	if at := n.Get("requestor"); !at.Absent() {
 		if by, err := requestor(at); err != nil || by != m.Role {
-			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, quote(at.Text))
+			return at.Errorf("expected the requestor %s, because the call is in a message of the %s, found %s; for example \"requestor\": %[1]q", m.Role, m.Role, tree.Quote(at.Text))
 		}
 	}
 	if function := n.Get("function"); !function.Absent() {
@@ -227,5 +227,5 @@ func chatPart(n *tree.Node) (string, error) {
 	if slices.Contains(unreadable, kind) {
 		return "[" + kind + "]", nil
 	}
-	return "", n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", quote(kind))
+	return "", n.Get("type").Errorf("content of a wrong kind: unknown part type %s: expected text, for example {\"type\": \"text\", \"text\": \"Hello\"}", tree.Quote(kind))
 }

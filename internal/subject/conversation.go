@@ -1,6 +1,9 @@
 package subject
 
-import "jurat/internal/subject/tree"
+import (
+	"jurat/internal/subject/forms"
+	"jurat/internal/subject/tree"
+)
 
 // looksLikeConversation recognises a conversation in the place of a card.
 func looksLikeConversation(n *tree.Node) bool {
@@ -33,9 +36,9 @@ func (c *Case) readConversation(n *tree.Node) error {
 	if err := c.each(list, aMessage, c.readMessage); err != nil {
 		return err
 	}
-	c.Form = Chat
+	c.Form = forms.Chat
 	if task := list.Parent; task != nil && list.Step == "history" {
-		c.Form = A2A
+		c.Form = forms.A2A
 		return c.readTaskEnd(task)
 	}
 	return nil
@@ -109,7 +112,7 @@ func readRole(n *tree.Node) (Role, error) {
 	}
 	role, known := roles[given]
 	if !known {
-		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", quote(given))
+		return "", at.Errorf("unknown role %s: expected system, developer, user, assistant or tool (in an A2A task, user or agent), for example \"role\": \"user\"", tree.Quote(given))
 	}
 	return role, nil
 }

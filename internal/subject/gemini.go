@@ -6,11 +6,6 @@ import (
 	"jurat/internal/subject/tree"
 )
 
-// geminiParts are the members of a part that only Gemini's contents have: https://ai.google.dev/api/caching#Part.
-// Libraries write them in either spelling.
-var geminiParts = []string{"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data", "fileData", "file_data",
-	"executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "thought"}
-
 // A gemini reads contents. Calls without an id are numbered here, because results name only the function, and answer
 // calls to it in their order.
 type gemini struct {

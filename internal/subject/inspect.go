@@ -112,7 +112,7 @@ func (in *inspection) content(m *Message, n *tree.Node) (string, error) {
 		case "tool_use": // a tool of the vendor, with its result
 			text, err = canonicalText(part)
 		default:
-			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", quote(kind))
+			err = part.Errorf("unknown content %s: expected text, reasoning, image, audio, video, document, data or tool_use", tree.Quote(kind))
 		}
 		if err != nil {
 			return "", err

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"jurat/internal/subject/tree"
 	"slices"
 	"strings"
 
@@ -173,18 +174,10 @@ func callName(m *Message) string {
 
 func nameOfCall(m *Message) string {
 	if m.ToolCallID != "" {
-		return quote(m.ToolCallID)
+		return tree.Quote(m.ToolCallID)
 	}
 	if m.ToolName != "" {
-		return "to " + quote(m.ToolName)
+		return "to " + tree.Quote(m.ToolName)
 	}
 	return "that it answers"
-}
-
-func quote(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return "\"" + s + "\""
 }

@@ -189,7 +189,7 @@ func (m *material) check() error {
 	case m.AgentCard != nil && m.AgentCard.Kind() != '{':
 		return unfit("expected an agent card (an object)")
 	case m.Verification.Outcome != Proved && m.Verification.Outcome != NotProved:
-		return unfit("unknown outcome of verification %s: expected %s or %s", quote(m.Verification.Outcome), Proved, NotProved)
+		return unfit("unknown outcome of verification %s: expected %s or %s", tree.Quote(m.Verification.Outcome), Proved, NotProved)
 	case m.Verification.Proved == nil || m.Verification.NotProved == nil:
 		return unfit("expected the members proved and notProved in verification")
 	}
@@ -219,7 +219,7 @@ func (e *Exhibit) check() error {
 			continue
 		}
 		if _, err := time.Parse(time.RFC3339Nano, t.Time); err != nil {
-			return fmt.Errorf("not a valid proved time: %s", quote(t.Time))
+			return fmt.Errorf("not a valid proved time: %s", tree.Quote(t.Time))
 		}
 		if !slices.Contains([]string{"independent", "operator"}, t.Clock) || t.Authority == "" {
 			return errors.New("a proved time without an authority, or by an unknown kind of clock")

@@ -1,25 +1,11 @@
 package subject
 
 import (
-	"slices"
+	"jurat/internal/subject/forms"
 	"strings"
 
 	"jurat/internal/subject/tree"
 )
-
-// items are the types of an item of OpenAI's Responses that no chat message has, without the calls and their outputs:
-// https://platform.openai.com/docs/api-reference/responses.
-var items = []string{"reasoning", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "compaction"}
-
-// isItem reports whether a type is that of an item, and not of a message.
-func isItem(kind string) bool {
-	return slices.Contains(items, kind) || strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output")
-}
-
-// IsItem reports whether a type is one that the form Responses knows, "" being that of a message.
-func IsItem(kind string) bool {
-	return kind == "" || kind == "message" || strings.HasSuffix(kind, "_output") || isItem(kind)
-}
 
 // readResponses reads {"instructions", "input", "output"} or an array of items.
 func (c *Case) readResponses(n *tree.Node) error {
@@ -72,10 +58,10 @@ func (c *Case) readItem(n *tree.Node) error {
 		return err
 	case strings.HasSuffix(kind, "_output"):
 		return c.readItemOutput(n)
-	case isItem(kind):
+	case forms.IsOther(kind):
 		return c.readItemCall(n, kind)
 	}
-	return n.Get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", quote(kind))
+	return n.Get("type").Errorf("unknown item %s: expected message, function_call, function_call_output, reasoning, or another call and its output, for example {\"type\": \"message\", \"role\": \"user\", \"content\": \"Hello\"}", tree.Quote(kind))
 }
 
 func (c *Case) readItemMessage(n *tree.Node) error {
@@ -85,7 +71,7 @@ func (c *Case) readItemMessage(n *tree.Node) error {
 		return err
 	}
 	if m.Role == Tool {
-		return n.Get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", quote(n.Get("role").Text))
+		return n.Get("role").Errorf("unknown role %s in the form of Responses: expected system, developer, user or assistant; results of tools are items of type function_call_output", tree.Quote(n.Get("role").Text))
 	}
 	if m.Text, err = c.content(n.Get("content")); err != nil {
 		return err

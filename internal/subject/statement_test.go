@@ -2,6 +2,7 @@ package subject
 
 import (
 	"encoding/hex"
+	"jurat/internal/subject/forms"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestStatementsOfOthers(t *testing.T) {
 			return c
 		},
 		"messages of Anthropic": func(t *testing.T) *Case {
-			c, err := NewAs(Anthropic, nil, []byte(`{"messages":[{"role":"user","content":"Pay 7"},{"role":"assistant","content":"Paid."}]}`))
+			c, err := NewAs(forms.Anthropic, nil, []byte(`{"messages":[{"role":"user","content":"Pay 7"},{"role":"assistant","content":"Paid."}]}`))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"jurat/internal/subject/forms"
 	"net/http"
 
 	"jurat/api"
@@ -44,7 +45,7 @@ func Case(ctx context.Context, n *api.NewSubmission, from Sources) (*subject.Cas
 	case n.Conversation == nil && n.Format != "":
 		return nil, fmt.Errorf("%w: format goes with a conversation", api.ErrInvalid)
 	case n.Conversation != nil:
-		form, err := subject.ParseForm(n.Format)
+		form, err := forms.Parse(n.Format)
 		if err != nil {
 			return nil, fmt.Errorf("%w: format: %w", api.ErrInvalid, err)
 		}

@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"jurat/internal/subject/forms"
 	"os"
 	"regexp"
 	"strings"
@@ -40,7 +41,7 @@ func only(t testing.TB, text string, o subject.Options) []*subject.Case {
 
 // TestExamplesOfThePage: each example of docs/case.md is read in the form that it shows, and its evidence reads the same.
 func TestExamplesOfThePage(t *testing.T) {
-	forms := map[subject.Form]int{}
+	shown := map[forms.Form]int{}
 	for _, at := range example.FindAllStringSubmatch(page(t), -1) {
 		cases := only(t, at[3], subject.Options{})
 		if at[1] == "jsonl" {
@@ -49,14 +50,14 @@ func TestExamplesOfThePage(t *testing.T) {
 			}
 			continue
 		}
-		if len(cases) != 1 || cases[0].Form != subject.Form(at[2]) {
+		if len(cases) != 1 || cases[0].Form != forms.Form(at[2]) {
 			t.Errorf("%d cases, the first of the form %s:\n%s", len(cases), cases[0].Form, at[3])
 		}
-		forms[cases[0].Form]++
+		shown[cases[0].Form]++
 		sameAgain(t, cases[0])
 	}
-	for _, form := range subject.Forms() {
-		if forms[form] == 0 {
+	for _, form := range forms.All() {
+		if shown[form] == 0 {
 			t.Errorf("the page has no example of the form %s", form)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"jurat/internal/subject/forms"
 	"path"
 
 	"jurat/internal/subject"
@@ -54,7 +55,7 @@ func (t *reader) inspectSample(at span, pointer string) {
 		t.wrong(from.String(), err)
 		return
 	}
-	t.build(from.String(), n, subject.Inspect, from)
+	t.build(from.String(), n, forms.Inspect, from)
 }
 
 // messagesOf reads the messages of a sample, with the sample's attachments if a message refers to one.

@@ -2,6 +2,7 @@ package transcripts
 
 import (
 	"fmt"
+	"jurat/internal/subject/forms"
 
 	"jurat/internal/subject"
 	"jurat/internal/subject/tree"
@@ -87,7 +88,7 @@ func (t *reader) promptfooResult(at span, i int, pointer string) {
 		return
 	}
 	whole := t.file.Object(at.from, at.to, pointer, tree.Member{Name: "prompt", Value: question}, tree.Member{Name: "output", Value: answer})
-	t.build(from.String(), whole, subject.Promptfoo, from)
+	t.build(from.String(), whole, forms.Promptfoo, from)
 }
 
 // inside returns the members of a member that is an object.

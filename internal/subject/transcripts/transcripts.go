@@ -9,6 +9,7 @@ package transcripts
 import (
 	"bytes"
 	"fmt"
+	"jurat/internal/subject/forms"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -145,7 +146,7 @@ func (t *reader) conversation(name string, at span, pointer string, from *subjec
 	t.build(name, n, t.options.Form, from)
 }
 
-func (t *reader) build(name string, n *tree.Node, form subject.Form, from *subject.Source) {
+func (t *reader) build(name string, n *tree.Node, form forms.Form, from *subject.Source) {
 	c, mistakes := subject.Build(t.card, n, from, subject.Options{Form: form, Check: t.options.Check})
 	t.found = append(t.found, subject.Brought{Name: name, Case: c, Mistakes: mistakes})
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"jurat/internal/subject/forms"
 	"strings"
 	"testing"
 
@@ -166,11 +167,11 @@ func FuzzTranscripts(f *testing.F) {
 	f.Add([]byte(dual), "chat")
 	f.Add([]byte(sample), "")
 	f.Add(packed(f, "samples/s.json", sample), "")
-	for _, form := range subject.Forms() {
+	for _, form := range forms.All() {
 		f.Add([]byte(`{"system":"S","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]}]}`), string(form))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, form string) {
-		chosen, err := subject.ParseForm(form)
+		chosen, err := forms.Parse(form)
 		if err != nil {
 			return
 		}

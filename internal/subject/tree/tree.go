@@ -299,3 +299,12 @@ func (n *Node) KindName() string {
 	}
 	return "a boolean"
 }
+
+// Quote shows the beginning of a text in an error.
+func Quote(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return "\"" + s + "\""
+}
