@@ -151,10 +151,10 @@ func (r *Recorder) take(e *observed.Event, at string) {
 		if e.Calls != nil {
 			r.Calls += *e.Calls
 			last := r.counts(e, "")
-			r.Counted = last.began == r.Started && last.calls == r.Calls
+			r.Counted = last.began != "" && last.began == r.Started && last.calls == r.Calls
 		}
 	case observed.Heartbeat:
-		r.Heartbeat = at
+		r.Heartbeat, r.Counted = at, false // after an end that counted, it is of another one
 		r.Calls += *e.Calls
 		r.counts(e, at)
 	case observed.Gap:

@@ -61,6 +61,12 @@ func TestRecorders(t *testing.T) {
 	event("alone", "recorder/alone", ends(at(), 2))
 	event("older", "recorder/older", start)
 	event("older", "recorder/older", ends(evidence.FormatTime(jurattest.Start), 2))
+	event("twins", "recorder/twins", start)
+	first = at()
+	event("twins", "recorder/twins", start)
+	event("twins", "recorder/twins", ends(at(), 2))
+	event("twins", "recorder/twins", observed.Event{Event: observed.Heartbeat, Since: first, Calls: new(int64(7))}) // the first one goes on
+	event("without a start", "recorder/without", ends(at(), 2))
 
 	compared := func(calls int64) {
 		t.Helper()
@@ -79,13 +85,13 @@ func TestRecorders(t *testing.T) {
 	compared(2)
 
 	list, last, err := Recorders(t.Context(), h.Ledger, nil)
-	if err != nil || len(list) != 5 {
+	if err != nil || len(list) != 7 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for i, want := range map[int]struct {
 		calls   int64
 		counted bool
-	}{0: {9, true}, 1: {7, false}, 2: {2, false}, 3: {0, false}, 4: {9, false}} {
+	}{0: {9, true}, 1: {7, false}, 2: {2, false}, 3: {0, false}, 4: {9, false}, 5: {9, false}, 6: {2, false}} {
 		if list[i].Calls != want.calls || list[i].Counted != want.counted {
 			t.Errorf("%s: %d calls, %v; want %+v", list[i].Name, list[i].Calls, list[i].Counted, want)
 		}
