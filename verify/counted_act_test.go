@@ -34,9 +34,10 @@ func TestCountedCalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := jurattest.New(t)
+			h.Seal(t, evidence.Payload{ActionType: evidence.RecorderEvent, AgentID: "gate", Timestamp: evidence.FormatTime(jurattest.Start), ChainID: "recorder/gate", Response: jsontext.Value(`{"calls":0,"event":"heartbeat","since":"` + evidence.FormatTime(jurattest.Start) + `"}`)})
 			r := h.Seal(t, payloadOf(t, observedCall("call-1", "openai.chat", aChat, usage)))
 			body := operator.UsageComparisonBody{By: "ines", File: operator.UsageFile{Bytes: 4, Digest: evidence.DigestOf([]byte("file")), Format: "calls, CSV"},
-				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1000}}
+				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 2}}
 			var sum counted.Sum
 			one, is := counted.Of(&r.Payload, r.Digest, 0)
 			if !is {
@@ -72,6 +73,48 @@ func TestCountedCalls(t *testing.T) {
 				if got := verify.Bundle(b, h.Options(t)); got.Outcome == verify.Refuted {
 					t.Errorf("the file is withheld, and refuted: %+v", got.Details)
 				}
+			}
+		})
+	}
+}
+
+// TestCountedByItself: an act that contradicts itself is refuted without a call, too: one that counts calls of a time after it, and one of no calls with the digest of some. Where no log
+// that the reader knows shows the places, nothing is refuted by them.
+func TestCountedByItself(t *testing.T) {
+	none, other := evidence.DigestOf(nil), evidence.DigestOf([]byte("calls"))
+	for _, tt := range []struct {
+		name   string
+		size   int64
+		digest evidence.Digest
+		known  bool // the log
+		want   verify.Status
+	}{
+		{"honest", 1, none, true, ""},
+		{"honest, of an unknown log", 1, none, false, ""},
+		{"more records than there were", 2, none, true, verify.Refuted},
+		{"more records than there were, of an unknown log", 2, none, false, verify.NotProved},
+		{"no calls, with a digest", 1, other, true, verify.Refuted},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := jurattest.New(t)
+			h.Seal(t, output("a"))
+			response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: tt.digest}, File: operator.UsageFile{Digest: none, Format: "calls, CSV"},
+				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: tt.size}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := h.Bundle(t, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+			o := h.Options(t)
+			if !tt.known {
+				known := *o.Trust
+				known.Logs, o.Trust = nil, &known
+			}
+			report := verify.Bundle(b, o)
+			if got := report.Of(verify.Vantage); got.Rule == "counted" && got.Status != tt.want || (got.Rule == "counted") != (tt.want != "") {
+				t.Errorf("%+v", got)
+			}
+			if (report.Outcome == verify.Refuted) != (tt.want == verify.Refuted) {
+				t.Errorf("%s: %+v", report.Outcome, report.Details)
 			}
 		})
 	}

@@ -356,7 +356,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Configuration:
 		return slices.ContainsFunc(c.all, seats.Configured)
 	case Vantage:
-		return slices.ContainsFunc(c.all, vantage.ByRecorder)
+		return slices.ContainsFunc(c.all, vantage.ByRecorder) || slices.ContainsFunc(c.compared, (*counted.Comparison).Wrong)
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:

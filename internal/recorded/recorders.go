@@ -154,7 +154,8 @@ func (r *Recorder) take(e *observed.Event, at string) {
 			r.Counted = last.began != "" && last.began == r.Started && last.calls == r.Calls
 		}
 	case observed.Heartbeat:
-		r.Heartbeat, r.Counted = at, false // after an end that counted, it is of another one
+		r.Heartbeat = at
+		r.Stopped, r.Reason, r.Counted = "", "", false // after an end, another of this name goes on
 		r.Calls += *e.Calls
 		r.counts(e, at)
 	case observed.Gap:

@@ -103,6 +103,9 @@ func TestRecorders(t *testing.T) {
 	if gate.Name != "gate" || gate.Calls != 7 || gate.Missed != 5 || gate.Gaps != 2 || gate.Stopped != "" || gate.Lost != 1 || gate.Of != 8 || gate.Heartbeat == "" || gate.LastGap == "" {
 		t.Errorf("gate: %+v", gate)
 	}
+	if list[5].Stopped != "" || list[2].Stopped == "" {
+		t.Errorf("who goes on has stopped: %+v; who stopped goes on: %+v", list[5], list[2])
+	}
 	if other.Reason != "the night" || other.Stopped == "" || other.Missed != 0 || other.Heartbeat != "" {
 		t.Errorf("other: %+v", other)
 	}

@@ -8,7 +8,7 @@
 // # More than stated contradicts, less does not
 //
 // A file need not have all of the log's calls. So a sum that is larger than the one stated contradicts the act, and a smaller one does not. If the file has as
-// many calls as the act counts, they must be the same calls, with the same sums.
+// many calls as the act counts, they must be the same calls, with the same sums. An act cannot count records of the log that came after itself.
 package counted
 
 import (
@@ -166,6 +166,9 @@ func (c *Comparison) Act() *evidence.Record { return c.record }
 // WrongFile says how the provider's account that is sealed with the act is another one than it names; "": it is the same, or withheld.
 func (c *Comparison) WrongFile() string { return c.wrongFile }
 
+// Wrong reports whether records contradict what it states of the number of calls, or it contradicts itself there.
+func (c *Comparison) Wrong() bool { return c.Answer == Contradicted && c.wrongFile == "" }
+
 // A Look is what one record has to do with counting.
 type Look struct {
 	call   *Call
@@ -277,6 +280,8 @@ func (c *Comparison) judge(calls []Call) {
 	switch {
 	case c.wrongFile != "":
 		c.Answer, c.Why = Contradicted, c.wrongFile
+	case c.record.Log != nil && c.Scope.Size > c.record.Log.Index:
+		c.Answer, c.Why = Contradicted, fmt.Sprintf("it counts calls of the log's first %d records, and stands itself at index %d", c.Scope.Size, c.record.Log.Index)
 	case more:
 		c.Answer, c.Why = Contradicted, fmt.Sprintf("this file alone has %s of that time, and the act counts %s", amount(here), amount(said))
 	case here.Count < said.Count:
