@@ -189,7 +189,7 @@ func mostHeap(do func()) uint64 {
 	}
 }
 
-// liveHeap is what the collector found in use. What others allocate while it runs does not count, so it says the same on a busy machine.
+// liveHeap is what the collector found in use. What is made while it marks counts, unless it stops everything meanwhile (measuresExactly).
 func liveHeap() uint64 {
 	runtime.GC()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,6 +135,9 @@ func (s *hostileShape) file(t testing.TB, checkpoint string) *os.File {
 
 // TestMemoryIsBounded: the number of records bounds the verifier's memory, whatever the records hold.
 func TestMemoryIsBounded(t *testing.T) {
+	if !measuresExactly(t) {
+		return
+	}
 	h := jurattest.New(t)
 	checkpoint := h.Bundle(t, h.Seal(t, output("a"))).Checkpoint
 	o := h.Options(t)
@@ -154,6 +158,23 @@ func TestMemoryIsBounded(t *testing.T) {
 			notLookedAt(t, r, shape.beyond)
 		})
 	}
+}
+
+// measuresExactly reports whether the collector stops everything while it marks what is live: otherwise what is made meanwhile counts as live, and that is
+// more on a busy machine. A process that does not is told so as it starts, so this runs the test again in one that does.
+func measuresExactly(t *testing.T) bool {
+	t.Helper()
+	const stops = "gcstoptheworld=1"
+	if os.Getenv("GODEBUG") == stops {
+		return true
+	}
+	again := exec.Command(os.Args[0], "-test.v", "-test.timeout=20m", "-test.run=^"+t.Name()+"$")
+	again.Env = append(os.Environ(), "GODEBUG="+stops)
+	out, err := again.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name()+" ")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
 }
 
 // TestBothVerifiersCountAlike compares both verifiers on a bundle with the most allowed links, and on one with more.
