@@ -77,8 +77,8 @@ func TestTau2Beside(t *testing.T) {
 // TestInspectUnfinished: a packed log of an evaluation that was ended before its end has its id and model in the journal alone.
 func TestInspectUnfinished(t *testing.T) {
 	b := newBook()
-	imported(t, b, "log.eval", zipped(t, "_journal/start.json", `{"version":2,"eval":{"eval_id":"e","model":"m/x"},"plan":{}}`,
-		"samples/1_epoch_1.json", `{"id":1,"epoch":1,"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"A"}]}`))
+	imported(t, b, "log.eval", string(packed(t, "_journal/start.json", `{"version":2,"eval":{"eval_id":"e","model":"m/x"},"plan":{}}`,
+		"samples/1_epoch_1.json", `{"id":1,"epoch":1,"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":"A"}]}`)))
 	want := []string{`recorded/support/e-1_epoch_1 import/inspect: [{"role":"user","content":"Q"}] => "A"|m/x||||`}
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -1,8 +1,6 @@
 package importing
 
 import (
-	"archive/zip"
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,33 +44,13 @@ func TestChatGPTSpeakers(t *testing.T) {
 	missing(t, b, 1, []string{"what a participant of a kind says that is not known here: critic", "the rest of a message, which was broken off"}, nil)
 }
 
-// zipped is an archive of files, name by name.
-func zipped(t testing.TB, files ...string) string {
-	t.Helper()
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
-	for i := 0; i < len(files); i += 2 {
-		f, err := w.Create(files[i])
-		if err == nil {
-			_, err = f.Write([]byte(files[i+1]))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
 // TestExportInSeveralFiles: an export of 2026 has its conversations in numbered files.
 func TestExportInSeveralFiles(t *testing.T) {
 	talk := func(id string) string {
 		return gptTalk(id, "u", gptNode("u", "client-created-root", "user", gptText("Hi "+id), ""))
 	}
 	b := newBook()
-	archive := zipped(t, "user.json", "{}", "x/conversations-001.json", "["+talk("c")+"]", "__MACOSX/x/._conversations-000.json", "?", "x/conversations-000.json", "["+talk("a")+","+talk("b")+"]", "x/conversations-002.json", "[]")
+	archive := string(packed(t, "user.json", "{}", "x/conversations-001.json", "["+talk("c")+"]", "__MACOSX/x/._conversations-000.json", "?", "x/conversations-000.json", "["+talk("a")+","+talk("b")+"]", "x/conversations-002.json", "[]"))
 	if checked, sealed := imported(t, b, "export.zip", archive); len(checked.Faults) > 0 || sealed.New != 3 {
 		t.Fatalf("%+v", checked)
 	}
@@ -81,7 +59,7 @@ func TestExportInSeveralFiles(t *testing.T) {
 			t.Errorf("%s is not in %s", id, text)
 		}
 	}
-	if _, err := in(t, "e.zip", []byte(zipped(t, "conversations-000.json", "["+talk("a")+"]", "conversations-001.json", `[{"uuid":"c","chat_messages":[]}]`)), Unknown); err == nil || !strings.Contains(err.Error(), "conversations-001.json: it is of claude-ai, and others in the archive are of chatgpt") {
+	if _, err := in(t, "e.zip", packed(t, "conversations-000.json", "["+talk("a")+"]", "conversations-001.json", `[{"uuid":"c","chat_messages":[]}]`), Unknown); err == nil || !strings.Contains(err.Error(), "conversations-001.json: it is of claude-ai, and others in the archive are of chatgpt") {
 		t.Error(err)
 	}
 }

@@ -60,14 +60,6 @@ func ParsePolicy(doc []byte) (*Policy, error) {
 	return p, nil
 }
 
-// IsPolicy reports whether a document says that it is a policy file.
-func IsPolicy(doc []byte) bool {
-	var said struct {
-		Format string `json:"format"`
-	}
-	return len(doc) <= MaxPolicy && json.Unmarshal(evidence.CutMark(doc), &said) == nil && said.Format == PolicyFormat
-}
-
 func (p *Policy) check() error {
 	if p.Format != PolicyFormat {
 		return fmt.Errorf("format is %q, want %q", p.Format, PolicyFormat)

@@ -8,18 +8,3 @@ func Listed(words []string) string {
 	}
 	return last
 }
-
-// Head returns the stem of the noun that a number counts: "two upcoming orders in March" counts orders, and "two options
-// for your orders" counts options.
-func Head(counted string) string {
-	head := ""
-	for _, word := range Words(counted) {
-		if notInPhrase[word] {
-			break
-		}
-		head = Stem(word)
-	}
-	return head
-}
-
-var notInPhrase = Set(`for of to in on at that which who with from by you we i and or as is are was were have has under within over per`)
