@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"jurat/jurattest"
 	"jurat/verify"
 	"jurat/verify/counted"
+	"jurat/verify/trust"
 )
 
 // TestCountedCalls: what the operator states of the number of recorded calls is counted again. Records that contradict it refute it, and so does another file
@@ -115,6 +117,38 @@ func TestCountedByItself(t *testing.T) {
 			}
 			if (report.Outcome == verify.Refuted) != (tt.want == verify.Refuted) {
 				t.Errorf("%s: %+v", report.Outcome, report.Details)
+			}
+		})
+	}
+}
+
+// TestCountedOfOthers: an act that nothing shows to be the operator's, or to be of the log that has the calls, refutes nothing: anybody can put one beside honest records, and an operator
+// can have two logs.
+func TestCountedOfOthers(t *testing.T) {
+	for name, change := range map[string]func(act *evidence.Record, o *verify.Options){
+		"its place is not shown": func(act *evidence.Record, _ *verify.Options) { act.Log = nil },
+		"its key is not known": func(act *evidence.Record, o *verify.Options) {
+			known := *o.Trust
+			known.Keys = slices.DeleteFunc(slices.Clone(known.Keys), func(k trust.Key) bool { return k.Role == evidence.RoleOperator })
+			o.Trust = &known
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := jurattest.New(t)
+			r := h.Seal(t, payloadOf(t, observedCall("call-1", "openai.chat", aChat, anAnswer)))
+			response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: evidence.DigestOf(nil)}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
+				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := h.Bundle(t, r, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+			o := h.Options(t)
+			if got := verify.Bundle(b, o); got.Outcome != verify.Refuted {
+				t.Fatalf("the operator's own is %s", got.Outcome)
+			}
+			change(b.Records[1], &o)
+			if got := verify.Bundle(b, o); got.Outcome != verify.NotProved || got.Of(verify.Vantage).Status != verify.NotProved {
+				t.Errorf("%s: %+v", got.Outcome, got.Details)
 			}
 		})
 	}

@@ -66,7 +66,6 @@ func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 	for i := range r.Payload.Signers {
 		n := len(alone.findings)
 		by := alone.signature(r, i, at)
-		unsure := func(f Finding) bool { return f.Guarantee == Content || f.Guarantee == Authentication }
 		if by != nil && !slices.ContainsFunc(alone.findings[n:], unsure) {
 			alone.identified = trust.AddIdentified(alone.identified, *by)
 		}
@@ -76,6 +75,9 @@ func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 	}
 	return alone
 }
+
+// unsure reports whether a finding is about who said what.
+func unsure(f Finding) bool { return f.Guarantee == Content || f.Guarantee == Authentication }
 
 // disclosureRule tells a false disclosure from one that shows a false second commitment.
 func disclosureRule(err error) string {
@@ -143,7 +145,7 @@ func (c *check) take(e examined) {
 	c.findings = c.keep(c.findings, e.found...)
 	c.proofs.Take(e.whole, e.proofs)
 	c.sight(e)
-	c.tally.Take(e.counts, e.record)
+	c.countCalls(e)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)

@@ -1,9 +1,11 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 
 	"jurat/internal/plural"
+	"jurat/evidence"
 	"jurat/verify/counted"
 )
 
@@ -45,6 +47,14 @@ func (c *check) noteSights() {
 	c.restOn(Vantage, Content, Authentication)
 }
 
+// countCalls takes in what a record has to do with the number of calls.
+func (c *check) countCalls(e examined) {
+	c.tally.Take(e.counts, e.record)
+	if e.whole.Payload.ActionType == evidence.UsageComparison && (e.whole.Log == nil || len(e.placed) > 0 || slices.ContainsFunc(e.found, unsure)) {
+		c.doubtful[e.record] = true
+	}
+}
+
 // noteCounted refutes what the operator says of the number of calls, where the records of the file contradict it.
 func (c *check) noteCounted() {
 	c.compared = c.tally.Comparisons()
@@ -53,8 +63,8 @@ func (c *check) noteCounted() {
 		case one.Answer != counted.Contradicted:
 		case one.WrongFile() != "":
 			c.refute(Content, "counted", one.Act(), "%s", one.Why)
-		case c.log == nil: // anybody can change where in a log a record says that it is
-			c.doubt(Vantage, "counted", one.Act(), "if these records are where in the log they say, the operator's account of recorded calls is wrong: %s", one.Why)
+		case c.log == nil || c.doubtful[one.Act()]: // anybody can make such an act, and change where in a log a record says that it is
+			c.doubt(Vantage, "counted", one.Act(), "if the act is the operator's, of the log that has these records where they say, its account of recorded calls is wrong: %s", one.Why)
 		default:
 			c.refute(Vantage, "counted", one.Act(), "the operator's account of recorded calls is wrong: %s", one.Why)
 		}

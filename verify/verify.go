@@ -212,8 +212,9 @@ type check struct {
 	sights     vantage.File // what recorders saw
 	tally      counted.File // calls, and what the operator says of their number
 	compared   []*counted.Comparison
-	gaps       []*evidence.Record // those that tell of acts that no record has
-	placed     []Finding          // findings about order, from the examination of single records
+	doubtful   map[*evidence.Record]bool // comparisons that are not proved to be the operator's, or at their place
+	gaps       []*evidence.Record        // those that tell of acts that no record has
+	placed     []Finding                 // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
@@ -226,7 +227,7 @@ type check struct {
 
 func newCheck(o Options, kind Kind) *check {
 	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]graph.Spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
+		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}, doubtful: map[*evidence.Record]bool{}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
