@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"jurat/internal/plural"
 	"jurat/evidence"
+	"jurat/internal/plural"
 	"jurat/verify/counted"
 )
 
