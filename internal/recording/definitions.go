@@ -127,7 +127,7 @@ func (r *Recorder) sealChanges(ctx context.Context, at time.Time, chain string, 
 				return err
 			}
 			change := &observed.Event{Event: observed.ToolDefinitionChanged, Agent: known.Agent, Server: known.Server, Tool: tool, Before: before, After: after}
-			if err := r.sealEventAt(ctx, id, chain, at, change); err != nil {
+			if _, err := r.sealEventAt(ctx, id, chain, at, change); err != nil {
 				return fmt.Errorf("the definition of the tool %s changed, and that could not be sealed: %w", evidence.Abbreviate(tool), err)
 			}
 			r.Tell.Warn("a server says something else of a tool than before", "server", known.Server, "tool", tool, "before", before, "after", after)

@@ -57,40 +57,45 @@ func (r *Recorder) Remark(ctx context.Context, settings evidence.Digest, remark 
 
 // event seals an event under a new id.
 func (r *Recorder) event(ctx context.Context, e *observed.Event) error {
-	return r.eventAt(ctx, r.Now(), e)
+	_, err := r.sign(ctx, e)
+	return err
 }
 
-func (r *Recorder) eventAt(ctx context.Context, at time.Time, e *observed.Event) error {
-	id, err := uuid7.New(at, r.Random)
+// sign seals an event under a new id, and returns the time that the log has of it.
+func (r *Recorder) sign(ctx context.Context, e *observed.Event) (at time.Time, err error) {
+	now := r.Now()
+	id, err := uuid7.New(now, r.Random)
 	if err != nil {
-		return err
+		return at, err
 	}
-	return r.sealEventAt(ctx, id, r.eventChain(), at, e)
+	return r.sealEventAt(ctx, id, r.eventChain(), now, e)
 }
 
 func (r *Recorder) sealEvent(ctx context.Context, id, chain string, e *observed.Event) error {
-	return r.sealEventAt(ctx, id, chain, r.Now(), e)
+	_, err := r.sealEventAt(ctx, id, chain, r.Now(), e)
+	return err
 }
 
-func (r *Recorder) sealEventAt(ctx context.Context, id, chain string, at time.Time, e *observed.Event) error {
-	payload, err := e.Payload(r.Name, evidence.FormatTime(at), chain)
+func (r *Recorder) sealEventAt(ctx context.Context, id, chain string, now time.Time, e *observed.Event) (at time.Time, err error) {
+	payload, err := e.Payload(r.Name, evidence.FormatTime(now), chain)
 	if err != nil {
-		return fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
+		return at, fmt.Errorf("the event %s cannot be sealed: %w", e.Event, err)
 	}
-	return once(r.seal(ctx, id, payload))
+	at, err = r.seal(ctx, id, payload)
+	return at, once(err)
 }
 
 // beat seals heartbeats, so that silence has a date. Each names the time of the sign of life before it, the start or a heartbeat: so a reader knows those of one process, where several have one name.
 func (r *Recorder) beat(ctx context.Context) {
 	for every(ctx, r.Heartbeat) {
 		calls := r.calls.Swap(0)
-		now := r.Now()
-		if err := r.eventAt(ctx, now, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls}); err != nil {
+		at, err := r.sign(ctx, &observed.Event{Event: observed.Heartbeat, Since: evidence.FormatTime(r.since), Calls: &calls})
+		if err != nil {
 			r.calls.Add(calls) // the next one counts them
 			r.Tell.Warn("the heartbeat could not be sealed", "error", err)
 			continue
 		}
-		r.since = now
+		r.since = at
 	}
 }
 

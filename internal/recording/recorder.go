@@ -122,8 +122,8 @@ func Open(ctx context.Context, c Config) (*Recorder, error) {
 	if err := r.recover(ctx); err != nil {
 		return nil, err
 	}
-	r.since = r.Now()
-	if err := r.eventAt(ctx, r.since, r.start()); err != nil {
+	var err error
+	if r.since, err = r.sign(ctx, r.start()); err != nil {
 		return nil, errors.Join(fmt.Errorf("recording the start: %w", err), r.leave())
 	}
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -549,15 +549,17 @@ func countsOf(b *observed.Body) *observed.Body {
 	return &observed.Body{Bytes: b.Bytes, SHA256: b.SHA256, Encoding: b.Encoding, Delivered: b.Delivered}
 }
 
-func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) error {
+// seal seals a payload under a record id, and returns the time that the record claims.
+func (r *Recorder) seal(ctx context.Context, id string, payload evidence.Payload) (at time.Time, err error) {
 	payload.RecordID = id
-	return r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
+	err = r.sealNext(ctx, payload.ChainID, func(last end) (*evidence.Draft, error) {
 		payload.Saw = last.named()
 		if payload.Time().Before(last.at) {
 			payload.Timestamp = evidence.FormatTime(last.at)
 		}
 		return evidence.NewDraft(payload)
 	})
+	return payload.Time(), err
 }
 
 // An end is the last record of a chain. The next one names it, and claims no earlier time: a call that ended before it may be sealed after it, since it had more to read, or the log did not seal at the

@@ -769,6 +769,21 @@ func TestStopCounts(t *testing.T) {
 	}
 }
 
+// TestSignsThoughTheClockIsSetBack: a sign of life names the one before it by the time that the log has of it, which is no earlier than that of the record before.
+func TestSignsThoughTheClockIsSetBack(t *testing.T) {
+	log, seconds := &shelf{}, atomic.Int64{}
+	d := newDesk(t, t.TempDir(), log, func(c *Config) {
+		c.Heartbeat = time.Millisecond
+		c.Now = func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(-time.Duration(seconds.Add(1)) * time.Second) }
+	})
+	if _, _, err := d.call(question(false, user("hello"))); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return len(log.events(t, observed.Heartbeat)) > 2 })
+	d.end()
+	signs(t, log, 1)
+}
+
 // signs checks that each sign of life of a recorder names the one before it, and that all of them count some calls.
 func signs(t *testing.T, log *shelf, calls int64) {
 	t.Helper()
