@@ -71,6 +71,9 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Upstream != "" {
 		return c.overHTTP(ctx, a, io)
 	}
+	if c.SignIn || c.Key != "" || len(c.Also)+len(c.Host) > 0 {
+		return errors.New("--sign-in, --key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
+	}
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]

@@ -774,7 +774,9 @@ func TestSignsThoughTheClockIsSetBack(t *testing.T) {
 	log, seconds := &shelf{}, atomic.Int64{}
 	d := newDesk(t, t.TempDir(), log, func(c *Config) {
 		c.Heartbeat = time.Millisecond
-		c.Now = func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(-time.Duration(seconds.Add(1)) * time.Second) }
+		c.Now = func() time.Time {
+			return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(-time.Duration(seconds.Add(1)) * time.Second)
+		}
 	})
 	if _, _, err := d.call(question(false, user("hello"))); err != nil {
 		t.Fatal(err)

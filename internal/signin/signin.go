@@ -33,7 +33,10 @@ type Config struct {
 }
 
 // Tokens are what a server is asked with. They are safe for concurrent use.
-type Tokens struct{ source oauth2.TokenSource }
+type Tokens struct {
+	source oauth2.TokenSource
+	turn   chan struct{} // held by who asks the source, which knows no contexts
+}
 
 // ErrNotNeeded says that a server takes calls without a token.
 var ErrNotNeeded = errors.New("the server asks nobody to sign in")
@@ -77,7 +80,7 @@ func At(ctx context.Context, c Config) (*Tokens, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing in at %s: %w", c.Server, plain(err))
 	}
-	return &Tokens{source}, nil
+	return &Tokens{source, make(chan struct{}, 1)}, nil
 }
 
 // challenge asks the server without a token. It returns the refusal, which says where to sign in.
@@ -98,17 +101,43 @@ func challenge(ctx context.Context, c Config) (*http.Response, *http.Request, er
 	return answer, req, nil
 }
 
-// Token returns the token of now. It asks for a new one if the last has ended.
-func (t *Tokens) Token(context.Context) (string, error) {
-	token, err := t.source.Token()
-	if err != nil {
-		return "", plain(err)
+// Token returns the token of now. It asks for a new one if the last has ended, and waits for it until the context ends: then it is for the next who asks.
+func (t *Tokens) Token(ctx context.Context) (string, error) {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return "", waited(ctx)
 	}
-	return token.AccessToken, nil
+	came := make(chan func() (*oauth2.Token, error), 1)
+	go func() {
+		defer func() { <-t.turn }()
+		token, err := t.source.Token()
+		came <- func() (*oauth2.Token, error) { return token, err }
+	}()
+	select {
+	case got := <-came:
+		token, err := got()
+		if err != nil {
+			return "", plain(err)
+		}
+		return token.AccessToken, nil
+	case <-ctx.Done():
+		return "", waited(ctx)
+	}
+}
+
+func waited(ctx context.Context) error {
+	return fmt.Errorf("waiting for a new token: %w", context.Cause(ctx))
 }
 
 // plain leaves out of an error what an authorization server wrote: it may repeat a secret.
 func plain(err error) error {
+	if refused, is := errors.AsType[*oauthex.ClientRegistrationError](err); is {
+		return fmt.Errorf("the authorization server does not register the recorder: %s", evidence.Abbreviate(fmt.Sprintf("%q", refused.ErrorCode)))
+	}
+	if _, unasked := errors.AsType[*url.Error](err); !unasked && strings.HasPrefix(err.Error(), unregistered) { // package auth gives these errors no type, and some have the whole answer in them
+		return errors.New("the authorization server does not register the recorder, or gives an answer that cannot be read")
+	}
 	failed, is := errors.AsType[*oauth2.RetrieveError](err)
 	if !is {
 		return err
@@ -122,6 +151,9 @@ func plain(err error) error {
 	}
 	return fmt.Errorf("the authorization server gives no token: %s", status)
 }
+
+// unregistered begins the errors of a registration.
+const unregistered = "failed to register client: "
 
 // back is where a browser comes back to.
 type back struct {
@@ -147,7 +179,9 @@ func listen() (*back, error) {
 func (b *back) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = b.server.Shutdown(ctx)
+	if b.server.Shutdown(ctx) != nil {
+		_ = b.server.Close() // who came for nothing, and waits
+	}
 }
 
 // serve takes an answer, if somebody waits for one.

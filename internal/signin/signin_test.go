@@ -150,3 +150,72 @@ func TestNoSignIn(t *testing.T) {
 		}
 	}
 }
+
+// A wire is the way to the servers, which a test changes.
+type wire struct {
+	pass func(*http.Request) (*http.Response, error)
+}
+
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) { return w.pass(req) }
+
+// TestTokenThatDoesNotCome: nobody waits longer for a token than they want to, though the authorization server does not answer, and others wait as well. It is there when the server does.
+func TestTokenThatDoesNotCome(t *testing.T) {
+	s := signintest.New(t, http.HandlerFunc(answers))
+	s.Lasting(1)
+	held, asked := make(chan struct{}), make(chan struct{}, 10)
+	w := &wire{pass: http.DefaultTransport.RoundTrip}
+	tokens, err := signin.At(t.Context(), signin.Config{Server: s.Address(), Show: browser(t), HTTP: &http.Client{Transport: w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Lasting(3600)
+	w.pass = func(req *http.Request) (*http.Response, error) {
+		asked <- struct{}{}
+		<-held
+		return http.DefaultTransport.RoundTrip(req)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 2)
+	for range cap(failed) {
+		go func() { _, err := tokens.Token(ctx); failed <- err }()
+	}
+	<-asked
+	cancel()
+	for range cap(failed) {
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	close(held)
+	if token, err := tokens.Token(t.Context()); err != nil || ask(t, s, token) != http.StatusOK || len(asked) > 0 {
+		t.Errorf("%v, and it was asked %d more times", err, len(asked))
+	}
+}
+
+// TestNoRegistration: what a server answers that does not register the recorder is in no error, since it may have secrets.
+func TestNoRegistration(t *testing.T) {
+	s := signintest.New(t, http.HandlerFunc(answers))
+	for name, c := range map[string]struct {
+		status     int
+		body, says string
+	}{
+		"fails":          {500, "marked-secret", "does not register"},
+		"is broken":      {201, `{"client_id":"a","client_secret":"marked-secret"`, "does not register"},
+		"refuses":        {400, `{"error":"invalid_redirect_uri","error_description":"marked-secret"}`, `"invalid_redirect_uri"`},
+		"refuses broken": {400, "marked-secret", "does not register"},
+	} {
+		w := &wire{func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path != "/register" {
+				return http.DefaultTransport.RoundTrip(req)
+			}
+			answer := httptest.NewRecorder()
+			answer.WriteHeader(c.status)
+			_, _ = answer.WriteString(c.body) // into memory
+			return answer.Result(), nil
+		}}
+		_, err := signin.At(t.Context(), signin.Config{Server: s.Address(), Show: browser(t), HTTP: &http.Client{Transport: w}})
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "marked") {
+			t.Errorf("a registration that %s: %v", name, err)
+		}
+	}
+}
