@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"jurat/evidence"
 	"jurat/internal/ledger"
@@ -207,6 +208,32 @@ func TestKeptWhileSigned(t *testing.T) {
 				t.Errorf("kept %v", k.kept)
 			}
 		})
+	}
+}
+
+// TestAloneAfterAPanic: a caller whose signer panics is not counted for ever as one that keeps values: the next one is alone.
+func TestAloneAfterAPanic(t *testing.T) {
+	store := told{memory.New(), make(chan struct{}, 1)}
+	l, k := keepingOn(t, onOneDisk(store))
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the signer did not panic")
+			}
+		}()
+		_, _ = l.Seal(t.Context(), act("").SealingApart("/prompt"), []evidence.Signer{signing{actor[0], func() error { panic(errFault) }}})
+	}()
+	alone := false
+	k.leave = func() {
+		select {
+		case <-store.prepared:
+			alone = true
+		case <-time.After(5 * time.Second): // its transaction waits for this
+		}
+	}
+	must(l.Seal(t.Context(), act("").SealingApart("/prompt"), actor))
+	if !alone {
+		t.Error("its values were kept before its transaction was prepared")
 	}
 }
 

@@ -54,7 +54,7 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 
 // sealWith seals a record, and stores stamps of earlier records in the same transaction. It returns errMoved if the
 // chain does not end as after says; nil: any end.
-func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (*evidence.Record, error) {
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (record *evidence.Record, err error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -68,15 +68,17 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 		return nil, err
 	}
 	k := &keeping{ledger: l}
-	record, err := draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random,
+	defer func() { // also if a signer or a stamper panics
+		if err = k.end(ctx, err); err != nil {
+			record = nil
+		}
+	}()
+	record, err = draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random,
 		Complete: func(r *evidence.Record) { k.begin(ctx, r) }})
 	if err == nil {
 		err = l.stampAndAppend(ctx, record, k, now, stamps, after)
 	}
-	if err = k.end(ctx, err); err != nil {
-		return nil, err
-	}
-	return record, nil
+	return record, err
 }
 
 // stampAndAppend has a signed record stamped, and appends it.
