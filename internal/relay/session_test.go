@@ -643,7 +643,10 @@ func TestTokensOfOneAgent(t *testing.T) {
 			l.hear(got)
 		}
 		l.stop()
-		s.last(t, map[Mode]int{Closed: 3, Open: 5}[mode])
+		calls := map[Mode]int{Closed: 3, Open: 5}[mode]
+		s.wait(t, func() bool {
+			return len(s.seen) >= calls && !slices.ContainsFunc(s.seen, func(c *seen) bool { return c.ends == 0 })
+		})
 		answered := 0
 		for _, c := range s.seen {
 			if strings.Contains(string(c.response), `"result":{}`) {
