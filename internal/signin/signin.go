@@ -46,6 +46,9 @@ func At(ctx context.Context, c Config) (*Tokens, error) {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{Timeout: 30 * time.Second}
 	}
+	if err := mayHaveToken(c.Server); err != nil {
+		return nil, err
+	}
 	refused, asked, err := challenge(ctx, c)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,18 @@ func At(ctx context.Context, c Config) (*Tokens, error) {
 		return nil, fmt.Errorf("signing in at %s: %w", c.Server, plain(err))
 	}
 	return &Tokens{source, make(chan struct{}, 1)}, nil
+}
+
+// mayHaveToken refuses a server that would be sent the token in the clear.
+func mayHaveToken(server string) error {
+	u, err := url.Parse(server)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "https" || u.Hostname() == "localhost" || ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("signing in at %s: the token would be sent over plain http, where others can read it: use https", server)
 }
 
 // challenge asks the server without a token. It returns the refusal, which says where to sign in.

@@ -90,6 +90,13 @@ func TestNoSignIn(t *testing.T) {
 		t.Errorf("a server that asks for no sign-in: %v", err)
 	}
 
+	nothing := &http.Client{Transport: &wire{func(req *http.Request) (*http.Response, error) { return nil, fmt.Errorf("it was asked: %v", req.URL) }}}
+	for server, says := range map[string]string{"http://tools.example/mcp": "plain http", "http://192.0.2.1/mcp": "plain http", "http://127.0.0.1/mcp": "it was asked", "http://localhost:8000/mcp": "it was asked", "https://tools.example/mcp": "it was asked"} {
+		if _, err := signin.At(t.Context(), signin.Config{Server: server, Show: browser(t), HTTP: nothing}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+
 	s := signintest.New(t, http.HandlerFunc(answers))
 	for name, c := range map[string]struct {
 		show func(cancel func(), address string)
