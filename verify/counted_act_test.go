@@ -147,7 +147,7 @@ func TestCountedOfOthers(t *testing.T) {
 				t.Fatalf("the operator's own is %s", got.Outcome)
 			}
 			change(b.Records[1], &o)
-			if got := verify.Bundle(b, o); got.Outcome != verify.NotProved || got.Of(verify.Vantage).Status != verify.NotProved {
+			if got := verify.Bundle(b, o); got.Outcome != verify.NotProved || got.Of(verify.Vantage).Status != verify.NotProved || len(got.Compared) > 0 {
 				t.Errorf("%s: %+v", got.Outcome, got.Details)
 			}
 		})

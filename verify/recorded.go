@@ -68,7 +68,9 @@ func (c *check) noteCounted() {
 		default:
 			c.refute(Vantage, "counted", one.Act(), "the operator's account of recorded calls is wrong: %s", one.Why)
 		}
+		c.miscounted = c.miscounted || one.Wrong()
 	}
+	c.compared = slices.DeleteFunc(c.compared, func(one *counted.Comparison) bool { return c.doubtful[one.Act()] }) // the operator says what is left
 }
 
 // noteGaps doubts completeness where a recorder missed something: that is in no record.

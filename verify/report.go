@@ -112,7 +112,7 @@ type Report struct {
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
 	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
 
-	// Compared are the operator's comparisons of recorded calls with what providers count, and what the file shows of them; at most 1000.
+	// Compared are comparisons of recorded calls with what providers count, and what the file shows of them; at most 1000. Each is proved to be the operator's.
 	Compared []*counted.Comparison `json:"compared,omitempty"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several

@@ -212,6 +212,7 @@ type check struct {
 	sights     vantage.File // what recorders saw
 	tally      counted.File // calls, and what the operator says of their number
 	compared   []*counted.Comparison
+	miscounted bool                      // a comparison has another number of calls than the file
 	doubtful   map[*evidence.Record]bool // comparisons that are not proved to be the operator's, or at their place
 	gaps       []*evidence.Record        // those that tell of acts that no record has
 	placed     []Finding                 // findings about order, from the examination of single records
@@ -357,7 +358,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Configuration:
 		return slices.ContainsFunc(c.all, seats.Configured)
 	case Vantage:
-		return slices.ContainsFunc(c.all, vantage.ByRecorder) || slices.ContainsFunc(c.compared, (*counted.Comparison).Wrong)
+		return slices.ContainsFunc(c.all, vantage.ByRecorder) || c.miscounted
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:
