@@ -95,6 +95,16 @@ func TestConsistencyInAStatement(t *testing.T) {
 			list[3].([]byte)[5] ^= 1
 			return [][]byte{included, again()}
 		}, "refuted receipt", verify.Refuted, "did not sign"},
+		{"by a key that is not known", func(t *testing.T, included, consistent []byte) [][]byte {
+			list, again := part(t, consistent)
+			header, err := cbor.DecodeMap(list[0].([]byte))
+			if err != nil {
+				t.Fatal(err)
+			}
+			header[slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(4) })].Value = []byte("a newer key of the log")
+			list[0] = inCBOR(t, header)
+			return [][]byte{included, again()}
+		}, "proved", verify.NotProved, "did not sign what follows"},
 		{"another root", func(t *testing.T, included, consistent []byte) [][]byte {
 			list, again := part(t, consistent)
 			list[2].([]byte)[5] ^= 1

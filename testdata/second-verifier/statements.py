@@ -263,7 +263,8 @@ def _grown(receipt, signed, record):
         except Unsupported:
             status = report.NOT_PROVED
         except (Wrong, Refused):
-            status = report.REFUTED if before.is_log and record is not None else report.NOT_PROVED
+            named = hashlib.sha256(before.key[1]).digest() == receipt.message.key_id()
+            status = report.REFUTED if before.is_log and named and record is not None else report.NOT_PROVED
         else:
             return report.PROVED, _Signed(*before.key, receipt.issuer, proof.second, root, before.is_log)
     return status, None

@@ -186,13 +186,19 @@ func grown(rc *scitt.Receipt, roots []signed, own bool) Receipted {
 				Reason: fmt.Sprintf("the %d entries of %q are the beginning of its %d entries", g.From, got.Issuer, g.To)}
 		case errors.Is(err, scitt.ErrUnsupported):
 			got.Reason = fmt.Sprintf("not checked: %v", err)
-		case before.log && own:
+		case own && before.log && names(rc, before.by): // a log can have had another key
 			got.Status, got.Reason = assurance.Refuted, fmt.Sprintf("the log did not sign what it says of %d entries: %v", g.To, err)
 		default:
 			got.Reason = fmt.Sprintf("%q did not sign what follows from it: %v", got.Issuer, err)
 		}
 	}
 	return got
+}
+
+// names reports whether a receipt says that a key signed it.
+func names(rc *scitt.Receipt, by crypto.PublicKey) bool {
+	id, err := evidence.KeyIDOf(by)
+	return err == nil && string(id[:]) == string(rc.KeyID)
 }
 
 // included checks a receipt of inclusion.
