@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -197,6 +198,9 @@ func (r *Receiver) take(w http.ResponseWriter, q *question, read func(io.Reader)
 		return nil, err
 	}
 	body, err := read(http.MaxBytesReader(w, q.Body, telemetry.MaxBody+prefix))
+	if r, is := errors.AsType[*refusal](err); is && errors.Is(r.err, os.ErrDeadlineExceeded) {
+		return nil, fmt.Errorf("it did not come within %v: %w", waitForBody, r.err) // no refusal: what is refused for good is lost
+	}
 	if err != nil {
 		return nil, err
 	}
