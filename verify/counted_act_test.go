@@ -1,6 +1,8 @@
 package verify_test
 
 import (
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +153,27 @@ func TestCountedOfOthers(t *testing.T) {
 				t.Errorf("%s: %+v", got.Outcome, got.Details)
 			}
 		})
+	}
+}
+
+// TestSecondVerifierDoesNotCount: it gives no answer to a file in which calls are to be counted, also where the act stands alone and may contradict itself.
+func TestSecondVerifierDoesNotCount(t *testing.T) {
+	h := jurattest.New(t)
+	response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: evidence.DigestOf([]byte("calls"))}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
+		Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.Bundle(t, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+	file, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write(t, folder, "act.jurat", file)
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "verify.py"), filepath.Join(folder, "act.jurat"))
+	said, err := run.CombinedOutput()
+	if run.ProcessState == nil || run.ProcessState.ExitCode() != 2 || !strings.Contains(string(said), "the number of recorded calls") {
+		t.Errorf("%v: %s", err, said)
 	}
 }
