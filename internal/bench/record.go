@@ -328,6 +328,9 @@ func (w *ways) large(ctx context.Context, c Config, _ *bare, r *Report) error {
 		before := WatchMemory()() // as it is now
 		most := WatchMemory()
 		err := w.ask(ctx, address+largePath, asking(1, 100), func() {})
+		for n := 0; n < 3 && address == w.proxy && errors.Is(err, io.ErrUnexpectedEOF); n++ { // Go's proxy breaks a call off now and then
+			err = w.ask(ctx, address+largePath, asking(1, 100), func() {})
+		}
 		return max(float64(int64(most())-int64(before))/(1<<20), 0.1), err
 	}
 	proxy, err := grow(w.proxy)
