@@ -82,6 +82,17 @@ func TestCountedCalls(t *testing.T) {
 	}
 }
 
+// comparison is an operator's act of no calls, of the log's first size records; digest is of the calls.
+func comparison(t *testing.T, size int64, digest evidence.Digest) evidence.Payload {
+	t.Helper()
+	response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: digest}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
+		Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: size}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}
+}
+
 // TestCountedByItself: an act that contradicts itself is refuted without a call, too: one that counts calls of a time after it, and one of no calls with the digest of some. Where no log
 // that the reader knows shows the places, nothing is refuted by them.
 func TestCountedByItself(t *testing.T) {
@@ -102,12 +113,7 @@ func TestCountedByItself(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := jurattest.New(t)
 			h.Seal(t, output("a"))
-			response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: tt.digest}, File: operator.UsageFile{Digest: none, Format: "calls, CSV"},
-				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: tt.size}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := h.Bundle(t, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+			b := h.Bundle(t, h.Seal(t, comparison(t, tt.size, tt.digest)))
 			o := h.Options(t)
 			if !tt.known {
 				known := *o.Trust
@@ -138,12 +144,7 @@ func TestCountedOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := jurattest.New(t)
 			r := h.Seal(t, payloadOf(t, observedCall("call-1", "openai.chat", aChat, anAnswer)))
-			response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: evidence.DigestOf(nil)}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
-				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := h.Bundle(t, r, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+			b := h.Bundle(t, r, h.Seal(t, comparison(t, 1, evidence.DigestOf(nil))))
 			o := h.Options(t)
 			if got := verify.Bundle(b, o); got.Outcome != verify.Refuted {
 				t.Fatalf("the operator's own is %s", got.Outcome)
@@ -159,12 +160,7 @@ func TestCountedOfOthers(t *testing.T) {
 // TestSecondVerifierDoesNotCount: it gives no answer to a file in which calls are to be counted, also where the act stands alone and may contradict itself.
 func TestSecondVerifierDoesNotCount(t *testing.T) {
 	h := jurattest.New(t)
-	response, err := operator.Encode(operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Digest: evidence.DigestOf([]byte("calls"))}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
-		Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := h.Bundle(t, h.Seal(t, evidence.Payload{ActionType: evidence.UsageComparison, AgentID: "operator", Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute)), Response: response}))
+	b := h.Bundle(t, h.Seal(t, comparison(t, 1, evidence.DigestOf([]byte("calls")))))
 	file, err := b.Marshal()
 	if err != nil {
 		t.Fatal(err)

@@ -69,10 +69,10 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	list, err := c.listen()
-	defer list.Close() //nolint:errcheck // the servers have, unless they did not begin
 	if err != nil {
 		return err
 	}
+	defer list.Close() //nolint:errcheck // the servers have, unless they did not begin
 	defer roomy()()
 	log := io.logger(c.LogJSON)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
@@ -105,7 +105,7 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 // addresses are the listeners of one handler.
 type addresses []net.Listener
 
-// listen opens the listeners. Those that are open are returned with an error, too.
+// listen opens the listeners.
 func (c *recordOTLPCmd) listen() (list addresses, err error) {
 	for _, at := range []struct{ flag, address string }{{"--listen", c.Listen}, {"--grpc", c.GRPC}} {
 		if at.address == "" {
@@ -113,7 +113,7 @@ func (c *recordOTLPCmd) listen() (list addresses, err error) {
 		}
 		l, err := listenAt(at.flag, at.address, c.TLSCert, c.TLSKey, "h2", "http/1.1")
 		if err != nil {
-			return list, err
+			return nil, errors.Join(err, list.Close())
 		}
 		list = append(list, l)
 	}
