@@ -180,7 +180,7 @@ var importRules = []importRule{
 		"it joins plan, adapters and jurors, and knows nothing of how acts are kept"},
 	{"jurat/internal/trial", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/atomicfile", "jurat/internal/juror", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/lock", "jurat/internal/subject", jsonLibrary},
 		"it joins jury and ledger, for every panel and every store"},
-	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", "jurat/property", jsonLibrary},
+	{"jurat/internal/acts", []string{"jurat/api", "jurat/evidence", "jurat/evidence/operator", "jurat/internal/access", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/ledger/brief", "jurat/internal/names", "jurat/internal/trial", "jurat/property", jsonLibrary},
 		"who may do what is decided here, whatever front it was asked through"},
 	{"jurat/internal/find", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/internal/ledger", "jurat/internal/ledger/storage", "jurat/internal/llm/wire", "jurat/internal/trial", "jurat/jury", jsonLibrary, "jurat/internal/sqlitefile", "golang.org/x/text/", "modernc.org/sqlite/"},
 		"it finds records and trials in a log, and does not know who asks"},

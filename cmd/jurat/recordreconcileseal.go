@@ -12,7 +12,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/reconcile"
 	tally "jurat/verify/counted"
 )
@@ -41,20 +40,15 @@ func (c *recordReconcileCmd) seal(ctx context.Context, i *installation.Installat
 		}
 	}
 	body.Calls = sum.Calls()
-	act := evidence.Payload{ActionType: evidence.UsageComparison, Timestamp: evidence.FormatTime(time.Now())}
-	var apart []string
+	var file jsontext.Value
 	if c.Keep {
-		if act.Context, err = kept(text); err != nil {
+		if file, err = kept(text); err != nil {
 			return "", err
 		}
-		apart = []string{"/context"}
 	}
-	if act, err = ledger.OperatorAct(act, body); err != nil {
-		return "", fmt.Errorf("--seal: this cannot be stated: %w", err)
-	}
-	record, err := ledger.Operator{Ledger: i.Ledger, Keys: i.Keys}.Seal(ctx, act, apart...)
+	record, err := actsOn(i).Compared(ctx, body, file)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("--seal: %w", err)
 	}
 	return record.Payload.RecordID, nil
 }
