@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
@@ -63,13 +62,9 @@ func (r *Receipt) CheckGrowth(public crypto.PublicKey, before tlog.Hash) (*Growt
 // SignConsistency makes the receipt of consistency from the tree of a record's checkpoint to that of a later one. Both must be signed by the log, so that it signs no
 // other root than it has signed before. It returns ErrNoReceipt if the later one is not larger.
 func SignConsistency(before, after string, path tlog.TreeProof, log Log) ([]byte, error) {
-	verifier, err := note.NewVerifier(log.Key)
+	verifier, public, err := log.keys()
 	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
-	}
-	public, err := operator.LogPublicKey(log.Key)
-	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
+		return nil, err
 	}
 	old, err := operator.OpenCheckpoint(before, verifier)
 	if err != nil {

@@ -191,19 +191,28 @@ type Log struct {
 	Sign func(message []byte) ([]byte, error) // with the log's Ed25519 key, over the message itself
 }
 
+// keys are the log's key for what Go's notes are signed with, and for COSE.
+func (l Log) keys() (note.Verifier, ed25519.PublicKey, error) {
+	verifier, err := note.NewVerifier(l.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making receipt: %w", err)
+	}
+	public, err := operator.LogPublicKey(l.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making receipt: %w", err)
+	}
+	return verifier, public, nil
+}
+
 // ErrNoReceipt says that a log makes no receipt for a record, because the record has no proof of its place in that log.
 var ErrNoReceipt = errors.New("no receipt can be made")
 
 // SignReceipt makes a receipt for the record's entry, for the tree of the record's own checkpoint. It returns ErrNoReceipt if the
 // record has none that this log signed, and the errors of Sign. So the log signs no other root than it has signed before.
 func SignReceipt(r *evidence.Record, log Log) ([]byte, error) {
-	verifier, err := note.NewVerifier(log.Key)
+	verifier, public, err := log.keys()
 	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
-	}
-	public, err := operator.LogPublicKey(log.Key)
-	if err != nil {
-		return nil, fmt.Errorf("making receipt: %w", err)
+		return nil, err
 	}
 	if r.Log == nil || r.Log.Checkpoint == "" {
 		return nil, fmt.Errorf("%w: the record carries no proof of its place in a log", ErrNoReceipt)

@@ -388,24 +388,21 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 }
 
 // tools prints which tools changed.
-func (p *printer) tools(r *verify.Report) {
-	const most = 10
-	for _, c := range r.ToolsChanged[:min(len(r.ToolsChanged), most)] {
-		p.text("  ", inert("Note: "+c.InWords()+"."))
-	}
-	if more := len(r.ToolsChanged) - most; more > 0 {
-		p.text("  ", fmt.Sprintf("%d more changes of tools are in the file (--json lists them).", more))
-	}
-}
+func (p *printer) tools(r *verify.Report) { printNotes(p, r.ToolsChanged, "changes of tools") }
 
 // compared prints which calls the operator compared with what a provider counts.
 func (p *printer) compared(r *verify.Report) {
+	printNotes(p, r.Compared, "comparisons with providers' usage")
+}
+
+// printNotes prints the first of a list, and how many more there are.
+func printNotes[N interface{ InWords() string }](p *printer, list []N, what string) {
 	const most = 10
-	for _, c := range r.Compared[:min(len(r.Compared), most)] {
-		p.text("  ", inert("Note: "+c.InWords()+"."))
+	for _, n := range list[:min(len(list), most)] {
+		p.text("  ", inert("Note: "+n.InWords()+"."))
 	}
-	if more := len(r.Compared) - most; more > 0 {
-		p.text("  ", fmt.Sprintf("%d more comparisons with providers' usage are in the file (--json lists them).", more))
+	if more := len(list) - most; more > 0 {
+		p.text("  ", fmt.Sprintf("%d more %s are in the file (--json lists them).", more, what))
 	}
 }
 

@@ -1,9 +1,7 @@
 package sdktest
 
 import (
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -31,18 +29,7 @@ import (
 // grpcDesk is a receiver that takes gRPC.
 func grpcDesk(t *testing.T, secure bool, change func(*receiver.Config)) *desk {
 	t.Helper()
-	d := &desk{types: map[string]int{}}
-	c := receiver.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: knows}
-	if change != nil {
-		change(&c)
-	}
-	h := receiver.New(c)
-	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.mu.Lock()
-		d.types[strings.TrimSpace(r.Header.Get("Content-Type")+" "+r.Header.Get("Grpc-Encoding"))]++
-		d.mu.Unlock()
-		h.ServeHTTP(w, r)
-	}))
+	d := furnishDesk(t, change)
 	d.Config.Protocols = new(http.Protocols)
 	d.Config.Protocols.SetHTTP1(true)
 	d.Config.Protocols.SetUnencryptedHTTP2(true)
@@ -53,7 +40,6 @@ func grpcDesk(t *testing.T, secure bool, change func(*receiver.Config)) *desk {
 	} else {
 		d.Start()
 	}
-	t.Cleanup(d.Close)
 	return d
 }
 
