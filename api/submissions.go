@@ -14,7 +14,7 @@ type NewSubmission struct {
 	Format       string          `json:"format,omitzero"`       // the form of the conversation, if its structure does not show it
 	Records      json.RawMessage `json:"records,omitzero"`      // a record file or a bundle; the installation verifies it with its own trust file
 	ChainID      string          `json:"chainId,omitzero"`      // a chain of records in the log; what is sealed apart stays so
-	Recorded     string          `json:"recorded,omitzero"`     // a chain of the log in which recorders saw something, with the texts that are sealed apart
+	Recorded     string          `json:"recorded,omitzero"`     // a chain of the log in which recorders saw something, with the texts sealed apart that the caller may see
 }
 
 // A State is the state of a submission.

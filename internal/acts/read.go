@@ -37,24 +37,30 @@ func NotPublic() error {
 	return fmt.Errorf("%w: it is not public, or it does not exist", api.ErrSignIn)
 }
 
-// MayRead returns an error unless a party may read a record: api.ErrSignIn for strangers, api.ErrForbidden for others. Reviewers, auditors
-// and the operator read everything. An agent reads its own records and the decisions on them. A submitter reads the trials of their
-// submissions. Everyone reads what is public.
-func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
+// Own reports whether a party reads a record by a right of its own, and not only because the record is public. Reviewers, auditors and the
+// operator read everything. An agent reads its own records and the decisions on them. A submitter reads the trials of their submissions.
+// Only these see the texts that are sealed apart. Its errors are those of the ledger.
+func (a *Acts) Own(ctx context.Context, by Party, b *brief.Brief) (bool, error) {
 	if ReadsEverything(by) || by.Has(access.Agent) && b.Role() == evidence.RoleAgent && b.Actor == by.Name() {
-		return nil
+		return true, nil
+	}
+	if own, err := a.reviewed(ctx, by, b); own || err != nil {
+		return own, err
+	}
+	return a.Submitted(ctx, by, b.ChainID)
+}
+
+// MayRead returns an error unless a party may read a record, by a right of its own or because the record is public: api.ErrSignIn for strangers,
+// api.ErrForbidden for others. What is sealed apart is for the former alone: Own says who that is.
+func (a *Acts) MayRead(ctx context.Context, by Party, b *brief.Brief) error {
+	if own, err := a.Own(ctx, by, b); own || err != nil {
+		return err
 	}
 	if public, err := a.public(ctx, b); public || err != nil {
 		return err
 	}
 	if by.Name() == "" {
 		return NotPublic()
-	}
-	if own, err := a.reviewed(ctx, by, b); own || err != nil {
-		return err
-	}
-	if own, err := a.Submitted(ctx, by, b.ChainID); own || err != nil {
-		return err
 	}
 	return fmt.Errorf("%w: %q may not read this record", api.ErrForbidden, by.Name())
 }

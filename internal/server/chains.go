@@ -204,10 +204,14 @@ func (s *Server) writeCase(ctx context.Context, to io.Writer, c *Caller, file *l
 	return largest, bundle.Close()
 }
 
-// disclosedTo adds a record's disclosures for callers with a role. A public record stays without them.
+// disclosedTo adds a record's disclosures for callers who read it by a right of their own. Who reads it only because it is public gets it
+// without them.
 func (s *Server) disclosedTo(ctx context.Context, c *Caller, record *evidence.Record) (*evidence.Record, error) {
-	if c.Stranger() || len(record.Payload.SealedApart) == 0 {
+	if len(record.Payload.SealedApart) == 0 {
 		return record, nil
+	}
+	if own, err := s.acts.Own(ctx, c, briefOf(record)); !own || err != nil {
+		return record, err
 	}
 	return s.config.Installation.Apart.Disclose(ctx, record, nil)
 }

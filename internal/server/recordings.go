@@ -115,7 +115,8 @@ func (s *Server) showRecording(w http.ResponseWriter, r *http.Request, c *Caller
 	return s.page(w, r, c, status, page)
 }
 
-// recordedFile returns a recorded chain for a jury, with the texts that are sealed apart, if the caller may read all of it.
+// recordedFile returns a recorded chain for a jury, if the caller may read all of it: with the texts that are sealed apart that the caller
+// may see.
 func (s *Server) recordedFile(ctx context.Context, c *Caller, chain string) ([]byte, error) {
 	records, err := s.readableChain(ctx, c, chain)
 	if err != nil {

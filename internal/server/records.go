@@ -64,6 +64,11 @@ func (s *Server) readable(ctx context.Context, c *Caller, id string) (*evidence.
 
 // mayRead applies acts.MayRead to a record.
 func (s *Server) mayRead(ctx context.Context, c *Caller, record *evidence.Record) error {
+	return s.acts.MayRead(ctx, c, briefOf(record))
+}
+
+// briefOf returns what decides who may read a record.
+func briefOf(record *evidence.Record) *brief.Brief {
 	p := &record.Payload
-	return s.acts.MayRead(ctx, c, &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID})
+	return &brief.Brief{RecordID: p.RecordID, ChainID: p.ChainID, Action: p.ActionType, Actor: p.Actor(), Original: p.OriginalResponseID}
 }

@@ -27,7 +27,8 @@ import (
 type Sources struct {
 	Trust func(context.Context) (*trust.Trust, error)          // by which records are verified
 	Chain func(ctx context.Context, id string) ([]byte, error) // a chain of the log as a bundle, if the caller may read it
-	// Recorded returns a chain that recorders sealed as a bundle, with the texts that are sealed apart, if the caller may read it.
+	// Recorded returns a chain that recorders sealed as a bundle, if the caller may read it, with the texts that are sealed apart that the
+	// caller may see.
 	Recorded func(ctx context.Context, chain string) ([]byte, error)
 }
 

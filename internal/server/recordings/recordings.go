@@ -8,7 +8,8 @@
 //
 // # What a trial takes in cannot be erased there
 //
-// A trial of a recorded chain gets its texts, also those that are sealed apart, as a trial begun on the command line does. The form says so.
+// A trial of a recorded chain gets its texts, also those that are sealed apart, as a trial begun on the command line does. The form says so. If its
+// submitter reads the chain only because it is public, the trial gets what strangers get, without these texts.
 package recordings
 
 import (
@@ -358,7 +359,7 @@ func wait(ctx context.Context) bool {
 	}
 }
 
-// Bundle proves the records of a chain that recorders sealed, with their texts, for a jury.
+// Bundle proves the records of a chain that recorders sealed, for a jury.
 func Bundle(ctx context.Context, l *ledger.Ledger, records []*evidence.Record) ([]byte, error) {
 	seen := false
 	for _, r := range records {

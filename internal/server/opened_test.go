@@ -1,0 +1,194 @@
+package server_test
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"jurat/api"
+	"jurat/evidence"
+	"jurat/internal/access"
+	"jurat/internal/erasure"
+	"jurat/property"
+)
+
+// canary is the text that is sealed apart in everything that TestPublicIsNotDisclosed makes public.
+const canary = "canary-4711"
+
+// opened are public things whose texts are sealed apart.
+type opened struct {
+	*house
+	recorded, chain, trial string           // chains
+	step, alone            *evidence.Record // one in the chain, one in no chain
+	decision               *evidence.Record // of a person, on the verdict of the trial
+	readers                map[string][]string
+}
+
+// open seals texts apart and makes all that has them public. Readers are the headers of those who read only what is public, and "own" and "auditor".
+func open(t *testing.T) *opened {
+	t.Helper()
+	o := &opened{house: furnish(t), recorded: "recorded/courier/open", chain: "order-18"}
+	for _, s := range []erasure.Setting{{Actor: "owner", Pointers: []string{"/prompt", "/response"}, Provable: map[string]property.Kind{"/metadata/amount": property.Integer}},
+		{Actor: "mia", Pointers: []string{"/context"}}} {
+		if err := o.Installation.Apart.Set(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owner := bearer(o.token(t, "owner", access.Agent))
+	body := strings.Replace(action, "{", `{"chain_id":"order-18","metadata":{"amount":5},`, 1)
+	body = strings.NewReplacer("logistics-agent-v1", "owner", "Plan the best route.", canary, "Take the A9.", canary).Replace(body)
+	o.step = post(t, o.URL+"/v1/records", body, owner...)
+	o.alone = post(t, o.URL+"/v1/records", strings.Replace(body, `"chain_id":"order-18",`, "", 1), owner...)
+	o.record(t, o.recorded, spokenCall(t, 1, canary, canary))
+	o.trial = o.house.trial
+	verdict := o.submission(t, o.tokens[access.Submitter], o.trial).Verdict.Record
+	o.decision = post(t, o.URL+"/v1/records/"+verdict+"/reviews", `{"approval_status":"approved","context":{"note":"`+canary+`"}}`, bearer(o.tokens[access.Reviewer])...)
+	for _, chain := range []string{o.recorded, o.chain, o.trial} {
+		if err := o.Access().SetPublic(t.Context(), chain, true, "a test", "tester"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.Access().SetPublicRecord(t.Context(), o.alone.Payload.RecordID, true, "a test", "tester"); err != nil {
+		t.Fatal(err)
+	}
+	o.readers = map[string][]string{"a stranger": nil, "another agent": bearer(o.token(t, "other-agent", access.Agent)), "the agent that was seen": bearer(o.token(t, "courier", access.Agent)),
+		"another submitter": bearer(o.token(t, "sally", access.Submitter)), "a session": {"Cookie", "jurat=" + o.token(t, "sid", access.Submitter)}}
+	return o
+}
+
+// doors are the addresses at which the public things are read, by the pattern of their route.
+func (o *opened) doors() map[string][]string {
+	doors := map[string][]string{}
+	for _, id := range []string{o.step.Payload.RecordID, o.alone.Payload.RecordID, o.decision.Payload.RecordID} {
+		for _, pattern := range []string{"/v1/records/{id}", "/v1/chains/{id}", "/records/{id}", "/records/{id}/bundle", "/records/{id}/openssl", "/chains/{id}", "/reviews/{id}"} {
+			doors[pattern] = append(doors[pattern], strings.Replace(pattern, "{id}", id, 1))
+		}
+		for _, member := range []string{"prompt", "response", "context"} {
+			doors["/records/{id}/member"] = append(doors["/records/{id}/member"], "/records/"+id+"/member?name="+member)
+		}
+	}
+	for _, chain := range []string{o.recorded, o.chain, o.trial} {
+		for _, pattern := range []string{"/v1/chains/{chain}", "/chains/{chain}", "/v1/recordings/{chain}", "/recordings/{chain}", "/recordings/{chain}/acts/1", "/v1/records?chain={chain}",
+			"/v1/search?text=" + canary + "&chain={chain}", "/v1/search.csv?text=" + canary + "&chain={chain}", "/search?text=" + canary + "&chain={chain}"} {
+			doors[pattern] = append(doors[pattern], strings.Replace(pattern, "{chain}", url.PathEscape(chain), 1))
+		}
+	}
+	for _, pattern := range []string{"/v1/submissions/{id}", "/v1/submissions/{id}/case", "/v1/submissions/{id}/events", "/submissions/{id}", "/submissions/{id}?after=2",
+		"/submissions/{id}/messages?find=" + canary, "/v1/trials/{id}/compare/{id}", "/trials/{id}/compare/{id}", "/v1/trials", "/trials", "/v1/recordings"} {
+		doors[pattern] = []string{strings.ReplaceAll(pattern, "{id}", o.trial)}
+	}
+	return doors
+}
+
+// read returns what a door gives, with the files in an archive.
+func (o *opened) read(t *testing.T, path string, header []string) (status int, text string) {
+	t.Helper()
+	answer, text := send(t, http.DefaultClient, "GET", o.URL+path, "", header...)
+	if answer.Header.Get("Content-Type") != "application/zip" {
+		return answer.StatusCode, text
+	}
+	archive, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = ""
+	for _, f := range archive.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(doc)
+	}
+	return answer.StatusCode, text
+}
+
+// TestPublicIsNotDisclosed: those who read something only because it is public get what a stranger gets, at every door. Those with a right of their
+// own get the texts.
+func TestPublicIsNotDisclosed(t *testing.T) {
+	o := open(t)
+	auditor := bearer(o.tokens[access.Auditor])
+	shown := 0
+	for _, paths := range o.doors() {
+		seen := false
+		for _, path := range paths {
+			for name, header := range o.readers {
+				_, text := o.read(t, path, header)
+				// A search repeats what was searched for: in its form, and in no hit.
+				if text = strings.ReplaceAll(text, `value="`+canary+`"`, ""); strings.Contains(strings.ReplaceAll(text, "find="+canary, ""), canary) && !strings.Contains(path, "text=") ||
+					strings.Contains(text, `"disclosures"`) || strings.Contains(text, `"text":"`+canary) {
+					t.Errorf("%s: %s reads what is sealed apart", path, name)
+				}
+			}
+			_, text := o.read(t, path, auditor)
+			seen = seen || strings.Contains(text, canary) && !strings.Contains(path, "text=")
+		}
+		if seen {
+			shown++
+		}
+	}
+	if shown < 11 {
+		t.Errorf("an auditor reads the texts at %d doors", shown)
+	}
+	for name, c := range map[string]struct {
+		token, path string
+	}{"an agent's own record": {o.token(t, "owner", access.Agent), "/v1/chains/order-18"}, "a submitter's own trial": {o.tokens[access.Submitter], "/v1/submissions/" + o.trial + "/case"},
+		"a reviewer": {o.tokens[access.Reviewer], "/v1/records/" + o.alone.Payload.RecordID}, "an operator": {o.tokens[access.Operator], "/v1/chains/" + url.PathEscape(o.recorded)}} {
+		if status, text := o.read(t, c.path, bearer(c.token)); status != http.StatusOK || !strings.Contains(text, canary) {
+			t.Errorf("%s is not disclosed: %d", name, status)
+		}
+	}
+}
+
+// TestPublicIsNotProved: a proof of what a hidden value is like is for those who may see the value.
+func TestPublicIsNotProved(t *testing.T) {
+	o := open(t)
+	ask := `{"form":"range","pointer":"/metadata/amount","lo":0,"hi":50}`
+	for _, id := range []string{o.step.Payload.RecordID, o.alone.Payload.RecordID} {
+		for name, header := range o.readers {
+			if answer, text := send(t, http.DefaultClient, "POST", o.URL+"/v1/records/"+id+"/properties", ask, header...); answer.StatusCode < 400 || strings.Contains(text, `"properties"`) {
+				t.Errorf("%s has it proved: %s %s", name, answer.Status, text)
+			}
+		}
+		if answer, text := send(t, http.DefaultClient, "POST", o.URL+"/v1/records/"+id+"/properties", ask, bearer(o.token(t, "owner", access.Agent))...); answer.StatusCode != http.StatusOK {
+			t.Errorf("the owner: %s %s", answer.Status, text)
+		}
+	}
+}
+
+// TestPublicIsNotTriedInClear: a submitter who reads a chain only because it is public puts it before the jury as a stranger sees it. So the record
+// of the trial has no text that is sealed apart.
+func TestPublicIsNotTriedInClear(t *testing.T) {
+	o := open(t)
+	sally := o.token(t, "sally", access.Submitter)
+	begun := map[string]string{}
+	for name, body := range map[string]string{"recorded": `{"recorded":"` + o.recorded + `"}`, "chainId": `{"chainId":"` + o.recorded + `"}`, "an agent's chain": `{"chainId":"order-18"}`} {
+		begun[name] = o.submit(t, sally, body).ID
+	}
+	form := url.Values{"key": {"k"}}.Encode()
+	answer, text := send(t, browser(t), "POST", o.URL+"/recordings/"+url.PathEscape(o.recorded)+"/trial", form, append(bearer(sally), "Content-Type", "application/x-www-form-urlencoded")...)
+	if answer.StatusCode != http.StatusSeeOther {
+		t.Fatal(answer.Status, text)
+	}
+	begun["the form"] = strings.TrimPrefix(answer.Header.Get("Location"), "/submissions/")
+	for name, id := range begun {
+		o.await(t, sally, id, api.Over)
+		for _, header := range [][]string{bearer(sally), bearer(o.tokens[access.Auditor])} {
+			if _, text := o.read(t, "/v1/submissions/"+id+"/case", header); strings.Contains(text, canary) {
+				t.Errorf("%s: the record of the trial has the text in clear", name)
+			}
+		}
+	}
+	whole := o.submit(t, o.tokens[access.Operator], fmt.Sprintf(`{"recorded":%q}`, o.recorded)).ID
+	o.await(t, o.tokens[access.Operator], whole, api.Over)
+	if _, text := o.read(t, "/v1/submissions/"+whole+"/case", bearer(o.tokens[access.Operator])); !strings.Contains(text, canary) {
+		t.Error("the operator's trial has not read the texts")
+	}
+}
