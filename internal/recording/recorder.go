@@ -260,9 +260,10 @@ func (e *exchange) End(ctx context.Context, outcome *relay.Outcome) error {
 	r := e.recorder
 	r.after("answered")
 	act := e.act(outcome)
-	act.Request, act.Missing = bodyOf("request", e.call.Request, e.call.Header, act.Missing)
+	act.Request, act.Missing = bodyOf("request", e.call.Request, e.call.Header, false, act.Missing)
 	if outcome.Response != nil {
-		act.Response, act.Missing = bodyOf("response", outcome.Response, outcome.Header, act.Missing)
+		cut := outcome.Ended != relay.Complete || outcome.Unfinished
+		act.Response, act.Missing = bodyOf("response", outcome.Response, outcome.Header, cut, act.Missing)
 		if outcome.Ended != relay.Complete { // of a complete answer the end follows after the record
 			act.Response.Delivered = &outcome.Delivered
 		}
@@ -346,9 +347,9 @@ func first(header http.Header, names ...string) string {
 	return ""
 }
 
-// bodyOf describes a body, with the bytes that are sealed.
-func bodyOf(direction string, b *relay.Body, header http.Header, missing []string) (*observed.Body, []string) {
-	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: header.Get("Content-Type"), Headers: kept(header)}
+// bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
+func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missing []string) (*observed.Body, []string) {
+	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: strings.Join(header["Content-Type"], ", "), Headers: kept(header)}
 	if b.Encoding == "identity" {
 		body.Encoding = ""
 	}
@@ -360,8 +361,9 @@ func bodyOf(direction string, b *relay.Body, header http.Header, missing []strin
 		missing = append(missing, direction+": there was no room for a copy of all of it")
 	}
 	decoded, longer, err := readDecoded(b)
-	if len(decoded) > 0 && errors.Is(err, io.ErrUnexpectedEOF) { // a call that broke off; what came says what was said
+	if len(decoded) > 0 && errors.Is(err, io.ErrUnexpectedEOF) { // what came says what was said
 		missing, err = append(missing, direction+": its encoding breaks off; what came before is kept decoded"), nil
+		body.Truncated = body.Truncated || !cut // readers differ on what a whole body says whose encoding has no end
 	}
 	if err == nil && (!longer || body.Encoding == "") {
 		body.Kept, body.Truncated = decoded, body.Truncated || longer

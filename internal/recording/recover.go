@@ -233,7 +233,7 @@ func (r *Recorder) answerOnDisk(a *observed.Act, spool, id string) {
 	}
 	defer done() //nolint:errcheck // it was only read
 	a.FirstByte = nil
-	a.Response, a.Missing = bodyOf("response", copied, nil, append(a.Missing, "response: what came after the part that was on disk"))
+	a.Response, a.Missing = bodyOf("response", copied, nil, true, append(a.Missing, "response: what came after the part that was on disk"))
 	if a.Type == evidence.ObservedMessage && copied.Encoding == "" && !isText(a.Response.Kept) { // an earlier version did not keep how it was encoded
 		a.Missing = append(a.Missing, "response: "+unmasked)
 		forgetBytes(a.Response)

@@ -24,9 +24,9 @@ type finder interface {
 	Close()
 }
 
-// encodingOf returns the encoding that a header names, in lower case.
+// encodingOf returns the encoding that a header names, in lower case. What several headers name is no encoding that every reader removes alike, and none that is known here.
 func encodingOf(values []string) string {
-	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, ",")))
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(values, " and ")))
 	if encoding == "identity" {
 		return ""
 	}
@@ -36,8 +36,9 @@ func encodingOf(values []string) string {
 // finderFor returns the finder for an answer. A client of HTTP/1.0 takes a connection that was broken off for the end of a body without a length, so that
 // something of the body itself must be held.
 func finderFor(answer *http.Response, r scan.Rules, maxDecoded int64, http10 bool) finder {
-	f := plainFinder(answer.Header.Get("Content-Type"), r)
-	if _, is := f.(*opaque); is && http10 {
+	types := answer.Header["Content-Type"]
+	f := plainFinder(strings.Join(types, ", "), r)
+	if _, is := f.(*opaque); is && (http10 || len(types) > 1) { // of which each reader takes another
 		f = &blind{}
 	}
 	if encoding := encodingOf(answer.Header["Content-Encoding"]); encoding != "" {

@@ -116,11 +116,14 @@ func (h *Handler) say(w http.ResponseWriter, status int, code, message string) {
 
 // admit reads a request, shows it to the witness, and returns it as the provider gets it.
 func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *http.Request, error) {
+	header, err := h.endToEnd(req.Header)
+	if err != nil {
+		return nil, nil, refuse(http.StatusBadRequest, "%v", err)
+	}
 	t, err := h.routeOf(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	header := req.Header.Clone()
 	call, err := h.call(req, header, &t)
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +203,7 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		}
 		t.session = nil // the call is a record of its own
 	}
-	encoding := encodingOf(req.Header["Content-Encoding"])
+	encoding := encodingOf(header["Content-Encoding"])
 	id := rand.Text()
 	version, stream := t.session.says()
 	return &Call{
@@ -243,15 +246,7 @@ func (h *Handler) request(w http.ResponseWriter, req *http.Request, call *Call) 
 
 // outgoing returns the request that the provider gets.
 func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.Header, t route, call *Call, body io.Reader) *http.Request {
-	trailers := wantsTrailers(header)
-	dropHopByHop(header)
-	if trailers {
-		header.Set("Te", "trailers")
-	}
-	if call.Upgrade != "" {
-		header.Set("Connection", "Upgrade")
-		header.Set("Upgrade", call.Upgrade)
-	}
+	onward(header, req.Header, call.Upgrade)
 	if _, sent := header["User-Agent"]; !sent {
 		header["User-Agent"] = []string{""} // or Go would send its own
 	}
@@ -270,10 +265,13 @@ func (h *Handler) outgoing(ctx context.Context, req *http.Request, header http.H
 	return out.WithContext(ctx)
 }
 
-func wantsTrailers(header http.Header) bool {
-	for _, value := range header["Te"] {
-		for token := range strings.SplitSeq(value, ",") {
-			if strings.EqualFold(textproto.TrimString(token), "trailers") {
+func wantsTrailers(header http.Header) bool { return names(header["Te"], "trailers") }
+
+// names reports whether the lists of a header have a token.
+func names(lines []string, wanted string) bool {
+	for _, line := range lines {
+		for token := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(textproto.TrimString(token), wanted) {
 				return true
 			}
 		}
@@ -285,7 +283,6 @@ func wantsTrailers(header http.Header) bool {
 func (h *Handler) answer(w http.ResponseWriter, p *passage, answer *http.Response) error {
 	announced := len(answer.Trailer)
 	header := w.Header()
-	dropHopByHop(answer.Header)
 	for name, values := range answer.Header {
 		header[name] = values
 	}

@@ -107,6 +107,12 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols && p.call.Upgrade == "" {
 		err = errors.Join(errors.New("it changed the protocol without being asked to"), answer.Body.Close())
 	}
+	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
+		var twofold error
+		if answer.Header, twofold = p.r.endToEnd(answer.Header); twofold != nil {
+			err = errors.Join(fmt.Errorf("the answer cannot be passed on: %w", twofold), answer.Body.Close())
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

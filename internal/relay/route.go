@@ -2,9 +2,11 @@ package relay
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -177,14 +179,47 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 // hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it.
 var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade"}
 
-// dropHopByHop removes them, and those that the header Connection names.
-func dropHopByHop(header http.Header) {
-	for _, line := range header["Connection"] {
+// forAllReaders are the beginnings of names of headers that say how a message is read, who sends it, or what it asks for.
+var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie", "Date", "Etag", "Expires", "Host",
+	"Idempotency-", "If-", "Last-Modified", "Location", "Mcp-", "Openai-", "Origin", ownHeaders, "Range", "Sec-", "Set-Cookie", "User-Agent", "Vary", "Www-Authenticate", "X-Api-Key", "X-Goog-"}
+
+// endToEnd returns what of a header is for all who read the message, in one spelling. It leaves out headers for one connection, also those that the header Connection names,
+// and everything here reads what it returns: so what is recorded is what is passed on. It fails if Connection names a header that is for all, since those who read
+// the message would not read the same.
+func (r *relay) endToEnd(header http.Header) (http.Header, error) {
+	plain := canonical(header)
+	for _, line := range plain["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
-			header.Del(strings.TrimSpace(name))
+			name = http.CanonicalHeaderKey(textproto.TrimString(name))
+			if r.shown[name] || slices.ContainsFunc(forAllReaders, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
+				return nil, fmt.Errorf("the header Connection names %.60q, which is not for one connection", name)
+			}
+			delete(plain, name)
 		}
 	}
 	for _, name := range hopByHop {
-		delete(header, name)
+		delete(plain, name)
+	}
+	return plain, nil
+}
+
+// canonical returns a copy of a header in which each name has one spelling.
+func canonical(header http.Header) http.Header {
+	plain := make(http.Header, len(header))
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		one := http.CanonicalHeaderKey(name)
+		plain[one] = append(plain[one], header[name]...)
+	}
+	return plain
+}
+
+// onward adds to a header what holds for the next connection, too.
+func onward(header, came http.Header, upgrade string) {
+	if wantsTrailers(came) {
+		header.Set("Te", "trailers")
+	}
+	if upgrade != "" {
+		header.Set("Connection", "Upgrade")
+		header.Set("Upgrade", upgrade)
 	}
 }

@@ -50,7 +50,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
-	header := req.Header.Clone()
+	came := canonical(req.Header)
+	header, err := t.endToEnd(came)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%v", err)
+	}
 	call, err := t.call(req, header)
 	if err != nil {
 		return nil, err
@@ -65,8 +69,9 @@ func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	p.cancel = cancel
+	onward(header, came, call.Upgrade)
 	out := req.Clone(ctx)
-	out.Header, out.Body, out.GetBody = header, body, nil
+	out.Header, out.Body, out.GetBody, out.Close = header, body, nil, out.Close || names(came["Connection"], "close")
 	answer, err := p.ask(t.next, out)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -84,7 +89,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	upgrade := upgradeOf(req.Header)
+	upgrade := upgradeOf(canonical(req.Header))
 	if upgrade != "" && t.Mode == Closed {
 		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the call is not made; use HTTP instead", upgrade)
 	}
@@ -96,7 +101,7 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 		ID: id, Began: t.Now(), Vantage: InProcess, Mode: t.Mode, Upstream: req.URL.Host, Origin: req.URL.Scheme + "://" + req.URL.Host, Speaks: Models,
 		Method: req.Method, Path: req.URL.EscapedPath(), Query: shownOfQuery(req.URL.RawQuery), Header: t.shownOf(header),
 		Token: token, Chain: chain, Credentials: t.credentials(header, req.URL.RawQuery), Upgrade: upgrade,
-		Request: t.spool.request(id, encodingOf(req.Header["Content-Encoding"]), t.MaxDecoded),
+		Request: t.spool.request(id, encodingOf(header["Content-Encoding"]), t.MaxDecoded),
 	}, nil
 }
 

@@ -143,6 +143,8 @@ def _rule(record, bodies, window):
     for rule in _OPEN:
         if rule in rules:
             return rule
+    if recorders.read_differently(observed):
+        return "readers"
     if not known and _states(record):
         return "projection"
     if observed["ended"] == "lost_in_crash":

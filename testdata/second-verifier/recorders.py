@@ -103,6 +103,33 @@ def is_observed(value):
     return value["fidelity"] != "bytes" or "request" in value
 
 
+_CODINGS = ("gzip", "deflate", "br", "zstd")
+
+
+def read_differently(observed):
+    """Whether the side that got a body need not have read in it what is read here."""
+    request, response = ({} if observed.get(name, {}).get("bytes", 0) == 0 else observed[name] for name in ("request", "response"))
+    if any("decoded" in part or "," in part.get("type", "") for part in (request, response)):
+        return True
+    return "encoding" in request or "encoding" in response and not _offered(observed.get("request", {}), response["encoding"])
+
+
+def _offered(request, encoding):
+    takes = {}
+    for element in request.get("headers", {}).get("accept-encoding", "").split(","):
+        coding, weighed, weight = element.partition(";")
+        weight, coding = weight.strip(" \t"), _coding(coding)
+        taken = not weighed or weight.startswith("q=") and any(digit in weight for digit in "123456789")
+        takes[coding] = taken and takes.get(coding, True)
+    codings = [_coding(coding) for coding in encoding.split(",")]
+    return len(set(codings)) == len(codings) and all(coding in _CODINGS and takes.get(coding, takes.get("*", False)) for coding in codings)
+
+
+def _coding(name):
+    name = name.strip(" \t")
+    return "gzip" if name == "x-gzip" else name
+
+
 def sealed(part):
     """The digest of the bytes that are sealed."""
     return part.get("decoded_sha256", part["sha256"])

@@ -271,6 +271,9 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 			}
 		}
 	}
+	if why := readDifferently(o); why != "" {
+		return &Finding{Rule: "readers", Reason: why}
+	}
 	switch {
 	case !known && l.states():
 		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here by the rules %q: what the record says of its bytes is the recorder's word", o.Protocol, o.Reading)}

@@ -4,7 +4,6 @@ package decode
 
 import (
 	"bufio"
-	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
@@ -24,6 +23,8 @@ var (
 	ErrTooLong = errors.New("decoding refused: the decoded body is too large")
 	// ErrEncoding is the error of an encoding for which there is no decoder.
 	ErrEncoding = errors.New("this content encoding is not known here")
+	// ErrBehind is the error of a body that goes on behind the end of its encoding.
+	ErrBehind = errors.New("there are bytes behind the end of the content encoding")
 )
 
 const (
@@ -39,15 +40,24 @@ type Source interface {
 }
 
 // One reads src without one encoding, named in lower case: gzip, deflate, br, zstd, or "" for none. It reads no further
-// ahead in src than it must. Its errors are ErrEncoding, and those of a body that does not begin as its encoding has it.
+// ahead in src than it must. Its errors are ErrEncoding, and those of a body that does not begin as its encoding has it. Reading fails with ErrBehind
+// where src goes on behind the end of the encoding.
 func One(encoding string, src Source) (io.ReadCloser, error) {
+	d, err := decoder(encoding, src)
+	if err != nil {
+		return nil, err
+	}
+	return &ended{d, src}, nil
+}
+
+func decoder(encoding string, src Source) (io.ReadCloser, error) {
 	switch encoding {
 	case "", "identity":
 		return io.NopCloser(src), nil
 	case "gzip", "x-gzip":
 		return gzip.NewReader(src)
-	case "deflate":
-		return inflate(src)
+	case "deflate": // which is zlib's format: RFC 9110, section 8.4.1.2
+		return zlib.NewReader(src)
 	case "br":
 		return io.NopCloser(brotli.NewReader(src)), nil
 	case "zstd":
@@ -60,20 +70,22 @@ func One(encoding string, src Source) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("%.40q: %w", encoding, ErrEncoding)
 }
 
-// inflate reads what HTTP calls deflate: a zlib stream by RFC 9110, and a bare one from some servers.
-func inflate(src Source) (io.ReadCloser, error) {
-	first, err := src.ReadByte()
-	if err != nil {
-		return nil, noEOF(err)
+// ended is a decoder that reaches its end only where its source does: some programs read what stands behind an encoding, and others do not.
+type ended struct {
+	io.ReadCloser
+	src Source
+}
+
+func (e *ended) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	if err != io.EOF {
+		return n, err
 	}
-	if err := src.UnreadByte(); err != nil {
-		return nil, err
+	if _, err := e.src.ReadByte(); err == nil {
+		return n, ErrBehind
+	} else {
+		return n, err
 	}
-	// RFC 1950: the method is 8 and the window at most 7. In a bare stream, these bits would be a stored block with one more bit set.
-	if first&0x0f == 8 && first>>4 <= 7 {
-		return zlib.NewReader(src)
-	}
-	return flate.NewReader(src), nil
 }
 
 func noEOF(err error) error {

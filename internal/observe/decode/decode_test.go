@@ -2,7 +2,6 @@ package decode_test
 
 import (
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
@@ -26,13 +25,6 @@ var encoders = map[string]func(io.Writer) io.WriteCloser{
 	"x-gzip": func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) },
 	"deflate": func(w io.Writer) io.WriteCloser {
 		return zlib.NewWriter(w)
-	},
-	"Deflate": func(w io.Writer) io.WriteCloser { // without the zlib format
-		f, err := flate.NewWriter(w, flate.BestCompression)
-		if err != nil {
-			panic(err)
-		}
-		return f
 	},
 	"zstd": func(w io.Writer) io.WriteCloser {
 		z, err := zstd.NewWriter(w)
