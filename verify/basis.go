@@ -54,6 +54,7 @@ func (c *check) rate(r *Report) {
 	}
 	isProved := func(g Guarantee) bool { return !c.applies(g) || r.Of(g).Status == Proved }
 	f := assurance.Facts{LogOnly: c.kind == OneCheckpoint, Log: c.basisOfLog(r)}
+	f.OwnWord = len(c.ownWord) > 0
 	f.Signed = isProved(Content) && isProved(Authentication) && (!f.LogOnly || isProved(Order))
 	f.Proved = !slices.ContainsFunc(assurance.Required(c.kind), func(g Guarantee) bool { return !isProved(g) }) &&
 		!slices.ContainsFunc(r.Guarantees, func(f Finding) bool { return f.Status == Refuted })

@@ -255,6 +255,9 @@ func demandOf(t *testing.T, name string, r *evidence.Record, o verify.Options, d
 		write(t, folder, "known", []byte(o.Checkpoint))
 		arguments = append(arguments, "--checkpoint", filepath.Join(folder, "known"))
 	}
+	if !o.Before.IsZero() {
+		arguments = append(arguments, "--before", o.Before.Format(time.RFC3339))
+	}
 	if assurance.IsNeed(demand) {
 		o.Need = must[assurance.Need](t)(assurance.ParseNeed(demand))
 	} else {

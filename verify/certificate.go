@@ -51,6 +51,9 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 			c.doubt(Authentication, "policy", r, "whether the certificates by which %s vouches were revoked was not asked", found.CA.Name)
 		}
 	}
+	if found.OwnWord {
+		c.onWord(Authentication)
+	}
 	if found.CA.Custody != trust.ByOwner {
 		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: the operator could have signed in place of %s %q",
 			found.CA.Name, p.Role(), p.Actor())

@@ -31,6 +31,7 @@ type examined struct {
 
 	identified []trust.Identified // as in check
 
+	ownWord []Guarantee        // as in check
 	unasked bool               // as in check
 	vouched map[string]vouched // as in check
 
@@ -45,7 +46,7 @@ func (c *check) examine(r *evidence.Record) examined { return c.examineWith(c.bu
 func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined {
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
-		identified: alone.identified, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
+		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
 	e.proofs, e.look, e.counts = properties.Of(r, c.options.Demands), vantage.At(r), counted.At(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
@@ -58,8 +59,11 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 func (c *check) alone(r *evidence.Record, share *timestamp.Share) *check {
 	alone := &check{Checker: c.Checker.Alone(share, c.carried.Load()), options: c.options, log: c.log, checkpoint: c.checkpoint, vouched: map[string]vouched{}}
 	at := alone.time(r)
-	if c.options.Policy == Strict && !at.Checked {
-		alone.doubt(Time, "policy", r, "no authority proves its time whose clock is independent and whose certificates were checked for revocation")
+	if c.options.Policy == Strict {
+		if at.Checked == nil {
+			alone.doubt(Time, "policy", r, "no authority proves its time whose clock is independent and whose certificates were checked for revocation")
+		}
+		at.Demanded, at.Independent = true, at.Checked
 	}
 	alone.before(r, at)
 	alone.qualified(r, at)
@@ -150,6 +154,9 @@ func (c *check) take(e examined) {
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
 	c.party(e.identified)
+	for _, g := range e.ownWord {
+		c.onWord(g)
+	}
 	c.Unasked = c.Unasked || e.unasked
 	for name, by := range e.vouched {
 		c.vouched[name] = by.and(c.vouched[name])

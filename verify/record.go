@@ -40,15 +40,19 @@ func (c *check) signature(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 
 // valid checks whether the key signed within its validity period.
 func (c *check) valid(r *evidence.Record, key *trust.Key, at trust.Proof) {
-	switch {
+	inTime, ownWord := at.Within(key.NotAfter)
+	switch by := at.By(); {
 	case at.Proved() && !key.NotBefore.IsZero() && at.Earliest.Time.Before(key.NotBefore):
 		c.refute(Authentication, "validity", r, "signed at %s, before the key was valid (%s)", utc(at.Earliest.Time), utc(key.NotBefore))
-	case at.Proved() && !key.NotAfter.IsZero() && at.Earliest.Time.After(key.NotAfter):
+	case key.NotAfter.IsZero():
+	case by == nil:
+		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and %s", utc(key.NotAfter), untimed(at, "the time of signing is not proved"))
+	case !inTime:
 		// A time stamp proves only the latest possible time: the record may have been signed in time and stamped
 		// late.
-		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the record is proved to be signed only by %s", utc(key.NotAfter), utc(at.Earliest.Time))
-	case !at.Proved() && !key.NotAfter.IsZero():
-		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the time of signing is not proved", utc(key.NotAfter))
+		c.doubt(Authentication, "validity", r, "the key was valid only until %s, and the record is proved to be signed only by %s", utc(key.NotAfter), utc(by.Time))
+	case ownWord:
+		c.onWord(Authentication)
 	}
 }
 
@@ -81,16 +85,23 @@ func (c *check) notRevoked(r *evidence.Record, key *trust.Key, at trust.Proof) {
 // them, it was sealed without them, so a forger of this one signature made it. The signatures of named keys are
 // checked one by one.
 func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
-	if at.Proved() && at.Earliest.Time.Before(key.WithFrom) {
+	missing := slices.DeleteFunc(slices.Clone(key.With), func(id evidence.KeyID) bool {
+		return slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id })
+	})
+	if len(missing) == 0 {
 		return
 	}
-	for _, id := range key.With {
-		if slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == id }) {
-			continue
+	if existed, ownWord := at.Before(key.WithFrom); existed {
+		if ownWord {
+			c.onWord(Authentication)
 		}
-		if !at.Proved() && !key.WithFrom.IsZero() {
-			c.doubt(Authentication, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and the time of signing is not proved",
-				id, utc(key.WithFrom))
+		return
+	}
+	open := !key.WithFrom.IsZero() && (!at.Proved() || at.Earliest.Time.Before(key.WithFrom))
+	for _, id := range missing {
+		if open {
+			c.doubt(Authentication, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
+				id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
 			continue
 		}
 		for _, g := range []Guarantee{Authentication, NonRepudiation} {

@@ -140,6 +140,11 @@ var notShown = []string{
 // noTail is what a bundle does not prove either, unless the reader has the whole log or the chain has a known end.
 const noTail = "that nothing came after the last record of a chain"
 
+// OfClock reports whether the reader demanded times that do not rest on the operator's clock.
+func (r *Report) OfClock() bool {
+	return r.Policy == Strict && r.Kind != Package || r.Demanded != nil && r.Demanded.OfClock()
+}
+
 // counts reports whether a guarantee counts for the outcome, if it is asked.
 func (c *check) counts(g Guarantee) bool {
 	return assurance.Counts(c.kind, g, c.options.Policy, c.options.Need.Level)

@@ -65,11 +65,12 @@ func (c *check) orByCheckpoint(r *evidence.Record, at trust.Proof, doubts []erro
 		doubts = append(doubts, err)
 	}
 	if !at.Proved() {
-		c.untimed(r, errors.Join(doubts...))
+		c.noTime(r, errors.Join(doubts...))
 		return at
 	}
 	c.times = append(c.times, timeOf(r, at))
 	c.skew(r, at.Earliest.Time)
+	at.Demanded = c.options.Need.OfClock()
 	return at
 }
 
@@ -85,7 +86,7 @@ func (c *check) skew(r *evidence.Record, at time.Time) {
 	}
 }
 
-func (c *check) untimed(r *evidence.Record, doubts error) {
+func (c *check) noTime(r *evidence.Record, doubts error) {
 	if doubts == nil {
 		c.doubt(Time, "pending", r, "pending since %s, the time that it claims: no authority has stamped it yet", r.Payload.Timestamp)
 		return
@@ -96,12 +97,45 @@ func (c *check) untimed(r *evidence.Record, doubts error) {
 // before checks whether the record existed before the moment that the reader asks about.
 func (c *check) before(r *evidence.Record, at trust.Proof) {
 	moment := c.options.Before
-	switch {
+	existed, ownWord := at.Before(moment)
+	switch by := at.By(); {
 	case moment.IsZero():
-	case !at.Proved():
-		c.doubt(Before, "time", r, "its time is not proved")
-	case !at.Earliest.Time.Before(moment):
-		c.doubt(Before, "time", r, "the earliest proof that it existed is of %s, not before %s", utc(at.Earliest.Time), utc(moment))
+	case by == nil:
+		c.doubt(Before, "time", r, "%s", untimed(at, "its time is not proved"))
+	case !existed && at.Demanded:
+		c.doubt(Before, "time", r, "the earliest proof by an independent clock that it existed is of %s, not before %s", utc(by.Time), utc(moment))
+	case !existed:
+		c.doubt(Before, "time", r, "the earliest proof that it existed is of %s, not before %s", utc(by.Time), utc(moment))
+	case ownWord:
+		c.onWord(Before)
+	}
+}
+
+// untimed says why there is no time that answers, where it is not as said.
+func untimed(at trust.Proof, said string) string {
+	if at.Proved() {
+		return "no clock that you demand proves its time: the operator's own does not count"
+	}
+	return said
+}
+
+// OperatorsClock is the rule of what is proved as far as the operator's clock, and of nothing more.
+const OperatorsClock = "operator-clock"
+
+// onWord notes that an answer is proved only as far as the operator's clock.
+func (c *check) onWord(g Guarantee) {
+	if !slices.Contains(c.ownWord, g) {
+		c.ownWord = append(c.ownWord, g)
+	}
+}
+
+// noteOwnWord says which answers only the operator's clock gives.
+func (c *check) noteOwnWord() {
+	for _, g := range c.ownWord {
+		c.notes[g] += map[Guarantee]string{
+			Before:         ", by the operator's clock alone: no independent authority proves that of each",
+			Authentication: "; that each signed while its key or certificate counted, only the operator's clock says",
+		}[g]
 	}
 }
 
@@ -159,5 +193,6 @@ func (c *check) noteTimes() {
 		note += "; the revocation status of their certificates was not checked"
 	}
 	c.notes[Time] = note
+	c.noteOwnWord()
 	c.noteQualified()
 }

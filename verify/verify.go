@@ -224,6 +224,7 @@ type check struct {
 
 	vouched map[string]vouched   // the CAs that vouched for signers, by name
 	notes   map[Guarantee]string // what to say about a guarantee that is proved
+	ownWord []Guarantee          // those that only the operator's clock proves
 }
 
 func newCheck(o Options, kind Kind) *check {
@@ -302,6 +303,9 @@ func (c *check) report() *Report {
 			continue
 		}
 		f := Finding{Guarantee: g, Status: Proved, Reason: c.notes[g]}
+		if slices.Contains(c.ownWord, g) {
+			f.Rule = OperatorsClock
+		}
 		if worst := c.worst(g); worst != nil {
 			f = *worst
 		}

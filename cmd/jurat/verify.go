@@ -20,6 +20,7 @@ import (
 	"jurat/verify/bilateral"
 	"jurat/verify/inputs"
 	"jurat/verify/properties"
+	"jurat/verify/trust"
 )
 
 type verifyCmd struct {
@@ -420,21 +421,33 @@ func (p *printer) identities(r *verify.Report) {
 
 // times prints by when the records existed, as far as that is proved: the earliest and the latest of the proved times.
 func (p *printer) times(r *verify.Report) {
-	var proved []time.Time
+	var proved []trust.ProvedTime
 	for _, t := range r.Times {
-		if !t.Time.IsZero() {
-			proved = append(proved, t.Time)
+		if r.OfClock() && t.Independent != nil {
+			t.ProvedTime = *t.Independent
+		}
+		if !t.Time.IsZero() && (!r.OfClock() || t.Clock == trust.Independent) {
+			proved = append(proved, t.ProvedTime)
 		}
 	}
 	if len(proved) == 0 {
 		return
 	}
-	first, last := slices.MinFunc(proved, time.Time.Compare), slices.MaxFunc(proved, time.Time.Compare)
-	if first.Equal(last) {
-		p.text("  ", "Proved to exist by "+evidence.FormatTime(first)+".")
+	order := func(a, b trust.ProvedTime) int { return a.Time.Compare(b.Time) }
+	first, last := slices.MinFunc(proved, order), slices.MaxFunc(proved, order)
+	if first.Time.Equal(last.Time) {
+		p.text("  ", "Proved to exist by "+momentOf(first)+".")
 		return
 	}
-	p.text("  ", fmt.Sprintf("The first record with a proved time existed by %s, the last by %s.", evidence.FormatTime(first), evidence.FormatTime(last)))
+	p.text("  ", fmt.Sprintf("The first record with a proved time existed by %s, the last by %s.", momentOf(first), momentOf(last)))
+}
+
+// momentOf writes a proved time, and says if it is the operator's word.
+func momentOf(t trust.ProvedTime) string {
+	if t.Clock == trust.OperatorClock {
+		return evidence.FormatTime(t.Time) + " (by the operator's clock)"
+	}
+	return evidence.FormatTime(t.Time)
 }
 
 // finding prints one answer, and how many more records it is the answer for.

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // Reasons are the reasons of verification in a language other than English. A key is a rule; GUARANTEE/RULE where the rule means something
-// else there; the same with "!" where the answer is that it is refuted; proved/GUARANTEE; "with" for a reason with values; "unopened" where
+// else there; the same with "!" where the answer is that it is refuted; proved/GUARANTEE, and proved/GUARANTEE/RULE; "with" for a reason with values; "unopened" where
 // no rule was examined, because the file cannot be opened; and "" for a rule that has none. The sentences of English are those of package verify.
 //
 // A reason in English has values: names, digests, times. Reason takes them over as they are. It never translates text from a file.
@@ -31,7 +32,7 @@ func Reason(l Lang, f verify.Finding) string {
 
 func (r Reasons) of(f verify.Finding) string {
 	if f.Status == verify.Proved {
-		return string(r["proved/"+string(f.Guarantee)])
+		return string(cmp.Or(r["proved/"+string(f.Guarantee)+"/"+f.Rule], r["proved/"+string(f.Guarantee)]))
 	}
 	if f.Rule == "" { // nothing was examined
 		return string(r["unopened"])

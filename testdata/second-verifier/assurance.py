@@ -30,6 +30,10 @@ class Need:
                 return True
         return default
 
+    def of_clock(self):
+        """Whether the operator's clock is not enough."""
+        return self.level in LEVELS[2:] or self.time in CLOCKS[1:]
+
     def unmet(self, kind, basis):
         """The parts that fall short."""
         alone = kind == "checkpoint"
@@ -104,7 +108,7 @@ def rate(findings, answers, reader):
         if parties:
             basis["parties"] = [dict(zip(("role", "custody", "by"), party)) for party in parties]
     required = {guarantee for guarantee in asked if reports.counts_by_default(findings.kind, guarantee)}
-    if level := _level(basis, signed, required <= proved and not refuted, alone):
+    if level := _level(basis, signed, required <= proved and not refuted, alone, bool(findings.own_word)):
         basis["level"] = level
     return basis
 
@@ -120,12 +124,12 @@ def _clock(time):
     return "qualified" if "qualified" in time else "independent"
 
 
-def _level(basis, signed, proved, alone):
+def _level(basis, signed, proved, alone, own_word):
     if not signed:
         return None
     if not proved:
         return "signed"
-    if basis.get("log") in (None, "alone") or not alone and (basis["keys"] == "operator" or basis.get("time") in (None, "operator")):
+    if own_word or basis.get("log") in (None, "alone") or not alone and (basis["keys"] == "operator" or basis.get("time") in (None, "operator")):
         return "operator"
     return "independent-qualified" if basis.get("time") == "qualified" else "independent"
 

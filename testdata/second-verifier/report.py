@@ -44,6 +44,7 @@ class Findings:
     def __init__(self, kind, asked):
         self.kind, self.asked = kind, set(asked)
         self.details, self.times, self.records, self.log = [], [], 0, None
+        self.own_word = set()  # what only the operator's clock proves
         self.parties, self.witnessed, self.compared = set(), False, False
 
     def ask(self, *guarantees):
@@ -89,7 +90,8 @@ class Findings:
         """The worst finding, and of equal ones the first."""
         found = [finding for finding in self.details if finding["guarantee"] == guarantee]
         if not found:
-            return {"guarantee": guarantee, "status": PROVED, "reason": "nothing was found against it"}
+            rule = {"rule": "operator-clock"} if guarantee in self.own_word else {}
+            return {"guarantee": guarantee, "status": PROVED} | rule | {"reason": "nothing was found against it"}
         return next(item for item in found if item["status"] == worst(each["status"] for each in found))
 
     def outcome(self, answers, need=None):

@@ -1,5 +1,7 @@
 """The steps of verification that every file goes through: section "Verification" of docs/format.md."""
 
+from fractions import Fraction
+
 import assurance
 import carried
 import chains
@@ -24,8 +26,28 @@ import vouching
 from canonical import Refused
 from shapes import moment
 
+_ANY_MORE = Fraction(1, 10**9)  # of a moment that is the last, as records count time
 _ALWAYS = ("content", "authentication", "non_repudiation", "time", "order")
 _SKEW = 5 * 60
+
+
+class Times:
+    """By when a record existed; None where nothing proves it. Under a demand only an independent clock answers questions."""
+
+    def __init__(self, earliest=None, independent=None, demanded=False):
+        self.earliest, self.independent = earliest, independent
+        self.by = independent if demanded else earliest
+
+    def before(self, moment, findings=None, guarantee=None):
+        """Whether it existed before a moment. Notes an answer that only the operator's clock gives."""
+        existed = self.by is not None and self.by < moment
+        if existed and guarantee and (self.independent is None or self.independent >= moment):
+            findings.own_word.add(guarantee)
+        return existed
+
+    def within(self, last, findings=None, guarantee=None):
+        """Likewise, for the last moment at which something was valid."""
+        return self.before(last + _ANY_MORE, findings, guarantee)
 
 
 class Reader:
@@ -97,7 +119,7 @@ def _verify_opened(opened, trust, reader, statement=None):
     for record in opened.records:
         revoked.carry(record)
         with clock.effort.part():
-            times = _check_time(record, of_checkpoint, clock, findings)
+            times = _check_time(record, of_checkpoint, clock, findings, reader.need is not None and reader.need.of_clock())
             _check_record(record, trust, reader.before, times, vouching.Judge(trust, clock.effort, revoked), findings)
         proofs.take(record)
     _check_order(opened, trust, reader.at, findings)
@@ -156,7 +178,7 @@ def _verify_checkpoint(note, trust, reader):
 
 
 def _check_record(record, trust, before, times, judge, findings):
-    if before is not None and (times[0] is None or times[0] >= before):
+    if before is not None and not times.before(before, findings, "before"):
         findings.doubt("before", "time", record)
     for signer, signature in zip(record.payload["signers"], record.signatures):
         known = len(findings.details)
@@ -172,21 +194,21 @@ def _check_record(record, trust, before, times, judge, findings):
             break
 
 
-def _check_time(record, of_checkpoint, clock, findings):
-    """The earliest time that is proved, and the earliest by an independent clock; None where there is none."""
+def _check_time(record, of_checkpoint, clock, findings, demanded):
+    """The earliest time that is proved, and the earliest by an independent clock."""
     proofs = _proofs(record, of_checkpoint, clock, findings)
     of_lists, rule = qualified.of_proofs(proofs)
     if rule and "qualified" in findings.asked:
         findings.doubt("qualified", rule, record)
     if not proofs:
-        return None, None
+        return Times()
     earliest = min(proofs, key=lambda proof: proof.time)
     if "timestamp" in record.payload and moment(record.payload["timestamp"]) > earliest.time + _SKEW:
         findings.doubt("time", "skew", record)
     independents = [proof for proof in proofs if proof.clock == "independent"]
     independent = min(independents, key=lambda proof: proof.time, default=None)
     findings.prove_time(record, earliest, independent, of_lists)
-    return earliest.time, independent and independent.time
+    return Times(earliest.time, independent and independent.time, demanded)
 
 
 def _proofs(record, of_checkpoint, clock, findings):
@@ -231,7 +253,7 @@ def _check_signature(record, signer, signature, trust, times, judge, findings):
     if (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
         findings.refute("authentication", "actor", record)
     _check_validity(record, key, times, findings)
-    _check_second(record, key, times[0], findings)
+    _check_second(record, key, times, findings)
     if key.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
     return key.role, key.custody, "keys"
@@ -249,7 +271,7 @@ def _check_certified(record, signer, signature, times, judge, findings):
             for guarantee in signed:
                 findings.refute(guarantee, "signature", record, signer["key_id"])
             return None
-        rule, ca = judge.answer(record, given, times)
+        rule, ca = judge.answer(record, given, times, findings)
     if rule in ("unknown-key", "certificate", "effort", "mandate"):
         for guarantee in signed:
             findings.doubt(guarantee, rule, record, signer["key_id"])
@@ -263,25 +285,26 @@ def _check_certified(record, signer, signature, times, judge, findings):
 
 
 def _check_validity(record, key, times, findings):
-    time, independent = times
-    if time is not None and key.not_before is not None and time < key.not_before:
+    if times.earliest is not None and key.not_before is not None and times.earliest < key.not_before:
         findings.refute("authentication", "validity", record)
-    if key.not_after is not None and (time is None or time > key.not_after):
+    elif key.not_after is not None and not times.within(key.not_after, findings, "authentication"):
         findings.doubt("authentication", "validity", record)
-    if key.revoked is not None and (independent is None or independent >= key.revoked):
+    if key.revoked is not None and (times.independent is None or times.independent >= key.revoked):
         findings.doubt("authentication", "revoked", record)
         findings.doubt("non_repudiation", "revoked", record)
 
 
-def _check_second(record, key, time, findings):
+def _check_second(record, key, times, findings):
     """Keys that sign only together with others: section "Second signatures"."""
     named = {signer["key_id"] for signer in record.payload["signers"]}
     if set(key.with_keys) <= named:
         return
-    if key.with_from is None or (time is not None and time >= key.with_from):
+    if key.with_from is not None and times.before(key.with_from, findings, "authentication"):
+        return
+    if key.with_from is None or (times.earliest is not None and times.earliest >= key.with_from):
         findings.refute("authentication", "second-signature", record)
         findings.refute("non_repudiation", "second-signature", record)
-    elif time is None:
+    else:
         findings.doubt("authentication", "second-signature", record)
 
 

@@ -63,32 +63,36 @@ class Judge:
     def __init__(self, trust, effort, statements):
         self._cas, self._effort, self._statements = trust.cas, effort, statements
 
-    def answer(self, record, given, times):
+    def answer(self, record, given, times, findings):
         """The rule that the best answer breaks (None: a CA vouches), and that CA."""
         found = []
-        if times[0] is not None:
+        if times.by is not None:
             cas = [ca for ca in self._cas if role_of(record.payload) in ca.roles]
             found = [(self._by(ca, certificate, given, record, times), ca) for ca in cas for certificate in given.signers]
-        return min(found, key=lambda item: _ORDER.index(item[0]), default=("certificate", None))
+        (rule, ends), ca = min(found, key=lambda item: _ORDER.index(item[0][0]), default=(("certificate", ()), None))
+        for end in ends:
+            times.within(end, findings, "authentication")
+        return rule, ca
 
     def _by(self, ca, certificate, given, record, times):
-        """What one CA says of one certificate."""
-        root, (time, independent) = ca.certificate, times
+        """What one CA says of one certificate: the rule, and when what it rests on ended."""
+        root = ca.certificate
         try:
-            others = self._effort.candidates(certificate, given.between, root.encoding, time)
+            others = self._effort.candidates(certificate, given.between, root.encoding, times.by)
         except Spent:
-            return "effort"
+            return "effort", ()
         paths = [way for way in ways(certificate, others, root) if _is_path(way)] if others is not None else []
         if not paths or not _is_for_documents(certificate):
-            return "certificate"
-        if ca.mandate is not None and not ca.mandate.covers(role_of(record.payload), time):
-            return "mandate"
+            return "certificate", ()
+        if ca.mandate is not None and not all(ca.mandate.covers(role_of(record.payload), time) for time in (times.earliest, times.by)):
+            return "mandate", ()
         if (rule := _names(certificate, record)) is not None:
-            return rule
+            return rule, ()
         if ca.mandate is not None and ca.mandate.names and record.actor not in ca.mandate.names:
-            return "mandate"
-        paths = [way for way in paths if not any(map(_excludes_documents, way[1:]))]
-        return min((self._unrevoked(ca, way, independent) for way in paths), key=_ORDER.index, default="certificate")
+            return "mandate", ()
+        paths = [way for way in paths if all(item.not_before <= times.earliest for item in way) and not any(map(_excludes_documents, way[1:]))]
+        answers = [(self._unrevoked(ca, way, times.independent), _ends(ca, way)) for way in paths]
+        return min(answers, key=lambda item: _ORDER.index(item[0]), default=("certificate", ()))
 
     def _unrevoked(self, ca, way, independent):
         found = None
@@ -105,6 +109,11 @@ class Judge:
             if since is not None and (independent is None or independent >= since):
                 return "revoked"
         return found
+
+
+def _ends(ca, way):
+    """When the certificates of a way and the CA's mandate ended."""
+    return [item.not_after for item in way] + ([ca.mandate.ends] if ca.mandate else [])
 
 
 def _is_path(way):

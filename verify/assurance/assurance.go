@@ -101,13 +101,14 @@ type Facts struct {
 	Time    Clock
 	Log     Log
 	Parties []Party
+	OwnWord bool // an answer rests on the operator's clock alone, beside an independent one that proves less
 	LogOnly bool // it is a checkpoint, which has no signers and times
 }
 
 // Rate returns the basis: the parts, and the highest level that they reach.
 func Rate(f Facts) *Basis {
 	b := &Basis{Keys: f.Keys, Time: f.Time, Log: f.Log, Parties: f.Parties}
-	independent := f.LogOnly || b.Keys.atLeast(ByCA) && b.Time.atLeast(IndependentClock)
+	independent := f.LogOnly || b.Keys.atLeast(ByCA) && b.Time.atLeast(IndependentClock) && !f.OwnWord
 	switch {
 	case !f.Signed:
 	case !f.Proved:

@@ -14,6 +14,11 @@ type Need struct {
 	Log   Log   `json:"log,omitzero"`
 }
 
+// OfClock reports whether the operator's clock is not enough. Then it answers nothing else either.
+func (n Need) OfClock() bool {
+	return n.Level == Independent || n.Level == IndependentQualified || n.Time.atLeast(IndependentClock)
+}
+
 // Unmet returns the parts of a basis that fall short of the need. logOnly: it is of a checkpoint, which has no keys and times.
 func (n Need) Unmet(b *Basis, logOnly bool) []Part {
 	if n.check() != nil { // words that are none are met by nothing

@@ -8,7 +8,9 @@ import (
 type Proof struct {
 	Earliest    *ProvedTime // by any authority that the reader trusts; nil: no time is proved
 	Independent *ProvedTime // by an authority whose clock is not the operator's; nil: none
-	Checked     bool        // by one whose clock is not the operator's, and whose certificates were checked for revocation
+	Checked     *ProvedTime // likewise, whose certificates were checked for revocation; nil: none
+
+	Demanded bool // the reader's questions are answered by Independent alone
 
 	Qualified   *Qualified   // the earliest time that a qualified service has stamped; nil: none
 	Unqualified *Unqualified // why a time by an authority of the trusted lists is not qualified; nil: there is none
@@ -22,9 +24,11 @@ func (p *Proof) Add(t Stamped) {
 	if p.Earliest == nil || t.Time.Before(p.Earliest.Time) {
 		p.Earliest = &t.ProvedTime
 	}
-	p.Checked = p.Checked || t.Clock == Independent && t.Asked
 	if t.Clock == Independent && (p.Independent == nil || t.Time.Before(p.Independent.Time)) {
 		p.Independent = &t.ProvedTime
+	}
+	if t.Clock == Independent && t.Asked && (p.Checked == nil || t.Time.Before(p.Checked.Time)) {
+		p.Checked = &t.ProvedTime
 	}
 	if q := t.Qualified; q != nil && (p.Qualified == nil || q.Time.Before(p.Qualified.Time)) {
 		p.Qualified = q
@@ -33,6 +37,24 @@ func (p *Proof) Add(t Stamped) {
 		p.Unqualified = u
 	}
 }
+
+// By returns the time by which something is shown to have existed: whatever asks whether it existed before a moment asks this. nil: none.
+func (p Proof) By() *ProvedTime {
+	if p.Demanded {
+		return p.Independent
+	}
+	return p.Earliest
+}
+
+// Before reports whether something existed before a moment, and whether only the operator's clock says so.
+func (p Proof) Before(moment time.Time) (existed, ownWord bool) {
+	by := p.By()
+	existed = by != nil && by.Time.Before(moment)
+	return existed, existed && !p.IndependentlyBefore(moment)
+}
+
+// Within is Before for a moment that is the last at which something was valid.
+func (p Proof) Within(last time.Time) (existed, ownWord bool) { return p.Before(last.Add(1)) }
 
 // IndependentlyBefore reports whether a clock other than the operator's proves that it existed before a moment.
 func (p Proof) IndependentlyBefore(moment time.Time) bool {

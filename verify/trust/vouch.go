@@ -32,7 +32,9 @@ type Vouching struct {
 	CA   *CA
 	Rule string // "": it vouches
 	Err  error
-	AsOf time.Time // up to then no certificate is known to be revoked; zero: nothing was asked, or what was revoked was so later
+
+	OwnWord bool      // that a certificate or mandate counted then, only the operator's clock says
+	AsOf    time.Time // up to then no certificate is known to be revoked; zero: nothing was asked, or what was revoked was so later
 }
 
 // vouchingOrder ranks the answers of several CAs and certificates, best first. The best counts, so a bad certificate
@@ -92,8 +94,11 @@ func ReadCertificates(r *evidence.Record, id evidence.KeyID) (*Certificates, err
 func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouching {
 	role := r.Payload.Role()
 	best := Vouching{Rule: "certificate", Err: fmt.Errorf("the trust file has neither this key nor a CA that may vouch for the role %s", role)}
-	if !at.Proved() || at.Earliest.Time.IsZero() { // crypto/x509 treats the zero time as now
+	if by := at.By(); by == nil || by.Time.IsZero() { // crypto/x509 treats the zero time as now
 		best.Err = errors.New("its time is not proved, so no certificate is proved to have been valid")
+		if at.Proved() {
+			best.Err = errors.New("no clock that you demand proves its time, so no certificate is proved to have been valid")
+		}
 		return best
 	}
 	first := true
@@ -116,17 +121,17 @@ func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouch
 // was it revoked.
 func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
 	paths, err := c.Share.Find(timestamp.Search{From: withoutURNs(signer), Between: between, Roots: []*x509.Certificate{ca.certificate},
-		At: at.Earliest.Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are checked below: crypto/x509 does not know this one
+		At: at.By().Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are checked below: crypto/x509 does not know this one
 	if errors.Is(err, timestamp.ErrEffort) {
 		return Vouching{CA: ca, Rule: "effort", Err: fmt.Errorf("checking its certificate path to %s: %w", ca.Name, err)}
 	}
 	if err != nil {
-		return Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.Earliest.Time), err)}
+		return Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("no certificate path to %s that was valid at %s: %w", ca.Name, utc(at.By().Time), err)}
 	}
 	if err := forSigning(signer); err != nil {
 		return Vouching{CA: ca, Rule: "certificate", Err: err}
 	}
-	if err := ca.Mandate.covers(r.Payload.Role(), at.Earliest.Time); err != nil {
+	if err := cmp.Or(ca.Mandate.covers(r.Payload.Role(), at.Earliest.Time), ca.Mandate.covers(r.Payload.Role(), at.By().Time)); err != nil {
 		return Vouching{CA: ca, Rule: "mandate", Err: err}
 	}
 	if rule, err := names(signer, r.Payload.Role(), r.Payload.Actor()); err != nil {
@@ -139,6 +144,10 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 	for _, path := range paths {
 		if slices.ContainsFunc(path[1:], constrainsURIs) {
 			best.Err = fmt.Errorf("a CA on the path to %s may certify only URIs with certain hosts (name constraints), and that of an actor has none", ca.Name)
+			continue
+		}
+		if slices.ContainsFunc(path, func(c *x509.Certificate) bool { return c.NotBefore.After(at.Earliest.Time) }) {
+			best.Err = fmt.Errorf("no certificate path to %s that was valid at %s, when the operator's clock proves that it existed", ca.Name, utc(at.Earliest.Time))
 			continue
 		}
 		if !slices.ContainsFunc(path[1:], excludesSigning) {
@@ -197,7 +206,7 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 // unrevoked checks every certificate of a path except the CA's own, which the reader trusts directly. "Revoked"
 // outranks "not known".
 func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
-	best := Vouching{CA: ca}
+	best := Vouching{CA: ca, OwnWord: ca.Mandate != nil && ownWord(at, ca.Mandate.To) || slices.ContainsFunc(path, func(c *x509.Certificate) bool { return ownWord(at, c.NotAfter) })}
 	if !ca.Asked() {
 		return best
 	}
@@ -218,6 +227,11 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		}
 	}
 	return best
+}
+
+func ownWord(at Proof, last time.Time) bool {
+	_, own := at.Within(last)
+	return own
 }
 
 // after returns the moment after which a statement that came with the file must have been made; zero if none counts. It begins at a time
