@@ -183,6 +183,50 @@ func TestChangedMindsAreTold(t *testing.T) {
 		"The juror-claude moved from needs_review to safe_pass in round 1, without citing anything new from the evidence")
 }
 
+// calls counts the calls that the records of the case file say of a juror.
+func (s *scene) calls(juror string) (n int) {
+	s.t.Helper()
+	for _, r := range s.records() {
+		effort, err := jury.ReadEffort(r.Payload.Metadata)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if r.Payload.AgentID == juror || strings.Contains(string(r.Payload.Response), fmt.Sprintf(`"jurorId":%q`, juror)) {
+			n += len(effort.Attempts)
+		}
+	}
+	return n
+}
+
+// TestBlankAnswers: a blank answer is asked for again, from every vendor, and the records count the calls that were made.
+func TestBlankAnswers(t *testing.T) {
+	blanks := []string{"  ", "\n", "\u00a0\u3000", "\u200b\u200b"}
+	for i, blank := range blanks {
+		seat := i % len(seatIDs)
+		whole := finds(jury.SafePass, 90)
+		s := newScene(t, map[int]llmtest.Script{seat: func(c llmtest.Call) llmtest.Reply {
+			if c.Number == 1 {
+				return llmtest.Reply{Text: blank}
+			}
+			return whole(c)
+		}})
+		if r := s.result(0, 0, "--rounds", "1"); r.Degraded {
+			t.Errorf("%q: %+v", blank, r.Absences)
+		}
+		if made, said := len(s.servers[seat].Requests()), s.calls(seatIDs[seat]); made != said {
+			t.Errorf("%q: %d calls, and the records say %d", blank, made, said)
+		}
+	}
+	s := newScene(t, map[int]llmtest.Script{0: llmtest.Say(" \t")})
+	r := s.result(exitUndecided, 0, "--rounds", "0")
+	if len(r.Absences) != 1 || !strings.Contains(r.Absences[0].Detail, "asked 3 times") || !strings.Contains(r.Absences[0].Detail, "empty") {
+		t.Errorf("%+v", r.Absences)
+	}
+	if made, said := len(s.servers[0].Requests()), s.calls(seatIDs[0]); made != 3 || said != 3 {
+		t.Errorf("%d calls, and the records say %d", made, said)
+	}
+}
+
 // TestFailingJurors: with each kind of failure of one juror, in each seat, the trial ends with the right result, and its
 // case file verifies.
 func TestFailingJurors(t *testing.T) {

@@ -34,7 +34,7 @@ var anthropic = protocol{
 	explain: explainAnthropic,
 }
 
-func messagesRequest(s Settings, q Question) any {
+func messagesRequest(s Settings, q Question, _ dialect) any {
 	r := wire.MessagesRequest{Model: s.Model, MaxTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP}
 	if q.System != "" {
 		r.System = oneText(q.System)
@@ -57,30 +57,14 @@ func readMessages(x *exchange) (Answer, error) {
 	if err := x.decode(&m); err != nil {
 		return Answer{}, err
 	}
-	if m.Type != "message" || m.Content == nil || m.StopReason == "" {
-		return Answer{}, x.fail(Malformed, "the response is not a message with content and a stop reason")
-	}
-	var u wire.MessagesUsage
-	if err := x.counts(m.Usage, &u); err != nil {
-		return Answer{}, err
-	}
 	answer := Answer{
 		Text:         m.Text(),
 		Model:        m.Model,
 		FinishReason: m.StopReason,
-		Usage:        u.Counts(),
+		Usage:        counted[wire.MessagesUsage](m.Usage),
 		Raw:          x.body,
 	}
-	switch m.StopReason {
-	case "end_turn", "stop_sequence":
-		return x.finish(answer)
-	case "refusal":
-		detail := strings.Join(strings.Fields(fmt.Sprintf("refusal %s %s", m.StopDetails.Category, m.StopDetails.Explanation)), " ")
-		return Answer{}, x.failWith(answer, Refused, detail)
-	case "max_tokens", "model_context_window_exceeded":
-		return Answer{}, x.cutOff(answer)
-	}
-	return Answer{}, x.stopped(answer)
+	return x.conclude(answer, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", m.StopReason, m.StopDetails.Category, m.StopDetails.Explanation)), " "))
 }
 
 // explainAnthropic reads Anthropic's errors. Many important ones share a type, so it tells them apart by their texts.

@@ -17,31 +17,39 @@ var compatible = protocol{
 	path:    func(Settings) string { return "/chat/completions" },
 	sign:    bearer,
 	request: chatRequest,
-	form:    schemaInWords,
+	next:    nextDialect,
 	read:    readChat,
 	explain: explainOpenAI,
 }
 
-// anyObject stands for a schema that the system text states in words.
-const anyObject = "any JSON object"
-
-// schemaInWords moves a schema into the system text.
-func schemaInWords(q *Question) bool {
-	if q.Schema.JSON == nil {
-		return false
+// nextDialect takes the newer name of a limit that the server refuses by its older name, and otherwise the next weaker form of a
+// schema.
+func nextDialect(d dialect, refused *Error) (dialect, bool) {
+	switch {
+	case !d.newLimit && strings.Contains(refused.Detail, "max_completion_tokens"):
+		d.newLimit = true
+	case d.schema < schemaOnlyInWords:
+		d.schema++
+	default:
+		return d, false
 	}
-	q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
-	q.Schema = Schema{Name: anyObject}
-	return true
+	return d, true
 }
 
-func chatRequest(s Settings, q Question) any {
+func chatRequest(s Settings, q Question, d dialect) any {
 	r := wire.ChatRequest{Model: s.Model, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxTokens: s.MaxTokens}
+	if d.newLimit {
+		r.MaxTokens, r.MaxCompletionTokens = 0, s.MaxTokens
+	}
 	switch {
-	case q.Schema.JSON != nil:
+	case q.Schema.JSON == nil:
+	case d.schema == schemaGiven:
 		r.ResponseFormat = &wire.ChatFormat{Type: "json_schema", JSONSchema: &wire.ChatSchema{Name: q.Schema.Name, Strict: true, Schema: q.Schema.JSON}}
-	case q.Schema.Name == anyObject:
-		r.ResponseFormat = &wire.ChatFormat{Type: "json_object"}
+	default:
+		q.System = strings.TrimSpace(q.System + "\n\nAnswer with one JSON object, and nothing else, that keeps to this JSON Schema:\n" + string(q.Schema.JSON))
+		if d.schema == schemaInWords {
+			r.ResponseFormat = &wire.ChatFormat{Type: "json_object"}
+		}
 	}
 	if q.System != "" {
 		r.Messages = append(r.Messages, wire.ChatMessage{Role: "system", Content: wire.Content{Text: q.System}})
@@ -63,30 +71,19 @@ func readChat(x *exchange) (Answer, error) {
 	if len(c.Choices) != 1 {
 		return Answer{}, x.fail(Malformed, fmt.Sprintf("the response has %d choices", len(c.Choices)))
 	}
-	var used wire.ChatUsage
-	if err := x.counts(c.Usage, &used); err != nil {
-		return Answer{}, err
-	}
 	choice := c.Choices[0]
 	answer := Answer{
 		Text:         choice.Message.Content.All(),
 		Model:        c.Model,
 		Version:      c.SystemFingerprint,
 		FinishReason: choice.FinishReason,
-		Usage:        used.Counts(),
+		Usage:        counted[wire.ChatUsage](c.Usage),
 		Raw:          x.body,
 	}
-	switch {
-	case choice.FinishReason == "content_filter":
-		return Answer{}, x.failWith(answer, Refused, choice.FinishReason)
-	case choice.Message.Refusal != "":
+	if choice.Message.Refusal != "" {
 		return Answer{}, x.failWith(answer, Refused, "refusal: "+choice.Message.Refusal)
-	case choice.FinishReason == "length":
-		return Answer{}, x.cutOff(answer)
-	case choice.FinishReason != "stop":
-		return Answer{}, x.stopped(answer)
 	}
-	return x.finish(answer)
+	return x.conclude(answer, choice.FinishReason)
 }
 
 // behind returns an error that a gateway passes on with a success status. The error's code is the status that the

@@ -63,7 +63,7 @@ func (q Question) Check() error {
 		if m.ByModel != (i%2 == 1) {
 			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: the user and the model must alternate, and the user must be first", i))
 		}
-		if strings.TrimSpace(m.Text) == "" {
+		if Blank(m.Text) {
 			return Fail(Malformed, 0, fmt.Sprintf("messages/%d: empty", i))
 		}
 	}

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // maxBody limits the response, to many times the longest answer that models write.
@@ -87,7 +90,7 @@ func (x *exchange) take(response *http.Response) error {
 	if len(body) > maxBody {
 		return x.fail(Malformed, fmt.Sprintf("the response is larger than %d MiB", maxBody>>20))
 	}
-	x.body = withoutKey(body, x.key)
+	x.body = standard(withoutKey(body, x.key))
 	return nil
 }
 
@@ -129,39 +132,61 @@ func (x *exchange) refusal(said reading) error {
 	return failure
 }
 
-// protocol returns an error for a successful response that is not one JSON value.
-func (x *exchange) protocol() error {
-	media, _, err := mime.ParseMediaType(x.header.Get("Content-Type"))
-	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-		return x.fail(Malformed, fmt.Sprintf("the response is not JSON: its type is %q", x.header.Get("Content-Type")))
+// lenient reads envelopes as most clients do: the last of several members with one name counts, and a value of another
+// type than the protocol has counts as absent. The answer itself, a text within the envelope, is read strictly.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsonv1.ReportErrorsWithLegacySemantics(true))
+
+// bareNumber matches a string, which it leaves alone, or what Python writes for numbers that JSON does not have.
+var bareNumber = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// standard returns a body without a byte order mark, and with null for numbers that JSON does not have.
+func standard(body []byte) []byte {
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if jsontext.Value(body).IsValid(lenient) {
+		return body
 	}
-	if !jsontext.Value(x.body).IsValid() {
-		return x.fail(Malformed, "the response is not one JSON value")
+	mended := jsontext.Value(bareNumber.ReplaceAllStringFunc(string(body), func(match string) string {
+		if match[0] == '"' {
+			return match
+		}
+		return "null"
+	}))
+	if !mended.IsValid(lenient) {
+		return body
+	}
+	return mended
+}
+
+// protocol returns an error for a successful response that is not one JSON value, whatever its Content-Type is.
+func (x *exchange) protocol() error {
+	if !jsontext.Value(x.body).IsValid(lenient) {
+		return x.fail(Malformed, fmt.Sprintf("the response is not one JSON value; its type is %q", x.header.Get("Content-Type")))
 	}
 	return nil
 }
 
-// decode reads the body into one of package wire's answers.
-func (x *exchange) decode(answer any) error { return x.unmarshal(x.body, answer) }
-
-// counts reads what an answer reports of its usage into one of package wire's types. Usage may be missing.
-func (x *exchange) counts(reported jsontext.Value, usage any) error {
-	if reported == nil {
+// decode reads the body into one of package wire's answers. It leaves out members of another type than the protocol's,
+// and returns an error only if the body is of another type altogether.
+func (x *exchange) decode(answer any) error {
+	err := json.Unmarshal(x.body, answer, lenient)
+	var mistyped *jsonv1.UnmarshalTypeError
+	if err == nil || errors.As(err, &mistyped) && mistyped.Field != "" {
 		return nil
-	}
-	return x.unmarshal(reported, usage)
-}
-
-func (x *exchange) unmarshal(value jsontext.Value, into any) error {
-	err := json.Unmarshal(value, into)
-	var semantic *json.SemanticError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &semantic) && semantic.JSONPointer != "":
-		return x.fail(Malformed, fmt.Sprintf("the response does not follow the provider's protocol: %s has the wrong type", semantic.JSONPointer))
 	}
 	return x.fail(Malformed, "the response does not follow the provider's protocol")
+}
+
+// counted returns what a call consumed by the provider's count. It returns the zero value, which stands for unknown,
+// for a count that is missing, is not made of whole numbers, or contradicts itself.
+func counted[W interface{ Counts() Usage }](reported jsontext.Value) Usage {
+	var w W
+	if json.Unmarshal(reported, &w, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return Usage{}
+	}
+	if u := w.Counts(); u.Plausible() {
+		return u
+	}
+	return Usage{}
 }
 
 // fail makes an error of this call. It adds the status only if that tells something.
@@ -183,9 +208,29 @@ func (x *exchange) failWith(answer Answer, kind Kind, detail string) *Error {
 	return failure
 }
 
-// stopped is failWith for a finish reason that an answer to such a question cannot have.
-func (x *exchange) stopped(answer Answer) *Error {
-	return x.failWith(answer, Malformed, "the model stopped for an unexpected reason: "+answer.FinishReason)
+// How a provider says that an answer is incomplete, in lower case. The vendors' lists differ, and servers that speak
+// one vendor's protocol pass on the words of another. Every other word, and none, leaves an answer whole.
+var (
+	cutOffs = []string{"length", "max_length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded", "incomplete"}
+	filters = []string{"content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist", "prohibited_content", "spii",
+		"image_safety", "image_prohibited_content", "image_recitation", "guardrail_intervened", "sensitive"}
+)
+
+// word returns a finish reason in the spelling of cutOffs and filters.
+func word(reason string) string {
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(reason)))
+}
+
+// conclude returns an answer, or says why there is none: a filter withheld it, for the given reason, or it was cut off,
+// or there is no text.
+func (x *exchange) conclude(answer Answer, withheld string) (Answer, error) {
+	switch reason := word(answer.FinishReason); {
+	case slices.Contains(filters, reason):
+		return Answer{}, x.failWith(answer, Refused, withheld)
+	case slices.Contains(cutOffs, reason):
+		return Answer{}, x.cutOff(answer)
+	}
+	return x.finish(answer)
 }
 
 // cutOff is failWith for an incomplete answer.
@@ -193,31 +238,30 @@ func (x *exchange) cutOff(answer Answer) *Error {
 	return x.failWith(answer, TooLong, "the answer was cut off: "+answer.FinishReason)
 }
 
-// finish checks the fields that a protocol read from a response, and returns the Answer. An empty answer is an error,
-// because the next turn could not even quote it: providers refuse empty messages.
+// finish returns the answer that a protocol read from a response. An empty answer is an error, because the next turn
+// could not even quote it: providers refuse empty messages.
 func (x *exchange) finish(answer Answer) (Answer, error) {
-	u := answer.Usage
-	for _, n := range []int64{u.Input, u.Cached, u.Output, u.Reasoning} {
-		if n < 0 {
-			return Answer{}, x.fail(Malformed, "the provider counts a negative number of tokens")
-		}
-	}
-	if u.Cached > u.Input || u.Reasoning > u.Output {
-		return Answer{}, x.fail(Malformed, "the provider counts more tokens in a part than in the whole")
-	}
-	for _, name := range []string{answer.Model, answer.Version, answer.FinishReason} {
-		if Clean(name) != name {
-			return Answer{}, x.failWith(answer, Malformed, "a name in the response is too long or not on one line")
-		}
-	}
 	if len(x.key) >= minSecret && strings.Contains(answer.Text, x.key) { // the answer has the key with escapes, which withoutKey does not recognize
 		answer.Text, answer.Raw = "", nil
 		return Answer{}, x.failWith(answer, Malformed, "the answer repeats the key")
 	}
-	if strings.TrimSpace(answer.Text) == "" {
-		return Answer{}, x.failWith(answer, Malformed, "the answer is empty")
+	if Blank(answer.Text) {
+		detail := "the answer is empty"
+		if answer.FinishReason != "" {
+			detail += ": the model stopped with " + answer.FinishReason
+		}
+		return Answer{}, x.failWith(answer, Malformed, detail)
 	}
+	if answer.Usage.Input == 0 || answer.Usage.Output == 0 {
+		answer.Usage = Usage{} // something was read and written
+	}
+	answer.Model, answer.Version, answer.FinishReason = Clean(answer.Model), Clean(answer.Version), Clean(answer.FinishReason)
 	return answer.WithJSON(), nil
+}
+
+// Blank reports whether a text shows nothing: it has only spaces and characters that are not seen.
+func Blank(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
 // excerpt returns the beginning of a body of unknown form.

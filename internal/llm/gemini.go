@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +40,7 @@ var gemini = protocol{
 // modelName matches the names that a URL path may hold.
 var modelName = regexp.MustCompile(`^(?:(?:models|tunedModels)/)?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-func generateRequest(s Settings, q Question) any {
+func generateRequest(s Settings, q Question, _ dialect) any {
 	r := wire.GenerateRequest{GenerationConfig: wire.GenerateConfig{CandidateCount: 1, Temperature: s.Temperature, TopP: s.TopP, Seed: s.Seed, MaxOutputTokens: s.MaxTokens}}
 	if q.System != "" {
 		r.SystemInstruction = &wire.GenerateContent{Role: "user", Parts: []wire.GeneratePart{{Text: q.System}}}
@@ -55,19 +54,12 @@ func generateRequest(s Settings, q Question) any {
 	return r
 }
 
-// blocks are the finish reasons of content that a filter withheld.
-var blocks = []string{"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
-
 func readGenerate(x *exchange) (Answer, error) {
 	var r wire.GenerateAnswer
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
-	var used wire.GenerateUsage
-	if err := x.counts(r.Usage, &used); err != nil {
-		return Answer{}, err
-	}
-	answer := Answer{Model: r.ModelVersion, Usage: used.Counts(), Raw: x.body}
+	answer := Answer{Model: r.ModelVersion, Usage: counted[wire.GenerateUsage](r.Usage), Raw: x.body}
 	if f := r.PromptFeedback; f.BlockReason != "" {
 		answer.FinishReason = f.BlockReason
 		return Answer{}, x.failWith(answer, Refused, kinds("prompt blocked: "+f.BlockReason, f.SafetyRatings, f.BlockReasonMessage))
@@ -77,15 +69,7 @@ func readGenerate(x *exchange) (Answer, error) {
 	}
 	candidate := r.Candidates[0]
 	answer.FinishReason, answer.Text = candidate.FinishReason, candidate.Text()
-	switch {
-	case candidate.FinishReason == "STOP":
-		return x.finish(answer)
-	case candidate.FinishReason == "MAX_TOKENS":
-		return Answer{}, x.cutOff(answer)
-	case slices.Contains(blocks, candidate.FinishReason):
-		return Answer{}, x.failWith(answer, Refused, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
-	}
-	return Answer{}, x.stopped(answer)
+	return x.conclude(answer, kinds(answer.FinishReason, candidate.SafetyRatings, candidate.FinishMessage))
 }
 
 // kinds tells what a filter found: the ratings that blocked, and those that are high.

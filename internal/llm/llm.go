@@ -69,9 +69,9 @@ type Answer struct {
 	Model        string         // as the provider reported it; "": it reported no model
 	Version      string         // what else the provider reported about the version, such as a fingerprint; "": nothing
 	FinishReason string         // in the provider's words
-	Usage        Usage
-	Raw          []byte // the body of the response
-	Retries      int    // how many earlier attempts failed because the provider limits rates or was down
+	Usage        Usage          // zero: unknown
+	Raw          []byte         // the body of the response
+	Retries      int            // how many earlier requests failed: the provider limits rates, was down, or refused the request's form
 }
 
 // Usage is what a call consumed, by the provider's count.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -26,7 +27,7 @@ var openAI = protocol{
 	explain: explainOpenAI,
 }
 
-func responsesRequest(s Settings, q Question) any {
+func responsesRequest(s Settings, q Question, _ dialect) any {
 	r := wire.ResponsesRequest{
 		Model:           s.Model,
 		Instructions:    q.System,
@@ -57,41 +58,30 @@ func readResponses(x *exchange) (Answer, error) {
 	if err := x.decode(&r); err != nil {
 		return Answer{}, err
 	}
-	if r.Status == "" || r.Output == nil {
-		return Answer{}, x.fail(Malformed, "the response has no status or no output")
-	}
-	var used wire.ResponsesUsage
-	if err := x.counts(r.Usage, &used); err != nil {
-		return Answer{}, err
-	}
 	text, refusal := r.Texts()
 	answer := Answer{
 		Text:         text,
 		Model:        r.Model,
 		FinishReason: r.Status,
-		Usage:        used.Counts(),
+		Usage:        counted[wire.ResponsesUsage](r.Usage),
 		Raw:          x.body,
 	}
 	switch r.Status {
-	case "completed":
-		if refusal != "" {
-			return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
-		}
-		return x.finish(answer)
 	case "incomplete":
-		answer.FinishReason = r.IncompleteDetails.Reason
-		if answer.FinishReason == "content_filter" {
-			return Answer{}, x.failWith(answer, Refused, answer.FinishReason)
+		answer.FinishReason = cmp.Or(r.IncompleteDetails.Reason, r.Status)
+		if word(answer.FinishReason) != "content_filter" {
+			return Answer{}, x.cutOff(answer)
 		}
-		return Answer{}, x.cutOff(answer)
 	case "failed":
 		kind := kindOfOpenAI(0, wire.OpenAIError{Code: r.Error.Code, Message: r.Error.Message})
-		if kind == "" {
-			kind = Malformed
-		}
-		return Answer{}, x.failWith(answer, kind, r.Error.Code+": "+r.Error.Message)
+		return Answer{}, x.failWith(answer, cmp.Or(kind, Malformed), r.Error.Code+": "+r.Error.Message)
+	case "queued", "in_progress", "cancelled":
+		return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
 	}
-	return Answer{}, x.failWith(answer, Malformed, "the response is "+r.Status)
+	if refusal != "" {
+		return Answer{}, x.failWith(answer, Refused, "refusal: "+refusal)
+	}
+	return x.conclude(answer, answer.FinishReason)
 }
 
 // explainOpenAI reads errors of OpenAI, and of servers that speak its protocol.

@@ -65,9 +65,9 @@ func (p *patient) Ask(ctx context.Context, q Question) (Answer, error) {
 	pause := p.Pause
 	for attempt := 1; ; attempt++ {
 		answer, err := p.once(ctx, q)
-		answer.Retries = attempt - 1
+		answer.Retries += attempt - 1
 		if e := (*Error)(nil); errors.As(err, &e) {
-			e.Answer.Retries = attempt - 1
+			e.Answer.Retries += attempt - 1
 		}
 		wait, again := passing(err)
 		if !again || attempt == p.Attempts || ctx.Err() != nil {

@@ -20,8 +20,8 @@ type protocol struct {
 	check   func(Settings) error      // refuses settings that the protocol cannot carry; nil: it carries all
 	path    func(Settings) string     // below the base URL
 	sign    func(http.Header, string) // puts the key into the headers
-	request func(Settings, Question) any
-	form    func(*Question) bool // moves the schema into the system text; nil: every server of the vendor accepts schemas
+	request func(Settings, Question, dialect) any
+	next    func(dialect, *Error) (dialect, bool) // what to try after a server has refused a request's form; nil: every server of the vendor speaks alike
 	read    func(*exchange) (Answer, error)
 	explain func(status int, body []byte) reading
 }
@@ -29,12 +29,27 @@ type protocol struct {
 // model implements Model over one protocol.
 type model struct {
 	protocol
-	url       string
-	key       string
-	settings  Settings
-	http      *http.Client
-	noSchemas atomic.Bool // the server refused a schema and accepted the same question without one
+	url      string
+	key      string
+	settings Settings
+	http     *http.Client
+	speaks   atomic.Pointer[dialect] // what the server accepted; nil: nothing was refused so far
 }
+
+// A dialect is what servers of one protocol differ in. The zero value is tried first.
+type dialect struct {
+	schema   schemaForm
+	newLimit bool // the limit of the answer's length has OpenAI's newer name
+}
+
+// A schemaForm is how a request states the form of the answer.
+type schemaForm int
+
+const (
+	schemaGiven   schemaForm = iota
+	schemaInWords            // and any JSON object demanded
+	schemaOnlyInWords
+)
 
 // NewOpenAI makes a model of OpenAI's. It does not read the environment. Its errors name the invalid setting.
 func NewOpenAI(c Config) (Model, error) { return open(openAI, c) }
@@ -66,41 +81,48 @@ func open(p protocol, c Config) (Model, error) {
 	return &model{protocol: p, url: strings.TrimSuffix(c.BaseURL, "/") + p.path(c.Settings), key: c.Key, settings: c.Settings, http: client(c.HTTP)}, nil
 }
 
-// Ask implements Model. If a server refuses schemas, the model states the schema in words, and does so from then on.
+// Ask implements Model. If a server refuses the form of a request, the model tries the protocol's other forms, and keeps
+// to the one that was accepted. If none is, the error is the first one.
 func (m *model) Ask(ctx context.Context, q Question) (Answer, error) {
 	if err := q.Check(); err != nil {
 		return Answer{}, err
 	}
-	inWords := q
-	if m.form == nil || !m.form(&inWords) {
-		return m.ask(ctx, q)
+	var d dialect
+	if known := m.speaks.Load(); known != nil {
+		d = *known
 	}
-	if m.noSchemas.Load() {
-		return m.ask(ctx, inWords)
+	answer, err := m.ask(ctx, q, d)
+	first := refusesForm(err)
+	for e, refused := first, 1; e != nil && m.next != nil; refused++ {
+		more := false
+		if d, more = m.next(d, e); !more {
+			first.Answer.Retries = refused - 1
+			return first.Answer, first // the form was not the reason for the refusal
+		}
+		if answer, err = m.ask(ctx, q, d); err == nil {
+			m.speaks.Store(&d)
+		}
+		answer.Retries = refused
+		if failed := (*Error)(nil); errors.As(err, &failed) {
+			failed.Answer.Retries = refused
+		}
+		e = refusesForm(err)
 	}
-	answer, err := m.ask(ctx, q)
-	if !refusesForm(err) {
-		return answer, err
-	}
-	again, second := m.ask(ctx, inWords)
-	if refusesForm(second) {
-		return answer, err // the schema was not the reason for the refusal
-	}
-	if second == nil {
-		m.noSchemas.Store(true)
-	}
-	return again, second
+	return answer, err
 }
 
-// refusesForm reports whether a server rejected the request's form.
-func refusesForm(err error) bool {
+// refusesForm returns the error by which a server rejected the request's form; nil: it is another error, or none.
+func refusesForm(err error) *Error {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity)
+	if errors.As(err, &e) && e.Kind == Malformed && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) {
+		return e
+	}
+	return nil
 }
 
 // ask makes one exchange. Patient does the retries.
-func (m *model) ask(ctx context.Context, q Question) (Answer, error) {
-	body, err := json.Marshal(m.request(m.settings, q))
+func (m *model) ask(ctx context.Context, q Question, d dialect) (Answer, error) {
+	body, err := json.Marshal(m.request(m.settings, q, d))
 	if err != nil {
 		return Answer{}, Fail(Malformed, 0, "the question cannot be written: "+err.Error())
 	}

@@ -159,11 +159,11 @@ func fill(name string, data any) (string, error) {
 	return text.String(), nil
 }
 
-// Follow returns the question after a recorded attempt that was invalid. If the attempt has no answer, that is the
+// Follow returns the question after a recorded attempt that was invalid. If the attempt has no answer or a blank one, that is the
 // same question again. If it tripped the canary, the question does not repeat the answer. It returns an error only if
 // a template of this program fails.
 func Follow(q llm.Question, a jury.Attempt) (llm.Question, error) {
-	if a.Answer == "" {
+	if llm.Blank(a.Answer) {
 		return q, nil
 	}
 	answer, name, data := a.Answer, "again.txt", map[string]any{}

@@ -165,11 +165,11 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	}
 	cost := price.Cost(answer.Usage)
 	switch {
-	case err == nil || answer.Usage != llm.Usage{}:
+	case answer.Usage != llm.Usage{}:
 		spent = cost
 	case failed != nil && failed.Status >= 400:
 		spent = 0 // refused before it consumed anything
-	default: // the connection ended early: the cost is unknown, so the whole reserve counts as spent
+	default: // the connection ended early, or there is no count: the cost is unknown, so the whole reserve counts as spent
 	}
 	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version), FinishReason: llm.Clean(answer.FinishReason),
 		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),

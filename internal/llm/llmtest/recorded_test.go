@@ -21,7 +21,7 @@ import (
 	. "jurat/internal/llm/llmtest"
 )
 
-var record = flag.Bool("record", false, "write testdata/recorded.jsonl anew: it was made with the vendors' own SDKs, so there is no reason to")
+var record = flag.Bool("record", false, "write testdata/recorded.jsonl anew: most of it was made with the vendors' own SDKs, so look at each line that changes")
 
 // A recorded exchange has the requests of one call, and how its answer was read.
 type recorded struct {
@@ -55,7 +55,8 @@ type recordedError struct {
 var protocolHeaders = []string{"Content-Type", "Authorization", "X-Api-Key", "Anthropic-Version", "X-Goog-Api-Key"}
 
 // TestRecorded compares the adapters with what the vendors' own SDKs sent and read, recorded when the adapters were
-// built on them: openai-go 3.95.0, anthropic-sdk-go 1.84.0 and genai 1.77.0.
+// built on them: openai-go 3.95.0, anthropic-sdk-go 1.84.0 and genai 1.77.0. Lines on odd envelopes were recorded anew since, without
+// the SDKs: a whole answer counts, and more of a failed one is known.
 func TestRecorded(t *testing.T) {
 	got := exchanges(t)
 	file := filepath.Join("testdata", "recorded.jsonl")

@@ -15,8 +15,10 @@ type ChatRequest struct {
 	Temperature    *float64      `json:"temperature,omitzero"`
 	TopP           *float64      `json:"top_p,omitzero"`
 	Seed           *int64        `json:"seed,omitzero"`
-	MaxTokens      int           `json:"max_tokens,omitzero"` // most other servers do not know OpenAI's newer name, max_completion_tokens
+	MaxTokens      int           `json:"max_tokens,omitzero"`
 	Stream         bool          `json:"stream"`
+
+	MaxCompletionTokens int `json:"max_completion_tokens,omitzero"` // OpenAI's newer name of MaxTokens, which most other servers do not know
 }
 
 // A ChatMessage is one turn, or the message of an answer.

@@ -35,11 +35,19 @@ func ReadUsage(reported jsontext.Value) (u Usage, known bool) {
 	case has("input_tokens", "output_tokens"): // Anthropic's without a cache reads the same
 		u, known = readAs[ResponsesUsage](reported)
 	}
-	if u.Input < 0 || u.Cached < 0 || u.Output < 0 || u.Cached > u.Input || u.Input > mostTokens || u.Output > mostTokens {
+	if !u.adds() {
 		return Usage{}, false
 	}
 	return u, known
 }
+
+// adds reports whether the counts can be those of a call.
+func (u Usage) adds() bool {
+	return u.Input >= 0 && u.Cached >= 0 && u.Output >= 0 && u.Cached <= u.Input && u.Input <= mostTokens && u.Output <= mostTokens
+}
+
+// Plausible reports whether the counts can be those of a call, its reasoning included.
+func (u Usage) Plausible() bool { return u.adds() && u.Reasoning >= 0 && u.Reasoning <= u.Output }
 
 // mostTokens is more than any call has. What claims more would only make sums overflow.
 const mostTokens = 1 << 36
