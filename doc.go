@@ -29,7 +29,7 @@
 // The acts that were sealed stand. The lock on the trial ends with the process or its connection. About ten seconds later another process,
 // or the same one after a restart, takes the job from the queue (internal/schedule). internal/trial replays the records and asks only the
 // seats of that round that have no act yet. Answers that were not sealed are asked for, and paid for, again. The jury must sit as before.
-// After six attempts the trial waits for a person. 'jurat trial' has no queue: --resume continues its trials.
+// After six attempts the trial waits for a person. A server that died, or a database that was away, is no attempt. 'jurat trial' has no queue: --resume continues its trials.
 //
 // # Where to add what
 //

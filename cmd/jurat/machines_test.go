@@ -428,6 +428,78 @@ func TestMachinesWithoutDatabase(t *testing.T) {
 	m.do("log", "fsck")
 }
 
+// TestMachinesSayThatTheDatabaseIsAway asks and posts while the database is stopped, killed and started again. A request that cannot be served gets
+// 503, which says that it may be sent again.
+func TestMachinesSayThatTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Start(t)
+	m := machinesOn(t, server.Database(t), 1)[0]
+	m.with = []string{"--jurors", "offline"}
+	startAll(t, []*machine{m})
+	agent, people := m.grant(machinesAgent, "agent"), m.do("access", "grant", "sam", "submitter", "auditor", "--reason", "a test", "--by", "tester")
+	body, err := json.Marshal(map[string]any{"conversation": []map[string]string{{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(ctx context.Context, method, path, token, body string) (int, string) {
+		r, err := http.NewRequestWithContext(ctx, method, m.at+path, strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0, ""
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body) // it is only shown
+		return answer.StatusCode, string(text)
+	}
+	record := `{"agent_id":"` + machinesAgent + `","request_id":"r","timestamp":"2026-01-31T16:15:00Z","model":"m","model_version":"1","prompt":"p","response":"r","parameters":{}}`
+	requests := []struct{ method, path, token, body string }{{"POST", "/v1/submissions", people, string(body)}, {"POST", "/v1/records", agent, record}, {"GET", "/v1/submissions", people, ""},
+		{"GET", "/v1/records", people, ""}, {"GET", "/readyz", people, ""}, {"GET", "/v1/trials", people, ""}, {"GET", "/v1/trust", people, ""}, {"GET", "/log/checkpoint", people, ""}}
+	for _, r := range requests {
+		if status, text := ask(t.Context(), r.method, r.path, r.token, r.body); status >= 300 {
+			t.Fatalf("%s %s: %d %s", r.method, r.path, status, text)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	var away atomic.Int64
+	for _, r := range requests {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				switch status, text := ask(ctx, r.method, r.path, r.token, r.body); {
+				case status == http.StatusServiceUnavailable:
+					away.Add(1)
+				case status >= 300 && status != http.StatusTooManyRequests:
+					t.Errorf("%s %s: %d %s", r.method, r.path, status, text)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	for n := range 6 {
+		time.Sleep(500 * time.Millisecond)
+		if n%2 == 0 {
+			server.Halt(t)
+		} else {
+			server.Kill(t)
+		}
+		time.Sleep(300 * time.Millisecond)
+		server.Restart(t)
+	}
+	stop()
+	asking.Wait()
+	if away.Load() == 0 {
+		t.Error("nobody was told that the database is away")
+	}
+	if t.Failed() {
+		t.Log(m.said)
+	}
+}
+
 // TestWrappingKeyOnTheCommandLine: errors about wrapping keys say what to do, a key file is never overwritten, and a
 // password is never printed.
 func TestWrappingKeyOnTheCommandLine(t *testing.T) {

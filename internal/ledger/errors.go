@@ -13,6 +13,7 @@ var (
 	ErrClosed     = storage.ErrClosed
 	ErrDiskFull   = storage.ErrDiskFull
 	ErrBusy       = storage.ErrBusy
+	ErrAway       = storage.ErrAway
 	ErrReadOnly   = storage.ErrReadOnly
 	ErrArchive    = storage.ErrArchive
 	ErrExpired    = storage.ErrExpired

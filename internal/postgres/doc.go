@@ -3,8 +3,7 @@
 // this package contains the password.
 //
 // The methods of Store, Files and Locks return the errors that their interfaces name. If the server does not answer
-// or refuses, the errors of Store and Files wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed; those
-// of Locks are the driver's. Store wraps other errors of the server in storage.ErrDiskFull, ErrReadOnly or
+// or refuses, the errors of Store, Files, Locks and the queue wrap ErrUnreachable, ErrNoDatabase, ErrNotLetIn or ErrNotAllowed. Store wraps other errors of the server in storage.ErrDiskFull, ErrReadOnly or
 // ErrDamaged, or in ErrNoTables. The errors of Files are *fs.PathError; they wrap filestore.ErrDamaged or ErrOtherKey
 // if a file cannot be unwrapped. All others are passed on as they are.
 //

@@ -11,21 +11,29 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"jurat/internal/ledger/storage"
 )
 
-// Errors that keep a process from using a database. Neither they nor the errors that wrap them contain the password.
+// Errors that keep a process from using a database. ErrUnreachable, ErrNoDatabase and ErrNotLetIn wrap storage.ErrAway. Neither they nor the errors that wrap them contain the password.
 var (
 	// ErrURL means that the name is not a URL that Connect accepts.
 	ErrURL = errors.New("the database's name must be a URL of the form postgres://USER@HOST:PORT/DATABASE")
-	// ErrUnreachable means that the connection to the server failed or broke.
-	ErrUnreachable = errors.New("the database server is out of reach")
+	// ErrUnreachable means that the connection to the server failed or broke, or that the server starts, stops or takes no more connections.
+	ErrUnreachable error = absence("the database server is out of reach")
 	// ErrNoDatabase means that the server has no database of that name.
-	ErrNoDatabase = errors.New("the server has no such database")
+	ErrNoDatabase error = absence("the server has no such database")
 	// ErrNotLetIn means that the server refuses this role, this password, or logins from this machine.
-	ErrNotLetIn = errors.New("the server does not let this role in")
+	ErrNotLetIn error = absence("the server does not let this role in")
 	// ErrNotAllowed means that the role lacks a right. It wraps fs.ErrPermission.
 	ErrNotAllowed = fmt.Errorf("the role may not do what is needed: %w", fs.ErrPermission)
 )
+
+// An absence is an error that wraps storage.ErrAway.
+type absence string
+
+func (a absence) Error() string { return string(a) }
+func (absence) Unwrap() error   { return storage.ErrAway }
 
 // Explain wraps an error of a connection in the error above that says its meaning. It returns other errors unchanged.
 func Explain(err error) error {
@@ -61,7 +69,7 @@ func meaningOf(err error) error {
 	case "28P01", "28000":
 		return ErrNotLetIn
 	}
-	if strings.HasPrefix(failure.Code, "08") {
+	if isCut(err) || strings.HasPrefix(failure.Code, "53") { // or it lacks memory or connections
 		return ErrUnreachable
 	}
 	return nil
@@ -71,7 +79,8 @@ func meaningOf(err error) error {
 func outOfReach(err error) bool {
 	var network *net.OpError
 	var connecting *pgconn.ConnectError
-	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &network) || errors.As(err, &connecting) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) ||
+		pgconn.SafeToRetry(err) // it was not sent, as the connection was closed
 }
 
 // isCut reports whether an error is about the connection, not an answer that came over it.

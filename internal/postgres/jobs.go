@@ -38,7 +38,7 @@ func Jobs(ctx context.Context, pool *pgxpool.Pool) (*queue.Database, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the jobs in schema %s: %w", jobsSchema, err)
 	}
-	return queue.NewDatabase(listener{plain, riverpgxv5.New(listens)}, queue.Dialect{Schema: jobsSchema, Trial: `args ->> 'trial'`,
+	return queue.NewDatabase(listener{plain, riverpgxv5.New(listens)}, queue.Dialect{Schema: jobsSchema, Trial: `args ->> 'trial'`, Explain: Explain,
 		Close: func() error { listens.Close(); return nil },
 		Number: func(ctx context.Context, query string, arg int64) (n int64, err error) {
 			return n, pool.QueryRow(ctx, query, arg).Scan(&n)

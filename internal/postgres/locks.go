@@ -68,7 +68,7 @@ func (l *Locks) Lock(ctx context.Context, name string) (held context.Context, re
 		return nil, nil, fmt.Errorf("locking %s: %w", name, lock.ErrTaken)
 	}
 	if err := l.take(ctx, name); err != nil {
-		return nil, nil, fmt.Errorf("locking %s: %w", name, err)
+		return nil, nil, fmt.Errorf("locking %s: %w", name, Explain(err))
 	}
 	held, end := context.WithCancelCause(ctx)
 	h := &hold{end}
@@ -196,7 +196,7 @@ func (l *Locks) Locked(ctx context.Context, name string) (is bool, err error) {
 			AND classid::bigint = ($1::bigint >> 32) & 4294967295 AND objid::bigint = $1::bigint & 4294967295)`, &is, lockOf(name))
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading whether %s is locked: %w", name, err)
+		return false, fmt.Errorf("reading whether %s is locked: %w", name, Explain(err))
 	}
 	return is, nil
 }

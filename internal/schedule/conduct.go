@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"syscall"
 	"time"
 
 	"jurat/internal/ledger"
+	"jurat/internal/lock"
 	"jurat/internal/schedule/queue"
 	"jurat/internal/trial"
 )
@@ -148,8 +151,25 @@ func sleep(ctx context.Context, long time.Duration) bool {
 	}
 }
 
-// work is the job of a trial: it conducts the rest of it. It returns nil for a trial that is over or cancelled.
+// unusable are errors that say nothing of the trial: the log, the locks or the queue cannot be used now.
+var unusable = []error{ledger.ErrAway, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, queue.ErrBusy, queue.ErrNoSpace, syscall.ENOSPC}
+
+// isUnusable reports whether an error comes from the log, the locks or the queue, and says nothing of the trial.
+func isUnusable(err error) bool {
+	return slices.ContainsFunc(unusable, func(is error) bool { return errors.Is(err, is) })
+}
+
+// work is the job of a trial: it conducts the rest of it. It returns nil for a trial that is over or cancelled. Only an error of the trial's own
+// work counts as an attempt.
 func (d *Scheduler) work(_ context.Context, id string) error {
+	err := d.try(id)
+	if isUnusable(err) {
+		return queue.Later(d.cfg.Lease / 2)
+	}
+	return err
+}
+
+func (d *Scheduler) try(id string) error {
 	// The job's context ends with the program; that is not a failure of the trial.
 	if err := d.index.Follow(context.Background()); err != nil {
 		return err
@@ -281,7 +301,7 @@ func (d *Scheduler) size(ctx context.Context, id string) (n int64, err error) {
 }
 
 // permanent are the errors that a retry cannot cure before a person has acted.
-var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrReadOnly, ledger.ErrNotFound}
+var permanent = []error{trial.ErrSettings, trial.ErrUnreadable, errMistake, ledger.ErrDamaged, ledger.ErrForked, ledger.ErrBehind, ledger.ErrNotFound}
 
 // after decides, from the error with which a trial ended here, what happens with its job.
 func (d *Scheduler) after(ctx context.Context, id string, err error) error {
@@ -317,6 +337,8 @@ func (d *Scheduler) tell(id string, took time.Duration, err error) {
 		d.cfg.Log.Info("trial over", "trial", id, "took", took)
 	case errors.Is(err, trial.ErrAdjourned), errors.Is(err, context.Canceled):
 		d.cfg.Log.Info("trial stopped", "trial", id, "took", took)
+	case isUnusable(err):
+		d.cfg.Log.Warn("trial interrupted; it continues when the log can be used again", "trial", id, "took", took, "error", err)
 	default:
 		d.cfg.Log.Error("trial broken off", "trial", id, "took", took, "error", err)
 	}

@@ -20,6 +20,8 @@ var (
 	// ErrBusy means that the store could not be written for a while, because another process holds its lock. Nothing
 	// was changed.
 	ErrBusy = errors.New("another process holds the log")
+	// ErrAway means that the store's database cannot be used now. It is wrapped by errors that say why.
+	ErrAway = errors.New("the database of the ledger is away")
 	// ErrReadOnly means that the ledger or its database can only be read.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
 	// ErrArchive means that an archive file is missing or was changed.

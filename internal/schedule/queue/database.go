@@ -23,6 +23,8 @@ type Dialect struct {
 	Trial  string // SQL expression for the trial of a job
 	// Number returns the only number in the answer to a query, in which $1 stands for arg.
 	Number func(ctx context.Context, query string, arg int64) (int64, error)
+	// Explain wraps an error of the database in one that says its meaning; nil: errors are passed on.
+	Explain func(error) error
 	// Close closes the connections that were opened for the jobs.
 	Close func() error
 }

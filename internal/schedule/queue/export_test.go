@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	Name       = inQueue
-	StartLease = startLease
+	Name        = inQueue
+	StartLease  = startLease
+	MostStopped = mostStopped
 )
 
 // Executor returns what the jobs of a database are stored with.

@@ -54,7 +54,7 @@ var ErrNoSpace = errors.New("no space left for the jobs")
 var ErrBusy = errors.New("another process holds the file of jobs")
 
 // Later is an error for Config.Work: the job is tried again after a pause, perhaps by another process. It does
-// not count as a failure or an attempt.
+// not count as a failure or an attempt. Neither does an attempt during which the process ended, or could not store how the attempt ended.
 func Later(in time.Duration) error { return river.JobSnooze(in) }
 
 // Permanent is an error for Config.Work: the job has failed and is not tried again.
@@ -92,6 +92,7 @@ const (
 	farewellTicks = 40
 	storing       = 5 * time.Second // how long River may take to store how a job ended that was worked here
 	atOnce        = 10_000          // jobs in one list
+	mostStopped   = 100             // processes that stop during a job, before the job itself may be the cause
 )
 
 func (c Config) complete() Config {
@@ -124,10 +125,17 @@ type Queue struct {
 	idle map[run]time.Time    // when a running job was first seen that no process works
 }
 
-// A run is one attempt of a job.
+// A run is a job since a process began to work on it.
 type run struct {
-	id      int64
-	attempt int
+	id    int64
+	begun time.Time
+}
+
+func runOf(row *rivertype.JobRow) run {
+	if row.AttemptedAt == nil {
+		return run{id: row.ID}
+	}
+	return run{row.ID, row.AttemptedAt.UTC()}
 }
 
 // job is the arguments of a job, in River's terms.
@@ -321,7 +329,7 @@ func (q *Queue) insert(ctx context.Context, params []river.InsertManyParams) ([]
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	inserted, err := q.client.InsertMany(ctx, params)
-	return inserted, translate(err)
+	return inserted, q.db.translate(err)
 }
 
 // Drop deletes a trial's job, if it has one. It returns ErrRunning, wrapped, if the job runs now.
@@ -338,7 +346,7 @@ func (q *Queue) Drop(ctx context.Context, trial string) error {
 		case errors.Is(err, rivertype.ErrJobRunning):
 			return fmt.Errorf("%w: %s", ErrRunning, trial)
 		case err != nil && !errors.Is(err, rivertype.ErrNotFound):
-			return fmt.Errorf("removing a job: %w", translate(err))
+			return fmt.Errorf("removing a job: %w", q.db.translate(err))
 		}
 	}
 	return nil
@@ -429,7 +437,7 @@ func (q *Queue) list(ctx context.Context, what *river.JobListParams) ([]*riverty
 	defer cancel()
 	found, err := q.client.JobList(ctx, what.First(atOnce))
 	if err != nil {
-		return nil, fmt.Errorf("looking for jobs: %w", translate(err))
+		return nil, fmt.Errorf("looking for jobs: %w", q.db.translate(err))
 	}
 	return found.Jobs, nil
 }
@@ -445,7 +453,7 @@ func (q *Queue) Ahead(ctx context.Context, j Job) (int, error) {
 	n, err := q.db.dialect.Number(ctx, `SELECT count(*) FROM `+table+` AS before, `+table+` AS own WHERE own.id = $1 AND before.state = 'available'
 		AND (before.scheduled_at < own.scheduled_at OR before.scheduled_at = own.scheduled_at AND before.id < own.id)`, j.id)
 	if err != nil {
-		return 0, fmt.Errorf("counting jobs: %w", translate(err))
+		return 0, fmt.Errorf("counting jobs: %w", q.db.translate(err))
 	}
 	return int(n), nil
 }
@@ -456,7 +464,7 @@ func (q *Queue) Waiting(ctx context.Context) (int, error) {
 	defer cancel()
 	counts, err := q.db.exec.JobCountByQueueAndState(ctx, &riverdriver.JobCountByQueueAndStateParams{QueueNames: []string{inQueue}, Schema: q.db.dialect.Schema})
 	if err != nil {
-		return 0, fmt.Errorf("counting jobs: %w", translate(err))
+		return 0, fmt.Errorf("counting jobs: %w", q.db.translate(err))
 	}
 	n := 0
 	for _, c := range counts {

@@ -351,19 +351,20 @@ func TestReasonIsKept(t *testing.T) {
 	})
 }
 
-// TestDeathsAreCounted checks that a job that ends every process that works on it is not offered for ever.
-func TestDeathsAreCounted(t *testing.T) {
+// TestDeathsAreNoAttempts checks that a job is offered again when its process has died, more often than it may fail. A job that ends every process
+// that works on it is not offered for ever.
+func TestDeathsAreNoAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, open func() *queue.Database) {
 		db := open()
 		q := newQueue(t, queue.Config{Database: db, Work: (&worked{}).work, Attempts: 2})
 		add(t, q, "trial-1")
-		for range 2 {
+		for died := range queue.MostStopped {
 			_, err := queue.Executor(db).JobGetAvailable(t.Context(), &riverdriver.JobGetAvailableParams{ClientID: "one who dies", MaxAttemptedBy: 9, MaxToLock: 1, Queue: queue.Name, Schema: queue.Schema(db)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if j := jobOf(t, q, "trial-1"); j.State != queue.Running {
-				t.Fatalf("%+v", j)
+				t.Fatalf("after %d deaths: %+v", died, j)
 			}
 			if err := q.TakeOverAfter(t.Context(), 0); err != nil {
 				t.Fatal(err)

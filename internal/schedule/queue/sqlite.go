@@ -53,6 +53,14 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, waitTime, ErrBusy)
 }
 
+// translate says what an error of the database means.
+func (d *Database) translate(err error) error {
+	if d.dialect.Explain != nil {
+		err = d.dialect.Explain(err)
+	}
+	return translate(err)
+}
+
 // translate replaces SQLite's errors by ErrBusy and ErrNoSpace.
 func translate(err error) error {
 	switch code := sqlitefile.Code(err); {

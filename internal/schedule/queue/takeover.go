@@ -45,7 +45,7 @@ func (q *Queue) takeOver(ctx context.Context, after, idle time.Duration) error {
 		return nil
 	}
 	if err := q.rescue(ctx, taken); err != nil {
-		return fmt.Errorf("taking over jobs: %w", translate(err))
+		return fmt.Errorf("taking over jobs: %w", q.db.translate(err))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (q *Queue) idleFor(rows []*rivertype.JobRow, long time.Duration) (list []*r
 	now, before := time.Now(), q.idle
 	q.idle = map[run]time.Time{}
 	for _, row := range rows {
-		r := run{row.ID, row.Attempt}
+		r := runOf(row)
 		since, was := before[r]
 		if !was {
 			since = now
@@ -89,7 +89,7 @@ func (q *Queue) rescue(ctx context.Context, rows []*rivertype.JobRow) error {
 		if err != nil {
 			return err
 		}
-		if now.State != rivertype.JobStateRunning || now.Attempt != row.Attempt {
+		if now.State != rivertype.JobStateRunning || runOf(now) != runOf(row) {
 			continue
 		}
 		var j job
@@ -97,6 +97,10 @@ func (q *Queue) rescue(ctx context.Context, rows []*rivertype.JobRow) error {
 			return err
 		}
 		if err := offer(params, now); err != nil {
+			return err
+		}
+		uncounted := &riverdriver.JobUpdateFullParams{ID: now.ID, AttemptDoUpdate: true, Attempt: max(0, now.Attempt-1), Schema: q.db.dialect.Schema}
+		if _, err := tx.JobUpdateFull(ctx, uncounted); err != nil {
 			return err
 		}
 		q.config.Log.Warn("the process that conducted a trial has stopped; the trial continues elsewhere", "trial", j.Trial, "attempt", now.Attempt)
@@ -124,16 +128,25 @@ func (q *Queue) abandoned(ctx context.Context, row *rivertype.JobRow, after time
 	return err == nil && !locked, err
 }
 
-// offer makes a job available again, at its old place in the queue. A job that has used all its attempts fails
-// instead.
+// stopped is the error of an attempt during which the process ended, or could not store how the attempt ended.
+const stopped = "the process that conducted it has stopped"
+
+// offer makes a job available again, at its old place in the queue. It fails instead if very many processes have stopped during it: then the
+// job may be what ends them.
 func offer(params *riverdriver.JobRescueManyParams, row *rivertype.JobRow) error {
 	now := time.Now().UTC()
-	doc, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: "the process that conducted it has stopped"})
+	doc, err := json.Marshal(rivertype.AttemptError{At: now, Attempt: row.Attempt, Error: stopped})
 	if err != nil {
 		return err
 	}
+	times := 1
+	for _, e := range row.Errors {
+		if e.Error == stopped {
+			times++
+		}
+	}
 	state, finalized := rivertype.JobStateAvailable, (*time.Time)(nil)
-	if row.Attempt >= row.MaxAttempts {
+	if times >= mostStopped {
 		state, finalized = rivertype.JobStateDiscarded, &now
 	}
 	params.ID, params.Error, params.FinalizedAt = append(params.ID, row.ID), append(params.Error, doc), append(params.FinalizedAt, finalized)
