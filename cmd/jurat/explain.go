@@ -6,6 +6,7 @@ import (
 
 	"jurat/aep"
 	"jurat/internal/incident"
+	"jurat/internal/server/origin"
 	"jurat/internal/words"
 	"jurat/verify"
 )
@@ -38,8 +39,11 @@ that its input did not; the text is looked for exactly as it is.
 
 // Run prints the statement.
 func (c *explainCmd) Run(io stdio) error {
-	if err := publicOrigin("--origin", c.Origin); c.Origin != "" && err != nil {
-		return err
+	if c.Origin != "" {
+		var err error
+		if c.Origin, err = origin.Parse(c.Origin); err != nil {
+			return fmt.Errorf("--origin %w", err)
+		}
 	}
 	doc, err := os.ReadFile(c.File)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -26,6 +25,7 @@ import (
 	"jurat/internal/schedule"
 	"jurat/internal/server"
 	"jurat/internal/server/metrics"
+	"jurat/internal/server/origin"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
 )
@@ -340,26 +340,13 @@ func (c *serveCmd) secure() (bool, error) {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return false, errors.New("--tls-cert and --tls-key are given together")
 	}
-	for _, origin := range c.Origin {
-		if err := publicOrigin("--origin", origin); err != nil {
-			return false, err
+	for i := range c.Origin {
+		var err error
+		if c.Origin[i], err = origin.Parse(c.Origin[i]); err != nil {
+			return false, fmt.Errorf("--origin %w", err)
 		}
 	}
 	return c.TLSKey != "" || len(c.Origin) > 0 || !isLoopback(c.Addr), nil
-}
-
-// publicOrigin refuses what is no address under which browsers reach a server: a scheme and a host, with no path.
-func publicOrigin(flag, origin string) error {
-	u, err := url.Parse(origin)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", flag, err)
-	case u.Scheme != "https":
-		return fmt.Errorf("%s %s: want https://, as browsers send session cookies over nothing else", flag, origin)
-	case u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("%s %s: want a host and no more, such as https://jurat.example", flag, origin)
-	}
-	return nil
 }
 
 // mayListen refuses to listen beyond this machine while no one has a token, unless people can sign in by https all the same.
@@ -416,7 +403,7 @@ func listenAt(flag, address, cert, key string, protocols ...string) (net.Listene
 // address is what people type to reach it.
 func (c *serveCmd) address(l net.Listener) string {
 	if len(c.Origin) > 0 {
-		return strings.TrimSuffix(c.Origin[0], "/")
+		return c.Origin[0]
 	}
 	scheme, host := "http", l.Addr().String()
 	if c.TLSKey != "" {

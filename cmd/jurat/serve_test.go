@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -161,6 +162,58 @@ func TestServeSignsInOnce(t *testing.T) {
 	}
 }
 
+// TestServeOrigins: however --origin is spelled, the requests of browsers at that address are accepted.
+func TestServeOrigins(t *testing.T) {
+	for spelled, sent := range map[string]string{
+		"https://jurat.example":                "https://jurat.example",
+		"https://jurat.example:443":            "https://jurat.example",
+		"https://jurat.example/":               "https://jurat.example",
+		"https://jurat.example:443/":           "https://jurat.example",
+		"https://jurat.example:0443":           "https://jurat.example",
+		"https://jurat.example:":               "https://jurat.example",
+		"HTTPS://Jurat.EXAMPLE":                "https://jurat.example",
+		"https://jurat.example:08443":          "https://jurat.example:8443",
+		"https://xn--bcher-KVA.example":        "https://xn--bcher-kva.example",
+		"https://[2001:DB8:0:0:0:0:0:1]:443":   "https://[2001:db8::1]",
+		"https://jurat_1.example.":             "https://jurat_1.example.",
+		"https://192.0.2.7:8443":               "https://192.0.2.7:8443",
+		"https://jurat-test.internal.example/": "https://jurat-test.internal.example",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind := l.Addr().String()
+		l.Close()
+		at, _, stop := serve(t, "--data", t.TempDir()+"/data", "serve", "--addr", behind, "--origin", spelled, "--jurors", "offline")
+		if at != sent {
+			t.Errorf("%s: it prints %s, want %s", spelled, at, sent)
+		}
+		for _, host := range []string{strings.TrimPrefix(sent, "https://"), behind} { // a proxy may pass the name on
+			for path, want := range map[string]int{"/sign-in": http.StatusUnauthorized, "/v1/submissions": http.StatusUnauthorized} {
+				r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+behind+path, strings.NewReader("token=x"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Host = host
+				r.Header.Set("Origin", sent)
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				answer, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer.Body.Close()
+				if answer.StatusCode != want {
+					t.Errorf("%s: a browser at %s with Host %s gets %s from %s", spelled, sent, host, answer.Status, path)
+				}
+			}
+		}
+		if code := stop(); code != 0 {
+			t.Errorf("%s: exit code %d", spelled, code)
+		}
+	}
+}
+
 // TestServeStaysAtHome: the server listens on other addresses only if there is a token, or another way to sign in, for
 // somebody.
 func TestServeStaysAtHome(t *testing.T) {
@@ -174,6 +227,17 @@ func TestServeStaysAtHome(t *testing.T) {
 		"no such key":         {"--addr", "127.0.0.1:0", "--tls-key", "none.pem", "--tls-cert", "none.pem"},
 		"an origin by http":   {"--addr", "127.0.0.1:0", "--origin", "http://jurat.example"},
 		"a page as an origin": {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example/records"},
+		"another alphabet":    {"--addr", "127.0.0.1:0", "--origin", "https://bücher.example"},
+		"the same, encoded":   {"--addr", "127.0.0.1:0", "--origin", "https://b%C3%BCcher.example"},
+		"an empty query":      {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example?"},
+		"an empty fragment":   {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example#"},
+		"slashes":             {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example//"},
+		"no port":             {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example:70000"},
+		"short for 127.0.0.1": {"--addr", "127.0.0.1:0", "--origin", "https://127.1"},
+		"a mapped address":    {"--addr", "127.0.0.1:0", "--origin", "https://[::ffff:192.0.2.1]"},
+		"a wildcard":          {"--addr", "127.0.0.1:0", "--origin", "https://*.jurat.example"},
+		"a user":              {"--addr", "127.0.0.1:0", "--origin", "https://me@jurat.example"},
+		"the second of two":   {"--addr", "127.0.0.1:0", "--origin", "https://jurat.example", "--origin", "https://jurat.example/x"},
 	} {
 		t.Run(name, func(t *testing.T) { doing(t, exitCannot, append([]string{"--data", data, "serve"}, args...)...) })
 	}

@@ -2,11 +2,15 @@
 package origin
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"jurat/api"
 )
@@ -24,12 +28,60 @@ type Guard struct {
 	origins *http.CrossOriginProtection
 }
 
-// New returns a Guard. It returns an error for an origin that is none.
+// Parse returns an https origin as browsers send it: in small letters, without the usual port and without a slash at its end. It refuses
+// what is no origin, and a host that browsers spell otherwise.
+func Parse(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	number, err := strconv.ParseUint(cmp.Or(port, "443"), 10, 16)
+	ip, notIP := netip.ParseAddr(host)
+	switch {
+	case u.Scheme != "https":
+		return "", fmt.Errorf("%s: want https://, as browsers send session cookies over nothing else", text)
+	case host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
+		return "", fmt.Errorf("%s: want a host and no more, such as https://jurat.example", text)
+	case err != nil || number == 0:
+		return "", fmt.Errorf("%s: the port %q is not a number from 1 to 65535", text, port)
+	case notIP == nil && (ip.Is4In6() || ip.Zone() != ""):
+		return "", fmt.Errorf("%s: browsers spell this address in another way", text)
+	case notIP == nil && ip.Is6():
+		host = "[" + ip.String() + "]"
+	case notIP != nil && strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }):
+		return "", fmt.Errorf("%s: give the host as browsers send it: in ASCII, with xn-- before each part that has other letters", text)
+	case notIP != nil && !isName(host):
+		return "", fmt.Errorf("%s: %q is not the name of a host", text, host)
+	}
+	if number == 443 {
+		return "https://" + host, nil
+	}
+	return fmt.Sprintf("https://%s:%d", host, number), nil
+}
+
+// isName reports whether a host is a name, and not an IP address in one of the spellings that browsers replace, such as 127.1.
+func isName(host string) bool {
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	for _, label := range labels {
+		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	return strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
+}
+
+// New returns a Guard. It returns an error for an origin that Parse refuses.
 func New(c Config) (*Guard, error) {
 	g := &Guard{c: c, origins: http.NewCrossOriginProtection()}
-	for _, origin := range c.Origins {
-		if err := g.origins.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("origin %q: %w", origin, err)
+	for _, text := range c.Origins {
+		origin, err := Parse(text)
+		if err == nil {
+			err = g.origins.AddTrustedOrigin(origin)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("origin %q: %w", text, err)
 		}
 	}
 	return g, nil
@@ -65,7 +117,7 @@ func (g *Guard) calledByName(r *http.Request) error {
 		return nil
 	}
 	for _, origin := range g.c.Origins {
-		if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, r.Host) {
+		if u, err := url.Parse(origin); err == nil && strings.EqualFold(u.Host, strings.TrimSuffix(r.Host, ":443")) { // some proxies add the port
 			return nil
 		}
 	}
