@@ -303,7 +303,7 @@ func (p *printer) message(m *recorded.Message, most int) {
 		who += " " + more
 	}
 	if m.CallNumber > 0 {
-		who += fmt.Sprintf(", for message %d", m.CallNumber)
+		who += fmt.Sprintf(", for call %d in message %d", m.CallPlace, m.CallNumber)
 	}
 	if m.Failed {
 		who += ", failed"

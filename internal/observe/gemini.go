@@ -14,7 +14,7 @@ import (
 // readGenerate reads Gemini's generateContent: https://ai.google.dev/api/generate-content.
 func readGenerate(r *reading) {
 	r.out.Model = modelIn(r.call.Path)
-	g := &gemini{reading: r, open: map[string][]string{}}
+	g := &gemini{reading: r}
 	if o := r.request(); o != nil {
 		if isCodeAssist(r.call.Path) {
 			r.out.Model, o = o.word("model"), objectOf(o["request"])
@@ -97,11 +97,9 @@ func modelIn(path string) string {
 	return model
 }
 
-// A gemini reads contents. Calls without an id get a number, because results name only the function, and answer the
-// calls to it in their order.
+// A gemini reads contents. Calls without an id get a number.
 type gemini struct {
 	*reading
-	open  map[string][]string // ids of calls without a result, by the function's name
 	calls int
 }
 
@@ -185,7 +183,7 @@ const codeTool = "code_execution"
 
 func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 	if f := p.FunctionCall; f != nil {
-		t.call(function(g.id(f.ID, f.Name), f.Name, text(f.Args)))
+		t.call(function(g.id(f.ID), f.Name, text(f.Args)))
 	}
 	if f := p.FunctionResponse; f != nil {
 		failed := present(objectOf(f.Response)["error"])
@@ -198,19 +196,19 @@ func (g *gemini) part(t *turn, p *wire.GeneratePart) {
 				shown = append(shown, unknown("part", v))
 			}
 		}
-		t.result(message{Name: f.Name, ToolCallID: g.answers(f.ID, f.Name), Content: shown, IsError: failed})
+		t.result(message{Name: f.Name, ToolCallID: f.ID, Content: shown, IsError: failed})
 	}
 	if c := p.ToolCall; c != nil {
-		t.call(function(g.id(c.ID, c.Type), c.Type, text(c.Args)))
+		t.call(function(g.id(c.ID), c.Type, text(c.Args)))
 	}
 	if c := p.ToolResponse; c != nil {
-		t.result(message{Name: c.Type, ToolCallID: g.answers(c.ID, c.Type), Content: content{textPart(text(c.Response))}})
+		t.result(message{Name: c.Type, ToolCallID: c.ID, Content: content{textPart(text(c.Response))}})
 	}
 	if c := p.ExecutableCode; c != nil {
-		t.call(function(g.id(c.ID, codeTool), codeTool, c.Code))
+		t.call(function(g.id(c.ID), codeTool, c.Code))
 	}
 	if c := p.CodeResult; c != nil {
-		t.result(message{Name: codeTool, ToolCallID: g.answers(c.ID, codeTool), Content: content{textPart(c.Output)}, IsError: c.Outcome != "" && c.Outcome != "OUTCOME_OK"})
+		t.result(message{Name: codeTool, ToolCallID: c.ID, Content: content{textPart(c.Output)}, IsError: c.Outcome != "" && c.Outcome != "OUTCOME_OK"})
 	}
 	if d := p.InlineData; d != nil {
 		t.say(inline(kindOf(d.MIMEType), "", d.MIMEType, d.Data))
@@ -257,22 +255,7 @@ func kindOf(mediaType string) string {
 const Numbered = "#"
 
 // id gives a call without an id a number.
-func (g *gemini) id(given, name string) string {
+func (g *gemini) id(given string) string {
 	g.calls++
-	id := cmp.Or(given, fmt.Sprintf(Numbered+"%d", g.calls))
-	g.open[name] = append(g.open[name], id)
-	return id
-}
-
-// answers returns the id of the call that a result answers: the oldest one to the function, if the result names none.
-func (g *gemini) answers(given, name string) string {
-	if given != "" {
-		return given
-	}
-	ids := g.open[name]
-	if len(ids) == 0 {
-		return ""
-	}
-	g.open[name] = ids[1:]
-	return ids[0]
+	return cmp.Or(given, fmt.Sprintf(Numbered+"%d", g.calls))
 }

@@ -162,11 +162,11 @@ const generateWant = `{
 			{"type": "video_url", "media_type": "video/mp4", "url": "https://generativelanguage.googleapis.com/v1beta/files/f1"}]},
 		{"role": "assistant", "content": "", "tool_calls": [
 			{"id": "#1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}}, {"id": "#2", "type": "function", "function": {"name": "look", "arguments": "{\"at\":2}"}}]},
-		{"role": "tool", "name": "look", "tool_call_id": "#1", "content": "{\"result\":\"a tree\"}"},
-		{"role": "tool", "name": "look", "tool_call_id": "#2", "content": "{\"error\":\"dark\"}", "is_error": true}],
+		{"role": "tool", "name": "look", "content": "{\"result\":\"a tree\"}"},
+		{"role": "tool", "name": "look", "content": "{\"error\":\"dark\"}", "is_error": true}],
 	"response": [
 		{"role": "assistant", "content": "It is so.", "tool_calls": [{"id": "#3", "type": "function", "function": {"name": "code_execution", "arguments": "1+1"}}]},
-		{"role": "tool", "name": "code_execution", "tool_call_id": "#3", "content": "2"},
+		{"role": "tool", "name": "code_execution", "content": "2"},
 		{"role": "assistant", "content": "[newKind] {\"x\":1}", "tool_calls": [{"id": "#4", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}}]}],
 	"reasoning": "hm",
 	"tool_calls": [{"id": "#3", "name": "code_execution", "arguments": "1+1"}, {"id": "#4", "name": "look", "arguments": "{\"at\":1}"}],

@@ -64,6 +64,7 @@ type Message struct {
 	AnswersTo  string       `json:"tool_call_id,omitzero"` // of a tool's answer
 	Tool       string       `json:"tool,omitzero"`         // of a tool's answer: its name
 	CallNumber int          `json:"call,omitzero"`         // of a tool's answer: the number of the message with the call
+	CallPlace  int          `json:"call_place,omitzero"`   // of a tool's answer: which call of that message, from 1
 	Failed     bool         `json:"failed,omitzero"`
 	Part       string       `json:"part"` // the member of the record that it is from
 }
@@ -115,7 +116,7 @@ func withheld(r *evidence.Record) (list []string) {
 }
 
 func messageOf(m *subject.Message) Message {
-	out := Message{Number: m.Number, Role: m.Role, Name: m.Name, Text: m.Text, AnswersTo: m.ToolCallID, Tool: m.ToolName, CallNumber: m.CallNumber, Failed: m.Failed, Part: m.Part}
+	out := Message{Number: m.Number, Role: m.Role, Name: m.Name, Text: m.Text, AnswersTo: m.ToolCallID, Tool: m.ToolName, CallNumber: m.CallNumber, CallPlace: m.CallPlace, Failed: m.Failed, Part: m.Part}
 	for _, call := range m.ToolCalls {
 		out.Calls = append(out.Calls, Call{call.ID, call.Name, call.Arguments, call.Result})
 	}

@@ -126,7 +126,7 @@ func (p *Part) unnumbered() {
 		a.Again = min(a.Again, 1)
 		for j := range a.Messages {
 			m := &a.Messages[j]
-			m.Number, m.CallNumber = 0, 0
+			m.Number, m.CallNumber, m.CallPlace = 0, 0, 0
 			for k := range m.Calls {
 				m.Calls[k].Result = 0
 			}

@@ -125,7 +125,7 @@ func (t *turn) toolUse(n *tree.Node) error {
 	if t.role != Assistant {
 		return n.Errorf("a tool_use block in a message of the %s: expected it in one of the assistant, for example {\"role\": \"assistant\", \"content\": [{\"type\": \"tool_use\", \"id\": \"toolu_01\", \"name\": \"get_order\", \"input\": {\"order\": 7}}]}", t.role)
 	}
-	id, err := n.Required("id", "toolu_01")
+	id, err := n.Str("id")
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (t *turn) toolUse(n *tree.Node) error {
 // toolResult reads the result of a call. Its content is a string, or an array of blocks; what a vendor's own tools
 // return has more forms, and is shown in canonical form.
 func (t *turn) toolResult(n *tree.Node) error {
-	id, err := n.Required("tool_use_id", "toolu_01")
+	id, err := n.Str("tool_use_id")
 	if err != nil {
 		return err
 	}

@@ -67,14 +67,15 @@ func (c *Case) findMessages(n *tree.Node) (*tree.Node, error) {
 
 // readMessage reads one message: A2A's if it has parts, a chat message otherwise.
 func (c *Case) readMessage(n *tree.Node) error {
-	m := Message{Number: len(c.Messages) + 1}
-	var err error
 	if n.Get("parts") != nil && n.Get("content") == nil {
-		err = m.readTaskMessage(n)
-	} else {
-		err = c.readChatMessage(&m, n)
+		role, err := readRole(n)
+		if err != nil {
+			return err
+		}
+		return c.readTaskMessage(n, role, "")
 	}
-	if err != nil {
+	m := Message{}
+	if err := c.readChatMessage(&m, n); err != nil {
 		return err
 	}
 	c.say(m, n)

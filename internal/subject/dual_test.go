@@ -24,8 +24,8 @@ func TestDualControl(t *testing.T) {
 		{Number: 1, Role: User, Text: "No signal."},
 		{Number: 2, Role: Assistant, Text: "Please look at your settings.", ToolCalls: []ToolCall{{ID: "c", Name: "get_line", Arguments: `{"n":1}`, Result: 4}}},
 		{Number: 3, Role: User, ToolCalls: []ToolCall{{ID: "c", Name: "read_settings", Arguments: `{}`, Result: 5}}},
-		{Number: 4, Role: Tool, Text: "line", ToolCallID: "c", ToolName: "get_line", CallNumber: 2, AnswersTo: Assistant},
-		{Number: 5, Role: Tool, Text: "airplane mode", ToolCallID: "c", ToolName: "read_settings", CallNumber: 3, AnswersTo: User, Failed: true},
+		{Number: 4, Role: Tool, Text: "line", ToolCallID: "c", ToolName: "get_line", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant},
+		{Number: 5, Role: Tool, Text: "airplane mode", ToolCallID: "c", ToolName: "read_settings", CallNumber: 3, CallPlace: 1, AnswersTo: User, Failed: true},
 	}
 	if diff := cmp.Diff(want, c.Messages, cmpopts.IgnoreFields(ToolCall{}, "Args")); diff != "" {
 		t.Error(diff)

@@ -55,13 +55,13 @@ func TestForms(t *testing.T) {
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2","content":"r2","is_error":true},{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"r1"}]},{"type":"text","text":"c"}]}]}`, forms.Anthropic,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a\n[image]"},
 				{Number: 3, Role: Assistant, Text: "b", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 5}, {ID: "2", Name: "g", Arguments: "{}", Result: 4}}},
-				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, AnswersTo: Assistant, Failed: true},
-				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
+				{Number: 4, Role: Tool, Text: "r2", ToolCallID: "2", ToolName: "g", CallNumber: 3, CallPlace: 2, AnswersTo: Assistant, Failed: true},
+				{Number: 5, Role: Tool, Text: "r1", ToolCallID: "1", ToolName: "f", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant}, {Number: 6, Role: User, Text: "c"}},
 			left(Unreadable, Reasoning)},
 		{"anthropic, a tool of the vendor", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
 			{"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","url":"u"}]},{"type":"text","text":"found"}]}]`, forms.Anthropic,
 			[]Message{{Number: 1, Role: Assistant, ToolCalls: []ToolCall{{ID: "s", Name: "web_search", Arguments: `{"query":"q"}`, Result: 2}}},
-				{Number: 2, Role: Tool, Text: `[{"type":"web_search_result","url":"u"}]`, ToolCallID: "s", ToolName: "web_search", CallNumber: 1, AnswersTo: Assistant},
+				{Number: 2, Role: Tool, Text: `[{"type":"web_search_result","url":"u"}]`, ToolCallID: "s", ToolName: "web_search", CallNumber: 1, CallPlace: 1, AnswersTo: Assistant},
 				{Number: 3, Role: Assistant, Text: "found"}}, nil},
 		{"responses", `{"instructions":"S","previous_response_id":"r0","input":[{"role":"user","content":[{"type":"input_text","text":"a"}]}],"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"secret"}]},
 			{"type":"function_call","call_id":"1","name":"f","arguments":"{\"k\":1}"},{"type":"function_call_output","call_id":"1","output":[{"type":"input_text","text":"r"}]},
@@ -70,11 +70,11 @@ func TestForms(t *testing.T) {
 			{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}`, forms.Responses,
 			[]Message{{Number: 1, Role: System, Text: "S"}, {Number: 2, Role: User, Text: "a"},
 				{Number: 3, Role: Assistant, ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: `{"k":1}`, Result: 4}}},
-				{Number: 4, Role: Tool, Text: "r", ToolCallID: "1", ToolName: "f", CallNumber: 3, AnswersTo: Assistant},
+				{Number: 4, Role: Tool, Text: "r", ToolCallID: "1", ToolName: "f", CallNumber: 3, CallPlace: 1, AnswersTo: Assistant},
 				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{ID: "2", Name: "run", Arguments: "ls", Result: 6}}},
-				{Number: 6, Role: Tool, Text: "files", ToolCallID: "2", ToolName: "run", CallNumber: 5, AnswersTo: Assistant},
+				{Number: 6, Role: Tool, Text: "files", ToolCallID: "2", ToolName: "run", CallNumber: 5, CallPlace: 1, AnswersTo: Assistant},
 				{Number: 7, Role: Assistant, ToolCalls: []ToolCall{{ID: "3", Name: "code_interpreter", Arguments: "1+1", Result: 8}}},
-				{Number: 8, Role: Tool, Text: `[{"logs":"2","type":"logs"}]`, ToolCallID: "3", ToolName: "code_interpreter", CallNumber: 7, AnswersTo: Assistant},
+				{Number: 8, Role: Tool, Text: `[{"logs":"2","type":"logs"}]`, ToolCallID: "3", ToolName: "code_interpreter", CallNumber: 7, CallPlace: 1, Beside: true, AnswersTo: Assistant},
 				{Number: 9, Role: Assistant, Text: "no"}},
 			left(Elsewhere, Reasoning)},
 		{"gemini, parallel calls without ids", `{"system_instruction":"S","contents":[{"role":"model","parts":[{"text":"secret","thought":true},{"functionCall":{"name":"f","args":{"n":1}}},{"functionCall":{"name":"f","args":{"n":2}}}]},
@@ -83,10 +83,10 @@ func TestForms(t *testing.T) {
 			"candidates":[{"content":{"parts":[{"text":"yes"}]}},{"content":{"parts":[{"text":"other"}]}}]}`, forms.Gemini,
 			[]Message{{Number: 1, Role: System, Text: "S"},
 				{Number: 2, Role: Assistant, ToolCalls: []ToolCall{{Name: "f", Arguments: `{"n":1}`, Result: 3}, {Name: "f", Arguments: `{"n":2}`, Result: 4}}},
-				{Number: 3, Role: Tool, Text: `{"output":1}`, ToolName: "f", CallNumber: 2, AnswersTo: Assistant},
-				{Number: 4, Role: Tool, Text: `{"error":"no"}`, ToolName: "f", CallNumber: 2, AnswersTo: Assistant, Failed: true},
+				{Number: 3, Role: Tool, Text: `{"output":1}`, ToolName: "f", CallNumber: 2, CallPlace: 1, AnswersTo: Assistant},
+				{Number: 4, Role: Tool, Text: `{"error":"no"}`, ToolName: "f", CallNumber: 2, CallPlace: 2, AnswersTo: Assistant, Failed: true},
 				{Number: 5, Role: Assistant, ToolCalls: []ToolCall{{Name: "code_execution", Arguments: "1", Result: 6}}},
-				{Number: 6, Role: Tool, Text: "bad", ToolName: "code_execution", CallNumber: 5, AnswersTo: Assistant, Failed: true},
+				{Number: 6, Role: Tool, Text: "bad", ToolName: "code_execution", CallNumber: 5, CallPlace: 1, AnswersTo: Assistant, Failed: true},
 				{Number: 7, Role: Assistant, Text: "[data image/png]"}, {Number: 8, Role: Assistant, Text: "yes"}},
 			left(Reasoning, Unreadable, Alternatives)},
 		{"chat with reasoning", `[{"role":"assistant","content":[{"type":"thinking","thinking":"secret"},{"type":"text","text":"b"},{"type":"image_url","image_url":{"url":"u"}}]},{"role":"assistant","content":"c","reasoning_content":"secret"}]`, forms.Chat,
@@ -97,9 +97,6 @@ func TestForms(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			c := taken(t, "", one.text)
 			ignored := cmp.Options{cmpopts.IgnoreFields(ToolCall{}, "Args")}
-			if one.form == forms.Gemini { // the ids are the program's own
-				ignored = append(ignored, cmpopts.IgnoreFields(ToolCall{}, "ID"), cmpopts.IgnoreFields(Message{}, "ToolCallID"))
-			}
 			if diff := cmp.Diff(one.want, c.Messages, ignored); diff != "" || c.Form != one.form {
 				t.Errorf("form %s: %s", c.Form, diff)
 			}

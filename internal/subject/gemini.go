@@ -1,22 +1,13 @@
 package subject
 
-import (
-	"fmt"
+import "jurat/internal/subject/tree"
 
-	"jurat/internal/subject/tree"
-)
-
-// A gemini reads contents. Calls without an id are numbered here, because results name only the function, and answer
-// calls to it in their order.
-type gemini struct {
-	*Case
-	open  map[string][]string // ids of calls without a result, by the function's name
-	calls int
-}
+// A gemini reads contents. Results name the function, and seldom have an id.
+type gemini struct{ *Case }
 
 // readGemini reads {"systemInstruction", "contents", "candidates"} or an array of contents.
 func (c *Case) readGemini(n *tree.Node) error {
-	g := &gemini{Case: c, open: map[string][]string{}}
+	g := &gemini{c}
 	if n.Kind == '[' {
 		return c.each(n, aContent, g.content)
 	}
@@ -160,9 +151,6 @@ func (g *gemini) functionCall(t *turn, n *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	if id == "" {
-		id = g.number(name)
-	}
 	args := n.Get("args")
 	if !args.Absent() && args.Kind != '{' {
 		return args.Errorf("expected a call's args, for example {\"order\": 7}, found %s", args.KindName())
@@ -174,24 +162,6 @@ func (g *gemini) functionCall(t *turn, n *tree.Node) error {
 	return err
 }
 
-// number gives a call without an id one that no file can give, and remembers that it has no result yet.
-func (g *gemini) number(name string) string {
-	g.calls++
-	id := fmt.Sprintf("\x00%d", g.calls)
-	g.open[name] = append(g.open[name], id)
-	return id
-}
-
-// oldest returns the oldest call to a function that has no result.
-func (g *gemini) oldest(name string) (string, bool) {
-	ids := g.open[name]
-	if len(ids) == 0 {
-		return "", false
-	}
-	g.open[name] = ids[1:]
-	return ids[0], true
-}
-
 func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 	name, err := n.Required("name", "get_order")
 	if err != nil {
@@ -200,9 +170,6 @@ func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 	m := Message{ToolName: name}
 	if m.ToolCallID, err = n.Str("id"); err != nil {
 		return err
-	}
-	if m.ToolCallID == "" {
-		m.ToolCallID, _ = g.oldest(name) // without one, the link by name says what is wrong
 	}
 	response := n.Get("response")
 	m.Failed = response.Get("error") != nil && !response.Get("error").Empty()
@@ -216,7 +183,11 @@ func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 const codeTool = "code_execution"
 
 func (g *gemini) code(t *turn, n *tree.Node) error {
-	call, err := newCall(n, g.number(codeTool), codeTool, n.Get("code"))
+	id, err := n.Str("id")
+	if err != nil {
+		return err
+	}
+	call, err := newCall(n, id, codeTool, n.Get("code"))
 	if err == nil {
 		t.call(n, call)
 	}
@@ -232,10 +203,10 @@ func (g *gemini) codeResult(t *turn, n *tree.Node) error {
 	if err != nil {
 		return err
 	}
-	id, ok := g.oldest(codeTool)
-	if !ok {
-		return n.Errorf("a codeExecutionResult, but no earlier executableCode")
+	id, err := n.Str("id")
+	if err != nil {
+		return err
 	}
-	t.result(n, Message{ToolCallID: id, Text: text, Failed: outcome != "" && outcome != "OUTCOME_OK"})
+	t.result(n, Message{ToolCallID: id, ToolName: codeTool, Text: text, Failed: outcome != "" && outcome != "OUTCOME_OK"})
 	return nil
 }

@@ -2,7 +2,6 @@ package subject
 
 import (
 	"jurat/internal/subject/tree"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,6 +36,8 @@ type Message struct {
 	ToolCallID string     // of a tool's message: the call that it answers
 	ToolName   string     // of a tool's message: the tool's name
 	CallNumber int        // of a tool's message: the number of the message that made the call; 0: unknown
+	CallPlace  int        // of a tool's message: which of that message's calls it answers, from 1; 0: unknown
+	Beside     bool       // of a tool's message: the file has the result in one piece with its call, which is the last one before it
 	AnswersTo  Role       // of a tool's message: who made the call, Assistant or User; "": unknown
 	Failed     bool       // of a tool's message: the log marks it as an error, apart from its text
 
@@ -52,7 +53,7 @@ type ToolCall struct {
 	Name      string
 	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
 	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one
-	Result    int            // number of the message with its result; 0 if there is none
+	Result    int            // number of the message with its result, of several at once the last; 0 if there is none
 }
 
 // Caller returns who made the calls of a message or, of a tool's message, the call that it answers: Assistant, which
@@ -90,79 +91,6 @@ func (m *Message) Holds(quote string) bool {
 		}
 	}
 	return false
-}
-
-// link assigns each tool result to the latest call that it can answer, and returns the results without a call.
-func (c *Case) link() (unanswering []*Message) {
-	calls := openCalls{}
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		for j := range m.ToolCalls {
-			calls.add(madeCall{&m.ToolCalls[j], m.Number, m.Role})
-		}
-		if m.Role != Tool {
-			continue
-		}
-		made, ok := calls.answeredBy(m)
-		if !ok {
-			unanswering = append(unanswering, m)
-			continue
-		}
-		made.call.Result, m.CallNumber, m.AnswersTo = m.Number, made.number, made.by
-		if m.ToolName == "" {
-			m.ToolName = made.call.Name
-		}
-	}
-	return unanswering
-}
-
-// openCalls holds calls, the latest last, under each key by which a result may name them. answeredBy drops calls that
-// have a result when it finds them.
-type openCalls map[callKey][]madeCall
-
-type madeCall struct {
-	call   *ToolCall
-	number int // of its message
-	by     Role
-}
-
-// A callKey is what a result may say of its call. What it does not say is "".
-type callKey struct {
-	by       Role
-	id, name string
-}
-
-func (o openCalls) add(made madeCall) {
-	for _, by := range []Role{"", made.by} {
-		keys := []callKey{{by: by}, {by: by, id: made.call.ID}, {by: by, name: made.call.Name}}
-		if made.call.ID == "" {
-			keys = slices.Delete(keys, 1, 2)
-		}
-		for _, key := range keys {
-			o[key] = append(o[key], made)
-		}
-	}
-}
-
-// answeredBy finds the latest call without a result that a message names. Ids may repeat in a long log.
-func (o openCalls) answeredBy(m *Message) (madeCall, bool) {
-	key := callKey{by: m.AnswersTo}
-	switch {
-	case m.ToolCallID != "":
-		key.id = m.ToolCallID
-	case m.ToolName != "":
-		key.name = m.ToolName
-	}
-	list := o[key]
-	for len(list) > 0 && list[len(list)-1].call.Result != 0 {
-		list = list[:len(list)-1]
-	}
-	if len(list) == 0 {
-		delete(o, key)
-		return madeCall{}, false
-	}
-	o[key] = list[:len(list)-1]
-	return list[len(list)-1], true
 }
 
 func callName(m *Message) string {

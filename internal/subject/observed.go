@@ -94,7 +94,7 @@ func (r *recording) observed(one *record) error {
 	prompt, response := aloneEach(s.prompt), aloneEach(s.response)
 	line := with.Repeated(prompt)
 	repeated := len(line)
-	one.repeated = slices.Clone(line)
+	one.whole, one.repeated = true, slices.Clone(line)
 	fresh := s.prompt[repeated:]
 	one.remark("%s", promptInWords(s.prompt, line))
 	r.add(one, "prompt", fresh...)
@@ -275,16 +275,34 @@ func noteNumbers(with *talk.Talk, answer []Message) {
 	}
 }
 
-// asAnswered gives calls in a prompt the numbers that they had in the answer, where the program gave them ids.
+// asAnswered gives calls in a prompt the numbers that they had in the answer, where the program gave them ids. Results that name one of these ids name the
+// number; an id of several calls in a message names none of them.
 func asAnswered(with *talk.Talk, prompt []Message) {
+	number, calls := map[string]string{}, 0
 	for i := range prompt {
 		m := &prompt[i]
-		if ids, without := idsOf(m); len(ids) > 0 {
-			for j, id := range with.Names(without, ids) {
-				m.ToolCalls[j].ID = id
+		if named, is := number[m.ToolCallID]; is && m.Role == Tool {
+			m.ToolCallID = named
+		}
+		ids, without := idsOf(m)
+		if ids == nil {
+			continue
+		}
+		answered := with.Numbers(without, fmt.Sprintf(observe.Numbered+"%d", calls+1))
+		calls += len(ids)
+		for j, id := range ids {
+			delete(number, id)
+			if j < len(answered) {
+				m.ToolCalls[j].ID = answered[j]
 			}
 		}
-		m.ToolCallID = with.Name(m.ToolCallID)
+		for j, id := range ids[:min(len(ids), len(answered))] {
+			if _, twice := number[id]; twice {
+				number[id] = ""
+			} else if id != "" {
+				number[id] = answered[j]
+			}
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type seenCall struct {
 	ended                    evidence.Ended
 	earlier                  []string // bodies that the request copies from
 	gemini                   bool     // the server is Gemini's
+	protocol                 string   // "": openai.chat, or Gemini's
 }
 
 // seen makes the exhibit of a recorded call to a server of chat completions.
@@ -43,6 +44,9 @@ func seen(t testing.TB, n int, c seenCall) Exhibit {
 	protocol, path := "openai.chat", "/v1/chat/completions"
 	if c.gemini {
 		protocol, path = "gemini.generate", "/v1beta/models/m:generateContent"
+	}
+	if c.protocol != "" {
+		protocol, path = c.protocol, map[string]string{"anthropic.messages": "/v1/messages", "openai.responses": "/v1/responses"}[c.protocol]
 	}
 	return exhibit(t, n, fmt.Sprintf(`"action_type":"observed_call","agent_id":"tap","request_id":"r%d","timestamp":"2026-01-31T16:15:00Z","chain_id":%q,
 		"observed":{"agent":"clerk-bot","began":"2026-01-31T16:14:00Z","ended":%q,"fidelity":"bytes","vantage":"proxy","protocol":%q,"path":%q,"status":200,"request":%s,"response":%s%s},

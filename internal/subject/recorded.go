@@ -20,6 +20,8 @@ type recording struct {
 	actors   []string
 	last     map[string][]Message        // by chain and actor: the expected beginning of the next prompt
 	shown    map[evidence.Digest]*record // by digest
+	pairings map[string]*pairing         // of acts that repeat nothing, by chain and actor
+	calls    map[string]*callWithID      // by the id
 
 	// Of what recorders saw:
 	asked   map[string]*asks // by agent
@@ -29,6 +31,10 @@ type recording struct {
 	heard   map[heard]int   // what agents said, and the number of the message that shows it
 	window  observed.Window // bodies that later ones copy from
 	rebuilt int64           // bytes of bodies
+}
+
+func newRecording() *recording {
+	return &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}, pairings: map[string]*pairing{}, calls: map[string]*callWithID{}}
 }
 
 // A record is an exhibit with its parsed parts.
@@ -43,13 +49,14 @@ type record struct {
 
 	// Of what a recorder saw:
 	sight    *sight
+	whole    bool         // its prompt has all of its conversation
 	repeated []talk.Stood // the messages of its prompt that were shown before
 	again    int          // the number of the message that its answer repeats; 0: it repeats none
 }
 
 // readRecords makes messages from records.
 func (c *Case) readRecords(exhibits []Exhibit) error {
-	r := &recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}}
+	r := newRecording()
 	for i := range exhibits {
 		if err := r.take(&exhibits[i]); err != nil {
 			return unfit("record %d: %v", i+1, err)
@@ -62,7 +69,6 @@ func (c *Case) readRecords(exhibits []Exhibit) error {
 		}
 	}
 	c.Messages = r.messages
-	c.link() // a result may answer a call in a record that the evidence does not have
 	if c.Card.Name == "" {
 		c.Card.Name = nameOf(r.actors)
 	}
@@ -148,7 +154,54 @@ func (r *recording) take(e *Exhibit) error {
 	}
 	r.messages[one.first].Head = one.head(e)
 	r.shown[e.Digest] = one
+	r.pair(one)
 	return nil
+}
+
+// A callWithID is a call in a record.
+type callWithID struct {
+	number, place int
+	several       bool // have the id
+}
+
+// pair finds the calls of the results in a record: in its own conversation, which others may run beside, or else by an id that one call alone has.
+// A result may answer a call in a record that the evidence does not have.
+func (r *recording) pair(one *record) {
+	var numbers []int
+	for number := one.first + 1; number <= len(r.messages); number++ {
+		numbers = append(numbers, number)
+		for i, call := range r.messages[number-1].ToolCalls {
+			if known := r.calls[call.ID]; known != nil {
+				known.several = true
+			} else if call.ID != "" {
+				r.calls[call.ID] = &callWithID{number: number, place: i + 1}
+			}
+		}
+	}
+	key := one.payload.ChainID + "\x00" + speaker(one.payload)
+	in := r.pairings[key]
+	switch {
+	case one.whole:
+		in = newPairing(&r.messages)
+		numbers = append(one.before(), numbers...)
+	case in == nil:
+		in = newPairing(&r.messages)
+		r.pairings[key] = in
+	}
+	for _, number := range in.read(numbers) {
+		m := &r.messages[number-1]
+		if known := r.calls[m.ToolCallID]; known != nil && !known.several {
+			in.pair(m, &madeCall{number: known.number, place: known.place, by: r.messages[known.number-1].Role})
+		}
+	}
+}
+
+// before returns the numbers of the messages that a record repeats.
+func (one *record) before() (numbers []int) {
+	for _, stood := range one.repeated {
+		numbers = append(numbers, stood.Number)
+	}
+	return numbers
 }
 
 // add appends messages that come from one member of a record.
@@ -394,7 +447,7 @@ func (one *record) tools() []Message {
 		}
 		list = append(list, Message{Role: Assistant, Name: actor, ToolCalls: []ToolCall{call}})
 		if result != nil {
-			list = append(list, Message{Role: Tool, ToolCallID: call.ID, Text: plain(result.Raw())})
+			list = append(list, Message{Role: Tool, ToolCallID: call.ID, Text: plain(result.Raw()), Beside: true})
 		}
 	}
 	return list

@@ -90,11 +90,7 @@ func (c *Case) readItemCall(n *tree.Node, kind string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(kind, "function") || strings.HasPrefix(kind, "custom") {
-		if id == "" {
-			return n.Errorf("a call without an id: expected, for example, \"call_id\": \"call_1\"")
-		}
-	} else if name == "" {
+	if name == "" && !strings.HasPrefix(kind, "function") && !strings.HasPrefix(kind, "custom") {
 		name = strings.TrimSuffix(kind, "_call")
 	}
 	call, err := newCall(n, id, name, n.First("arguments", "input", "action", "queries", "code", "operation"))
@@ -111,7 +107,7 @@ func (c *Case) readItemResult(n *tree.Node, id string) error {
 	if result.Absent() {
 		return nil
 	}
-	m := Message{Role: Tool, ToolCallID: id, Failed: !n.Get("error").Absent()}
+	m := Message{Role: Tool, ToolCallID: id, Failed: !n.Get("error").Absent(), Beside: true}
 	if result.Step == "result" && result.Kind == '"' { // an image in base64
 		m.Text = c.unread("image", "")
 		c.say(m, result)
@@ -127,9 +123,6 @@ func (c *Case) readItemOutput(n *tree.Node) (err error) {
 	m := Message{Role: Tool}
 	if m.ToolCallID, err = n.FirstString("call_id", "id"); err != nil {
 		return err
-	}
-	if m.ToolCallID == "" {
-		return n.Errorf("an output without the id of its call: expected, for example, \"call_id\": \"call_1\"")
 	}
 	output := n.Get("output")
 	if output != nil && output.Kind == '[' && onlyParts(output) {

@@ -1,51 +1,49 @@
 package subject
 
 import (
-	"strings"
-
 	"jurat/evidence"
 	"jurat/internal/subject/tree"
 )
 
-func (m *Message) readTaskMessage(n *tree.Node) (err error) {
-	if m.Role, err = readRole(n); err != nil {
-		return err
-	}
-	return m.readParts(n.Get("parts"))
-}
-
-// readParts reads text, data and file parts, of v0.3 (with kind) and of v1.0 (which their members distinguish).
-func (m *Message) readParts(list *tree.Node) error {
+// readTaskMessage reads a message or an artifact. Each result of a tool in it becomes a message of its own.
+func (c *Case) readTaskMessage(n *tree.Node, role Role, name string) error {
+	list, before := n.Get("parts"), len(c.Messages)
 	if list.Kind != '[' {
 		return list.Errorf("expected an array of parts, found %s", list.KindName())
 	}
-	var texts []string
+	t := turn{c: c, role: role, name: name}
 	for _, part := range list.Members {
-		text, err := m.readPart(part)
-		if err != nil {
+		if err := t.taskPart(part, n); err != nil {
 			return err
 		}
-		if text != "" {
-			texts = append(texts, text)
-		}
 	}
-	m.Text = strings.Join(texts, "\n")
+	if t.at == nil && len(c.Messages) == before {
+		t.begin(n) // an empty message
+	}
+	t.end()
 	return nil
 }
 
-func (m *Message) readPart(n *tree.Node) (string, error) {
+// taskPart reads a text, data or file part, of v0.3 (with kind) or of v1.0 (which their members distinguish).
+func (t *turn) taskPart(n, in *tree.Node) (err error) {
 	if n.Kind != '{' {
-		return "", n.Errorf("content of a wrong kind: expected a part (an object), found %s", n.KindName())
+		return n.Errorf("content of a wrong kind: expected a part (an object), found %s", n.KindName())
 	}
+	text := ""
 	switch {
 	case !n.Get("text").Absent():
-		return n.Str("text")
+		text, err = n.Str("text")
 	case !n.Get("data").Absent():
-		return m.readData(n.Get("data"))
+		return t.taskData(n.Get("data"), in)
 	case !n.Get("file").Absent(), !n.Get("url").Absent(), !n.Get("raw").Absent():
-		return filePart(n)
+		text, err = filePart(n)
+	default:
+		return n.Errorf("content of a wrong kind: expected a part with text, data or file")
 	}
-	return "", n.Errorf("content of a wrong kind: expected a part with text, data or file")
+	if text != "" {
+		t.text(in, text)
+	}
+	return err
 }
 
 func filePart(n *tree.Node) (string, error) {
@@ -61,23 +59,27 @@ func filePart(n *tree.Node) (string, error) {
 	return "[file]", nil
 }
 
-// readData recognises a function call or its response, in the form in which agent frameworks put them into a history.
+// taskData recognises a function call or its response, in the form in which agent frameworks put them into a history.
 // It keeps other data as text in canonical form.
-func (m *Message) readData(n *tree.Node) (string, error) {
+func (t *turn) taskData(n, in *tree.Node) error {
 	name, _ := n.Str("name")
 	id, _ := n.Str("id")
 	switch {
 	case name != "" && (n.Get("args") != nil || n.Get("arguments") != nil):
-		return "", m.addCall(n, id)
-	case name != "" && n.Get("response") != nil:
-		m.Role, m.ToolCallID, m.ToolName = Tool, id, name
-		response := n.Get("response")
-		if response.Kind == '"' {
-			return response.Text, nil
+		var m Message
+		if err := m.addCall(n, id); err != nil {
+			return err
 		}
-		return canonicalText(response)
+		t.call(in, m.ToolCalls[0])
+		return nil
+	case name != "" && n.Get("response") != nil:
+		text, err := plainText(n.Get("response"))
+		t.result(in, Message{ToolCallID: id, ToolName: name, Text: text})
+		return err
 	}
-	return canonicalText(n)
+	text, err := canonicalText(n)
+	t.text(in, text)
+	return err
 }
 
 func canonicalText(n *tree.Node) (string, error) {
@@ -94,12 +96,7 @@ func (c *Case) readTaskEnd(task *tree.Node) error {
 		if artifact.Get("parts").Absent() {
 			return artifact.Errorf("an artifact without parts")
 		}
-		m := Message{Role: Assistant, Name: "artifact"}
-		if err := m.readParts(artifact.Get("parts")); err != nil {
-			return err
-		}
-		c.say(m, artifact)
-		return nil
+		return c.readTaskMessage(artifact, Assistant, "artifact")
 	})
 	if err != nil {
 		return err

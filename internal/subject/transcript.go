@@ -8,11 +8,11 @@ import (
 
 // A Transcript turns the records of a log into the messages that a jury reads, one record after the other, without a bound on their number.
 // It is for those who show a chain, of which a part may be enough.
-type Transcript struct{ r recording }
+type Transcript struct{ r *recording }
 
 // NewTranscript returns an empty Transcript.
 func NewTranscript() *Transcript {
-	return &Transcript{recording{last: map[string][]Message{}, shown: map[evidence.Digest]*record{}}}
+	return &Transcript{newRecording()}
 }
 
 // Skip leaves out a record, but keeps its bytes, from which later records may copy.
@@ -42,12 +42,10 @@ type Act struct {
 
 // Acts returns what each record that was taken adds, by its digest. Results of tools know their calls, and calls their results.
 func (t *Transcript) Acts() map[evidence.Digest]Act {
-	c := &Case{Messages: t.r.messages}
-	c.link()
 	acts := map[evidence.Digest]Act{}
-	for i, m := range c.Messages {
+	for _, m := range t.r.messages {
 		act := acts[m.Record]
-		act.Messages = append(act.Messages, c.Messages[i])
+		act.Messages = append(act.Messages, m)
 		acts[m.Record] = act
 	}
 	for digest, one := range t.r.shown {

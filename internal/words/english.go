@@ -452,7 +452,7 @@ var englishPages = Pages{
 	},
 	Message: messageWords{
 		Number:    "Message {n}",
-		Answers:   "answers message {n}",
+		Answers:   "answers call {k} in message {n}",
 		Result:    "result in message {n}",
 		Calls:     "calls",
 		Arguments: "Arguments of the call",

@@ -460,7 +460,7 @@ var japanesePages = Pages{
 	},
 	Message: messageWords{
 		Number:    "メッセージ {n}",
-		Answers:   "メッセージ {n} への応答",
+		Answers:   "メッセージ {n} の呼び出し {k} への応答",
 		Result:    "結果はメッセージ {n}",
 		Calls:     "呼び出し",
 		Arguments: "呼び出しの引数",

@@ -460,7 +460,7 @@ var russianPages = Pages{
 	},
 	Message: messageWords{
 		Number:    "Сообщение {n}",
-		Answers:   "ответ на сообщение {n}",
+		Answers:   "ответ на вызов {k} в сообщении {n}",
 		Result:    "результат в сообщении {n}",
 		Calls:     "вызывает",
 		Arguments: "Аргументы вызова",

@@ -111,22 +111,14 @@ def opened(answer):
 
 
 class _Calls:
-    """Ids of calls, and which of them have no result."""
+    """Ids of calls."""
 
     def __init__(self):
-        self.count, self.open = 0, {}
+        self.count = 0
 
-    def id(self, given, name):
+    def id(self, given):
         self.count += 1
-        its_id = given or f"#{self.count}"
-        self.open.setdefault(name, []).append(its_id)
-        return its_id
-
-    def answers(self, given, name):
-        if given:
-            return given
-        waiting = self.open.get(name, [])
-        return waiting.pop(0) if waiting else ""
+        return given or f"#{self.count}"
 
 
 def _either(holder, name, other):
@@ -177,21 +169,21 @@ def _turn(reading, calls, role, parts):
 
 def _part(reading, calls, turn, part):
     if one := part["functionCall"]:
-        turn.call(function(calls.id(one["id"], one["name"]), one["name"], written(one["args"])))
+        turn.call(function(calls.id(one["id"]), one["name"], written(one["args"])))
     if one := part["functionResponse"]:
         shown = [text_part(written(one["response"]))] + [_shown(node) for node in elements(one["parts"])]
         failed = there(member(one["response"], "error"))
-        turn.result(shown, name=one["name"], call_id=calls.answers(one["id"], one["name"]), is_error=failed)
+        turn.result(shown, name=one["name"], call_id=one["id"], is_error=failed)
     if one := part["toolCall"]:
-        turn.call(function(calls.id(one["id"], one["toolType"]), one["toolType"], written(one["args"])))
+        turn.call(function(calls.id(one["id"]), one["toolType"], written(one["args"])))
     if one := part["toolResponse"]:
         name = one["toolType"]
-        turn.result([text_part(written(one["response"]))], name=name, call_id=calls.answers(one["id"], name))
+        turn.result([text_part(written(one["response"]))], name=name, call_id=one["id"])
     if one := part["executableCode"]:
-        turn.call(function(calls.id(one["id"], _CODE), _CODE, one["code"]))
+        turn.call(function(calls.id(one["id"]), _CODE, one["code"]))
     if one := part["codeExecutionResult"]:
         failed = one["outcome"] not in ("", "OUTCOME_OK")
-        turn.result([text_part(one["output"])], name=_CODE, call_id=calls.answers(one["id"], _CODE), is_error=failed)
+        turn.result([text_part(one["output"])], name=_CODE, call_id=one["id"], is_error=failed)
     if one := part["inlineData"]:
         turn.say(inline(kind_of(one["mimeType"]), "", one["mimeType"], one["data"]))
     if one := part["fileData"]:

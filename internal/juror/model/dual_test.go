@@ -20,9 +20,9 @@ func TestCallsOfTheUserAreShownAsTheirs(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\nmessage 1, agent: tool call 1 of 1, name\n| get_line\n\nmessage 1, agent: tool call 1 of 1, arguments\n",
-		"\nmessage 2, tool: result of a call in message 1\n| a line\n",
+		"\nmessage 2, tool: result of call 1 of 1 in message 1\n| a line\n",
 		"\nmessage 3, user: tool call 1 of 1, name\n| toggle\n\nmessage 3, user: tool call 1 of 1, arguments\n",
-		"\nmessage 4, tool: result of the user's own call in message 3, which the log marks as an error\n| toggled\n",
+		"\nmessage 4, tool: result of the user's own call 1 of 1 in message 3, which the log marks as an error\n| toggled\n",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("not shown: %q\n%s", want, shown)

@@ -36,7 +36,7 @@ func showEvidence(c *subject.Case, material []byte, how *jury.Shortening) (strin
 		pieces = append(pieces, verified(c.Recorded))
 	}
 	for i := range c.Messages {
-		pieces = append(pieces, piecesOf(&c.Messages[i])...)
+		pieces = append(pieces, piecesOf(c, &c.Messages[i])...)
 	}
 	if c.TaskState != "" {
 		pieces = append(pieces, piece{heading: "state of the task at the end, no message", text: c.TaskState})
@@ -125,7 +125,7 @@ func cardOf(material []byte) (string, error) {
 }
 
 // piecesOf splits a message into one piece for each speaker and kind of text.
-func piecesOf(m *subject.Message) []piece {
+func piecesOf(c *subject.Case, m *subject.Message) []piece {
 	var list []piece
 	add := func(k kind, text, format string, args ...any) {
 		list = append(list, piece{heading: fmt.Sprintf("message %d, %s", m.Number, fmt.Sprintf(format, args...)), text: text, kind: k})
@@ -151,9 +151,9 @@ func piecesOf(m *subject.Message) []piece {
 		case m.CallNumber == 0:
 			add(result, m.Text, "what the agent was given, or the result of a call that is in no message")
 		case m.AnswersTo == subject.User:
-			add(result, m.Text, "tool: result of the user's own call in message %d%s", m.CallNumber, failed)
+			add(result, m.Text, "tool: result of the user's own call %d of %d in message %d%s", m.CallPlace, len(c.Message(m.CallNumber).ToolCalls), m.CallNumber, failed)
 		default:
-			add(result, m.Text, "tool: result of a call in message %d%s", m.CallNumber, failed)
+			add(result, m.Text, "tool: result of call %d of %d in message %d%s", m.CallPlace, len(c.Message(m.CallNumber).ToolCalls), m.CallNumber, failed)
 		}
 	case subject.Reviewer:
 		add(kept, m.Text, "reviewer: what a person decided on what the agent said")

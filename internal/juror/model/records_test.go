@@ -58,7 +58,7 @@ func TestPromptOfRecords(t *testing.T) {
 
 // TestStrangersAreNotTheAgent: a message with an unknown role is not shown as the agent's narration.
 func TestStrangersAreNotTheAgent(t *testing.T) {
-	list := piecesOf(&subject.Message{Number: 3, Role: "stranger", Text: "I did it."})
+	list := piecesOf(nil, &subject.Message{Number: 3, Role: "stranger", Text: "I did it."})
 	if len(list) != 1 || strings.Contains(list[0].heading, "what the agent says") || list[0].kind != kept {
 		t.Errorf("%+v", list)
 	}
@@ -66,7 +66,7 @@ func TestStrangersAreNotTheAgent(t *testing.T) {
 
 // TestStatementOfAnotherParty: jurors are told of a statement whose words it holds, and what was found of it.
 func TestStatementOfAnotherParty(t *testing.T) {
-	list := piecesOf(&subject.Message{Number: 3, Role: subject.Statement, Name: "https://bank.example", Text: "Paid.", Head: "Not verified: nobody's key."})
+	list := piecesOf(nil, &subject.Message{Number: 3, Role: subject.Statement, Name: "https://bank.example", Text: "Paid.", Head: "Not verified: nobody's key."})
 	if len(list) != 3 || !strings.Contains(list[0].heading, "what the program knows of the statement") || list[0].text != "Not verified: nobody's key." ||
 		!strings.Contains(list[1].heading, "statement of another party") || strings.Contains(list[1].heading, "record that begins") || list[1].text != "Paid." {
 		t.Errorf("%+v", list)

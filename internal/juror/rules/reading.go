@@ -27,12 +27,12 @@ type reading struct {
 	shown  *sources          // what the agent had told the user
 	tools  *sources          // what tools returned
 	acts   *sources          // what its acts carried and returned
-	madeBy map[int]*call     // by the number of its result
+	madeBy map[[2]int]*call  // by the number of its message, and its place there from 1
 	orders [][]juror.Passage // by message: what gives orders to the agent or speaks to the jurors
 }
 
 func read(ctx context.Context, c *subject.Case) *reading {
-	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources(), madeBy: map[int]*call{}}
+	r := &reading{ctx: ctx, c: c, given: newSources(), shown: newSources(), tools: newSources(), acts: newSources(), madeBy: map[[2]int]*call{}}
 	var policy []string
 	known := records{}
 	for i := range c.Messages {
@@ -58,7 +58,7 @@ func read(ctx context.Context, c *subject.Case) *reading {
 			k := newCall(c, m, &calls[j])
 			k.about, k.aboutKey = known.about(k)
 			r.calls = append(r.calls, k)
-			r.madeBy[k.Result] = k
+			r.madeBy[[2]int{m.Number, j + 1}] = k
 			if k.mayAct() {
 				r.acts.add(k.Arguments, m)
 			}

@@ -103,7 +103,7 @@ func credentialsOf(m *subject.Message) []string {
 
 // makes reports whether a result is that of an act: a key that the agent was asked to make is for the user.
 func (r *reading) makes(m *subject.Message) bool {
-	k := r.madeBy[m.Number]
+	k := r.madeBy[[2]int{m.CallNumber, m.CallPlace}]
 	return k != nil && k.kind == writeCall
 }
 
