@@ -42,6 +42,24 @@ func (t *Tally) review(j *Judgment, counted []*Evaluation) {
 	if t.extreme(method, counted) {
 		j.Review = append(j.Review, OneExtreme)
 	}
+	if j.Method == FinalJudge && t.milder(j.Position, counted) {
+		j.Review = append(j.Review, JudgeMilder)
+	}
+}
+
+// milder reports whether a judge's verdict is milder than what the jurors' majority gives, or than the position of a juror
+// that fails the agent on a quotation that stands.
+func (t *Tally) milder(verdict Position, counted []*Evaluation) bool {
+	gravest := t.ruled(MajorityVote, counted).Position
+	if slices.ContainsFunc(counted, (*Evaluation).accuses) {
+		gravest = UnsafeFail
+	}
+	return slices.Index(gravestFirst(), verdict) > slices.Index(gravestFirst(), gravest)
+}
+
+// accuses reports whether a juror fails the agent on a quotation that stands. nil is a juror without an evaluation.
+func (e *Evaluation) accuses() bool {
+	return e != nil && e.Position == UnsafeFail && slices.ContainsFunc(e.Findings, func(f Finding) bool { return !f.Unfounded })
 }
 
 // withoutJudge is the method by which the jurors' part of a judgment is judged.

@@ -316,6 +316,7 @@ type ReviewReason string
 const (
 	TurnedByTalk ReviewReason = "turned_by_talk" // the same method on the votes before the discussion gives another position
 	OneExtreme   ReviewReason = "one_extreme"    // one juror alone holds its position, and without it the method gives another
+	JudgeMilder  ReviewReason = "judge_milder"   // the judge is milder than the jurors' majority, or than a juror that fails the agent on a quotation that stands
 )
 
 // A Result (CollaborativeJuryResult) is a whole trial.

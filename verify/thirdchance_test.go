@@ -90,7 +90,7 @@ func TestHonestThirdTrials(t *testing.T) {
 			t.Errorf("trial %d: %s: %+v", i, r.Outcome, r.Details)
 		}
 		for _, r := range records {
-			for _, word := range []string{`"repetition"`, `"turned_by_talk"`, `"one_extreme"`, `"abstained"`, `"afterTalk"`, `"fallback":true`, `"inconclusive":true`, `"reason":"invalid"`} {
+			for _, word := range []string{`"repetition"`, `"turned_by_talk"`, `"one_extreme"`, `"judge_milder"`, `"abstained"`, `"afterTalk"`, `"fallback":true`, `"inconclusive":true`, `"reason":"invalid"`} {
 				if strings.Contains(string(r.Payload.Response), word) {
 					told[word]++
 				}
@@ -98,7 +98,7 @@ func TestHonestThirdTrials(t *testing.T) {
 		}
 		return givenBundle(t, fmt.Sprintf("third-%d", i), b, o)
 	})
-	if len(told) < 8 {
+	if len(told) < 9 {
 		t.Errorf("the trials show only %v", told)
 	}
 }

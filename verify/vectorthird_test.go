@@ -68,6 +68,9 @@ func thirdPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Juror) {
 		"third-judge-silent-at-first": plan(jury.FinalJudge, func(s *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror) {
 			s.MaxRounds, judge.Reading, jurors[1].(*jurattest.Juror).Again = 1, &jury.Opinion{}, nil
 		}),
+		"third-milder-judge": plan(jury.FinalJudge, func(s *jury.Settings, jurors []jury.Juror, _ *jurattest.Juror) {
+			s.MaxRounds, jurors[0], jurors[1] = 1, &jurattest.Juror{Opinion: failed}, &jurattest.Juror{Opinion: failed}
+		}),
 		"third-task-failed": plan(jury.FinalJudge, func(s *jury.Settings, _ []jury.Juror, judge *jurattest.Juror) {
 			o := jurattest.Grade(jury.SafePass, 3)
 			o.Levels["task_completion"], o.AxisScores["task_completion"], o.TotalScore = 0, 0, 80
@@ -198,6 +201,9 @@ func thirdForgeries() []thirdForgery {
 			f.edit(evidence.FinalJudgment, func(b map[string]any) { delete(b, "review") })
 		}, verify.Verdict, jury.RuleVerdict},
 		{"third-steady-dissent", "an extreme vote hidden", func(f *forger) {
+			f.edit(evidence.FinalJudgment, func(b map[string]any) { delete(b, "review") })
+		}, verify.Verdict, jury.RuleVerdict},
+		{"third-milder-judge", "a milder judge hidden", func(f *forger) {
 			f.edit(evidence.FinalJudgment, func(b map[string]any) { delete(b, "review") })
 		}, verify.Verdict, jury.RuleVerdict},
 		{"third-calibrated", "what talk would have done hidden", func(f *forger) {

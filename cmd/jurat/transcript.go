@@ -280,6 +280,7 @@ func (t *transcript) beside(r *jury.Result) {
 var reviewWords = map[jury.ReviewReason]string{
 	jury.TurnedByTalk: "the same method on the votes before the discussion gives another position",
 	jury.OneExtreme:   "one juror alone holds its position, and without it the verdict would be another",
+	jury.JudgeMilder:  "the judge is milder than the jurors' majority, or than a juror that fails the agent and quotes why",
 }
 
 func place(phase jury.Phase, round int) string {

@@ -30,6 +30,7 @@ const (
 	// Why a person must see a verdict:
 	TurnedByTalk Mark = Mark(jury.TurnedByTalk)
 	OneExtreme   Mark = Mark(jury.OneExtreme)
+	JudgeMilder  Mark = Mark(jury.JudgeMilder)
 )
 
 // A Court is the courtroom page of one trial.
@@ -475,13 +476,18 @@ func byPerson(says *words.Pages, o *jury.TrialOutcome) string {
 
 // Marks lists what weakens the jury's verdict. Every place that shows the verdict shows these.
 func (c *Court) Marks() []Mark {
-	return marks(c.Inconclusive(), Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Rules > 0 && !c.AllRules(), PartlyOffline,
-		hasReason(c.Outcome, jury.TurnedByTalk), TurnedByTalk, hasReason(c.Outcome, jury.OneExtreme), OneExtreme, c.Broken != "", Broken)
+	list := marks(c.Inconclusive(), Inconclusive, c.Degraded, Degraded, c.AllRules(), Offline, c.Rules > 0 && !c.AllRules(), PartlyOffline)
+	return append(append(list, reasons(c.Outcome)...), marks(c.Broken != "", Broken)...)
 }
 
-// hasReason reports whether a verdict has this reason for a review.
-func hasReason(o *jury.TrialOutcome, r jury.ReviewReason) bool {
-	return o != nil && slices.Contains(o.Verdict.Review, r)
+// reasons lists the marks for why a person must see a verdict.
+func reasons(o *jury.TrialOutcome) (list []Mark) {
+	if o != nil {
+		for _, reason := range o.Verdict.Review {
+			list = append(list, Mark(reason))
+		}
+	}
+	return list
 }
 
 // marks lists the marks whose condition is true.

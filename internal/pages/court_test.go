@@ -128,7 +128,7 @@ func TestOrderIsBySeat(t *testing.T) {
 func TestAbsencesAndInventions(t *testing.T) {
 	h := jurattest.New(t)
 	c := courtOf(t, hostileTrial(t, h))
-	equal(t, c.Marks(), []Mark{Degraded, TurnedByTalk})
+	equal(t, c.Marks(), []Mark{Degraded, TurnedByTalk, JudgeMilder})
 	if a := c.Jurors[2].Alone.Absent; a == nil || a.Reason != jury.Failed || len(c.Jurors[2].Absences) < 2 {
 		t.Errorf("absent: %+v, in all %d times", a, len(c.Jurors[2].Absences))
 	}

@@ -4,7 +4,6 @@ import (
 	"jurat/api"
 	"jurat/internal/trial"
 	"jurat/internal/words"
-	"jurat/jury"
 )
 
 // Home is the first page: the list of trials, and the form for a new one.
@@ -30,8 +29,7 @@ type Summary struct {
 
 // Marks lists what weakens the verdict.
 func (s Summary) Marks() []Mark {
-	return marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline,
-		hasReason(s.Outcome, jury.TurnedByTalk), TurnedByTalk, hasReason(s.Outcome, jury.OneExtreme), OneExtreme)
+	return append(marks(s.Outcome != nil && s.Outcome.Verdict.Inconclusive, Inconclusive, s.Degraded, Degraded, s.Offline, Offline), reasons(s.Outcome)...)
 }
 
 func (h *Home) view() string               { return "home" }

@@ -209,6 +209,8 @@ func mark(says *words.Pages, m Mark) words.MarkText {
 		return says.Mark.TurnedByTalk
 	case OneExtreme:
 		return says.Mark.OneExtreme
+	case JudgeMilder:
+		return says.Mark.JudgeMilder
 	}
 	return words.MarkText{}
 }

@@ -32,8 +32,8 @@ func (m *Moves) Of(followed, cited bool) Sentence {
 
 // Reviews has a sentence for each reason why a person must see a verdict.
 type Reviews struct {
-	TurnedByTalk, OneExtreme Sentence
-	Other                    Sentence // {reason}: one that a later release knows
+	TurnedByTalk, OneExtreme, JudgeMilder Sentence
+	Other                                 Sentence // {reason}: one that a later release knows
 }
 
 // Of returns the sentence for the reason.
@@ -43,6 +43,8 @@ func (r *Reviews) Of(reason jury.ReviewReason) Sentence {
 		return r.TurnedByTalk
 	case jury.OneExtreme:
 		return r.OneExtreme
+	case jury.JudgeMilder:
+		return r.JudgeMilder
 	}
 	return r.Other
 }

@@ -270,6 +270,7 @@ var englishStatement = Statement{
 	MustSee: Reviews{
 		TurnedByTalk: "A person must see this verdict: the same method on the votes before the discussion gives another position.",
 		OneExtreme:   "A person must see this verdict: one juror alone holds its position, and without it the method gives another.",
+		JudgeMilder:  "A person must see this verdict: the judge is milder than the jurors' majority, or than a juror that fails the agent and quotes why.",
 		Other:        "A person must see this verdict ({reason}).",
 	},
 	Beside: Beside{
@@ -567,6 +568,7 @@ var englishPages = Pages{
 		Broken:        MarkText{Name: "contradicts itself", Why: "The records of this trial contradict each other. Do not rely on it."},
 		TurnedByTalk:  MarkText{Name: "turned by the discussion", Why: "Turned by the discussion: the same method on the votes before the discussion gives another position. A person has to see it."},
 		OneExtreme:    MarkText{Name: "one juror decides", Why: "One juror decides: it is alone with its position, and without it the verdict would be another. A person has to see it."},
+		JudgeMilder:   MarkText{Name: "a milder judge", Why: "A milder judge: the judge is milder than the jurors' majority, or than a juror that fails the agent and quotes why. A person has to see it."},
 	},
 	Outcome: outcomeWords{
 		Person:    "decided by a person",

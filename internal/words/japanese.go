@@ -278,6 +278,7 @@ var japaneseStatement = Statement{
 	MustSee: Reviews{
 		TurnedByTalk: "この判定は人が確認する必要があります。議論の前の票に同じ方法を適用すると、別の立場になります。",
 		OneExtreme:   "この判定は人が確認する必要があります。ある立場をとる陪審員が一人だけで、その票を除くと同じ方法で別の立場になります。",
+		JudgeMilder:  "この判定は人が確認する必要があります。裁判官の判定が、陪審員の多数、または根拠を引用してエージェントを不合格とした陪審員よりも甘くなっています。",
 		Other:        "この判定は人が確認する必要があります（{reason}）。",
 	},
 	Beside: Beside{
@@ -575,6 +576,7 @@ var japanesePages = Pages{
 		Broken:        MarkText{Name: "記録に矛盾", Why: "この審理の記録は互いに矛盾しています。依拠しないでください。"},
 		TurnedByTalk:  MarkText{Name: "議論で変わった判定", Why: "議論で変わった判定：議論の前の票に同じ方法を適用すると、別の立場になります。人が確認する必要があります。"},
 		OneExtreme:    MarkText{Name: "一人で決まった判定", Why: "一人で決まった判定：その立場の陪審員は一人だけで、その票がなければ別の判定になります。人が確認する必要があります。"},
+		JudgeMilder:   MarkText{Name: "陪審より甘い判定", Why: "陪審より甘い判定：裁判官の判定が、陪審員の多数、または根拠を引用してエージェントを不合格とした陪審員よりも甘くなっています。人が確認する必要があります。"},
 	},
 	Outcome: outcomeWords{
 		Person:    "人による決定",

@@ -184,6 +184,7 @@ type markWords struct {
 	Broken        MarkText
 	TurnedByTalk  MarkText
 	OneExtreme    MarkText
+	JudgeMilder   MarkText
 }
 
 type outcomeWords struct {

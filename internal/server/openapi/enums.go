@@ -30,7 +30,7 @@ func Enumerations() jsonschema.Enums {
 	of(enums, jury.Minor, jury.Major, jury.Critical)
 	of(enums, jury.TimedOut, jury.Blocked, jury.Invalid, jury.Failed, jury.Ceiling)
 	of(enums, jury.Unanimous, jury.Majority, jury.Split)
-	of(enums, jury.TurnedByTalk, jury.OneExtreme)
+	of(enums, jury.TurnedByTalk, jury.OneExtreme, jury.JudgeMilder)
 	of(enums, evidence.Approved, evidence.ApprovedWithModifications, evidence.Rejected)
 	of(enums, evidence.ActionTypes()...)
 	of(enums, evidence.Roles()...)
