@@ -44,11 +44,7 @@ func (j citing) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 func citeOpinion(on *subject.Case, o jury.Opinion) jury.Opinion {
 	o.Findings, o.Work = cite(on, o.Findings), o.Work.Clone()
 	for _, p := range o.Work.Passages() {
-		m := on.Message(p.Message)
-		p.Record, p.Unfounded = evidence.Digest{}, p.Unfounded || m == nil || !m.Holds(p.Quote)
-		if m != nil {
-			p.Record = m.Record
-		}
+		p.Quote, p.Record, p.Unfounded = stands(on.Message(p.Message), p.Quote, p.Unfounded)
 	}
 	return o
 }
@@ -57,11 +53,19 @@ func cite(on *subject.Case, findings []jury.Finding) []jury.Finding {
 	findings = slices.Clone(findings)
 	for i := range findings {
 		f := &findings[i]
-		m := on.Message(f.Message)
-		f.Record, f.Unfounded = evidence.Digest{}, f.Unfounded || m == nil || !m.Holds(f.Quote)
-		if m != nil {
-			f.Record = m.Record
-		}
+		f.Quote, f.Record, f.Unfounded = stands(on.Message(f.Message), f.Quote, f.Unfounded)
 	}
 	return findings
+}
+
+// stands returns a quotation as it stands in its message, the message's record, and whether the quotation is unfounded. m is nil
+// if there is no such message.
+func stands(m *subject.Message, quote string, unfounded bool) (string, evidence.Digest, bool) {
+	if m == nil {
+		return quote, evidence.Digest{}, true
+	}
+	if passage, found := m.Passage(quote); found {
+		return passage, m.Record, unfounded
+	}
+	return quote, m.Record, true
 }

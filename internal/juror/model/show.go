@@ -65,16 +65,16 @@ func barred(s *strings.Builder, text string) {
 	}
 }
 
-// quoted finds a juror's quotation in a message, in its original or its shown form, and returns the original. It
-// returns the quotation unchanged if the message does not have it.
+// quoted finds a juror's quotation in a message, in its original or its shown form, and returns the passage as it stands
+// there. It returns the quotation unchanged if the message does not have it.
 func quoted(m *subject.Message, quote string) string {
-	if m == nil || m.Holds(quote) {
+	if m == nil {
 		return quote
 	}
 	plain := unshow(quote)
-	for _, text := range []string{plain, strings.ReplaceAll(strings.TrimPrefix(plain, bar), "\n"+bar, "\n")} {
-		if m.Holds(text) && strings.TrimSpace(text) != "" {
-			return text
+	for _, text := range []string{quote, plain, strings.ReplaceAll(strings.TrimPrefix(plain, bar), "\n"+bar, "\n")} {
+		if passage, found := m.Passage(text); found && strings.TrimSpace(passage) != "" {
+			return passage
 		}
 	}
 	return quote
