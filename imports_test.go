@@ -140,7 +140,7 @@ var importRules = []importRule{
 	{"jurat/internal/conduct", []string{"jurat/evidence", "jurat/internal/ledger", "jurat/reputation", "jurat/verify/trust"},
 		"it carries what a log has about an agent to strangers; what that proves is for package reputation to say"},
 	{"jurat/internal/subject/attested", []string{"jurat/evidence", "jurat/scitt", "jurat/verify"}, "what another party signed is verified before it is read; what jurors see of it is for package subject to say"},
-	{"jurat/internal/subject", []string{"jurat/internal/subject/attested", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/observe", "jurat/internal/subject/asked", "jurat/internal/subject/forms", "jurat/internal/subject/talk", "jurat/internal/subject/tree", "jurat/verify/vantage", jsonLibrary}, "the agent under trial is data; who verifies its records hands them over"},
+	{"jurat/internal/subject", []string{"golang.org/x/text/unicode/norm", "jurat/internal/subject/attested", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/observe", "jurat/internal/subject/asked", "jurat/internal/subject/forms", "jurat/internal/subject/talk", "jurat/internal/subject/tree", "jurat/verify/vantage", jsonLibrary}, "the agent under trial is data; who verifies its records hands them over"},
 	{"jurat/internal/subject/asked", nil, "it compares texts, and does not know where they are from"},
 	{"jurat/internal/subject/forms", []string{"jurat/internal/subject/tree"}, "it says which form a conversation has; what was said is for package subject to read"},
 	{"jurat/internal/subject/talk", nil, "it knows messages by their digests, and not what is in them"},
