@@ -53,7 +53,7 @@
 //     be neither proved nor refuted].
 //  3. The signed SigningCertificateV2 attribute names that certificate first, by
 //     its hash (SHA-256, 384 or 512; ErrAlgorithm for others) and, if stated,
-//     issuer and serial number [ErrCertificateID]. Only if it is absent,
+//     issuer and serial number [ErrCertificateID; ErrNoCertificate if the hash is that of none that is there]. Only if it is absent,
 //     SigningCertificate counts, whose hash is SHA-1: public authorities still
 //     send it. Further certificates that these attributes name are not
 //     compared with the path.

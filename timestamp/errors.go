@@ -29,14 +29,14 @@ var (
 	ErrSignature = errors.New("signature does not verify")
 	// ErrUsage: the signer's certificate is not one for time stamping alone.
 	ErrUsage = errors.New("certificate is not for time stamping alone")
-	// ErrCertificateID: no signed attribute binds the token to the signer's certificate, or it names another one.
+	// ErrCertificateID: no signed attribute binds the token to the signer's certificate, or states another issuer or serial number for it.
 	ErrCertificateID = errors.New("signing certificate attribute does not name the signer's certificate")
 	// ErrUntrusted: no path from the signer to the reader's roots was valid at the token's time.
 	ErrUntrusted = errors.New("no trusted path to the signer")
 	// ErrEffort: the search for a path would take longer than for any path in practical use, so it was not made.
 	ErrEffort = errors.New("too many certificates to try")
-	// ErrNoCertificate: the signer's certificate is neither in the token nor among those given. The token can be
-	// neither proved nor refuted.
+	// ErrNoCertificate: the signer's certificate, by name or by its signed hash, is neither in the token nor among those given. The token
+	// can be neither proved nor refuted.
 	ErrNoCertificate = errors.New("signer's certificate not found")
 	// ErrMock: signed by the mock authority, whose keys are public.
 	ErrMock = errors.New("issued by the mock authority, which proves nothing")

@@ -169,10 +169,10 @@ func tokenRules(t *testing.T) []tokenRule {
 		{"certificate identifier twice", func(f *draft) { f.moreAttributes = [][]byte{f.certificateAttribute} }, ErrMalformed},
 		{"certificate identifier, hash of another", func(f *draft) {
 			f.certificateAttribute = ess(oidSigningCertificateV2, octets(wrongHash))
-		}, ErrCertificateID},
+		}, ErrNoCertificate},
 		{"certificate identifier, hash of another, issuerSerial right", func(f *draft) {
 			f.certificateAttribute = ess(oidSigningCertificateV2, octets(wrongHash), issuerSerial(c, 2))
-		}, ErrCertificateID},
+		}, ErrNoCertificate},
 		{"certificate identifier with issuerSerial", func(f *draft) {
 			f.certificateAttribute = ess(oidSigningCertificateV2, octets(sha256Hash), issuerSerial(c, 2))
 		}, nil},
@@ -201,17 +201,17 @@ func tokenRules(t *testing.T) []tokenRule {
 		}, nil},
 		{"certificate identifier of version 1, another hash", func(f *draft) {
 			f.certificateAttribute = ess(oidSigningCertificate, octets(make([]byte, 20)))
-		}, ErrCertificateID},
+		}, ErrNoCertificate},
 		{"version 1 right, version 2 wrong", func(f *draft) {
 			f.certificateAttribute = ess(oidSigningCertificateV2, octets(wrongHash))
 			f.moreAttributes = [][]byte{ess(oidSigningCertificate, octets(sha1Hash[:]))}
-		}, ErrCertificateID},
+		}, ErrNoCertificate},
 		{"certificate identifiers empty", func(f *draft) {
 			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq()))
 		}, ErrMalformed},
 		{"certificate identifiers, signer's not first", func(f *draft) {
 			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq(seq(octets(wrongHash)), seq(octets(sha256Hash)))))
-		}, ErrCertificateID},
+		}, ErrNoCertificate},
 		{"certificate identifiers, path after the signer's, and policies", func(f *draft) {
 			f.certificateAttribute = attribute(oidSigningCertificateV2, seq(seq(seq(octets(sha256Hash)), seq(octets(wrongHash))), seq(seq(oid("\x2a\x03")))))
 		}, nil},

@@ -64,10 +64,10 @@ func parse(der []byte, certificate func([]byte) (*x509.Certificate, error)) (*Un
 	if d.err != nil {
 		return nil, fmt.Errorf("parsing time stamp token: %w", d.err)
 	}
-	for _, element := range u.data.certificates {
+	for _, element := range u.data.certificates[:min(maxEmbedded, len(u.data.certificates))] {
 		// An unreadable certificate cannot be used. No signature covers the set, so this is no reason to refuse a
 		// token whose path is found without it.
-		if c, err := certificate(element); err == nil && len(u.certificates) < maxEmbedded {
+		if c, err := certificate(element); err == nil {
 			u.certificates = append(u.certificates, c)
 		}
 	}

@@ -72,12 +72,18 @@ func (u *Unverified) verify(imprint Imprint, opts Options) (*Token, error) {
 	}, nil
 }
 
-// Concerns reports whether a certificate path of the token can end at root. If not, Verify with this root fails as it does with every other
-// such root.
-func (u *Unverified) Concerns(root *x509.Certificate) bool {
+// Concerns reports whether a certificate path of the token can end at root, if these certificates are Options.Intermediates. If not, Verify
+// with this root fails as it does with every other such root.
+func (u *Unverified) Concerns(root *x509.Certificate, further ...*x509.Certificate) bool {
 	signer := &u.data.signer
+	leads := func(c *x509.Certificate) bool { return names(c, root) || c.Equal(root) }
 	return signer.names(root) || signer.issuer != nil && bytes.Equal(signer.issuer, root.RawSubject) ||
-		slices.ContainsFunc(u.certificates, func(c *x509.Certificate) bool { return names(c, root) || c.Equal(root) })
+		slices.ContainsFunc(u.certificates, leads) || slices.ContainsFunc(further, leads)
+}
+
+// SignerAmong returns those of the certificates that the token names as its signer's. The token may embed none: its sender can leave it out.
+func (u *Unverified) SignerAmong(certificates []*x509.Certificate) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(certificates), func(c *x509.Certificate) bool { return !u.data.signer.names(c) })
 }
 
 // checkInfo compares what the token says with what the reader expects.
@@ -121,7 +127,7 @@ func (u *Unverified) findSigner(opts Options) (*x509.Certificate, error) {
 			return candidate, nil
 		}
 	}
-	return nil, ErrCertificateID
+	return nil, fmt.Errorf("%w: the signed attribute names none of those that are there", ErrNoCertificate) // no signature covers which are there
 }
 
 // known lists all available certificates.
@@ -138,17 +144,16 @@ func (si *signerInfo) names(c *x509.Certificate) bool {
 	return bytes.Equal(si.issuer, c.RawIssuer) && si.serial.Cmp(c.SerialNumber) == 0
 }
 
-// names compares the hash, and issuer and serial number if they are stated. Either alone would leave the other
-// unchecked.
+// names compares the hash. A certificate with this hash must have the issuer and serial number, too, if they are stated.
 func (id *certificateID) names(c *x509.Certificate) (bool, error) {
 	hash, err := id.sum(c.Raw)
-	if err != nil {
+	if err != nil || !bytes.Equal(id.hash, hash) {
 		return false, err
 	}
 	if id.issuer != nil && !(bytes.Equal(id.issuer, c.RawIssuer) && id.serial.Cmp(c.SerialNumber) == 0) {
-		return false, nil
+		return false, ErrCertificateID
 	}
-	return bytes.Equal(id.hash, hash), nil
+	return true, nil
 }
 
 // checkUsage: "The corresponding certificate MUST contain only one instance of the extended key usage field extension

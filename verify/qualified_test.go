@@ -155,6 +155,14 @@ func (q *qualification) again(change func(s *trust.Service)) {
 	q.first.Services = append(q.first.Services, second)
 }
 
+// disagrees adds the CA, whose service was withdrawn.
+func (q *qualification) disagrees() *trust.Authority {
+	q.others = append(q.others, q.alpha.listing(q.alpha.ca))
+	other := &q.others[len(q.others)-1]
+	other.Services[0].Status[0].Status = withdrawn
+	return other
+}
+
 // named replaces the provider by one whose certificates have another subject.
 func (q *qualification) named(name string, subject pkix.Name) {
 	services := q.first.Services
@@ -311,10 +319,24 @@ func qualifiedCases() []qualifiedCase {
 			q.again(func(s *trust.Service) { s.List.NextUpdate = instant("2026-05-31T00:00:00Z") })
 		}, "list", "2026-05-31"},
 		{"two authorities that disagree", func(q *qualification) {
-			other := q.alpha.listing(q.alpha.ca)
-			other.Services[0].Status[0].Status = withdrawn
-			q.others = append(q.others, other)
+			q.disagrees()
 		}, "status", "withdrawn"},
+		{"two authorities that disagree, and a token without certificates", func(q *qualification) {
+			q.disagrees()
+			q.stamps[0].Token = must[[]byte](q.alpha.t)(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))
+		}, "status", "withdrawn"},
+		{"two authorities that agree, and a token without certificates", func(q *qualification) {
+			q.disagrees().Services[0].Status[0].Status = granted
+			q.stamps[0].Token = must[[]byte](q.alpha.t)(q.alpha.authority(q.alpha.unit, start).Issue(&timestamp.Request{Imprint: q.record.Imprint()}))
+		}, "", "number 7"},
+		{"an authority that disagrees, whose policies are others", func(q *qualification) { q.disagrees().Policies = []string{"1.2.3"} }, "status", "withdrawn"},
+		{"an authority that disagrees, whose key was lost", func(q *qualification) { q.disagrees().NotAfter = start.Add(time.Minute) }, "status", "withdrawn"},
+		{"an authority that disagrees, whose certificates must stand", func(q *qualification) { q.disagrees().Revocation = trust.ByCRL }, "status", "withdrawn"},
+		{"a lost authority alone of which a service is a qualified one", func(q *qualification) {
+			q.disagrees().NotAfter = start.Add(time.Minute)
+			q.others[1].Services[0].Status[0].Status = granted
+			q.service().Type = types + "TSA"
+		}, "service", "no service of qualified time stamps"},
 		{"one service that says nothing of that time", func(q *qualification) {
 			q.again(func(s *trust.Service) { s.Status[0].Status, s.Status[0].From = withdrawn, start.Add(time.Second) })
 		}, "", "number 7"},

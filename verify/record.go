@@ -99,12 +99,12 @@ func (c *check) together(r *evidence.Record, key *trust.Key, at trust.Proof) {
 	}
 	open := !key.WithFrom.IsZero() && (!at.Proved() || at.Earliest.Time.Before(key.WithFrom))
 	for _, id := range missing {
-		if open {
-			c.doubt(Authentication, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
-				id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
-			continue
-		}
 		for _, g := range []Guarantee{Authentication, NonRepudiation} {
+			if open {
+				c.doubt(g, "second-signature", r, "the key %s must sign, too, from %s on; it did not, and %s",
+					id, utc(key.WithFrom), untimed(at, "the time of signing is not proved"))
+				continue
+			}
 			c.refute(g, "second-signature", r, "the key of %s %q signs only together with the key %s, which did not sign",
 				key.Role, key.Name, id)
 		}

@@ -274,21 +274,28 @@ func TestVantageOfOneRecord(t *testing.T) {
 	}
 }
 
-// TestWithheldAnswer: what the record says of its bytes is compared as far as it is shown.
-func TestWithheldAnswer(t *testing.T) {
-	for answer, status := range map[string]verify.Status{"": verify.Proved, `"In Bonn."`: verify.Refuted} {
-		h := jurattest.New(t)
-		p := payloadOf(t, call())
-		if answer != "" {
-			p.Response = jsontext.Value(answer)
-		}
-		b := h.Bundle(t, h.Seal(t, p, "/response"))
-		if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != status {
-			t.Errorf("shown: %+v", got)
-		}
-		b.Records[0].Disclosures = nil
-		if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != verify.Proved {
-			t.Errorf("withheld: %+v", got)
+// TestWithheldMember: a member that its bytes could contradict is proved only where it is shown, whether it is forged or not.
+func TestWithheldMember(t *testing.T) {
+	for name, forge := range map[string]func(p *evidence.Payload){
+		"/response": func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Bonn."`) },
+		"/prompt":   func(p *evidence.Payload) { p.Prompt = jsontext.Value(`"Which city?"`) },
+	} {
+		for _, status := range []verify.Status{verify.Proved, verify.Refuted} {
+			h := jurattest.New(t)
+			p := payloadOf(t, call())
+			if status == verify.Refuted {
+				forge(&p)
+			} else if p.Response == nil || name != "/response" { // an honest record says nothing else of this call
+				continue
+			}
+			b := h.Bundle(t, h.Seal(t, p, name))
+			if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != status {
+				t.Errorf("%s shown: %+v, want %s", name, got, status)
+			}
+			b.Records[0].Disclosures = nil
+			if got := verify.Bundle(b, h.Options(t)).Of(verify.Vantage); got.Status != verify.NotProved || got.Rule != "withheld" {
+				t.Errorf("%s withheld: %+v", name, got)
+			}
 		}
 	}
 }

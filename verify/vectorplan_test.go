@@ -20,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/dertest"
 	"jurat/jurattest"
 	"jurat/jury"
 	"jurat/timestamp"
@@ -145,6 +146,12 @@ func noteChanges() []noteChange {
 		{"a note with a short signature", func(note string) string { return note + "— x AAAA\n" }},
 		{"a note with a stranger's signature beside", func(note string) string { return note + "— x AAAAAAAA\n" }},
 		{"a note with a stranger's loose signature", func(note string) string { return note + "— x AAAAAAAAAB==\n" }},
+		{"a note signed twice, loosely the second time", func(note string) string { return note + looseBase64(line(note)) }},
+		{"a note signed twice, the second time without padding", func(note string) string {
+			return note + strings.TrimRight(line(note), "=\n") + "\n"
+		}},
+		{"a note signed twice, with a space behind", func(note string) string { return note + strings.TrimSuffix(line(note), "\n") + " \n" }},
+		{"a note signed twice, with the line end of Windows", func(note string) string { return note + strings.TrimSuffix(line(note), "\n") + "\r\n" }},
 		{"a note signed twice", func(note string) string { return note + line(note) }},
 		{"a note signed twice, falsely the second time", func(note string) string { return note + forged(line(note)) }},
 		{"a note signed twice, falsely the first time", func(note string) string {
@@ -298,6 +305,31 @@ func tokenVectors(t *testing.T) []given {
 	add("with bytes after it", func(r *evidence.Record, _ *verify.Options) {
 		r.Timestamps[0].Token = append(r.Timestamps[0].Token, 0)
 	})
+	embedding := func(change func(certificates []*dertest.Node) []*dertest.Node) func(r *evidence.Record, o *verify.Options) {
+		return func(r *evidence.Record, _ *verify.Options) {
+			token := dertest.ParseToken(t, r.Timestamps[0].Token)
+			embedded := token.Data.At(3)
+			embedded.Members = change(embedded.Members)
+			r.Timestamps[0].Token = token.Whole.Bytes()
+		}
+	}
+	damaged := func(certificate *dertest.Node) *dertest.Node {
+		encoding := certificate.Bytes()
+		encoding[len(encoding)-1] ^= 1 // of its signature
+		return must[*dertest.Node](t)(dertest.Parse(encoding))
+	}
+	unreadable := &dertest.Node{Tag: 0x30, Members: []*dertest.Node{{Tag: 0x04, Content: []byte("no certificate")}}}
+	add("with its certificate twice", embedding(func(c []*dertest.Node) []*dertest.Node { return append(c, c[0]) }))
+	add("with its certificate twice, the first time damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return append([]*dertest.Node{damaged(c[0])}, c...) }))
+	add("with its certificate twice, the second time damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return append(c, damaged(c[0])) }))
+	add("with its certificate damaged", embedding(func(c []*dertest.Node) []*dertest.Node { return []*dertest.Node{damaged(c[0])} }))
+	add("with something that is no certificate", embedding(func([]*dertest.Node) []*dertest.Node { return []*dertest.Node{unreadable} }))
+	add("with its certificate the sixteenth", embedding(func(c []*dertest.Node) []*dertest.Node {
+		return append(slices.Repeat([]*dertest.Node{unreadable}, 15), c...)
+	}))
+	add("with its certificate the seventeenth", embedding(func(c []*dertest.Node) []*dertest.Node {
+		return append(slices.Repeat([]*dertest.Node{unreadable}, 16), c...)
+	}))
 	mock := timestamp.NewMock()
 	add("of the mock authority", func(r *evidence.Record, o *verify.Options) {
 		r.Timestamps, o.Trust = []evidence.Timestamp{stamp(mock, r, true)}, withAuthority(o.Trust, mock.Certificates()[1])

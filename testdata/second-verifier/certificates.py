@@ -19,6 +19,19 @@ class Certificate:
     """The members of a certificate that are looked at. Raises Refused for what is none."""
 
     def __init__(self, encoding):
+        try:
+            self._read(encoding)
+            self._read_inside()
+        except (ValueError, IndexError) as err:
+            raise Refused(f"no certificate: {err}") from err
+
+    def _read_inside(self):
+        """Looks at everything that may be asked later, so that nothing fails then."""
+        self.key_id(), self.key_bits(), self.subject_key_id(), self.purposes(), self.uris(), self.says_ca(), self.may(0)
+        if self.key_algorithm()[0] == _RSA:
+            require(self.rsa_bits() > 0 and self.rsa_exponent() > 0, "no RSA key")
+
+    def _read(self, encoding):
         self.encoding = encoding
         outer = der.Fields(der.read(encoding))
         signed = outer.next()

@@ -7,6 +7,7 @@ BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 
 GENERALIZED_TIME, SEQUENCE, SET = 0x18, 0x30, 0x31
 _CONSTRUCTED = 0x20
 _MAX_DEPTH = 64
+_MAX_OID = 1024  # far above those in use: longer ones take long to write as text
 
 
 class Node:
@@ -39,6 +40,7 @@ class Node:
 
     def oid(self):
         self.expect(OID)
+        require(len(self.content) <= _MAX_OID, "DER: an object identifier that is too long")
         numbers, value = [], 0
         for byte in self.content:
             value = value << 7 | byte & 0x7F
@@ -117,6 +119,16 @@ def _children(data, begin, end, depth):
         children.append(Node(window, begin, depth))
         begin = children[-1].end
     return children
+
+
+def elements(data):
+    """The encodings of the values in a content, which are not looked into."""
+    found, begin = [], 0
+    while begin < len(data):
+        _, _, end = _header(data, begin)
+        found.append(data[begin:end])
+        begin = end
+    return found
 
 
 def _check_content(node):

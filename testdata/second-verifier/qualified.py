@@ -25,24 +25,25 @@ class Unqualified(Exception):
 def judge(token, services, other, at):
     """What the report says of a qualified token: None if no service is asked. Raises Unqualified.
 
-    The services are pairs of an authority and its service; other is the earliest other proof of the token's existence, or None.
+    The services are triples of an authority, its service, and whether the token proves a time by the authority; other is the earliest other proof of the token's existence, or None.
     """
-    if not services:
+    if not any(proves for _, _, proves in services):
         return None
     if token.time < _EIDAS:
         raise Unqualified("before-eidas")
-    found = [(authority, service) for authority, service in services if service.at(token.time)[0] == _TYPE]
-    _unless(found, "service")
-    for _, service in found:
+    found = [item for item in services if item[1].at(token.time)[0] == _TYPE]
+    named = next(((authority, service) for authority, service, proves in found if proves), None)
+    _unless(named, "service")
+    for _, service, _ in found:
         _unless(all(service.at(time) == (_TYPE, _GRANTED) for time in [token.time] + ([other.time] if other else [])), "status")
     countries, organisations = (token.certificate.names(kind) for kind in (_COUNTRY, _ORGANISATION))
-    for _, service in found:
+    for _, service, _ in found:
         _unless(len(countries) == 1 and len(organisations) == 1, "operator-name")
         _unless(_TERRITORIES.get(countries[0], countries[0]) == service.territory, "operator-name")
         _unless(organisations[0] in service.providers, "operator-name")
-    for _, service in found:
+    for _, service, _ in found:
         _unless(_is_fresh(service, token, at), "list")
-    authority, service = found[0]
+    authority, service = named
     return {
         "time": token.proved_time(),
         "authority": authority.name,
@@ -65,24 +66,33 @@ def _is_fresh(service, token, at):
 
 
 def services_of(data, imprint, clock, by, algorithm, renewed):
-    """The services of all authorities that prove the token's time directly, each with its authority."""
+    """The services of all authorities whose certificate is the token signer's, or that of the CA which issued it."""
     found = []
     for authority in clock.authorities:
-        if authority.services and _is_direct(data, imprint, authority, clock, by, algorithm, renewed):
-            found += [(authority, service) for service in authority.services]
+        if authority.services and _direct(data, imprint, authority, clock, algorithm):
+            proves = _proves(data, imprint, authority, clock, by, algorithm, renewed)
+            found += [(authority, service, proves) for service in authority.services]
     return found
 
 
-def _is_direct(data, imprint, authority, clock, by, algorithm, renewed):
-    """Whether an authority proves the token's time whose certificate is the signer's, or that of its issuer."""
+def _direct(data, imprint, authority, clock, algorithm, policies=False):
+    """The token, if no certificate stands between its signer's and the authority's; otherwise None."""
     budget = effort.Effort()
     try:
         with budget.part():
-            token = tokens.verify(data, imprint, authority, budget, algorithm, direct=True)
-            if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time, direct=True):
-                return False
-            proof = clock.shown(clock.present(clock.proof(token, authority)), by)
+            return tokens.verify(data, imprint, authority, budget, algorithm, clock.roots, direct=True, policies=policies)
     except (Refused, tokens.NotProved):
+        return None
+
+
+def _proves(data, imprint, authority, clock, by, algorithm, renewed):
+    """Whether a token that is directly an authority's proves a time by it, by the authority's own clock."""
+    token = _direct(data, imprint, authority, clock, algorithm, policies=True)
+    if token is None or (renewed is not None and not tokens.path_is_valid(token, authority, renewed.time, direct=True)):
+        return False
+    try:
+        proof = clock.shown(clock.present(clock.proof(token, authority)), by)
+    except tokens.NotProved:
         return False
     return proof.clock == authority.clock
 

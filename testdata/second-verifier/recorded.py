@@ -145,6 +145,8 @@ def _rule(record, bodies, window):
             return rule
     if recorders.read_differently(observed):
         return "readers"
+    if any(name in record.payload and not record.disclosed(name)[0] for name in ("prompt", "response")):
+        return "withheld"
     if not known and _states(record):
         return "projection"
     if observed["ended"] == "lost_in_crash":

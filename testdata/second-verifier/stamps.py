@@ -40,6 +40,7 @@ class Clock:
 
     def __init__(self, trust, at):
         self.authorities, self.at, self.effort = trust.authorities, at, effort.Effort()
+        self.roots = [authority.root for authority in self.authorities]
 
     def accept(self, data, imprint, by, algorithm="sha256", renewed=None):
         """The token and its proof by the first authority by which it proves a time. Raises Refused or Reason.
@@ -49,7 +50,7 @@ class Clock:
         rules = []
         for authority in self.authorities or [None]:
             try:
-                token = tokens.verify(data, imprint, authority, self.effort, algorithm)
+                token = tokens.verify(data, imprint, authority, self.effort, algorithm, self.roots)
                 if renewed is not None and not tokens.path_is_valid(token, authority, renewed.time):
                     raise Reason("renewal")
                 proof = self.shown(self.present(self.proof(token, authority)), by)

@@ -31,12 +31,13 @@ _RSA = {
     "1.2.840.113549.1.1.12": "sha384",
     "1.2.840.113549.1.1.13": "sha512",
 }
+_MGF1 = "1.2.840.113549.1.1.8"
 _MOCK = (
     "f28a178c9b6a1c9250a90f2dc09a70b8f828ae5ce8c07b8f3812fab38abd6c4c",
     "41bcd95f8c1c4871d2bedef7b0c350f808dea9548694fd60fa393168237b1a10",
 )
 MAX_BYTES = 65_536
-_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d*[1-9]))?Z\Z")
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(?:\.(\d{0,8}[1-9]))?Z\Z")
 
 
 class NotProved(Exception):
@@ -60,7 +61,7 @@ def read(data):
     """A token that was read; nothing is verified yet. Raises Malformed for what is none."""
     try:
         return Token(data)
-    except Refused as err:
+    except (Refused, ValueError, IndexError) as err:
         raise Malformed(str(err)) from err
 
 
@@ -77,14 +78,15 @@ class Token:
         digests = [algorithm_name(child) for child in signed.next(der.SET).children]
         self._read_content(der.Fields(signed.next()))
         certificates = _members(signed.maybe(0xA0), (der.SEQUENCE, 0xA0, 0xA1, 0xA2, 0xA3))
-        self.certificates = [child.encoding for child in certificates if child.tag == der.SEQUENCE and _can_be_read(child)][:16]
+        looked_at = [child for child in certificates if child.tag == der.SEQUENCE][:16]
+        self.certificates = [child.encoding for child in looked_at if _can_be_read(child)]
         revocations = _members(signed.maybe(0xA1), (der.SEQUENCE, 0xA1))
         _check_version(version, {child.tag for child in certificates}, {child.tag for child in revocations})
         signers = signed.next(der.SET).children
         signed.end()
         require(len(signers) == 1, "other than one SignerInfo")
         self._read_signer(der.Fields(signers[0]))
-        require(der.Fields(self.digest_algorithm).next().oid() in digests, "the signer's digest algorithm is not stated")
+        require(self.digest_algorithm[0] in digests, "the signer's digest algorithm is not stated")
 
     def _read_content(self, content):
         require(content.next().oid() == _TST_INFO, "no TSTInfo")
@@ -113,10 +115,14 @@ class Token:
         version = signer.next(der.INTEGER).integer()
         self.signer = signer.next()
         require(version == (3 if self.signer.tag == 0x80 else 1), "a SignerInfo of another version than its identifier's")
-        self.digest_algorithm = signer.next(der.SEQUENCE)
+        if self.signer.tag != 0x80:
+            named = der.Fields(self.signer)
+            self.issuer, self.serial = named.next(der.SEQUENCE).encoding, named.next().integer()
+            named.end()
+        self.digest_algorithm = _algorithm(signer.next())
         self.signed_attributes = signer.next(0xA0)
         der.require_set_order(self.signed_attributes)
-        self.signature_algorithm = signer.next(der.SEQUENCE)
+        self.signature_algorithm = _algorithm(signer.next())
         self.signature = signer.next(der.OCTET_STRING).content
         unsigned = signer.maybe(0xA1)
         signer.end()
@@ -124,7 +130,7 @@ class Token:
         for attribute in unsigned.children if unsigned else []:
             fields = der.Fields(attribute)
             fields.next().oid()
-            require(fields.next(der.SET).content, "an attribute without a value")
+            require(der.elements(fields.next(der.SET).content), "an attribute without a value")
             fields.end()
         self.attributes = {}
         for attribute in self.signed_attributes.children:
@@ -139,6 +145,11 @@ class Token:
             self.attributes[name] = values.children[0]
         require(_CONTENT_TYPE in self.attributes and _MESSAGE_DIGEST in self.attributes, "a signed attribute is missing")
         require(self.attributes[_CONTENT_TYPE].oid() == _TST_INFO, "another contentType")
+        self.message_digest = self.attributes[_MESSAGE_DIGEST].expect(der.OCTET_STRING).content
+        self.named = None  # the signer's certificate: its hash, and how it is made
+        for name in (_SIGNING_CERTIFICATE, _SIGNING_CERTIFICATE_V2):
+            if name in self.attributes:
+                self.named = _signing_certificate(self.attributes[name], name == _SIGNING_CERTIFICATE_V2)
 
     def proved_time(self):
         """What it proves if everything holds: the signatures existed by then."""
@@ -176,6 +187,47 @@ def _is_critical(node):
     return critical is not None and critical.content == b"\xff"
 
 
+def _algorithm(node):
+    """An algorithm's object identifier, and its parameters, which may be left out."""
+    fields = der.Fields(node)
+    name, parameters = fields.next().oid(), fields.rest()
+    require(len(parameters) <= 1, "an algorithm with several parameters")
+    return name, parameters[0] if parameters else None
+
+
+def _is_plain(parameters):
+    return parameters is None or parameters.encoding == b"\x05\x00"
+
+
+def _digest(algorithm):
+    """The digest that an algorithm is; None: another, or one with parameters."""
+    return DIGESTS.get(algorithm[0]) if _is_plain(algorithm[1]) else None
+
+
+def _signing_certificate(attribute, second):
+    """The first certificate that SigningCertificate names, or SigningCertificateV2: how its hash is made, the hash, and issuer and serial number."""
+    fields = der.Fields(attribute)
+    named = [_certificate_id(der.Fields(item), second) for item in fields.next(der.SEQUENCE).children]
+    policies = fields.maybe(der.SEQUENCE)
+    fields.end()
+    require(all(item.tag == der.SEQUENCE for item in (policies.children if policies else [])), "a policy that is none")
+    return named[0]
+
+
+def _certificate_id(fields, second):
+    stated = fields.maybe(der.SEQUENCE) if second else None
+    name = _digest(_algorithm(stated)) if stated else "sha256" if second else "sha1"
+    digest, issued = fields.next(der.OCTET_STRING).content, fields.maybe(der.SEQUENCE)
+    fields.end()
+    if not issued:
+        return name, digest, None, None
+    parts = der.Fields(issued)
+    [directory] = parts.next(der.SEQUENCE).children
+    issuer, serial = directory.expect(0xA4).explicit().expect(der.SEQUENCE).encoding, parts.next().integer()
+    parts.end()
+    return name, digest, issuer, serial
+
+
 def algorithm_name(node):
     """An algorithm's object identifier, if it has no parameters but NULL."""
     fields = der.Fields(node)
@@ -204,7 +256,7 @@ def _accuracy(node):
     seconds, millis, micros = fields.maybe(der.INTEGER), fields.maybe(0x80), fields.maybe(0x81)
     fields.end()
     total = Fraction(seconds.integer() if seconds else 0)
-    require(total >= 0, "an accuracy below zero")
+    require(0 <= total <= 9223372035, "an accuracy below zero, or of more than 292 years")
     for part, scale in ((millis, 1000), (micros, 1_000_000)):
         if part:
             value = int.from_bytes(part.content, "big", signed=True)
@@ -213,17 +265,16 @@ def _accuracy(node):
     return total
 
 
-def verify(data, imprint, authority, budget, algorithm="sha256", direct=False):
+def verify(data, imprint, authority, budget, algorithm="sha256", known=(), direct=False, policies=True):
     """The token, if it proves a time by an authority (None: by nobody, only what needs no trust is looked at).
 
-    Directly: its certificate is the authority's root, or that issued it.
+    Known are the certificates of all authorities. Directly: its certificate is the authority's root, or that issued it.
 
     Raises Refused where the format says R, and NotProved where it says N.
     """
     token = read(data)
-    _check_statement(token, imprint, authority, algorithm)
-    certificate = _signer_certificate(token, authority)
-    _check_signing_certificate(token, certificate)
+    _check_statement(token, imprint, authority if policies else None, algorithm)
+    certificate = _signer_certificate(token, known)
     require(certificate.stamps_alone(), "the extended key usage is not critical and time stamping alone")
     require(certificate.may_sign(), "the key usage allows no signatures")
     _check_signature(token, certificate)
@@ -262,50 +313,29 @@ def _check_statement(token, imprint, authority, algorithm):
     unless(not token.critical, "a critical extension")
 
 
-def _signer_certificate(token, authority):
-    """The signer's certificate, by issuer and serial number or by subject key identifier."""
-    encodings = token.certificates + ([authority.root] if authority else [])
-    for encoding in encodings:
-        certificate = Certificate(encoding)
-        if _is_signer(token.signer, certificate):
-            return certificate
-    raise NotProved("the signer's certificate is not there")
+def _signer_certificate(token, known):
+    """The signer's certificate: of those that the SignerInfo names, the one whose hash is signed."""
+    named = [item for item in map(Certificate, [*token.certificates, *known]) if _is_signer(token, item)]
+    unless(named, "the signer's certificate is not there")
+    require(token.named is not None, "nothing signed names the certificate")
+    algorithm, digest, issuer, serial = token.named
+    unless(algorithm is not None, "the certificate is named by another hash")
+    found = next((item for item in named if hashlib.new(algorithm, item.encoding).digest() == digest), None)
+    unless(found, "none of the certificates is the one that is named")
+    require(issuer in (None, found.issuer) and serial in (None, found.serial), "the certificate has another issuer or serial number")
+    return found
 
 
-def _is_signer(signer, certificate):
-    if signer.tag == 0x80:
-        return signer.content == certificate.subject_key_id()
-    issuer, serial = signer.expect(der.SEQUENCE).children
-    return issuer.encoding == certificate.issuer and serial.integer() == certificate.serial
-
-
-def _check_signing_certificate(token, certificate):
-    """The signed attribute that names the signer's certificate names this one."""
-    attribute, default = token.attributes.get(_SIGNING_CERTIFICATE_V2), "sha256"
-    if attribute is None:
-        attribute, default = token.attributes.get(_SIGNING_CERTIFICATE), "sha1"
-    require(attribute is not None, "nothing signed names the certificate")
-    first = der.Fields(der.Fields(attribute).next(der.SEQUENCE).children[0])
-    stated = first.maybe(der.SEQUENCE) if default == "sha256" else None
-    name = DIGESTS.get(algorithm_name(stated)) if stated else default
-    require(name is not None, "the certificate is named by another hash")
-    require(
-        first.next(der.OCTET_STRING).content == hashlib.new(name, certificate.encoding).digest(),
-        "another certificate is named",
-    )
-    issuer_serial = first.maybe(der.SEQUENCE)
-    first.end()
-    if issuer_serial:
-        names, serial = issuer_serial.children
-        matches = any(item.tag == 0xA4 and item.explicit().encoding == certificate.issuer for item in names.children)
-        require(matches and serial.integer() == certificate.serial, "another certificate is named")
+def _is_signer(token, certificate):
+    if token.signer.tag == 0x80:
+        return token.signer.content == certificate.subject_key_id()
+    return token.issuer == certificate.issuer and token.serial == certificate.serial
 
 
 def _check_signature(token, certificate):
-    digest = DIGESTS.get(algorithm_name(token.digest_algorithm))
+    digest = _digest(token.digest_algorithm)
     unless(digest is not None, "a digest algorithm that is not accepted")
-    held = token.attributes[_MESSAGE_DIGEST].expect(der.OCTET_STRING).content
-    require(held == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")
+    require(token.message_digest == hashlib.new(digest, token.content).digest(), "messageDigest is not that of the TSTInfo")
     options = _signature_options(token.signature_algorithm, certificate, digest)
     message = token.signed_attributes.retagged(der.SET)
     valid = openssl.verify_digest(certificate.spki, message, token.signature, digest, options)
@@ -314,16 +344,30 @@ def _check_signature(token, certificate):
 
 def _signature_options(algorithm, certificate, digest):
     """The options that openssl needs, if the algorithm and key are among those accepted."""
-    name = algorithm.children[0].oid()
+    name, parameters = algorithm
     key, curve = certificate.key_algorithm()
     if key == _EC_KEY:
-        unless(curve in _CURVES and name in _ECDSA, "an algorithm that is not accepted")
-        require(_ECDSA[name] == digest, "two digests")
+        unless(curve in _CURVES and _ECDSA.get(name) == digest and parameters is None, "an algorithm that is not accepted")
         return ()
-    unless(key == _RSA_KEY and (name in _RSA or name == _PSS), "an algorithm that is not accepted")
+    unless(key == _RSA_KEY, "an algorithm that is not accepted")
     unless(2048 <= certificate.rsa_bits() <= 8192, "an RSA key that is not accepted")
     unless(certificate.rsa_exponent() % 2 == 1 and 3 <= certificate.rsa_exponent() <= 65537, "an RSA exponent that is not accepted")
     if name == _PSS:
-        return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", "rsa_pss_saltlen:auto")
-    require(_RSA[name] in (None, digest), "two digests")
+        return ("-sigopt", "rsa_padding_mode:pss", "-sigopt", f"rsa_mgf1_md:{digest}", "-sigopt", f"rsa_pss_saltlen:{_salt(parameters, digest)}")
+    unless(name in _RSA and _RSA[name] in (None, digest) and _is_plain(parameters), "an algorithm that is not accepted")
     return ()
+
+
+def _salt(parameters, digest):
+    """The length of the salt that RSA-PSS parameters state, with this digest throughout."""
+    try:
+        fields = der.Fields(parameters)
+        first = _algorithm(fields.next(0xA0).explicit())
+        mask, inner = _algorithm(fields.next(0xA1).explicit())
+        salt = fields.next(0xA2).explicit().integer()
+        fields.end()
+        good = _digest(first) == digest and mask == _MGF1 and _digest(_algorithm(inner)) == digest
+    except (Refused, AttributeError) as err:
+        raise NotProved("no RSA-PSS parameters") from err
+    unless(good and 1 <= salt <= 64, "RSA-PSS parameters that are not accepted")
+    return salt

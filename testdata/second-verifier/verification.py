@@ -306,6 +306,7 @@ def _check_second(record, key, times, findings):
         findings.refute("non_repudiation", "second-signature", record)
     else:
         findings.doubt("authentication", "second-signature", record)
+        findings.doubt("non_repudiation", "second-signature", record)
 
 
 def _check_order(opened, trust, at, findings):

@@ -51,8 +51,14 @@ func ParsePolicy(doc []byte) (*Policy, error) {
 		return nil, fmt.Errorf("reading policy: %w", err)
 	}
 	p := &Policy{fingerprint: evidence.DigestOf(form)}
-	if err := json.Unmarshal(form, p, json.RejectUnknownMembers(true)); err != nil {
+	var said map[string]any
+	if err := errors.Join(json.Unmarshal(form, p, json.RejectUnknownMembers(true)), json.Unmarshal(form, &said)); err != nil {
 		return nil, fmt.Errorf("reading policy: %w", evidence.Steady(err))
+	}
+	for _, name := range []string{"level", "keys", "time", "log"} {
+		if said[name] == "" { // a demand that was left blank is not one that was left out
+			return nil, fmt.Errorf("reading policy: %s is empty: write a word, or leave it out", name)
+		}
 	}
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("reading policy: %w", err)

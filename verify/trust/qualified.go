@@ -43,32 +43,47 @@ func (t *Trust) HasServices() bool {
 	return slices.ContainsFunc(t.Authorities, func(a Authority) bool { return len(a.Services) > 0 })
 }
 
-// A listed is a service by which a token verifies.
+// roots returns the certificates of all authorities.
+func (t *Trust) roots() []*x509.Certificate {
+	roots := make([]*x509.Certificate, len(t.Authorities))
+	for i := range t.Authorities {
+		roots[i] = t.Authorities[i].root
+	}
+	return roots
+}
+
+// A listed is a service whose certificate is the token signer's, or that of the CA which issued it.
 type listed struct {
 	authority *Authority
 	*Service
+	proves bool // the token proves a time by the authority
 }
 
 // qualified says whether the trusted lists make a token qualified that proves a time (ETSI TS 119 615, 4.6). It returns neither if no
-// authority with services proves the token's time.
+// authority with services proves the token's time. Which services are asked depends on nothing that the token's sender can leave out.
 func (c *Checker) qualified(l timestamp.Link, until time.Time, shown Proof) (*Qualified, *Unqualified) {
 	var services []listed
 	var token *timestamp.Token
+	known := l.Token.SignerAmong(c.Trust.roots())
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
-		if len(a.Services) == 0 || !l.Token.Concerns(a.root) {
+		if len(a.Services) == 0 || !l.Token.Concerns(a.root, known...) {
 			continue
 		}
-		found, err := c.directlyBy(a, l, until, shown)
-		if err != nil {
-			continue // it vouches for nothing here: another authority may
+		direct := timestamp.Options{Roots: []*x509.Certificate{a.root}, Intermediates: known, Memory: c.Memory, Direct: true, UnsafeAllowMock: c.UnsafeAllowMock}
+		if _, err := l.Token.VerifyImprint(l.Imprint, direct); err != nil {
+			continue // its certificate is another's
 		}
-		token = found
+		direct.Policies, direct.Until = a.policies, until
+		found, err := c.directlyBy(a, l, direct, shown)
+		if err == nil {
+			token = found
+		}
 		for j := range a.Services {
-			services = append(services, listed{a, &a.Services[j]})
+			services = append(services, listed{a, &a.Services[j], err == nil})
 		}
 	}
-	if len(services) == 0 {
+	if token == nil {
 		return nil, nil
 	}
 	j := judgement{token: token, other: shown.Earliest, at: c.At}
@@ -82,9 +97,8 @@ func (c *Checker) qualified(l timestamp.Link, until time.Time, shown Proof) (*Qu
 
 // directlyBy verifies that an authority proves the token's time, whose certificate in the lists is the token signer's, or that of the CA which
 // issued it. It has a budget of its own and leaves no trace, so that it never affects what else is proved.
-func (c *Checker) directlyBy(a *Authority, l timestamp.Link, until time.Time, shown Proof) (*timestamp.Token, error) {
-	token, err := l.Token.VerifyImprint(l.Imprint, timestamp.Options{Roots: []*x509.Certificate{a.root}, Policies: a.policies, Until: until, Memory: c.Memory, Direct: true,
-		UnsafeAllowMock: c.UnsafeAllowMock})
+func (c *Checker) directlyBy(a *Authority, l timestamp.Link, direct timestamp.Options, shown Proof) (*timestamp.Token, error) {
+	token, err := l.Token.VerifyImprint(l.Imprint, direct)
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +122,18 @@ type judgement struct {
 	at    time.Time   // the moment of checking; zero: none is given
 }
 
-// of returns the first of the services if the token is qualified by all that are services of qualified time stamps, and otherwise the first
-// rule that does not hold for one of them. Services that disagree qualify nothing.
+// of returns the first service that proves the token, if the token is qualified by all that are services of qualified time stamps, and otherwise
+// the first rule that does not hold for one of them. Services that disagree qualify nothing.
 func (j *judgement) of(services []listed) (first listed, rule, reason string) {
 	moment := j.token.GenTime
 	if moment.Before(trustlist.QualifiedFrom) {
 		return first, "before-eidas", fmt.Sprintf("it was stamped at %s, and no service was qualified before %s", utc(moment), utc(trustlist.QualifiedFrom))
 	}
+	proves := func(s listed) bool { return s.proves }
 	stamps := slices.DeleteFunc(slices.Clone(services), func(s listed) bool { _, kind := s.stateAt(moment); return kind != trustlist.QualifiedTimeStamps })
-	if len(stamps) == 0 {
-		s := services[0]
+	named := slices.IndexFunc(stamps, proves)
+	if named < 0 {
+		s := services[slices.IndexFunc(services, proves)]
 		return first, "service", fmt.Sprintf("by %s, %q was no service of qualified time stamps at %s", s.source(), s.Name, utc(moment))
 	}
 	for _, ask := range []struct {
@@ -130,7 +146,7 @@ func (j *judgement) of(services []listed) (first listed, rule, reason string) {
 			}
 		}
 	}
-	return stamps[0], "", ""
+	return stamps[named], "", ""
 }
 
 // stateAt returns the status with the latest beginning that is not after a moment, and the type of the service then. Both are empty if the

@@ -141,9 +141,10 @@ func (c *Checker) proved(l timestamp.Link, until time.Time, shown Proof) (Proved
 	var first error
 	var told []error // reasons that say more than "by another authority"
 	var strangers [][]x509.OID
+	options.Intermediates = l.Token.SignerAmong(c.Trust.roots())
 	for i := range c.Trust.Authorities {
 		a := &c.Trust.Authorities[i]
-		if !l.Token.Concerns(a.root) { // one such authority speaks for all with its policies: there may be hundreds
+		if !l.Token.Concerns(a.root, options.Intermediates...) { // one such authority speaks for all with its policies: there may be hundreds
 			if slices.ContainsFunc(strangers, func(policies []x509.OID) bool { return slices.EqualFunc(policies, a.policies, x509.OID.Equal) }) {
 				continue
 			}

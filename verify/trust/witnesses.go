@@ -54,7 +54,7 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	}
 	opened, err := note.Open([]byte(signed), t.logVerifiers())
 	if err == nil {
-		err = oneForm(opened)
+		err = oneForm(signed)
 	}
 	var unverified *note.UnverifiedNoteError
 	switch {
@@ -111,11 +111,13 @@ var ErrForged = errors.New("the checkpoint is not what the log signed")
 // than a log can have.
 var ErrNoCheckpoint = errors.New("the log's key has signed something that is not a checkpoint of a log")
 
-// oneForm refuses a signed note in loose base64, which package note accepts.
-func oneForm(opened *note.Note) error {
-	for _, s := range slices.Concat(opened.Sigs, opened.UnverifiedSigs) {
-		if _, err := base64.StdEncoding.Strict().DecodeString(s.Base64); err != nil {
-			return fmt.Errorf("the signature of %s is not in the one form that it may have: %w", s.Name, err)
+// oneForm refuses a signed note with a line in loose base64, whoever signed it. Package note accepts such lines.
+func oneForm(signed string) error {
+	for line := range strings.Lines(signed[strings.LastIndex(signed, "\n\n")+2:]) {
+		_, signature, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, encoded, _ := strings.Cut(signature, " ")
+		if _, err := base64.StdEncoding.Strict().DecodeString(encoded); err != nil {
+			return fmt.Errorf("the signature of %s is not in the one form that it may have: %w", name, err)
 		}
 	}
 	return nil

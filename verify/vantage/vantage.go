@@ -274,6 +274,9 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	if why := readDifferently(o); why != "" {
 		return &Finding{Rule: "readers", Reason: why}
 	}
+	if hidden := l.withheld(); hidden != "" {
+		return &Finding{Rule: "withheld", Reason: fmt.Sprintf("its %s is withheld, and could be another than its bytes say", hidden)}
+	}
 	switch {
 	case !known && l.states():
 		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here by the rules %q: what the record says of its bytes is the recorder's word", o.Protocol, o.Reading)}
@@ -317,6 +320,16 @@ func (l *Look) differs(from *observe.Projection) string {
 	for _, m := range l.values(from) {
 		said, withheld := l.record.Said("/"+m.name, m.stated)
 		if m.stated != nil && !withheld && !bytes.Equal(said, m.read) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// withheld returns the first member that is read from bytes and not shown; "": there is none.
+func (l *Look) withheld() string {
+	for _, m := range l.values(new(observe.Projection)) {
+		if _, withheld := l.record.Said("/"+m.name, m.stated); m.stated != nil && withheld {
 			return m.name
 		}
 	}
