@@ -226,7 +226,7 @@ var declared = []struct {
 	why          string
 }{
 	{[]string{"certificates", "certificate of a token", "timestamps"}, []string{"effort"}, "the part made the file cost more than a verifier spends"},
-	{[]string{"certificates"}, []string{"certificate"}, "there were more certificates than a verifier looks at"},
+	{[]string{"certificates", "certificate of a token"}, []string{"certificate", "authority"}, "there were more certificates than a verifier looks at"},
 	{[]string{"timestamps"}, []string{"token", "service"}, "the token was one of something else"},
 	{[]string{"timestamps", "certificate of a token"}, []string{"validity"}, "the token said that the record is older than its key"},
 	{[]string{"timestamps", "certificate of a token"}, []string{"status"}, "an evidence record says how a service was listed later: where there is none, the time of the token alone counts"},

@@ -103,7 +103,7 @@ func recordBreaks() []recordBreak {
 			o.Trust = withPolicy(o.Trust, timestamp.MockPolicy().String())
 		}, verify.Time, verify.Proved, "", ""},
 		{"before a later moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped.Add(time.Second) },
-			verify.Before, verify.Proved, "", "existed before"},
+			verify.Before, verify.Proved, "operator-clock", "existed before"},
 		{"before the very moment", func(r *evidence.Record, o *verify.Options) { o.Before = stamped },
 			verify.Before, verify.NotProved, "time", "not before"},
 		{"before, and no proved time", func(r *evidence.Record, o *verify.Options) {
