@@ -76,6 +76,7 @@ func (f *batchFlags) reports() map[string]string {
 type attempt struct {
 	id    string // of the trial, if it is known before; "": a new one
 	name  string // as it was given; "": a trial is gone on with, and no CASE was given
+	from  string // the file in which its evidence stands; "": there is none
 	on    *subject.Case
 	out   string // where its case file is to go; "": to the data folder
 	trial *trial.Trial

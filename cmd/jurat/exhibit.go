@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"jurat/internal/subject/forms"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"jurat/internal/plural"
@@ -99,7 +100,7 @@ func (f *caseFlags) loadAlone(ctx context.Context, io stdio, name string) ([]*at
 	if form == "" {
 		on, err := f.records(ctx, io, name)
 		if err == nil || !errors.Is(err, verify.ErrNotOurs) {
-			return []*attempt{{name: name, on: on}}, err
+			return []*attempt{{name: name, from: name, on: on}}, err
 		}
 	}
 	return f.transcripts(name, form)
@@ -118,7 +119,7 @@ func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
 	if err == nil {
 		err = b.Err()
 	}
-	return []*attempt{{name: name, on: b.Case}}, err
+	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case}}, err
 }
 
 // transcripts reads a file with conversations.
@@ -129,7 +130,7 @@ func (f *caseFlags) transcripts(name string, form forms.Form) ([]*attempt, error
 	}
 	var list []*attempt
 	for _, b := range found {
-		list = append(list, &attempt{name: nameOf(name, b.Name), on: b.Case, err: b.Err()})
+		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err()})
 	}
 	return list, nil
 }

@@ -311,3 +311,24 @@ func copyCase(t *testing.T, name, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// TestActionsArePinned: the action, the workflow that 'jurat init ci' writes, and the documents name the actions of others by a full commit hash.
+func TestActionsArePinned(t *testing.T) {
+	uses := regexp.MustCompile(`(?m)uses: ([^\s#]+)`)
+	pinned := regexp.MustCompile(`^(\./.*|OWNER/jurat@COMMIT|[\w./-]+@[0-9a-f]{40})$`)
+	for _, file := range []string{"../../action.yml", "begin/ci.yml", "../../docs/ci.md"} {
+		doc, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := uses.FindAllStringSubmatch(string(doc), -1)
+		if len(all) < 2 {
+			t.Errorf("%s uses %v", file, all)
+		}
+		for _, one := range all {
+			if !pinned.MatchString(one[1]) {
+				t.Errorf("%s: %s can be moved", file, one[1])
+			}
+		}
+	}
+}

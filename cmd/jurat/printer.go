@@ -45,7 +45,7 @@ func (p *printer) line(format string, args ...any) {
 	}
 	show(args)
 	text := fmt.Sprintf(format, args...)
-	_, p.err = io.WriteString(p.out, text+"\n")
+	_, p.err = io.WriteString(p.out, uncommanded(text)+"\n")
 }
 
 // lines writes a text as it is broken into lines.

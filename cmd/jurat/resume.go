@@ -33,6 +33,7 @@ func (c *trialCmd) resume(ctx context.Context, a *app, io stdio) error {
 		if len(list) > 1 {
 			return hint(fmt.Errorf("--resume goes on with one trial, and %s holds %d cases", at.name, len(list)), "leave CASE out: the trial knows its case")
 		}
+		at.from = list[0].from
 		if given = list[0].on; list[0].err != nil {
 			return list[0].err
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
 )
@@ -160,13 +159,13 @@ func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sa
 	result := sarifResult{RuleID: id, RuleIndex: index, Level: sarifLevels[f.Severity],
 		Message:      sarifText{Text: unlinked(inertLines(cmp.Or(strings.TrimSpace(f.Explanation), f.Rule, "a finding")) + fmt.Sprintf(" (%s: “%s”)", message, inert(f.Quote)))},
 		Locations:    []sarifLocation{{Logical: []sarifLogical{{Name: message, FullyQualifiedName: message, Kind: "element"}}}},
-		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(at.uri(), id, f.Quote)},
+		Fingerprints: map[string]string{"juratFinding/v1": fingerprintOf(filepath.ToSlash(at.name), id, f.Quote)},
 		Properties:   sarifProperties{Axis: f.Axis, Jurors: f.jurors, Quote: f.Quote, Trial: at.trial.ID, Verdict: string(r.FinalVerdict)}}
 	if m := at.on.Message(f.Message); m != nil && at.on.Recorded != nil {
 		result.Properties.Record = m.Record.String()
 		result.Locations[0].Logical[0].FullyQualifiedName = m.Record.String() + "/" + message
 	}
-	if at.name == "" {
+	if at.from == "" {
 		return result
 	}
 	file := &sarifPhysical{Artifact: sarifArtifact{at.uri()}}
@@ -180,18 +179,10 @@ func (at *attempt) sarif(f heldFinding, id string, index int, r *jury.Result) sa
 // unlinked breaks what SARIF reads as a link in a message, so that an agent cannot put one into a report.
 func unlinked(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 
-// uri is where the case stands, as SARIF wants it: relative to where the program runs, if it was given so. It is "" if no CASE
-// was given.
+// uri is where the evidence stands, as SARIF wants it: relative to where the program runs, if it was given so.
 func (at *attempt) uri() string {
-	if at.name == "" {
-		return ""
-	}
-	file := at.name
-	if at.on.Recorded == nil {
-		file = filepath.Join(file, subject.ConversationFile)
-	}
-	path := filepath.ToSlash(filepath.Clean(file))
-	if filepath.IsAbs(file) {
+	path := filepath.ToSlash(filepath.Clean(at.from))
+	if filepath.IsAbs(at.from) {
 		return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(path, "/")}).String()
 	}
 	return (&url.URL{Path: path}).String()

@@ -82,8 +82,9 @@ func inertLines(s string) string {
 // inertJSON escapes the same characters in a JSON document. They occur only inside strings, so the values do not change.
 func inertJSON(doc []byte) []byte {
 	var out bytes.Buffer
+	runner := underRunner()
 	for _, c := range string(doc) {
-		if c > 0x7e && obeyed(c) {
+		if c > 0x7e && obeyed(c) || c == '#' && runner {
 			fmt.Fprintf(&out, `\u%04x`, c)
 		} else {
 			out.WriteRune(c)
@@ -91,6 +92,27 @@ func inertJSON(doc []byte) []byte {
 	}
 	return out.Bytes()
 }
+
+// underRunner reports whether a runner reads this program's output for commands: of GitHub Actions, or one like it, or of Azure Pipelines.
+func underRunner() bool { return os.Getenv("GITHUB_ACTIONS") != "" || os.Getenv("TF_BUILD") != "" }
+
+// uncommanded changes what a runner would take for a command, so that an agent on trial cannot give one: "::" at the beginning of a line,
+// and "##[" and "##vso[" anywhere.
+func uncommanded(text string) string {
+	if !underRunner() {
+		return text
+	}
+	lines := strings.Split(strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[").Replace(text), "\n")
+	for i, line := range lines {
+		if bare := strings.TrimLeftFunc(line, blank); strings.HasPrefix(bare, "::") {
+			lines[i] = strings.TrimSuffix(line, bare) + ": " + bare[1:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// blank reports whether a character does not show: a runner skips those before a command.
+func blank(c rune) bool { return unicode.IsSpace(c) || c == '\ufeff' || c == unicode.ReplacementChar }
 
 // oneLine is an error as one line. Errors that were joined stand one after the other; any other line feed is not the program's.
 // What the JSON library refused is said in words for people.
@@ -150,7 +172,7 @@ func (m *messages) Write(text []byte) (int, error) {
 	if m.quiet && bytes.HasPrefix(text, []byte(noteBegins)) {
 		return len(text), nil
 	}
-	line := inert(strings.TrimSuffix(string(text), "\n"))
+	line := uncommanded(inert(strings.TrimSuffix(string(text), "\n")))
 	return len(text), m.line(line)
 }
 
@@ -253,7 +275,7 @@ func (o outlet) Write(text []byte) (int, error) {
 type people struct{ outlet }
 
 func (p *people) Write(text []byte) (int, error) {
-	if _, err := p.outlet.Write([]byte(inertLines(string(text)))); err != nil {
+	if _, err := p.outlet.Write([]byte(uncommanded(inertLines(string(text))))); err != nil {
 		return 0, err
 	}
 	return len(text), nil

@@ -313,3 +313,48 @@ func TestInertJSONInPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestRunnersTakeNoCommands: under a runner of GitHub Actions or of Azure Pipelines, nothing that an agent says is a command: not at the
+// beginning of a line, after blanks, in the middle of one, in a message, or in JSON, whose values stay the same.
+func TestRunnersTakeNoCommands(t *testing.T) {
+	evil := []string{"::error::x", "  ::set-output name=a::b", "fine\n\t::add-mask::x", "\ufeff::stop-commands::x", "\u00a0::debug::x", "say ##[set-env name=PATH]x", "##[add-path]x",
+		"##vso[task.setvariable variable=x]y", "###[warning]x", "\x1b::warning::x"}
+	for _, runner := range []string{"GITHUB_ACTIONS", "TF_BUILD", ""} {
+		t.Setenv("GITHUB_ACTIONS", "")
+		t.Setenv("TF_BUILD", "")
+		if runner != "" {
+			t.Setenv(runner, "true")
+		}
+		for _, text := range evil {
+			var out, said strings.Builder
+			io := stdio{out: &out, err: &said}.guarded()
+			fmt.Fprintln(io.out, text)
+			fmt.Fprintln(io.err, text)
+			p := newPrinter(io.out)
+			p.text("", text)
+			p.line("%s", text)
+			people := out.String() + said.String()
+			if got := commanding(people); got != (runner == "") {
+				t.Errorf("%s: %q is printed as %q", runner, text, people)
+			}
+			out.Reset()
+			if err := io.json(map[string]string{"text": text}); err != nil {
+				t.Fatal(err)
+			}
+			var back map[string]string
+			if err := json.Unmarshal([]byte(out.String()), &back); err != nil || back["text"] != text || runner != "" && commanding(out.String()) {
+				t.Errorf("%s: %q as JSON: %s %v", runner, text, out.String(), err)
+			}
+		}
+	}
+}
+
+// commanding reports whether a runner finds a command in what it reads.
+func commanding(text string) bool {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "##[") || strings.Contains(line, "##vso[") || strings.HasPrefix(strings.TrimLeft(line, " \t\u00a0\ufeff\ufffd"), "::") {
+			return true
+		}
+	}
+	return false
+}

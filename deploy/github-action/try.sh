@@ -39,7 +39,11 @@ if [ -n "${ACTION_REPOSITORY:-}" ] && [ -n "${ACTION_REF:-}" ]; then # not if th
 	arguments+=(--sarif-help "${GITHUB_SERVER_URL:-https://github.com}/$ACTION_REPOSITORY/blob/$ACTION_REF/docs/rules.md")
 fi
 code=0
-jurat --data "$data" trial "${arguments[@]}" -- "${cases[@]}" || code=$?
+# What agents say is in the output: the runner takes no commands from it until it reads a word that no agent knows.
+stopped=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+printf '::stop-commands::%s\n' "$stopped"
+jurat --data "$data" trial "${arguments[@]}" -- "${cases[@]}" 2>&1 || code=$?
+printf '\n::%s::\n' "$stopped"
 printf 'exit-code=%s\n' "$code" >> "$GITHUB_OUTPUT"
 if [ -s "$reports/jurat.md" ]; then
 	cat -- "$reports/jurat.md" >> "$GITHUB_STEP_SUMMARY"

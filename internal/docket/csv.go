@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,17 +40,26 @@ func (t *Table) CSV() []byte {
 	return doc.Bytes()
 }
 
-// inertCell puts an apostrophe before what a spreadsheet program would compute. Some programs skip leading spaces first.
+// inertCell puts an apostrophe before what a spreadsheet program would compute: at the beginning of the cell, and wherever a program begins
+// one that takes another character for the separator, and so does not see the quotation marks.
 func inertCell(cell string) string {
-	bare := strings.TrimLeft(cell, " \u00a0\u3000\ufeff")
-	if bare == "" || !strings.ContainsAny(bare[:1], "=+-@\t\r\n|%") && !strings.HasPrefix(bare, "＝") && !strings.HasPrefix(bare, "＋") &&
-		!strings.HasPrefix(bare, "－") && !strings.HasPrefix(bare, "＠") {
-		return cell
-	}
 	if _, err := strconv.ParseInt(cell, 10, 64); err == nil {
 		return cell
 	}
-	return "'" + cell
+	var out strings.Builder
+	for i := range len(cell) {
+		if i == 0 && computed(cell, " ", "=+-@\t\r\n|%") || i > 0 && strings.IndexByte(";|\t\r\n", cell[i-1]) >= 0 && computed(cell[i:], " \"", "=+-@%") {
+			out.WriteByte('\'')
+		}
+		out.WriteByte(cell[i])
+	}
+	return out.String()
+}
+
+// computed reports whether a cell begins with one of these characters, or a wide form of one. Some programs skip others before it.
+func computed(cell, skipped, begins string) bool {
+	bare := strings.TrimLeft(cell, skipped+"\u00a0\u3000\ufeff")
+	return bare != "" && strings.Contains(begins, bare[:1]) || slices.ContainsFunc([]string{"＝", "＋", "－", "＠"}, func(wide string) bool { return strings.HasPrefix(bare, wide) })
 }
 
 // TrialTable is a list of trials as a table.

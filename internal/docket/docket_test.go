@@ -22,7 +22,8 @@ import (
 // TestCSV: no cell is a formula, however it begins, and every text can be read back.
 func TestCSV(t *testing.T) {
 	for cell, want := range map[string]string{
-		"=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "  =1": "'  =1",
+		"=1+1": "'=1+1", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t'=1", "\r=1": "'\r'=1", "\n=1": "'\n'=1",
+		"a;=1+1;b": "a;'=1+1;b", "a; =1": "a;' =1", "a;\"=1\"": "a;'\"=1\"", "a\t@x": "a\t'@x", "a|+1": "a|'+1", "a\n-1": "a\n'-1", "a;;＝1": "a;;'＝1", "a;b\n\nc": "a;b\n\nc", "1;2": "1;2", "  =1": "'  =1",
 		"\u3000＝1": "'\u3000＝1", "＋1": "'＋1", "|x": "'|x", "%0": "'%0", "\ufeff=1": "'\ufeff=1",
 		"-5": "-5", "42": "42", "a=b": "a=b", "": "", " ": " ", "'=1": "'=1", "a,\"b\"\nc": "a,\"b\"\nc", "返金": "返金",
 	} {
