@@ -30,6 +30,7 @@ var advices = []struct {
 	{postgres.ErrNotAllowed, "the role that --db or JURAT_DB names has to own the schema jurat, or the database in which it is to be made: ALTER DATABASE NAME OWNER TO ROLE"},
 	{postgres.ErrUnreachable, "see that the server runs, and listens at the host and port that --db or JURAT_DB names ('pg_isready -h HOST -p PORT' asks it), and that nothing between keeps you apart"},
 	{ledger.ErrBehind, whenBehind},
+	{ledger.ErrMoved, "put the data folder back as it was, or start jurat again on the one that is there now"},
 }
 
 // advise adds to the outcome of a command what to do next, where the command itself had nothing to say.

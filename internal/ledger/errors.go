@@ -14,6 +14,7 @@ var (
 	ErrDiskFull   = storage.ErrDiskFull
 	ErrBusy       = storage.ErrBusy
 	ErrAway       = storage.ErrAway
+	ErrMoved      = storage.ErrMoved
 	ErrReadOnly   = storage.ErrReadOnly
 	ErrArchive    = storage.ErrArchive
 	ErrExpired    = storage.ErrExpired

@@ -219,5 +219,16 @@ func (l *Ledger) mayAppend() error {
 	if l.cfg.Stamper == nil {
 		return fmt.Errorf("%w: no time-stamping authority is configured", ErrReadOnly)
 	}
-	return l.refuse
+	if l.refuse != nil {
+		return l.refuse
+	}
+	return l.InPlace()
+}
+
+// InPlace returns ErrMoved, wrapped, if the files of the log are not where this process opened them.
+func (l *Ledger) InPlace() error {
+	if placed, ok := storage.Kept(l.cfg.Store).(storage.Placed); ok {
+		return placed.InPlace()
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -46,12 +47,14 @@ const rewriteAbove = 4 << 20
 // A journal remembers on disk which calls have begun and not ended. Callers of begin that come together share one fsync. One process has a
 // journal; readJournal reads it after that process.
 type journal struct {
-	path string
+	path   string
+	folder fs.FileInfo // in which it is
 
 	mu        sync.Mutex
 	file      *os.File // holds whole lines alone
-	size      int64    // of the file
-	rewriteAt int64    // the size at which the file is written anew
+	is        fs.FileInfo
+	size      int64 // of the file
+	rewriteAt int64 // the size at which the file is written anew
 	open      map[string]*intent
 	pending   []byte // lines that are not in the file
 	unsynced  bool   // lines of the next batch are in the file already
@@ -75,6 +78,11 @@ type batch struct {
 // openJournal begins an empty journal.
 func openJournal(path string, after func(step string)) (*journal, error) {
 	j := &journal{path: path, after: after, open: map[string]*intent{}, next: &batch{done: make(chan struct{})}}
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	j.folder = folder
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.rewrite(); err != nil {
@@ -117,6 +125,9 @@ func (j *journal) add(l line, now bool) (*batch, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.open, l.End)
+	if j.broken == nil && l.Begin != nil {
+		j.broken = j.inPlace(j.path, j.is) // write tells those who wait
+	}
 	if j.broken != nil {
 		return nil, j.broken
 	}
@@ -142,6 +153,18 @@ func (j *journal) add(l line, now bool) (*batch, error) {
 		j.writer.Go(j.write)
 	}
 	return b, nil
+}
+
+// inPlace returns an error if a file or folder is not the one that this process opened: the next process would not find what is written there.
+func (j *journal) inPlace(path string, is fs.FileInfo) error {
+	now, err := os.Stat(path)
+	if err == nil && !os.SameFile(now, is) {
+		err = errors.New("another one is in its place")
+	}
+	if err != nil {
+		return fmt.Errorf("the journal of the recorder, %s, is not where it was opened: %w", j.path, err)
+	}
+	return nil
 }
 
 // writePending writes what is pending to the file, without a sync. After an error nothing of it is there: the file is cut back, so that half a
@@ -284,6 +307,11 @@ func (j *journal) replace(draft *os.File) error {
 		return fmt.Errorf("writing the journal %s anew: %w", j.path, err)
 	}
 	end, err := j.file.Seek(0, io.SeekEnd)
+	if is, failed := j.file.Stat(); failed == nil {
+		j.is = is
+	} else {
+		err = errors.Join(err, failed)
+	}
 	j.size, j.rewriteAt = end, max(rewriteAbove, 2*end)
 	file := j.file
 	j.mu.Unlock()
@@ -306,6 +334,9 @@ func (j *journal) repair() error {
 	}
 	if j.writing {
 		return j.broken
+	}
+	if err := j.inPlace(filepath.Dir(j.path), j.folder); err != nil { // another recorder may have read that one, and sealed what was under way as lost
+		return err
 	}
 	j.writing = true
 	err := j.rewrite()

@@ -21,6 +21,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/plural"
 	"jurat/internal/relay"
 	"jurat/internal/uuid7"
 )
@@ -40,10 +41,12 @@ type Log interface {
 
 // Config says how a recorder works.
 type Config struct {
-	Log    Log
-	Name   string     // the recorder's agent_id
-	Folder string     // of the journal and the spool; recorders of one log share it
-	Mode   relay.Mode // the relay's
+	Log Log
+	// InPlace returns an error if what is sealed now would go to a log that was moved or removed. nil: that is not asked.
+	InPlace func() error
+	Name    string     // the recorder's agent_id
+	Folder  string     // of the journal and the spool; recorders of one log share it
+	Mode    relay.Mode // the relay's
 
 	// Agent is whose calls come without a token. "": such calls are refused.
 	Agent string
@@ -138,6 +141,9 @@ func (r *Recorder) Close(ctx context.Context, reason string) error {
 	r.stop()
 	r.done.Wait()
 	err := r.settle(ctx)
+	if n := r.gaps.count() + int64(r.unsealed.count()); err != nil && n > 0 {
+		err = fmt.Errorf("%s could not be sealed, and the log does not count them: %w", plural.Of(n, "call"), err)
+	}
 	return errors.Join(err, r.event(ctx, r.ending(reason)), r.leave())
 }
 
@@ -178,6 +184,11 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	}
 	if why := r.unsealed.trouble(); why != nil && r.Mode == relay.Closed {
 		return nil, fmt.Errorf("calls are not passed on until the log seals again: %w", why)
+	}
+	if r.Mode == relay.Closed && r.InPlace != nil {
+		if err := r.InPlace(); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.journal.repair(); err != nil {
 		return nil, err
@@ -222,6 +233,7 @@ func (r *Recorder) Missed(call *relay.Call, why error) {
 	if err != nil {
 		agent = unknownAgent
 	}
+	r.Tell.Error("a call passed without a record; it is counted, and the log says so as soon as it seals", "agent", agent, "error", why)
 	r.gaps.add(gap{r.chainNamed(agent, r.asked(call)), agent, call.Began}, why)
 }
 

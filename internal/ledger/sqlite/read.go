@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,7 +21,7 @@ func reading[T any](ctx context.Context, s *Store, read func() (T, error)) (T, e
 	if s.closed.Load() {
 		return nothing, storage.ErrClosed
 	}
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), s.InPlace()); err != nil { // a connection that is opened now would read another database
 		return nothing, err
 	}
 	result, err := read()

@@ -88,6 +88,7 @@ type Store struct {
 	briefless bool      // the tables lack briefs, and cannot be updated
 	tagless   bool      // the tables lack tags, and cannot be updated
 	before    *snapshot // of files that are read without a lock; nil if there is a lock
+	files     []opened  // none: they are open for reading only
 	closed    atomic.Bool
 	trouble   atomic.Pointer[trouble] // nil if the last transaction succeeded
 
@@ -114,6 +115,7 @@ var (
 	_ storage.Store     = (*Store)(nil)
 	_ storage.Prober    = (*Store)(nil)
 	_ storage.Protected = (*Store)(nil)
+	_ storage.Placed    = (*Store)(nil)
 )
 
 // Create makes the file and its tables, and opens it. It accepts a file that has them already, so that it can be
@@ -247,6 +249,9 @@ func (s *Store) first(ctx context.Context, do func(context.Context) error) error
 // prepare runs the first transaction, then prepares the statements of the later ones.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
 	if err := s.first(ctx, first); err != nil {
+		return err
+	}
+	if err := s.remember(); err != nil {
 		return err
 	}
 	statements := map[string]**sql.Stmt{

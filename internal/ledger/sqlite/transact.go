@@ -35,9 +35,13 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	if err := s.retry(waiting, func() error { return s.exec("BEGIN IMMEDIATE") }); err != nil {
 		return s.judge(err)
 	}
+	// Before the transaction nothing is written to files that were moved. After it nothing is acknowledged there.
+	err := s.InPlace()
 	// A crash from here to COMMIT leaves at most frames in the write-ahead log without a commit frame. The next
 	// process that opens the file ignores them.
-	err := f(context.WithoutCancel(ctx))
+	if err == nil {
+		err = f(context.WithoutCancel(ctx))
+	}
 	if err == nil {
 		// A crash during COMMIT leaves all or nothing: the transaction counts once its commit frame is on disk. If
 		// COMMIT fails, every running process ignores the transaction. One exception: writing failed after the commit
@@ -48,6 +52,8 @@ func (s *Store) transact(ctx context.Context, f func(context.Context) error) err
 	if err != nil {
 		// SQLite has rolled back some failed transactions itself. Then ROLLBACK fails, which does no harm.
 		_ = s.exec("ROLLBACK")
+	} else {
+		err = s.InPlace()
 	}
 	return s.judge(err)
 	// A crash from here on finds the transaction in the write-ahead log. SQLite moves it into the database file, and

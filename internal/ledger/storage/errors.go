@@ -22,6 +22,10 @@ var (
 	ErrBusy = errors.New("another process holds the log")
 	// ErrAway means that the store's database cannot be used now. It is wrapped by errors that say why.
 	ErrAway = errors.New("the database of the ledger is away")
+	// ErrMoved means that the files of the log are not where this process opened them: they were removed, renamed or
+	// replaced, or another disk is mounted there. Nothing can be appended until they are back, or the process opens
+	// them again.
+	ErrMoved = errors.New("the log's files are not where they were opened")
 	// ErrReadOnly means that the ledger or its database can only be read.
 	ErrReadOnly = errors.New("the ledger is open for reading only")
 	// ErrArchive means that an archive file is missing or was changed.

@@ -118,6 +118,12 @@ type Protected interface {
 	ReadOnly() error
 }
 
+// A Placed is a Store whose files can be moved away while they are open.
+type Placed interface {
+	// InPlace returns ErrMoved, with the file, if they are not where they were opened.
+	InPlace() error
+}
+
 // A Reclaimer is a Store that keeps the room of shed content until Reclaim frees it.
 type Reclaimer interface {
 	Reclaim(ctx context.Context, progress func(done, total int64)) error

@@ -31,6 +31,7 @@ var known = []struct{ is, means error }{
 	{ledger.ErrReadOnly, api.ErrUnavailable},
 	{ledger.ErrBehind, api.ErrUnavailable},
 	{ledger.ErrForked, api.ErrUnavailable},
+	{ledger.ErrMoved, api.ErrUnavailable},
 	{ledger.ErrDiskFull, api.ErrUnavailable},
 	{ledger.ErrBusy, api.ErrUnavailable},
 	{queue.ErrBusy, api.ErrUnavailable},
