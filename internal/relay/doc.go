@@ -59,8 +59,13 @@
 // A web page can send requests to its visitor's own machine. So a page of another site may not use a key that the relay keeps, and on a loopback address
 // such an upstream must be asked by a name of that machine.
 //
+// # An answer does not lead past the relay
+//
+// A client that follows a redirect to the provider's own address, or to one for uploads, goes on without a record. Closed mode answers 502 in place of such an
+// answer. Open mode passes it, and tells the witness that a call was missed.
+//
 // # An upgrade is not recorded
 //
 // WebSocket frames are not read here. Closed mode refuses an upgrade with 426, and clients then fall back to HTTP. Open mode passes
-// it, and tells the witness that it was missed.
+// it, and tells the witness that it was missed. An offer to speak HTTP in another way (h2c) is ignored: RFC 9110, section 7.8, lets a server do so.
 package relay

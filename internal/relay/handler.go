@@ -138,12 +138,13 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(req.Context()))
 	p.cancel = cancel
+	p.from = askedAt(req)
 	p.http10 = !req.ProtoAtLeast(1, 1)
 	p.watch(h.Drain)
 	switch {
 	case call.Speaks != MCP:
 	case req.Method == http.MethodGet:
-		p.asked = askedAt(req)
+		p.asked = p.from
 	case t.session != nil:
 		t.session.posting(p)
 	}
@@ -171,6 +172,10 @@ func (h *Handler) pass(w http.ResponseWriter, p *passage, out *http.Request) err
 		return h.answer(w, p, answer)
 	case p.recorded != nil || p.caller.Err() != nil:
 		return err
+	}
+	if astray, is := errors.AsType[*astrayError](err); is {
+		h.say(w, http.StatusBadGateway, "recorder_refused", astray.Error()+", so it is not handed out: "+notAstray)
+		return nil
 	}
 	h.say(w, http.StatusBadGateway, "upstream_unreachable", fmt.Sprintf("%s gave no answer: %v", p.call.Upstream, err))
 	return nil

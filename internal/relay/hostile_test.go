@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -143,6 +145,50 @@ func TestUpgrade(t *testing.T) {
 		}
 		_ = conn.CloseNow()
 		p.wait(t, func() bool { return len(p.missed) == 1 && errors.Is(p.missed[0], ErrUpgrade) })
+	}
+}
+
+// TestOfferOfHTTP2: an offer to speak HTTP in another way, as Java's client and 'curl --http2' make it, is ignored: the call is recorded over HTTP/1.1 in both modes, and the provider does not see
+// the offer. An offer of a WebSocket beside it is not ignored.
+func TestOfferOfHTTP2(t *testing.T) {
+	for _, c := range []struct{ connection, upgrade, left string }{
+		{"Upgrade, HTTP2-Settings", "h2c", ""},
+		{"upgrade", "H2C", ""},
+		{"HTTP2-Settings,keep-alive ,Upgrade", "h2c, HTTP/2.0", ""},
+		{"Upgrade", "TLS/1.2, HTTP/1.1", ""},
+		{"Upgrade", "h2c, websocket", "websocket"},
+	} {
+		for _, mode := range []Mode{Closed, Open} {
+			p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Upgrade") != c.left || r.Header.Get("Http2-Settings") != "" || c.left == "" && r.Header.Get("Connection") != "" {
+					t.Errorf("%s: the provider got %v", c.upgrade, r.Header)
+				}
+				io.Copy(w, r.Body)
+			}), func(o *Options) { o.Mode = mode })
+			conn, err := net.Dial("tcp", p.relay.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /api/x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: %s\r\nUpgrade: %s\r\nHTTP2-Settings: AAEAAEAA\r\nContent-Length: 5\r\n\r\nhello", c.connection, c.upgrade)
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(answer.Body)
+			if c.left != "" {
+				if mode == Closed && answer.StatusCode != http.StatusUpgradeRequired {
+					t.Errorf("%s: %d %s", c.upgrade, answer.StatusCode, text)
+				}
+				continue
+			}
+			if err != nil || answer.StatusCode != http.StatusOK || string(text) != "hello" {
+				t.Errorf("%s, %v: %d %s %v", c.upgrade, mode, answer.StatusCode, text, err)
+			}
+			if s := p.last(t, 1); s.outcome.Ended != Complete || s.call.Upgrade != "" || len(p.missed) > 0 {
+				t.Errorf("%s, %v: %+v, missed %v", c.upgrade, mode, s.outcome, p.missed)
+			}
+		}
 	}
 }
 

@@ -28,7 +28,8 @@ type passage struct {
 	finder   finder
 	closed   chan struct{} // closed by Close
 	http10   bool          // the client speaks HTTP/1.0
-	asked    *url.URL      // where the client asked, as it names it; nil: it does not matter
+	from     *url.URL      // where the client asked, as it names it; nil: a program that asks the provider itself
+	asked    *url.URL      // the same, where a stream of MCP may begin; nil: elsewhere
 	session  *session      // to which the call posts; nil: none
 	posted   *question     // what it posts, for whose answer the session waits
 	released sync.Once
@@ -121,6 +122,17 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 		return nil, errors.Join(err, p.recorded)
 	}
 	p.answered(answer)
+	if astray := p.astray(answer); astray != nil {
+		p.r.Log.Warn("relay: an answer leads clients where they are not recorded; closed mode does not hand it out: "+notAstray, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode, "why", astray)
+		if p.r.Mode == Closed {
+			p.over = astray
+			p.finish()
+			return nil, errors.Join(astray, p.recorded, answer.Body.Close())
+		}
+		if astray.past {
+			p.r.missed(p.call, astray)
+		}
+	}
 	if request.Method == http.MethodHead || answer.StatusCode != http.StatusSwitchingProtocols && (answer.Body == http.NoBody || answer.ContentLength == 0) {
 		p.over = io.EOF
 		p.finish()
@@ -383,7 +395,7 @@ func (p *passage) closeFinder() {
 
 func (p *passage) ended() (Ended, error) {
 	switch {
-	case errors.Is(p.over, ErrNotRecorded):
+	case errors.Is(p.over, ErrNotRecorded), isAstray(p.over):
 		return RecorderCut, p.over
 	case p.kept != nil && !p.away && p.given == p.kept.n && (p.over == io.EOF || p.finder.Last()):
 		p.outcome.Unfinished = p.outcome.Unfinished || p.over != io.EOF

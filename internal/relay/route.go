@@ -52,16 +52,11 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 		return route{}, err
 	}
 	t := route{query: query, force: hasQuery && query == ""}
-	rest := path[1:]
-	if r.Root != "" {
-		rest = r.Root + path
-	} else if after, found := strings.CutPrefix(rest, "r/"); found {
-		if !isPrivate(req) {
-			return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s instead, over TLS", agentHeader)
-		}
-		t.token, rest, _ = strings.Cut(after, "/")
+	var rest string
+	t.token, t.name, rest = r.divided(path)
+	if t.token != "" && !isPrivate(req) {
+		return route{}, refuse(http.StatusForbidden, "a token in the path is only taken over TLS or from this machine; send it as header %s instead, over TLS", agentHeader)
 	}
-	t.name, rest, _ = strings.Cut(rest, "/")
 	upstream, known := r.Upstreams[t.name]
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
@@ -72,12 +67,30 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 		}
 	}
 	t.upstream = upstream
-	t.path = strings.TrimSuffix(upstream.Base.EscapedPath(), "/") + "/" + upstream.versioned(rest)
+	t.path = upstream.pathOf(rest)
 	t.session = r.sessions.at(t.path, t.query)
 	if upstream.Only != nil && t.session == nil && !slices.Contains(upstream.Only, t.path) {
 		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s%s", strings.Join(upstream.Only, ", "), signingIn(t.path))
 	}
 	return t, nil
+}
+
+// divided returns the token in a path, the name of the upstream, and what follows it.
+func (r *relay) divided(path string) (token, name, rest string) {
+	rest = path[1:]
+	if r.Root != "" {
+		return "", r.Root, rest
+	}
+	if after, found := strings.CutPrefix(rest, "r/"); found {
+		token, rest, _ = strings.Cut(after, "/")
+	}
+	name, rest, _ = strings.Cut(rest, "/")
+	return token, name, rest
+}
+
+// pathOf returns the path that the upstream is asked for.
+func (u Upstream) pathOf(rest string) string {
+	return strings.TrimSuffix(u.Base.EscapedPath(), "/") + "/" + u.versioned(rest)
 }
 
 // signingIn says what to do to a client that wants to sign in at the recorder (RFC 9728, 8414). It cannot: tokens are for the server's own address, and clients compare it with the one that they ask.
@@ -177,7 +190,7 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 }
 
 // hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it.
-var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade"}
+var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
 
 // forAllReaders are the beginnings of names of headers that say how a message is read, who sends it, or what it asks for.
 var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie", "Date", "Etag", "Expires", "Host",

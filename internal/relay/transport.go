@@ -93,6 +93,10 @@ func (t *Transport) call(req *http.Request, header http.Header) (*Call, error) {
 	if upgrade != "" && t.Mode == Closed {
 		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the call is not made; use HTTP instead", upgrade)
 	}
+	if upgrade == "" {
+		header.Del("Upgrade") // an offer that is ignored
+		header.Del("Http2-Settings")
+	}
 	if t.spool.full() && t.Mode == Closed {
 		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
 	}

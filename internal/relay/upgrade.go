@@ -5,19 +5,30 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/textproto"
+	"slices"
 	"strings"
 )
 
-// upgradeOf returns the protocol that a request asks to change to, or "".
+// upgradeOf returns the protocols that a request asks to change to, or "". Offers to speak HTTP in another way are ignored, as RFC 9110, section 7.8, lets a server do:
+// their clients go on with HTTP/1.1, which is recorded. Java's client makes such an offer in every call.
 func upgradeOf(header http.Header) string {
-	for _, line := range header["Connection"] {
-		for token := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(token), "upgrade") {
-				return strings.Join(header["Upgrade"], ",")
-			}
+	if !names(header["Connection"], "upgrade") {
+		return ""
+	}
+	var list []string
+	for token := range strings.SplitSeq(strings.Join(header["Upgrade"], ","), ",") {
+		if token = textproto.TrimString(token); token != "" && !carriesHTTP(token) {
+			list = append(list, token)
 		}
 	}
-	return ""
+	return strings.Join(list, ", ")
+}
+
+// carriesHTTP reports whether a protocol is HTTP in another form: h2c of RFC 7540, HTTP/2.0, or TLS of RFC 2817.
+func carriesHTTP(protocol string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(protocol), "/")
+	return slices.Contains([]string{"h2c", "h2", "http", "tls"}, name)
 }
 
 // upgraded passes bytes both ways after the provider has changed the protocol. Nothing of them is kept.
