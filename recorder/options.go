@@ -56,7 +56,7 @@ type Options struct {
 	// A2A is an agent before which the handler stands, or before which the recorded agent stands as a caller: every path leads there. It takes the place of
 	// Upstreams. nil: there is none.
 	A2A *A2A
-	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler for a provider whose key the recorder holds.
+	// Hosts are names, in lower case, of a reverse proxy on this machine that asks the handler. Under other names it answers nobody on this machine: a web page can have its own name mean this machine.
 	Hosts []string
 
 	// InTheRecord seals what was said in the record itself. Then it can never be erased.

@@ -115,7 +115,7 @@ type recordProxyCmd struct {
 	Chain   string   `placeholder:"NAME" help:"One chain for all calls that name none. Default: each conversation has its own."`
 	TLSCert string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey  string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
-	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks for a provider whose key the recorder holds. May be given several times."`
+	Host    []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
 	LogJSON bool     `name:"log-json" help:"Write the log as JSON lines."`
 	recorderFlags
 }

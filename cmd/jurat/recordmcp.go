@@ -33,7 +33,7 @@ type recordMCPCmd struct {
 	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. The one to which clients of 2024-11-05 post needs none: the server's stream names it. May be given several times."`
 	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
 	SignIn   bool     `name:"sign-in" help:"The recorder signs in at --upstream (OAuth): it shows an address to open in a browser of this machine, and keeps the token in its memory. Clients need none."`
-	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks for the server. May be given several times."`
+	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
 	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
 	LogJSON  bool     `name:"log-json" help:"Write the log as JSON lines."`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
+	"jurat/internal/pattern"
 )
 
 // stdio is what a command reads and writes. Everything that is printed may hold what a stranger wrote: names of members, files, agents,
@@ -210,8 +212,15 @@ func (io stdio) fail(what, hint string) {
 }
 
 // logger returns a server's log, on stderr. With asJSON, messages become lines of this log. From now on no caller waits for the reader
-// of stderr.
+// of stderr, and what Go's own library logs goes there, too.
 func (io stdio) logger(asJSON bool) *slog.Logger {
+	made := io.madeLogger(asJSON)
+	log.SetFlags(0)
+	log.SetOutput(library{made})
+	return made
+}
+
+func (io stdio) madeLogger(asJSON bool) *slog.Logger {
 	m, ok := io.err.(*messages)
 	if !ok {
 		return slog.New(slog.NewTextHandler(io.err, nil))
@@ -227,6 +236,17 @@ func (io stdio) logger(asJSON bool) *slog.Logger {
 		m.log = slog.New(slog.NewJSONHandler(escaping{m.to}, nil))
 	}
 	return m.log
+}
+
+// A library takes what Go's own library logs. What stands in quotation marks there is left out: net/http quotes what came on a connection where it expected nothing, which may
+// be an answer.
+type library struct{ log *slog.Logger }
+
+var inQuotes = pattern.New(`"(?:[^"\\]|\\.)*"?`)
+
+func (l library) Write(line []byte) (int, error) {
+	l.log.Warn(inQuotes.ReplaceAllString(strings.TrimSpace(string(line)), "(…)"))
+	return len(line), nil
 }
 
 // leftOut says how many lines of a log are missing, in the log's own form.

@@ -18,8 +18,9 @@ import (
 // A Folder is a Store of files in a folder. The first file makes the folder. Several processes may use it.
 type Folder struct {
 	dir    string
-	synced sync.Map // paths of folders whose own names are durable
-	packer *packer  // nil: there are no packs
+	synced sync.Map    // paths of folders whose own names are durable
+	packer *packer     // nil: there are no packs
+	is     fs.FileInfo // the folder as it was opened; nil: it was not there
 
 	// After is called after each step of adding to packs; nil: it is not called. Tests crash there.
 	After func(step string)
@@ -113,7 +114,7 @@ func (f *Folder) Replace(ctx context.Context, name string, content []byte) error
 }
 
 func (f *Folder) put(ctx context.Context, name string, content []byte, op string, write func(string, []byte, os.FileMode) error) error {
-	if err := check(ctx, op, name); err != nil {
+	if err := errors.Join(check(ctx, op, name), f.stays()); err != nil {
 		return err
 	}
 	file := f.path(name)
@@ -122,6 +123,21 @@ func (f *Folder) put(ctx context.Context, name string, content []byte, op string
 		return err
 	}
 	return errors.Join(err, f.syncAbove(filepath.Dir(file)))
+}
+
+// stays returns an error if another folder, or none, is where this one was opened. What is written there would not be found with the rest.
+func (f *Folder) stays() error {
+	if f.is == nil {
+		return nil
+	}
+	now, err := os.Stat(f.dir)
+	if err == nil && !os.SameFile(now, f.is) {
+		err = errors.New("another folder is in its place")
+	}
+	if err != nil {
+		return fmt.Errorf("%s is not where it was opened: %w", f.dir, err)
+	}
+	return nil
 }
 
 // syncAbove makes the name of a file's folder durable, and the names of the folders above it: they may be new.

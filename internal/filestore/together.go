@@ -71,6 +71,9 @@ func (f *Folder) Packed(locks *lock.Folder, folders ...string) *Folder {
 		p.folders = append(p.folders, &packs{folder: folder, dir: f.path(path.Join(folder, packsFolder)), known: map[string]*known{}, broken: map[string]bool{}})
 	}
 	f.packer = p
+	if is, err := os.Stat(f.dir); err == nil {
+		f.is = is
+	}
 	return f
 }
 
@@ -235,6 +238,9 @@ func (p *packer) ownOf(s *packs) (*owned, error) {
 		if err := p.drop(s); err != nil {
 			return nil, err
 		}
+	}
+	if err := p.files.stays(); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err

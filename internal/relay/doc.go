@@ -56,8 +56,8 @@
 // The witness gets the headers and query parameters that are on a list, and no others. It gets credentials only as HMAC-SHA-256 under a key
 // of the operator. The provider's address comes from the options alone, never from the request.
 //
-// A web page can send requests to its visitor's own machine. So a page of another site may not use a key that the relay keeps, and on a loopback address
-// such an upstream must be asked by a name of that machine.
+// A web page can send requests to its visitor's own machine. They would be recorded as an agent's, and asked with a key that the relay keeps. So pages of
+// another site are refused, and on a loopback address the relay must be asked by a name of that machine.
 //
 // # An answer does not lead past the relay
 //

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/textproto"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +189,10 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	if err != nil {
 		return nil, err
 	}
+	caller, err := h.caller(req, token)
+	if err != nil {
+		return nil, err
+	}
 	upgrade := upgradeOf(req.Header)
 	if upgrade != "" && h.Mode == Closed {
 		return nil, refuse(http.StatusUpgradeRequired, "the protocol %q cannot be recorded, so the connection is not upgraded; use HTTP instead", upgrade)
@@ -211,12 +217,53 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	encoding := encodingOf(header["Content-Encoding"])
 	id := rand.Text()
 	version, stream := t.session.says()
+	request := h.spool.request(id, encoding, h.MaxDecoded)
+	request.caller = caller
 	return &Call{
 		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
 		Token: token, Chain: chain, Session: h.sessionOf(t, header), Version: version, Stream: stream, Credentials: h.credentials(header, t.query), Custody: custody,
-		Upgrade: upgrade, Request: h.spool.request(id, encoding, h.MaxDecoded),
+		Upgrade: upgrade, Request: request,
 	}, nil
+}
+
+// caller returns who calls, for the room that its copies may take: an agent by its token, or else the address that asks. It refuses a token that is nobody's.
+func (h *Handler) caller(req *http.Request, token string) (string, error) {
+	agent := ""
+	if h.AgentOf != nil {
+		limited, cancel := context.WithTimeout(req.Context(), h.EndTimeout)
+		defer cancel()
+		err := fault.Guard(func() (err error) { agent, err = h.AgentOf(limited, token); return err })
+		if refusal, is := errors.AsType[*Refusal](err); is {
+			return "", refusal
+		}
+		if err != nil {
+			agent = "" // Begin says whether it may call
+		}
+	}
+	if token != "" && agent != "" {
+		return "agent " + agent, nil
+	}
+	return "address " + networkOf(req.RemoteAddr), nil
+}
+
+// networkOf returns the address in a host and port; of IPv6 the network, since each caller has many addresses in it.
+func networkOf(hostPort string) string {
+	at, err := netip.ParseAddrPort(hostPort)
+	if err != nil {
+		return hostPort
+	}
+	bits := 128
+	if a := at.Addr().Unmap(); a.Is4() {
+		bits = 32
+	} else if !a.IsLoopback() {
+		bits = 64
+	}
+	network, err := at.Addr().Unmap().Prefix(bits)
+	if err != nil {
+		return at.Addr().String()
+	}
+	return network.String()
 }
 
 // holdsKey asks for an upstream's key, where it does not stay the same.
@@ -239,14 +286,43 @@ func (h *Handler) holdsKey(ctx context.Context, u *Upstream) error {
 
 // request reads the body of a request, and returns the body to send.
 func (h *Handler) request(w http.ResponseWriter, req *http.Request, call *Call) (io.Reader, error) {
-	body, err := h.read(req.Body, call)
+	control := http.NewResponseController(w)
+	from := &hurried{from: req.Body, control: control, began: time.Now(), patience: h.BodyTimeout}
+	body, err := h.read(from, call)
+	from.over = true
+	_ = control.SetReadDeadline(time.Time{}) // of the body alone; some writers have none
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, refuse(http.StatusRequestTimeout, "the body of the request did not come in time, so the call was not forwarded")
+	}
 	if err == nil && call.Request.Partial {
 		// The server must let the rest of the request come in while the answer goes out.
-		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := control.EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return nil, err
 		}
 	}
 	return body, err
+}
+
+// hurried reads a body that must come at some pace: what does not come in time holds a place for nothing.
+type hurried struct {
+	from     io.Reader
+	control  *http.ResponseController
+	began    time.Time
+	patience time.Duration
+	n        int64
+	over     bool // what follows takes no room
+}
+
+// slowest is how many bytes of a body must come in a second, once the patience is used up.
+const slowest = 16 << 10
+
+func (h *hurried) Read(p []byte) (int, error) {
+	if !h.over {
+		_ = h.control.SetReadDeadline(h.began.Add(h.patience + time.Duration(h.n/slowest)*time.Second)) // some writers have none
+	}
+	n, err := h.from.Read(p)
+	h.n += int64(n)
+	return n, err
 }
 
 // outgoing returns the request that the provider gets.

@@ -44,10 +44,14 @@ type Options struct {
 	// EndTimeout is how long Begin and End may take: 30 s if zero.
 	EndTimeout time.Duration
 
-	// AgentOf returns whose a token is; "" is the token of a call that has none. It tells whether a message belongs to a session that was opened with another token. nil: two tokens are two agents.
+	// BodyTimeout is how long the body of a request may take, and a second more for each 16 KiB: 30 s if zero.
+	BodyTimeout time.Duration
+
+	// AgentOf returns whose a token is; "" is the token of a call that has none. It is asked before the body of a call is read. It also tells whether a message belongs to a session that was opened
+	// with another token. nil: two tokens are two agents, and Begin alone says who may call.
 	AgentOf func(ctx context.Context, token string) (agent string, err error)
-	// Hosts are names, in lower case, by which clients on this machine may ask for upstreams with a key, beside localhost and addresses: those
-	// under which a reverse proxy on this machine is known.
+	// Hosts are names, in lower case, by which clients on this machine may ask, beside localhost and addresses: those under which a reverse proxy on
+	// this machine is known.
 	Hosts []string
 	// Headers are names of headers that a witness may see beside those on the list.
 	Headers []string
@@ -136,6 +140,7 @@ func newRelay(witness Witness, o Options) (*relay, error) {
 	orDefault(&o.MaxDecoded, mostDecoded)
 	orDefault(&o.Linger, 100*time.Millisecond)
 	orDefault(&o.EndTimeout, 30*time.Second)
+	orDefault(&o.BodyTimeout, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

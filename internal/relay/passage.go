@@ -145,6 +145,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 
 func (p *passage) answered(answer *http.Response) {
 	p.kept = p.r.spool.response(p.call.ID, encodingOf(answer.Header["Content-Encoding"]), p.r.MaxDecoded)
+	p.kept.caller = p.call.Request.caller
 	p.body = answer.Body
 	p.finder = p.finderFor(answer)
 	p.outcome.Status = answer.StatusCode

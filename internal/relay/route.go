@@ -61,10 +61,8 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	if !known {
 		return route{}, refuse(http.StatusNotFound, "no upstream has the name that the path begins with; the path must be /NAME/…, with a NAME of the recorder's options")
 	}
-	if upstream.custody() || upstream.Speaks == MCP { // whose servers rely on the names by which they are asked
-		if err := r.checkBrowser(req); err != nil {
-			return route{}, err
-		}
+	if err := r.checkBrowser(req); err != nil {
+		return route{}, err
 	}
 	t.upstream = upstream
 	t.path = upstream.pathOf(rest)
@@ -130,10 +128,16 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkBrowser refuses a page in a browser that would use a key that the relay keeps. Browsers say that a page is of another site. But a page can make its
-// own name mean this machine; so a request to this machine must name it by a name that no page has.
+// checkBrowser refuses a page in a browser: what it sends would be sealed as an agent's, and asked with a key that the relay keeps. Browsers say that a page is of another site, by
+// Sec-Fetch-Site or, older ones, by Origin. But a page can make its own name mean this machine; so a request to this machine must name it by a name that no page has.
 func (r *relay) checkBrowser(req *http.Request) error {
-	if req.Header.Get("Sec-Fetch-Site") == "cross-site" {
+	site, origins := req.Header.Get("Sec-Fetch-Site"), req.Header["Origin"]
+	foreign := site != "" && site != "none" && site != "same-origin"
+	if site == "" && len(origins) > 0 {
+		from, err := url.Parse(origins[0])
+		foreign = len(origins) > 1 || err != nil || !strings.EqualFold(from.Host, req.Host) && !slices.Contains(r.Hosts, strings.ToLower(from.Hostname()))
+	}
+	if foreign {
 		return refuse(http.StatusForbidden, "a page of another site may not use this recorder")
 	}
 	local, is := req.Context().Value(http.LocalAddrContextKey).(net.Addr)

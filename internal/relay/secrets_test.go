@@ -146,6 +146,7 @@ func TestUpstreamConfusion(t *testing.T) {
 		base := *o.Upstreams["api"].Base
 		base.Path = "/base/"
 		o.Upstreams["based"] = Upstream{Base: &base}
+		o.Hosts = []string{"evil.example"} // or it would be refused
 	})
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -299,11 +300,16 @@ func TestPagesInBrowsers(t *testing.T) {
 		{"/kept/x", "", "", 200}, {"/kept/x", "localhost:1", "", 200}, {"/kept/x", "[::1]:1", "", 200}, {"/kept/x", "LOCALHOST", "", 200}, {"/kept/x", "evil.example", "", 421},
 		{"/kept/x", "127.0.0.1.evil.example:80", "", 421}, {"/kept/x", "localhost.evil", "", 421}, {"/kept/x", "192.0.2.1", "", 421}, {"/kept/x", "recorder.example:443", "", 200},
 		{"/kept/x", "", "cross-site", 403}, {"/kept/x", "", "same-origin", 200},
-		{"/api/x", "evil.example", "", 200}, {"/api/x", "", "cross-site", 200}, // there is no key to use
+		{"/kept/x", "", "same-site", 403}, {"/kept/x", "", "none", 200},
+		{"/api/x", "evil.example", "", 421}, {"/api/x", "", "cross-site", 403}, {"/api/x", "localhost:1", "", 200}, // what it says would be sealed as the agent's
+		{"/api/x", "", "https://evil.example", 403}, {"/api/x", "", "null", 403}, {"/api/x", "localhost:1", "http://localhost:2", 403}, {"/api/x", "localhost:1", "http://localhost:1", 200},
+		{"/kept/x", "", "https://evil.example", 403}, {"/kept/x", "localhost:1", "https://recorder.example", 200},
 	} {
 		req, _ := http.NewRequest(http.MethodPost, p.relay.URL+c.path, nil)
 		req.Host = c.host
-		if c.site != "" {
+		if c.site == "null" || strings.Contains(c.site, ":") {
+			req.Header.Set("Origin", c.site)
+		} else if c.site != "" {
 			req.Header.Set("Sec-Fetch-Site", c.site)
 		}
 		answer, err := p.client.Do(req)

@@ -28,6 +28,7 @@ type spool struct {
 	folder               string
 	perBody, memory, cap int64
 	inMemory, held       atomic.Int64
+	callers              callers
 	buffers              sync.Pool // of *[16 << 10]byte, through which requests are read
 }
 
@@ -41,6 +42,43 @@ func take(count *atomic.Int64, n, limit int64) bool {
 	}
 	count.Add(-n)
 	return false
+}
+
+// callers count what the copies of each caller hold.
+type callers struct {
+	mu   sync.Mutex // held while held is used
+	held map[string]int64
+}
+
+// share is how many times as much as is free the copies of one caller may hold. So one that fills the spool leaves a fifth of it to others.
+const share = 4
+
+// take adds n to what a caller holds, unless it would hold too much where so much is free.
+func (c *callers) take(caller string, n, free int64) bool {
+	if caller == "" {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[caller]+n > share*(free-n) {
+		return false
+	}
+	if c.held == nil {
+		c.held = map[string]int64{}
+	}
+	c.held[caller] += n
+	return true
+}
+
+// give takes n off what a caller holds.
+func (c *callers) give(caller string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left := c.held[caller] - n; left > 0 {
+		c.held[caller] = left
+	} else {
+		delete(c.held, caller)
+	}
 }
 
 // A Body is the copy of a body. Its exported fields are set when the body has ended. A witness may read it from many goroutines.
@@ -60,6 +98,7 @@ type Body struct {
 	maxDecoded int64
 	spool      *spool
 	name       string
+	caller     string // whose room it takes; "": it is not told apart
 
 	mu     sync.Mutex // held while the following is used
 	n      int64      // what passed so far
@@ -179,12 +218,17 @@ func (b *Body) add(p []byte) error {
 
 func (b *Body) keep(p []byte) error {
 	n := int64(len(p))
+	if !b.spool.callers.take(b.caller, n, b.spool.cap-b.spool.held.Load()) {
+		return fmt.Errorf("%w: the copies of one caller may hold at most %d times what is free of %d bytes", ErrSpoolFull, share, b.spool.cap)
+	}
 	if !take(&b.spool.held, n, b.spool.cap) {
+		b.spool.callers.give(b.caller, n)
 		return fmt.Errorf("%w: all copies together may hold %d bytes", ErrSpoolFull, b.spool.cap)
 	}
 	err := b.store(p)
 	if err != nil {
 		b.spool.held.Add(-n)
+		b.spool.callers.give(b.caller, n)
 	}
 	return err
 }
@@ -255,6 +299,7 @@ func (b *Body) release() error {
 
 func (b *Body) empty() error {
 	b.spool.held.Add(-b.kept)
+	b.spool.callers.give(b.caller, b.kept)
 	b.spool.inMemory.Add(-int64(len(b.memory)))
 	file := b.file
 	if b.memory, b.file, b.kept = nil, nil, 0; file == nil {
