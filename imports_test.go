@@ -268,7 +268,7 @@ var importRules = []importRule{
 		"it decides what is tried unasked and who is told; how, is for others to say"},
 	{"jurat/internal/config", []string{"jurat/evidence", "jurat/jury", "jurat/internal/llm", "jurat/internal/names", "jurat/internal/webhook", jsonLibrary, "go.yaml.in/yaml/v3"},
 		"it says who is to sit, and asks no model"},
-	{"jurat/internal/llm", []string{"jurat/internal/llm/wire", jsonLibrary, "golang.org/x/time/rate"}, "one call to one model over HTTP: it knows nothing of jurat, and no vendor's library comes along"},
+	{"jurat/internal/llm", []string{"jurat/internal/jsonform", "jurat/internal/llm/wire", jsonLibrary, "golang.org/x/time/rate"}, "one call to one model over HTTP: it knows nothing of jurat, and no vendor's library comes along"},
 	{"jurat/internal/llm/wire", []string{jsonLibrary}, "the bodies that vendors publish are data: they are read alike from every sender"},
 	{"jurat/internal/observe", []string{"jurat/evidence", "jurat/internal/fault", "jurat/internal/jsonwords", "jurat/internal/llm/wire", "jurat/internal/observe/otlp", jsonLibrary},
 		"what the bytes of a call say is read from them alone, so that recorders and verifiers read the same"},

@@ -127,6 +127,9 @@ func Parse(file []byte) (*Envelope, error) {
 
 func parse(file []byte) (*Envelope, error) {
 	var form envelopeForm
+	if err := evidence.CheckValues(file); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(file, &form, json.RejectUnknownMembers(true)); err != nil {
 		return nil, evidence.Steady(err)
 	}

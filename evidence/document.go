@@ -32,6 +32,15 @@ func Canonical(doc []byte) ([]byte, error) { return ofPayload.Canonical(doc) }
 // a *SyntaxError if the document has other members, or differs from what the form marshals to.
 func DecodeForm(doc []byte, form any) error { return jsonform.DecodeForm(doc, form) }
 
+// MaxValues is how many commas and opening brackets outside of strings a text of JSON may have that others wrote: it bounds the values in it.
+const MaxValues = jsonform.MaxValues
+
+// CheckValues returns a *SyntaxError if a text has more than MaxValues, before it is read into values. The text may be broken, or a stream of documents.
+func CheckValues(text []byte) error { return jsonform.CheckValues(text) }
+
+// Values counts them.
+func Values(text []byte) int { return jsonform.Values(text) }
+
 // CheckEncoding returns a *SyntaxError that says how to convert a text if the text begins as UTF-16.
 func CheckEncoding(text []byte) error { return jsonform.CheckEncoding(text) }
 

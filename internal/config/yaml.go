@@ -12,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
+
+	"jurat/evidence"
 )
 
 const maxFile = 1 << 20 // bytes
@@ -40,6 +42,9 @@ func Parse(doc []byte) (*File, error) {
 	var f File
 	if d.root == nil {
 		return &f, nil // only comments
+	}
+	if err := evidence.CheckValues(d.json); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(d.json, &f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, d.explain(err)

@@ -216,6 +216,14 @@ func TestBomb(t *testing.T) {
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !errors.Is(checked.Faults[0], errLong) {
 		t.Errorf("%+v, %v", checked, err)
 	}
+	many := packed(t, "samples/a_epoch_1.json", `{"id":["`+strings.Repeat(`x","`, 300_000)+`"]}`, "samples/s1_epoch_1.json", inspectSample)
+	if f, err = in(t, "log.eval", many, Unknown); err != nil {
+		t.Fatal(err)
+	}
+	checked, err = Check(context.Background(), f, newBook().options())
+	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), "more than 262144 values") {
+		t.Errorf("%+v, %v", checked, err)
+	}
 	u := &unpacking{nopCloser{strings.NewReader(strings.Repeat("x", 100))}, new(int64(99))}
 	if _, err := u.Read(make([]byte, 200)); err == nil {
 		t.Error("an archive may unpack to anything")

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/evidence"
 )
 
 // A stream reads a JSON document value by value. Names that stand twice and broken characters are for those to refuse who read a value:
@@ -45,6 +47,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 func (s *stream) value() (jsontext.Value, error) {
 	s.bounded.read = 0
 	v, err := s.ReadValue()
+	if err == nil {
+		err = evidence.CheckValues(v)
+	}
 	return v.Clone(), err
 }
 
@@ -163,6 +168,9 @@ func lines(r io.Reader, do func(number int, line []byte) error, long func(number
 			continue
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
+			if err := evidence.CheckValues(line); err != nil {
+				return fmt.Errorf("%s: %w", lineAt(number), err)
+			}
 			if err := do(number, line); err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds are the largest size and depth of a document.
+// Bounds are the largest size and depth of a document. It has at most MaxValues.
 type Bounds struct {
 	Size  int // bytes, as given and in canonical form
 	Depth int // of nested arrays and objects
@@ -72,10 +72,15 @@ func (b Bounds) rewritten(doc []byte, take func([]byte) []byte) ([]byte, error) 
 	return form, nil
 }
 
-// CheckSize returns an *Error if the document is too long.
-func (b Bounds) CheckSize(doc []byte) error { return b.CheckLength(len(doc)) }
+// CheckSize returns an *Error if the document is too long, or has too many values.
+func (b Bounds) CheckSize(doc []byte) error {
+	if err := b.CheckLength(len(doc)); err != nil {
+		return err
+	}
+	return CheckValues(doc)
+}
 
-// CheckLength is CheckSize for a document of this length.
+// CheckLength returns an *Error if a document of this length is too long.
 func (b Bounds) CheckLength(length int) error {
 	if length > b.Size {
 		return &Error{Offset: int64(b.Size), Reason: fmt.Sprintf("longer than %d bytes", b.Size)}

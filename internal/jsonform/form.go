@@ -12,6 +12,9 @@ import (
 // Decode reads the JSON of a file into a form and refuses unknown members. SameBytes later checks that it was
 // canonical.
 func Decode(doc []byte, form any) error {
+	if err := CheckValues(doc); err != nil {
+		return err
+	}
 	err := json.Unmarshal(doc, form, json.RejectUnknownMembers(true))
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {

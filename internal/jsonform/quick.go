@@ -10,7 +10,7 @@ import (
 // IsCanonical reports that Canonical would return a document as it is. It recognises what programs write, and this package above all, in one pass, and leaves
 // the rest to Canonical: it is false for some documents that are canonical, such as those with fractions or with member names beyond ASCII.
 func (b Bounds) IsCanonical(doc []byte) bool {
-	if len(doc) == 0 || len(doc) > b.Size || !utf8.Valid(doc) {
+	if len(doc) == 0 || b.CheckSize(doc) != nil || !utf8.Valid(doc) {
 		return false
 	}
 	s := scan{doc, 0}

@@ -21,6 +21,7 @@ const (
 
 	BodyFactor   = 32               // a body takes this many times its size while it is read, sealed and tried
 	RecordFactor = 8                // a record that is shown with others takes this many times its size
+	ValueSize    = 512              // a value of JSON takes this many bytes beside, where many are small
 	HeavyRequest = 64 << 20         // a request that may read a record of any size takes this many bytes
 	budgetWait   = 10 * time.Second // how long a request waits for memory
 )

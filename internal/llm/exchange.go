@@ -16,6 +16,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"jurat/internal/jsonform"
 )
 
 // maxBody limits the response, to many times the longest answer that models write.
@@ -89,6 +91,9 @@ func (x *exchange) take(response *http.Response) error {
 	}
 	if len(body) > maxBody {
 		return x.fail(Malformed, fmt.Sprintf("the response is larger than %d MiB", maxBody>>20))
+	}
+	if jsonform.CheckValues(body) != nil {
+		return x.fail(Malformed, fmt.Sprintf("the response has more than %d values", jsonform.MaxValues))
 	}
 	x.body = standard(withoutKey(body, x.key))
 	return nil

@@ -25,12 +25,14 @@
 package observe
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/evidence"
 	"jurat/internal/fault"
 )
 
@@ -140,10 +142,24 @@ func Project(c Call) (Projection, error) {
 		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}
 	r := &reading{call: &c}
+	for i, body := range [][]byte{c.Request, c.Response} {
+		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
+			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil
+		}
+	}
 	if err := fault.Guard(func() error { read(r); return nil }); err != nil {
 		return Projection{State: Failed, Problem: "the program failed while reading it"}, nil
 	}
 	return r.result(), nil
+}
+
+// mostValues is how many values are read of a body. A stream writes a dozen of them for each word, and what is read of it is little more than the words.
+func mostValues(body []byte) int {
+	begin := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n")
+	if bytes.HasPrefix(begin, []byte("{")) || bytes.HasPrefix(begin, []byte("[")) {
+		return evidence.MaxValues
+	}
+	return 8 * evidence.MaxValues
 }
 
 // Protocol returns the protocol of a request: OpenAIChat, OpenAIResponses, AnthropicMessages or GeminiGenerate. It

@@ -40,6 +40,7 @@ func TestSecondReading(t *testing.T) {
 	for from := len(calls); len(calls) < from+*mutants; {
 		calls = append(calls, changed(random, calls[random.IntN(from)], known))
 	}
+	calls = append(calls, many()...)
 	var input bytes.Buffer
 	for _, c := range calls {
 		doc, err := json.Marshal(map[string]any{"protocol": c.Protocol, "path": c.Path, "status": c.Status, "response_type": c.ResponseType, "request_type": c.RequestType, "rules": cmp.Or(c.Rules, observe.Version),

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 MAX_BYTES = 33_554_432
 MAX_DEPTH = 128
+MAX_VALUES = 262_144
 
 
 class Refused(Exception):
@@ -48,8 +49,19 @@ def check_bounds(value):
     """Refuses a value that is nested too deep or too long in canonical form."""
     if depth(value) > MAX_DEPTH:
         raise Refused(f"nested more than {MAX_DEPTH} deep")
+    check_values(value)
     if len(form(value)) > MAX_BYTES:
         raise Refused(f"more than {MAX_BYTES} bytes in canonical form")
+
+
+def check_values(value):
+    """Refuses a value that has too many in it: by the commas and opening brackets with which it is written."""
+    found, level = 0, [value]
+    while level := [item for item in level if isinstance(item, (dict, list))]:
+        found += sum(max(1, len(item)) for item in level)
+        level = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+    if found > MAX_VALUES:
+        raise Refused(f"more than {MAX_VALUES} values")
 
 
 def form(value):

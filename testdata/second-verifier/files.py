@@ -3,7 +3,7 @@
 import re
 
 import payload as payloads
-from canonical import Refused, depth, form, parse, without_mark
+from canonical import Refused, check_values, depth, form, parse, without_mark
 from shapes import MAX_WHOLE, digest_of_value, is_digest, is_whole, members, require, unbase64
 
 BUNDLE = "jurat/bundle/v1"
@@ -38,6 +38,7 @@ class Record:
 
     def __init__(self, source, in_bundle):
         members(source, ("digest", "payload", "signatures", "timestamps"), ("certificates", "disclosures", "log", "properties", "revocations"))
+        check_values(source)
         self.payload = source["payload"]
         payloads.check(self.payload)
         self.digest = source["digest"]
@@ -144,6 +145,7 @@ def _record(value):
 
 def _bundle(value):
     members(value, ("format", "records"), ("checkpoint", "checkpoint_timestamps"))
+    check_values({**value, "records": []})
     checkpoint, stamps = _checkpoint(value)
     records = _array(value["records"], lambda item: Record(item, in_bundle=True), least=0)
     require(len({record.id for record in records}) == len(records), "a record_id that is there twice")

@@ -9,6 +9,7 @@ its bytes say, in canonical form, on a line of its own.
 
 import base64
 import json
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -32,6 +33,7 @@ _MODELS = {
     "gemini.generate": saidgenerate.read,
 }
 _OTHERS = {"a2a/0.3": saida2a.read, "a2a/1.0": saida2a.read, "otlp": saidtelemetry.read}
+_STRING = re.compile(rb'"(?:[^"\\\r\n]|\\[^\r\n])*"?')
 MEMBERS = ("model", "model_version", "parameters", "prompt", "response", "usage", "context_by_reference")
 
 
@@ -48,6 +50,8 @@ def knows(protocol):
 
 def read(call):
     """The members that the bytes of a call say; those that they do not say are absent."""
+    if any(_has_too_many_values(body) for body in (call.request, call.response)):
+        return {}
     reading = spoken.Reading(call, call.protocol in _MODELS)
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(_STEPS)  # only here: json.loads of a hostile file would go so deep that Python ends without an answer
@@ -56,6 +60,13 @@ def read(call):
         return reading.result()
     finally:
         sys.setrecursionlimit(before)
+
+
+def _has_too_many_values(body):
+    """By the commas and opening brackets outside of strings. A string ends at the end of a line, too."""
+    begin = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")[:1]
+    most = canonical.MAX_VALUES if begin in (b"{", b"[") else 8 * canonical.MAX_VALUES
+    return len(body) > most and sum(map(_STRING.sub(b"", body).count, (b",", b"[", b"{"))) > most
 
 
 def _call(line):

@@ -116,7 +116,7 @@ func upload(r *http.Request, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, wire.Malformed(err))
 	}
-	return content, limits.AccountOf(r.Context()).Take(r.Context(), (limits.BodyFactor-4)*int64(len(content)))
+	return content, limits.AccountOf(r.Context()).Take(r.Context(), max((limits.BodyFactor-4)*int64(len(content)), limits.ValueSize*int64(evidence.Values(content))))
 }
 
 // Example returns one of the examples as a case.

@@ -27,7 +27,10 @@ func Body(r *http.Request, media string) ([]byte, error) {
 		return nil, Malformed(err)
 	}
 	// Decoding needs much more memory than the body.
-	if err := held.Take(r.Context(), (limits.BodyFactor-2)*int64(doc.Len())); err != nil {
+	if err := evidence.CheckValues(doc.Bytes()); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrTooLarge, err)
+	}
+	if err := held.Take(r.Context(), max((limits.BodyFactor-2)*int64(doc.Len()), limits.ValueSize*int64(evidence.Values(doc.Bytes())))); err != nil {
 		return nil, err
 	}
 	if doc.Len() == 0 {
