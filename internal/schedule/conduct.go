@@ -152,7 +152,7 @@ func sleep(ctx context.Context, long time.Duration) bool {
 }
 
 // unusable are errors that say nothing of the trial: the log, the locks or the queue cannot be used now.
-var unusable = []error{ledger.ErrAway, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, queue.ErrBusy, queue.ErrNoSpace, syscall.ENOSPC}
+var unusable = []error{ledger.ErrAway, ledger.ErrMoved, ledger.ErrBusy, ledger.ErrDiskFull, ledger.ErrReadOnly, ledger.ErrUnknown, lock.ErrLost, queue.ErrBusy, queue.ErrNoSpace, syscall.ENOSPC}
 
 // isUnusable reports whether an error comes from the log, the locks or the queue, and says nothing of the trial.
 func isUnusable(err error) bool {
