@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -34,13 +35,21 @@ func (a *Acts) Review(ctx context.Context, o Order, original *evidence.Record, r
 		Timestamp: review.Timestamp}
 	p := given
 	if p.Timestamp == "" {
-		p.Timestamp = evidence.FormatTime(a.config.Now())
+		p.Timestamp = evidence.FormatTime(notBefore(a.config.Now(), original.Payload.Time()))
 	}
 	draft, err := evidence.NewDraft(p)
 	if err != nil {
 		return nil, err
 	}
 	return a.seal(ctx, o, "review of "+id, draft, &given)
+}
+
+// notBefore returns a time, or that of the act before it, if that is later by another clock.
+func notBefore(now, then time.Time) time.Time {
+	if now.Before(then) {
+		return then
+	}
+	return now
 }
 
 // Deliver seals the answer that a review approved: the response of a record, as it is or as the reviewer changed it. It is the agent's act,

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"jurat/evidence"
 	"jurat/internal/ledger"
 	"jurat/timestamp"
 )
@@ -54,6 +55,9 @@ func (s *steady) goOn(ctx context.Context, l *ledger.Ledger) error {
 	return err
 }
 
+// catchUp makes the clock continue from the time stamps of a record of the log.
+func (s *steady) catchUp(r *evidence.Record) { s.notBefore(stampedLast(r.Timestamps)) }
+
 // LastStamped returns the latest time that the time stamps of the log's last record say, and the zero time if there is none.
 func (i *Installation) LastStamped(ctx context.Context) (time.Time, error) {
 	return lastStamped(ctx, i.Ledger)
@@ -68,7 +72,12 @@ func lastStamped(ctx context.Context, l *ledger.Ledger) (last time.Time, err err
 	if err != nil {
 		return last, err
 	}
-	for _, t := range rows[0].Timestamps {
+	return stampedLast(rows[0].Timestamps), nil
+}
+
+// stampedLast returns the latest time that time stamps say, and the zero time if there is none.
+func stampedLast(stamps []evidence.Timestamp) (last time.Time) {
+	for _, t := range stamps {
 		token, err := timestamp.Parse(t.Token)
 		if err != nil {
 			continue // another kind of time stamp
@@ -77,5 +86,5 @@ func lastStamped(ctx context.Context, l *ledger.Ledger) (last time.Time, err err
 			last = at
 		}
 	}
-	return last, nil
+	return last
 }

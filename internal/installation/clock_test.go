@@ -1,6 +1,7 @@
 package installation_test
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/installation"
+	"jurat/internal/keys"
 	"jurat/internal/trial"
 	"jurat/jurattest"
 	"jurat/jury"
@@ -134,7 +136,7 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // TestClockOfAnotherDay: a clock that was set back by more than a day is used as it is. Otherwise the log's time would
-// stand still for that long.
+// stand still for that long. A key that was made meanwhile is refused until then, because what it signs would be refuted for ever.
 func TestClockOfAnotherDay(t *testing.T) {
 	clock := new(settable)
 	c := installation.Config{Dir: t.TempDir() + "/data", Now: clock.now}
@@ -142,6 +144,7 @@ func TestClockOfAnotherDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sealAs(t, i, "a", clock.now())
 	clock.set(48 * time.Hour)
 	defer func() {
 		if err := i.Close(); err != nil {
@@ -149,8 +152,12 @@ func TestClockOfAnotherDay(t *testing.T) {
 		}
 	}()
 	sealAs(t, i, "a", clock.now())
+	sealAs(t, i, "made meanwhile", clock.now())
 	clock.set(10 * time.Hour)
 	if at := stampedAt(t, sealAs(t, i, "a", clock.now())); at.Sub(clock.now()).Abs() > time.Minute {
 		t.Errorf("stamped at %s; the clock says %s", at, clock.now())
+	}
+	if _, err := i.Keys.Signers(t.Context(), evidence.RoleAgent, "made meanwhile"); !errors.Is(err, keys.ErrNotYet) {
+		t.Errorf("a key that begins in 38 hours: %v", err)
 	}
 }

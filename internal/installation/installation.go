@@ -35,7 +35,8 @@
 //
 // # The clock is not set back
 //
-// The installation remembers the latest time that this process has used or that the log's last record bears. If the system's clock is
+// The installation remembers the latest time that this process has used, that the log's last record or a record that a new one follows bears,
+// or at which a key begins that is used. So the clocks of several processes and machines agree where it matters. If the system's clock is
 // behind that time by at most a day, the installation's clock stands still until the system's clock has caught up.
 //
 // The reason is what a time stamp says: "no later than". A stamp that is too late says too little. A stamp that is too early says something
@@ -53,6 +54,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"jurat/evidence"
@@ -214,7 +216,7 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, History: i.history, Known: i.known, Helpers: &i.Helpers}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helpers: &i.Helpers}); err != nil {
 		return config, err
 	}
 	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}
@@ -237,6 +239,7 @@ func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Conf
 		config.Group = i.stampers.Together()
 	}
 	config.Archive, config.Indexing = i.archives, c.Indexing
+	config.CatchUp, config.Reach, config.Began = i.clock.catchUp, i.clock.notBefore, i.Keys.Began
 	return config, nil
 }
 
@@ -267,7 +270,10 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	damaged = append(damaged, damagedBook...)
 	log := fsck.Log{Store: config.Store, Archive: config.Archive, Verifier: config.Verifier, Published: config.Published}
 	damages, err = fsck.Run(ctx, log, fsck.Options{Progress: progress, Check: func(r *evidence.Record, waits bool) error {
-		return errors.Join(apart.Record(ctx, r), check(r, waits))
+		if err := apart.Record(ctx, r); err != nil { // which is worse than what a clock did
+			return errors.Join(err, check(r, waits))
+		}
+		return check(r, waits)
 	}, Expired: archives.Expired})
 	damages = append(damages, damaged...)
 	if err != nil {
@@ -284,11 +290,19 @@ func Fsck(ctx context.Context, c Config, progress func(done, total int64)) (dama
 	return damages, head.Size, err
 }
 
-// checkRecord returns a function that verifies a record against this installation's own trust.
+// checkRecord returns a function that verifies a record against this installation's own trust. The function returns a *fsck.ClockError for a
+// record whose key begins later than it was stamped, by no more than a clock stands still for.
 func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) error {
-	options := verify.Options{Trust: trusted, Memory: timestamp.NewMemory()}
-	return func(r *evidence.Record, waits bool) error {
-		report := verify.Record(r, options)
+	memory := timestamp.NewMemory()
+	earlier := *trusted
+	earlier.Keys = slices.Clone(trusted.Keys)
+	for n := range earlier.Keys {
+		if from := &earlier.Keys[n].NotBefore; !from.IsZero() {
+			*from = from.Add(-mostBack)
+		}
+	}
+	check := func(r *evidence.Record, waits bool, by *trust.Trust) error {
+		report := verify.Record(r, verify.Options{Trust: by, Memory: memory})
 		for _, g := range []verify.Guarantee{verify.Content, verify.Authentication, verify.Time} {
 			f := report.Of(g)
 			if f.Rule == verify.Skew {
@@ -302,6 +316,13 @@ func checkRecord(trusted *trust.Trust) func(r *evidence.Record, waits bool) erro
 			}
 		}
 		return nil
+	}
+	return func(r *evidence.Record, waits bool) error {
+		err := check(r, waits, trusted)
+		if err != nil && check(r, waits, &earlier) == nil {
+			return &fsck.ClockError{Err: err}
+		}
+		return err
 	}
 }
 

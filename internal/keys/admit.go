@@ -21,6 +21,8 @@ func (h *History) Admit(p *evidence.Payload, at time.Time) error {
 			return fmt.Errorf("%w: %s is the key of %s %q, not of %s %q", ErrForeign, s.KeyID, known.Role, known.Name, p.Role(), p.Actor())
 		case known != nil && known.Ended(at):
 			return fmt.Errorf("%w: %s of %s %q is %s", ErrEnded, s.KeyID, known.Role, known.Name, known.State(at))
+		case known != nil && at.Before(known.From.Add(-Skew)):
+			return notYet(known.KeyID, known.From, at)
 		case known == nil && len(latest) > 0 && !h.free(p, s.Algorithm, active):
 			return fmt.Errorf("%w: %s: %s %q has another key", ErrForeign, s.KeyID, p.Role(), p.Actor())
 		}

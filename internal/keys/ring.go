@@ -31,6 +31,7 @@ type Config struct {
 	Algorithm   evidence.Algorithm // the algorithm of first keys that are made on first use; not ML-DSA-65; "": ES256
 	PostQuantum bool               // every actor signs twice: second keys are made on first use, too. false: only actors that have one do
 	Now         func() time.Time   // nil: time.Now
+	Reach       func(time.Time)    // makes Now continue from the time at which a key begins, if it is behind; nil: nothing does
 
 	// History returns what the log says about keys now. nil: the history is always empty.
 	History func(ctx context.Context) (*History, error)
@@ -99,6 +100,13 @@ var ErrOwner = errors.New("the owner holds the key")
 
 // ErrNoKey says that all keys of an actor were retired or revoked.
 var ErrNoKey = errors.New("all its keys were retired or revoked")
+
+// ErrNotYet says that a key begins later than a clock says it is. What it signed now would be refuted for ever.
+var ErrNotYet = errors.New("the key has not begun yet")
+
+func notYet(id evidence.KeyID, from, now time.Time) error {
+	return fmt.Errorf("%w: %s begins at %s, and the clock says %s; correct the clock that is wrong, or wait until then", ErrNotYet, id, evidence.FormatTime(from), evidence.FormatTime(now))
+}
 
 // ErrLost says that no file holds the private key that the log names as the actor's.
 var ErrLost = errors.New("the private key is missing")
@@ -193,7 +201,7 @@ func (r *Ring) signersBy(ctx context.Context, role evidence.Role, name string, r
 	second, err := r.second(ctx, history, place{role, name, true})
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && first.With.IsZero():
-		return []evidence.Signer{first.signer}, nil
+		return []evidence.Signer{first.signer}, r.begun(history, first)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: %s", ErrSecondKey, first.With)
 	case err != nil:
@@ -201,7 +209,51 @@ func (r *Ring) signersBy(ctx context.Context, role evidence.Role, name string, r
 	case !first.With.IsZero() && first.With != second.KeyID:
 		return nil, fmt.Errorf("%w: it is %s instead of %s", ErrSecondKey, second.KeyID, first.With)
 	}
-	return []evidence.Signer{first.signer, second.signer}, nil
+	return []evidence.Signer{first.signer, second.signer}, r.begun(history, first, second)
+}
+
+// begun makes the clock continue from the time at which keys begin, which another clock may have given. It returns ErrNotYet if the clock is
+// still behind.
+func (r *Ring) begun(history *History, list ...*Held) error {
+	for _, k := range list {
+		from := k.since(history)
+		if r.config.Reach != nil {
+			r.config.Reach(from)
+		}
+		if now := r.config.Now(); now.Before(from.Add(-Skew)) {
+			return notYet(k.KeyID, from, now)
+		}
+	}
+	return nil
+}
+
+// since returns when a key begins: as the log says, or as it was made.
+func (k *Held) since(history *History) time.Time {
+	if known := history.Key(k.KeyID); known != nil {
+		return known.From
+	}
+	return k.Created
+}
+
+// Began returns since when the signers of a payload have their keys: the latest of these times. It knows keys that the log names, and keys that
+// were used here. It passes on the errors of reading the log.
+func (r *Ring) Began(ctx context.Context, p *evidence.Payload) (latest time.Time, err error) {
+	history, err := r.config.Known(ctx)
+	if err != nil {
+		return latest, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range p.Signers {
+		from := time.Time{}
+		if known := history.Key(s.KeyID); known != nil {
+			from = known.From
+		} else if held := r.loaded[placeOf(p.Role(), p.Actor(), s.Algorithm)]; held != nil && held.KeyID == s.KeyID {
+			from = held.Created
+		}
+		latest = later(latest, from)
+	}
+	return latest, nil
 }
 
 // first returns an actor's first key. It makes the key if there is none.

@@ -13,7 +13,7 @@ import (
 // twice returns a ring in which every actor signs twice.
 func twice(t *testing.T, dir string) *Ring {
 	t.Helper()
-	r, err := NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true})
+	r, err := NewRing(Config{Files: filestore.NewFolder(dir), PostQuantum: true, Now: newRing(t, dir).config.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,15 +48,20 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 	if err != nil {
 		return nil, err
 	}
-	now := l.cfg.Now()
-	if err := mayEnter(record, now); err != nil {
+	keys, err := l.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range record.Payload.Signers {
+		if k := keys.Key(s.KeyID); k != nil && l.cfg.Reach != nil {
+			l.cfg.Reach(k.From)
+		}
+	}
+	now, err := l.mayEnter(ctx, record, l.cfg.Now())
+	if err != nil {
 		return nil, err
 	}
 	if err := l.nothingOpen(ctx, record); err != nil {
-		return nil, err
-	}
-	keys, err := l.Keys(ctx)
-	if err != nil {
 		return nil, err
 	}
 	if err := keys.CheckOwned(record, now); err != nil {
@@ -88,6 +93,17 @@ func (l *Ledger) accept(ctx context.Context, signed *evidence.Record) (*evidence
 		return nil, err
 	}
 	return record, nil
+}
+
+// mayEnter is mayEnter after the clock has caught up with the records that this one follows, and returns what the clock says.
+func (l *Ledger) mayEnter(ctx context.Context, record *evidence.Record, now time.Time) (time.Time, error) {
+	if notAhead(record, now) != nil {
+		if _, err := l.catchUp(ctx, &record.Payload); err != nil {
+			return now, err
+		}
+		now = l.cfg.Now()
+	}
+	return now, mayEnter(record, now)
 }
 
 // mayEnter refuses what no new record may say, though older records in the log may say it.

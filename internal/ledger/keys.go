@@ -223,7 +223,11 @@ func (l *Ledger) follow(p *evidence.Payload, last *evidence.Record) {
 	now := l.cfg.Now()
 	if last != nil {
 		p.PreviousRecord = last.Digest
-		if then := last.Payload.Time(); now.Before(then) {
+		then := last.Payload.Time()
+		if now.Before(then) && l.cfg.CatchUp != nil {
+			l.cfg.CatchUp(last) // so that the stamp is not before that record's either
+		}
+		if now = l.cfg.Now(); now.Before(then) {
 			now = then
 		}
 	}

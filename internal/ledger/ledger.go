@@ -156,6 +156,13 @@ type Config struct {
 	Random    io.Reader        // record ids and salts; nil: crypto/rand
 	Now       func() time.Time // nil: time.Now
 
+	// CatchUp makes Now continue from the time stamps of a record of the log, and Reach from the time at which a key begins. Another clock may have
+	// given these times, and have been ahead. nil: nothing does.
+	CatchUp func(*evidence.Record)
+	Reach   func(time.Time)
+	// Began returns since when the signers of a payload have their keys; nil: it is not known.
+	Began func(context.Context, *evidence.Payload) (time.Time, error)
+
 	// OneDisk says that the store and what Apart keeps are on this machine alone. Then the transaction of a lone caller is prepared while its values are
 	// stored. A store that several machines share would be locked for all of them meanwhile.
 	OneDisk bool

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/keys"
 	"jurat/internal/ledger/storage"
 	"jurat/property"
 )
@@ -54,7 +55,52 @@ func (l *Ledger) SealIf(ctx context.Context, draft *evidence.Draft, by []evidenc
 
 // sealWith seals a record, and stores stamps of earlier records in the same transaction. It returns errMoved if the
 // chain does not end as after says; nil: any end.
-func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (record *evidence.Record, err error) {
+func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd) (*evidence.Record, error) {
+	record, err := l.sealNotBefore(ctx, draft, by, stamps, after, time.Time{})
+	if link := (*LinkError)(nil); draft.Timestamp == "" && errors.As(err, &link) && link.Rule == "time" { // the log gives the time
+		least, failed := l.catchUp(ctx, &draft.Payload)
+		if failed != nil {
+			return nil, failed
+		}
+		return l.sealNotBefore(ctx, draft, by, stamps, after, least)
+	}
+	return record, err
+}
+
+// catchUp makes the clock continue from the time stamps of the records that a payload follows: those that it names, and the last of its chain. It
+// returns the latest time that they claim.
+func (l *Ledger) catchUp(ctx context.Context, p *evidence.Payload) (latest time.Time, err error) {
+	named := append([]evidence.Digest{p.PreviousRecord}, p.Saw...)
+	if p.ChainID != "" {
+		last, err := l.LastOf(ctx, p.ChainID)
+		if err != nil {
+			return latest, err
+		}
+		named = append(named, last)
+	}
+	for _, digest := range named {
+		if digest.IsZero() {
+			continue
+		}
+		r, err := l.RecordByDigest(ctx, digest)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExpired) {
+			continue
+		}
+		if err != nil {
+			return latest, err
+		}
+		if l.cfg.CatchUp != nil {
+			l.cfg.CatchUp(r)
+		}
+		if at := r.Payload.Time(); at.After(latest) {
+			latest = at
+		}
+	}
+	return latest, nil
+}
+
+// sealNotBefore seals a record. If the draft claims no time, the record claims the present one, but none before least.
+func (l *Ledger) sealNotBefore(ctx context.Context, draft *evidence.Draft, by []evidence.Signer, stamps []storage.Stamp, after *chainEnd, least time.Time) (record *evidence.Record, err error) {
 	if err := l.mayAppend(); err != nil {
 		return nil, err
 	}
@@ -73,7 +119,7 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 			record = nil
 		}
 	}()
-	record, err = draft.Seal(evidence.Sealing{Signers: by, Time: now, RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random,
+	record, err = draft.Seal(evidence.Sealing{Signers: by, Time: later(now, least), RecordID: id, Apart: apart, Provable: provable, Random: l.cfg.Random,
 		Complete: func(r *evidence.Record) { k.begin(ctx, r) }})
 	if err == nil {
 		err = l.stampAndAppend(ctx, record, k, now, stamps, after)
@@ -83,7 +129,8 @@ func (l *Ledger) sealWith(ctx context.Context, draft *evidence.Draft, by []evide
 
 // stampAndAppend has a signed record stamped, and appends it.
 func (l *Ledger) stampAndAppend(ctx context.Context, record *evidence.Record, k *keeping, now time.Time, stamps []storage.Stamp, after *chainEnd) error {
-	if err := mayEnter(record, now); err != nil {
+	now, err := l.mayEnter(ctx, record, now)
+	if err != nil {
 		return err
 	}
 	judging, err := l.mayFollow(ctx, record)
@@ -132,6 +179,9 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 		if err := notAhead(record, stamped.Earliest); err != nil {
 			return nil, fmt.Errorf("by the clock of a time-stamping authority: %w", err)
 		}
+		if err := l.begun(ctx, &record.Payload, stamped.Earliest); err != nil {
+			return nil, fmt.Errorf("by the clock of a time-stamping authority: %w", err)
+		}
 	}
 	for _, token := range stamped.Tokens {
 		if len(token) == 0 || len(token) > evidence.MaxToken {
@@ -143,6 +193,34 @@ func (l *Ledger) stamp(ctx context.Context, record *evidence.Record) ([]Missing,
 		return nil, nil
 	}
 	return stamped.Missing, nil
+}
+
+// begun returns keys.ErrNotYet if a record's signers have their keys only later than its stamp says, by more than readers allow.
+func (l *Ledger) begun(ctx context.Context, p *evidence.Payload, stamped time.Time) error {
+	if l.cfg.Began == nil {
+		return nil
+	}
+	from, err := l.cfg.Began(ctx, p)
+	if err == nil && stamped.Before(from.Add(-keys.Skew)) {
+		err = fmt.Errorf("%w: it begins at %s, and would be stamped at %s; correct the clock that is wrong, or wait until then", keys.ErrNotYet, evidence.FormatTime(from), evidence.FormatTime(stamped))
+	}
+	return err
+}
+
+// Fits reports whether a late stamp may be added to a record: not if its signers have their keys only later.
+func (l *Ledger) Fits(ctx context.Context, r *evidence.Record, stamped time.Time) (bool, error) {
+	err := l.begun(ctx, &r.Payload, stamped)
+	if errors.Is(err, keys.ErrNotYet) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func reasons(missing []Missing) error {

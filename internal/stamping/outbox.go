@@ -162,6 +162,11 @@ func (t *Timekeeper) settle(ctx context.Context, records []ledger.Pending, stamp
 		if !fitsClaim(records[n].Record.Payload.Time(), at, t.Now()) {
 			continue // the record waits for a later stamp
 		}
+		if fits, err := t.Ledger.Fits(ctx, records[n].Record, at); err != nil {
+			return 0, err
+		} else if !fits {
+			continue // and this one, until its key has begun by that clock, too
+		}
 		late = append(late, ledger.LateStamp{Pending: records[n], Timestamp: stamp})
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)

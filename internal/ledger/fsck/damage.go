@@ -30,6 +30,7 @@ const (
 	DamageBehind       Kind = "published_ahead"
 	DamagePublicFork   Kind = "published_contradicts"
 	DamageCheck        Kind = "check_failed"
+	DamageClock        Kind = "clock"
 	DamageWaiting      Kind = "waiting_for_nothing"
 	DamageSettled      Kind = "stamped_and_waiting"
 	DamageLateStamp    Kind = "late_stamp_missing"
@@ -75,6 +76,7 @@ var meanings = map[Kind]string{
 	DamageBehind:       "a checkpoint over more records was published: the store was restored from a backup, or its end was removed",
 	DamagePublicFork:   "a checkpoint over a different history was published: this is not the published log",
 	DamageCheck:        "the record is unchanged, but fails a check",
+	DamageClock:        "the record is as it was sealed, but its clock was behind the one that dated its key: readers refute who sealed it; the log is whole, and can be backed up and restored",
 	DamageWaiting:      "the outbox waits for a time stamp for a record that is missing",
 	DamageSettled:      "the outbox still waits for a time stamp that an act says was added",
 	DamageLateStamp:    "a time stamp that an act says was added is missing",
@@ -99,7 +101,13 @@ var meanings = map[Kind]string{
 func (k Kind) Meaning() string { return meanings[k] }
 
 // Harmless reports whether the log is complete and unchanged despite this.
-func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageStray }
+func (k Kind) Harmless() bool { return k == DamageOrphan || k == DamageStray || k == DamageClock }
+
+// A ClockError is an error of Options.Check: a record is as it was sealed, and fails the check because a clock was behind.
+type ClockError struct{ Err error }
+
+func (e *ClockError) Error() string { return e.Err.Error() }
+func (e *ClockError) Unwrap() error { return e.Err }
 
 // Damage is one damage of a log.
 type Damage struct {

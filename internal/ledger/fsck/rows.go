@@ -218,7 +218,12 @@ func (l looking) check(ctx context.Context, row *storage.Row, record *evidence.R
 			return err
 		}
 	}
-	if err := l.fsck.options.Check(record, waits); err != nil {
+	err = l.fsck.options.Check(record, waits)
+	var clock *ClockError
+	switch {
+	case errors.As(err, &clock):
+		l.report(DamageClock, row.Index, row.RecordID, "%v", clock)
+	case err != nil:
 		l.report(DamageCheck, row.Index, row.RecordID, "%v", err)
 	}
 	return nil

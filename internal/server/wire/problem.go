@@ -44,6 +44,7 @@ var known = []struct{ is, means error }{
 	{keys.ErrOwner, api.ErrOwnerKey},
 	{keys.ErrNoKey, api.ErrConflict},
 	{keys.ErrEnded, api.ErrConflict},
+	{keys.ErrNotYet, api.ErrConflict},
 	{keys.ErrForeign, api.ErrConflict},
 	{keys.ErrIncomplete, api.ErrConflict},
 	{keys.ErrHeld, api.ErrConflict},
