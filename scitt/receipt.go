@@ -32,6 +32,7 @@ type Receipt struct {
 	Structure int64  // the verifiable data structure; 0 if none is named
 	Entry     []byte // of jurat's own receipts: the log's entry. nil: the receipt does not have it
 
+	unread  error // it is none that can be read, and has nothing else
 	message *sign1
 	proof   []byte // of inclusion
 	proofs  int
@@ -55,12 +56,8 @@ func parseReceipt(doc []byte) (*Receipt, error) {
 			return nil, errors.New("the verifiable data structure (395) is not a number")
 		}
 	}
-	if value, there := m.unprotected.Get(labelEntry); there {
-		var ok bool
-		if r.Entry, ok = value.([]byte); !ok {
-			return nil, fmt.Errorf("the header parameter %d is not a byte string", labelEntry)
-		}
-	}
+	entry, _ := m.unprotected.Get(labelEntry)
+	r.Entry, _ = entry.([]byte)
 	if r.Structure != RFC9162SHA256 {
 		return r, nil
 	}
@@ -109,6 +106,8 @@ type Proof struct {
 // Proof reads the proof of inclusion. It returns ErrUnsupported if there is none that can be checked here.
 func (r *Receipt) Proof() (*Proof, error) {
 	switch {
+	case r.unread != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, r.unread)
 	case r.Structure != RFC9162SHA256:
 		return nil, fmt.Errorf("%w: the verifiable data structure %d (395): only 1, RFC9162_SHA256, is known here", ErrUnsupported, r.Structure)
 	case r.proof == nil:

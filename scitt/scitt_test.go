@@ -290,29 +290,10 @@ func TestStatementsRefused(t *testing.T) {
 		{"another tag", func(p *parts) { p.tag = 17 }, "tag 18"},
 		{"a detached payload", func(p *parts) { p.payload = nil }, "detached"},
 		{"a payload that is a text", func(p *parts) { p.payload = "paid" }, "neither a byte string nor null"},
-		{"an unprotected algorithm", func(p *parts) {
-			p.protected = p.protected[1:]
-			p.unprotected = cbor.Map{{Key: int64(1), Value: int64(-7)}}
-		}, "the header parameter 1 must be protected"},
-		{"unprotected claims", func(p *parts) {
-			p.protected = p.protected[:2]
-			p.unprotected = cbor.Map{{Key: int64(15), Value: cbor.Map{}}}
-		}, "the header parameter 15 must be protected"},
-		{"an unprotected crit", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(2), Value: []any{int64(1)}}} }, "the header parameter 2 must be protected"},
-		{"a parameter in both headers", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(3), Value: "text/html"}} }, "protected and unprotected"},
 		{"claims that are no map", func(p *parts) { p.protected[2].Value = "x" }, "CWT claims (15): not a map"},
 		{"an issuer that is no text", func(p *parts) { p.protected[2].Value = cbor.Map{{Key: int64(1), Value: int64(7)}} }, "claim 1 is not a text"},
 		{"a content type that is bytes", func(p *parts) { p.protected[1].Value = []byte("x") }, "content type"},
 		{"a content type of a digest", func(p *parts) { p.protected = append(p.protected, cbor.Pair{Key: int64(258), Value: int64(-16)}) }, "has a content type (3) and a payload that is a digest"},
-		{"receipts that are no array", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(394), Value: []byte("x")}} }, "receipts (394)"},
-		{"no receipt", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(394), Value: []any{}}} }, "1 to 16"},
-		{"too many receipts", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(394), Value: make([]any, 17)}} }, "1 to 16"},
-		{"a receipt that is no bytes", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(394), Value: []any{"x"}}} }, "not a byte string"},
-		{"a receipt that is no COSE", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(394), Value: []any{[]byte{0}}}} }, "receipts (394): 0: want a COSE_Sign1"},
-		{"a receipt without a proof", func(p *parts) {
-			p.unprotected = cbor.Map{{Key: int64(394), Value: []any{parts{tag: 18, unprotected: cbor.Map{}, protected: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(395), Value: int64(1)}}}.signed(t, key)}}}
-		}, "no proof (396)"},
-		{"a record that is no bytes", func(p *parts) { p.unprotected = cbor.Map{{Key: int64(-70002), Value: "x"}} }, "-70002"},
 	} {
 		p := statementParts()
 		tt.change(&p)
@@ -402,13 +383,13 @@ func TestRecordsRefused(t *testing.T) {
 		{"another type", func(p *parts) { p.protected[1].Value = "text/plain" }, "content type"},
 		{"another sentence", func(p *parts) { p.protected[3].Value = "signed by the agent" }, "does not say what the signature is"},
 		{"no sentence", func(p *parts) { p.protected = p.protected[:3] }, "does not say what the signature is"},
-		{"no record", func(p *parts) { p.unprotected = cbor.Map{} }, "has no record"},
-		{"a damaged record", func(p *parts) { p.unprotected[0].Value = file[1:] }, "record (header parameter -70002)"},
+		{"no record", func(p *parts) { p.unprotected = cbor.Map{} }, "the record is not in it"},
+		{"a damaged record", func(p *parts) { p.unprotected[0].Value = file[1:] }, "the record is not in it (header parameter -70002)"},
 	} {
 		p := own()
 		tt.change(&p)
 		s := parsed(t, p.signed(t, key))
-		if _, err := s.Record(); err == nil || !strings.Contains(err.Error(), tt.want) || !s.Own() {
+		if _, err := s.Record(); err == nil || !strings.Contains(err.Error(), tt.want) || s.Own() != (tt.name != "no sentence") {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}

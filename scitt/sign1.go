@@ -49,7 +49,8 @@ const (
 // ErrUnsupported says that a signature or a receipt cannot be checked here. It says nothing about whether it is valid.
 var ErrUnsupported = errors.New("it cannot be checked")
 
-// A sign1 is an opened COSE_Sign1. Nothing in it is verified.
+// A sign1 is an opened COSE_Sign1. Nothing in it is verified. Of the unprotected header, which anybody can change, only receipts, the record, proofs and
+// the entry are looked at, and none of them contradicts what is signed.
 type sign1 struct {
 	protected, unprotected cbor.Map
 
@@ -94,22 +95,7 @@ func parseSign1(doc []byte) (*sign1, error) {
 	if m.signature, ok = parts[3].([]byte); !ok {
 		return nil, errors.New("COSE_Sign1: the signature is not a byte string")
 	}
-	return m, m.checkHeaders()
-}
-
-// checkHeaders refuses what RFC 9052, section 3, forbids. Otherwise one reader would follow the one header and another the other.
-func (m *sign1) checkHeaders() error {
-	for _, p := range m.protected {
-		if _, both := m.unprotected.Get(p.Key); both {
-			return fmt.Errorf("COSE_Sign1: the header parameter %v is protected and unprotected", p.Key)
-		}
-	}
-	for _, label := range []int64{labelAlg, labelCrit, labelClaims, labelStructure} {
-		if _, there := m.unprotected.Get(label); there {
-			return fmt.Errorf("COSE_Sign1: the header parameter %d must be protected", label)
-		}
-	}
-	return nil
+	return m, nil
 }
 
 // critical returns an error unless everything that must be understood is.
@@ -185,12 +171,9 @@ func (m *sign1) check(public crypto.PublicKey, payload []byte) error {
 	return evidence.CheckSignature(public, evidence.SignerInfo{Algorithm: algorithm, KeyID: id}, signed, signature)
 }
 
-// keyID returns the hint about the key, which may be in either header; nil if there is none.
+// keyID returns the hint about the key; nil if there is none. One that is not protected is not looked at: anybody can put it there.
 func (m *sign1) keyID() []byte {
-	value, there := m.protected.Get(labelKeyID)
-	if !there {
-		value, _ = m.unprotected.Get(labelKeyID)
-	}
+	value, _ := m.protected.Get(labelKeyID)
 	switch id := value.(type) {
 	case []byte:
 		return id

@@ -18,7 +18,7 @@ import (
 // MaxFile is the largest statement that Parse reads, in bytes. It has room for a record's payload twice.
 const MaxFile = 64 << 20
 
-// MaxReceipts is how many receipts a statement may carry.
+// MaxReceipts is how many receipts of a statement are read.
 const MaxReceipts = 16
 
 // Header parameters of jurat's own, from the range for private use (below -65536).
@@ -62,8 +62,8 @@ type Statement struct {
 	leaves  func() []tlog.Hash
 }
 
-// Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, a payload
-// that is not there, and receipts that are no COSE_Sign1.
+// Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, and a payload
+// that is not there.
 func Parse(file []byte) (*Statement, error) {
 	if len(file) > MaxFile {
 		return nil, fmt.Errorf("opening statement: longer than %d MiB", MaxFile>>20)
@@ -87,23 +87,17 @@ func parse(file []byte) (*Statement, error) {
 	s.leaves = sync.OnceValue(s.hashed)
 	s.chain = readChain(m.protected)
 	_, s.Certified = m.protected.Get(labelChain)
-	if _, there := m.unprotected.Get(labelChain); there {
-		s.Certified = true
-	}
 	s.about, _ = m.protected.Get(labelAbout)
-	if value, there := m.unprotected.Get(labelRecord); there {
-		var ok bool
-		if s.record, ok = value.([]byte); !ok {
-			return nil, fmt.Errorf("the header parameter %d is not a byte string", labelRecord)
-		}
-	}
+	value, _ := m.unprotected.Get(labelRecord)
+	s.record, _ = value.([]byte)
 	if s.Issuer, s.Subject, err = readClaims(m.protected); err != nil {
 		return nil, err
 	}
 	if err := s.readContent(); err != nil {
 		return nil, err
 	}
-	return s, s.readReceipts()
+	s.readReceipts()
+	return s, nil
 }
 
 // readClaims reads issuer and subject from a protected header.
@@ -160,27 +154,18 @@ func (s *Statement) readContent() error {
 	return nil
 }
 
-func (s *Statement) readReceipts() error {
-	value, there := s.message.unprotected.Get(labelReceipts)
-	if !there {
-		return nil
-	}
-	list, ok := value.([]any)
-	if !ok || len(list) == 0 || len(list) > MaxReceipts {
-		return fmt.Errorf("receipts (394): want an array of 1 to %d", MaxReceipts)
-	}
-	for i, item := range list {
-		doc, ok := item.([]byte)
-		if !ok {
-			return fmt.Errorf("receipts (394): %d is not a byte string", i)
-		}
+// readReceipts reads the first receipts. One that cannot be read proves nothing, and says nothing against the statement.
+func (s *Statement) readReceipts() {
+	value, _ := s.message.unprotected.Get(labelReceipts)
+	list, _ := value.([]any)
+	for _, item := range list[:min(MaxReceipts, len(list))] {
+		doc, _ := item.([]byte)
 		r, err := parseReceipt(doc)
 		if err != nil {
-			return fmt.Errorf("receipts (394): %d: %w", i, err)
+			r = &Receipt{unread: err}
 		}
 		s.Receipts = append(s.Receipts, *r)
 	}
-	return nil
 }
 
 // Check verifies the statement's signature with a key that the caller trusts. Its error has evidence.ErrSignature in its
@@ -226,11 +211,14 @@ func (s *Statement) entries(found func(entry []byte) bool) {
 	}
 }
 
-// Own reports whether the statement claims to be of a record of jurat's.
-func (s *Statement) Own() bool { return s.record != nil || s.about != nil }
+// Own reports whether the statement claims to be of a record of jurat's, in its protected header.
+func (s *Statement) Own() bool { return s.about != nil }
+
+// ErrNoRecord says that the record of a statement is not in it. Anybody can take it out or replace it, since no signature of the statement covers it.
+var ErrNoRecord = errors.New("the record is not in it")
 
 // Record returns the record that the statement was made of. It returns an error unless the statement is the one that Sign makes of this
-// record for its issuer, apart from the signature and the receipts.
+// record for its issuer, apart from the signature and the receipts. The error has ErrNoRecord in its chain if the record is missing.
 func (s *Statement) Record() (*evidence.Record, error) {
 	r, err := s.openRecord()
 	if err != nil {
@@ -241,15 +229,15 @@ func (s *Statement) Record() (*evidence.Record, error) {
 
 func (s *Statement) openRecord() (*evidence.Record, error) {
 	if s.record == nil {
-		return nil, fmt.Errorf("it has no record (header parameter %d)", labelRecord)
+		return nil, fmt.Errorf("%w (header parameter %d)", ErrNoRecord, labelRecord)
 	}
 	r, err := evidence.Open(s.record)
 	if err != nil {
-		return nil, fmt.Errorf("record (header parameter %d): %w", labelRecord, err)
+		return nil, fmt.Errorf("%w (header parameter %d): %w", ErrNoRecord, labelRecord, err)
 	}
 	switch {
 	case string(r.Canonical()) != string(s.Payload):
-		return nil, errors.New("its payload is not that of the record that it carries")
+		return nil, fmt.Errorf("%w (header parameter %d): its payload is not that of the record there", ErrNoRecord, labelRecord)
 	case s.Subject != r.Payload.RecordID:
 		return nil, fmt.Errorf("its subject is %q, and the record is %s", evidence.Abbreviate(s.Subject), r.Payload.RecordID)
 	case s.ContentType != ContentType || s.Hash:

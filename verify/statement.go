@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"jurat/evidence"
-	"jurat/evidence/operator"
 	"jurat/scitt"
 	"jurat/verify/stated"
 	"jurat/verify/trust"
@@ -29,11 +28,34 @@ func statementFile(file []byte, o Options) (*Report, error) {
 		return statement(s, o), nil
 	}
 	r, err := s.Record()
+	if errors.Is(err, scitt.ErrNoRecord) && !forged(s, o.Trust) {
+		report := unopened(OneRecord, o, err)
+		report.Guarantees[0].Status, report.Guarantees[0].Rule, report.Outcome = NotProved, "no-record", NotProved
+		return report, nil
+	}
 	if err != nil {
 		return unopened(OneRecord, o, err), nil
 	}
 	o.envelope = &ownStatement{s, r}
 	return record(r, o), nil
+}
+
+// forged reports whether the statement was not signed with the key of the trust file that it names.
+func forged(s *scitt.Statement, t *trust.Trust) bool {
+	if t == nil {
+		return false
+	}
+	prepared, err := t.Prepared()
+	if err != nil {
+		return false // no key counts
+	}
+	i := exporterKey(prepared, s)
+	return i >= 0 && errors.Is(s.Check(prepared.Keys[i].Public()), evidence.ErrSignature)
+}
+
+// exporterKey returns the place of the key that the statement names; -1: the trust file does not have it.
+func exporterKey(t *trust.Trust, s *scitt.Statement) int {
+	return slices.IndexFunc(t.Keys, func(k trust.Key) bool { return string(k.KeyID[:]) == string(s.KeyID) })
 }
 
 // An ownStatement is a statement of jurat's, and the record that it was made of.
@@ -46,16 +68,12 @@ type ownStatement struct {
 func (s *ownStatement) check(c *check) {
 	c.statement = stated.Of(s.Statement)
 	s.exporter(c)
-	for i, got := range c.receipts(s.Statement, s.record) {
-		if got.Status == Refuted {
-			c.refute(Envelope, "receipt", nil, "receipt %d: %s", i, got.Reason)
-		}
-	}
+	c.statement.Receipts = stated.Receipts(c.Trust, s.Statement, s.record)
 }
 
 // exporter checks the signature of the statement. The operator or the record's actor may have made it.
 func (s *ownStatement) exporter(c *check) {
-	i := slices.IndexFunc(c.Trust.Keys, func(k trust.Key) bool { return string(k.KeyID[:]) == string(s.KeyID) })
+	i := exporterKey(c.Trust, s.Statement)
 	if i < 0 {
 		if why := stated.Certificate(s.Statement, nil); why != nil {
 			c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
@@ -125,50 +143,22 @@ func (c *check) issued(s *scitt.Statement) {
 	}
 }
 
-// registered checks what the receipts prove. One that is proved is enough.
+// registered checks the receipts of another's statement. Anybody can put receipts beside it, so none of them refutes anything.
 func (c *check) registered(s *scitt.Statement) {
-	if len(s.Receipts) == 0 {
-		c.doubt(Order, "no-receipt", nil, "it has no receipt, so nothing shows that a transparency service has it")
-		return
-	}
-	var worst *stated.Receipted
-	proved := false
-	for i, got := range c.receipts(s, nil) {
-		included := !s.Receipts[i].IsConsistency()
-		if got.Status == Proved && included {
-			proved = true
+	c.statement.Receipts = stated.Receipts(c.Trust, s, nil)
+	included := false
+	for i, got := range c.statement.Receipts {
+		if s.Receipts[i].IsConsistency() {
+			continue
+		}
+		if included = true; got.Status == Proved {
 			c.notes[Order] = got.Reason
-		}
-		if (included || got.Status == Refuted) && (worst == nil || got.Status.Worse(worst.Status)) {
-			worst = &got
+			return
 		}
 	}
-	if worst == nil {
+	if !included {
 		c.doubt(Order, "no-receipt", nil, "it has no receipt of inclusion, so nothing shows that a transparency service has it")
 		return
 	}
-	switch {
-	case worst.Status == Refuted:
-		c.refute(Order, "receipt", nil, "%s", worst.Reason)
-	case !proved:
-		c.doubt(Order, "receipt", nil, "%s", worst.Reason)
-	}
-}
-
-// receipts checks the receipts. r is the record of a statement of jurat's; nil: there is none.
-func (c *check) receipts(s *scitt.Statement, r *evidence.Record) []stated.Receipted {
-	list, trees := stated.Receipts(c.Trust, s, r)
-	for i := range trees {
-		c.sameHistory(&trees[i])
-	}
-	c.statement.Receipts = list
-	return list
-}
-
-// sameHistory doubts the order if a receipt and the record's checkpoint have two roots for one size. It refutes nothing: a receipt signs a root, and the size
-// stands beside it, where anybody can change it to one whose paths are as long.
-func (c *check) sameHistory(at *operator.Checkpoint) {
-	if c.log != nil && scitt.LogIssuer(c.log.Origin) == at.Origin && c.log.Size == at.Size && c.log.Root != at.Root {
-		c.doubt(Order, "history", nil, "the log %s signed two roots for %d entries, one in the checkpoint and one in the receipt, or somebody changed the receipt's size, which no signature covers", c.log.Origin, at.Size)
-	}
+	c.doubt(Order, "receipt", nil, "%s", c.statement.Receipts[slices.IndexFunc(s.Receipts, func(r scitt.Receipt) bool { return !r.IsConsistency() })].Reason)
 }

@@ -69,32 +69,32 @@ func TestConsistencyInAStatement(t *testing.T) {
 		second   verify.Status // of the receipt of consistency
 		says     string
 	}{
-		{"both", func(_ *testing.T, included, consistent []byte) [][]byte { return [][]byte{included, consistent} }, "proved", verify.Proved, "are the beginning of"},
-		{"in the other order", func(_ *testing.T, included, consistent []byte) [][]byte { return [][]byte{consistent, included} }, "proved", verify.Proved, "are the beginning of"},
+		{"both", func(_ *testing.T, included, consistent []byte) [][]byte { return [][]byte{included, consistent} }, "proved", verify.Proved, "is the beginning of"},
+		{"in the other order", func(_ *testing.T, included, consistent []byte) [][]byte { return [][]byte{consistent, included} }, "proved", verify.Proved, "is the beginning of"},
 		{"without inclusion", func(_ *testing.T, _, consistent []byte) [][]byte { return [][]byte{consistent} }, "proved", verify.NotProved, "no other receipt"},
 		{"another path", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { list[2].([]any)[0].([]byte)[3] ^= 1; return list })}
-		}, "refuted receipt", verify.Refuted, "does not lead"},
+		}, "proved", verify.NotProved, "does not lead"},
 		{"a shorter path", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { list[2] = list[2].([]any)[1:]; return list })}
-		}, "refuted receipt", verify.Refuted, "does not lead"},
+		}, "proved", verify.NotProved, "does not lead"},
 		{"a much larger size", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { list[1] = list[1].(int64) + 2; return list })}
-		}, "refuted receipt", verify.Refuted, "does not lead"},
+		}, "proved", verify.NotProved, "does not lead"},
 		{"from another size", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { list[0] = list[0].(int64) - 1; return list })}
 		}, "proved", verify.NotProved, "no other receipt"},
 		{"backwards", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { list[0], list[1] = list[1], list[0]; return list })}
-		}, "refuted receipt", verify.Refuted, "the smaller first"},
+		}, "proved", verify.NotProved, "the smaller first"},
 		{"two numbers", func(t *testing.T, included, consistent []byte) [][]byte {
 			return [][]byte{included, change(t, consistent, func(list []any) []any { return list[:2] })}
-		}, "refuted receipt", verify.Refuted, "two numbers and a path"},
+		}, "proved", verify.NotProved, "two numbers and a path"},
 		{"a changed signature", func(t *testing.T, included, consistent []byte) [][]byte {
 			list, again := part(t, consistent)
 			list[3].([]byte)[5] ^= 1
 			return [][]byte{included, again()}
-		}, "refuted receipt", verify.Refuted, "did not sign"},
+		}, "proved", verify.NotProved, "did not sign"},
 		{"by a key that is not known", func(t *testing.T, included, consistent []byte) [][]byte {
 			list, again := part(t, consistent)
 			header, err := cbor.DecodeMap(list[0].([]byte))
@@ -109,7 +109,7 @@ func TestConsistencyInAStatement(t *testing.T) {
 			list, again := part(t, consistent)
 			list[2].([]byte)[5] ^= 1
 			return [][]byte{included, again()}
-		}, "refuted receipt", verify.Refuted, "does not lead"},
+		}, "proved", verify.NotProved, "does not lead"},
 		{"a root that is elsewhere", func(t *testing.T, included, consistent []byte) [][]byte {
 			list, again := part(t, consistent)
 			list[2] = nil
@@ -137,9 +137,6 @@ func TestConsistencyInAStatement(t *testing.T) {
 			if i < 0 {
 				t.Fatalf("%+v", list)
 			}
-			if tt.second == verify.Proved && (list[i].From != r.Log.Index+1 || list[i].Size != r.Log.Index+5) {
-				t.Errorf("%+v", list[i])
-			}
 		})
 	}
 }
@@ -150,7 +147,7 @@ func TestConsistencyOfOthers(t *testing.T) {
 		name   string
 		change func(proof []any)
 		want   verify.Status
-	}{{"nothing", func([]any) {}, verify.Proved}, {"another path", func(proof []any) { proof[2].([]any)[0].([]byte)[1] ^= 1 }, verify.NotProved}, {"a size beyond", func(proof []any) { proof[1] = int64(2) }, verify.Refuted}} {
+	}{{"nothing", func([]any) {}, verify.Proved}, {"another path", func(proof []any) { proof[2].([]any)[0].([]byte)[1] ^= 1 }, verify.NotProved}, {"a size beyond", func(proof []any) { proof[1] = int64(2) }, verify.NotProved}} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStranger(t)
 			third := tlog.RecordHash([]byte("a third"))
@@ -168,7 +165,7 @@ func TestConsistencyOfOthers(t *testing.T) {
 			if len(got) != 2 || got[0].Status != verify.Proved || got[1].Status != tt.want {
 				t.Errorf("%+v", got)
 			}
-			if order := report.Of(verify.Order).Status; order != verify.Proved && tt.want != verify.Refuted || order != verify.Refuted && tt.want == verify.Refuted {
+			if report.Of(verify.Order).Status != verify.Proved {
 				t.Errorf("%+v", report.Of(verify.Order))
 			}
 		})

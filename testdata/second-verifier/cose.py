@@ -9,7 +9,7 @@ from shapes import require
 
 _MAX_DEPTH, _MAX_VALUES, _MAX_FILE = 16, 10_000, 64 << 20
 ALGORITHMS = {-7: "ES256", -9: "ES256", -8: "Ed25519", -19: "Ed25519"}
-_ALG, _CRIT, _CLAIMS, _STRUCTURE = 1, 2, 15, 395
+_ALG, _CRIT, _CLAIMS = 1, 2, 15
 _UNDERSTOOD = {1, 3, 4, 15, 258, 259, 260, 395}
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
@@ -149,11 +149,9 @@ class Sign1:
         require(isinstance(self.protected, dict), "a protected header that is no map")
         require(self.payload is None or isinstance(self.payload, bytes), "a payload that is neither bytes nor null")
         require(isinstance(self.signature, bytes), "a signature that is none")
-        require(not set(self.protected) & set(self.unprotected), "a parameter in both headers")
-        require(not {_ALG, _CRIT, _CLAIMS, _STRUCTURE} & set(self.unprotected), "a parameter that must be protected")
 
     def key_id(self):
-        value = self.protected.get(4, self.unprotected.get(4))
+        value = self.protected.get(4)
         return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else b""
 
     def claims(self):

@@ -79,12 +79,6 @@ def root_of(found, index, size, path):
     return found if last == 0 else None
 
 
-def grows(before, small, after, large, path):
-    """Whether a proof of consistency leads from one root to another (RFC 9162, section 2.1.4.2)."""
-    granted = [before] if small & (small - 1) == 0 else []
-    return bool(path) and lead(granted + path, small, large) == (before, after)
-
-
 def lead(path, size, grown):
     """The roots of both sizes that a path leads to; None, None where it has too many nodes or too few."""
     first, last = size - 1, grown - 1

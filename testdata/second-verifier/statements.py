@@ -9,12 +9,12 @@ import keys
 import log
 import payload as payloads
 import report
-from canonical import Refused, parse
+from canonical import Refused
 from cose import Unsupported, Wrong
 from shapes import require
 
 _CHAIN, _THUMBPRINT, _RECEIPTS, _STRUCTURE, _PROOFS = 33, 34, 394, 395, 396
-_ABOUT, _RECORD, _ENTRY = -70001, -70002, -70003
+_ABOUT, _RECORD = -70001, -70002
 TYPE = b"application/vnd.jurat.payload+json"
 _SHA256 = -16
 _MAX_RECEIPTS, _MAX_CERTIFICATES, _MAX_SIZE, _MAX_PATH = 16, 16, 2**53 - 1, 63
@@ -52,8 +52,6 @@ class Receipt:
         self.issuer = self.message.claims()[0]
         self.structure = self.message.protected.get(_STRUCTURE, 0)
         require(type(self.structure) is int, "a structure that is no number")
-        self.entry = self.message.unprotected.get(_ENTRY)
-        require(self.entry is None or isinstance(self.entry, bytes), "an entry that is no bytes")
         self.inclusion, self.consistency = [], []
         if self.structure == 1:
             proofs = self.message.unprotected.get(_PROOFS)
@@ -69,13 +67,6 @@ class Receipt:
         require(1 <= proof.first <= _MAX_SIZE and 0 <= proof.second < proof.first, "no place in a tree")
         return proof
 
-    def growth(self):
-        if self.structure != 1 or len(self.consistency) != 1 or self.message.payload is None:
-            raise Unsupported("no single proof of consistency, or no newer root")
-        proof = _Proof(self.consistency[0])
-        require(1 <= proof.first < proof.second <= _MAX_SIZE and len(self.message.payload) == 32, "no two sizes")
-        return proof
-
     def check(self, algorithm, spki, leaf):
         """The root that a key signed."""
         proof = self.proof()
@@ -85,6 +76,24 @@ class Receipt:
             raise Wrong("another root")
         self.message.check(algorithm, spki, root)
         return root
+
+
+class _Unread:
+    """A receipt that cannot be read: nobody issued it."""
+
+    issuer, is_consistency = None, False
+
+
+def _receipt(data):
+    try:
+        require(isinstance(data, bytes), "a receipt that is no bytes")
+        return Receipt(data)
+    except Refused:
+        return _Unread()
+
+
+class NoRecord(Exception):
+    """The record of a statement is not in it: anybody can take it out or replace it."""
 
 
 def _proofs(proofs, kind):
@@ -102,15 +111,13 @@ class Statement:
         protected, unprotected = self.message.protected, self.message.unprotected
         self.payload, self.key_id = self.message.payload, self.message.key_id()
         require(self.payload is not None, "a detached payload")
-        self.record = unprotected.get(_RECORD)
-        require(self.record is None or isinstance(self.record, bytes), "a record that is no bytes")
-        self.is_own = _RECORD in unprotected or protected.get(_ABOUT) is not None
+        record = unprotected.get(_RECORD)
+        self.record = record if isinstance(record, bytes) else None
+        self.is_own = protected.get(_ABOUT) is not None
         self.issuer, self.subject = self.message.claims()
         self._content(protected)
         found = unprotected.get(_RECEIPTS)
-        require(_RECEIPTS not in unprotected or isinstance(found, list) and 1 <= len(found) <= _MAX_RECEIPTS, "no receipts")
-        require(all(isinstance(item, bytes) for item in found or []), "a receipt that is no bytes")
-        self.receipts = [Receipt(item) for item in found or []]
+        self.receipts = [_receipt(item) for item in (found if isinstance(found, list) else [])[:_MAX_RECEIPTS]]
 
     def _content(self, protected):
         self.is_digest = 258 in protected
@@ -173,11 +180,15 @@ class Statement:
         return False
 
     def open_record(self):
-        """The record that it was made of. Raises Refused."""
-        require(self.record is not None, "no record")
-        opened = files.open_record(self.record)
-        [record] = opened.records
-        require(record.message == self.payload and record.id == self.subject, "another record")
+        """The record that it was made of. Raises NoRecord, or Refused."""
+        try:
+            require(self.record is not None, "no record")
+            opened = files.open_record(self.record)
+            [record] = opened.records
+            require(record.message == self.payload, "another record")
+        except Refused as err:
+            raise NoRecord(str(err)) from err
+        require(record.id == self.subject, "another subject")
         require(self.type.encode() == TYPE and not self.is_digest, "another content type")
         require(self.message.protected.get(_ABOUT) == _SENTENCES, "other sentences")
         return opened
@@ -192,99 +203,42 @@ def damaged(data, trust, reason):
     return found | {"guarantees": [*found["guarantees"], answer]}
 
 
-class _Signed:
-    """A root that a key signed."""
-
-    def __init__(self, algorithm, spki, issuer, size, root, is_log):
-        self.key, self.issuer, self.size, self.root, self.is_log = (algorithm, spki), issuer, size, root, is_log
-
-
-def _receipts(statement, trust, record, entry):
-    """The status of each receipt, and what was signed."""
-    answers, signed = [None] * len(statement.receipts), []
-    for grows in (False, True):
-        for number, receipt in enumerate(statement.receipts):
-            if receipt.is_consistency == grows:
-                answers[number], found = _grown(receipt, signed, record) if grows else _included(receipt, statement, trust, record, entry)
-                signed += [found] if found else []
-    return answers, signed
-
-
-def _included(receipt, statement, trust, record, entry):
+def without_record(statement, trust, reason):
+    """The report on a statement of a record that is not in it."""
+    key = _exporter(statement, trust)
     try:
-        proof = receipt.proof()
-    except (Refused, Unsupported) as err:
-        return report.REFUTED if isinstance(err, Refused) else report.NOT_PROVED, None
-    known = next((known for known in trust.logs if hashlib.sha256(known.spki).digest() == receipt.message.key_id()), None)
-    if known is not None and record is not None:
-        return _by_log(receipt, proof, known, record, entry)
+        if key is not None:
+            statement.message.check(key.algorithm, key.spki, statement.payload)
+    except Wrong:
+        return damaged(TYPE, trust, reason)
+    except (Unsupported, Refused):
+        pass
+    found = damaged(TYPE, trust, reason)
+    found["guarantees"][0] |= {"status": report.NOT_PROVED, "rule": "no-record"}
+    return found | {"outcome": report.NOT_PROVED}
+
+
+def _exporter(statement, trust):
+    """The key of the trust file that a statement names."""
+    return next((key for key in trust.keys.values() if bytes.fromhex(key.id.removeprefix("sha256:")) == statement.key_id), None)
+
+
+def _is_included(receipt, statement, trust):
+    """Whether a receipt of inclusion holds. One that does not refutes nothing: no signature of the statement covers it."""
     for key in trust.statement_keys("service", receipt.issuer):
         for leaf in statement.leaves():
             try:
-                root = receipt.check(key.algorithm, key.spki, leaf)
+                receipt.check(key.algorithm, key.spki, leaf)
             except Unsupported:
-                return report.NOT_PROVED, None
+                return False
             except (Wrong, Refused):
                 continue
-            if key.revoked is not None:
-                return report.NOT_PROVED, None
-            return report.PROVED, _Signed(key.algorithm, key.spki, receipt.issuer, proof.first, root, False)
-    return report.NOT_PROVED, None
-
-
-def _by_log(receipt, proof, known, record, entry):
-    try:
-        beside = parse(receipt.entry or b"")
-        require(isinstance(beside, dict) and beside.get("payload") == record.digest and beside.get("signatures") == record.raw_signatures, "another record")
-        require(entry is None or entry == receipt.entry, "other counts")
-        require(receipt.issuer == issuer_of("log", known.name), "another issuer")
-        root = receipt.check("Ed25519", known.spki, log.leaf_hash(receipt.entry))
-    except Unsupported:
-        return report.NOT_PROVED, None
-    except (Wrong, Refused):
-        return report.REFUTED, None
-    return report.PROVED, _Signed("Ed25519", known.spki, receipt.issuer, proof.first, root, True)
-
-
-def _grown(receipt, signed, record):
-    try:
-        proof = receipt.growth()
-    except (Refused, Unsupported) as err:
-        return report.REFUTED if isinstance(err, Refused) else report.NOT_PROVED, None
-    status = report.NOT_PROVED
-    for before in signed:
-        if before.size != proof.first or before.issuer != receipt.issuer:
-            continue
-        root = receipt.message.payload
-        try:
-            if not log.grows(before.root, proof.first, root, proof.second, proof.path):
-                raise Wrong("a path that leads elsewhere")
-            receipt.message.check(*before.key, root)
-        except Unsupported:
-            status = report.NOT_PROVED
-        except (Wrong, Refused):
-            named = hashlib.sha256(before.key[1]).digest() == receipt.message.key_id()
-            status = report.REFUTED if before.is_log and named and record is not None else report.NOT_PROVED
-        else:
-            return report.PROVED, _Signed(*before.key, receipt.issuer, proof.second, root, before.is_log)
-    return status, None
+            return key.revoked is None
+    return False
 
 
 def check_own(statement, record, trust, findings):
-    """Who exported the record, and what the receipts prove."""
-    _check_exporter(statement, record, trust, findings)
-    answers, signed = _receipts(statement, trust, record, log.entry(record) if record.log else None)
-    for answer in answers:
-        if answer == report.REFUTED:
-            findings.refute("envelope", "receipt")
-    for one in signed:
-        tree = findings.log
-        if one.is_log and tree is not None and issuer_of("log", tree.origin) == one.issuer and tree.size == one.size and tree.root != one.root:
-            findings.doubt("order", "history")
-
-
-def _check_exporter(statement, record, trust, findings):
-    key = next((key for key in trust.keys.values() if bytes.fromhex(key.id.removeprefix("sha256:")) == statement.key_id), None)
+    key = _exporter(statement, trust)
     if key is None:
         (findings.refute if statement.against_itself() else findings.doubt)("envelope", "signature" if statement.against_itself() else "unknown-key")
         return
@@ -318,13 +272,8 @@ def verify_others(statement, trust, before, rate, reader):
         findings.ask("before")
     _check_issued(statement, trust, findings)
     included = [receipt for receipt in statement.receipts if not receipt.is_consistency]
-    answers, _ = _receipts(statement, trust, None, None)
-    if report.REFUTED in answers:
-        findings.refute("order", "receipt")
-    elif not included:
-        findings.doubt("order", "no-receipt")
-    elif not any(answer == report.PROVED and not receipt.is_consistency for answer, receipt in zip(answers, statement.receipts)):
-        findings.doubt("order", "receipt")
+    if not any(_is_included(receipt, statement, trust) for receipt in included):
+        findings.doubt("order", "receipt" if included else "no-receipt")
     for guarantee in ("time", "before"):
         if guarantee in findings.asked:
             findings.doubt(guarantee, "no-time")

@@ -92,6 +92,8 @@ def _verify_statement(data, trust, reader):
         return statements.verify_others(statement, trust, reader.before, assurance.rate, reader)
     try:
         opened = statement.open_record()
+    except statements.NoRecord as err:
+        return statements.without_record(statement, trust, str(err))
     except Refused as err:
         return statements.damaged(data + statements.TYPE, trust, str(err))
     return _verify_opened(opened, trust, reader, statement)

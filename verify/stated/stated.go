@@ -116,9 +116,6 @@ func noIssuerKey(s *scitt.Statement, keys int) string {
 type Receipted struct {
 	Issuer string           `json:"issuer,omitzero"` // the claim iss
 	Status assurance.Status `json:"status"`
-	From   int64            `json:"from,omitzero"` // of a proved one of consistency: entries of the log whose root another receipt has
-	Size   int64            `json:"size,omitzero"` // of a proved one: entries of the log
-	Index  int64            `json:"index"`         // of a proved one of inclusion: the place in the log, from 0
 	Reason string           `json:"reason"`
 
 	signed *signed // of a proved one
@@ -128,20 +125,17 @@ type Receipted struct {
 type signed struct {
 	by   crypto.PublicKey
 	tree operator.Checkpoint
-	log  bool // of a log of the trust file
 }
 
-// Receipts checks the receipts of a statement by the reader's trust. r is the record of a statement of jurat's; nil: there is
-// none. It also returns what logs of the trust file signed, by the proved ones.
-func Receipts(t *trust.Trust, s *scitt.Statement, r *evidence.Record) (list []Receipted, trees []operator.Checkpoint) {
-	list = make([]Receipted, len(s.Receipts))
+// Receipts checks the receipts of a statement: those of inclusion, and then those of consistency, by the roots that the first ones show to be signed. r is the record
+// of a statement of jurat's; nil: it is another's. The sizes and places in a receipt are in no signature. So a receipt that holds shows no number, and one that does not hold
+// shows nothing: anybody can have put it there, or have changed it.
+func Receipts(t *trust.Trust, s *scitt.Statement, r *evidence.Record) []Receipted {
+	list := make([]Receipted, len(s.Receipts))
 	var roots []signed
 	take := func(i int, got Receipted) {
-		if list[i] = got; got.signed == nil {
-			return
-		}
-		if roots = append(roots, *got.signed); got.signed.log {
-			trees = append(trees, got.signed.tree)
+		if list[i] = got; got.signed != nil {
+			roots = append(roots, *got.signed)
 		}
 	}
 	for i := range s.Receipts {
@@ -151,26 +145,22 @@ func Receipts(t *trust.Trust, s *scitt.Statement, r *evidence.Record) (list []Re
 	}
 	for i := range s.Receipts {
 		if s.Receipts[i].IsConsistency() {
-			take(i, grown(&s.Receipts[i], roots, r != nil))
+			take(i, grown(&s.Receipts[i], roots))
 		}
 	}
-	return list, trees
+	return list
 }
 
-// malformed is the answer to a receipt whose proof cannot be read, or has another form than is checked here.
-func malformed(rc *scitt.Receipt, err error) Receipted {
-	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.Refuted, Reason: err.Error()}
-	if errors.Is(err, scitt.ErrUnsupported) {
-		got.Status, got.Reason = assurance.NotProved, fmt.Sprintf("not checked: %v", err)
-	}
-	return got
+// unchecked is the answer about a receipt that cannot be read or checked.
+func unchecked(rc *scitt.Receipt, err error) Receipted {
+	return Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved, Reason: fmt.Sprintf("not checked: %v", err)}
 }
 
-// grown checks a receipt of consistency: the log whose root another receipt of the statement has is the beginning of a longer one. own: the statement is of a record.
-func grown(rc *scitt.Receipt, roots []signed, own bool) Receipted {
+// grown checks a receipt of consistency: the log whose root another receipt of the statement has is the beginning of a longer one.
+func grown(rc *scitt.Receipt, roots []signed) Receipted {
 	g, err := rc.Growth()
 	if err != nil {
-		return malformed(rc, err)
+		return unchecked(rc, err)
 	}
 	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved}
 	got.Reason = fmt.Sprintf("not checked: no other receipt of this statement that is proved has a root of %d entries by %q", g.From, got.Issuer)
@@ -182,12 +172,10 @@ func grown(rc *scitt.Receipt, roots []signed, own bool) Receipted {
 		switch {
 		case err == nil:
 			tree := operator.Checkpoint{Origin: before.tree.Origin, Size: g.To, Root: root}
-			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, From: g.From, Size: g.To, signed: &signed{before.by, tree, before.log},
-				Reason: fmt.Sprintf("the %d entries of %q are the beginning of its %d entries", g.From, got.Issuer, g.To)}
+			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, signed: &signed{before.by, tree},
+				Reason: fmt.Sprintf("a tree of %q that has it is the beginning of a later one", got.Issuer)}
 		case errors.Is(err, scitt.ErrUnsupported):
 			got.Reason = fmt.Sprintf("not checked: %v", err)
-		case own && before.log && names(rc, before.by): // a log can have had another key
-			got.Status, got.Reason = assurance.Refuted, fmt.Sprintf("the log did not sign what it says of %d entries: %v", g.To, err)
 		default:
 			got.Reason = fmt.Sprintf("%q did not sign what follows from it: %v", got.Issuer, err)
 		}
@@ -195,16 +183,10 @@ func grown(rc *scitt.Receipt, roots []signed, own bool) Receipted {
 	return got
 }
 
-// names reports whether a receipt says that a key signed it.
-func names(rc *scitt.Receipt, by crypto.PublicKey) bool {
-	id, err := evidence.KeyIDOf(by)
-	return err == nil && string(id[:]) == string(rc.KeyID)
-}
-
 // included checks a receipt of inclusion.
 func included(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence.Record) Receipted {
 	if _, err := rc.Proof(); err != nil {
-		return malformed(rc, err)
+		return unchecked(rc, err)
 	}
 	got := Receipted{Issuer: evidence.Abbreviate(rc.Issuer), Status: assurance.NotProved}
 	if origin, public := t.LogKey(rc.KeyID); public != nil && r != nil {
@@ -229,8 +211,8 @@ func included(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence
 				got.Reason = fmt.Sprintf("the key of %q is revoked from %s on, and nothing shows when the receipt was signed", key.Name, key.Revoked.UTC().Format(time.RFC3339Nano))
 				return got
 			}
-			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index, signed: &signed{key.Public(), operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}, false},
-				Reason: fmt.Sprintf("the transparency service %q has it as entry %d of %d", key.Name, proof.Index, proof.Size)}
+			return Receipted{Issuer: got.Issuer, Status: assurance.Proved, signed: &signed{key.Public(), operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}},
+				Reason: fmt.Sprintf("the transparency service %q has it", key.Name)}
 		}
 	}
 	// Services choose what they hash. So a signature over another root does not show that the receipt is false.
@@ -241,7 +223,7 @@ func included(t *trust.Trust, rc *scitt.Receipt, s *scitt.Statement, r *evidence
 // byLog checks a receipt by a log of the trust file for a record's entry. What that is, the format says.
 func byLog(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, public crypto.PublicKey) Receipted {
 	wrong := func(format string, args ...any) Receipted {
-		got.Status, got.Reason = assurance.Refuted, fmt.Sprintf(format, args...)
+		got.Reason = fmt.Sprintf(format, args...)
 		return got
 	}
 	entry, err := evidence.ParseEntry(rc.Entry)
@@ -263,6 +245,6 @@ func byLog(got Receipted, rc *scitt.Receipt, r *evidence.Record, origin string, 
 	case err != nil:
 		return wrong("the log %s did not sign the root that follows from the entry: %v", origin, err)
 	}
-	return Receipted{Issuer: got.Issuer, Status: assurance.Proved, Size: proof.Size, Index: proof.Index, signed: &signed{public, operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}, true},
-		Reason: fmt.Sprintf("the log %s has the record as entry %d of %d", origin, proof.Index, proof.Size)}
+	return Receipted{Issuer: got.Issuer, Status: assurance.Proved, signed: &signed{public, operator.Checkpoint{Origin: rc.Issuer, Size: proof.Size, Root: root}},
+		Reason: fmt.Sprintf("the log %s has the record", origin)}
 }
