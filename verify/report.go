@@ -158,6 +158,18 @@ func (o *Options) required() []Guarantee {
 	return o.Require
 }
 
+// asked returns what the reader asked expressly of this kind of file. It counts under every level.
+func (c *check) asked() []Guarantee {
+	asked := slices.Clip(c.options.required())
+	if !c.options.Before.IsZero() {
+		asked = append(asked, Before)
+	}
+	if c.options.knowsLog() {
+		asked = append(asked, c.ofLog())
+	}
+	return asked
+}
+
 // Guarantees returns every guarantee, in the order of the report.
 func Guarantees() []Guarantee { return assurance.Guarantees() }
 

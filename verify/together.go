@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -28,7 +29,7 @@ type Together struct {
 // NewTogether returns a Together for a reader with these Options.
 func NewTogether(o Options) *Together {
 	o.Together, o.Each, o.envelope = nil, nil, nil
-	o.Checkpoint, o.Consistency, o.Entries, o.Demands = "", nil, nil, nil // each file was already compared with them
+	o.Checkpoint, o.Consistency, o.Entries, o.Demands, o.Before = "", nil, nil, nil, time.Time{} // each file was already held against them
 	o.Require = slices.DeleteFunc(slices.Clone(o.Require), func(g Guarantee) bool { return !slices.Contains(assurance.Required(SeveralFiles), g) })
 	return &Together{options: o, logs: map[string]*gathered{}}
 }

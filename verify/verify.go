@@ -315,13 +315,13 @@ func (c *check) report() *Report {
 			r.Outcome = f.Status
 		}
 	}
-	for _, g := range c.options.required() {
+	for _, g := range c.asked() {
 		if r.Of(g).Status.Worse(r.Outcome) {
 			r.Outcome = r.Of(g).Status
 		}
 	}
 	for _, f := range r.Guarantees {
-		if f.Status == NotProved && !c.counts(f.Guarantee) && !slices.Contains(c.options.required(), f.Guarantee) {
+		if f.Status == NotProved && !c.counts(f.Guarantee) && !slices.Contains(c.asked(), f.Guarantee) {
 			r.Uncounted = append(r.Uncounted, f.Guarantee)
 		}
 	}

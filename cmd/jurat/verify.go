@@ -62,6 +62,8 @@ operator saw the log. All three follow from your trust file, and from nothing th
                             witnesses cosigned the log, or it is that of your --checkpoint
     independent-qualified   likewise, and a service that was qualified by the EU's trusted lists stamped each record
 
+A level lowers nothing that you ask besides: --before, --checkpoint, --entries and every --require count under each level.
+
 Each part can be demanded by itself: keys=ca or keys=owner, time=independent or time=qualified, log=compared, log=witnessed or
 log=witnessed_and_compared. The operator keeps the keys of a jury, so a trial is proved on the operator's word:
 

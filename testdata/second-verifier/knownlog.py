@@ -68,11 +68,16 @@ class Ended(Exception):
     """A rule found something, and nothing more is asked."""
 
 
+def guarantee_of(kind):
+    """Which guarantee rests on what the reader knows of the log."""
+    return "order" if kind == "record" else "completeness"
+
+
 def check(opened, own, reader, trust, findings):
     """Holds the log of a file, by its checkpoint (None: none that counts), against the log that the reader knows."""
     if reader.checkpoint is None and reader.entries is None:
         return
-    guarantee = "order" if opened.kind == "record" else "completeness"
+    guarantee = guarantee_of(opened.kind)
     findings.ask(guarantee)
     try:
         known = _known(own, reader, trust, guarantee, findings)

@@ -94,11 +94,11 @@ class Findings:
             return {"guarantee": guarantee, "status": PROVED} | rule | {"reason": "nothing was found against it"}
         return next(item for item in found if item["status"] == worst(each["status"] for each in found))
 
-    def outcome(self, answers, need=None):
+    def outcome(self, answers, need=None, expressly=()):
         if any(answer["status"] == REFUTED for answer in answers):
             return REFUTED
-        counts = lambda guarantee: need.counts(self.kind, guarantee, counts_by_default(self.kind, guarantee)) if need else counts_by_default(self.kind, guarantee)
-        if need and any(guarantee not in self.asked for guarantee in need.require):
+        counts = lambda guarantee: guarantee in expressly or (need.counts(self.kind, guarantee, counts_by_default(self.kind, guarantee)) if need else counts_by_default(self.kind, guarantee))
+        if any(guarantee not in self.asked for guarantee in (*(need.require if need else ()), *expressly)):
             return NOT_PROVED
         return worst(answer["status"] for answer in answers if counts(answer["guarantee"]))
 
@@ -106,7 +106,7 @@ class Findings:
         """The report. rate says what the proof rests on; without it nothing is said of that, as of several files together."""
         answers = [self.answer(guarantee) for guarantee in GUARANTEES if guarantee in self.asked]
         need = reader and reader.need
-        report = _report(self.kind, self.records, trust, self.outcome(answers, need), answers, self.details, self.times)
+        report = _report(self.kind, self.records, trust, self.outcome(answers, need, reader.expressly(self.kind) if reader else ()), answers, self.details, self.times)
         if need and (stated := need.stated()):
             report["demanded"] = stated
         if rate:

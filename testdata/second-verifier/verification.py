@@ -60,6 +60,11 @@ class Reader:
         self.before, self.at = before, at
         self.checkpoint, self.consistency, self.entries = checkpoint, consistency, entries
 
+    def expressly(self, kind):
+        """What the reader asks of such a file: it counts under every level."""
+        knows = self.checkpoint is not None or self.entries is not None
+        return (("before",) if self.before is not None else ()) + ((knownlog.guarantee_of(kind),) if knows else ())
+
 
 def verify(data, trust, reader):
     """The report on a file. Raises files.NoFile for what is none of this format."""
