@@ -41,6 +41,9 @@ func (c *check) noteSights() {
 	if kept := c.sights.Elsewhere(); len(kept) > 0 {
 		c.notes[Vantage] += "; a part of what was asked was kept by the provider, and is in no record before it: " + strings.Join(kept[:min(len(kept), 8)], ", ")
 	}
+	if said := c.sights.LeftOut(); len(said) > 0 {
+		c.notes[Vantage] += "; the bytes also say what their records leave out: " + strings.Join(said[:min(len(said), 8)], ", ")
+	}
 	if n := int64(len(c.compared)); n > 0 {
 		c.notes[Vantage] += "; the operator says that calls were compared with providers' usage exports (" + plural.Of(n, "act") + "): what the providers count is its word"
 	}

@@ -104,7 +104,7 @@ var bothBodies = []string{"/request_body", "/response_body"}
 func before(p *evidence.Payload) { p.Observed.Reading = "jurat/1" }
 func second(p *evidence.Payload) { p.Observed.Reading = "jurat/2" }
 
-// tooled is a call whose tools stand in its input, which the second rules took for the user's words.
+// tooled is a call whose tools stand in its input.
 func tooled() observed.Act {
 	return observedCall("call-2", observe.OpenAIResponses, `{"model":"m","input":[{"type":"additional_tools","tools":[{"name":"look"}]},{"role":"user","content":"Hi"}]}`,
 		`{"model":"m-1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}]}`)
@@ -131,14 +131,14 @@ func sightings() []sighting {
 		{name: "projection: a status that makes it an error", act: with(call, func(a *observed.Act) { a.Response = passed(`{"error":{"message":"no"}}`) }), status: verify.Proved},
 		{name: "projection: parsed by somebody else, and another model", act: with(call, func(a *observed.Act) { a.Vantage, a.Fidelity = evidence.InProcess, evidence.Parsed }),
 			change: func(p *evidence.Payload) { p.Model = "m2" }, status: refuted, rule: "projection"},
-		{name: "another reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading = "other/1" }, status: open, rule: "projection"},
+		{name: "another reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading = "other/1" }, status: verify.Proved},
 		{name: "projection: by the rules before", act: call, change: before, status: verify.Proved},
 		{name: "projection: by the second rules, and another answer", act: call, change: func(p *evidence.Payload) { second(p); p.Response = jsontext.Value(`"In Bonn."`) }, status: refuted, rule: "projection"},
 		{name: "projection: tools in the input", act: tooled, status: verify.Proved},
-		{name: "projection: tools in the input, said to be read by the second rules", act: tooled, change: second, status: refuted, rule: "projection"},
-		{name: "projection: by the rules before, and another answer", act: call, change: func(p *evidence.Payload) { before(p); p.Response = jsontext.Value(`"In Bonn."`) }, status: open, rule: "projection"},
+		{name: "projection: tools in the input, said to be read by the second rules", act: tooled, change: second, status: verify.Proved},
+		{name: "projection: by the rules before, and another answer", act: call, change: func(p *evidence.Payload) { before(p); p.Response = jsontext.Value(`"In Bonn."`) }, status: refuted, rule: "projection"},
 		{name: "projection: a message by the rules before, and another answer", act: message, change: func(p *evidence.Payload) { before(p); p.Response = jsontext.Value(`"No."`) }, status: refuted, rule: "projection"},
-		{name: "no reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading, p.Model = "", "m2" }, status: open, rule: "projection"},
+		{name: "no reading", act: call, change: func(p *evidence.Payload) { p.Observed.Reading, p.Model = "", "m2" }, status: refuted, rule: "projection"},
 		{name: "projection: telemetry with bytes", act: with(call, func(a *observed.Act) {
 			a.Type, a.Vantage, a.Fidelity = evidence.ObservedSpan, evidence.Telemetry, evidence.ByAttributes
 		}), status: open, rule: "second-hand"},

@@ -84,3 +84,64 @@ func TestSecondVerifierOnRecordings(t *testing.T) {
 	}
 	compareOver(t, files)
 }
+
+// TestOtherReadings: what bytes contradict is refuted, whatever rules of reading a record names, and what they say is proved under every name. Both verifiers say the same.
+func TestOtherReadings(t *testing.T) {
+	h := jurattest.New(t)
+	var files []given
+	acts := spoken()
+	for _, name := range slices.Sorted(maps.Keys(acts)) {
+		for _, reading := range []string{"", "jurat/1", "jurat/2", "jurat/9", "other/1", "JURAT/3"} {
+			for _, member := range []string{"", "response", "model", "usage"} {
+				p := payloadOf(t, acts[name])
+				p.Observed.Reading = reading
+				if member != "" {
+					stating[member](&p)
+				}
+				b := h.Bundle(t, h.Seal(t, p))
+				report := verify.Bundle(b, h.Options(t))
+				if got := report.Of(verify.Vantage); (got.Status == verify.Refuted && got.Rule == "projection" && report.Outcome == verify.Refuted) != (member != "") ||
+					member == "" && got.Status != verify.Proved && got.Rule != "second-hand" {
+					t.Errorf("%s by %q, another %q: %+v", name, reading, member, got)
+				}
+				files = append(files, givenBundle(t, fmt.Sprintf("%s-%s-%d", name, member, len(files)), b, verify.Options{}))
+			}
+		}
+	}
+	compareOver(t, files)
+}
+
+// TestLeftOut: what a record leaves out and its bytes say, the verifier says.
+func TestLeftOut(t *testing.T) {
+	for name, act := range spoken() {
+		full := payloadOf(t, act)
+		p := payloadOf(t, act)
+		p.Model, p.ModelVersion, p.Observed.Usage, p.Observed.ContextByReference = "", "", nil, nil
+		h := jurattest.New(t)
+		r := h.Seal(t, p)
+		got := verify.Bundle(h.Bundle(t, r), h.Options(t)).Of(verify.Vantage)
+		if act.Fidelity != evidence.ByBytes {
+			continue // which is not proved
+		}
+		if got.Status != verify.Proved {
+			t.Errorf("%s: %+v", name, got)
+		}
+		for what, says := range map[string]string{full.Model: "the model %q was asked", full.ModelVersion: "the model %q answered"} {
+			if what != "" && !strings.Contains(got.Reason, fmt.Sprintf(says, what)) {
+				t.Errorf("%s: the model %s is not said: %s", name, what, got.Reason)
+			}
+		}
+		if full.Observed.Usage != nil && !strings.Contains(got.Reason, "usage ") {
+			t.Errorf("%s: the usage is not said: %s", name, got.Reason)
+		}
+		for _, reference := range full.Observed.ContextByReference {
+			if !strings.Contains(got.Reason, reference) {
+				t.Errorf("%s: %s is not said: %s", name, reference, got.Reason)
+			}
+		}
+		h = jurattest.New(t)
+		if got := verify.Bundle(h.Bundle(t, h.Seal(t, full)), h.Options(t)).Of(verify.Vantage); strings.Contains(got.Reason, "leave out") {
+			t.Errorf("%s: nothing is left out: %s", name, got.Reason)
+		}
+	}
+}

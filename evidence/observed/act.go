@@ -307,7 +307,7 @@ func isSame(a, b *observe.Call) bool {
 	same := func(a, b []byte) bool {
 		return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
 	}
-	return a.Protocol == b.Protocol && a.Path == b.Path && a.Status == b.Status && a.RequestType == b.RequestType && a.ResponseType == b.ResponseType && a.Rules == b.Rules &&
+	return a.Protocol == b.Protocol && a.Path == b.Path && a.Status == b.Status && a.RequestType == b.RequestType && a.ResponseType == b.ResponseType &&
 		same(a.Request, b.Request) && same(a.Response, b.Response)
 }
 
@@ -345,9 +345,6 @@ func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Va
 func Call(p *evidence.Payload, request, response []byte) observe.Call {
 	o := p.Observed
 	c := observe.Call{Protocol: o.Protocol, Path: o.Path, Status: int(o.Status)}
-	if o.Reading != observe.Version { // so that a call that was read for its record is not read again
-		c.Rules = o.Reading
-	}
 	if b := o.Request; b != nil && b.Decoded == "" {
 		c.Request, c.RequestType = request, b.Type
 	}

@@ -137,15 +137,15 @@ func (w *Window) body(direction string, b *openedBody, errs []error) ([]byte, []
 	return b.body, errs
 }
 
-// Projection reads what the bytes of a record say, by the rules of today. known is false if they are not all there, if no reader knows the
-// protocol, or if the record was read by rules that this program never had.
+// Projection reads what the bytes of a record say, by the rules of today, whatever rules the record names. known is false if they are not all there, if the
+// record states none, or if no reader knows the protocol.
 func (o *Opened) Projection(r Reading) (p observe.Projection, known bool) {
 	for _, err := range r.Errs {
 		if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrMasked) {
 			return p, false
 		}
 	}
-	if !observe.Had(o.Record.Payload.Observed.Reading) {
+	if o.request.stated == nil && o.response.stated == nil {
 		return p, false
 	}
 	p, err := observe.Project(Call(&o.Record.Payload, r.Request, r.Response))

@@ -291,55 +291,27 @@ var readings = map[string]string{"jurat/2": "sha256:4dab4ed36ea67b75c02f063c7547
 
 // TestVersion: records state the version by which they were read. Who changes what these calls say must change it, too.
 func TestVersion(t *testing.T) {
-	if got := readingBy(t, ""); got != readings[observe.Version] {
+	if got := readingNow(t); got != readings[observe.Version] {
 		t.Errorf("these calls do not say what they said by the rules %s: change observe.Version, and put the digest %s here", observe.Version, got)
 	}
-	if got := readingBy(t, "jurat/2"); got != readings["jurat/2"] {
-		t.Errorf("these calls do not say any more what they said by the rules jurat/2: %s", got)
-	}
 }
 
-// TestEarlierRules: a record is held against the rules by which it was read.
-func TestEarlierRules(t *testing.T) {
-	c := observe.Call{Protocol: observe.OpenAIResponses, Path: "/v1/responses", Request: []byte(`{"input":[{"type":"additional_tools","role":"developer","tools":[{"name":"look"}]}]}`)}
-	for rules, want := range map[string]string{
-		"": `[] {"tools":["look"]}`, "jurat/3": `[] {"tools":["look"]}`, "jurat/4": `[] {"tools":["look"]}`,
-		"jurat/2": `[{"content":"[additional_tools] {\"role\":\"developer\",\"tools\":[{\"name\":\"look\"}],\"type\":\"additional_tools\"}","role":"user"}] {}`,
-		"jurat/1": `[{"content":"[additional_tools] {\"role\":\"developer\",\"tools\":[{\"name\":\"look\"}],\"type\":\"additional_tools\"}","role":"user"}] {}`,
-	} {
-		c.Rules = rules
-		p := project(t, c)
-		if got := string(p.Prompt) + " " + string(p.Parameters); got != want {
-			t.Errorf("%q: %s, want %s", rules, got, want)
-		}
-	}
-	if !observe.Same("jurat/2", observe.OpenAIResponses) || observe.Same("jurat/1", observe.OpenAIResponses) || observe.Had("jurat/4") {
-		t.Error("records are held against other rules")
-	}
-}
-
-// readingBy is the digest of what the calls of these tests say by the rules of a version.
-func readingBy(t *testing.T, rules string) string {
+// readingNow is the digest of what the calls of these tests say.
+func readingNow(t *testing.T) string {
 	t.Helper()
 	var all []byte
 	for _, s := range samples {
 		for _, answer := range []string{s.whole, s.stream, s.stream[:len(s.stream)*2/3]} {
 			c := s.call
-			c.Response, c.Rules = []byte(answer), rules
+			c.Response = []byte(answer)
 			all = append(all, marshal(t, project(t, c))...)
 		}
 	}
 	for _, r := range replies() {
-		c := r.call()
-		c.Rules = rules
-		all = append(all, marshal(t, project(t, c))...)
+		all = append(all, marshal(t, project(t, r.call()))...)
 	}
 	for _, p := range passages {
-		c := p.call()
-		if c.Rules = rules; rules == "jurat/2" && strings.HasPrefix(p.name, "tools in the input") { // of which its tests did not know
-			continue
-		}
-		all = append(all, marshal(t, project(t, c))...)
+		all = append(all, marshal(t, project(t, p.call()))...)
 	}
 	return evidence.DigestOf(all).String()
 }

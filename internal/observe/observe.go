@@ -48,24 +48,9 @@ const (
 // entry of that file, and no call; Project does not read them.
 const Imported = "import/"
 
-// Version names these rules of reading. Records state it, and what the bytes say otherwise refutes a record only by the same rules: so it
-// changes with every change of what Project returns for bytes that some recorder may have sealed.
+// Version names these rules of reading. Records state it, and a verifier reads every record by its own rules, whatever the record names. So it changes with every change
+// of what Project returns for bytes that some recorder may have sealed.
 const Version = "jurat/3"
-
-// Versions before. The first read calls of models otherwise, where servers do not keep to the vendors' documents, and telemetry, where libraries write what
-// their convention leaves open; it is not kept. The second took tools that stand in the input of Responses for the user's words; Project reads by it, too.
-const (
-	first  = "jurat/1"
-	second = "jurat/2"
-)
-
-// Had reports whether a version is this one or one before. What is read alike by both is proved by either.
-func Had(version string) bool { return version == Version || version == second || version == first }
-
-// Same reports whether Project reads calls of a protocol as this version does, if they name it.
-func Same(version, protocol string) bool {
-	return version == Version || version == second || version == first && !isModels(protocol) && protocol != OTLP
-}
 
 // isModels reports whether a protocol is one of models.
 func isModels(protocol string) bool {
@@ -81,7 +66,6 @@ type Call struct {
 	Response     []byte // the body, decoded, as far as it came
 	RequestType  string // media types, as the headers give them
 	ResponseType string
-	Rules        string // the version by which it is read; "": Version
 }
 
 // A Projection is what a call says. A member that is absent was not said, or could not be read: then Problem says why.

@@ -72,7 +72,7 @@ func (r *reading) responsesRequest(o object) {
 		t := turn{role: part.role}
 		items := conversation[[]wire.ResponsesItem](r, o, part.member)
 		for i := range items {
-			if items[i].Type == "additional_tools" && r.call.Rules != first && r.call.Rules != second {
+			if items[i].Type == "additional_tools" {
 				tools = append(tools, member[[]object](r, objectOf(items[i].Raw), "request: input", "tools")...)
 				continue
 			}

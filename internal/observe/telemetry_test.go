@@ -242,9 +242,6 @@ func TestTelemetryReading(t *testing.T) {
 	if got := evidence.DigestOf(all).String(); got != readingsOfTelemetry[observe.Version] {
 		t.Errorf("these spans do not say what they said by the rules %s: change observe.Version, and put the digest %s here", observe.Version, got)
 	}
-	if observe.Same("jurat/1", observe.OTLP) || !observe.Same("jurat/1", "mcp/2026-07-28") {
-		t.Error("what jurat/1 read of telemetry would be refuted")
-	}
 }
 
 var readingsOfTelemetry = map[string]string{"jurat/2": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28", "jurat/3": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28"}

@@ -38,10 +38,9 @@ MEMBERS = ("model", "model_version", "parameters", "prompt", "response", "usage"
 
 
 class Call:
-    def __init__(self, protocol, path, status, request, response, request_type, response_type, rules="jurat/3"):
+    def __init__(self, protocol, path, status, request, response, request_type, response_type):
         self.protocol, self.path, self.status = protocol, path, status
         self.request, self.response, self.request_type, self.response_type = request, response, request_type, response_type
-        self.rules = rules
 
 
 def knows(protocol):
@@ -72,7 +71,7 @@ def _has_too_many_values(body):
 def _call(line):
     own = json.loads(line)
     request, response = (base64.b64decode(own.get(name, "")) for name in ("request", "response"))
-    return Call(own["protocol"], own.get("path", ""), own.get("status", 0), request, response, own.get("request_type", ""), own.get("response_type", ""), own.get("rules", "jurat/3"))
+    return Call(own["protocol"], own.get("path", ""), own.get("status", 0), request, response, own.get("request_type", ""), own.get("response_type", ""))
 
 
 def main():

@@ -9,7 +9,6 @@ from shapes import digest_of
 
 MAX_WINDOW = 128 << 20
 MAX_COPIED = 2 << 30
-_READ_OTHERWISE = ("openai.chat", "openai.responses", "anthropic.messages", "gemini.generate", "otlp")
 _SAID = ("model", "model_version", "parameters", "prompt", "response")
 _OPEN = ("missing", "withheld", "unsealed", "truncated", "masked")
 
@@ -130,12 +129,9 @@ def _rule(record, bodies, window):
     observed = record.payload["observed"]
     if "digest" in rules:
         return "digest"
-    reading, protocol = observed.get("reading"), observed["protocol"]
-    known = readings.knows(protocol) and reading in ("jurat/1", "jurat/2", "jurat/3") and not set(rules) & {"missing", "withheld", "unsealed"}
+    known = {"request", "response"} & set(observed) and readings.knows(observed["protocol"]) and not set(rules) & {"missing", "withheld", "unsealed"}
     if known and _differs(record, readings.read(_call(record, bodies))):
-        if reading != "jurat/1" or protocol not in _READ_OTHERWISE:
-            return "refuted"
-        known = False
+        return "refuted"
     if observed["fidelity"] != "bytes":
         return "second-hand"
     if observed["agent"] == record.payload["agent_id"]:
@@ -166,7 +162,7 @@ def _call(record, bodies):
     parts = [{} if body.part is None or "decoded" in body.part else body.part for body in bodies]
     request, response = (body.body or b"" if part else b"" for body, part in zip(bodies, parts))
     kinds = [part.get("type", "") for part in parts]
-    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds, rules=observed.get("reading"))
+    return readings.Call(observed["protocol"], observed.get("path", ""), int(observed.get("status", 0)), request, response, *kinds)
 
 
 def _differs(record, read):

@@ -78,7 +78,7 @@ def _request(reading, request):
             continue
         turn = Turn(role)
         for item in reading.conversation(request, name, [_ITEM]):
-            if item["type"] == "additional_tools" and reading.call.rules not in ("jurat/1", "jurat/2"):
+            if item["type"] == "additional_tools":
                 more += reading.objects(dict(item["rest"]), "tools")
             else:
                 _item(reading, turn, item, False)

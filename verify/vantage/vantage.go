@@ -79,6 +79,9 @@ type Look struct {
 	alone  *Finding // what is known without other records; nil: the record must be read in order
 	answer string   // the provider's id of the answer, by its bytes; "": it has none
 
+	references []string // what the call names of what the provider kept, by its bytes where they are read
+	leftOut    []string // what the bytes say and the record does not
+
 	proved bool // alone: nothing was found
 }
 
@@ -133,6 +136,7 @@ type File struct {
 
 	answers   map[string]bool // the provider's ids of answers that the file has
 	elsewhere []string        // what the provider kept of what was asked, and the file has not
+	leftOut   []string
 }
 
 // Take takes the next record of the file, and returns what is found against it; nil: nothing, or it is not a recorder's.
@@ -160,7 +164,12 @@ func (f *File) Take(l *Look) *Finding {
 
 // refer notes what a call names without saying it: what the provider kept is in no bytes, unless it is an answer that the file has.
 func (f *File) refer(l *Look) {
-	for _, reference := range l.record.Payload.Observed.ContextByReference {
+	for _, said := range l.leftOut {
+		if len(f.leftOut) < maxSeen {
+			f.leftOut = append(f.leftOut, fmt.Sprintf("%s (%s)", said, l.record.Payload.RecordID))
+		}
+	}
+	for _, reference := range l.references {
 		id, is := strings.CutPrefix(reference, "previous_response_id:")
 		if len(f.elsewhere) < maxSeen && !(is && f.answers[id]) && !slices.Contains(f.elsewhere, reference) {
 			f.elsewhere = append(f.elsewhere, reference)
@@ -179,6 +188,23 @@ const maxAnswers = 1 << 20
 
 // Elsewhere lists what calls name of what the provider keeps, such as an earlier answer, and no record before them has; at most 1000.
 func (f *File) Elsewhere() []string { return f.elsewhere }
+
+// LeftOut lists models and usage that bytes say and their records leave out, each with the record; at most 1000.
+func (f *File) LeftOut() []string { return f.leftOut }
+
+// leftOut lists what bytes say and their record does not.
+func leftOut(p *evidence.Payload, from *observe.Projection) (list []string) {
+	if p.Model == "" && from.Model != "" {
+		list = append(list, fmt.Sprintf("the model %q was asked", from.Model))
+	}
+	if p.ModelVersion == "" && from.ModelVersion != "" {
+		list = append(list, fmt.Sprintf("the model %q answered", from.ModelVersion))
+	}
+	if p.Observed.Usage == nil && from.Usage != nil {
+		list = append(list, "usage "+evidence.Abbreviate(string(from.Usage)))
+	}
+	return list
+}
 
 // note counts who saw what.
 func (f *File) note(r *evidence.Record) {
@@ -250,12 +276,14 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 		}
 	}
 	projection, known := l.opened.Projection(reading)
-	l.answer = projection.ProviderID
+	l.answer, l.references = projection.ProviderID, o.ContextByReference
+	if known {
+		l.references, l.leftOut = projection.ContextByReference, leftOut(p, &projection)
+	}
 	member := l.differs(&projection)
-	if known && member != "" && observe.Same(o.Reading, o.Protocol) {
+	if known && member != "" {
 		return &Finding{Rule: "projection", Refuted: true, Reason: fmt.Sprintf("its bytes say another %s than the record", member)}
 	}
-	known = known && member == "" // what earlier rules read otherwise, these do not refute
 	switch {
 	case o.Fidelity == evidence.ByAttributes:
 		return &Finding{Rule: "second-hand", Reason: Told(o, p.AgentID) + ": nobody saw the bytes"}
@@ -279,7 +307,7 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	}
 	switch {
 	case !known && l.states():
-		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here by the rules %q: what the record says of its bytes is the recorder's word", o.Protocol, o.Reading)}
+		return &Finding{Rule: "projection", Reason: fmt.Sprintf("the protocol %q is not read here: what the record says of its bytes is the recorder's word", o.Protocol)}
 	case o.Ended == evidence.LostInCrash:
 		return &Finding{Rule: "gap", Gap: true, Reason: fmt.Sprintf("the recorder died during a call of %q: the end is not known", o.Agent)}
 	}
