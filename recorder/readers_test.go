@@ -297,3 +297,42 @@ func TestEncodingInAnySpelling(t *testing.T) {
 		t.Errorf("%+v %+v", o, o.Request)
 	}
 }
+
+// TestWordsOfLibraries: what a server writes where HTTP has no place for it stands in no record, as it could not be erased there.
+func TestWordsOfLibraries(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-bearer-token"
+	for name, answer := range map[string]string{
+		"a line that is no header":   "HTTP/1.1 200 OK\r\nAuthorization Bearer " + canary + "\r\n\r\n",
+		"a header that is continued": "HTTP/1.1 200 OK\r\n " + canary + "\r\n\r\n",
+		"a status that is none":      "HTTP/1.1 " + canary + "\r\n\r\n",
+		"a protocol that is none":    canary + "/1.1 200 OK\r\n\r\n",
+		"a length that is none":      "HTTP/1.1 200 OK\r\nContent-Length: " + canary + "\r\n\r\n",
+		"a transfer that is none":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + canary + "\r\n\r\n",
+		"a chunk that is none":       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + canary + "\r\n",
+		"an option of one hop":       "HTTP/1.1 200 OK\r\nConnection: Content-" + canary + "\r\nContent-Length: 0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire(t)
+			w.answer = func(string) string { return answer }
+			folder := filepath.Join(t.TempDir(), "data")
+			r := open(t, recorder.Options{Folder: folder, Agent: "mia"})
+			_, err := ask(t, &http.Client{Transport: r.Transport(nil)}, question(t, "http://"+w.address+"/v1/chat/completions", "one"))
+			if err == nil {
+				t.Error("the call succeeded")
+			}
+			if err := r.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			calls, _ := records(t, folder)
+			if len(calls) != 1 {
+				t.Fatalf("%d records", len(calls))
+			}
+			o := calls[0].Payload.Observed
+			if text := strings.ToLower(strings.Join(o.Missing, "\n")); strings.Contains(text, canary) || !strings.Contains(text, "why the call ended: ") {
+				t.Errorf("it says %q", o.Missing)
+			}
+		})
+	}
+}

@@ -246,7 +246,7 @@ func (d *draft) headers(direction string, headers map[string]string) jsontext.Va
 		err = evidence.CheckHeaders(doc)
 	}
 	if err != nil {
-		d.miss("%s: headers: %v", direction, err)
+		d.miss("%s: its headers are too many, or too long", direction)
 		return nil
 	}
 	return doc
@@ -325,7 +325,8 @@ func (d *draft) value(member string, v jsontext.Value, kinds string) jsontext.Va
 	}
 	form, err := evidence.Canonical(v)
 	switch {
-	case err != nil:
+	case err != nil: // its words may quote what cannot be erased here
+		err = errors.New("it has no canonical form")
 	case len(form) > mostSaid:
 		err = fmt.Errorf("longer than %d bytes", mostSaid)
 	case len(form) > d.room:

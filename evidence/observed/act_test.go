@@ -109,7 +109,7 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 		"a path that is not UTF-8":   {func(a *observed.Act) { a.Path = "/\xff" }, "path: not valid"},
 		"a long type":                {func(a *observed.Act) { a.Request.Type = long }, "request: type: longer"},
 		"an encoding without a name": {func(a *observed.Act) { a.Response.Encoding = long }, "response: the bytes are not kept, as"},
-		"a long header":              {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": long} }, "request: headers: x: longer"},
+		"a long header":              {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": long} }, "request: its headers are too many, or too long"},
 		"a header that is not UTF-8": {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": "\xff"} }, "request: a header that"},
 		"a long id":                  {func(a *observed.Act) { a.ProviderRequestID = long }, "provider_request_id: longer"},
 		"a method that is none":      {func(a *observed.Act) { a.Method = "\x00" }, "method: has the control"},
@@ -143,7 +143,7 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 		}, ""},
 		"an unknown protocol": {func(a *observed.Act) {
 			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1e400`)}
-		}, "response: byte 0"},
+		}, "response: it has no canonical form"},
 		"a value of another kind": {func(a *observed.Act) {
 			a.Protocol, a.Said = "other/1", observed.Said{Response: jsontext.Value(`1`)}
 		}, "response: not of a kind"},

@@ -179,7 +179,7 @@ func (e *exchange) watched(ctx context.Context, act *observed.Act, list *toolLis
 	err = errors.Join(err, list.known.keep(list.file)) // what was sealed is not sealed again
 	if err != nil && e.recorder.Mode == relay.Open {
 		e.recorder.Tell.Error("a list of tools was not compared with the one before, and the record says so", "server", list.known.Server, "error", err)
-		act.Missing = append(act.Missing, unknownChange+err.Error())
+		act.Missing = append(act.Missing, unknownChange+inWords(err))
 		return nil
 	}
 	return err

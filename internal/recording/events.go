@@ -140,7 +140,7 @@ func (g *gaps) add(of gap, why error) {
 	g.counts[of]++
 	g.reason = "unknown"
 	if why != nil {
-		g.reason = why.Error()
+		g.reason = inWords(why)
 	}
 }
 

@@ -224,7 +224,7 @@ func TestChangedToolIsHeldBack(t *testing.T) {
 				t.Fatalf("%v, %s: %d lists", mode, over, len(lists))
 			}
 			o := lists[1].Observed
-			if cut := o.Ended == evidence.RecorderCut; cut != (mode == relay.Closed) || !strings.Contains(strings.Join(o.Missing, "\n"), "the definition of the tool add changed, and that could not be sealed: not now") {
+			if cut := o.Ended == evidence.RecorderCut; cut != (mode == relay.Closed) || !strings.Contains(strings.Join(o.Missing, "\n"), map[relay.Mode]string{relay.Closed: "the call could not be sealed", relay.Open: "whether a tool is defined as it was before"}[mode]) {
 				t.Errorf("%v, %s: the record of a list whose change is not sealed: %s, %q", mode, over, o.Ended, o.Missing)
 			}
 			log.refusing(nil)

@@ -339,7 +339,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	}
 	a.Missing = append(a.Missing, outcome.Counted...)
 	if outcome.Reason != nil {
-		a.Missing = append(a.Missing, "why the call ended: "+outcome.Reason.Error())
+		a.Missing = append(a.Missing, "why the call ended: "+inWords(outcome.Reason))
 	}
 	return a
 }
@@ -381,14 +381,17 @@ func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missi
 		body.Kept, body.Truncated = decoded, body.Truncated || longer
 		return body, missing
 	}
-	if err == nil {
-		err = fmt.Errorf("it has more than %d bytes decoded, and is kept encoded", observed.MaxKept)
+	why := fmt.Sprintf("it has more than %d bytes decoded, and is kept encoded", observed.MaxKept)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		why = "its encoding breaks off"
+	} else if err != nil {
+		why = "it cannot be decoded: " + inWords(err)
 	}
-	missing = append(missing, direction+": "+err.Error())
+	missing = append(missing, direction+": "+why)
 	body.Refused = body.Encoding != ""
 	raw, longer, err := readPlain(b)
 	if err != nil {
-		return body, append(missing, direction+": the copy cannot be read: "+err.Error())
+		return body, append(missing, direction+": the copy cannot be read: "+inWords(err))
 	}
 	body.Kept, body.Truncated = raw, body.Truncated || longer
 	return body, missing
@@ -405,9 +408,6 @@ func readDecoded(b *relay.Body) (kept []byte, longer bool, err error) {
 	}
 	if err == nil && rest > 0 {
 		kept, _, err = decodeUpTo(b, observed.Beginning+int(rest))
-	}
-	if err != nil {
-		err = fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	return kept, false, err
 }
@@ -547,7 +547,7 @@ func (r *Recorder) sealWhole(ctx context.Context, id string, act observed.Act) e
 func bare(a observed.Act, why error) observed.Act {
 	b := observed.Act{Recorder: a.Recorder, Type: a.Type, Side: a.Side, RequestID: a.RequestID, ChainID: a.ChainID, Agent: a.Agent, Vantage: a.Vantage, Fidelity: a.Fidelity, Protocol: a.Protocol,
 		At: a.At, Began: a.Began, Elapsed: a.Elapsed, FirstByte: a.FirstByte, Ended: a.Ended, Status: a.Status,
-		Missing: append(a.Missing, "what was said: the record that had it was refused: "+why.Error())}
+		Missing: append(a.Missing, "what was said: the record that had it was refused: "+inWords(why))}
 	if a.Upstream != nil {
 		b.Upstream = &evidence.Upstream{Origin: a.Upstream.Origin}
 	}

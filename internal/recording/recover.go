@@ -228,7 +228,7 @@ func (r *Recorder) answerOnDisk(a *observed.Act, spool, id string) {
 		return
 	}
 	if err != nil {
-		a.Missing = append(a.Missing, "response: the copy on disk cannot be read: "+err.Error())
+		a.Missing = append(a.Missing, "response: the copy on disk cannot be read: "+inWords(err))
 		return
 	}
 	defer done() //nolint:errcheck // it was only read

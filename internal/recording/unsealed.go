@@ -114,7 +114,7 @@ func (r *Recorder) failed(e *exchange, act observed.Act, why error) error {
 	r.Tell.Error("a call could not be sealed; it is tried again", "agent", act.Agent, "error", why)
 	if r.Mode == relay.Closed {
 		act.Ended = evidence.RecorderCut
-		act.Missing = append(act.Missing, "the end of the answer was not handed out, as the call could not be sealed: "+why.Error())
+		act.Missing = append(act.Missing, "the end of the answer was not handed out, as the call could not be sealed: "+inWords(why))
 	}
 	kept := r.unsealed.add(late{e.intent.RecordID, act}, why)
 	switch {

@@ -106,12 +106,12 @@ func (r *relay) missed(call *Call, why error) {
 func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 	answer, err := next.RoundTrip(request)
 	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols && p.call.Upgrade == "" {
-		err = errors.Join(errors.New("it changed the protocol without being asked to"), answer.Body.Close())
+		err = errors.Join(Reason("it changed the protocol without being asked to"), answer.Body.Close())
 	}
 	if err == nil && answer.StatusCode != http.StatusSwitchingProtocols {
 		var twofold error
 		if answer.Header, twofold = p.r.endToEnd(answer.Header); twofold != nil {
-			err = errors.Join(fmt.Errorf("the answer cannot be passed on: %w", twofold), answer.Body.Close())
+			err = errors.Join(Reason("the header Connection of the answer names one that is not for one connection"), twofold, answer.Body.Close())
 		}
 	}
 	p.mu.Lock()
@@ -329,7 +329,7 @@ func (p *passage) takeTail() {
 			p.see(read.b)
 		}
 		if p.endpoint {
-			p.over = notRecorded(errors.New("the stream names an endpoint after its end"))
+			p.over = notRecorded(Reason("the stream names an endpoint after its end"))
 			p.recorded = p.over
 		}
 		if read.err != nil && p.over == nil {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -100,7 +99,7 @@ func (p *Pipe) Run(client io.Reader, toClient io.Writer, server io.Reader, toSer
 func (p *Pipe) end() {
 	p.mu.Lock()
 	p.over = true
-	ended, reason := UpstreamCut, errors.New("the other side ended without an answer")
+	ended, reason := UpstreamCut, error(Reason("the other side ended without an answer"))
 	switch {
 	case p.why != nil:
 		ended, reason = RecorderCut, p.why

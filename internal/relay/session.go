@@ -208,7 +208,7 @@ func (s *session) end(read <-chan error) error {
 	s.sessions.remove(s)
 	s.mu.Lock()
 	s.over = true
-	ended, reason := UpstreamCut, errors.New("the server ended the stream without an answer")
+	ended, reason := UpstreamCut, error(Reason("the server ended the stream without an answer"))
 	switch {
 	case s.why != nil:
 		ended, reason, err = RecorderCut, s.why, notRecorded(s.why)
@@ -374,7 +374,7 @@ func (s *session) accept(p *passage) bool {
 	}
 	switch {
 	case q.answered && here && s.Mode == Closed:
-		p.recorded = notRecorded(errors.New("the server answered on the stream, and to the POST"))
+		p.recorded = notRecorded(Reason("the server answered on the stream, and to the POST"))
 		return true
 	case q.answered, receipt && len(q.waiting) > 0:
 		return true

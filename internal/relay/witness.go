@@ -138,13 +138,18 @@ type TLS struct {
 	NotAfter time.Time
 }
 
+// A Reason is an error in closed words: nothing in it is a client's or a server's, so records may have it.
+type Reason string
+
+func (r Reason) Error() string { return string(r) }
+
 // What a reader of errors may ask for.
 var (
-	ErrClientGone  = errors.New("the client closed its connection before the answer ended")
-	ErrNotRecorded = errors.New("the call could not be recorded, so the end of the answer is not handed out")
-	ErrSpoolFull   = errors.New("the spool is full")
-	ErrRefused     = decode.ErrTooLong
-	ErrUpgrade     = errors.New("the connection changed to another protocol, which is not recorded")
+	ErrClientGone  error = Reason("the client closed its connection before the answer ended")
+	ErrNotRecorded       = errors.New("the call could not be recorded, so the end of the answer is not handed out")
+	ErrSpoolFull         = errors.New("the spool is full")
+	ErrRefused           = decode.ErrTooLong
+	ErrUpgrade           = errors.New("the connection changed to another protocol, which is not recorded")
 )
 
 // notRecorded wraps what the witness said.
