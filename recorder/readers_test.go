@@ -336,3 +336,48 @@ func TestWordsOfLibraries(t *testing.T) {
 		})
 	}
 }
+
+// TestHeadersThatSayNothing: of headers a record has those that are in a closed form, since nobody can erase what stands there.
+func TestHeadersThatSayNothing(t *testing.T) {
+	t.Parallel()
+	const canary = "a canary text"
+	w := newWire(t)
+	w.answer = func(string) string {
+		headers := []string{"Content-Type: application/json; charset=utf-8; note=\"" + canary + "\"", "Date: Thu, 26 Nov 2026 10:00:00 GMT", "Openai-Processing-Ms: 17"}
+		for _, name := range []string{"X-Request-Id", "Request-Id", "Cf-Ray", "Openai-Version", "Retry-After", "X-Ms-Request-Id", "X-Should-Retry", "Openai-Organization"} {
+			headers = append(headers, name+": "+canary)
+		}
+		return says(answered, headers...)
+	}
+	folder := filepath.Join(t.TempDir(), "data")
+	r := open(t, recorder.Options{Folder: folder, Agent: "mia", Upstreams: map[string]recorder.Upstream{"up": {Base: "http://" + w.address}}})
+	server := httptest.NewServer(r.Handler())
+	defer server.Close()
+	req := question(t, server.URL+"/up/v1/chat/completions", "one")
+	req.Header.Set("Accept-Encoding", "gzip, deflate;q=0.5, *;q=0")
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	for _, name := range []string{"User-Agent", "Accept", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "Openai-Beta", "Openai-Project", "Traceparent", "X-Stainless-Timeout", "A2a-Extensions", "Mcp-Method"} {
+		req.Header.Set(name, canary)
+	}
+	if _, err := ask(t, http.DefaultClient, req); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls, _ := records(t, folder)
+	document, err := calls[0].Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(document), canary) {
+		t.Errorf("the record has the canary: %s", document)
+	}
+	o := calls[0].Payload.Observed
+	if got := string(o.Request.Headers); got != `{"accept-encoding":"gzip, deflate;q=0.5, *;q=0","anthropic-version":"2023-06-01"}` {
+		t.Errorf("request: %s", got)
+	}
+	if got := string(o.Response.Headers); got != `{"date":"Thu, 26 Nov 2026 10:00:00 GMT","openai-processing-ms":"17"}` || o.Response.Type != "application/json" {
+		t.Errorf("response: %s, %s", got, o.Response.Type)
+	}
+}

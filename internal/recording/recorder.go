@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -317,7 +319,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	a.Method, a.Path = call.Method, call.Path // the record says what of them has no place in it
 	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended = evidence.Ended(outcome.Ended)
-	a.ProviderRequestID = first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id")
+	a.ProviderRequestID = fitting(first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id"), checkID)
 	a.Elapsed = new(outcome.At.Sub(call.Began))
 	if !outcome.FirstByte.IsZero() {
 		a.FirstByte = new(outcome.FirstByte.Sub(call.Began))
@@ -361,7 +363,7 @@ func first(header http.Header, names ...string) string {
 
 // bodyOf describes a body, with the bytes that are sealed. cut says that its end did not come.
 func bodyOf(direction string, b *relay.Body, header http.Header, cut bool, missing []string) (*observed.Body, []string) {
-	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: strings.Join(header["Content-Type"], ", "), Headers: kept(header)}
+	body := &observed.Body{Bytes: b.Bytes, SHA256: evidence.Digest(b.SHA256), Encoding: b.Encoding, Type: typeOf(header["Content-Type"]), Headers: kept(header)}
 	if b.Encoding == "identity" {
 		body.Encoding = ""
 	}
@@ -442,16 +444,58 @@ func readPlain(b *relay.Body) (kept []byte, longer bool, err error) {
 	return kept, longer, nil
 }
 
-// kept are the headers that a record has beside the content type: those that the relay shows.
+// kept are the headers that a record has beside the content type: those that the relay shows and whose value is in a closed form, since nobody can erase it there.
 func kept(header http.Header) map[string]string {
 	list := map[string]string{}
 	for name, values := range header {
-		if name = strings.ToLower(name); name != "content-type" {
-			list[name] = strings.Join(values, ", ")
+		value := strings.Join(values, ", ")
+		if name = strings.ToLower(name); name != "content-type" && closedForm.MatchString(value) {
+			list[name] = value
 		}
 	}
 	return list
 }
+
+// typeOf returns the media types of headers, without parameters that could say anything. Of one that is none it says so.
+func typeOf(values []string) string {
+	var types []string
+	for _, value := range values {
+		list := []string{value}
+		if _, _, err := mime.ParseMediaType(value); err != nil {
+			list = strings.Split(value, ",") // as some readers do
+		}
+		for _, one := range list {
+			kind, parameter, _ := strings.Cut(one, ";")
+			kind, parameter = strings.TrimSpace(kind), strings.TrimSpace(parameter)
+			if !mediaType.MatchString(kind) {
+				kind = "unknown"
+			}
+			if charset.MatchString(parameter) {
+				kind += "; " + parameter
+			}
+			types = append(types, kind)
+		}
+	}
+	return strings.Join(types, ", ")
+}
+
+var (
+	mediaType = regexp.MustCompile(`^[A-Za-z0-9]+/[A-Za-z0-9.+*-]+$`)
+	charset   = regexp.MustCompile(`^(?i:charset="?(?:utf-8|utf-16|us-ascii|iso-8859-1)"?)$`)
+	providers = regexp.MustCompile(`^[A-Za-z0-9_.:=/-]+$`)
+)
+
+// checkID refuses what is no id of a provider, but maybe a sentence.
+func checkID(id string) error {
+	if !providers.MatchString(id) {
+		return errors.New("it is no id")
+	}
+	return nil
+}
+
+// closedForm is a value of a header that says nothing in words: a number, a time, a version, a digest or UUID, codings with their weights, media types that models use.
+var closedForm = regexp.MustCompile(`^(?:[0-9a-fA-F:.,;=+ -]*|true|false|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-9:]{8} GMT|` +
+	`(?:(?:gzip|x-gzip|deflate|compress|br|zstd|identity|\*|\*/\*|application/(?:json|\*)|text/(?:event-stream|plain|\*))(?:[ \t]*;[ \t]*q=[0-9.]+)?(?:[ \t]*,[ \t]*|$))+)$`)
 
 // place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say that
 // this is another attempt.
