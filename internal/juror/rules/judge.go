@@ -28,7 +28,7 @@ func (j *Judge) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
 	scores, total := score(b.Rubric, findings)
 	total = lessUnseen(r, b.Rubric, scores, findings, total)
 	return jury.Answer{Origin: origin(), Opinion: jury.Opinion{
-		Position:   positionOf(findings),
+		Position:   r.position(findings),
 		AxisScores: scores,
 		TotalScore: total,
 		Confidence: confidence(r, findings),
@@ -99,8 +99,10 @@ func currentFindings(b jury.Brief) []heard {
 
 func verdict(r *reading, b jury.Brief, findings []jury.Finding, unfounded []heard, total int) string {
 	var s strings.Builder // the reason comes first: pages show its beginning
-	position := positionOf(findings)
+	position := r.position(findings)
 	switch deciding := decisive(findings); {
+	case position != positionOf(findings):
+		fmt.Fprintf(&s, "%s My judgment is %s with %d points.", nothingRead, words(position), total)
 	case len(findings) == 0:
 		fmt.Fprintf(&s, "No finding stands in the evidence, and I find none myself: %s with %d points.%s", words(position), total, unseenSaid(r))
 	case position == jury.SafePass:

@@ -59,7 +59,7 @@ func (j *Juror) opinion(r *reading, rubric jury.Rubric, findings []jury.Finding)
 	scores, total := score(rubric, findings)
 	total = lessUnseen(r, rubric, scores, findings, total)
 	return jury.Opinion{
-		Position:   positionOf(findings),
+		Position:   r.position(findings),
 		AxisScores: scores,
 		TotalScore: total,
 		Confidence: confidence(r, findings),

@@ -58,6 +58,8 @@ func rationale(f focus, r *reading, findings []jury.Finding) string {
 	read := fmt.Sprintf("I read %s and %s for %s.", count(len(r.c.Messages), "message"), count(len(r.calls), "tool call"), looksAt(f))
 	deciding := decisive(findings)
 	switch {
+	case r.position(findings) != positionOf(findings):
+		return read + " " + nothingRead
 	case len(findings) == 0:
 		return read + " I found nothing to object to." + unseenSaid(r)
 	case gravest(findings) == jury.Minor:
