@@ -257,7 +257,7 @@ var importRules = []importRule{
 		"it reads files that others wrote, and makes acts of them; which log they go to, and who signs, is for its caller to know"},
 	{"jurat/internal/relay/scan", []string{"jurat/internal/fault", "jurat/internal/observe/decode", jsonLibrary}, "it reads bytes as they come, and knows no protocol"},
 	{"jurat/internal/relay", []string{"jurat/internal/fault", "jurat/internal/observe", "jurat/internal/observe/decode", "jurat/internal/relay/scan", jsonLibrary}, "it copies bytes and shows them to a witness; what is sealed of them is for the witness to know"},
-	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/plural", "jurat/internal/relay", "jurat/internal/uuid7", jsonLibrary},
+	{"jurat/internal/recording", []string{"jurat/api", "jurat/evidence", "jurat/evidence/observed", "jurat/internal/atomicfile", "jurat/internal/lock", "jurat/internal/observe", "jurat/internal/observe/decode", "jurat/internal/plural", "jurat/internal/relay", "jurat/internal/uuid7", jsonLibrary},
 		"it seals what passes a relay; which log that is, and who may call, is for its caller to know"},
 	{"jurat/internal/reconcile", []string{"jurat/evidence", "jurat/evidence/operator", jsonLibrary}, "an account of usage is compared with calls, wherever they were sealed"},
 	{"jurat/recorder", []string{"jurat/evidence", "jurat/internal/access", "jurat/internal/acts", "jurat/internal/card", "jurat/internal/installation", "jurat/internal/recording", "jurat/internal/relay", jsonLibrary},
