@@ -14,7 +14,7 @@ const inStatements = "SCITT statements are no JSON, and have tests of their own"
 
 // noVector are the rules for which no vector can be made, with the reasons.
 var noVector = map[string]string{
-	"history": inStatements, "holder": inStatements, "no-receipt": inStatements, "no-time": inStatements, "receipt": inStatements, "unsupported": inStatements,
+	"holder": inStatements, "no-receipt": inStatements, "no-time": inStatements, "receipt": inStatements, "unsupported": inStatements,
 	"replay": "a fault of the program itself: no file leads to it",
 	"volume": "the smallest file that leads to it has 77 MB",
 }
