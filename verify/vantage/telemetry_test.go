@@ -28,12 +28,13 @@ func TestTelemetry(t *testing.T) {
 		rule    string
 		refuted bool
 	}{
-		"as it was told":      {func(*evidence.Payload) {}, "second-hand", false},
-		"another answer":      {func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Gera."`) }, "projection", true},
-		"another model":       {func(p *evidence.Payload) { p.Model = "n" }, "projection", true},
-		"other counts":        {func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"input_tokens":8}`) }, "projection", true},
-		"other bytes":         {func(p *evidence.Payload) { p.RequestBody = jsontext.Value(`"{}"`) }, "digest", true},
-		"read by other rules": {func(p *evidence.Payload) { p.Observed.Reading, p.Response = "other/1", jsontext.Value(`"In Gera."`) }, "second-hand", false},
+		"as it was told": {func(*evidence.Payload) {}, "second-hand", false},
+		"another answer": {func(p *evidence.Payload) { p.Response = jsontext.Value(`"In Gera."`) }, "projection", true},
+		"another model":  {func(p *evidence.Payload) { p.Model = "n" }, "projection", true},
+		"other counts":   {func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"input_tokens":8}`) }, "projection", true},
+		"other bytes":    {func(p *evidence.Payload) { p.RequestBody = jsontext.Value(`"{}"`) }, "digest", true},
+		"another answer, said to be read by other rules": {func(p *evidence.Payload) { p.Observed.Reading, p.Response = "other/1", jsontext.Value(`"In Gera."`) }, "projection", true},
+		"as it was told, said to be read by other rules": {func(p *evidence.Payload) { p.Observed.Reading = "other/1" }, "second-hand", false},
 	} {
 		if found := span(test.change); found == nil || found.Rule != test.rule || found.Refuted != test.refuted {
 			t.Errorf("%s: %+v, want %s", name, found, test.rule)
