@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -185,6 +186,9 @@ func (r *Register) grant(ctx context.Context, o Order) (string, error) {
 	if err := o.Check(); err != nil {
 		return "", err
 	}
+	if err := r.checkNew(ctx, &o); err != nil {
+		return "", err
+	}
 	token, err := newToken(r.config.Random)
 	if err != nil {
 		return "", err
@@ -193,6 +197,32 @@ func (r *Register) grant(ctx context.Context, o Order) (string, error) {
 	slices.Sort(roles)
 	return token, r.seal(ctx, operator.AccessEventBody{Event: operator.AccessGranted, Token: IDOf(token), Under: o.Under, Session: o.Session, Name: o.Name,
 		Roles: slices.Compact(roles), NotAfter: evidence.FormatTime(r.config.Now().Add(o.For)), Reason: o.Reason, By: o.By})
+}
+
+// checkNew refuses an order for a name that readers could take for one that had access before.
+func (r *Register) checkNew(ctx context.Context, o *Order) (err error) {
+	if !o.Under.IsZero() {
+		return nil // the name is that of a token
+	}
+	reading := r.read(ctx, func(b *book) {
+		known := false
+		for _, g := range b.grants {
+			known = known || g.Name == o.Name
+		}
+		if !known {
+			err = names.CheckNew(o.Name, func(yield func(string) bool) {
+				for _, g := range b.grants {
+					if !yield(g.Name) {
+						return
+					}
+				}
+			})
+		}
+	})
+	if err != nil {
+		err = fmt.Errorf("%w: name: %w", ErrOrder, err)
+	}
+	return cmp.Or(reading, err)
 }
 
 // Revoke ends a token. A token that is revoked already stays as it is. For an unknown token, the error has ErrUnknown in its chain.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -369,8 +370,23 @@ func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 	r.mu.Lock()
 	before := r.listed
 	r.mu.Unlock()
-	listed, keys := map[string]*Held{}, []*Held(nil)
-	err := r.config.Files.List(ctx, Folder, func(file string) error {
+	listed, keys, err := r.list(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.listed = listed
+	r.mu.Unlock()
+	slices.SortFunc(keys, func(a, b *Held) int {
+		return strings.Compare(a.sortKey(), b.sortKey())
+	})
+	return keys, nil
+}
+
+// list reads the key files that are not among those read before, and returns all of them, by file and in a list.
+func (r *Ring) list(ctx context.Context, before map[string]*Held) (listed map[string]*Held, keys []*Held, err error) {
+	listed = map[string]*Held{}
+	err = r.config.Files.List(ctx, Folder, func(file string) error {
 		if path.Ext(file) != extension || isNext(file) {
 			return nil // a next key belongs to no actor yet
 		}
@@ -387,15 +403,9 @@ func (r *Ring) Keys(ctx context.Context) ([]*Held, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing keys: %w", err)
+		return nil, nil, fmt.Errorf("listing keys: %w", err)
 	}
-	r.mu.Lock()
-	r.listed = listed
-	r.mu.Unlock()
-	slices.SortFunc(keys, func(a, b *Held) int {
-		return strings.Compare(a.sortKey(), b.sortKey())
-	})
-	return keys, nil
+	return listed, keys, nil
 }
 
 func (k *Held) sortKey() string {
@@ -460,8 +470,19 @@ func (r *Ring) CheckName(ctx context.Context, role evidence.Role, name string) e
 
 // checkName is CheckName. The caller holds the lock.
 func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Role, name string) error {
+	if len(history.Latest(role, name)) > 0 {
+		return nil
+	}
 	refused := names.Check(name)
-	if refused == nil || len(history.Latest(role, name)) > 0 {
+	if refused == nil {
+		listed, held, err := r.list(ctx, r.listed)
+		if err != nil {
+			return err
+		}
+		r.listed = listed
+		refused = names.CheckNew(name, known(history, held))
+	}
+	if refused == nil {
 		return nil
 	}
 	for _, second := range []bool{false, true} {
@@ -474,6 +495,22 @@ func (r *Ring) checkName(ctx context.Context, history *History, role evidence.Ro
 		field = "reviewer_id"
 	}
 	return &evidence.FieldError{Field: field, Reason: refused.Error()}
+}
+
+// known lists the names of all actors that have, or had, a key: by the log, or in a file here.
+func known(history *History, held []*Held) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, k := range history.keys {
+			if !yield(k.Name) {
+				return
+			}
+		}
+		for _, k := range held {
+			if !yield(k.Name) {
+				return
+			}
+		}
+	}
 }
 
 // create makes a key in a place, and its file. The caller holds the lock.

@@ -66,7 +66,7 @@ func TestKeyIsMadeOnceAndFoundAgain(t *testing.T) {
 
 func TestNamesAndRolesDoNotShareKeys(t *testing.T) {
 	r := newRing(t, t.TempDir())
-	names := []string{"juror-gpt", "Juror-gpt", "../../etc/passwd", "..a", "日本", "日木", "a/b", "a_b", strings.Repeat("x", 200), strings.Repeat("x", 199) + "y"}
+	names := []string{"juror-gpt", "juror-gpt-2", "../../etc/passwd", "..a", "日本", "日木", "a/b", "a_b", strings.Repeat("x", 200), strings.Repeat("x", 199) + "y"}
 	seen := map[evidence.KeyID]string{}
 	for _, name := range names {
 		for _, role := range evidence.Roles() {

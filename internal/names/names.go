@@ -6,6 +6,8 @@ package names
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,10 +19,36 @@ import (
 	"jurat/evidence"
 )
 
-// Same reports whether two names may belong to one person: they differ only in case, compatible forms of characters, normalisation, spaces
-// and invisible characters. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
+// Same reports whether two names may belong to one person, or be taken for one: they differ only in case, compatible forms of characters,
+// normalisation, spaces, invisible characters, and letters of other scripts that look alike. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
 // against the decision. Permissions depend on the exact name, and sealed names never change.
-func Same(a, b string) bool { return fold(a) == fold(b) }
+func Same(a, b string) bool { return fold(a) == fold(b) || fold(latin(a)) == fold(latin(b)) }
+
+// CheckNew refuses a name that is new, if readers could take it for one of those that are known. The error names that one.
+func CheckNew(name string, known iter.Seq[string]) error {
+	for one := range known {
+		if one != name && Same(one, name) {
+			return fmt.Errorf("readers could take it for %q, which is known here; use that name, or one that looks different", one)
+		}
+	}
+	return nil
+}
+
+// latin writes letters of the Cyrillic, Greek and Armenian scripts as the Latin letters that they look like. It looks at the case: Η is like H,
+// and η like n.
+func latin(name string) string {
+	return strings.Map(func(c rune) rune {
+		if i := slices.Index(lookalikes, c); i >= 0 {
+			return latins[i]
+		}
+		return shown(c)
+	}, norm.NFKD.String(name))
+}
+
+var (
+	lookalikes = []rune("АВЕЅІЈКМНОРСТУҮХԀԚԜӀаевѕіјкмнорстуүхԁԛԝһӏьΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿαγηικνορτυχωϲϳօոսհɑɡı")
+	latins     = []rune("ABESIJKMHOPCTYYXDQWlaebsijkmhopctyyxdqwhlbABEZHIKMNOPTYXCJaynikvoptuxwcjonuhagi")
+)
 
 // fold returns a name in a form for comparison: Unicode's toNFKC_Casefold (chapter 3.13, R5) without invisible characters. It folds more
 // than the profiles of RFC 8265 do (ß becomes ss). Each step can make work for the others, so fold repeats them until nothing changes.

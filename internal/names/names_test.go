@@ -1,6 +1,7 @@
 package names_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,12 +14,14 @@ func TestSame(t *testing.T) {
 		{"mia", "m\u1160ia"}, {"mia", "mia\uffa0"}, {"mia", "mia\u2800"}, {"mia", "mi\u034fa"}, {"mia", "mia\u180b"}, {"mia", "mia\u17b4"}, {"mia", "mia\U000e0061"},
 		{"mia", "mia\u2060\ufeff\u00ad"}, {"STRASSE", "straße"}, {"STRAẞE", "straße"}, {"ﬁn", "FIN"}, {"jose\u0301", "JOSÉ"}, {"e\u034f\u0301", "é"}, {"ｍｉａ", "mia"},
 		{"\u212bsa", "åsa"}, {"ὈΔΥΣΣΕΎΣ", "ὀδυσσεύς"}, {"ǅ", "dž"}, {"ᾳ", "ΑΙ"},
+		{"mia", "mi\u0430"}, {"mia", "м\u0456\u0430"}, {"MIA", "\u039c\u0399\u0391"}, {"Mia", "\u039cia"}, {"Nancy", "\u039da\u03b7cy"}, {"HOPE", "\u041d\u041e\u0420\u0415"}, {"élan", "\u0435\u0301lan"},
+		{"Mia", "\uff2d\u0456\u200b\u0430"}, {"paul", "ра\u057d\u04cf"}, {"Sig", "S\u0131\u0261"}, {"\u0421\u0410\u0421", "CAC"},
 	} {
 		if !names.Same(same[0], same[1]) || !names.Same(same[1], same[0]) {
 			t.Errorf("%+q and %+q count as different names", same[0], same[1])
 		}
 	}
-	for _, other := range [][2]string{{"mia", "mía"}, {"mia", "mja"}, {"mia.s", "mias"}, {"mia1", "mia2"}, {"ミア", "ミヤ"}, {"か", "が"}} {
+	for _, other := range [][2]string{{"mia", "mía"}, {"mia", "mja"}, {"mia.s", "mias"}, {"mia1", "mia2"}, {"ミア", "ミヤ"}, {"か", "が"}, {"Ольга", "Олег"}, {"Иван", "Ivan"}, {"нос", "нас"}, {"Νίκος", "Nikos"}, {"mia", "miя"}} {
 		if names.Same(other[0], other[1]) {
 			t.Errorf("%+q and %+q count as the same name", other[0], other[1])
 		}
@@ -26,6 +29,16 @@ func TestSame(t *testing.T) {
 }
 
 // TestCheck: a name that readers cannot tell from another one is refused, and the error names the character.
+// TestCheckNew: a new name must not look like a known one, and the known ones stay in use.
+func TestCheckNew(t *testing.T) {
+	known := slices.Values([]string{"mia", "Ольга", "agent 7"})
+	for name, fits := range map[string]bool{"mia": true, "Mia": false, "mi\u0430": false, "\uff4dia": false, "m ia": false, "Агент 7": true, "\u0430gent 7": false, "ольга": false, "max": true} {
+		if err := names.CheckNew(name, known); (err == nil) != fits {
+			t.Errorf("%+q: %v", name, err)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for _, name := range []string{"a", "7", "mia@example.org", "Mia O’Hara-Straße 2", "José", "jose\u0301", "山田 太郎", "山田　太郎", "ア・イ", "Ольга", "logistics-agent-v1", "urn:agent/1",
 		"نامه\u200cای", "agent 🤖", "क्\u200dष", "l·l", "٣", strings.Repeat("x", 200), "../../etc/passwd", `EXAMPLE\mia`} {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -264,9 +265,12 @@ func TestNobodyDecidesOnTheirOwnWork(t *testing.T) {
 	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records", fmt.Sprintf(`{"action_type":"human_review","reviewer_id":"logistics-agent-v1",
 		"timestamp":"2026-01-31T16:20:00Z","original_response_id":%q,"approval_status":"approved"}`, said.Payload.RecordID), namesake...)
 	problem(t, answer, body, api.ErrOwnWork)
-	shouted := bearer(r.token(t, "Logistics-Agent-V1", access.Reviewer))
-	answer, body = send(t, http.DefaultClient, "POST", r.URL+"/v1/records/"+said.Payload.RecordID+"/reviews", `{"approval_status":"approved"}`, shouted...)
-	problem(t, answer, body, api.ErrOwnWork)
+	for _, alike := range []string{"Logistics-Agent-V1", "l\u043egistics-agent-v1", "logistics-\u03b1gent-v1", "ｌogistics-agent-v1"} {
+		order := access.Order{Name: alike, Roles: []access.Role{access.Reviewer}, For: time.Hour, Reason: "a test", By: "tester"}
+		if _, _, err := r.Access().Grant(t.Context(), order); !errors.Is(err, access.ErrOrder) {
+			t.Errorf("%+q: %v", alike, err)
+		}
+	}
 }
 
 // TestNobodyDecidesInTheirOwnTrial: the submitter cannot put a review of another record into the trial's chain either,
