@@ -26,7 +26,8 @@ type Attempt struct {
 	Retries      int    `json:"retries,omitzero"`     // failed requests before this one, because of rate limits or outages
 	InputTokens  int64  `json:"inputTokens,omitzero"` // as the provider counted them
 	OutputTokens int64  `json:"outputTokens,omitzero"`
-	Cost         int64  `json:"costMicroUSD,omitzero"` // millionths of a US dollar, by the operator's price table
+	Cost         int64  `json:"costMicroUSD,omitzero"` // millionths of a US dollar, by the operator's price table; 0 also if it is unknown
+	Unpriced     bool   `json:"costUnknown,omitzero"`  // no price or no count of tokens is known
 	Latency      int64  `json:"latencyMillis"`         // milliseconds from the question to the answer, including waits for the provider's limits
 }
 

@@ -210,11 +210,11 @@ func seated(method Method, jurors ...*script) *Deliberation {
 	for i, juror := range jurors {
 		d.Jurors = append(d.Jurors, juror)
 		d.Settings.Seats = append(d.Settings.Seats, Seat{JurorID: fmt.Sprintf("juror-%d", i), RoleName: fmt.Sprintf("role %d", i),
-			RoleFocus: "focus", Provider: "scripted", Model: "m", Parameters: jsontext.Value(`{"temperature":0}`)})
+			RoleFocus: "focus", Provider: "scripted", Model: "scripted", Parameters: jsontext.Value(`{"temperature":0}`)})
 	}
 	if method == FinalJudge {
 		d.Judge = &script{judge: holding(NeedsReview, 55)}
-		d.Settings.Judge = &Seat{JurorID: "judge", Provider: "scripted", Model: "m", Parameters: jsontext.Value(`{}`)}
+		d.Settings.Judge = &Seat{JurorID: "judge", Provider: "scripted", Model: "scripted", Parameters: jsontext.Value(`{}`)}
 	}
 	return d
 }

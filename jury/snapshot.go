@@ -12,6 +12,11 @@ func IsModel(model, configured string) bool {
 	return alias != "" && (model == configured || named && isSnapshot(rest))
 }
 
+// OtherModel reports whether a provider reported a model, and it is not the configured one.
+func OtherModel(model, configured string) bool {
+	return model != "" && model != Unreported && configured != "" && !IsModel(model, configured)
+}
+
 // isSnapshot reports whether a text is what providers append to a model's name to say which version answered: a date
 // (gpt-4o-2024-11-20, claude-haiku-4-5-20251001, command-r-08-2024, gpt-4-0613, mistral-large-2407), a revision
 // (gemini-2.0-flash-001) or latest. Any other suffix names another model: gpt-4o-mini is not a version of gpt-4o. A

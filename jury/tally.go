@@ -324,8 +324,11 @@ func (t *Tally) ceilinged() bool {
 	return false
 }
 
-// degraded reports whether a juror or the judge was absent, or a stand-in was recorded.
+// degraded reports whether a juror or the judge was absent, a stand-in was recorded, or another model answered than that of the seat.
 func (t *Tally) degraded() bool {
+	if t.otherModels() != nil {
+		return true
+	}
 	for _, s := range t.sessions {
 		for _, answer := range s.answers {
 			if answer == nil {
@@ -337,6 +340,21 @@ func (t *Tally) degraded() bool {
 		}
 	}
 	return false
+}
+
+// otherModels lists the seats in which another model answered than theirs, each model once.
+func (t *Tally) otherModels() (list []ModelOf) {
+	for _, s := range t.sessions {
+		for i, answer := range s.answers {
+			if answer == nil || answer.Type == evidence.Absence || !OtherModel(answer.Origin.Model, s.seats[i].Model) {
+				continue
+			}
+			if o := (ModelOf{s.seats[i].JurorID, s.seats[i].Model, answer.Origin.Model}); !slices.Contains(list, o) {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
 }
 
 // Missing reports whether an act's body says that a juror's own answer is missing. It returns the juror and the

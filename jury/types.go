@@ -319,6 +319,13 @@ const (
 	JudgeMilder  ReviewReason = "judge_milder"   // the judge is milder than the jurors' majority, or than a juror that fails the agent on a quotation that stands
 )
 
+// A ModelOf says which model answered in a seat.
+type ModelOf struct {
+	JurorID  string `json:"jurorId"`
+	Asked    string `json:"asked"`
+	Answered string `json:"answered"`
+}
+
 // A Result (CollaborativeJuryResult) is a whole trial.
 type Result struct {
 	Phase1Evaluations []Evaluation    `json:"phase1Evaluations"` // by seat; an absent juror has none
@@ -333,6 +340,7 @@ type Result struct {
 	Inconclusive      bool            `json:"inconclusive"`
 	Offline           bool            `json:"offline"` // the jurors were rules, not models
 	Absences          []Absent        `json:"absences"`
+	OtherModels       []ModelOf       `json:"otherModels,omitempty"` // seats in which another model answered than theirs
 
 	// What the discussion and the final judgment changed.
 	Phase1Verdict     Position `json:"phase1Verdict"`     // the majority's after phase 1; needs_review on a tie

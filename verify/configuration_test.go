@@ -72,6 +72,10 @@ func TestConfigurationOfATrial(t *testing.T) {
 		p, _ := f.find(action)
 		p.Model = name
 	}
+	other := func(f *forger, name string) {
+		model(f, evidence.Evaluation, name)
+		f.edit(evidence.FinalJudgment, func(b map[string]any) { b["degraded"] = true })
+	}
 	tests := []struct {
 		name   string
 		change func(f *forger)
@@ -83,8 +87,8 @@ func TestConfigurationOfATrial(t *testing.T) {
 		{"a version of the model", func(f *forger) { model(f, evidence.Evaluation, "scripted-2026-01-01") }, verify.Proved, "", ""},
 		{"a revision of the model", func(f *forger) { model(f, evidence.Evaluation, "scripted@17") }, verify.Proved, "", ""},
 		{"a tag of the model", func(f *forger) { model(f, evidence.Statement, "scripted:latest") }, verify.Proved, "", ""},
-		{"another model", func(f *forger) { model(f, evidence.Evaluation, "rules") }, verify.NotProved, "model", "juror-"},
-		{"another model that begins so", func(f *forger) { model(f, evidence.Evaluation, "scripted2") }, verify.NotProved, "model", "juror-"},
+		{"another model", func(f *forger) { other(f, "rules") }, verify.NotProved, "model", "juror-"},
+		{"another model that begins so", func(f *forger) { other(f, "scripted2") }, verify.NotProved, "model", "juror-"},
 		{"a model that nobody reported", func(f *forger) { model(f, evidence.Statement, jury.Unreported) }, verify.NotProved, "model", "juror-"},
 		{"another judge's parameters", func(f *forger) {
 			p, _ := f.find(evidence.JudgeOpinion)

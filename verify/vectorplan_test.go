@@ -819,6 +819,15 @@ func furtherForgeries() []forgery {
 		{name: "another model", forge: func(f *forger) {
 			p, _ := f.find(evidence.Evaluation)
 			p.Model = "scripted2"
+			f.edit(evidence.FinalJudgment, func(b map[string]any) { b["degraded"] = true })
+		}},
+		{name: "another model that degrades nothing", forge: func(f *forger) {
+			p, _ := f.find(evidence.Evaluation)
+			p.Model = "scripted2"
+		}},
+		{name: "a model that was not reported", forge: func(f *forger) {
+			p, _ := f.find(evidence.Evaluation)
+			p.Model = jury.Unreported
 		}},
 		{name: "other parameters", forge: func(f *forger) {
 			p, _ := f.find(evidence.Statement)

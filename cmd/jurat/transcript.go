@@ -7,7 +7,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/internal/juror"
-	"jurat/internal/llm"
 	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/trial"
@@ -148,7 +147,7 @@ func (t *transcript) by(key, reported string) painted {
 	switch {
 	case !is:
 		return ""
-	case llm.Answers(reported, configured):
+	case !jury.OtherModel(reported, configured):
 		return "  " + t.dim(reported)
 	}
 	return "  " + t.paint(yellow, "answered by "+reported+", not "+configured)
@@ -297,7 +296,7 @@ func place(phase jury.Phase, round int) string {
 
 // bill sums up what the acts say of the calls behind them.
 func (t *transcript) bill(records []*evidence.Record) error {
-	calls, void, cost := 0, 0, int64(0)
+	calls, void, unpriced, cost := 0, 0, 0, int64(0)
 	for _, r := range records {
 		effort, err := jury.ReadEffort(r.Payload.Metadata)
 		if err != nil {
@@ -309,10 +308,17 @@ func (t *transcript) bill(records []*evidence.Record) error {
 			if attempt.Problem != "" {
 				void++
 			}
+			if attempt.Unpriced {
+				unpriced++
+			}
 		}
 	}
 	if calls > 0 {
-		t.line("  calls: %d, of which %d with a problem; %s by the prices at hand", calls, void, dollars(cost))
+		text := dollars(cost)
+		if unpriced > 0 {
+			text += fmt.Sprintf(" without %s whose cost is not known", plural.Of(unpriced, "call"))
+		}
+		t.line("  calls: %d, of which %d with a problem; %s by the prices at hand", calls, void, text)
 	}
 	return nil
 }
@@ -337,16 +343,22 @@ func flags(r *jury.Result) string {
 	return "  (" + strings.Join(words, "; ") + ")"
 }
 
-// missing counts those who were absent at any time.
+// missing counts those who were absent at any time, and names the seats in which another model answered.
 func missing(r *jury.Result) string {
-	who := map[string]bool{}
+	who, why := map[string]bool{}, []string{}
 	for _, a := range r.Absences {
 		who[a.JurorID] = true
 	}
-	if len(who) == 0 {
+	if len(who) > 0 {
+		why = append(why, fmt.Sprintf("%d absent", len(who)))
+	}
+	for _, o := range r.OtherModels {
+		why = append(why, fmt.Sprintf("in the seat of %s answered %s, not %s", o.JurorID, o.Answered, o.Asked))
+	}
+	if len(why) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": %d absent", len(who))
+	return ": " + strings.Join(why, ", ")
 }
 
 // quote makes an argument safe to paste into a shell.

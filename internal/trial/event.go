@@ -51,13 +51,16 @@ type (
 		Record evidence.Digest `json:"record"`
 		jury.Absent
 	}
-	// TrialDegraded says that the trial is degraded from here on: an answer is missing, or a stand-in replaces it. It
+	// TrialDegraded says that the trial is degraded from here on: an answer is missing, a stand-in replaces it, or another model gave it. It
 	// comes once, after the event of the act that caused it.
 	TrialDegraded struct {
 		EventHead
 		Record evidence.Digest    `json:"record"`
 		Juror  string             `json:"juror"` // or the judge
 		Reason jury.AbsenceReason `json:"reason"`
+
+		Asked    string `json:"asked,omitzero"` // if another model answered: the one of the seat
+		Answered string `json:"answered,omitzero"`
 	}
 	// ConsensusChecked ends phase 1, or the repetition.
 	ConsensusChecked struct {
@@ -118,3 +121,6 @@ type (
 		Outcome  jury.TrialOutcome `json:"outcome"`
 	}
 )
+
+// otherModel is the reason of a TrialDegraded whose answer another model gave.
+const otherModel jury.AbsenceReason = "other_model"

@@ -53,7 +53,7 @@ def _check_seat(record, by_digest, unread, findings):
         return
     if form(seat["parameters"]) != form(record.payload["parameters"]):
         findings.refute("configuration", "parameters", record)
-    elif not _is_of_seat(record.payload["model"], seat["model"]):
+    elif not is_of_seat(record.payload["model"], seat["model"]):
         findings.doubt("configuration", "model", record)
 
 
@@ -64,7 +64,7 @@ _SNAPSHOT = re.compile(
 )
 
 
-def _is_of_seat(model, configured):
+def is_of_seat(model, configured):
     """Whether a model is the configured one, or a snapshot of it."""
     alias = configured.removesuffix("-latest").removesuffix(":latest")
     if alias == "":

@@ -4,6 +4,7 @@ A trial is gone through from its beginning. For each act the course says what it
 """
 
 import bodies
+import configuration
 import judgment
 import quotations
 import report
@@ -343,7 +344,12 @@ class Course:
             self._standing[juror] = updated
             self._abstains.discard(juror)
         self._ceiling |= act.action == "absence" and body["reason"] == "ceiling"
-        self._degraded |= act.action == "absence" or bool(updated and updated["fallback"])
+        self._degraded |= act.action == "absence" or bool(updated and updated["fallback"]) or self._of_another(act, seat)
+
+    def _of_another(self, act, seat):
+        """Whether another model answered than that of the seat."""
+        model = act.payload.get("model", "")
+        return model not in ("", "unreported") and seat.get("model", "") != "" and not configuration.is_of_seat(model, seat["model"])
 
     def _is_judge(self, seat):
         return seat is self._settings.get("judge")
