@@ -38,7 +38,7 @@
 //	                    testdata/second-verifier. For an act of the operator: its body in evidence/operator.
 //	a model vendor      internal/llm (an adapter) and internal/llm/wire (its bodies), a server in llm/llmtest, internal/observe (its calls,
 //	                    recorded); its name, key and model names
-//	                    in internal/config (config.go, check.go, keys.go, plan.go, prices.json); the table of adapters in internal/panel.
+//	                    in internal/config (config.go, check.go, keys.go, plan.go, models.json); the table of adapters in internal/panel.
 //	a language          internal/words: a file beside english.go, and its line in words.go; the flag --lang of cmd/jurat/explain.go.
 //	                    Tests name each text that is missing.
 //	a store of the log  internal/ledger/storage.Store, tested by internal/storetest; internal/installation opens it. Machines that

@@ -92,10 +92,10 @@ func showOutlook(p *printer, name string, on *subject.Case, o *panel.Outlook) {
 	if o.Shortened {
 		p.text("  ", fmt.Sprintf("The evidence is longer than %d bytes, and is shown to all jurors shortened by the rule %s.", o.Shortening.Limit, o.Shortening.Rule))
 	}
-	switch {
-	case o.Undecided:
-		p.warning("  ", "Fewer than two jurors can be asked: the trial would be inconclusive, and end after the first answers.")
-	case o.Degraded:
+	for _, text := range o.Endings {
+		p.warning("  ", text+": set it in the configuration.")
+	}
+	if o.Degraded {
 		p.warning("  ", "A seat is empty: the trial would be degraded, and no safe_pass of it would exit with 0.")
 	}
 	if len(o.Unbound) > 0 {
@@ -142,6 +142,8 @@ func showSeat(p *printer, s panel.SeatOutlook) {
 	p.line("  %-24s %s %s", cmp.Or(s.Role, s.ID), s.Provider, s.Model)
 	if s.Missing != "" {
 		p.line("      %s", p.paint(yellow, "stays empty: "+s.Missing))
+	} else if s.InPlaceOf != "" {
+		p.line("      %s", p.paint(yellow, "substitute for "+s.InPlaceOf))
 	}
 	if s.Prompt == nil {
 		return

@@ -132,6 +132,9 @@ func (c *doctorCmd) keys(e *examination, plan *config.Plan) {
 		e.add("jury", fine, "rules sit, as you asked", "")
 		return
 	}
+	for _, text := range plan.Endings(time.Now()) {
+		e.add("model", look, text, "set the successor in the configuration; 'jurat init config FILE' writes one with the present models")
+	}
 	for _, chair := range plan.Chairs() {
 		about := "key"
 		switch {

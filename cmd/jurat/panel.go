@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"jurat/internal/config"
 	"jurat/internal/panel"
@@ -21,7 +22,7 @@ type panelFlags struct {
 	Jurors        string   `placeholder:"offline|llm" help:"Who sits: the panel of language models (llm), or rules (offline). Default: llm where a key of the panel is set, and otherwise rules, whose safe_pass then exits with 3." env:"JURAT_JURORS"`
 	Panel         string   `placeholder:"thorough|quick" help:"How much work language models do: tables before scores, the judge's own reading, disputed seats asked twice (thorough, default), or none of it and a round less (quick). 'jurat trial --check' shows what each costs." env:"JURY_PANEL"`
 	Method        *string  `placeholder:"METHOD" help:"How phase 3 decides: majority_vote, weighted_average, median, final_judge (default) or calibrated." env:"JURY_FINAL_JUDGMENT_METHOD"`
-	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-2.5-pro." env:"JURY_FINAL_JUDGE_MODEL"`
+	JudgeModel    string   `placeholder:"MODEL" help:"The final judge's model. Default: gemini-3.8-flash." env:"JURY_FINAL_JUDGE_MODEL"`
 	Calibration   string   `placeholder:"FILE" help:"A calibration file ('jurat calibrate'): what the method calibrated weighs votes by."`
 	Rounds        *int     `placeholder:"N" help:"At most so many rounds of discussion. Default: 3; 0 if only rules sit before a judge." env:"JURY_MAX_DISCUSSION_ROUNDS"`
 	Threshold     *float64 `placeholder:"X" help:"Agreement that ends the discussion: 2.0 (default) always discusses, 1.0 wants all, 0.67 two of three." env:"JURY_CONSENSUS_THRESHOLD"`
@@ -30,7 +31,8 @@ type panelFlags struct {
 }
 
 const panelHelp = `Three language models sit if OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (GOOGLE_API_KEY) is set, each with its vendor's key.
-A seat without a key stays empty, and the trial is degraded. Without any key three rule jurors sit: a first sieve, and the baseline
+With one of these keys, its vendor's model takes every seat, marked as a substitute. With two, the third seat stays empty, and the
+trial is degraded. Without any key three rule jurors sit: a first sieve, and the baseline
 that models have to beat. Their safe_pass exits with 0 only if you say --jurors offline, so that nothing passes because a key is
 missing. --jurors llm fails if no model has a key. --config FILE describes the whole panel: models, parameters, where keys are found,
 substitutes, rubric, deadlines, prices. Flags override the environment, and the environment overrides the file.`
@@ -119,12 +121,15 @@ func (ct *court) warn(io stdio) {
 	if ct.plan.Offline {
 		return
 	}
+	for _, text := range ct.plan.Endings(time.Now()) {
+		fmt.Fprintf(io.err, "jurat: %s: set it in the configuration\n", text)
+	}
 	for _, c := range ct.plan.Chairs() {
 		switch {
 		case c.Missing != nil:
 			fmt.Fprintf(io.err, "jurat: the seat of %s stays empty: %v\n", c.ID, c.Missing)
 		case c.InPlaceOf != "":
-			fmt.Fprintf(io.err, "jurat: in the seat of %s sits %s, in place of %s\n", c.ID, c.Name(), c.InPlaceOf)
+			fmt.Fprintf(io.err, "jurat: %s takes the seat of %s as a substitute for %s: %v\n", c.Name(), c.ID, c.InPlaceOf, c.Wanted)
 		}
 	}
 }

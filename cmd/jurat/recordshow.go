@@ -70,7 +70,7 @@ func (c *recordShowCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // read reads a part of a chain, or one record of it.
 func (c *recordShowCmd) read(ctx context.Context, a *app, io stdio, i *installation.Installation, chain string, number int64) (*recorded.Part, error) {
-	table, err := config.BuiltInPrices()
+	table, err := config.BuiltInPrices(time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,9 @@
 //
 // # No substitute is silent
 //
-// A seat without a key stays empty, unless the configuration names a substitute. Then the records name both the
-// substitute and the member that it replaces. Otherwise three answers of one vendor could look like a jury of three.
+// A seat without a key stays empty, unless the configuration names a substitute, or only one seat can be asked: then its
+// model takes the others. The records name both the substitute and the member that it replaces, because three answers of
+// one vendor must not look like a jury of three.
 //
 // # The configuration does not come with the case
 //
@@ -102,7 +103,7 @@ type Seat struct {
 	Role  string `json:"role,omitzero"`
 	Focus string `json:"focus,omitzero"`
 	Member
-	Substitute *Member `json:"substitute,omitzero"` // takes the seat if the member's key is missing; nil: the seat is absent then
+	Substitute *Member `json:"substitute,omitzero"` // takes the seat if the member's key is missing; nil: the only model that can be asked does, or nobody
 }
 
 // A Member is the model or rules that answer for a seat, and their parameters.

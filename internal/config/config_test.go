@@ -52,7 +52,7 @@ cost_ceiling: 0.25
 deadlines: {call: 30s, phase: 2m, trial: 10m}
 shorten_over: 100000
 prices:
-  - {model: llama, input: 0, output: 0}
+  - {model: 'llama3.1:70b', input: 0, output: 0}
 `
 
 func parse(t *testing.T, doc string) *File {
@@ -133,22 +133,85 @@ func TestRulesHoldNoRounds(t *testing.T) {
 	}
 }
 
-// TestDefaults: an empty file gives the panel and settings of the source document.
+// TestDefaults: an empty file gives the settings of the source document, and models of the same vendors that do not end soon.
 func TestDefaults(t *testing.T) {
 	for _, doc := range []string{"", "# nothing\n", "{}", "---\n"} {
 		p := plan(t, doc, Wishes{}, env("OPENAI_API_KEY", "a", "ANTHROPIC_API_KEY", "b", "GOOGLE_API_KEY", "c"))
 		if p.Offline || p.Method != jury.FinalJudge || !p.Collaborative || p.Rounds != 3 || p.Threshold != 2 || p.CostCeiling != 0 {
 			t.Errorf("%q: %+v", doc, p)
 		}
-		want := []string{"juror-gpt openai gpt-4o OPENAI_API_KEY", "juror-claude anthropic claude-haiku-4-5 ANTHROPIC_API_KEY",
-			"juror-gemini gemini gemini-2.5-flash GOOGLE_API_KEY", "final-judge gemini gemini-2.5-pro GOOGLE_API_KEY"}
+		want := []string{"juror-gpt openai gpt-6-luna OPENAI_API_KEY", "juror-claude anthropic claude-haiku-5-5 ANTHROPIC_API_KEY",
+			"juror-gemini gemini gemini-3.5-flash-lite GOOGLE_API_KEY", "final-judge gemini gemini-3.8-flash GOOGLE_API_KEY"}
 		for i, c := range p.Chairs() {
 			if got := strings.Join([]string{c.ID, string(c.Provider), c.Model, c.KeyFrom}, " "); got != want[i] {
 				t.Errorf("%q: %s, want %s", doc, got, want[i])
 			}
 		}
-		if len(p.Unpriced()) > 0 {
-			t.Errorf("no price: %v", p.Unpriced())
+		if len(p.Unpriced()) > 0 || p.Endings(time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)) != nil {
+			t.Errorf("no price: %v; ending: %v", p.Unpriced(), p.Endings(time.Now()))
+		}
+	}
+}
+
+// TestEndings: what a vendor has ended, or ends within 90 days, is named with its successor, under the names of its snapshots, too. A server
+// of one's own may run a model for ever.
+func TestEndings(t *testing.T) {
+	doc := "panel:\n - {id: a, provider: openai, model: gpt-4o-2024-08-06}\n - {id: b, provider: gemini, model: gemini-2.5-flash}\n - {id: c, provider: compatible, model: gpt-4o, base_url: 'http://x/v1'}\n" +
+		" - {id: d, provider: anthropic, model: claude-haiku-4-5}\njudge: {provider: gemini, model: gemini-2.5-pro}\n"
+	p := plan(t, doc, Wishes{}, func(string) string { return "key" })
+	const soon = "gpt-4o-2024-08-06 ends on 2027-01-14; its successor is gpt-6-luna"
+	for day, want := range map[string]string{
+		"2026-08-01": "",
+		"2026-09-02": "gemini-2.5-flash ends on 2026-12-01; its successor is gemini-3.5-flash-lite, gemini-2.5-pro ends on 2026-12-01; its successor is gemini-3.8-flash",
+		"2026-12-01": soon + ", gemini-2.5-flash ended on 2026-12-01; its successor is gemini-3.5-flash-lite, gemini-2.5-pro ended on 2026-12-01; its successor is gemini-3.8-flash",
+	} {
+		now, err := time.Parse(time.DateOnly, day)
+		if got := strings.Join(p.Endings(now), ", "); err != nil || got != want {
+			t.Errorf("%s: %s, %v", day, got, err)
+		}
+	}
+	for day, want := range map[string]float64{"2026-12-31": 3.75, "2027-01-01": 7.5} {
+		now, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := BuiltInPrices(now)
+		if price, known := table.Prices.Of("gemini-3.8-flash"); err != nil || !known || price.Output != want {
+			t.Errorf("%s: %+v, %v", day, price, err)
+		}
+	}
+}
+
+// TestOneKey: with the key of one vendor its models take the empty seats, marked. A panel that cannot have two valid votes
+// is refused.
+func TestOneKey(t *testing.T) {
+	for key, model := range map[string]string{"OPENAI_API_KEY": "openai gpt-6-luna", "ANTHROPIC_API_KEY": "anthropic claude-haiku-5-5", "GEMINI_API_KEY": "gemini gemini-3.5-flash-lite"} {
+		p := plan(t, "", Wishes{}, env(key, "k"))
+		for _, c := range p.Chairs() {
+			own := c.InPlaceOf == ""
+			if c.Missing != nil || c.Secret != "k" || own != (c.Wanted == nil) || !own && (c.Name() != model || !strings.HasSuffix(c.Role, "(substitute for "+c.InPlaceOf+")")) {
+				t.Errorf("%s: %+v", key, c)
+			}
+		}
+	}
+	if p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "k", "ANTHROPIC_API_KEY", "k")); p.Seats[2].Missing == nil || p.Judge.Missing == nil || p.Seats[2].InPlaceOf != "" {
+		t.Errorf("with two keys: %+v", p.Seats)
+	}
+	for _, doc := range []string{
+		"panel:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: anthropic, model: m}\n - {id: c, provider: gemini, model: m}",
+		"seats:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: gemini, model: m, substitute: {provider: anthropic, model: m}}\n - {id: c, provider: gemini, model: m}",
+	} {
+		p := plan(t, doc, Wishes{Jurors: LLM}, env("OPENAI_API_KEY", "k"))
+		if c := p.Seats[len(p.Seats)-1]; c.Missing != nil || c.Provider != OpenAI || c.Role != "(substitute for gemini m)" || p.Judge.Name() != "openai m" {
+			t.Errorf("%q: %+v", doc, c)
+		}
+	}
+	for _, doc := range []string{
+		"panel:\n - {id: a, provider: offline}\n - {id: b, provider: gemini, model: m}",
+		"panel:\n - {id: a, provider: openai, model: m}\n - {id: b, provider: gemini, model: m, substitute: {provider: gemini, model: n}}",
+	} {
+		if _, err := NewPlan(parse(t, doc), Wishes{}, env("OPENAI_API_KEY", "k")); err == nil || !strings.Contains(err.Error(), "cannot reach a verdict") || !strings.Contains(err.Error(), "GEMINI_API_KEY") {
+			t.Errorf("%q: %v", doc, err)
 		}
 	}
 }
@@ -265,8 +328,8 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// TestWhoSits: without any key, rules sit; with at least one key, models sit. A seat without a key gets a substitute
-// only if the file names one.
+// TestWhoSits: without any key, rules sit; with at least one key, models sit. The file names a substitute, or the only model that can be
+// asked is one.
 func TestWhoSits(t *testing.T) {
 	p := plan(t, "", Wishes{}, env("OPENAI_API_KEY", "  "))
 	if !p.Offline || !strings.Contains(p.Why, "no key") {
@@ -303,26 +366,15 @@ func TestWhoSits(t *testing.T) {
 			t.Errorf("%q: the caller asked for models and the panel has none: %v", doc, err)
 		}
 	}
-	p = plan(t, "", Wishes{}, env("ANTHROPIC_API_KEY", "b"))
-	if p.Offline || p.Seats[1].Missing != nil || p.Judge.Missing == nil {
-		t.Errorf("with one key: %+v", p)
-	}
-	for i, want := range map[int]string{0: "OPENAI_API_KEY is not set", 2: "GEMINI_API_KEY or GOOGLE_API_KEY is not set"} {
-		if err := p.Seats[i].Missing; err == nil || !strings.Contains(err.Error(), want) || p.Seats[i].InPlaceOf != "" {
-			t.Errorf("seat %d: %v, want %s", i, err, want)
-		}
-	}
-
 	p = plan(t, whole, Wishes{}, env("ANTHROPIC_API_KEY", "b"))
-	if c := p.Seats[0]; c.Provider != Anthropic || c.Secret != "b" || c.InPlaceOf != "openai gpt-4.1" || c.Role != "Policy (in place of openai gpt-4.1)" || c.ID != "first" {
+	if c := p.Seats[0]; c.Provider != Anthropic || c.Secret != "b" || c.InPlaceOf != "openai gpt-4.1" || c.Role != "Policy (substitute for openai gpt-4.1)" || c.ID != "first" {
 		t.Errorf("a substitute: %+v", c)
 	}
-	p = plan(t, whole, Wishes{}, env())
-	if c := p.Seats[0]; c.Provider != OpenAI || c.Missing == nil || !strings.Contains(c.Missing.Error(), "nor is there one for the substitute anthropic claude-haiku-4-5") {
-		t.Errorf("a substitute without a key: %+v", c)
+	if _, err := NewPlan(parse(t, whole), Wishes{}, env()); err == nil || !strings.Contains(err.Error(), "only one can be asked") {
+		t.Errorf("a substitute without a key: %v", err)
 	}
 	rules := "panel:\n - {id: a, provider: openai, model: gpt-4o, substitute: {provider: offline}}\n - {id: b, provider: offline}"
-	if c := plan(t, rules, Wishes{}, env()).Seats[0]; c.Provider != Rules || c.Role != "(in place of openai gpt-4o)" {
+	if c := plan(t, rules, Wishes{}, env()).Seats[0]; c.Provider != Rules || c.Role != "(substitute for openai gpt-4o)" {
 		t.Errorf("rules as a substitute: %+v", c)
 	}
 }
@@ -379,7 +431,7 @@ func TestUnpriced(t *testing.T) {
 	if want := "a (openai new-model), b (compatible gpt-4o)"; strings.Join(got, ", ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}
-	if got := plan(t, doc+"\nprices: [{model: new, input: 1, output: 1}, {model: gpt, input: 0, output: 0}]", Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced(); got != nil {
+	if got := plan(t, doc+"\nprices: [{model: new-model, input: 1, output: 1}, {model: gpt-4o, input: 0, output: 0}]", Wishes{}, env("OPENAI_API_KEY", "x")).Unpriced(); got != nil {
 		t.Errorf("%v", got)
 	}
 }

@@ -154,29 +154,48 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestPrices: a call costs what the model that answered costs, by the kinds of its tokens. What cannot be told is unknown.
 func TestPrices(t *testing.T) {
-	prices := Prices{{Model: "gpt-4o", Input: 2.5, Cached: 1.25, Output: 10}, {Model: "gpt-4o-mini", Input: 0.15, Output: 0.6}}
+	prices := Prices{{Model: "gpt-4o", Input: 2.5, Cached: 1.25, Output: 10}, {Model: "gpt-4o-mini", Input: 0.15, Output: 0.6}, {Model: "gpt-4o-2024-05-13", Input: 5, Output: 15},
+		{Model: "haiku", Input: 1, Cached: 0.1, Write: 1.25, WriteHour: 2, Output: 5, Over: 1000, Long: &LongPrice{Input: 10, Output: 50}}, {Model: "sonnet", Input: 3, Output: 15, Over: 1000}}
 	if err := prices.Check(); err != nil {
 		t.Fatal(err)
 	}
+	const unknown = -1
 	for _, tt := range []struct {
-		model string
-		usage Usage
-		want  int64
+		asked, answered string
+		usage           Usage
+		want            int64
 	}{
-		{"gpt-4o-2024-08-06", Usage{Input: 1000, Cached: 400, Output: 100}, 600*5/2 + 500 + 1000},
-		{"gpt-4o-mini-2024-07-18", Usage{Input: 1_000_000, Cached: 500_000}, 150_000},
-		{"gpt-4o-mini", Usage{Input: 1}, 1},
-		{"gpt-4o-mini", Usage{Input: 20}, 3},
-		{"gpt-4o", Usage{}, 0},
+		{"gpt-4o", "gpt-4o-2024-08-06", Usage{Input: 1000, Cached: 400, Output: 100}, 600*5/2 + 500 + 1000},
+		{"gpt-4o-mini", "gpt-4o-mini-2024-07-18", Usage{Input: 1_000_000, Cached: 500_000}, 150_000},
+		{"gpt-4o-mini", "gpt-4o-mini", Usage{Input: 1}, 1},
+		{"gpt-4o-mini", "", Usage{Input: 20}, 3},
+		{"gpt-4o", "gpt-4o-2024-05-13", Usage{Input: 100, Output: 1}, 515},
+		{"gpt-4o", "gpt-4o-mini", Usage{Input: 20}, 3},
+		{"gpt-4o", "kimi-k2", Usage{Input: 20}, unknown},
+		{"gpt-4o", "gpt-4o-audio-preview", Usage{Input: 20}, unknown},
+		{"gpt-4o-realtime-preview", "", Usage{Input: 20}, unknown},
+		{"gpt-4o-2024-11-20", "gpt-4o-2024-11-20", Usage{Input: 20}, unknown},
+		{"claude", "claude", Usage{Input: 20}, unknown},
+		{"haiku", "haiku", Usage{Input: 10 + 600 + 400, Written: 600, WrittenHour: 400, Output: 50}, unknown}, // its long price has no writes
+		{"haiku", "haiku", Usage{Input: 10 + 500 + 300 + 100, Written: 500, WrittenHour: 300, Cached: 100, Output: 50}, 10 + 625 + 600 + 10 + 250},
+		{"haiku", "haiku", Usage{Input: 1000, Output: 1}, 1005},
+		{"haiku", "haiku", Usage{Input: 1001, Output: 1}, 10_060},
+		{"haiku", "haiku", Usage{Input: 10, Output: 1, OtherPrice: true}, unknown},
+		{"gpt-4o", "gpt-4o", Usage{Input: 10, Written: 5, Output: 1}, unknown},
+		{"sonnet", "sonnet", Usage{Input: 1000, Output: 1}, 3015},
+		{"sonnet", "sonnet", Usage{Input: 1001, Output: 1}, unknown},
 	} {
-		price, ok := prices.Of(tt.model)
-		if got := price.Cost(tt.usage); !ok || got != tt.want {
-			t.Errorf("%s, %+v: %d, want %d", tt.model, tt.usage, got, tt.want)
+		got := int64(unknown)
+		if price, ok := prices.For(tt.asked, tt.answered); ok {
+			if cost, known := price.Cost(tt.usage); known {
+				got = cost
+			}
 		}
-	}
-	if _, ok := prices.Of("claude"); ok {
-		t.Error("Of returned a price for a model that is not in the table")
+		if got != tt.want {
+			t.Errorf("%s, answered by %s, %+v: %d, want %d", tt.asked, tt.answered, tt.usage, got, tt.want)
+		}
 	}
 	for _, bad := range []Price{{Input: 1}, {Model: "m", Input: -1}, {Model: "m", Output: math.NaN()}, {Model: "m", Cached: math.Inf(1)}} {
 		if (Prices{bad}).Check() == nil {

@@ -1,19 +1,33 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 )
 
 // A Price is the cost of a model's tokens, in US dollars per million tokens, as its vendor publishes it.
 type Price struct {
-	Model  string  `json:"model"`  // the name, or the beginning of it
-	Input  float64 `json:"input"`  // of tokens read
-	Cached float64 `json:"cached"` // of tokens read from the cache; 0: as Input
-	Output float64 `json:"output"`
+	Model     string  `json:"model"`
+	Input     float64 `json:"input"`               // of tokens read
+	Cached    float64 `json:"cached,omitzero"`     // of tokens read from the cache; 0: as Input
+	Write     float64 `json:"write,omitzero"`      // of tokens written to the cache, for minutes; 0: unknown
+	WriteHour float64 `json:"write_hour,omitzero"` // for an hour; 0: unknown
+	Output    float64 `json:"output"`
+
+	Over int64      `json:"over,omitzero"` // a question of more tokens has the price Long; 0: all have this one
+	Long *LongPrice `json:"long,omitzero"` // nil: unknown
+}
+
+// A LongPrice is the price of the tokens of a long question, in the terms of Price.
+type LongPrice struct {
+	Input     float64 `json:"input"`
+	Cached    float64 `json:"cached,omitzero"`
+	Write     float64 `json:"write,omitzero"`
+	WriteHour float64 `json:"write_hour,omitzero"`
+	Output    float64 `json:"output"`
 }
 
 // Prices is a price table.
@@ -25,7 +39,7 @@ func (p Prices) Check() error {
 		if price.Model == "" {
 			return fmt.Errorf("prices/%d: model is empty", i)
 		}
-		for _, value := range []float64{price.Input, price.Cached, price.Output} {
+		for _, value := range []float64{price.Input, price.Cached, price.Write, price.WriteHour, price.Output} {
 			if !(value >= 0) || math.IsInf(value, 0) {
 				return fmt.Errorf("prices/%d: %v is not a price in dollars per million tokens", i, value)
 			}
@@ -34,35 +48,50 @@ func (p Prices) Check() error {
 	return nil
 }
 
-// Of finds the price of a model: under its full name, or under the longest prefix of it in the table.
+// Of finds the price of a model under its full name. A longer name is another model.
 func (p Prices) Of(model string) (Price, bool) {
-	best, found := Price{}, false
 	for _, price := range p {
-		if strings.HasPrefix(model, price.Model) && (!found || len(price.Model) > len(best.Model)) {
-			best, found = price, true
+		if price.Model == model {
+			return price, true
 		}
 	}
-	return best, found
+	return Price{}, false
 }
 
-// Cost returns the cost of a call in millionths of a US dollar, rounded up.
-func (p Price) Cost(u Usage) int64 {
-	cached := p.Cached
-	if cached == 0 {
-		cached = p.Input
+// For finds the price of a call: that of the model which answered. If the table has no price under that name, the price of
+// the model that was asked holds for a snapshot of it, and where the provider reported no model.
+func (p Prices) For(asked, answered string) (Price, bool) {
+	price, known := p.Of(answered)
+	if !known && (answered == "" || Answers(answered, asked)) {
+		price, known = p.Of(asked)
+	}
+	return price, known
+}
+
+// Cost returns the cost of a call in millionths of a US dollar, rounded up. It reports false if the price of some of the
+// tokens is unknown.
+func (p Price) Cost(u Usage) (cost int64, known bool) {
+	if p.Over > 0 && u.Input > p.Over {
+		if p.Long == nil {
+			return 0, false
+		}
+		p.Input, p.Cached, p.Write, p.WriteHour, p.Output = p.Long.Input, p.Long.Cached, p.Long.Write, p.Long.WriteHour, p.Long.Output
+	}
+	if u.OtherPrice || u.Written > 0 && p.Write == 0 || u.WrittenHour > 0 && p.WriteHour == 0 {
+		return 0, false
 	}
 	sum := new(big.Rat)
 	for _, part := range []struct {
 		tokens int64
 		price  float64
-	}{{u.Input - u.Cached, p.Input}, {u.Cached, cached}, {u.Output, p.Output}} {
+	}{{u.Input - u.Cached - u.Written - u.WrittenHour, p.Input}, {u.Cached, cmp.Or(p.Cached, p.Input)}, {u.Written, p.Write}, {u.WrittenHour, p.WriteHour}, {u.Output, p.Output}} {
 		// The table's decimal, which a float64 usually only approximates.
 		price, ok := new(big.Rat).SetString(strconv.FormatFloat(part.price, 'g', -1, 64))
 		if !ok {
-			continue // not finite: Check refuses such a table
+			return 0, false // not finite: Check refuses such a table
 		}
 		sum.Add(sum, price.Mul(price, new(big.Rat).SetInt64(part.tokens)))
 	}
 	up := new(big.Int).Add(sum.Num(), new(big.Int).Sub(sum.Denom(), big.NewInt(1)))
-	return up.Div(up, sum.Denom()).Int64()
+	return up.Div(up, sum.Denom()).Int64(), true
 }

@@ -34,8 +34,8 @@ const (
 )
 
 // choices bills a trial of this case for each way of seating the panel. It holds the longest discussion for the
-// highest bill, and the shortest for the lowest; undecided: the trial ends after phase 1.
-func (p *Panel) choices(on *subject.Case, undecided bool) ([]Choice, error) {
+// highest bill, and the shortest for the lowest.
+func (p *Panel) choices(on *subject.Case) ([]Choice, error) {
 	before := p.settingsFor(config.Quick)
 	before.MaxRounds, before.Rubric = p.plan.RoundsFor(config.Thorough), slices.Clone(before.Rubric)
 	for i := range before.Rubric {
@@ -46,12 +46,12 @@ func (p *Panel) choices(on *subject.Case, undecided bool) ([]Choice, error) {
 		name     string
 		settings jury.Settings
 	}{{string(config.Thorough), p.settingsFor(config.Thorough)}, {string(config.Quick), p.settingsFor(config.Quick)}, {plain, before}} {
-		e := estimate{Panel: p, settings: &way.settings, on: on, undecided: undecided}
+		e := estimate{Panel: p, settings: &way.settings, on: on}
 		lowest, err := e.add()
 		if err != nil {
 			return nil, err
 		}
-		e = estimate{Panel: p, settings: &way.settings, on: on, undecided: undecided, highest: true}
+		e = estimate{Panel: p, settings: &way.settings, on: on, highest: true}
 		highest, err := e.add()
 		if err != nil {
 			return nil, err
@@ -80,10 +80,9 @@ func (p *Panel) settingsFor(care config.Care) jury.Settings {
 // An estimate adds up the calls of one trial.
 type estimate struct {
 	*Panel
-	settings  *jury.Settings
-	on        *subject.Case
-	undecided bool
-	highest   bool // every round, a repetition for every seat, answers of the maximum length, and every attempt
+	settings *jury.Settings
+	on       *subject.Case
+	highest  bool // every round, a repetition for every seat, answers of the maximum length, and every attempt
 
 	bill Bill
 	said int64 // tokens that the jurors have written, which later calls read
@@ -94,9 +93,6 @@ func (e *estimate) add() (Bill, error) {
 	e.jurors(jury.Initial)
 	if e.settings.JudgeReads {
 		e.ask(e.judge, *e.settings.Judge, jury.Initial)
-	}
-	if e.undecided {
-		return e.bill, e.err
 	}
 	if e.settings.Repeat && e.highest {
 		e.jurors(jury.Repetition)
@@ -159,7 +155,8 @@ func (e *estimate) ask(s *seated, seat jury.Seat, phase jury.Phase) int64 {
 	price, _ := e.plan.PriceOf(s.Chair)
 	for attempt := range attempts {
 		e.bill.Calls++
-		e.bill.Cost += price.Cost(llm.Usage{Input: used.Input + attempt*used.Output, Output: used.Output})
+		cost, _ := price.Cost(llm.Usage{Input: used.Input + attempt*used.Output, Output: used.Output})
+		e.bill.Cost += cost
 	}
 	return used.Output
 }

@@ -41,8 +41,8 @@ type Outlook struct {
 	Prices    PricesNote `json:"prices"`
 	Unpriced  []string   `json:"unpriced,omitempty"` // models whose calls the bills leave out
 	Deadlines Deadlines  `json:"deadlines"`
-	Degraded  bool       `json:"degraded"`     // a seat is empty from the beginning
-	Undecided bool       `json:"inconclusive"` // so many seats are empty that no verdict is possible
+	Degraded  bool       `json:"degraded"`          // a seat is empty from the beginning
+	Endings   []string   `json:"endings,omitempty"` // models that their vendors have ended, or end within 90 days
 }
 
 // A SeatOutlook describes who would take a seat, and the first question.
@@ -106,18 +106,15 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 		return o, nil
 	}
 	o.Unpriced, o.Panel, o.SameVendor = plan.Unpriced(), plan.Care, juror.SameVendor(&p.settings, on)
-	able := 0
+	o.Endings = plan.Endings(time.Now())
 	for i, s := range p.seats {
 		look, err := p.look(s, p.settings.Seats[i], jury.Initial, on, whole)
 		if err != nil {
 			return nil, err
 		}
 		o.Seats = append(o.Seats, look)
-		if s.Missing == nil {
-			able++
-		}
+		o.Degraded = o.Degraded || s.Missing != nil
 	}
-	o.Degraded, o.Undecided = able < len(p.seats), able < 2
 	if p.judge != nil {
 		look, err := p.look(p.judge, *p.settings.Judge, jury.Judging, on, whole)
 		if err != nil {
@@ -131,7 +128,7 @@ func (p *Panel) Look(on *subject.Case, whole bool) (*Outlook, error) {
 
 // price adds the bills of this panel and of others.
 func (p *Panel) price(o *Outlook, on *subject.Case) (err error) {
-	o.Choices, err = p.choices(on, o.Undecided)
+	o.Choices, err = p.choices(on)
 	for _, c := range o.Choices {
 		if c.Chosen {
 			o.Lowest, o.Highest = c.Lowest, c.Highest

@@ -227,7 +227,24 @@ func (p *Panel) member(c *seated, purse *llm.Purse) (jury.Juror, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seating %s: %w", c.ID, err)
 	}
+	if text := p.plan.Ending(c.Chair, time.Now()); text != "" {
+		return ending{j, text}, nil
+	}
 	return j, nil
+}
+
+// ending is a juror whose model its vendor has ended, or ends soon. If it gives no answer, its absence says so.
+type ending struct {
+	jury.Juror
+	text string
+}
+
+func (e ending) Answer(ctx context.Context, b jury.Brief) (jury.Answer, error) {
+	a, err := e.Juror.Answer(ctx, b)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", e.text, err)
+	}
+	return a, err
 }
 
 // absent is a seat without a member.

@@ -93,17 +93,22 @@ func actOf(r *evidence.Record, prices llm.Prices) Act {
 		return a
 	}
 	a.Tokens = &Tokens{used.Input, used.Cached, used.Output}
-	for _, model := range []string{p.ModelVersion, withoutVendor(p.ModelVersion), p.Model, withoutVendor(p.Model)} {
-		if price, has := prices.Of(model); has && model != "" {
-			a.Cost = new(price.Cost(used))
-			break
+	if price, known := prices.For(withoutVendor(p.Model), withoutVendor(p.ModelVersion)); known {
+		if cost, priced := price.Cost(used); priced {
+			a.Cost = &cost
 		}
 	}
 	return a
 }
 
-// withoutVendor removes the vendor that programs put before the name of a model: openai:gpt-4o, openai/gpt-4o.
-func withoutVendor(model string) string { return model[strings.LastIndexAny(model, ":/")+1:] }
+// withoutVendor removes the vendor that programs put before the name of a model: openai:gpt-4o, openai/gpt-4o. Google's own names begin with
+// models/. Behind any other name, another seller may ask another price.
+func withoutVendor(model string) string {
+	if i := strings.IndexAny(model, ":/"); i > 0 && slices.Contains([]string{"openai", "anthropic", "google", "gemini", "models"}, model[:i]) {
+		return model[i+1:]
+	}
+	return model
+}
 
 // withheld lists the members of a record that are sealed apart and not disclosed.
 func withheld(r *evidence.Record) (list []string) {

@@ -158,7 +158,7 @@ func TestFind(t *testing.T) {
 
 // TestPriceOfModel: the vendor that programs put before the name of a model is no part of it.
 func TestPriceOfModel(t *testing.T) {
-	for model, want := range map[string]bool{"openai:gpt-4o": true, "openai/gpt-4o-2024": true, "gpt-4o": true, "other": false, "": false} {
+	for model, want := range map[string]bool{"openai:gpt-4o": true, "openai/gpt-4o-2024": false, "gpt-4o-2024-08-06": false, "other/gpt-4o": false, "gpt-4o-audio-preview": false, "gpt-4o": true, "other": false, "": false} {
 		p := evidence.Payload{Model: model, Observed: &evidence.Observed{Usage: []byte(`{"input_tokens":1,"output_tokens":1}`)}}
 		if a := actOf(&evidence.Record{Payload: p}, prices); (a.Cost != nil) != want {
 			t.Errorf("%q: %v", model, a.Cost)

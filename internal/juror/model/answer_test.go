@@ -86,7 +86,7 @@ func TestEveryFlawIsAskedAgain(t *testing.T) {
 		if err != nil || o.TotalScore != 80 || len(o.Findings) != 1 || o.Findings[0].Unfounded {
 			t.Errorf("%s, then a good one: %+v, %v", one.name, o, err)
 		}
-		if effort := effortOf(t, origin); len(effort.Attempts) != 3 || effort.Attempts[2].Problem != "" || effort.Attempts[2].Answer != "" || origin.Model != "model-1-2026" || origin.ModelVersion != "fp" {
+		if effort := effortOf(t, origin); len(effort.Attempts) != 3 || effort.Attempts[2].Problem != "" || effort.Attempts[2].Answer != "" || origin.Model != "model-1" || origin.ModelVersion != "fp" {
 			t.Errorf("%s, then a good one: %+v, %+v", one.name, origin, effort)
 		}
 	}

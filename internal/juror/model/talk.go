@@ -140,12 +140,13 @@ func again(answer llm.Answer, err error) bool {
 
 // call makes one call within the budget and records the attempt.
 func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err error) {
-	price, _ := t.config.Prices.Of(t.config.Settings.Model)
+	asked := t.config.Settings.Model
+	price, _ := t.config.Prices.Of(asked)
 	tokens := t.config.Settings.MaxTokens
 	if tokens == 0 {
 		tokens = assumedTokens
 	}
-	spent := price.Cost(q.Estimate(tokens))
+	spent, _ := price.Cost(q.Estimate(tokens))
 	if t.config.Budget != nil {
 		settle, err := t.config.Budget.Reserve(spent)
 		if err != nil {
@@ -160,19 +161,16 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 	if errors.As(err, &failed) {
 		answer = failed.Answer
 	}
-	if reported, priced := t.config.Prices.Of(answer.Model); priced {
-		price = reported
+	cost, priced := int64(0), false
+	if price, known := t.config.Prices.For(asked, answer.Model); known && answer.Usage != (llm.Usage{}) {
+		cost, priced = price.Cost(answer.Usage)
 	}
-	cost := price.Cost(answer.Usage)
-	switch {
-	case answer.Usage != llm.Usage{}:
+	refused := failed != nil && failed.Status >= 400 // before it consumed anything
+	if priced || refused {
 		spent = cost
-	case failed != nil && failed.Status >= 400:
-		spent = 0 // refused before it consumed anything
-	default: // the connection ended early, or there is no count: the cost is unknown, so the whole reserve counts as spent
-	}
+	} // else the cost is unknown, so the whole reserve counts as spent
 	t.effort.Attempts = append(t.effort.Attempts, jury.Attempt{Model: llm.Clean(answer.Model), Version: llm.Clean(answer.Version), FinishReason: llm.Clean(answer.FinishReason),
-		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost),
+		Retries: answer.Retries, InputTokens: counted(answer.Usage.Input), OutputTokens: counted(answer.Usage.Output), Cost: counted(cost), Unpriced: !priced && !refused,
 		Latency: counted(latency.Milliseconds())})
 	return answer, err
 }

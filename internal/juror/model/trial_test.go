@@ -72,7 +72,7 @@ func TestTrialOfModels(t *testing.T) {
 	}
 	done := b.try(t, c, 2)
 	r := done.Result
-	if r.FinalVerdict != jury.SafePass || r.FinalScore != 80 || r.Degraded || r.TotalRounds != 2 || len(r.Absences) != 0 || r.Phase3Judgment.Model != "model-1-2026" {
+	if r.FinalVerdict != jury.SafePass || r.FinalScore != 80 || r.Degraded || r.TotalRounds != 2 || len(r.Absences) != 0 || r.Phase3Judgment.Model != "model-1" {
 		t.Errorf("%+v", r)
 	}
 	if len(r.Changes) != 1 || r.Changes[0].JurorID != "juror-c" || r.Changes[0].Unsupported || len(r.Changes[0].Cites) != 1 {

@@ -99,6 +99,11 @@ type MessagesUsage struct {
 	CacheRead     int64 `json:"cache_read_input_tokens"`
 	CacheCreation int64 `json:"cache_creation_input_tokens"`
 	Output        int64 `json:"output_tokens"`
+
+	// Read only for the price: how long the cache keeps what was written, and the tier of the service.
+	Creation jsontext.Value `json:"cache_creation"`
+	Tier     jsontext.Value `json:"service_tier"`
+
 	OutputDetails struct {
 		Thinking int64 `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`

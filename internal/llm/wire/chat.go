@@ -139,8 +139,10 @@ type ChatUsage struct {
 	Total         int64 `json:"total_tokens"`
 	PromptDetails struct {
 		Cached int64 `json:"cached_tokens"`
+		OpenAIDetails
 	} `json:"prompt_tokens_details"`
 	CompletionDetails struct {
-		Reasoning int64 `json:"reasoning_tokens"`
+		Reasoning int64          `json:"reasoning_tokens"`
+		Audio     jsontext.Value `json:"audio_tokens"`
 	} `json:"completion_tokens_details"`
 }

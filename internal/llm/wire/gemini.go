@@ -184,6 +184,10 @@ type GenerateUsage struct {
 	Cached     int64 `json:"cachedContentTokenCount"`
 	Candidates int64 `json:"candidatesTokenCount"`
 	Thoughts   int64 `json:"thoughtsTokenCount"`
+
+	// Read only for the price: how much is text.
+	PromptDetails     jsontext.Value `json:"promptTokensDetails"`
+	CandidatesDetails jsontext.Value `json:"candidatesTokensDetails"`
 }
 
 // Text returns what the model said in a candidate, without its thoughts.

@@ -71,10 +71,12 @@ type ResponsesUsage struct {
 	Input        int64 `json:"input_tokens"`
 	InputDetails struct {
 		Cached int64 `json:"cached_tokens"`
+		OpenAIDetails
 	} `json:"input_tokens_details"`
 	Output        int64 `json:"output_tokens"`
 	OutputDetails struct {
-		Reasoning int64 `json:"reasoning_tokens"`
+		Reasoning int64          `json:"reasoning_tokens"`
+		Audio     jsontext.Value `json:"audio_tokens"`
 	} `json:"output_tokens_details"`
 }
 

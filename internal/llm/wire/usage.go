@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -62,17 +64,45 @@ func readAs[W interface{ Counts() Usage }](reported jsontext.Value) (Usage, bool
 
 // Counts returns them in the words of this program.
 func (u MessagesUsage) Counts() Usage {
-	return Usage{
-		Input:     u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
-		Cached:    u.CacheRead,
-		Output:    u.Output,
-		Reasoning: u.OutputDetails.Thinking,
+	var kept struct {
+		Minutes int64 `json:"ephemeral_5m_input_tokens"`
+		Hour    int64 `json:"ephemeral_1h_input_tokens"`
 	}
+	told := read(u.Creation, &kept) && kept.Minutes >= 0 && kept.Hour >= 0 && kept.Minutes+kept.Hour == u.CacheCreation
+	tier := word(u.Tier)
+	return Usage{
+		Input:       u.Input + u.CacheRead + u.CacheCreation, // Anthropic counts these apart
+		Cached:      u.CacheRead,
+		Output:      u.Output,
+		Reasoning:   u.OutputDetails.Thinking,
+		Written:     kept.Minutes,
+		WrittenHour: kept.Hour,
+		OtherPrice:  !told || tier != "" && tier != "standard",
+	}
+}
+
+// read reads a value that may be missing into a type, and reports whether nothing else is there.
+func read(value jsontext.Value, into any) bool {
+	return value == nil || json.Unmarshal(value, into) == nil
 }
 
 // Counts returns them in the words of this program.
 func (u ResponsesUsage) Counts() Usage {
-	return Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}
+	return u.InputDetails.OpenAIDetails.on(Usage{Input: u.Input, Cached: u.InputDetails.Cached, Output: u.Output, Reasoning: u.OutputDetails.Reasoning}, u.OutputDetails.Audio)
+}
+
+// OpenAIDetails are counts that are read only for the price. Another form of them hides nothing else.
+type OpenAIDetails struct {
+	CacheWrite jsontext.Value `json:"cache_write_tokens"`
+	Audio      jsontext.Value `json:"audio_tokens"`
+}
+
+// on adds these counts, and audio that was written, to a usage.
+func (d OpenAIDetails) on(u Usage, audioOut jsontext.Value) Usage {
+	var in, out int64
+	told := read(d.CacheWrite, &u.Written) && read(d.Audio, &in) && read(audioOut, &out) && u.Written >= 0 && u.Written <= u.Input-u.Cached
+	u.OtherPrice = !told || in != 0 || out != 0
+	return u
 }
 
 // codexCounts are the counts in the session files of the Codex CLI.
@@ -84,7 +114,9 @@ type codexCounts struct {
 }
 
 // Counts returns them in the words of this program.
-func (u codexCounts) Counts() Usage { return Usage(u) }
+func (u codexCounts) Counts() Usage {
+	return Usage{Input: u.Input, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
+}
 
 // promptfooCounts are the counts in results of promptfoo.
 type promptfooCounts struct {
@@ -101,6 +133,9 @@ type Usage struct {
 	Cached    int64 // of these, tokens read from the provider's cache
 	Output    int64 // tokens written, reasoning included
 	Reasoning int64 // of these, tokens that the provider does not show
+
+	Written, WrittenHour int64 `json:",omitzero"` // of Input, tokens written to the provider's cache, for minutes or for an hour
+	OtherPrice           bool  `json:",omitzero"` // some tokens have another price than the model's text at the standard tier, or it cannot be told
 }
 
 // Counts returns them in the words of this program. It adds reasoning tokens to the output if a server counts them apart. Only the total shows that it does.
@@ -109,15 +144,28 @@ func (c ChatUsage) Counts() Usage {
 	if c.Total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
-	return u
+	return c.PromptDetails.OpenAIDetails.on(u, c.CompletionDetails.Audio)
 }
 
 // Counts returns them in the words of this program.
 func (u GenerateUsage) Counts() Usage {
 	return Usage{
-		Input:     u.Prompt + u.ToolUse,
-		Cached:    u.Cached,
-		Output:    u.Candidates + u.Thoughts, // Google counts these apart
-		Reasoning: u.Thoughts,
+		Input:      u.Prompt + u.ToolUse,
+		Cached:     u.Cached,
+		Output:     u.Candidates + u.Thoughts, // Google counts these apart
+		Reasoning:  u.Thoughts,
+		OtherPrice: !onlyText(u.PromptDetails) || !onlyText(u.CandidatesDetails),
 	}
+}
+
+// onlyText reports whether Google counts no tokens of sound or pictures, which can have prices of their own.
+func onlyText(details jsontext.Value) bool {
+	var list []struct {
+		Modality string `json:"modality"`
+	}
+	return read(details, &list) && !slices.ContainsFunc(list, func(d struct {
+		Modality string `json:"modality"`
+	}) bool {
+		return d.Modality != "TEXT"
+	})
 }
