@@ -65,6 +65,56 @@ func (m *Message) readRequestor(n *tree.Node) (err error) {
 	return err
 }
 
+// readResults reads a tool's message. tau2-bench (tool_messages) and AG2 (tool_responses) put the results of several calls into one, AG2 with their texts
+// again as content.
+func (c *Case) readResults(m *Message, n *tree.Node) error {
+	list := n.First("tool_messages", "tool_responses")
+	if list.Absent() || list.Kind == '[' && len(list.Members) == 0 {
+		return c.readResult(m, n)
+	}
+	var texts []string
+	err := c.each(list, thing{"a tool's message (an object)", `{"role": "tool", "tool_call_id": "call_1", "content": "Done"}`}, func(one *tree.Node) (err error) {
+		result := Message{Role: Tool}
+		if at := one.Get("role"); !at.Absent() {
+			if result.Role, err = readRole(one); err == nil && result.Role != Tool {
+				err = at.Errorf("unknown role %s among the results of tools: expected tool", tree.Quote(at.Text))
+			}
+		}
+		if err == nil {
+			err = result.readChatBody(one, c.content)
+		}
+		if err == nil && result.ToolCallID == "" {
+			result.ToolCallID, err = one.Str("id")
+		}
+		if err != nil {
+			return err
+		}
+		result.Failed = result.Failed || one.Get("error").IsTrue()
+		texts = append(texts, result.Text)
+		return c.readResult(&result, one)
+	})
+	if err == nil && m.Text != "" && m.Text != strings.Join(texts, "\n\n") {
+		return n.Get("content").Errorf("a content beside %s that is not their texts, joined by empty lines: expected no content here, and each result in its own", list.Step)
+	}
+	return err
+}
+
+// readResult takes a tool's message with one result. It refuses one whose result is elsewhere than in the content: it would be empty in silence.
+func (c *Case) readResult(m *Message, n *tree.Node) error {
+	for i, name := range n.Names {
+		at := n.Members[i]
+		list := at.Kind == '[' && len(at.Members) > 0
+		if n.Get("content").Absent() && (list || slices.Contains(elsewhere, name) && !at.Absent()) {
+			return at.Errorf("a tool's message without a content, but with %s: expected one message for each result, with it as the content, for example {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"Done\"}", tree.Quote(name))
+		}
+	}
+	c.say(*m, n)
+	return nil
+}
+
+// elsewhere are names that other programs give to what chat messages call a tool's content.
+var elsewhere = []string{"output", "outputs", "result", "results", "response", "responses", "text", "value", "data"}
+
 func requestor(at *tree.Node) (Role, error) {
 	if role := roles[at.Text]; at.Kind == '"' && (role == User || role == Assistant) {
 		return role, nil

@@ -78,6 +78,9 @@ func (c *Case) readMessage(n *tree.Node) error {
 	if err := c.readChatMessage(&m, n); err != nil {
 		return err
 	}
+	if m.Role == Tool {
+		return c.readResults(&m, n)
+	}
 	c.say(m, n)
 	return nil
 }

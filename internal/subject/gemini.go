@@ -26,16 +26,33 @@ func (c *Case) readGemini(n *tree.Node) error {
 	} else if err := c.each(contents, aContent, g.content); err != nil {
 		return err
 	}
-	taken := false
-	return c.each(n.Get("candidates"), thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *tree.Node) error {
+	candidates := n.Get("candidates")
+	given := givenCandidate(candidates)
+	return c.each(candidates, thing{"a candidate {content} (an object)", `{"content": {"role": "model", "parts": [{"text": "Hello"}]}}`}, func(candidate *tree.Node) error {
 		content := candidate.Get("content")
-		if taken || content.Absent() {
+		switch {
+		case candidate != given:
 			c.omits(Alternatives)
 			return nil
+		case content.Absent(): // it ended before the model said anything
+			c.say(Message{Role: Assistant}, candidate)
+			return nil
 		}
-		taken = true
 		return g.said(content, Assistant)
 	})
+}
+
+// givenCandidate is the answer that the agent gave: the first with a content, or else the first. It is nil if there is none.
+func givenCandidate(list *tree.Node) *tree.Node {
+	if list.Absent() || len(list.Members) == 0 {
+		return nil
+	}
+	for _, candidate := range list.Members {
+		if !candidate.Get("content").Absent() {
+			return candidate
+		}
+	}
+	return list.Members[0]
 }
 
 func (g *gemini) system(n *tree.Node) error {
@@ -74,9 +91,13 @@ func (g *gemini) said(n *tree.Node, role Role) error {
 }
 
 func (g *gemini) parts(n *tree.Node, role Role) error {
-	list := n.Get("parts")
-	if list.Absent() {
+	list, before := n.Get("parts"), len(g.Messages)
+	if list.Absent() && !(role == Assistant && onlyRole(n)) {
 		return n.Errorf("a content without parts: expected, for example, {\"role\": \"user\", \"parts\": [{\"text\": \"Hello\"}]}")
+	}
+	if list.Absent() { // the model ended before it said anything
+		g.say(Message{Role: role}, n)
+		return nil
 	}
 	if list.Kind != '[' {
 		return list.Errorf("expected an array of parts, found %s", list.KindName())
@@ -94,7 +115,20 @@ func (g *gemini) parts(n *tree.Node, role Role) error {
 		}
 	}
 	t.end()
+	if role == Assistant && len(g.Messages) == before { // it has no parts, or only reasoning
+		g.say(Message{Role: role}, n)
+	}
 	return nil
+}
+
+// onlyRole reports whether a content has nothing but its role. What has other members may say something there.
+func onlyRole(n *tree.Node) bool {
+	for i, name := range n.Names {
+		if name != "role" && !n.Members[i].Absent() {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *gemini) part(t *turn, n *tree.Node) error {
@@ -113,6 +147,12 @@ func (g *gemini) part(t *turn, n *tree.Node) error {
 	}
 	if at := n.First("codeExecutionResult", "code_execution_result"); at != nil {
 		return g.codeResult(t, at)
+	}
+	if at := n.First("toolCall", "tool_call"); at != nil {
+		return g.toolCall(t, at)
+	}
+	if at := n.First("toolResponse", "tool_response"); at != nil {
+		return g.toolResponse(t, at)
 	}
 	text, err := g.partText(n)
 	if err == nil {
@@ -140,8 +180,8 @@ func (g *gemini) partText(n *tree.Node) (string, error) {
 }
 
 func (g *gemini) functionCall(t *turn, n *tree.Node) error {
-	if t.role != Assistant {
-		return n.Errorf("a functionCall in a content of the %s: expected it in one of the model, for example {\"role\": \"model\", \"parts\": [{\"functionCall\": {\"name\": \"get_order\", \"args\": {\"order\": 7}}}]}", t.role)
+	if err := ofTheModel(t, n); err != nil {
+		return err
 	}
 	name, err := n.Str("name")
 	if err != nil {
@@ -162,6 +202,13 @@ func (g *gemini) functionCall(t *turn, n *tree.Node) error {
 	return err
 }
 
+func ofTheModel(t *turn, n *tree.Node) error {
+	if t.role != Assistant {
+		return n.Errorf("a %s in a content of the %s: expected it in one of the model, for example {\"role\": \"model\", \"parts\": [{\"functionCall\": {\"name\": \"get_order\", \"args\": {\"order\": 7}}}]}", n.Step, t.role)
+	}
+	return nil
+}
+
 func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 	name, err := n.Required("name", "get_order")
 	if err != nil {
@@ -174,6 +221,40 @@ func (g *gemini) functionResponse(t *turn, n *tree.Node) error {
 	response := n.Get("response")
 	m.Failed = response.Get("error") != nil && !response.Get("error").Empty()
 	if m.Text, err = plainText(response); err == nil {
+		t.result(n, m)
+	}
+	return err
+}
+
+// toolCall reads a call of a tool that Google runs itself. Its type is its name, as in a record.
+func (g *gemini) toolCall(t *turn, n *tree.Node) error {
+	if err := ofTheModel(t, n); err != nil {
+		return err
+	}
+	name, err := n.FirstString("toolType", "tool_type")
+	if err != nil {
+		return err
+	}
+	id, err := n.Str("id")
+	if err != nil {
+		return err
+	}
+	call, err := newCall(n, id, name, n.Get("args"))
+	if err == nil {
+		t.call(n, call)
+	}
+	return err
+}
+
+func (g *gemini) toolResponse(t *turn, n *tree.Node) (err error) {
+	m := Message{}
+	if m.ToolName, err = n.FirstString("toolType", "tool_type"); err != nil {
+		return err
+	}
+	if m.ToolCallID, err = n.Str("id"); err != nil {
+		return err
+	}
+	if m.Text, err = plainText(n.Get("response")); err == nil {
 		t.result(n, m)
 	}
 	return err

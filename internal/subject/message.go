@@ -50,6 +50,7 @@ type Message struct {
 // A ToolCall is one call that the agent or the user made. Its message says who: see [Message.Caller].
 type ToolCall struct {
 	ID        string
+	Item      string // another id by which a result may name the call: that of its item in OpenAI's Responses; "": none
 	Name      string
 	Arguments string         // the string in the file, usually a JSON object; or the object in canonical form
 	Args      jsontext.Value // Arguments as a JSON object in canonical form; nil if they are not one

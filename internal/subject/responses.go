@@ -97,6 +97,11 @@ func (c *Case) readItemCall(n *tree.Node, kind string) error {
 	if err != nil {
 		return err
 	}
+	if item, err := n.Str("id"); err != nil {
+		return err
+	} else if item != id {
+		call.Item = item
+	}
 	c.say(Message{Role: Assistant, ToolCalls: []ToolCall{call}}, n)
 	return c.readItemResult(n, id)
 }

@@ -225,4 +225,4 @@ func IsBlock(kind string) bool {
 // geminiParts are the members of a part that only Gemini's contents have: https://ai.google.dev/api/caching#Part.
 // Libraries write them in either spelling.
 var geminiParts = []string{"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data", "fileData", "file_data",
-	"executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "thought"}
+	"executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "toolCall", "tool_call", "toolResponse", "tool_response", "thought"}
