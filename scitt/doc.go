@@ -20,5 +20,6 @@
 // # What strangers' statements must be
 //
 // Everything that a statement brings along is its issuer's word, also its certificates. Check takes the key from the caller. A header parameter
-// that is critical and unknown, an algorithm outside the protected header, or a parameter in both headers is never passed over.
+// that is critical and unknown is never passed over. What stands in the unprotected header is anybody's: apart from receipts and the record, which are
+// checked by themselves, nothing there is looked at, and nothing there speaks against the statement.
 package scitt
