@@ -83,7 +83,7 @@ func (u MessagesUsage) Counts() Usage {
 
 // read reads a value that may be missing into a type, and reports whether nothing else is there.
 func read(value jsontext.Value, into any) bool {
-	return value == nil || json.Unmarshal(value, into) == nil
+	return value == nil || json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) == nil
 }
 
 // Counts returns them in the words of this program.
