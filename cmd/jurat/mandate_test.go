@@ -228,7 +228,7 @@ func TestMandate(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.jurat(3, "verify", "--json", "--policy", "strict", "--trust", w.file("with.json"), record)), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Policy != verify.Strict || r.Of(verify.Authentication).Rule != "policy" || r.Of(verify.Time).Rule != "policy" || len(r.Uncounted) != 0 || len(r.Identities) != 0 {
+	if r.Policy != verify.Strict || r.Of(verify.Authentication).Rule != "certificate" || r.Of(verify.Time).Rule != "policy" || len(r.Uncounted) != 0 || len(r.Identities) != 0 {
 		t.Errorf("%+v", r)
 	}
 	for lang, part := range map[string]string{"en": "lets this CA certify keys", "ja": "適格シール", "ru": "квалифицированной печатью"} {
