@@ -35,7 +35,6 @@ func TestFrontsAgree(t *testing.T) {
 		{"an agent in a trial", "courier", said(two, `,"chain_id":"trial-019c1500-0000-7000-8000-0000000000ff"`), false},
 		{"an act of a juror", "courier", `{"action_type":"juror_evaluation","agent_id":"courier","response":{}}`, false},
 		{"no number", "courier", said(two, `,"chain_position":"first"`), false},
-		{"a person's decision on what the same person said", "Courier", decided(three, "Courier", one, ""), false},
 		{"a person's decision", "noa", decided(three, "noa", one, ""), true},
 		{"a decision that saw something else", "noa", decided(four, "noa", one, `,"saw":["`+strings.Repeat("ab", 32)+`"]`), false},
 		{"a decision on nothing that is here", "noa", decided(four, "noa", two, ""), true},
