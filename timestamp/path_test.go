@@ -13,6 +13,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/cryptobyte/asn1"
 )
 
 // scalarKey returns a key on a curve that is the same in every run.
@@ -132,6 +134,44 @@ func TestKeyRules(t *testing.T) {
 
 func draftFor(t *testing.T, key crypto.Signer, root *x509.Certificate, rootKey crypto.Signer) *draft {
 	return draftBy(issueTest(t, leaf(), key.Public(), root, rootKey), key)
+}
+
+// TestConstrainedAuthority: what a CA above an authority may certify. verify has the whole table.
+func TestConstrainedAuthority(t *testing.T) {
+	root, rootKey := authorityCA(t, "ca", nil, nil)
+	of := func(list asn1.Tag, base ...byte) []byte { return tlv(48, tlv(list, tlv(48, base))) }
+	directory := func(name pkix.RDNSequence) []byte {
+		return tlv(0xa4, must[[]byte](t)(stdasn1.Marshal(name)))
+	}
+	others := directory(pkix.Name{CommonName: "another"}.ToRDNSequence())
+	own := directory(leaf().Subject.ToRDNSequence())
+	for _, tt := range []struct {
+		name  string
+		value []byte
+		key   crypto.Signer
+		want  error
+	}{
+		{"none", nil, testKey("middle"), nil},
+		{"its name is permitted", of(0xa0, own...), testKey("middle"), nil},
+		{"another name is permitted", of(0xa0, others...), testKey("middle"), ErrUntrusted},
+		{"its name is excluded", of(0xa1, own...), testKey("middle"), ErrUntrusted},
+		{"another name is excluded", of(0xa1, others...), testKey("middle"), nil},
+		{"only hosts are limited", of(0xa0, tlv(0x82, []byte("a.example"))...), testKey("middle"), nil},
+		{"a kind that is not checked", of(0xa1, tlv(0x88, []byte{42, 3, 4})...), testKey("middle"), ErrUntrusted},
+		{"RSA-2048", nil, rsaKey(2048), nil},
+		{"RSA-1024", nil, rsaKey(1024), ErrUntrusted},
+	} {
+		for _, critical := range []bool{false, true} {
+			template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "middle"}, NotBefore: testNotBefore, NotAfter: testNotAfter,
+				BasicConstraintsValid: true, IsCA: true, KeyUsage: x509.KeyUsageCertSign}
+			if tt.value != nil {
+				template.ExtraExtensions = []pkix.Extension{{Id: stdasn1.ObjectIdentifier{2, 5, 29, 30}, Critical: critical, Value: tt.value}}
+			}
+			middle := issueTest(t, template, tt.key.Public(), root, rootKey)
+			_, err := verifyToken(draftFor(t, testKey("leaf"), middle, tt.key).build(t), Options{Roots: []*x509.Certificate{root}, Intermediates: []*x509.Certificate{middle}})
+			t.Run(tt.name, func(t *testing.T) { checkError(t, err, tt.want) })
+		}
+	}
 }
 
 func TestPaths(t *testing.T) {

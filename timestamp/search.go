@@ -2,6 +2,7 @@ package timestamp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
@@ -28,9 +29,9 @@ var (
 	errSpent = fmt.Errorf("%w: the search for its certificate path takes more steps than this record has left", ErrEffort)
 )
 
-// Find searches the paths, as far as the share allows. crypto/x509 does the work: it checks signatures, validity,
-// constraints, extended key usage along the path, and refuses SHA-1 and unknown critical extensions. If there is no
-// path, the error is ErrEffort, or one of crypto/x509.
+// Find searches the paths, as far as the share allows. crypto/x509 checks signatures, validity and extended key usage along the path, and
+// refuses SHA-1 and unknown critical extensions; keeps checks path lengths, name constraints and the size of keys. If there is no
+// path, the error is ErrEffort, or says why.
 func (s *Share) Find(q Search) (Paths, error) {
 	q.Between = q.candidates()
 	if !q.leads() {
@@ -148,16 +149,37 @@ func (q *Search) key() (key [sha256.Size]byte, size int) {
 
 func (q *Search) find() (Paths, error) {
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	whole := map[*x509.Certificate]*x509.Certificate{} // by what crypto/x509 is asked about
+	bare := func(c *x509.Certificate) *x509.Certificate {
+		b := unconstrained(c)
+		whole[b] = c
+		return b
+	}
 	for _, c := range q.Roots {
-		roots.AddCert(c)
+		roots.AddCert(bare(c))
 	}
 	for _, c := range q.Between {
-		between.AddCert(c)
+		between.AddCert(bare(c))
 	}
-	return q.From.Verify(x509.VerifyOptions{
+	found, err := bare(q.From).Verify(x509.VerifyOptions{
 		Roots:         roots, // never nil, because nil means the machine's roots
 		Intermediates: between,
 		CurrentTime:   q.At,
 		KeyUsages:     []x509.ExtKeyUsage{q.Usage},
 	})
+	var paths Paths
+	for _, path := range found {
+		for i, c := range path {
+			path[i] = whole[c]
+		}
+		if broken := keeps(path); broken != nil {
+			err = cmp.Or(err, broken)
+			continue
+		}
+		paths = append(paths, path)
+	}
+	if len(paths) > 0 {
+		return paths, nil
+	}
+	return nil, err
 }

@@ -9,6 +9,8 @@ from shapes import digest_of, require
 EKU_TIME_STAMPING = "1.3.6.1.5.5.7.3.8"
 _KEY_USAGE, _EXTENDED_KEY_USAGE, _SUBJECT_KEY_ID = "2.5.29.15", "2.5.29.37", "2.5.29.14"
 _BASIC_CONSTRAINTS, _SUBJECT_ALT_NAME = "2.5.29.19", "2.5.29.17"
+_NAME_CONSTRAINTS, _LEAST_RSA = "2.5.29.30", 2048
+_CHECKED = (0x81, 0x82, 0xA4, 0x86, 0x87)  # addresses, hosts, directory names, URIs, network addresses
 _URI = 0x86
 _UTC_TIME = 0x17
 _RSA = "1.2.840.113549.1.1.1"
@@ -77,6 +79,16 @@ class Certificate:
         value = self.extension(_SUBJECT_ALT_NAME)
         return [item.content.decode("latin-1") for item in der.read(value).children if item.tag == _URI] if value else []
 
+    def is_usable(self):
+        """Whether a path may lead through it or end at it: not with a short RSA key, nor with name constraints that are not checked."""
+        if self.key_algorithm()[0] == _RSA and self.rsa_bits() < _LEAST_RSA:
+            return False
+        value = self.extension(_NAME_CONSTRAINTS)
+        try:
+            return value is None or _are_checked(der.read(value))
+        except Refused:
+            return False
+
     def access_methods(self, name):
         """The kinds of places that authorityInfoAccess names."""
         value = self.extension(name)
@@ -133,6 +145,14 @@ class Certificate:
     def may_sign(self):
         """Whether key usage, if it is there, allows signatures (digitalSignature or contentCommitment)."""
         return self.may(0, 1)
+
+
+def _are_checked(constraints):
+    """Whether all bases of name constraints are of the kinds that are checked, without a minimum or maximum."""
+    lists = der.Fields(constraints.expect(der.SEQUENCE))
+    subtrees = [subtree for node in (lists.maybe(0xA0), lists.maybe(0xA1)) if node for subtree in node.children]
+    lists.end()
+    return all(len(subtree.expect(der.SEQUENCE).children) == 1 and subtree.children[0].tag in _CHECKED for subtree in subtrees)
 
 
 def between(certificates):

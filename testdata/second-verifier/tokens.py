@@ -301,7 +301,10 @@ def _others(token, direct):
 
 
 def _path(token, others, authority, time):
-    encodings = tuple(item.encoding for item in others)
+    root = Certificate(authority.root)
+    if root.encoding != token.certificate.encoding and not root.is_usable():
+        return False
+    encodings = tuple(item.encoding for item in others if item.is_usable())
     return openssl.verify_path(token.certificate.encoding, encodings, authority.root, "timestampsign", time // 1)
 
 

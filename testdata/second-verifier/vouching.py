@@ -119,6 +119,8 @@ def _ends(ca, way):
 def _is_path(way):
     """Whether a way is a path. All of it is valid at the time."""
     *below, root = way
+    if not all(item.is_usable() for item in way[1:]):
+        return False
     signed = all(is_signed(issuer, item.algorithm, item.signed, item.signature) for item, issuer in zip(way, way[1:]))
     return signed and openssl.verify_path(below[0].encoding, tuple(item.encoding for item in below[1:]), root.encoding, "any", None)
 

@@ -7,7 +7,6 @@ import (
 	"encoding/asn1"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -120,7 +119,7 @@ func (c *Checker) Vouch(r *evidence.Record, given *Certificates, at Proof) Vouch
 // vouchBy checks one certificate with one CA: is there a path, is it for signing documents, does it name the actor,
 // was it revoked.
 func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Certificate, r *evidence.Record, at Proof) Vouching {
-	paths, err := c.Share.Find(timestamp.Search{From: withoutURNs(signer), Between: between, Roots: []*x509.Certificate{ca.certificate},
+	paths, err := c.Share.Find(timestamp.Search{From: signer, Between: between, Roots: []*x509.Certificate{ca.certificate},
 		At: at.By().Time, Usage: x509.ExtKeyUsageAny, Memory: c.Memory}) // purposes are checked below: crypto/x509 does not know this one
 	if errors.Is(err, timestamp.ErrEffort) {
 		return Vouching{CA: ca, Rule: "effort", Err: fmt.Errorf("checking its certificate path to %s: %w", ca.Name, err)}
@@ -142,10 +141,6 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 	}
 	best := Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("the CAs on the path to %s do not certify keys that sign documents (extended key usage)", ca.Name)}
 	for _, path := range paths {
-		if slices.ContainsFunc(path[1:], constrainsURIs) {
-			best.Err = fmt.Errorf("a CA on the path to %s may certify only URIs with certain hosts (name constraints), and that of an actor has none", ca.Name)
-			continue
-		}
 		if slices.ContainsFunc(path, func(c *x509.Certificate) bool { return c.NotBefore.After(at.Earliest.Time) }) {
 			best.Err = fmt.Errorf("no certificate path to %s that was valid at %s, when the operator's clock proves that it existed", ca.Name, utc(at.Earliest.Time))
 			continue
@@ -157,18 +152,6 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 		}
 	}
 	return best
-}
-
-// withoutURNs returns a certificate without its URIs that have no host. crypto/x509 refuses them under name constraints of every kind,
-// RFC 5280 (section 4.2.1.10) only under those on URIs: constrainsURIs finds these.
-func withoutURNs(c *x509.Certificate) *x509.Certificate {
-	bare := *c
-	bare.URIs = slices.DeleteFunc(slices.Clone(c.URIs), func(uri *url.URL) bool { return uri.Host == "" })
-	return &bare
-}
-
-func constrainsURIs(ca *x509.Certificate) bool {
-	return len(ca.PermittedURIDomains)+len(ca.ExcludedURIDomains) > 0
 }
 
 // forSigning checks the purpose of a signer's certificate. It must name the signing of documents.

@@ -1,0 +1,381 @@
+package verify_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"jurat/evidence"
+	"jurat/jurattest"
+	"jurat/verify"
+	"jurat/verify/trust"
+)
+
+// tlv is a value in DER of at most 127 bytes.
+func tlv(tag byte, content ...[]byte) []byte {
+	var all []byte
+	for _, c := range content {
+		all = append(all, c...)
+	}
+	if len(all) > 127 {
+		panic("too long for a test")
+	}
+	return append([]byte{tag, byte(len(all))}, all...)
+}
+
+func email(text string) []byte    { return tlv(0x81, []byte(text)) }
+func host(text string) []byte     { return tlv(0x82, []byte(text)) }
+func uri(text string) []byte      { return tlv(0x86, []byte(text)) }
+func address(b ...byte) []byte    { return tlv(0x87, b) }
+func directory(n []byte) []byte   { return tlv(0xa4, n) }
+func registered(b ...byte) []byte { return tlv(0x88, b) }
+func other(id []byte, text string) []byte {
+	return tlv(0xa0, tlv(6, id), tlv(0xa0, tlv(12, []byte(text))))
+}
+
+var (
+	someID       = []byte{0x2a, 3, 4}
+	smtpUTF8     = []byte{0x2b, 6, 1, 5, 5, 7, 8, 9}
+	commonName   = []byte{0x55, 4, 3}
+	organisation = []byte{0x55, 4, 10}
+	mailInName   = []byte{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1}
+)
+
+// rdn is a relative distinguished name; tag is that of its string.
+func rdn(id []byte, tag byte, text string) []byte {
+	return tlv(0x31, tlv(0x30, tlv(6, id), tlv(tag, []byte(text))))
+}
+
+func distinguished(parts ...[]byte) []byte { return tlv(0x30, parts...) }
+
+func wide(text string) string {
+	var all []byte
+	for _, r := range text {
+		all = append(all, byte(r>>8), byte(r))
+	}
+	return string(all)
+}
+
+// subtrees writes name constraints.
+func subtrees(permitted, excluded [][]byte) []byte {
+	var lists [][]byte
+	for i, list := range [][][]byte{permitted, excluded} {
+		var all [][]byte
+		for _, base := range list {
+			all = append(all, tlv(0x30, base))
+		}
+		if len(all) > 0 {
+			lists = append(lists, tlv(0xa0+byte(i), all...))
+		}
+	}
+	return tlv(0x30, lists...)
+}
+
+// A constrained CA may certify some names only.
+type constrained struct {
+	name      string
+	value     []byte
+	unchecked bool // jurat does not check the kind, and refuses whatever OpenSSL says
+}
+
+func constraintCases() []constrained {
+	bounded := tlv(0x30, tlv(0xa0, tlv(0x30, host("good.example"), tlv(0x80, []byte{1}))))
+	good := distinguished(rdn(organisation, 12, "Good"))
+	p := func(bases ...[]byte) []byte { return subtrees(bases, nil) }
+	x := func(bases ...[]byte) []byte { return subtrees(nil, bases) }
+	return []constrained{
+		{"permitted directory", p(directory(good)), false},
+		{"permitted directory, another string", p(directory(distinguished(rdn(organisation, 30, wide(" gOOD  "))))), false},
+		{"permitted directory, deeper", p(directory(distinguished(rdn(organisation, 12, "Good"), rdn(commonName, 12, "signer")))), false},
+		{"excluded directory", x(directory(good)), false},
+		{"excluded directory, printable", x(directory(distinguished(rdn(organisation, 19, "GOOD")))), false},
+		{"one of two directories", p(directory(distinguished(rdn(organisation, 12, "Best"))), directory(good)), false},
+		{"permitted directory of two", p(directory(distinguished(tlv(0x31, tlv(0x30, tlv(6, commonName), tlv(12, []byte("good"))), tlv(0x30, tlv(6, organisation), tlv(19, []byte("GOOD"))))))), false},
+		{"permitted Latin directory", p(directory(distinguished(rdn(organisation, 20, "good"), rdn(commonName, 12, "kelvin")))), false},
+		{"permitted host of addresses", p(email("good.example")), false},
+		{"permitted hosts of addresses", p(email(".good.example")), false},
+		{"permitted address", p(email("a@good.example")), false},
+		{"excluded host of addresses", x(email("good.example")), false},
+		{"excluded address", x(email("a@good.example")), false},
+		{"permitted host", p(host("good.example")), false},
+		{"permitted hosts below", p(host(".good.example")), false},
+		{"excluded host", x(host("good.example")), false},
+		{"every host", p(host("")), false},
+		{"permitted network", p(address(10, 0, 0, 0, 255, 0, 0, 0)), false},
+		{"excluded network", x(address(10, 0, 0, 0, 255, 0, 0, 0)), false},
+		{"permitted URI", p(uri("good.example")), false},
+		{"excluded URI", x(uri("good.example")), false},
+		{"hosts and directories", subtrees([][]byte{host("good.example"), directory(good)}, [][]byte{host("bad.good.example")}), false},
+		{"permitted registered id", p(registered(someID...)), true},
+		{"excluded registered id", x(registered(someID...)), true},
+		{"permitted other name", p(other(someID, "x")), true},
+		{"excluded other name", x(other(someID, "x")), true},
+		{"a host and a registered id", p(host("good.example"), registered(someID...)), true},
+		{"with a minimum", bounded, true},
+	}
+}
+
+// A bearer is a signer with certain names beside that of the actor.
+type bearer struct {
+	name    string
+	subject []byte
+	names   [][]byte
+}
+
+func bearers() []bearer {
+	plain := distinguished(rdn(commonName, 12, "signer"))
+	good := distinguished(rdn(organisation, 12, "Good"), rdn(commonName, 12, "signer"))
+	with := func(names ...[]byte) [][]byte { return names }
+	return []bearer{
+		{"plain", plain, nil},
+		{"no subject", distinguished(), nil},
+		{"good", good, nil},
+		{"good, in another string", distinguished(rdn(organisation, 30, wide("good")), rdn(commonName, 19, "Signer ")), nil},
+		{"evil", distinguished(rdn(organisation, 12, "Evil"), rdn(commonName, 12, "signer")), nil},
+		{"good directory name", good, with(directory(good))},
+		{"evil directory name", good, with(directory(distinguished(rdn(organisation, 12, "Evil"))))},
+		{"good address in the subject", distinguished(rdn(organisation, 12, "Good"), rdn(mailInName, 22, "a@good.example")), nil},
+		{"evil address in the subject", distinguished(rdn(organisation, 12, "Good"), rdn(mailInName, 22, "a@evil.example")), nil},
+		{"address in another string", distinguished(rdn(mailInName, 12, "a@good.example")), nil},
+		{"good address", good, with(email("a@good.example"))},
+		{"address at a host below", good, with(email("a@sub.good.example"))},
+		{"another address", good, with(email("A@GOOD.example"))},
+		{"international address", good, with(other(smtpUTF8, "ä@good.example"))},
+		{"host in the subject", distinguished(rdn(organisation, 12, "Good"), rdn(commonName, 12, "agent.evil.example")), nil},
+		{"good host in the subject", distinguished(rdn(organisation, 12, "Good"), rdn(commonName, 12, "agent.good.example")), nil},
+		{"host in the subject, and another", distinguished(rdn(organisation, 12, "Good"), rdn(commonName, 12, "agent.evil.example")), with(host("good.example"))},
+		{"good host", good, with(host("a.good.example"))},
+		{"evil host", good, with(host("notgood.example"))},
+		{"host below an excluded one", good, with(host("x.bad.good.example"))},
+		{"inside", good, with(address(10, 1, 2, 3))},
+		{"outside", good, with(address(192, 168, 0, 1))},
+		{"good URI", good, with(uri("https://good.example/x"))},
+		{"URI below", good, with(uri("https://sub.good.example:8/x"))},
+		{"URI with a colon in its path", good, with(uri("https://good.example/x:y"))},
+		{"URI with a user", good, with(uri("https://a@good.example/"))},
+		{"registered id", good, with(registered(someID...))},
+		{"address without a host", good, with(email("good.example"))},
+		{"Latin", distinguished(rdn(organisation, 20, "Good"), rdn(commonName, 20, "agent.good.example")), nil},
+		{"other letters", distinguished(rdn(organisation, 12, "Good"), rdn(mailInName, 22, "a@GOOD.example"), rdn(commonName, 12, "\u212aelvin")), nil},
+		{"two organisations in one", distinguished(tlv(0x31, tlv(0x30, tlv(6, commonName), tlv(12, []byte("Good"))), tlv(0x30, tlv(6, organisation), tlv(12, []byte("Good"))))), nil},
+	}
+}
+
+// asBearer makes the signer of a world one, under a CA with constraints.
+func (w *world) asBearer(c constrained, b bearer, critical bool) {
+	w.actor = ""
+	w.issuing.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 30}, Critical: critical, Value: c.value}}
+	w.signer.RawSubject = b.subject
+	names := append([][]byte{uri("urn:jurat:agent:a")}, b.names...)
+	w.signer.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Critical: len(b.subject) == 2, Value: tlv(0x30, names...)}}
+}
+
+// TestNameConstraintsAsOpenSSL: every kind of constraint, critical or not, on every kind of name. Of what jurat checks it says what OpenSSL says; the rest
+// it refuses.
+func TestNameConstraintsAsOpenSSL(t *testing.T) {
+	r, o, public := certifiedRecord(t, output("a"))
+	found := map[bool]int{}
+	for _, c := range constraintCases() {
+		for i, b := range bearers() {
+			w, record := newWorld(), *r
+			w.asBearer(c, b, i%2 == 0)
+			got := verify.Record(&record, w.build(t, &record, o, public)).Of(verify.Authentication)
+			says := opensslVerifies(t, w)
+			if want := says && !c.unchecked; want != (got.Status == verify.Proved) || got.Status == verify.Refuted {
+				t.Errorf("%s, %s: openssl says %v, jurat %+v", c.name, b.name, says, got)
+			}
+			found[got.Status == verify.Proved]++
+		}
+	}
+	if found[true] < 100 || found[false] < 100 {
+		t.Errorf("%d are proved, %d are not", found[true], found[false])
+	}
+}
+
+// A lineage is certificates from the root's to the signer's, each by the one before.
+type lineage []*x509.Certificate
+
+func newLineage(t *testing.T, public crypto.PublicKey, keys []crypto.Signer, templates ...*x509.Certificate) (all lineage) {
+	t.Helper()
+	signer := newWorld().signer
+	signer.ExtraExtensions = []pkix.Extension{actorName(t, "urn:jurat:agent:a")}
+	for i, template := range append(templates, signer) {
+		template.SerialNumber = big.NewInt(int64(i + 1))
+		of, by, name := public, 0, template
+		if i < len(keys) {
+			of = keys[i].Public()
+		}
+		if i > 0 {
+			by, name = i-1, caTemplate(templates[i-1].Subject.CommonName, 1)
+			// crypto/x509 writes no id of the issuer's key into a self-issued certificate.
+			if of := templates[i-1].Subject.CommonName; of == template.Subject.CommonName && template.AuthorityKeyId == nil {
+				template.ExtraExtensions = append(template.ExtraExtensions, pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 35}, Value: tlv(0x30, tlv(0x80, all[i-1].SubjectKeyId))})
+			}
+		}
+		all = append(all, certify(t, template, of, certify(t, name, keys[by].Public(), name, keys[by]), keys[by]))
+	}
+	return all
+}
+
+// openssl has OpenSSL build the path at the time of the record.
+func (l lineage) openssl(t *testing.T) bool {
+	t.Helper()
+	dir := t.TempDir()
+	for i, c := range l {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.pem", i)), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"verify", "-purpose", "any", "-no-CApath", "-no-CAstore", "-attime", fmt.Sprint(stamped.Unix()), "-CAfile", "0.pem"}
+	for i := range l[1 : len(l)-1] {
+		args = append(args, "-untrusted", fmt.Sprintf("%d.pem", i+1))
+	}
+	return openssl(t, dir, append(args, fmt.Sprintf("%d.pem", len(l)-1))...)
+}
+
+// given puts the certificates into a record, and the root into the trust file.
+func (l lineage) given(t *testing.T, r *evidence.Record, o verify.Options) verify.Options {
+	r.Certificates = nil
+	for _, c := range l[1:] {
+		r.Certificates = append([][]byte{c.Raw}, r.Certificates...)
+	}
+	o.At = stamped
+	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
+		trusted.Keys = nil
+		trusted.CAs = []trust.CA{{Name: "root", Certificate: l[0].Raw, Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner, Revocation: trust.NotAsked}}
+	})
+	return o
+}
+
+// A lineageCase is a lineage, and whether it is accepted.
+type lineageCase struct {
+	name      string
+	templates func() []*x509.Certificate
+	keys      func(i int) crypto.Signer // nil: P-256
+	proved    bool
+	openssl   bool
+}
+
+func lineageCases(t *testing.T) []lineageCase {
+	ca := func(name string, length int) *x509.Certificate {
+		c := caTemplate(name, 1)
+		c.MaxPathLen, c.MaxPathLenZero = length, length == 0
+		return c
+	}
+	of := func(list ...*x509.Certificate) func() []*x509.Certificate {
+		return func() []*x509.Certificate { return list }
+	}
+	limited := func(name string, value []byte) *x509.Certificate {
+		c := caTemplate(name, 1)
+		c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 30}, Value: value}}
+		return c
+	}
+	rsaAt := func(at, bits int) func(int) crypto.Signer {
+		return func(i int) crypto.Signer {
+			if i != at {
+				return newKey(t)
+			}
+			key, err := rsa.GenerateKey(rand.Reader, bits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return key
+		}
+	}
+	notA := subtrees(nil, [][]byte{directory(distinguished(rdn(commonName, 19, "A")))})
+	return []lineageCase{
+		{"one CA where one is allowed", of(ca("root", 1), ca("A", -1)), nil, true, true},
+		{"two where one is allowed", of(ca("root", 1), ca("A", -1), ca("B", -1)), nil, false, false},
+		{"a self-issued one more", of(ca("root", 1), ca("A", -1), ca("A", -1)), nil, true, true},
+		{"a self-issued one where none is allowed below", of(ca("root", -1), ca("A", 0), ca("A", 0)), nil, true, true},
+		{"another one where none is allowed below", of(ca("root", -1), ca("A", 0), ca("B", 0)), nil, false, false},
+		{"the root, issued anew by itself", of(ca("root", 0), ca("root", 0)), nil, true, true},
+		{"a self-issued one, and another", of(ca("root", 1), ca("A", -1), ca("A", -1), ca("B", -1)), nil, false, false},
+		{"a CA of an excluded name", of(limited("root", notA), ca("A", -1)), nil, false, false},
+		{"a self-issued CA of an excluded name", of(ca("root", -1), limited("A", notA), ca("A", -1)), nil, true, true},
+		{"a self-issued root of an excluded name", of(limited("root", subtrees(nil, [][]byte{directory(distinguished(rdn(commonName, 19, "root")))})), ca("root", -1)), nil, true, true},
+		{"a signer of an excluded name", of(ca("root", -1), limited("A", subtrees(nil, [][]byte{directory(distinguished(rdn(commonName, 19, "signer")))})), ca("A", -1)), nil, false, false},
+		{"a self-issued one without the id of the other key", func() []*x509.Certificate {
+			again := ca("A", -1)
+			again.AuthorityKeyId = []byte{0}
+			return []*x509.Certificate{ca("root", -1), ca("A", -1), again}
+		}, nil, false, false},
+		{"a CA of RSA-1024", of(ca("root", -1), ca("A", -1)), rsaAt(1, 1024), false, true},
+		{"a root of RSA-1024", of(ca("root", -1), ca("A", -1)), rsaAt(0, 1024), false, true},
+		{"a CA of RSA-2040", of(ca("root", -1), ca("A", -1)), rsaAt(1, 2040), false, true},
+		{"a CA of RSA-2048", of(ca("root", -1), ca("A", -1)), rsaAt(1, 2048), true, true},
+	}
+}
+
+func (l lineageCase) make(t *testing.T, public crypto.PublicKey) lineage {
+	templates := l.templates()
+	var keys []crypto.Signer
+	for i := range templates {
+		if l.keys == nil {
+			keys = append(keys, newKey(t))
+		} else {
+			keys = append(keys, l.keys(i))
+		}
+	}
+	return newLineage(t, public, keys, templates...)
+}
+
+// TestPathsAsOpenSSL: self-issued CAs count for no path length and are excepted from name constraints. Short keys vouch for nothing.
+func TestPathsAsOpenSSL(t *testing.T) {
+	for _, tt := range lineageCases(t) {
+		r, o, public := certifiedRecord(t, output("a"))
+		l := tt.make(t, public)
+		got := verify.Record(r, l.given(t, r, o)).Of(verify.Authentication)
+		if says := l.openssl(t); says != tt.openssl || (got.Status == verify.Proved) != tt.proved {
+			t.Errorf("%s: openssl says %v, jurat %+v", tt.name, says, got)
+		}
+	}
+}
+
+// TestSecondVerifierOnPaths: the second verifier accepts the same paths.
+func TestSecondVerifierOnPaths(t *testing.T) {
+	t.Parallel()
+	var demanded []demandedFile
+	certified := func() (*evidence.Record, verify.Options, crypto.PublicKey) {
+		r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+		return r, o, must[crypto.PublicKey](t)(evidence.ParsePublicKey(o.Trust.Key(r.Payload.Signers[0].KeyID).PublicKey))
+	}
+	for _, tt := range lineageCases(t) {
+		r, o, public := certified()
+		o = tt.make(t, public).given(t, r, o)
+		demanded = append(demanded, demandOf(t, tt.name, r, o, "signed"))
+	}
+	n := 0
+	for _, c := range constraintCases() {
+		for i, b := range bearers() {
+			if n++; n%13 != 0 {
+				continue
+			}
+			r, o, public := certified()
+			w := newWorld()
+			w.trusted.Revocation = trust.NotAsked
+			w.asBearer(c, b, i%2 == 0)
+			o = w.build(t, r, o, public)
+			o.CRLs = nil
+			demanded = append(demanded, demandOf(t, c.name+", "+b.name, r, o, "signed"))
+		}
+	}
+	for i, out := range several(t, demanded) {
+		var found verify.Report
+		err := json.Unmarshal([]byte(out), &found)
+		want, got := demanded[i].report.Of(verify.Authentication), found.Of(verify.Authentication)
+		if err != nil || got.Status != want.Status || got.Rule != want.Rule {
+			t.Errorf("%s: %+v, want %+v: %v", demanded[i].name, got, want, err)
+		}
+	}
+}
