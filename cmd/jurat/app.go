@@ -16,6 +16,7 @@ import (
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/installation"
+	"jurat/internal/jsonform"
 	"jurat/internal/stamping"
 )
 
@@ -312,14 +313,20 @@ func closing(err, failed error) error {
 	return errors.Join(err, failed)
 }
 
-// readInput reads a file, or standard input for "-".
+// readFile reads a file without a byte order mark.
+func readFile(file string) ([]byte, error) {
+	doc, err := os.ReadFile(file)
+	return jsonform.CutMark(doc), err
+}
+
+// readInput reads a file, or standard input for "-", without a byte order mark.
 func readInput(stdin io.Reader, file string) ([]byte, error) {
 	if file != "-" {
-		return os.ReadFile(file)
+		return readFile(file)
 	}
 	doc, err := io.ReadAll(stdin)
 	if err != nil {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}
-	return doc, nil
+	return jsonform.CutMark(doc), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"jurat/evidence/operator"
 	"jurat/internal/backup"
@@ -60,14 +59,14 @@ checkpoint, but it takes no new records.`
 func (c *restoreCmd) Run(ctx context.Context, a *app, io stdio) error {
 	order := backup.RestoreOrder{From: c.From, NoneLater: c.NoneLater, Progress: progress(io, "examined")}
 	if c.Checkpoint != "" {
-		text, err := os.ReadFile(c.Checkpoint)
+		text, err := readFile(c.Checkpoint)
 		if err != nil {
 			return fmt.Errorf("--checkpoint: %w", err)
 		}
 		order.Checkpoint = string(text)
 	}
 	if c.Consistency != "" {
-		text, err := os.ReadFile(c.Consistency)
+		text, err := readFile(c.Consistency)
 		if err != nil {
 			return fmt.Errorf("--consistency: %w", err)
 		}

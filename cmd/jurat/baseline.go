@@ -122,7 +122,7 @@ func (c *trialCmd) readBaseline() error {
 	if info.Size() > mostBaseline {
 		return hint(fmt.Errorf("--baseline: %s is too large for a baseline (%d bytes)", c.Baseline, info.Size()), newBaseline)
 	}
-	doc, err := os.ReadFile(c.Baseline)
+	doc, err := readFile(c.Baseline)
 	if err != nil {
 		return fmt.Errorf("--baseline: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"jurat/evidence/operator"
 	"jurat/internal/card"
 	"jurat/internal/installation"
+	"jurat/internal/jsonform"
 	"jurat/internal/keys"
 	"jurat/internal/token"
 	"jurat/verify"
@@ -174,7 +175,7 @@ func readCard(stdin io.Reader, file string) (*card.Card, error) {
 	return read, nil
 }
 
-// readAtMost reads a file, or standard input for "-". It stops one byte after the size that is the most, so that what is larger is seen to be.
+// readAtMost reads a file, or standard input for "-", without a byte order mark. It stops one byte after the size that is the most, so that what is larger is seen to be.
 func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 	if file != "-" {
 		opened, err := os.Open(file)
@@ -188,7 +189,7 @@ func readAtMost(stdin io.Reader, file string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
-	return doc, nil
+	return jsonform.CutMark(doc), nil
 }
 
 type cardVerifyCmd struct {
@@ -257,7 +258,7 @@ func (c *cardVerifyCmd) Run(io stdio) error {
 
 // events reads and verifies the key events of a log.
 func (c *cardVerifyCmd) events(r card.Reader) (*card.Events, error) {
-	doc, err := os.ReadFile(c.Events)
+	doc, err := readFile(c.Events)
 	if err != nil {
 		return nil, err
 	}

@@ -128,10 +128,8 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 		var one subject.Brought
 		one, err = subject.LoadFolder(name, o)
 		found = []subject.Brought{one}
-	} else if on, recorded := c.records(ctx, io, name); form == "" && !errors.Is(recorded, verify.ErrNotOurs) {
-		found, err = []subject.Brought{{Case: on}}, recorded
 	} else {
-		found, err = c.readTranscripts(name, o)
+		found, err = c.file(ctx, io, name, o)
 	}
 	if err != nil {
 		return failed(err)
@@ -141,6 +139,18 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 		list = append(list, check(nameOf(name, b.Name), b))
 	}
 	return list
+}
+
+func (c *caseCheckCmd) file(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
+	file, err := openCase(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if on, err := c.records(ctx, io, name, file); o.Form == "" && !errors.Is(err, verify.ErrNotOurs) {
+		return []subject.Brought{{Case: on}}, err
+	}
+	return c.readTranscripts(name, file, o)
 }
 
 func mistakeOf(err error) checkedMistake {

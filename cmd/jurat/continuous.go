@@ -47,7 +47,7 @@ func (f *continuousFlags) unasked() (*unasked, error) {
 }
 
 func (f *continuousFlags) read() (*unasked, error) {
-	doc, err := os.ReadFile(f.Continuous)
+	doc, err := readFile(f.Continuous)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type caseFlags struct {
 	Card    string   `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
 	Exhibit []string `placeholder:"FILE" sep:"none" help:"A SCITT statement of another party as a further exhibit of CASE, verified by --trust. May be given several times."`
 	Format  string   `help:"The form of the conversation, if its structure does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
+
+	cardRead []byte // of Card, which may be a pipe
 }
 
 // load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records. To each case it adds the
@@ -97,14 +100,44 @@ func (f *caseFlags) loadAlone(ctx context.Context, io stdio, name string) ([]*at
 	if info.IsDir() {
 		return f.folder(name, form)
 	}
+	file, err := openCase(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
 	if form == "" {
-		on, err := f.records(ctx, io, name)
+		on, err := f.records(ctx, io, name, file)
 		if err == nil || !errors.Is(err, verify.ErrNotOurs) {
 			return []*attempt{{name: name, from: name, on: on}}, err
 		}
 	}
-	return f.transcripts(name, form)
+	return f.transcripts(name, file, form)
 }
+
+// openCase opens a file that is read more than once. What is no file on a disk, such as a pipe, is read into memory.
+func openCase(name string) (source.ReadSeekCloser, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || info.Mode().IsRegular() {
+		return file, err
+	}
+	defer file.Close()
+	data, err := readAtMost(file, "-", transcripts.MaxFile)
+	if err == nil && len(data) > transcripts.MaxFile {
+		err = fmt.Errorf("not a regular file, and longer than %d MiB: save it first", transcripts.MaxFile>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return heldFile{bytes.NewReader(data)}, nil
+}
+
+// heldFile is what was read of a file.
+type heldFile struct{ *bytes.Reader }
+
+func (heldFile) Close() error { return nil }
 
 // ofRecords reports whether a flag is set that goes with sealed records and statements of others only.
 func (f *caseFlags) ofRecords() bool {
@@ -123,8 +156,8 @@ func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
 }
 
 // transcripts reads a file with conversations.
-func (f *caseFlags) transcripts(name string, form forms.Form) ([]*attempt, error) {
-	found, err := f.readTranscripts(name, subject.Options{Form: form})
+func (f *caseFlags) transcripts(name string, file source.ReadSeeker, form forms.Form) ([]*attempt, error) {
+	found, err := f.readTranscripts(name, file, subject.Options{Form: form})
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +176,16 @@ func nameOf(file, name string) string {
 	return file + "#" + fileName(name)
 }
 
-func (f *caseFlags) readTranscripts(name string, o subject.Options) ([]subject.Brought, error) {
+func (f *caseFlags) readTranscripts(name string, file source.ReadSeeker, o subject.Options) ([]subject.Brought, error) {
 	if f.ofRecords() {
 		return nil, fmt.Errorf("--trust, --at, --crl and --ocsp go with sealed records as CASE, and %s holds none: %w", name, verify.ErrNotOurs)
 	}
-	data, err := readAtMost(nil, name, transcripts.MaxFile)
-	if err != nil {
+	if _, err := file.Seek(0, source.SeekStart); err != nil {
 		return nil, err
+	}
+	data, err := source.ReadAll(source.LimitReader(file, transcripts.MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if o.Card, err = f.card(); err != nil {
 		return nil, err
@@ -162,7 +198,7 @@ func (f *caseFlags) readTranscripts(name string, o subject.Options) ([]subject.B
 }
 
 // records verifies records and makes evidence of them.
-func (f *caseFlags) records(ctx context.Context, io stdio, name string) (*subject.Case, error) {
+func (f *caseFlags) records(ctx context.Context, io stdio, name string, file source.ReadSeeker) (*subject.Case, error) {
 	o, err := f.options()
 	if err != nil {
 		return nil, err
@@ -171,12 +207,10 @@ func (f *caseFlags) records(ctx context.Context, io stdio, name string) (*subjec
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
+	if onDisk, is := file.(*os.File); is {
+		return readCase(io, name, watch(ctx, io, onDisk), o, card)
 	}
-	defer file.Close()
-	return readCase(io, name, watch(ctx, io, file), o, card)
+	return readCase(io, name, file, o, card)
 }
 
 // readCase verifies records, makes evidence of them, and says what the jurors are told of doubts.
@@ -196,10 +230,12 @@ func readCase(io stdio, name string, file source.Reader, o verify.Options, card 
 
 // card reads the card, up to the largest size that a card can have.
 func (f *caseFlags) card() ([]byte, error) {
-	if f.Card == "" {
-		return nil, nil
+	if f.Card == "" || f.cardRead != nil {
+		return f.cardRead, nil
 	}
-	return readAtMost(nil, f.Card, subject.MaxFile)
+	read, err := readAtMost(nil, f.Card, subject.MaxFile)
+	f.cardRead = read
+	return read, err
 }
 
 // tellDoubts prints to stderr the doubts that the jurors are told.

@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"os/user"
 	"time"
 
@@ -42,7 +41,7 @@ type publicFlags struct {
 // read reads the keys, and gives each, and those that are read already, the certificates that begin with its own.
 func (f *publicFlags) read(owned ...keys.OwnerKey) ([]keys.OwnerKey, error) {
 	for _, file := range f.Public {
-		text, err := os.ReadFile(file)
+		text, err := readFile(file)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +65,7 @@ func (f *publicFlags) read(owned ...keys.OwnerKey) ([]keys.OwnerKey, error) {
 func readCertificates(files []string) ([][]byte, error) {
 	var list [][]byte
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := readFile(file)
 		if err != nil {
 			return nil, err
 		}

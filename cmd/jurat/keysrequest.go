@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"jurat/evidence"
@@ -70,7 +69,7 @@ func (c *keysRequestCmd) key(ctx context.Context, helpers *token.Helpers) (crypt
 	case c.Key == "":
 		return nil, errors.New("want --key FILE or --token URI")
 	}
-	text, err := os.ReadFile(c.Key)
+	text, err := readFile(c.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (c *keysRequestCmd) challenge() (*ca.Challenge, error) {
 	if c.Checkpoint == "" {
 		return nil, nil
 	}
-	signed, err := os.ReadFile(c.Checkpoint)
+	signed, err := readFile(c.Checkpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -88,7 +87,7 @@ func (c *logCertificatesCmd) bundles(ctx context.Context) (list []namedBundle, e
 		return nil, errors.New("want the files of both chains, or --log URL")
 	}
 	for _, name := range c.File {
-		doc, err := os.ReadFile(name)
+		doc, err := readFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +193,7 @@ func (c *logCertificatesCmd) elsewhere(w *certlog.Watch, trusted *trust.Trust) e
 		w.CAs = append(w.CAs, own)
 	}
 	for _, name := range c.CRL {
-		doc, err := os.ReadFile(name)
+		doc, err := readFile(name)
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (c *logDrawListCmd) elsewhere() (*draw.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	signed, err := os.ReadFile(c.Checkpoint)
+	signed, err := readFile(c.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +281,7 @@ func seenAgent(r *evidence.Record) evidence.Digest {
 // readDraws reads the draws in a file of records, and notes in seen whose acts its records of recorders are. A draw is as good as the witness's signature, and
 // whose act a record is follows from its digest, which the log's entries have.
 func readDraws(name string, seen map[evidence.Digest]evidence.Digest) (draws []operator.Draw, err error) {
-	doc, err := os.ReadFile(name)
+	doc, err := readFile(name)
 	if err != nil {
 		return nil, err
 	}

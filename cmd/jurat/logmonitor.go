@@ -107,7 +107,7 @@ func (c *logMonitorCmd) look(ctx context.Context, io stdio, remote *remoteLog, l
 	if err := c.print(io, found, remote.trust.Quorum); err != nil {
 		return "", err
 	}
-	switch now, err := os.ReadFile(c.State); {
+	switch now, err := readFile(c.State); {
 	case err != nil && (last != "" || !errors.Is(err, fs.ErrNotExist)):
 		return "", fmt.Errorf("--state: %w", err)
 	case string(now) != last: // what another has seen may be more, and must not be forgotten
@@ -126,7 +126,7 @@ const withoutMemory = "without what it saw last a monitor finds nothing out: bri
 
 // remembered reads the checkpoint of the last look. It returns "" if there is no file.
 func (c *logMonitorCmd) remembered() (string, error) {
-	text, err := os.ReadFile(c.State)
+	text, err := readFile(c.State)
 	last := string(text)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 
 	"jurat/internal/installation"
@@ -82,7 +81,7 @@ func sizeOf(ctx context.Context, l *ledger.Ledger, text string) (int64, error) {
 	if size, ok := wholeNumber(text); ok {
 		return size, nil
 	}
-	signed, err := os.ReadFile(text)
+	signed, err := readFile(text)
 	if err != nil {
 		return 0, err
 	}

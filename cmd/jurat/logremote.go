@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -28,7 +27,7 @@ func (f *tokenFlag) token() (string, error) {
 	if f.TokenFile == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(f.TokenFile)
+	text, err := readFile(f.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}
@@ -131,7 +130,7 @@ func (r *remoteLog) prove(ctx context.Context, record *evidence.Record) error {
 
 // record reads a record file, or asks the log's server for a record by its id.
 func (r *remoteLog) record(ctx context.Context, name string) (*evidence.Record, error) {
-	doc, err := os.ReadFile(name)
+	doc, err := readFile(name)
 	if err == nil {
 		record, _, err := evidence.Read(doc)
 		if err != nil {
@@ -190,7 +189,7 @@ func (r *remoteLog) sizeOrCheckpoint(text string) (operator.Checkpoint, error) {
 }
 
 func (r *remoteLog) readCheckpoint(file string) (operator.Checkpoint, error) {
-	signed, err := os.ReadFile(file)
+	signed, err := readFile(file)
 	if err != nil {
 		return operator.Checkpoint{}, err
 	}

@@ -98,7 +98,7 @@ func (c *mandateSignCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return io.document(input)
 	}
 	if c.Signature != "" {
-		signature, err := os.ReadFile(c.Signature)
+		signature, err := readFile(c.Signature)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (c *mandateSignCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // readOneCertificate reads a certificate, PEM or DER.
 func readOneCertificate(file string) (*x509.Certificate, error) {
-	text, err := os.ReadFile(file)
+	text, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (c *mandateStampCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // responseFor reads an authority's response, and refuses a token over something else.
 func responseFor(file string, imprint [sha256.Size]byte) ([]byte, error) {
-	der, err := os.ReadFile(file)
+	der, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}

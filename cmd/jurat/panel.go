@@ -83,7 +83,7 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 	if name == "" {
 		name = config.DefaultFile
 	}
-	doc, err := os.ReadFile(name)
+	doc, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
 		return &config.File{}, nil
 	}

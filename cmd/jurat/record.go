@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -68,7 +67,7 @@ func (f *recorderFlags) options() (recorder.Options, error) {
 		if !known {
 			return o, hint(fmt.Errorf("--key %s: there is no such upstream", name), "--upstream %s=https://HOST names it", name)
 		}
-		key, err := os.ReadFile(file)
+		key, err := readFile(file)
 		if err != nil {
 			return o, fmt.Errorf("--key %s: %w", name, err)
 		}

@@ -117,7 +117,7 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 	}
 	o.Agent, o.Chain, o.Hosts, o.Log, o.MCP = c.Agent, c.Chain, lowered(c.Host), log, &recorder.MCP{URL: c.Upstream, Also: c.Also}
 	if c.Key != "" {
-		key, failed := os.ReadFile(c.Key)
+		key, failed := readFile(c.Key)
 		if o.MCP.Key = recorder.Secret(strings.TrimSpace(string(key))); failed == nil && o.MCP.Key == "" {
 			failed = fmt.Errorf("%s is empty", c.Key)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +82,7 @@ func (c *recordReconcileCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if (c.Keep || c.By != "") && !c.Seal {
 		return errors.New("--keep-file and --by go with --seal")
 	}
-	text, err := os.ReadFile(c.File)
+	text, err := readFile(c.File)
 	if err != nil {
 		return err
 	}

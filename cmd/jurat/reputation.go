@@ -116,7 +116,7 @@ func (c *reputationCmd) policy() (*reputation.Policy, error) {
 	if c.PolicyFile == "" {
 		return reputation.DefaultPolicy(), nil
 	}
-	doc, err := os.ReadFile(c.PolicyFile)
+	doc, err := readFile(c.PolicyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *reputationCmd) fromFiles(ctx context.Context, a *app, io stdio, config 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		doc, err := os.ReadFile(name)
+		doc, err := readFile(name)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func lies(report *verify.Report) bool {
 }
 
 func (c *reputationCmd) entries(g *reputation.Gatherer) error {
-	checkpoint, err := os.ReadFile(c.Checkpoint)
+	checkpoint, err := readFile(c.Checkpoint)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (f *oidcFlags) provider(ctx context.Context, i *installation.Installation) 
 		c.Roles[rule[:at]] = append(c.Roles[rule[:at]], access.Role(rule[at+1:]))
 	}
 	if f.SecretFile != "" {
-		secret, err := os.ReadFile(f.SecretFile)
+		secret, err := readFile(f.SecretFile)
 		if err != nil {
 			return nil, fmt.Errorf("--oidc-secret-file: %w", err)
 		}

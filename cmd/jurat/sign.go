@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"jurat/client"
 	"jurat/evidence"
@@ -132,7 +131,7 @@ func (c *signCmd) prepare(io stdio, doc []byte) error {
 func readKeys[K any](files []string, parse func([]byte) (K, error)) ([]K, error) {
 	var keys []K
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := readFile(file)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -52,7 +51,7 @@ func (c *statsCmd) read(ctx context.Context, a *app, io stdio, tally *stats.Tall
 		return a.with(ctx, func(i *installation.Installation) error { return fromLog(ctx, i, io, tally) })
 	}
 	for _, file := range c.Files {
-		doc, err := os.ReadFile(file)
+		doc, err := readFile(file)
 		if err != nil {
 			return err
 		}

@@ -140,7 +140,7 @@ func (c *trustEUCmd) sameJournal(said []evidence.Digest) error {
 }
 
 func readJournal(name string) (trustlist.Signers, error) {
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return nil, err
 	}

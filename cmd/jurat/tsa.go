@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -63,7 +62,7 @@ func (c *tsaAddCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Trust != "" || c.Root == "" {
 		return errors.New("want either --root FILE, or --qualified with --trust FILE")
 	}
-	roots, err := os.ReadFile(c.Root)
+	roots, err := readFile(c.Root)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func readCalibration(file string) (*stats.Calibration, error) {
 	if file == "" {
 		return nil, nil
 	}
-	doc, err := os.ReadFile(file)
+	doc, err := readFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (c *webhookTestCmd) Run(ctx context.Context, io stdio) error {
 
 // chosen returns the webhooks, with the receivers that the server would make of them.
 func (c *webhookTestCmd) chosen() (hooks []config.Webhook, receivers []*webhook.Receiver, err error) {
-	doc, err := os.ReadFile(c.Continuous)
+	doc, err := readFile(c.Continuous)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -396,6 +396,9 @@ func TestKeyFiles(t *testing.T) {
 	if key, from, err := member(write("good", "k-2\n", 0o600)).key(nil); err != nil || key != "k-2" || !strings.HasSuffix(from, "good") {
 		t.Errorf("%q, %q, %v", key, from, err)
 	}
+	if key, _, err := member(write("marked", "\ufeffk-2\r\n", 0o600)).key(nil); err != nil || key != "k-2" {
+		t.Errorf("after a byte order mark: %q, %v", key, err)
+	}
 	if _, _, err := member(write("empty", " \n", 0o600)).key(nil); !errors.Is(err, ErrNoKey) {
 		t.Errorf("empty: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"jurat/internal/jsonform"
 	"os"
 	"runtime"
 	"strings"
@@ -73,7 +74,7 @@ func readKey(name string) (string, error) {
 	if len(content) > maxKey {
 		return "", fmt.Errorf("%s is longer than a key", name)
 	}
-	key := strings.TrimSpace(string(content))
+	key := strings.TrimSpace(string(jsonform.CutMark(content)))
 	if key == "" {
 		return "", fmt.Errorf("%w: %s is empty", ErrNoKey, name)
 	}

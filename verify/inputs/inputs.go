@@ -137,7 +137,7 @@ func parsed[T *trust.Trust | *x509.RevocationList | *trust.Response | *operator.
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", file.Name, err)
 	}
-	content, err := parse(doc)
+	content, err := parse(evidence.CutMark(doc))
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", file.Name, err)
 	}

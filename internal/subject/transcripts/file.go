@@ -2,6 +2,7 @@ package transcripts
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,11 +14,52 @@ import (
 type file struct {
 	*tree.Document
 	name string
-	raw  []byte
+	raw  []byte // in which values are found
 }
 
 func newFile(name string, raw []byte) *file {
-	return &file{tree.New(name, raw), name, raw}
+	f := &file{tree.New(name, raw), name, raw}
+	if !f.isZip() {
+		f.raw = passable(raw)
+	}
+	return f
+}
+
+func (f *file) isZip() bool { return bytes.HasPrefix(f.raw, []byte("PK\x03\x04")) }
+
+// A notNumber is what Python writes where it has no number, such as for a score that could not be computed, and the string of JSON that stands in its place.
+type notNumber struct {
+	written []byte
+	instead string
+}
+
+var notNumbers = []notNumber{{[]byte("NaN"), `"" `}, {[]byte("Infinity"), `""      `}, {[]byte("-Infinity"), `""       `}}
+
+// passable is a file in which values that are no JSON can be passed over: each has a string of the same length in its place. What is read of a conversation
+// is parsed as it stands in the file, and there they are a mistake.
+func passable(raw []byte) []byte {
+	var passed []byte
+	for at, quoted := 0, false; at < len(raw); at++ {
+		switch c := raw[at]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			at++
+		case !quoted && (c == 'N' || c == 'I' || c == '-'):
+			i := slices.IndexFunc(notNumbers, func(n notNumber) bool { return bytes.HasPrefix(raw[at:], n.written) })
+			if i < 0 {
+				continue
+			}
+			if passed == nil {
+				passed = bytes.Clone(raw)
+			}
+			at += copy(passed[at:], notNumbers[i].instead) - 1
+		}
+	}
+	if passed == nil {
+		return raw
+	}
+	return passed
 }
 
 // parse reads the value at a place.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"jurat/internal/jsonform"
 	"jurat/internal/subject"
 	"jurat/internal/subject/tree"
 )
@@ -27,12 +28,12 @@ const (
 // Read returns the cases of a file. The name is for errors. It returns an error if it cannot read the file as a whole. A
 // conversation that is wrong does not keep the others from being read. Errors about content are of type *tree.Error.
 func Read(name string, data []byte, o subject.Options) ([]subject.Brought, error) {
-	t := &reader{options: o, file: newFile(name, data)}
 	if len(data) > MaxFile {
 		return nil, &tree.Error{File: name, Reason: fmt.Sprintf("longer than %d MiB: split it", MaxFile>>20)}
 	}
+	t := &reader{options: o, file: newFile(name, jsonform.CutMark(data))}
 	if o.Card != nil {
-		card, err := tree.Parse(subject.CardFile, o.Card)
+		card, err := tree.Parse(subject.CardFile, jsonform.CutMark(o.Card))
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +56,7 @@ type reader struct {
 
 func (t *reader) read() error {
 	f := t.file
-	if bytes.HasPrefix(f.raw, []byte("PK\x03\x04")) {
+	if f.isZip() {
 		return t.readZip()
 	}
 	whole := span{to: int64(len(f.raw))}

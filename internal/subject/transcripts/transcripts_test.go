@@ -123,6 +123,35 @@ func TestPackedLog(t *testing.T) {
 	}
 }
 
+// TestScoresThatAreNoNumbers: what Python writes among scores where it has no number keeps no conversation from being read. In a conversation it is a mistake, with its place.
+func TestScoresThatAreNoNumbers(t *testing.T) {
+	scored := strings.Replace(sample, `"C"`, `{"mean":NaN,"low":-Infinity,"high":[Infinity,NaN],"\\\"":"NaN \\\" -Infinity"}`, 1)
+	turns := `[{"role":"user","content":"NaN, \"Infinity\""},{"role":"assistant","content":"-Infinity"}]`
+	for name, text := range map[string]string{
+		"a log":     `{"eval":{},"results":{"accuracy":NaN},"samples":[` + scored + `]}`,
+		"a sample":  scored,
+		"packed":    string(packed(t, "samples/s.json", scored)),
+		"promptfoo": `{"results":{"results":[{"id":"r","score":NaN,"response":{"output":"x","metadata":{"messages":` + turns + `}}}],"stats":{"mean":-Infinity}}}`,
+		"tau2":      `{"simulations":[{"id":"x","reward_info":{"reward":NaN},"messages":` + dual + `}]}`,
+	} {
+		found, err := Read("f", []byte(text), subject.Options{})
+		if err != nil || len(found) != 1 || found[0].Err() != nil {
+			t.Errorf("%s: %v, %+v", name, err, found)
+			continue
+		}
+		if name == "promptfoo" && (found[0].Case.Messages[0].Text != `NaN, "Infinity"` || found[0].Case.Messages[1].Text != "-Infinity") {
+			t.Errorf("%+v", found[0].Case.Messages)
+		}
+	}
+	for _, number := range []string{"NaN", "Infinity", "-Infinity"} {
+		text := `{"eval":{},"samples":[{"id":"s","epoch":1,"messages":[{"role":"user","content":` + number + `}]}]}`
+		found, err := Read("f", []byte(text), subject.Options{})
+		if err != nil || len(found) != 1 || found[0].Err() == nil || !strings.Contains(found[0].Err().Error(), "at /samples/0/messages/0/content") {
+			t.Errorf("%s: %v, %+v", number, err, found)
+		}
+	}
+}
+
 // TestCasesOfResults: logs and results give a case for each sample, and name what is wrong with one.
 func TestCasesOfResults(t *testing.T) {
 	for text, want := range map[string]string{
