@@ -34,7 +34,8 @@ type reading struct {
 	answers  []answer
 	problems []string
 	referred map[string]bool
-	unended  bool // the answer is a stream without its last event, in which all had stopped
+	called   map[string]string // of the Responses API: the id of a call, by the id of its item
+	unended  bool              // the answer is a stream without its last event, in which all had stopped
 }
 
 // An answer is one of the answers that the model gave.

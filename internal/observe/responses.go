@@ -157,7 +157,8 @@ func (r *reading) item(t *turn, i *wire.ResponsesItem, thinking *[]string) {
 				returned = o[other]
 			}
 		}
-		t.result(message{ToolCallID: cmp.Or(i.CallID, i.ID), Content: r.outputOf(returned)})
+		id := cmp.Or(i.CallID, i.ID)
+		t.result(message{ToolCallID: cmp.Or(r.called[id], id), Content: r.outputOf(returned)})
 	case strings.HasSuffix(i.Type, "_call"), i.Type == "program":
 		r.itemCall(t, i, o)
 	default:
@@ -183,6 +184,12 @@ func reasoningIn(i *wire.ResponsesItem) (texts []string) {
 // have their result beside the call.
 func (r *reading) itemCall(t *turn, i *wire.ResponsesItem, o object) {
 	id, name := cmp.Or(i.CallID, i.ID), cmp.Or(i.Name, strings.TrimSuffix(i.Type, "_call"))
+	if i.CallID != "" && i.ID != "" {
+		if r.called == nil {
+			r.called = map[string]string{}
+		}
+		r.called[i.ID], r.called[i.CallID] = cmp.Or(r.called[i.ID], i.CallID), i.CallID
+	}
 	said := message{Role: "assistant"}
 	if i.Type == "custom_tool_call" {
 		said.ToolCalls = []call{{ID: id, Type: "custom", Custom: wire.ChatCustom{Name: name, Input: i.Input}}}

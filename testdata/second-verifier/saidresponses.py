@@ -130,7 +130,8 @@ def _item(reading, turn, item, is_answer):
         reading.refer("item", item["id"])
     elif kind.endswith("_output"):
         returned = next((node for node in (item["output"], own.get("result"), own.get("tools")) if there(node)), None)
-        turn.result(output_of(reading, returned), call_id=item["call_id"] or item["id"])
+        its_id = item["call_id"] or item["id"]
+        turn.result(output_of(reading, returned), call_id=reading.called.get(its_id, its_id))
     elif kind.endswith("_call") or kind == "program":
         _call(reading, turn, item, own)
     else:
@@ -160,6 +161,9 @@ def _part(part):
 def _call(reading, turn, item, own):
     kind, its_id = item["type"], item["call_id"] or item["id"]
     name = item["name"] or kind.removesuffix("_call")
+    if item["call_id"] and item["id"]:
+        reading.called.setdefault(item["id"], item["call_id"])
+        reading.called[item["call_id"]] = item["call_id"]
     said = Message("assistant")
     if kind == "custom_tool_call":
         said.calls = [{"id": its_id, "type": "custom"} | ({"custom": {"name": name, "input": item["input"]}} if name or item["input"] else {})]

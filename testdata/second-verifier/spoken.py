@@ -18,7 +18,7 @@ class Reading:
     def __init__(self, call, loose):
         self.call, self.reader = call, Reader(loose)
         self.said, self.references, self.answers = {}, [], []
-        self.prompt = None
+        self.prompt, self.called = None, {}  # called: of the Responses API, the id of a call by the id of its item
 
     def refer(self, kind, what):
         reference = brief(f"{kind}:{what}")
