@@ -146,7 +146,7 @@ var importRules = []importRule{
 	{"jurat/internal/subject/talk", nil, "it knows messages by their digests, and not what is in them"},
 	{"jurat/internal/subject/sealed", []string{"jurat/evidence", "jurat/internal/subject", "jurat/verify", "jurat/verify/trust"}, "records are verified before they are read; what they say is for package subject to read"},
 	{"jurat/internal/subject/tree", []string{"jurat/evidence", jsonLibrary}, "it reads JSON and says where it is wrong; what the values mean is for package subject to say"},
-	{"jurat/internal/subject/transcripts", []string{"jurat/internal/subject", "jurat/internal/subject/forms", "jurat/internal/subject/tree", jsonLibrary}, "it finds conversations in a file; what they say is for package subject to read"},
+	{"jurat/internal/subject/transcripts", []string{"jurat/evidence", "jurat/internal/subject", "jurat/internal/subject/forms", "jurat/internal/subject/tree", jsonLibrary}, "it finds conversations in a file; what they say is for package subject to read"},
 	{"jurat/internal/juror", []string{"jurat/internal/pattern", "jurat/jury", "jurat/internal/subject", jsonLibrary},
 		"what all jurors share, models and rules: it knows neither models nor rules"},
 	{"jurat/internal/juror/phrase", []string{"jurat/internal/pattern"},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"jurat/internal/jsonform"
 	"os"
 	"runtime"
 	"strings"
@@ -74,7 +73,7 @@ func readKey(name string) (string, error) {
 	if len(content) > maxKey {
 		return "", fmt.Errorf("%s is longer than a key", name)
 	}
-	key := strings.TrimSpace(string(jsonform.CutMark(content)))
+	key := strings.TrimSpace(strings.TrimPrefix(string(content), "\ufeff"))
 	if key == "" {
 		return "", fmt.Errorf("%w: %s is empty", ErrNoKey, name)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/jsonform"
 	"jurat/internal/subject/attested"
 	"jurat/internal/subject/forms"
 	"jurat/internal/subject/tree"
@@ -114,7 +113,7 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading case: %w", err)
 	}
-	return jsonform.CutMark(data), nil // tree.Parse refuses files that are too long
+	return evidence.CutMark(data), nil // tree.Parse refuses files that are too long
 }
 
 // New makes a case from a conversation and the agent's card, which may be nil. It reads the form that the conversation

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"jurat/internal/jsonform"
+	"jurat/evidence"
 	"jurat/internal/subject"
 	"jurat/internal/subject/tree"
 )
@@ -31,9 +31,9 @@ func Read(name string, data []byte, o subject.Options) ([]subject.Brought, error
 	if len(data) > MaxFile {
 		return nil, &tree.Error{File: name, Reason: fmt.Sprintf("longer than %d MiB: split it", MaxFile>>20)}
 	}
-	t := &reader{options: o, file: newFile(name, jsonform.CutMark(data))}
+	t := &reader{options: o, file: newFile(name, evidence.CutMark(data))}
 	if o.Card != nil {
-		card, err := tree.Parse(subject.CardFile, jsonform.CutMark(o.Card))
+		card, err := tree.Parse(subject.CardFile, evidence.CutMark(o.Card))
 		if err != nil {
 			return nil, err
 		}
