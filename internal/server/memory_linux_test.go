@@ -51,8 +51,8 @@ func TestServeForMemory(t *testing.T) {
 // submissions, a chain larger than the server may hold, slow readers of it, lists and pages. The server must stay alive,
 // refuse what is too much at that moment, and answer afterwards.
 func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it moves gigabytes")
+	if os.Getenv("JURAT_TEST_LONG") == "" {
+		t.Skip("it moves gigabytes: set JURAT_TEST_LONG=1")
 	}
 	child := exec.Command(os.Args[0], "-test.run=^TestServeForMemory$", "-test.v")
 	child.Env = append(os.Environ(), serveHere+"="+t.TempDir()+"/data")
