@@ -115,11 +115,7 @@ func compareOver(t *testing.T, files []given) {
 		} else if r, err = verify.File(g.file, g.o); err != nil {
 			t.Fatalf("%s: %v", g.name, err)
 		}
-		v.Report = expected(r)
-		v.Report.Details = []expectedFinding{}
-		for _, f := range r.Details {
-			v.Report.Details = append(v.Report.Details, expectedFinding{f.Guarantee, f.Status, f.Rule, f.Record})
-		}
+		v.Report = inDetail(r)
 		m.Verifications = append(m.Verifications, v)
 	}
 	doc, err := json.Marshal(m)

@@ -97,10 +97,27 @@ func SignCheckpoint(c Checkpoint, log note.Signer) (string, error) {
 	return string(signed), nil
 }
 
+// OpenNote is note.Open for notes that are stored and passed on. It also refuses a note with a signature line that is not strict base64, whoever
+// signed it: package note reads such lines, and verifiers refute a checkpoint that has one.
+func OpenNote(signed string, known note.Verifiers) (*note.Note, error) {
+	n, err := note.Open([]byte(signed), known)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(signed[strings.LastIndex(signed, "\n\n")+2:]) { // n lacks a second signature by the same key
+		_, signature, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, encoded, _ := strings.Cut(signature, " ")
+		if _, err := base64.StdEncoding.Strict().DecodeString(encoded); err != nil {
+			return nil, fmt.Errorf("the signature of %s is not in the one form that it may have: %w", name, err)
+		}
+	}
+	return n, nil
+}
+
 // OpenCheckpoint reads a signed checkpoint. It returns an error unless the log's key signed it. It ignores other
-// signatures.
+// signatures, but refuses one that is not in the form that OpenNote describes.
 func OpenCheckpoint(signed string, log note.Verifier) (Checkpoint, error) {
-	n, err := note.Open([]byte(signed), note.VerifierList(log))
+	n, err := OpenNote(signed, note.VerifierList(log))
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("opening checkpoint: %w", err)
 	}

@@ -117,6 +117,36 @@ func TestCheckpointSignature(t *testing.T) {
 	}
 }
 
+// TestNotesAreReadStrictly: a checkpoint with a line that verifiers refute is not taken, whoever signed the line.
+func TestNotesAreReadStrictly(t *testing.T) {
+	one, strict := testCosigners[0], signedTestCheckpoint(t)
+	text, line, _ := strings.Cut(strict, "\n\n")
+	cosigned := strict + one.Cosign(text+"\n", cosignTime)
+	loose := func(lines string) string { // with unused bits that are set
+		bare := strings.TrimRight(lines, "=\n")
+		return bare[:len(bare)-1] + string(bare[len(bare)-1]+1) + lines[len(bare):]
+	}
+	for name, note := range map[string]string{
+		"the log's":               loose(strict),
+		"the log's, again":        strict + loose(line),
+		"a witness's":             loose(cosigned),
+		"a witness's, again":      cosigned + loose(one.Cosign(text+"\n", cosignTime)),
+		"a stranger's":            cosigned + "— who.example AAAAAAAAAB==\n",
+		"with a carriage return":  cosigned + "— who.example AAAA\rAAAA\n",
+		"a stranger's, the first": text + "\n\n— who.example AAAAAAAAAB==\n" + line,
+	} {
+		if _, err := OpenCheckpoint(note, testLogVerifier(t)); err == nil {
+			t.Errorf("%s: opened", name)
+		}
+		if _, err := Cosignatures(note, &one.Witness); err == nil && strings.Contains(note, one.Name()) {
+			t.Errorf("%s: the cosignature is taken", name)
+		}
+	}
+	if _, err := OpenCheckpoint(cosigned+"— who.example AAAAAAAA\n", testLogVerifier(t)); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzParseCheckpoint(f *testing.F) {
 	f.Add(vector)
 	f.Add("a\n18\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n")

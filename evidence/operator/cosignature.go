@@ -206,7 +206,7 @@ func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
 	for i, w := range witnesses {
 		known[i] = w
 	}
-	n, err := note.Open([]byte(signed), note.VerifierList(known...))
+	n, err := OpenNote(signed, note.VerifierList(known...))
 	if unverified := (*note.UnverifiedNoteError)(nil); errors.As(err, &unverified) {
 		return nil, nil
 	}
@@ -215,9 +215,9 @@ func Cosignatures(signed string, witnesses ...*Witness) ([]Cosignature, error) {
 	}
 	var found []Cosignature
 	for _, s := range n.Sigs {
-		data, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
+		data, err := base64.StdEncoding.DecodeString(s.Base64)
 		if err != nil {
-			return nil, fmt.Errorf("reading cosignatures: that of %s is not in its one form: %w", s.Name, err)
+			return nil, fmt.Errorf("reading cosignatures: %w", err)
 		}
 		for _, w := range witnesses {
 			if w.name == s.Name && w.KeyHash() == s.Hash {

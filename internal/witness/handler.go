@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"jurat/evidence/operator"
 )
 
 // maxLogged is how many bytes of one refusal are logged: any caller can cause refusals without limit.
@@ -115,7 +117,7 @@ func (w *Witness) evidenceIn(body string) string {
 		return ""
 	}
 	origin, _, _ := strings.Cut(request.Signed, "\n")
-	n, err := note.Open([]byte(request.Signed), note.VerifierList(w.logs[origin]...))
+	n, err := operator.OpenNote(request.Signed, note.VerifierList(w.logs[origin]...))
 	if err != nil {
 		return ""
 	}

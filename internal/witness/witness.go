@@ -199,7 +199,7 @@ func (w *Witness) open(signed string) (text string, head operator.Checkpoint, er
 	if keys == nil {
 		return "", head, fmt.Errorf("%w: %q", ErrUnknownLog, origin)
 	}
-	n, err := note.Open([]byte(signed), note.VerifierList(keys...))
+	n, err := operator.OpenNote(signed, note.VerifierList(keys...))
 	if err != nil {
 		return "", head, fmt.Errorf("%w: %w", ErrSignature, err)
 	}

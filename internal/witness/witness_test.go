@@ -259,6 +259,7 @@ func TestAddCheckpoint(t *testing.T) {
 	}
 	step("with an extension line", witness.Request{Old: 9, Signed: string(extended)}, 200, "")
 	step("with other signatures beside", witness.Request{Old: 9, Signed: l.checkpoint() + "— who.example AAAAAAAA\n"}, 200, "")
+	step("with one beside that verifiers refute", witness.Request{Old: 9, Signed: l.checkpoint() + "— who.example AAAAAAAAAB==\n"}, 403, "")
 	for name, body := range map[string]string{"nothing": "", "no proof": "old 9\n" + l.checkpoint(), "no checkpoint": "old 9\n\n", "no size": "old \n\n" + l.checkpoint(), "a sign": "old +9\n\n" + l.checkpoint(),
 		"zeros": "old 09\n\n" + l.checkpoint(), "negative": "old -1\n\n" + l.checkpoint(), "another word": "size 9\n\n" + l.checkpoint(), "half a hash": "old 9\nAAAA\n\n" + l.checkpoint(),
 		"a carriage return": "old 9\r\n\n" + l.checkpoint(), "too many": "old 9\n" + strings.Repeat(strings.Repeat("A", 43)+"=\n", 64) + "\n" + l.checkpoint(), "no note": "old 9\n\nwhat\n",

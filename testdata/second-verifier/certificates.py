@@ -1,8 +1,10 @@
 """As much of an X.509 certificate (RFC 5280) as the format asks about itself; paths are left to openssl."""
 
 import datetime
+import re
 
 import der
+import openssl
 from canonical import Refused
 from shapes import digest_of, require
 
@@ -13,45 +15,57 @@ _NAME_CONSTRAINTS, _LEAST_RSA = "2.5.29.30", 2048
 _CHECKED = (0x81, 0x82, 0xA4, 0x86, 0x87)  # addresses, hosts, directory names, URIs, network addresses
 _URI = 0x86
 _UTC_TIME = 0x17
-_RSA = "1.2.840.113549.1.1.1"
+_RSA, _EC, _ED25519 = "1.2.840.113549.1.1.1", "1.2.840.10045.2.1", "1.3.101.112"
+_EC_NAME = bytes.fromhex("06072a8648ce3d0201")
+_CURVES = {"1.3.132.0.33": 28, "1.2.840.10045.3.1.7": 32, "1.3.132.0.34": 48, "1.3.132.0.35": 66}  # and the bytes of a coordinate
 _TEXT = {0x0C: "utf-8", 0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1E: "utf-16-be"}
 
 
 class Certificate:
-    """The members of a certificate that are looked at. Raises Refused for what is none."""
+    """The members of a certificate that are looked at. Raises Refused for what cannot be read as one."""
 
     def __init__(self, encoding):
-        try:
-            self._read(encoding)
-            self._read_inside()
-        except (ValueError, IndexError) as err:
-            raise Refused(f"no certificate: {err}") from err
-
-    def _read_inside(self):
-        """Looks at everything that may be asked later, so that nothing fails then."""
-        self.key_id(), self.key_bits(), self.subject_key_id(), self.purposes(), self.uris(), self.says_ca(), self.may(0)
-        if self.key_algorithm()[0] == _RSA:
-            require(self.rsa_bits() > 0 and self.rsa_exponent() > 0, "no RSA key")
-
-    def _read(self, encoding):
         self.encoding = encoding
-        outer = der.Fields(der.read(encoding))
-        signed = outer.next()
-        self.signed, self.algorithm = signed.encoding, outer.next(der.SEQUENCE)
-        self.signature = outer.next(der.BIT_STRING).content[1:]
-        body = der.Fields(signed)
-        body.maybe(0xA0)
+        outer = der.Reader(der.read(encoding).expect(der.SEQUENCE).content)
+        signed, self.algorithm = outer.next(der.SEQUENCE), outer.next(der.SEQUENCE)
+        self.signed, self.signature = signed.encoding, der.bits(outer.next())
+        body = der.Reader(signed.content)
+        version = body.maybe(0xA0)
+        version = version.explicit().integer() if version else 0
+        require(0 <= version <= 2, "a version that is none")
         self.serial = body.next().integer()
-        body.next(der.SEQUENCE)
-        self.issuer = body.next(der.SEQUENCE).encoding
-        self.not_before, self.not_after = (moment_of(child) for child in body.next(der.SEQUENCE).children)
-        self.subject = body.next(der.SEQUENCE).encoding
-        self.spki = body.next(der.SEQUENCE).encoding
-        body.maybe(0x81)
-        body.maybe(0x82)
-        wrapped = body.maybe(0xA3)
-        body.end()
-        self._extensions = _extensions(wrapped.explicit()) if wrapped else {}
+        require(self.serial >= 0, "a serial number below zero")
+        require(body.next(der.SEQUENCE).encoding == self.algorithm.encoding, "two signature algorithms")
+        read_algorithm(self.algorithm)
+        self.issuer = read_name(body.next())
+        validity = der.Reader(body.next(der.SEQUENCE).content)
+        self.not_before, self.not_after = moment_of(validity.next()), moment_of(validity.next())
+        self.subject = read_name(body.next())
+        self._read_key(body.next(der.SEQUENCE))
+        self._extensions = {}
+        if version == 2:
+            body.maybe(0x81), body.maybe(0x82)
+            wrapped = body.maybe(0xA3)
+            self._extensions = _extensions(der.first(wrapped.content)) if wrapped else {}
+
+    def _read_key(self, node):
+        self.spki = node.encoding
+        fields = der.Reader(node.content)
+        name, parameters = read_algorithm(fields.next(der.SEQUENCE))
+        self._key, curve = der.bits(fields.next()), None
+        if name == _RSA:
+            require(parameters and parameters.encoding == b"\x05\x00", "an RSA key with parameters")
+            numbers = der.Reader(der.first(self._key).expect(der.SEQUENCE).content)
+            self._numbers = numbers.next().integer(), numbers.next().integer()
+            require(self._numbers[0] > 0 and 0 < self._numbers[1] < 2**63, "no RSA key")
+        elif name == _EC:
+            curve = parameters.name() if parameters else None
+            require(curve in _CURVES and len(self._key) == 1 + 2 * _CURVES[curve] and self._key[0] == 4, "no point of a curve")
+            plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + self._key, der.BIT_STRING))
+            require(openssl.is_key(plain), "a point that is not on its curve")
+        elif name == _ED25519:
+            require(parameters is None and len(self._key) == 32, "no Ed25519 key")
+        self._key_algorithm = name, curve
 
     def is_valid_at(self, time):
         """Whether it had begun and not ended at a time, in seconds."""
@@ -63,7 +77,7 @@ class Certificate:
 
     def key_bits(self):
         """The bits of the key without its algorithm."""
-        return der.read(self.spki).children[1].content[1:]
+        return self._key
 
     def extension(self, name):
         """The value of an extension; None if it is not there."""
@@ -72,12 +86,12 @@ class Certificate:
     def purposes(self):
         """The extended key usages; None if the extension is not there."""
         value = self.extension(_EXTENDED_KEY_USAGE)
-        return [use.oid() for use in der.read(value).children] if value else None
+        return _oids(value) if value is not None else None
 
     def uris(self):
         """The URIs among the subject alternative names, as they are written."""
         value = self.extension(_SUBJECT_ALT_NAME)
-        return [item.content.decode("latin-1") for item in der.read(value).children if item.tag == _URI] if value else []
+        return [item.content.decode("ascii") for item in _members(value) if item.tag == _URI] if value is not None else []
 
     def is_usable(self):
         """Whether a path may lead through it or end at it: not with a short RSA key, nor with name constraints that are not checked."""
@@ -92,36 +106,32 @@ class Certificate:
     def access_methods(self, name):
         """The kinds of places that authorityInfoAccess names."""
         value = self.extension(name)
-        return [item.children[0].oid() for item in der.read(value).children] if value else []
+        return [der.first(item.content).name() for item in _members(value)] if value is not None else []
 
     def names(self, kind):
         """The texts of one kind in the subject."""
-        parts = [der.Fields(part) for group in der.read(self.subject).children for part in group.children]
-        texts = [(part.next().oid(), part.next()) for part in parts]
+        parts = [der.Reader(part.content) for group in _members(self.subject) for part in der.Reader(group.content).all()]
+        texts = [(part.next().name(), part.next()) for part in parts]
         return [node.content.decode(_TEXT[node.tag]) for name, node in texts if name == kind and node.tag in _TEXT]
 
     def key_algorithm(self):
         """The object identifiers of the key's algorithm, and of its curve if it has one."""
-        kind = der.read(self.spki).children[0].children
-        curve = kind[1].oid() if len(kind) > 1 and kind[1].tag == der.OID else None
-        return kind[0].oid(), curve
+        return self._key_algorithm
 
     def rsa_bits(self):
-        bits = der.read(self.spki).children[1].content[1:]
-        return der.read(bits).children[0].integer().bit_length()
+        return self._numbers[0].bit_length()
 
     def rsa_exponent(self):
-        bits = der.read(self.spki).children[1].content[1:]
-        return der.read(bits).children[1].integer()
+        return self._numbers[1]
 
     def subject_key_id(self):
         _, value = self._extensions.get(_SUBJECT_KEY_ID, (False, None))
-        return der.read(value).expect(der.OCTET_STRING).content if value else None
+        return der.first(value).expect(der.OCTET_STRING).content if value is not None else None
 
     def stamps_alone(self):
         """Whether the extended key usage is critical and names time stamping and nothing else."""
         critical, value = self._extensions.get(_EXTENDED_KEY_USAGE, (False, None))
-        return critical and [use.oid() for use in der.read(value).children] == [EKU_TIME_STAMPING]
+        return critical and _oids(value) == [EKU_TIME_STAMPING]
 
     def is_ca(self):
         """Whether it is a CA's: basicConstraints with cA, and keyCertSign if it has key usage."""
@@ -130,15 +140,15 @@ class Certificate:
     def says_ca(self):
         """Whether it has basicConstraints with cA."""
         _, value = self._extensions.get(_BASIC_CONSTRAINTS, (False, None))
-        flags = der.read(value).children if value else []
-        return bool(flags) and flags[0].tag == der.BOOLEAN and flags[0].content == b"\xff"
+        flag = der.Reader(der.first(value).content).maybe(der.BOOLEAN) if value is not None else None
+        return flag is not None and flag.content == b"\xff"
 
     def may(self, *bits):
         """Whether key usage, if it is there, has one of these bits."""
         _, value = self._extensions.get(_KEY_USAGE, (False, None))
         if value is None:
             return True
-        content = der.read(value).expect(der.BIT_STRING).content
+        content = der.first(value).content
         flags = int.from_bytes(content[1:3].ljust(2, b"\0"), "big")
         return any(flags >> (15 - bit) & 1 for bit in bits)
 
@@ -170,10 +180,11 @@ def between(certificates):
 
 def moment_of(node):
     """A time of a certificate or a list, in seconds."""
+    require(node.tag in (_UTC_TIME, der.GENERALIZED_TIME), "no time")
     text = node.content.decode("ascii", "replace")
     if node.tag == _UTC_TIME:
         text = ("19" if text >= "5" else "20") + text
-    require(len(text) == 15, "a time that is none")
+    require(bool(re.match(r"[0-9]{14}Z\Z", text)), "a time that is none")
     try:
         moment = datetime.datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=datetime.timezone.utc)
     except ValueError as err:
@@ -181,22 +192,152 @@ def moment_of(node):
     return int(moment.timestamp())
 
 
+def read_algorithm(node):
+    """An algorithm: its object identifier, and its parameters or None."""
+    fields = der.Reader(node.content)
+    name = fields.next().name()
+    return name, next(fields.all(), None)
+
+
+def read_name(node):
+    """The encoding of a name whose texts are what their types say."""
+    for group in der.Reader(node.expect(der.SEQUENCE).content).all(der.SET):
+        for part in der.Reader(group.content).all(der.SEQUENCE):
+            fields = der.Reader(part.content)
+            fields.next().name()
+            text = fields.next()
+            require(text.tag in _IS_TEXT and _IS_TEXT[text.tag](text.content), "a name with a text that is none")
+    return node.encoding
+
+
+def _is_utf8(text):
+    try:
+        return text.decode("utf-8") is not None
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_bmp(text):
+    units = [int.from_bytes(text[i : i + 2], "big") for i in range(0, len(text), 2)]
+    return len(text) % 2 == 0 and not any(0xD800 <= unit < 0xE000 or 0xFDD0 <= unit < 0xFDF0 or unit > 0xFFFD for unit in units)
+
+
+_IS_TEXT = {
+    0x0C: _is_utf8,
+    0x12: re.compile(rb"[0-9 ]*\Z").match,
+    0x13: re.compile(rb"[A-Za-z0-9 '()*+,./:=?&-]*\Z").match,
+    0x14: lambda _: True,
+    0x16: bytes.isascii,
+    0x1E: _is_bmp,
+}
+
+
+def _members(value, tag=None):
+    """The members of the sequence with which a value begins."""
+    return list(der.Reader(der.first(value).expect(der.SEQUENCE).content).all(tag))
+
+
+def _oids(value):
+    return [member.name() for member in _members(value)]
+
+
+def _check_basic_constraints(value, _):
+    fields = der.Reader(der.first(value).expect(der.SEQUENCE).content)
+    fields.maybe(der.BOOLEAN)
+    length = fields.maybe(der.INTEGER)
+    require(length is None or 0 <= length.integer() < 2**63, "no path length")
+
+
+def _check_alternative_names(value, _):
+    for name in _members(value):
+        require(name.tag not in (0x81, 0x82, _URI) or name.content.isascii(), "a name that is not in ASCII")
+        require(name.tag != _URI or _is_uri(name.content), "a URI that is none")
+        require(name.tag != 0x87 or len(name.content) in (4, 16), "an address that is none")
+
+
+def _is_uri(text):
+    """Whether there are no control characters, and a colon only after a scheme or behind a slash."""
+    start = re.match(rb"[^/?#]*", text)[0]
+    return not re.search(rb"[\x00-\x1f\x7f]", text) and (b":" not in start or bool(re.match(rb"[A-Za-z][A-Za-z0-9+.-]*:", start)))
+
+
+def _check_constraints(value, _):
+    fields = der.Reader(der.read(value).expect(der.SEQUENCE).content)
+    subtrees = [item.content for item in (fields.maybe(0xA0), fields.maybe(0xA1)) if item]
+    require(any(subtrees) and next(fields.all(), None) is None, "no name constraints")
+    for subtree in (item for content in subtrees for item in der.Reader(content).all(der.SEQUENCE)):
+        base = der.Reader(subtree.content).next()
+        require(base.tag not in (0x81, 0x82, _URI) or base.content.isascii(), "a constraint that is not in ASCII")
+        require(base.tag != 0x87 or len(base.content) in (8, 32), "a constraint on addresses that is none")
+
+
+def _check_points(value, _):
+    for point in _members(value, der.SEQUENCE):
+        name = der.Reader(point.content).maybe(0xA0)
+        if name is not None:
+            der.first(name.content).expect(0xA0)
+
+
+def check_key_identifier(value, critical):
+    """Refuses an authorityKeyIdentifier that is none."""
+    fields = der.Reader(der.first(value).expect(der.SEQUENCE).content)
+    require(not critical, "an authority key identifier that is critical")
+    fields.maybe(0x80)
+
+
+def _check_subject_key_id(value, critical):
+    require(not critical, "a subject key identifier that is critical")
+    der.first(value).expect(der.OCTET_STRING)
+
+
+def _check_policies(value, _):
+    names = [der.first(policy.content).expect(der.OID).content for policy in _members(value, der.SEQUENCE)]
+    require(len(set(names)) == len(names), "a policy twice")
+
+
+def _check_access(value, critical):
+    require(not critical, "an access to information that is critical")
+    for item in _members(value, der.SEQUENCE):
+        der.first(item.content).name()
+
+
+# The extensions of RFC 5280 whose form is looked at, even where nothing else of them is.
+_FORMS = {
+    _SUBJECT_KEY_ID: _check_subject_key_id,
+    _KEY_USAGE: lambda value, _: der.bits(der.first(value)),
+    _SUBJECT_ALT_NAME: _check_alternative_names,
+    _BASIC_CONSTRAINTS: _check_basic_constraints,
+    "2.5.29.30": _check_constraints,
+    "2.5.29.31": _check_points,
+    "2.5.29.32": _check_policies,
+    "2.5.29.33": lambda value, _: _members(value, der.SEQUENCE),
+    "2.5.29.35": check_key_identifier,
+    "2.5.29.36": lambda value, _: der.first(value).expect(der.SEQUENCE),
+    _EXTENDED_KEY_USAGE: lambda value, _: _oids(value),
+    "2.5.29.54": lambda value, _: der.first(value).integer(),
+    "1.3.6.1.5.5.7.1.1": _check_access,
+}
+
+
 def _extensions(node):
     found = {}
     for name, critical, value, repeated in read_extensions(node):
         require(not repeated, "an extension twice")
+        if name in _FORMS:
+            _FORMS[name](value, critical)
         found[name] = (critical, value)
     return found
 
 
-def read_extensions(node):
-    """The extensions as (name, critical, value, whether it was there before)."""
+def read_extensions(node, strict=False):
+    """The extensions as (name, critical, value, whether it was there before). Strictly: with nothing behind, and nothing that DER leaves out."""
     found, seen = [], set()
-    for child in node.expect(der.SEQUENCE).children:
-        fields = der.Fields(child)
-        name, critical = fields.next().oid(), fields.maybe(der.BOOLEAN)
+    for child in der.Reader(node.expect(der.SEQUENCE).content).all(der.SEQUENCE):
+        fields = der.Reader(child.content)
+        name, critical = fields.next().name(), fields.maybe(der.BOOLEAN)
         value = fields.next(der.OCTET_STRING).content
-        fields.end()
+        require(not strict or next(fields.all(), None) is None, "an extension with more than a value")
+        require(not strict or critical is None or critical.content == b"\xff", "an extension that says that it is not critical")
         found.append((name, critical is not None and critical.content == b"\xff", value, name in seen))
         seen.add(name)
     return found

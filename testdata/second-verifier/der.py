@@ -4,7 +4,7 @@ from canonical import Refused
 from shapes import require
 
 BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
-GENERALIZED_TIME, SEQUENCE, SET = 0x18, 0x30, 0x31
+ENUMERATED, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x18, 0x30, 0x31
 _CONSTRUCTED = 0x20
 _MAX_DEPTH = 64
 _MAX_OID = 1024  # far above those in use: longer ones take long to write as text
@@ -13,12 +13,12 @@ _MAX_OID = 1024  # far above those in use: longer ones take long to write as tex
 class Node:
     """One value: its tag, its content, and its whole encoding."""
 
-    def __init__(self, data, start, depth):
+    def __init__(self, data, start, depth, strict=True):
         require(depth <= _MAX_DEPTH, "DER: nested too deep")
         self.tag, begin, end = _header(data, start)
         self.encoding, self.content, self.end = data[start:end], data[begin:end], end
         self._children, self._depth = None, depth
-        if self.tag != SET:
+        if strict and self.tag != SET:
             _check_content(self)
 
     @property
@@ -33,22 +33,32 @@ class Node:
 
     def expect(self, tag):
         require(self.tag == tag, f"DER: tag {self.tag:#x} instead of {tag:#x}")
+        _check_content(self)
         return self
 
     def integer(self):
         return int.from_bytes(self.expect(INTEGER).content, "big", signed=True)
 
     def oid(self):
+        require(len(self.expect(OID).content) <= _MAX_OID, "DER: an object identifier that is too long")
+        return self._dotted()
+
+    def name(self):
+        """An object identifier of any length, whose numbers are below 2**31: those of certificates are."""
         self.expect(OID)
-        require(len(self.content) <= _MAX_OID, "DER: an object identifier that is too long")
+        return self._dotted(2**31)
+
+    def _dotted(self, below=None):
         numbers, value = [], 0
         for byte in self.content:
+            require(below is None or value or byte != 0x80, "DER: a number of an object identifier longer than needed")
             value = value << 7 | byte & 0x7F
+            require(below is None or value < below, "DER: a number of an object identifier that is too large")
             if not byte & 0x80:
                 numbers.append(value)
                 value = 0
-        first = min(numbers[0] // 40, 2)
-        return ".".join(map(str, [first, numbers[0] - 40 * first] + numbers[1:]))
+        leading = min(numbers[0] // 40, 2)
+        return ".".join(map(str, [leading, numbers[0] - 40 * leading] + numbers[1:]))
 
     def explicit(self):
         """What an explicit tag wraps."""
@@ -67,13 +77,27 @@ def read(data):
     return node
 
 
-def sequence(content):
-    """The encoding of a sequence."""
+def first(data):
+    """The value with which data begins, whatever follows."""
+    return Node(data, 0, 0, strict=False)
+
+
+def bits(node):
+    """The bits of a BIT STRING, as bytes, the unused ones cut off."""
+    content = node.expect(BIT_STRING).content
+    require(content and content[0] < 8 and (len(content) > 1 or content[0] == 0), "DER: no bit string")
+    number = int.from_bytes(content[1:], "big")
+    require(number & (1 << content[0]) - 1 == 0, "DER: unused bits that are set")
+    return (number >> content[0]).to_bytes(len(content) - 1, "big")
+
+
+def sequence(content, tag=SEQUENCE):
+    """The encoding of a sequence, or of what else has this tag."""
     length = len(content)
     if length < 0x80:
-        return bytes([SEQUENCE, length]) + content
+        return bytes([tag, length]) + content
     size = (length.bit_length() + 7) // 8
-    return bytes([SEQUENCE, 0x80 | size]) + length.to_bytes(size, "big") + content
+    return bytes([tag, 0x80 | size]) + length.to_bytes(size, "big") + content
 
 
 class Fields:
@@ -97,6 +121,26 @@ class Fields:
 
     def end(self):
         require(not self._rest, "DER: more members than allowed")
+
+
+class Reader:
+    """Reads the values in a content one after the other. What follows the last one, or is in one whose tag is not asked for, is not looked at."""
+
+    def __init__(self, content):
+        self._content, self._at = content, 0
+
+    def next(self, tag=None):
+        node = Node(self._content, self._at, 0, strict=False)
+        self._at = node.end
+        return node if tag is None else node.expect(tag)
+
+    def maybe(self, tag):
+        return self.next(tag) if self._content[self._at : self._at + 1] == bytes([tag]) else None
+
+    def all(self, tag=None):
+        """All that is left, each with this tag."""
+        while self._at < len(self._content):
+            yield self.next(tag)
 
 
 def _header(data, start):
@@ -135,7 +179,7 @@ def _check_content(node):
     content = node.content
     if node.tag == BOOLEAN:
         require(content in (b"\x00", b"\xff"), "DER: a boolean that is neither 00 nor FF")
-    elif node.tag == INTEGER:
+    elif node.tag in (INTEGER, ENUMERATED):
         minimal = len(content) == 1 or len(content) > 1 and content[0] * 2 + (content[1] >> 7) not in (0, 0x1FF)
         require(minimal, "DER: an integer longer than needed")
     elif node.tag == NULL:

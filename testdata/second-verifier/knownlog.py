@@ -10,6 +10,15 @@ _MAX_ENTRY = 175_828
 _EMPTY_ROOT = bytes.fromhex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 
 
+def read_checkpoint(data):
+    """A checkpoint file as a signed note. What is no text is one that nobody signed."""
+    require(data, "an empty file is no checkpoint")
+    try:
+        return log.mended_note(data).decode("utf-8")
+    except UnicodeDecodeError:
+        return "\n"
+
+
 class Consistency:
     """A consistency file. Raises Refused for what is none."""
 

@@ -53,8 +53,15 @@ def is_certificate(certificate):
 
 
 @functools.cache
+def is_key(spki):
+    """Whether openssl can read the public key."""
+    return _run("pkey", "-pubin", "-in", _path("key", _pem("PUBLIC KEY", spki)), "-noout")
+
+
+@functools.cache
 def verify_path(certificate, others, root, purpose, seconds):
     """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
+    others = [other for other in others if is_certificate(other)]  # one that openssl cannot read would end the search
     leaf, root = _path("leaf", _pem("CERTIFICATE", certificate)), _path("root", _pem("CERTIFICATE", root))
     between = ()
     if others:

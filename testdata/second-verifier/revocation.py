@@ -7,7 +7,7 @@ import der
 import keys
 import openssl
 from canonical import Refused
-from certificates import Certificate, between, moment_of, read_extensions
+from certificates import Certificate, between, check_key_identifier, moment_of, read_algorithm, read_extensions, read_name
 from effort import Spent
 from shapes import require
 
@@ -15,10 +15,10 @@ GRACE = 24 * 60 * 60
 _SKEW = 5 * 60
 _MOST_CARRIED, _MOST_CARRIED_BYTES = 1024, 16_777_216
 _MOST_RESPONSE, _MOST_RESPONDERS = 1_048_576, 16
-_ENUMERATED = 0x0A
 _REMOVE_FROM_CRL = 8
 
 _REASON_CODE, _INVALIDITY_DATE, _CERTIFICATE_ISSUER = "2.5.29.21", "2.5.29.24", "2.5.29.29"
+_NUMBER, _AUTHORITY_KEY, _UTC_TIME = "2.5.29.20", "2.5.29.35", 0x17
 _DELTA, _DISTRIBUTION_POINT, _EXPIRED = "2.5.29.27", "2.5.29.28", "2.5.29.60"
 _BASIC, _NO_CHECK, _ARCHIVE_CUTOFF = "1.3.6.1.5.5.7.48.1.1", "1.3.6.1.5.5.7.48.1.5", "1.3.6.1.5.5.7.48.1.6"
 _EKU_OCSP_SIGNING = "1.3.6.1.5.5.7.3.9"
@@ -57,43 +57,53 @@ class List:
 
     def __init__(self, encoding):
         self.encoding = encoding
-        outer = der.Fields(der.read(encoding))
+        outer = der.Reader(der.read(encoding).expect(der.SEQUENCE).content)
         body = outer.next(der.SEQUENCE)
         self._signed, self._algorithm = body.encoding, outer.next(der.SEQUENCE)
-        self._signature = _bits(outer.next(der.BIT_STRING))
-        outer.end()
-        fields = der.Fields(body)
+        self._signature = der.bits(outer.next())
+        fields = der.Reader(body.content)
         require(fields.next().integer() == 1, "a list of another version")
         require(fields.next(der.SEQUENCE).encoding == self._algorithm.encoding, "two signature algorithms")
-        self.issuer = fields.next(der.SEQUENCE).encoding
-        self.begins, self.until = moment_of(fields.next()), None
+        read_algorithm(self._algorithm)
+        self.issuer = read_name(fields.next())
+        self.begins = moment_of(fields.next())
+        until = fields.maybe(der.GENERALIZED_TIME) or fields.maybe(_UTC_TIME)
+        self.until = moment_of(until) if until else None
         self._entries, self._usable, self._expired = {}, True, None
-        rest = fields.rest()
-        if rest and rest[0].tag in (0x17, der.GENERALIZED_TIME):
-            self.until = moment_of(rest.pop(0))
-        if rest and rest[0].tag == der.SEQUENCE:
-            for child in rest.pop(0).children:
-                self._read_entry(der.Fields(child))
-        if rest:
-            self._read_extensions(rest.pop(0).expect(0xA0).explicit())
-        require(not rest, "more in a list than there can be")
+        entries = fields.maybe(der.SEQUENCE)
+        for entry in der.Reader(entries.content).all(der.SEQUENCE) if entries else []:
+            self._read_entry(der.Reader(entry.content))
+        extensions = fields.maybe(0xA0)
+        if extensions:
+            self._read_extensions(der.first(extensions.content))
 
     def _read_extensions(self, node):
         for name, critical, value, repeated in read_extensions(node):
+            if name == _NUMBER:
+                der.first(value).integer()
+            elif name == _AUTHORITY_KEY:
+                check_key_identifier(value, critical)
             if name in (_DELTA, _DISTRIBUTION_POINT) or critical or repeated:
                 self._usable = False
             elif name == _EXPIRED:
-                self._expired = moment_of(der.read(value).expect(der.GENERALIZED_TIME))
+                self._expired = self._date(value)
+
+    def _date(self, value):
+        """A date in an extension; None, and the list cannot be used, if it is none."""
+        try:
+            return moment_of(der.read(value).expect(der.GENERALIZED_TIME))
+        except Refused:
+            self._usable = False
+            return None
 
     def _read_entry(self, fields):
         serial, since, reason = fields.next().integer(), moment_of(fields.next()), None
         extensions = fields.maybe(der.SEQUENCE)
-        fields.end()
         for name, critical, value, repeated in read_extensions(extensions) if extensions else []:
             if name == _REASON_CODE:
-                reason = int.from_bytes(der.read(value).expect(_ENUMERATED).content, "big")
-            elif name == _INVALIDITY_DATE:
-                since = min(since, moment_of(der.read(value).expect(der.GENERALIZED_TIME)))
+                reason = int.from_bytes(der.first(value).expect(der.ENUMERATED).content, "big", signed=True)
+            elif name == _INVALIDITY_DATE and (date := self._date(value)) is not None:
+                since = min(since, date)
             if name == _CERTIFICATE_ISSUER or repeated or (critical and name not in (_REASON_CODE, _INVALIDITY_DATE)):
                 self._usable = False
         if reason == _REMOVE_FROM_CRL or serial in self._entries:
@@ -119,7 +129,7 @@ class Response:
         require(len(encoding) <= _MOST_RESPONSE, "a response that is too long")
         self.encoding = encoding
         outer = der.Fields(der.read(encoding))
-        require(outer.next(_ENUMERATED).content == b"\0", "the responder did not answer")
+        require(outer.next(der.ENUMERATED).content == b"\0", "the responder did not answer")
         wrapped = der.Fields(outer.next(0xA0).explicit())
         outer.end()
         require(wrapped.next().oid() == _BASIC, "another kind of response")
@@ -127,6 +137,7 @@ class Response:
         wrapped.end()
         data = basic.next(der.SEQUENCE)
         self._signed, self._algorithm = data.encoding, basic.next(der.SEQUENCE)
+        algorithm_name(self._algorithm)
         self._signature = _bits(basic.next(der.BIT_STRING))
         certificates = basic.maybe(0xA0)
         basic.end()
@@ -217,11 +228,17 @@ class _Answer:
     def _take(self, name, critical, value, repeated):
         if critical or repeated or name == _CERTIFICATE_ISSUER:
             self.usable = False
-        elif name == _ARCHIVE_CUTOFF:
-            self.archive = moment_of(der.read(value).expect(der.GENERALIZED_TIME))
-        elif name == _INVALIDITY_DATE and self.entry:
-            since = moment_of(der.read(value).expect(der.GENERALIZED_TIME))
-            self.entry = (min(self.entry[0], since), self.entry[1])
+        elif name == _ARCHIVE_CUTOFF or name == _INVALIDITY_DATE and self.entry:
+            try:
+                self._take_date(name, moment_of(der.read(value).expect(der.GENERALIZED_TIME)))
+            except Refused:
+                self.usable = False
+
+    def _take_date(self, name, date):
+        if name == _ARCHIVE_CUTOFF:
+            self.archive = date
+        else:
+            self.entry = (min(self.entry[0], date), self.entry[1])
 
     def names(self, certificate, issuer):
         if self._hash is None or self._serial != certificate.serial:
@@ -236,7 +253,7 @@ def _revoked(node):
     require(1 <= len(children) <= 2, "no revocation")
     reason = None
     if len(children) == 2:
-        reason = int.from_bytes(children[1].expect(0xA0).explicit().expect(_ENUMERATED).content, "big")
+        reason = int.from_bytes(children[1].expect(0xA0).explicit().expect(der.ENUMERATED).content, "big")
     return _whole_moment(children[0]), reason
 
 
@@ -249,7 +266,7 @@ def _extensions(fields):
     wrapped = fields.maybe(0xA1)
     if wrapped is None:
         return []
-    found = read_extensions(wrapped.explicit())
+    found = read_extensions(wrapped.explicit(), strict=True)
     require(found, "extensions without a member")
     return found
 
@@ -261,17 +278,18 @@ def _bits(node):
 
 def algorithm_name(node):
     """An algorithm's object identifier; None if it has parameters other than NULL."""
-    fields = der.Fields(node)
-    name, parameters = fields.next().oid(), fields.rest()
+    fields = der.Reader(node.content)
+    name, parameters = fields.next().name(), [item.encoding for item in fields.all()]
     require(len(parameters) <= 1, "an algorithm with more than parameters")
-    return name if not parameters or parameters[0].tag == der.NULL else None
+    return name if parameters in ([], [b"\x05\x00"]) else None
 
 
 def is_signed(signer, algorithm, message, signature):
     """Whether a certificate's key made a signature, by an algorithm that is accepted."""
-    if der.Fields(algorithm).next().oid() == _RSA_PSS:
+    name, parameters = read_algorithm(algorithm)
+    if name == _RSA_PSS:
         raise keys.Unsupported("statements on revocation, or certificates, that are signed with RSA-PSS")
-    kind, digest = _SIGNATURES.get(algorithm_name(algorithm), (None, None))
+    kind, digest = _SIGNATURES.get(name, (None, None)) if parameters is None or parameters.tag == der.NULL else (None, None)
     if kind is None or kind != signer.key_algorithm()[0]:
         return False
     if kind == _ED25519:

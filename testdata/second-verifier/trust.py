@@ -69,7 +69,7 @@ class Authority:
         require(isinstance(self.name, str) and self.name, "an authority without a name")
         require(self.clock in ("independent", "operator"), "no such clock")
         self.root = unbase64(source["certificate"])
-        require(openssl.is_certificate(self.root), "not a certificate")
+        Certificate(self.root)  # refuses what is none
         self.policies = _list(source, "policies")
         require(all(isinstance(item, str) and _is_oid(item) for item in self.policies), "no object identifier")
         self.not_after = _time(source, "not_after")

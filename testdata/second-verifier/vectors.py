@@ -7,12 +7,14 @@ prints one JSON object for each vector on a line of its own: its name, what was 
 says. Disagreements are said on stderr. It ends with 1 if there are any.
 """
 
+import base64
 import json
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import certificates  # noqa: E402
 import knownlog  # noqa: E402
 import properties  # noqa: E402
 import revocation  # noqa: E402
@@ -23,7 +25,7 @@ import verification  # noqa: E402
 from canonical import Refused  # noqa: E402
 from files import NoFile  # noqa: E402
 from keys import Unsupported  # noqa: E402
-from shapes import moment  # noqa: E402
+from shapes import moment, require  # noqa: E402
 
 
 def main(paths):
@@ -43,6 +45,9 @@ def _compare(path):
     manifest = json.loads(path.read_text(encoding="utf-8"))
     yield from sealing.compare(manifest, path.parent)
     yield from properties.compare(manifest)
+    for vector in manifest.get("readable", []):
+        can_be_read = _can_be_read(vector["kind"], base64.b64decode(vector["value"]))
+        yield vector["name"], {"refused": not can_be_read}, {"refused": vector.get("refused", False)}
     for vector in manifest.get("trust_files", []):
         wanted = {"refused": True} if vector.get("refused") else {"fingerprint": vector["fingerprint"]}
         yield vector["file"], _trust(path.parent / vector["file"]), wanted
@@ -51,6 +56,15 @@ def _compare(path):
             vector["report"]["details"].sort(key=_text)
         wanted = {"refused": True} if vector.get("refused") else {"report": vector["report"]}
         yield vector["name"], _verify(vector, path.parent), wanted
+
+
+def _can_be_read(kind, value):
+    if kind != "certificate":
+        return revocation.read(kind, value) is not None
+    try:
+        return bool(certificates.Certificate(value))
+    except Refused:
+        return False
 
 
 def _trust(path):
@@ -63,9 +77,12 @@ def _trust(path):
 def _verify(vector, folder):
     if "policy" in vector:
         return {"unsupported": "policies"}
-    trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
     try:
+        trust = trusts.Trust((folder / vector["trust"]).read_bytes()) if "trust" in vector else trusts.NoTrust
         reader = _reader(vector, folder)
+    except Refused:
+        return {"refused": True}
+    try:
         for name in [vector["file"], *vector.get("with", [])]:
             report = verification.verify((folder / name).read_bytes(), trust, reader)
         if "with" in vector:
@@ -80,9 +97,10 @@ def _verify(vector, folder):
 def _reader(vector, folder):
     before, at = (moment(vector[name]) if name in vector else None for name in ("before", "at"))
     given = {name: (folder / vector[name]).read_bytes() for name in ("checkpoint", "consistency", "entries") if name in vector}
-    checkpoint = given["checkpoint"].decode("utf-8") if "checkpoint" in given else None
+    checkpoint = knownlog.read_checkpoint(given["checkpoint"]) if "checkpoint" in given else None
     consistency = knownlog.Consistency(given["consistency"]) if "consistency" in given else None
     statements = [revocation.read(kind, (folder / name).read_bytes()) for kind in ("crl", "ocsp") for name in vector.get(kind + "s", [])]
+    require(None not in statements, "neither a list nor a response that can be read")
     return verification.Reader(before, at, checkpoint, consistency, given.get("entries"), together.Together(), statements, vector.get("grace"))
 
 

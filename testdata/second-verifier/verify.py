@@ -20,7 +20,6 @@ import assurance  # noqa: E402
 import files  # noqa: E402
 import keys  # noqa: E402
 import knownlog  # noqa: E402
-import log  # noqa: E402
 import report as reports  # noqa: E402
 import revocation  # noqa: E402
 import together as togethers  # noqa: E402
@@ -35,7 +34,7 @@ def main():
     try:
         trust = trusts.Trust(_read(arguments.trust)) if arguments.trust else trusts.NoTrust
         reader = _reader(arguments)
-    except (OSError, UnicodeDecodeError, Refused) as err:
+    except (OSError, Refused) as err:
         print(f"verify.py: {err}", file=sys.stderr)
         return 2
     found = [_verify(path, trust, reader) for path in arguments.files]
@@ -87,7 +86,7 @@ def _reader(arguments):
     return verification.Reader(
         arguments.before,
         arguments.at,
-        log.mended_note(given["checkpoint"]).decode("utf-8") if "checkpoint" in given else None,
+        knownlog.read_checkpoint(given["checkpoint"]) if "checkpoint" in given else None,
         knownlog.Consistency(given["consistency"]) if "consistency" in given else None,
         given.get("entries"),
         togethers.Together(),
