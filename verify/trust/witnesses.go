@@ -52,10 +52,7 @@ func (t *Trust) OpenCheckpoint(signed string) (operator.Checkpoint, error) {
 	if err := evidence.CheckEncoding([]byte(signed)); err != nil {
 		return operator.Checkpoint{}, fmt.Errorf("%w: %w", ErrForged, err)
 	}
-	opened, err := note.Open([]byte(signed), t.logVerifiers())
-	if err == nil {
-		err = oneForm(signed)
-	}
+	opened, err := operator.OpenNote(signed, t.logVerifiers())
 	var unverified *note.UnverifiedNoteError
 	switch {
 	case errors.As(err, &unverified):
@@ -110,15 +107,3 @@ var ErrForged = errors.New("the checkpoint is not what the log signed")
 // ErrNoCheckpoint says that a log of the trust file signed something other than a checkpoint of its own, such as one with more entries
 // than a log can have.
 var ErrNoCheckpoint = errors.New("the log's key has signed something that is not a checkpoint of a log")
-
-// oneForm refuses a signed note with a line in loose base64, whoever signed it. Package note accepts such lines.
-func oneForm(signed string) error {
-	for line := range strings.Lines(signed[strings.LastIndex(signed, "\n\n")+2:]) {
-		_, signature, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		name, encoded, _ := strings.Cut(signature, " ")
-		if _, err := base64.StdEncoding.Strict().DecodeString(encoded); err != nil {
-			return fmt.Errorf("the signature of %s is not in the one form that it may have: %w", name, err)
-		}
-	}
-	return nil
-}
