@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,7 +47,7 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 			c.doubt(g, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
 		}
 	default:
-		c.vouched[found.CA.Name] = vouched{found.CA.Asked(), found.AsOf}.and(c.vouched[found.CA.Name])
+		c.vouched[found.CA.Name] = vouched{asked: found.CA.Asked(), asOf: found.AsOf, revoked: found.Revoked}.and(c.vouched[found.CA.Name])
 		if c.options.Policy == Strict && !found.CA.Asked() {
 			c.doubt(Authentication, "policy", r, "whether the certificates by which %s vouches were revoked was not asked", found.CA.Name)
 		}
@@ -58,13 +59,17 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 		c.doubt(NonRepudiation, "custody", r, "the trust file says that the operator keeps the keys that %s certifies: the operator could have signed in place of %s %q",
 			found.CA.Name, p.Role(), p.Actor())
 	}
-	return found.CA.Identified(p.Role(), p.Actor(), signer.KeyID)
+	by := found.CA.Identified(p.Role(), p.Actor(), signer.KeyID)
+	by.Revoked = found.Revoked
+	return by
 }
 
 // vouched says how sure it is that the certificates by which a CA vouched were not revoked.
 type vouched struct {
 	asked bool
 	asOf  time.Time // up to then none is known to be revoked; zero: none was asked about
+
+	revoked *trust.Revoked // one that was revoked later; nil: none
 }
 
 // and joins what is known of two signers' certificates: the earlier moment counts.
@@ -73,6 +78,7 @@ func (v vouched) and(other vouched) vouched {
 	if v.asOf.IsZero() || !other.asOf.IsZero() && other.asOf.Before(v.asOf) {
 		v.asOf = other.asOf
 	}
+	v.revoked = v.revoked.Later(other.revoked)
 	return v
 }
 
@@ -83,6 +89,9 @@ func (c *check) noteVouched() {
 		switch by := c.vouched[name]; {
 		case !by.asked:
 			unasked = append(unasked, name)
+		case by.revoked != nil:
+			asked = append(asked, fmt.Sprintf("%s (the certificate of %q was revoked on %s for %s; what it signed existed before, by the stamp of %s)",
+				name, by.revoked.Certificate, utc(by.revoked.On), cmp.Or(by.revoked.Reason, "a reason that is not stated"), utc(by.revoked.Existed.Time)))
 		case by.asOf.IsZero():
 			asked = append(asked, name)
 		default:

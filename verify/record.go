@@ -35,7 +35,7 @@ func (c *check) signature(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 	c.notRevoked(r, key, at)
 	c.together(r, key, at)
 	c.custody(r, key)
-	return key.Identified()
+	return key.IdentifiedAt(at)
 }
 
 // valid checks whether the key signed within its validity period.

@@ -34,8 +34,9 @@ itself, each record of a case file to a folder of its own.
 An evidence record (RFC 4998) is written, too, and each token in it with the imprint that jurat computed from the record. OpenSSL
 checks that the authority stamped this imprint, and not how it follows from the record: 'jurat verify' does.
 
-The public keys and the authorities' roots come from the trust file, not from the records: a key that comes with what it
-vouches for vouches for nothing. Without --trust they come from the installation in the data folder.
+The public keys and the certificates of authorities and CAs come from the trust file, not from the records: a key that comes with what it
+vouches for vouches for nothing. Without --trust they come from the installation in the data folder. Where a CA vouches for a key, the
+commands check its certificate at the time of the record, and take the key from it. They ask nothing about revocation: 'jurat verify' does.
 
 OpenSSL knows ML-DSA-65 since version 3.5. Such a signature is written, too (as public-2.pem and signature-2.bin, if it is
 the second), and the command that checks it is there as a comment.

@@ -34,7 +34,10 @@ func (c *exportCmd) packaged(ctx context.Context, a *app, io stdio, doc []byte) 
 	if err := putPackage(c.put, p, trusted); err != nil {
 		return err
 	}
-	commands := packageCommands(null)
+	commands, err := packageCommands(null, p.Token)
+	if err != nil {
+		return err
+	}
 	if err := openssl.WriteScript(c.put, commands); err != nil {
 		return err
 	}
@@ -57,11 +60,12 @@ func putPackage(put openssl.Put, p *aep.Package, trusted *trust.Trust) error {
 
 // packageCommands check the signature and the token. 'openssl dgst' refuses a DigestInfo without NULL, so the DigestInfo
 // is put together by the commands themselves, from the digest that openssl computes, and compared with what was signed.
-func packageCommands(null bool) string {
+func packageCommands(null bool, token []byte) (string, error) {
 	check := "openssl dgst -sha256 -verify public.pem -signature signature.bin canonical.bin"
 	if !null {
 		check = `{ printf '\060\057\060\013\006\011\140\206\110\001\145\003\004\002\001\004\040'; openssl dgst -sha256 -binary canonical.bin; } > digestinfo.bin &&
 openssl pkeyutl -verify -pubin -inkey public.pem -in digestinfo.bin -sigfile signature.bin`
 	}
-	return "(" + check + " &&\nopenssl ts -verify -data signature.bin -in token.tsr -CAfile authority.pem)\n" // in one line, so that the failure of either command fails the whole
+	stamped, err := openssl.TokenCommand("-data signature.bin", "token.tsr", token)
+	return "(" + check + " &&\n" + stamped + ")\n", err // in one line, so that the failure of either command fails the whole
 }

@@ -150,7 +150,13 @@ func (w *writer) keys(r *evidence.Record) string {
 	if !w.holds(r, verify.Content, verify.Authentication) {
 		return ""
 	}
-	return w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.says.KeyOfOperator)
+	said := []string{w.keysBy(w.answers.For(verify.NonRepudiation, r.Payload.RecordID), w.says.KeyOfOperator)}
+	for _, by := range w.report.Identities {
+		if by.Revoked != nil && slices.ContainsFunc(r.Payload.Signers, func(s evidence.SignerInfo) bool { return s.KeyID == by.KeyID }) {
+			said = append(said, inert(words.Revoked(w.lang, by.Revoked)))
+		}
+	}
+	return w.join(said...)
 }
 
 func (w *writer) keysBy(f verify.Finding, ofOperator words.Sentence) string {

@@ -76,6 +76,27 @@ func TestWhoKeepsTheKey(t *testing.T) {
 	}
 }
 
+// TestRevokedLater: the statement says that the key was revoked after the record existed.
+func TestRevokedLater(t *testing.T) {
+	h := jurattest.New(t)
+	r, _ := sealedBy(t, h, output())
+	o := h.Options(t)
+	says := map[words.Lang]string{words.English: "is revoked from 2031-05-01T00:00:00Z on. What it signed existed before", words.Japanese: "2031-05-01T00:00:00Z 以降は失効", words.Russian: "отозван с 2031-05-01T00:00:00Z"}
+	for _, revoked := range []bool{false, true} {
+		o.Trust.Authorities[0].Clock = trust.Independent
+		for k := range o.Trust.Keys {
+			if revoked {
+				o.Trust.Keys[k].Revoked = time.Date(2031, 5, 1, 0, 0, 0, 0, time.UTC)
+			}
+		}
+		for lang, want := range says {
+			if text := statementIn(lang, r, o); strings.Contains(text, want) != revoked {
+				t.Errorf("%s, revoked %t: %s", lang, revoked, text)
+			}
+		}
+	}
+}
+
 // otherModel evaluates as a model that was not asked for.
 type otherModel struct{ jury.Juror }
 

@@ -76,7 +76,10 @@ func check(records []*evidence.Record, trusted *trust.Trust) error {
 		for _, signer := range r.Payload.Signers {
 			key := trusted.Key(signer.KeyID)
 			if key == nil {
-				return fmt.Errorf("record %s: %w %s", r.Payload.RecordID, ErrNoKey, signer.KeyID)
+				if _, _, err := certified(r, signer.KeyID, trusted); err != nil {
+					return fmt.Errorf("record %s: %w", r.Payload.RecordID, err)
+				}
+				continue
 			}
 			if key.Role != r.Payload.Role() || key.Name != r.Payload.Actor() {
 				return fmt.Errorf("record %s: %w: it names %s %q as its actor, but is signed with the key of %s %q", r.Payload.RecordID, ErrActor,
@@ -114,7 +117,7 @@ func inFolder(folder string, commands []command) string {
 }
 
 // checked tells the reader what the commands prove, and what they do not.
-const checked = "'signatures, by the keys beside them, and time stamps. Only jurat verify checks what the records say of each other and of trials, whether keys had ended, and the log.'"
+const checked = "'signatures, by the keys beside them, and time stamps. Only jurat verify checks what the records say of each other and of trials, whether keys had ended, whether keys or certificates were revoked, and the log.'"
 
 // WriteScript writes the script. It stops at the first command that fails, and claims only what it has checked. Its
 // errors are those of put.
@@ -131,10 +134,14 @@ func signatures(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, e
 	var commands []command
 	err := put("payload.json", r.Canonical())
 	for i, signer := range r.Payload.Signers {
-		key := trusted.Key(signer.KeyID) // check has found it
 		public, signature := numbered("public", i, ".pem"), numbered("signature", i, ".bin")
-		err = errors.Join(err, put(public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: key.PublicKey})),
-			put(signature, r.Signatures[i]))
+		err = errors.Join(err, put(signature, r.Signatures[i]))
+		if key := trusted.Key(signer.KeyID); key != nil {
+			err = errors.Join(err, put(public, publicPEM(key.PublicKey)))
+		} else {
+			found, certErr := byCertificate(r, i, trusted, public, put)
+			err, commands = errors.Join(err, certErr), append(commands, found...)
+		}
 		commands = append(commands, command{verifyCommand(signer.Algorithm, public, signature), signer.Algorithm == evidence.MLDSA65})
 	}
 	return commands, err
@@ -176,9 +183,20 @@ func tokens(r *evidence.Record, trusted *trust.Trust, put Put) ([]command, error
 		response, wrapErr := timestamp.MarshalResponse(stamp.Token)
 		name := numbered("token", i, ".tsr")
 		err = errors.Join(err, wrapErr, put(name, response))
-		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -data %s -in %s -CAfile authority.pem", stamped, name)})
+		line, lineErr := TokenCommand("-data "+stamped, name, stamp.Token)
+		err, commands = errors.Join(err, lineErr), append(commands, command{line: line})
 	}
 	return commands, errors.Join(err, put("authority.pem", roots))
+}
+
+// TokenCommand is the command that checks a token in a file. Each authority of authority.pem is trusted by itself, whoever certified it, and its
+// certificates need to have been valid at the token's time. Its error says that the token cannot be read.
+func TokenCommand(what, name string, token []byte) (string, error) {
+	t, err := timestamp.Parse(token)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("openssl ts -verify %s -in %s -CAfile authority.pem -untrusted authority.pem -partial_chain -attime %d", what, name, t.UnverifiedInfo().GenTime.Unix()), nil
 }
 
 // joined returns the bytes that a token stamps.

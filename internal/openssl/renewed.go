@@ -32,7 +32,8 @@ func renewed(r *evidence.Record, i int, put Put) ([]command, error) {
 		response, wrapErr := timestamp.MarshalResponse(l.DER)
 		name := fmt.Sprintf("evidence-record-%d-token-%d.tsr", i+1, n+1)
 		err = errors.Join(err, wrapErr, put(name, response))
-		commands = append(commands, command{line: fmt.Sprintf("openssl ts -verify -digest %s -in %s -CAfile authority.pem", hex.EncodeToString(l.Imprint.Sum), name)})
+		line, lineErr := TokenCommand("-digest "+hex.EncodeToString(l.Imprint.Sum), name, l.DER)
+		err, commands = errors.Join(err, lineErr), append(commands, command{line: line})
 	}
 	return commands, err
 }

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +15,8 @@ import (
 // Trusts are the sentences that say what a trust file means, and who stands behind signatures by it.
 type Trusts struct {
 	OwnKey, HeldKey, OwnCertified, HeldCertified, Mandated Sentence
+
+	NowRevoked, CertificateRevoked, NoReason Sentence
 
 	KeyEnds, KeyRevoked, KeyWith             Sentence
 	CA, CAOwner, CAOperator                  Sentence
@@ -102,5 +105,19 @@ func Identified(l Lang, i *trust.Identified) string {
 	if o := i.Organisation; o != nil {
 		text += " " + w.Mandated.With("organisation", o.Name, "country", o.Country, "territory", o.Territory, "sequence", o.Sequence, "issued", o.Issued.Format(time.DateOnly))
 	}
+	if i.Revoked != nil {
+		text += " " + Revoked(l, i.Revoked)
+	}
 	return text
+}
+
+// Revoked says that a key or certificate was revoked, for which reason of RFC 5280 (section 5.3.1), and that what it signed is older.
+func Revoked(l Lang, r *trust.Revoked) string {
+	w := TrustsIn(l)
+	sentence := w.NowRevoked
+	if r.Certificate != "" {
+		sentence = w.CertificateRevoked
+	}
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+	return sentence.With("certificate", strconv.Quote(r.Certificate), "on", at(r.On), "reason", cmp.Or(r.Reason, string(w.NoReason)), "authority", r.Existed.Authority, "time", at(r.Existed.Time))
 }

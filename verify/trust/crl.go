@@ -132,7 +132,7 @@ func (l *List) read() error {
 }
 
 func (l *List) readEntry(e *x509.RevocationListEntry) error {
-	read, serial := entry{since: e.RevocationTime, reason: noReason}, serialKey(e.SerialNumber)
+	read, serial := entry{on: e.RevocationTime, since: e.RevocationTime, reason: noReason}, serialKey(e.SerialNumber)
 	var before extensions
 	for _, extension := range e.Extensions {
 		switch {

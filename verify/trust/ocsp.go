@@ -254,6 +254,7 @@ func readRevoked(in cryptobyte.String) *entry {
 	if !readMoment(&in, &e.since) || !in.ReadOptionalASN1(&wrapped, &there, context0.Constructed()) || !in.Empty() {
 		return nil
 	}
+	e.on = e.since
 	if there && (!wrapped.ReadASN1Enum(&e.reason) || !wrapped.Empty() || e.reason < 0) {
 		return nil
 	}

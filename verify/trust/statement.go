@@ -40,8 +40,25 @@ type claim struct {
 
 // An entry is what a statement says of a revoked certificate.
 type entry struct {
+	on     time.Time // when it was revoked
 	since  time.Time // revoked then, or known to be compromised since this earlier time
 	reason int       // CRLReason; noReason if none is stated
+}
+
+// reasons are the names of CRLReason in RFC 5280, section 5.3.1.
+var reasons = []string{"unspecified", "keyCompromise", "cACompromise", "affiliationChanged", "superseded", "cessationOfOperation", "certificateHold", "", "removeFromCRL",
+	"privilegeWithdrawn", "aACompromise"}
+
+// after says that it revoked a certificate after what that signed existed.
+func (e *entry) after(certificate *x509.Certificate, existed ProvedTime) *Revoked {
+	r := &Revoked{Certificate: cmp.Or(certificate.Subject.String(), "serial number "+certificate.SerialNumber.String()), On: e.on.UTC(), Existed: existed}
+	if e.since.Before(e.on) {
+		r.Since = e.since.UTC()
+	}
+	if e.reason >= 0 && e.reason < len(reasons) {
+		r.Reason = reasons[e.reason]
+	}
+	return r
 }
 
 // A standing is what is known of the revocation of a certificate.

@@ -32,8 +32,10 @@ type Vouching struct {
 	Rule string // "": it vouches
 	Err  error
 
-	OwnWord bool      // that a certificate or mandate counted then, only the operator's clock says
-	AsOf    time.Time // up to then no certificate is known to be revoked; zero: nothing was asked, or what was revoked was so later
+	Path    []*x509.Certificate // by which it vouches, from the signer's certificate to the CA's
+	OwnWord bool                // that a certificate or mandate counted then, only the operator's clock says
+	Revoked *Revoked            // a certificate of the path that was revoked later; nil: none
+	AsOf    time.Time           // up to then no other is known to be revoked; zero: nothing was asked
 }
 
 // vouchingOrder ranks the answers of several CAs and certificates, best first. The best counts, so a bad certificate
@@ -189,7 +191,7 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 // unrevoked checks every certificate of a path except the CA's own, which the reader trusts directly. "Revoked"
 // outranks "not known".
 func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
-	best := Vouching{CA: ca, OwnWord: ca.Mandate != nil && ownWord(at, ca.Mandate.To) || slices.ContainsFunc(path, func(c *x509.Certificate) bool { return ownWord(at, c.NotAfter) })}
+	best := Vouching{CA: ca, Path: path, OwnWord: ca.Mandate != nil && ownWord(at, ca.Mandate.To) || slices.ContainsFunc(path, func(c *x509.Certificate) bool { return ownWord(at, c.NotAfter) })}
 	if !ca.Asked() {
 		return best
 	}
@@ -201,12 +203,16 @@ func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching
 		switch {
 		case err != nil:
 			best.Rule, best.Err = "revocation", err
-		case known.entry == nil && (best.AsOf.IsZero() || known.asOf.Before(best.AsOf)):
-			best.AsOf = known.asOf
-		case known.entry != nil && !at.IndependentlyBefore(known.entry.since):
+		case known.entry == nil:
+			if best.AsOf.IsZero() || known.asOf.Before(best.AsOf) {
+				best.AsOf = known.asOf
+			}
+		case !at.IndependentlyBefore(known.entry.since):
 			// A thief of the key may have the operator's clock, too, and could backdate with both.
 			return Vouching{CA: ca, Rule: "revoked", Err: fmt.Errorf("the certificate of %q is revoked from %s on, and no independent authority proves that it existed before",
 				certificate.Subject, utc(known.entry.since))}
+		default:
+			best.Revoked = known.entry.after(certificate, *at.Independent).Later(best.Revoked)
 		}
 	}
 	return best
