@@ -29,7 +29,7 @@ type Observed struct {
 	Judged             Judged         `json:"judged,omitzero"`        // whom a review of this act judges; "": the recorder, as those of earlier programs do
 	Method             string         `json:"method,omitzero"`        // of HTTP, or of JSON-RPC
 	Missing            []string       `json:"missing,omitempty"`      // what the recorder knows that it did not see, in words
-	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials
+	Path               string         `json:"path,omitzero"`          // of the request's URL, without query and without credentials; a part that is no name of one word is "*"
 	Protocol           string         `json:"protocol"`               // such as openai.chat, anthropic.messages, mcp/2026-07-28, a2a/1.0, otlp
 	ProviderRequestID  string         `json:"provider_request_id,omitzero"`
 	Reading            string         `json:"reading,omitzero"`  // by which rules model, prompt, response and so on were read from the bytes; "": they were not
@@ -39,7 +39,7 @@ type Observed struct {
 	Side               Side           `json:"side,omitzero"`     // of a message between agents: which of the two the agent is
 	Status             int64          `json:"status,omitzero"`   // of HTTP; 0: none came
 	Upstream           *Upstream      `json:"upstream,omitzero"`
-	Usage              jsontext.Value `json:"usage,omitzero"` // an object, as the provider reported it; nil: it did not
+	Usage              jsontext.Value `json:"usage,omitzero"` // an object: the numbers of what the provider reported; nil: it did not
 	Vantage            Vantage        `json:"vantage"`
 }
 

@@ -3,6 +3,7 @@ package observed
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -152,6 +153,15 @@ func (d *draft) name(member, text string) string {
 	return text
 }
 
+// plain returns a name that somebody else chose, if it may stand in clear: nobody can erase it there.
+func (d *draft) plain(member, text string) string {
+	if text != "" && !observe.IsPlain(text) {
+		d.miss("%s: it is no name of one word, and is not kept", member)
+		return ""
+	}
+	return text
+}
+
 // observe fills in the member observed and the bodies.
 func (d *draft) observe() {
 	a := d.act
@@ -159,7 +169,7 @@ func (d *draft) observe() {
 		ChainID: a.ChainID, ParentRequestID: a.ParentRequestID, PreviousRecord: a.PreviousRecord, Saw: a.Saw}
 	o := &evidence.Observed{Agent: a.Agent, Attempt: a.Attempt, Began: evidence.FormatTime(a.Began), Credential: a.Credential, Ended: a.Ended, Fidelity: a.Fidelity, Judged: evidence.JudgedAgent,
 		Protocol: a.Protocol, Side: a.Side, RetryOf: d.name("retry_of", a.RetryOf), Upstream: a.Upstream, Vantage: a.Vantage, EndedMS: milliseconds(a.Elapsed), FirstByteMS: milliseconds(a.FirstByte),
-		Method: d.name("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.name("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
+		Method: d.plain("method", a.Method), Path: d.path(a.Path), ProviderRequestID: d.plain("provider_request_id", a.ProviderRequestID), Status: int64(a.Status)}
 	if o.Status < 100 || o.Status > 599 {
 		if o.Status != 0 {
 			d.miss("status: %d is none of HTTP", o.Status)
@@ -174,13 +184,17 @@ func (d *draft) observe() {
 	}
 }
 
-// path returns the path if it may stand in observed.
+// path returns the path if it may stand in observed, without what in it is no name.
 func (d *draft) path(path string) string {
 	if err := evidence.CheckPath(path); err != nil {
 		d.miss("path: %v", err)
 		return ""
 	}
-	return path
+	kept := observe.PathInClear(path)
+	if kept != path {
+		d.miss("path: what in it is no name of one word is not kept")
+	}
+	return kept
 }
 
 func milliseconds(after *time.Duration) *int64 {
@@ -199,12 +213,9 @@ func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontex
 	if len(kept) > MaxKept {
 		kept, truncated = kept[:Beginning:Beginning], true
 	}
-	o := &evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Delivered: b.Delivered, Encoding: d.name(direction+": encoding", b.Encoding),
+	o := &evidence.ObservedBody{Bytes: b.Bytes, SHA256: b.SHA256, Delivered: b.Delivered, Encoding: encodingInClear(b.Encoding),
 		Type: d.name(direction+": type", b.Type), Headers: d.headers(direction, b.Headers)}
 	switch {
-	case b.Encoding != "" && o.Encoding == "": // an encoding without a name cannot be said: what is kept would be taken for what passed
-		d.miss("%s: the bytes are not kept, as their encoding cannot be named", direction)
-		return o, nil, nil
 	case b.Refused && truncated, kept == nil && b.Encoding != "":
 		o.Decoded = evidence.DecodingRefused
 		d.miss("%s: the bytes are not kept", direction)
@@ -223,6 +234,17 @@ func (d *draft) body(direction string, b *Body) (*evidence.ObservedBody, jsontex
 		return o, nil, nil
 	}
 	return o, value, kept
+}
+
+// codings are the names of encodings that a record may have. What has another is never decoded.
+var codings = regexp.MustCompile(`^(?i:(?:gzip|x-gzip|deflate|compress|x-compress|br|zstd|identity)(?:[ \t]*,[ \t]*|$))+$`)
+
+// encodingInClear returns the name of an encoding: of one that is not known, not what it says.
+func encodingInClear(encoding string) string {
+	if encoding == "" || codings.MatchString(encoding) {
+		return encoding
+	}
+	return "unknown"
 }
 
 // headers returns those that may stand in observed.
@@ -263,9 +285,9 @@ func (d *draft) say() {
 	}
 	p := &d.payload
 	d.room = evidence.MaxDocument - forTheRest - len(p.RequestBody) - len(p.ResponseBody)
-	p.Model, p.ModelVersion = d.name("model", said.Model), d.name("model_version", said.ModelVersion)
+	p.Model, p.ModelVersion = d.plain("model", said.Model), d.plain("model_version", said.ModelVersion)
 	p.Prompt, p.Context, p.Response = d.value("prompt", said.Prompt, `"{[`), d.value("context", said.Context, `"{[`), d.value("response", said.Response, `"{[`)
-	p.Parameters, p.ToolsUsed, p.Observed.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", said.Usage, "{")
+	p.Parameters, p.ToolsUsed, p.Observed.Usage = d.value("parameters", said.Parameters, "{"), d.value("tools_used", said.ToolsUsed, "["), d.value("usage", observe.UsageInClear(said.Usage), "{")
 	if err := evidence.CheckReferences(references); err != nil {
 		d.miss("context_by_reference: %v", err)
 		return

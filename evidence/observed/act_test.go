@@ -104,15 +104,16 @@ func TestPayloadOfHostileTraffic(t *testing.T) {
 		change  func(*observed.Act)
 		missing string // begins one of them; "": none
 	}{
+		"a path with a sentence":     {func(a *observed.Act) { a.Path = "/v1/Anna%20was%20here/chat/completions" }, "path: what in it"},
 		"a long path":                {func(a *observed.Act) { a.Path = "/" + long }, "path: longer"},
 		"a path with a break":        {func(a *observed.Act) { a.Path = "/a\nb" }, "path: has a control"},
 		"a path that is not UTF-8":   {func(a *observed.Act) { a.Path = "/\xff" }, "path: not valid"},
 		"a long type":                {func(a *observed.Act) { a.Request.Type = long }, "request: type: longer"},
-		"an encoding without a name": {func(a *observed.Act) { a.Response.Encoding = long }, "response: the bytes are not kept, as"},
+		"an encoding without a name": {func(a *observed.Act) { a.Response.Encoding = long }, ""},
 		"a long header":              {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": long} }, "request: its headers are too many, or too long"},
 		"a header that is not UTF-8": {func(a *observed.Act) { a.Request.Headers = map[string]string{"x": "\xff"} }, "request: a header that"},
-		"a long id":                  {func(a *observed.Act) { a.ProviderRequestID = long }, "provider_request_id: longer"},
-		"a method that is none":      {func(a *observed.Act) { a.Method = "\x00" }, "method: has the control"},
+		"a long id":                  {func(a *observed.Act) { a.ProviderRequestID = long }, "provider_request_id: it is no name"},
+		"a method that is none":      {func(a *observed.Act) { a.Method = "\x00" }, "method: it is no name"},
 		"a status that is none":      {func(a *observed.Act) { a.Status = 999 }, "status: 999"},
 		"a long model":               {func(a *observed.Act) { a.Request = body(`{"model":"` + long + `","messages":[]}`) }, ""},
 		"a model of two lines":       {func(a *observed.Act) { a.Request = body(`{"model":"a\nb","messages":[]}`) }, ""},

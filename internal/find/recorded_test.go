@@ -123,7 +123,7 @@ func (s *scan) recordings(q *find.Recordings) (list []find.Recording) {
 			slices.Sort(list)
 			return list
 		}
-		one.Agents, one.Recorders, one.Models = add(one.Agents, o.Agent), add(one.Recorders, p.AgentID), add(one.Models, p.ModelVersion)
+		one.Agents, one.Recorders, one.Models = add(one.Agents, o.Agent), add(one.Recorders, p.AgentID), add(one.Models, cmp.Or(p.ModelVersion, p.Model))
 		one.Protocols, one.Vantages = add(one.Protocols, o.Protocol), []evidence.Vantage{o.Vantage}
 		one.First, one.Last, one.Place = min(one.First, at.UnixMilli()), max(one.Last, at.UnixMilli()+*o.EndedMS), int64(place)
 		one.Acts, one.Calls, one.Records = one.Acts+1, one.Calls+1, one.Records+1

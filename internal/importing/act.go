@@ -1,8 +1,10 @@
 package importing
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -65,17 +67,31 @@ func (e *Exchange) usage() (usage jsontext.Value, alone bool) {
 // headers say where in which file the part stands, and who read it.
 func (f *File) headers(o *Options, e *Exchange) map[string]string {
 	list := map[string]string{"file": cut(f.Name, 1000), "file-bytes": strconv.FormatInt(f.Size, 10), "file-sha256": f.SHA256.String(), "format": string(f.Format),
-		"place": cut(e.Place(), 1000), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
-	if e.own {
-		list["entry"] = cut(e.Entry, 1000)
+		"place": placeInClear(cut(e.Place(), 1000)), "conversation": cut(e.Conversation, 1000), "importer": "jurat " + o.Version}
+	if e.own && observe.IsPlain(e.Entry) {
+		list["entry"] = e.Entry
 	}
-	if at := e.when(); at != "" {
+	if at := e.when(); observe.IsPlain(at) {
 		list["said-at"] = at
 	}
 	if f.header.writer != "" {
 		list["writer"] = f.header.writer
 	}
 	return list
+}
+
+// ownPlace is a part of a place that no file writes.
+var ownPlace = regexp.MustCompile(`^(?:line [0-9]+|document [0-9]+, span [0-9a-f-]+)$`)
+
+// placeInClear is a place without what a file names as it likes, since nobody can erase it.
+func placeInClear(place string) string {
+	parts := strings.Split(place, "/")
+	for i, part := range parts {
+		if !ownPlace.MatchString(part) {
+			parts[i] = observe.PathInClear(part)
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // when is when the exchange was by the word of the file: when the answer was, or else what was asked.

@@ -108,7 +108,7 @@ func (t *tree) message(node object) (*unit, error) {
 		as.ToolCallID = or(t.calls[as.Name], t.calls[toolOf(as.Name)])
 		as.IsError = kind == "system_error" || strings.HasPrefix(metadata.within("aggregate_result").text("status"), "failed")
 	case role != "" && role != "user" && role != "system":
-		u.lacks = lacking(u.lacks, "what a participant of a kind says that is not known here: "+cut(role, 60))
+		u.lacks = lacking(u.lacks, "what a participant of a kind says that is not known here: "+plain(role))
 		return u, nil
 	}
 	if said == "" && as.ToolCalls == nil {
@@ -139,7 +139,7 @@ func (u *unit) beside(m, metadata object) {
 	for i, raw := range metadata.list("attachments") {
 		u.left = append(u.left, subject.Unreadable)
 		if name := objectOf(raw).text("name"); name != "" && i < mostNamed {
-			u.lacks = lacking(u.lacks, "what is in a file that was attached: "+cut(name, 200))
+			u.lacks = lacking(u.lacks, "what is in a file that was attached: "+plain(name))
 		}
 	}
 	if end := metadata.within("finish_details").text("type"); m.text("status") == "in_progress" || end == "interrupted" || end == "max_tokens" {

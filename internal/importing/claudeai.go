@@ -123,7 +123,7 @@ func (r *reader) blocks(m object) (list []any, lacks []string) {
 		case kind == "voice_note":
 			list = append(list, map[string]any{"type": "text", "text": b.text("text")})
 		case !forms.IsBlock(kind):
-			lacks = lacking(lacks, unknownBlock+cut(kind, 60))
+			lacks = lacking(lacks, unknownBlock+plain(kind))
 		default:
 			list = append(list, raw)
 		}

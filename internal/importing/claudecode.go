@@ -103,7 +103,7 @@ func knownBlocks(message jsontext.Value) (known jsontext.Value, lacks []string) 
 	list := []jsontext.Value{}
 	for _, raw := range m.list("content") {
 		if kind := objectOf(raw).text("type"); kind != "" && !forms.IsBlock(kind) {
-			lacks = lacking(lacks, unknownBlock+cut(kind, 60))
+			lacks = lacking(lacks, unknownBlock+plain(kind))
 			continue
 		}
 		list = append(list, raw)

@@ -98,10 +98,10 @@ func (c *codex) event(event object) {
 			last.usage = used["last_token_usage"]
 		}
 	case "thread_rolled_back":
-		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(event.word("num_turns"), "some")+" turns before it were taken back")
+		c.lacks = lacking(c.lacks, "that all before it was shown to the agent: "+or(plain(event.word("num_turns")), "some")+" turns before it were taken back")
 	case "turn_aborted":
 		if last != nil {
-			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(event.word("reason"), "the file does not say why"))
+			last.lacks = lacking(last.lacks, "the rest of the turn, which was broken off: "+or(plain(event.word("reason")), "the file does not say why"))
 		}
 	case "error":
 		if last != nil && !c.talk.answered {
@@ -140,7 +140,7 @@ func (c *codex) item(place string, o, item object, payload, raw jsontext.Value) 
 	if kind == "agent_message" {
 		payload, u.left = fromAgent(item)
 	} else if !forms.IsItem(kind) {
-		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+cut(kind, 60))
+		u.lacks = lacking(u.lacks, "what an item of a kind says that is not known here: "+plain(kind))
 		return c.give(c.talk.add(u))
 	}
 	read, err := subject.ReadPart(c.Name+":"+place, forms.Responses, bytes.Join([][]byte{[]byte("["), payload, []byte("]")}, nil))

@@ -248,7 +248,7 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 		top.usage = output["usage"]
 	}
 	if limit := o.within("limit").word("type"); limit != "" {
-		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + limit}
+		top.lacks = []string{"the rest of the sample, which was ended by its limit: " + plain(limit)}
 	}
 	name := or(r.header.scope, r.label) + "-" + or(o.word("id"), strconv.Itoa(number)) + "_epoch_" + or(o.word("epoch"), "1")
 	return r.cases(name, place, v, found, top)
@@ -264,7 +264,7 @@ func (r *reader) simulation(number int, place string, v jsontext.Value) error {
 	}
 	top := unit{requested: r.header.model}
 	if why := o.word("termination_reason"); why != "" && why != "user_stop" && why != "agent_stop" {
-		top.lacks = []string{"the rest of the conversation, which was ended for another reason than that it was over: " + why}
+		top.lacks = []string{"the rest of the conversation, which was ended for another reason than that it was over: " + plain(why)}
 	}
 	return r.cases(or(o.word("id"), r.label+"-"+strconv.Itoa(number)), place, whole, found, top)
 }

@@ -220,7 +220,7 @@ func (f *File) member(s *signs, d *stream, name string) error {
 		eval := objectOf(v)
 		f.header.scope, f.header.model = or(eval.word("eval_id"), eval.word("run_id")), eval.word("model")
 		if packages := eval.within("packages"); packages != nil && packages.word("inspect_ai") != "" {
-			f.header.writer = "inspect_ai " + packages.word("inspect_ai")
+			f.header.writer = "inspect_ai " + plain(packages.word("inspect_ai"))
 		}
 		return nil
 	case name == "info" && s.members[name] == '{':
@@ -238,7 +238,7 @@ func (f *File) member(s *signs, d *stream, name string) error {
 	case name == "metadata" && s.members[name] == '{' && s.members["results"] != 0:
 		v, err := d.value()
 		if version := objectOf(v).word("promptfooVersion"); version != "" {
-			f.header.writer = "promptfoo " + version
+			f.header.writer = "promptfoo " + plain(version)
 		}
 		return err
 	}
@@ -256,9 +256,9 @@ func (f *File) lookAtLines(s *signs) error {
 		s.codex, s.claude = s.codex || isCodex(o), s.claude || isClaudeCode(o)
 		switch version := o.text("version"); {
 		case s.claude && version != "":
-			f.header.writer = claudeCodeName + " " + cut(version, 100)
+			f.header.writer = claudeCodeName + " " + plain(version)
 		case s.codex && o.within("payload").word("cli_version") != "":
-			f.header.writer = codexName + " " + o.within("payload").word("cli_version")
+			f.header.writer = codexName + " " + plain(o.within("payload").word("cli_version"))
 		}
 		if seen++; seen >= mostLooked || s.codex || s.claude {
 			return io.EOF

@@ -8,11 +8,13 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
 	"jurat/internal/fault"
+	"jurat/internal/observe"
 )
 
 // Exchanges reads the file from its beginning to its end. A *Fault among the errors says that one entry cannot be read, and the next
@@ -44,7 +46,7 @@ func (r *reader) give(e *Exchange) error {
 	if e == nil {
 		return nil
 	}
-	e.Conversation = fit(e.Conversation)
+	e.Conversation = r.fit(e.Conversation)
 	if !r.yield(e, nil) {
 		return errStop
 	}
@@ -54,9 +56,9 @@ func (r *reader) give(e *Exchange) error {
 // mostName leaves room in the name of a chain for that of the agent.
 const mostName = 90
 
-// fit returns a name that a chain can have: a digest stands for one that is none.
-func fit(name string) string {
-	if len(name) <= mostName && evidence.CheckName(name) == nil {
+// fit returns a name that a chain can have: a digest stands for one that is none, or that others wrote and that may stand nowhere where nobody can erase it.
+func (r *reader) fit(name string) string {
+	if len(name) <= mostName && evidence.CheckName(name) == nil && isPlainOrNone(strings.TrimPrefix(name, r.label)) {
 		return name
 	}
 	return "sha256-" + hex.EncodeToString(sum(name))[:40]
@@ -227,4 +229,14 @@ func (r *reader) session(s session) error {
 		return err
 	}
 	return s.end()
+}
+
+func isPlainOrNone(text string) bool { return text == "" || observe.IsPlain(text) }
+
+// plain returns a name that others wrote, if it may stand where nobody can erase it.
+func plain(name string) string {
+	if !isPlainOrNone(name) {
+		return "(its name is not kept)"
+	}
+	return name
 }

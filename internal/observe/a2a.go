@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/internal/llm/wire"
@@ -160,7 +159,7 @@ func readA2A(r *reading) {
 func (a *agent) request() {
 	name, kind, task := a2aAction(a.call.Path)
 	a.kind = kind
-	asked, o := object{}, object(nil)
+	o := object(nil)
 	if kind == a2aUnknown || len(a.call.Request) > 0 {
 		o = a.reading.request()
 	}
@@ -176,53 +175,47 @@ func (a *agent) request() {
 		}
 		o = member[object](a.reading, o, "request", "params")
 	}
-	asked["method"] = a.word(name)
+	a.found.named("method", name)
 	if a.kind == a2aTask && task == "" {
 		task = o.word("id")
 	}
 	a.belongs("", task)
-	a.settings(asked, o)
+	set := a.settings(o)
 	if a.kind == a2aSend {
-		a.sent(o, asked)
+		a.sent(o)
 	}
 	if task != "" {
-		asked["taskId"] = a.word(task)
+		a.found.named("taskId", task)
 	}
-	a.parameters(asked)
+	a.parameters(set)
 }
 
-// word is a text as a value.
-func (a *agent) word(text string) jsontext.Value {
-	doc, err := json.Marshal(short(text))
-	if err != nil {
-		return nil
+// settings returns what the caller sets.
+func (a *agent) settings(o object) object {
+	configuration := member[object](a.reading, o, "request", "configuration")
+	if _, there := configuration["acceptedOutputModes"]; there {
+		a.found.names("acceptedOutputModes", member[[]string](a.reading, configuration, "request: configuration", "acceptedOutputModes"))
 	}
-	return doc
-}
-
-// settings keeps what the caller sets, but for where and how the agent is to notify it: that has secrets.
-func (a *agent) settings(asked, o object) {
-	for name, v := range member[object](a.reading, o, "request", "configuration") {
-		switch name {
-		case "acceptedOutputModes", "blocking", "historyLength", "returnImmediately":
-			asked[name] = v
+	set := object{}
+	for _, name := range []string{"blocking", "historyLength", "returnImmediately"} {
+		if v, there := configuration[name]; there {
+			set[name] = v
 		}
 	}
 	if v, there := o["historyLength"]; there {
-		asked["historyLength"] = v
+		set["historyLength"] = v
 	}
+	return set
 }
 
 // sent reads the message that the agent got.
-func (a *agent) sent(o, asked object) {
+func (a *agent) sent(o object) {
 	m := conversation[object](a.reading, o, "message")
 	if m == nil {
 		return
 	}
 	for _, name := range []string{"messageId", "contextId", "taskId"} {
-		if text := m.word(name); text != "" {
-			asked[name] = a.word(text)
-		}
+		a.found.named(name, m.word(name))
 	}
 	for _, task := range member[[]string](a.reading, m, "request", "referenceTaskIds") {
 		a.refer("task", task)

@@ -46,7 +46,7 @@ var a2aSamples = []sample{
 				{"role": "assistant", "content": "Done."}],
 			"tool_calls": [{"id": "k1", "name": "track", "arguments": "{\"order\":12}"}],
 			"finish": "completed", "provider_id": "t1",
-			"context_by_reference": ["task:t0", "url:https://example.org/a.png"], "conversation": ["context:c1", "task:t1"],
+			"context_by_reference": ["task:t0", "url"], "conversation": ["context:c1", "task:t1"],
 			"complete": true}`,
 	},
 	{
@@ -69,7 +69,7 @@ var a2aSamples = []sample{
 			"parameters": {"method": "message:stream", "messageId": "m1", "returnImmediately": true},
 			"prompt": [{"role": "user", "content": "Hi"}],
 			"response": {"role": "assistant", "content": [{"type": "text", "text": "Hello."}, {"type": "file", "name": "f", "url": "https://example.org/f"}, {"type": "text", "text": "[1]"}]},
-			"provider_id": "m2", "context_by_reference": ["url:https://example.org/f"], "conversation": ["context:c9"], "complete": true}`,
+			"provider_id": "m2", "context_by_reference": ["url"], "conversation": ["context:c9"], "complete": true}`,
 	},
 }
 
@@ -171,7 +171,7 @@ func TestA2AReading(t *testing.T) {
 	}
 }
 
-var a2aReadings = map[string]string{"jurat/1": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/2": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/3": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b"}
+var a2aReadings = map[string]string{"jurat/1": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/2": "sha256:baf303022c4dcdcd3c141b6399f80031a28c2b0fbc99e2708db55c7e87e4a05b", "jurat/3": "sha256:b79ecefe1665fac8396014f69520f4dfbaae59846a8f36182801cc62ac8198e2"}
 
 // TestA2AGrows: an artifact of many pieces takes time in proportion to them.
 func TestA2AGrows(t *testing.T) {

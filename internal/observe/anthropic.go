@@ -17,17 +17,14 @@ import (
 func readMessages(r *reading) {
 	if o := r.request(); o != nil {
 		r.out.Model = cmp.Or(o.word("model"), hostedIn(r.call.Path))
-		system, label := withoutLabel(member[wire.Blocks](r, o, "request", "system"))
+		system := withoutLabel(member[wire.Blocks](r, o, "request", "system"))
 		r.prompt = append(r.prompt, r.blocks("system", system, nil)...)
 		for _, m := range conversation[[]wire.MessagesTurn](r, o, "messages") {
 			r.prompt = append(r.prompt, r.blocks(m.Role, m.Content, nil)...)
 		}
 		r.messagesState(o)
 		r.messagesTools(o)
-		if label != nil {
-			o[labelName] = label
-		}
-		r.parameters(o, "model", "messages", "system", "mcp_servers")
+		r.parameters(o)
 	}
 	a, ok := answered(r, explainAnthropic, wire.ReadMessagesStream)
 	if !ok {
@@ -58,28 +55,24 @@ var aLabel = regexp.MustCompile(`^ ?(?:[a-z][a-z0-9_]*=[!-:<-~]*;(?: |$))+$`)
 // longestLabel bounds the line in bytes.
 const longestLabel = 512
 
-// withoutLabel returns the blocks without that line, and what it says as a parameter; nil: there is none.
-func withoutLabel(blocks wire.Blocks) (wire.Blocks, jsontext.Value) {
+// withoutLabel returns the blocks without that line.
+func withoutLabel(blocks wire.Blocks) wire.Blocks {
 	if len(blocks) == 0 || blocks[0].Type != "text" {
-		return blocks, nil
+		return blocks
 	}
 	said, is := strings.CutPrefix(blocks[0].Text, labelName+":")
 	if !is {
-		return blocks, nil
+		return blocks
 	}
 	line, rest, _ := strings.Cut(said, "\n")
 	if len(labelName)+1+len(line) >= longestLabel || !aLabel.MatchString(line) {
-		return blocks, nil
-	}
-	label, err := json.Marshal(strings.TrimSpace(line), jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return blocks, nil
+		return blocks
 	}
 	if rest == "" {
-		return blocks[1:], label
+		return blocks[1:]
 	}
 	blocks[0].Text = rest
-	return blocks, label
+	return blocks
 }
 
 // hostedIn returns the model that a path of Vertex AI or Bedrock names.
@@ -124,7 +117,7 @@ func (r *reading) messagesState(o object) {
 // clientTools are the beginnings of types of tools that the agent's own program runs.
 var clientTools = []string{"custom", "bash_", "text_editor_", "computer_", "memory_"}
 
-// messagesTools replaces the definitions of tools by their names, and names those that Anthropic runs.
+// messagesTools keeps the names of tools, and names those that Anthropic runs.
 func (r *reading) messagesTools(o object) {
 	if _, there := o["tools"]; !there {
 		return
@@ -137,7 +130,7 @@ func (r *reading) messagesTools(o object) {
 			r.refer("tool", kind)
 		}
 	}
-	o.names("tools", names)
+	r.found.names("tools", names)
 }
 
 // blocks reads the content of a turn. It appends the thinking to the list, if there is one.

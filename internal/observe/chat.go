@@ -27,7 +27,7 @@ func readChat(r *reading) {
 		}
 		r.chatTools(o)
 		r.chatContext(o)
-		r.parameters(o, "model", "messages")
+		r.parameters(o)
 		if present(o["n"]) {
 			wanted, _ = strconv.Atoi(text(o["n"])) // in canonical form, 2.0 is 2
 		}
@@ -293,7 +293,7 @@ func (r *reading) filePart(p wire.Part) part {
 	return unknown(p.Type, p.Raw)
 }
 
-// chatTools replaces the definitions of tools by their names, and names those that the provider runs.
+// chatTools keeps the names of tools, and names those that the provider runs.
 func (r *reading) chatTools(o object) {
 	for _, list := range []string{"tools", "functions"} {
 		if _, there := o[list]; !there {
@@ -308,13 +308,6 @@ func (r *reading) chatTools(o object) {
 				r.refer("tool", kind)
 			}
 		}
-		o.names(list, names)
-	}
-}
-
-// names replaces a member by a list of names.
-func (o object) names(member string, names []string) {
-	if doc, err := json.Marshal(names, jsontext.AllowInvalidUTF8(true)); err == nil {
-		o[member] = doc
+		r.found.names(list, names)
 	}
 }

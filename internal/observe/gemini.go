@@ -125,7 +125,7 @@ func (g *gemini) request(o object) {
 	}
 	g.refer("cachedContent", o.word(cached))
 	g.tools(o)
-	g.parameters(o, "contents", system, cached)
+	g.parameters(o)
 }
 
 func roleOf(role string) string {
@@ -140,7 +140,7 @@ func roleOf(role string) string {
 	return role
 }
 
-// tools replaces the definitions of tools by their names, and names those that Google runs.
+// tools keeps the names of tools, and names those that Google runs.
 func (g *gemini) tools(o object) {
 	if _, there := o["tools"]; !there {
 		return
@@ -157,7 +157,7 @@ func (g *gemini) tools(o object) {
 			g.refer("tool", name)
 		}
 	}
-	o.names("tools", names)
+	g.found.names("tools", names)
 }
 
 // content reads the parts of a turn. It appends the thoughts to the list, if there is one.

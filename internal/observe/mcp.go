@@ -185,22 +185,17 @@ func rpcOf(o object) rpc {
 	return m
 }
 
-// described are the members of a message that may always stand in clear: what was asked, and of which tool, but none of its words.
+// described are the members of a message that stand in clear: what was asked, and of which tool, but none of its words.
 func (m *rpc) described() object {
-	named := func(o object, name, text string) {
-		if text != "" {
-			o[name] = jsontext.Value(quoted(short(text)))
-		}
-	}
 	o := object{}
 	if m.method == "" {
-		named(o, "answers", m.id)
+		o.named("answers", strings.Trim(m.id, `"`))
 		return o
 	}
-	named(o, "method", m.method)
+	o.named("method", m.method)
 	if m.method == "tools/call" {
-		named(o, "tool", m.params.word("name"))
-		named(o, "tool_use_id", m.use)
+		o.named("tool", m.params.word("name"))
+		o.named("tool_use_id", m.use)
 	}
 	return o
 }

@@ -18,6 +18,10 @@
 // ambiguous, because a member stands there twice or a character is broken, it is read as most libraries do (the last
 // member counts, U+FFFD stands for the character), and Problem says so.
 //
+// # What stands in clear
+//
+// Model, parameters, usage and references cannot be erased from a record. They have no text that somebody may have written: see clear.go.
+//
 // # The first of several answers is the response
 //
 // A request may ask for several answers. The one with the lowest number is the response. The others are alternatives,
@@ -74,7 +78,7 @@ type Projection struct {
 	Model             string         `json:"model,omitzero"`         // as requested
 	ModelVersion      string         `json:"model_version,omitzero"` // as the provider reported it
 	SystemFingerprint string         `json:"system_fingerprint,omitzero"`
-	Parameters        jsontext.Value `json:"parameters,omitzero"` // an object: members of the request that are not the conversation; of tools the names alone
+	Parameters        jsontext.Value `json:"parameters,omitzero"` // an object: settings of the request that may stand in clear; of tools the names alone
 	Prompt            jsontext.Value `json:"prompt,omitzero"`     // an array of chat messages
 	Output            jsontext.Value `json:"response,omitzero"`   // a string; with calls of tools a chat message, with several turns an array of them
 	Alternatives      jsontext.Value `json:"alternatives,omitzero"`
@@ -84,9 +88,10 @@ type Projection struct {
 	Usage             jsontext.Value `json:"usage,omitzero"`       // as the provider reported it; absent if it did not
 	ProviderID        string         `json:"provider_id,omitzero"` // the provider's id of the response
 
-	// ContextByReference names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "file:file-1", or
-	// what it looked up by itself: "search:weather in Kassel", "url:https://example.org/".
+	// ContextByReference names context that the provider had and the bytes have not, such as "previous_response_id:resp_1", "file:file-1". It has what may
+	// stand in clear of Referred, which has what the provider looked up by itself, too: "search:weather in Kassel", "url:https://example.org/".
 	ContextByReference []string `json:"context_by_reference,omitzero"`
+	Referred           []string `json:"-"`
 
 	// Items are the ids of what the answer says, by which later requests may refer to it instead of sending it again.
 	Items []string `json:"items,omitzero"`
@@ -125,7 +130,7 @@ func Project(c Call) (Projection, error) {
 	if !known {
 		return Projection{}, fmt.Errorf("unknown protocol %q: no projection", c.Protocol)
 	}
-	r := &reading{call: &c}
+	r := &reading{call: &c, found: object{}}
 	for i, body := range [][]byte{c.Request, c.Response} {
 		if most := mostValues(body); len(body) > most && evidence.Values(body) > most {
 			return Projection{State: Failed, Problem: fmt.Sprintf("%s: more than %d values", []string{"request", "answer"}[i], most)}, nil

@@ -35,6 +35,7 @@ type reading struct {
 	problems []string
 	referred map[string]bool
 	called   map[string]string // of the Responses API: the id of a call, by the id of its item
+	found    object            // of parameters: names that may stand in clear
 	unended  bool              // the answer is a stream without its last event, in which all had stopped
 }
 
@@ -96,7 +97,7 @@ func (r *reading) refer(kind, what string) {
 		r.problem("more than %d references to context: the others are left out", maxLinks)
 	}
 	if r.referred[reference] = true; len(r.referred) <= maxLinks {
-		r.out.ContextByReference = append(r.out.ContextByReference, reference)
+		r.out.Referred = append(r.out.Referred, reference)
 	}
 }
 
@@ -124,18 +125,18 @@ func (r *reading) options() json.Options {
 	return lenient
 }
 
-// reason says why the JSON library refuses a document. Its own words vary.
+// reason says why the JSON library refuses a document. Its own words vary, and records have those of this one.
 func reason(err error) string {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if at := string(syntactic.JSONPointer); at != "" {
-			return "at " + short(at) + ": " + jsonwords.Syntax(syntactic.Err)
+			return "at " + PathInClear(short(at)) + ": " + jsonwords.Syntax(syntactic.Err)
 		}
 		return jsonwords.Syntax(syntactic.Err)
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && semantic.JSONPointer != "" {
-		return short(string(semantic.JSONPointer)) + " has the wrong type"
+		return PathInClear(short(string(semantic.JSONPointer))) + " has the wrong type"
 	}
 	return "it has the wrong type"
 }
@@ -246,15 +247,15 @@ func text(v jsontext.Value) string {
 	return strings.ToValidUTF8(string(v), "\ufffd")
 }
 
-// parameters keeps the members of a request that are not the conversation.
-func (r *reading) parameters(o object, but ...string) {
-	kept := object{}
+// parameters keeps the settings of a request that may stand in clear, and the names that a reader found.
+func (r *reading) parameters(o object) {
+	kept := maps.Clone(r.found)
 	for name, v := range o {
-		if slices.Contains(but, name) {
+		if !isSetting(name) {
 			continue
 		}
-		if form := canonical(v); form != nil {
-			kept[strings.ToValidUTF8(name, "\ufffd")] = form
+		if its := inClear(canonical(v), isSetting, mostNested); its != nil {
+			kept[name] = its
 		}
 	}
 	r.out.Parameters = r.marshal("parameters", kept, maxOutput)
@@ -380,8 +381,9 @@ func (r *reading) result() Projection {
 		r.alternatives(r.answers[1:])
 	}
 	r.out.Finish = r.name("finish", r.out.Finish)
-	r.out.Model = r.name("model", r.out.Model)
-	r.out.ModelVersion = r.name("model_version", r.out.ModelVersion)
+	r.out.Model = r.plain("model", r.out.Model)
+	r.out.ModelVersion = r.plain("model_version", r.out.ModelVersion)
+	r.out.ContextByReference = referencesInClear(r.out.Referred)
 	r.out.SystemFingerprint = r.name("system_fingerprint", r.out.SystemFingerprint)
 	r.out.ProviderID = r.name("provider_id", r.out.ProviderID)
 	r.out.Problem = strings.Join(r.problems, "; ")
@@ -434,7 +436,7 @@ func sortedNames(o object) []string { return slices.Sorted(maps.Keys(o)) }
 // usage keeps what the provider counted.
 func (r *reading) usage(reported jsontext.Value) {
 	if present(reported) {
-		r.out.Usage = canonical(reported)
+		r.out.Usage = UsageInClear(reported)
 	}
 }
 
@@ -442,6 +444,15 @@ func (r *reading) usage(reported jsontext.Value) {
 func (r *reading) name(what, text string) string {
 	if text != "" && evidence.CheckName(text) != nil {
 		r.problem("%s: not a name of one line and at most 200 bytes: left out", what)
+		return ""
+	}
+	return text
+}
+
+// plain returns a name that may stand in clear, and "" for any other text.
+func (r *reading) plain(what, text string) string {
+	if text != "" && !IsPlain(text) {
+		r.problem("%s: not a name of one word and at most %d bytes: left out", what, longestName)
 		return ""
 	}
 	return text

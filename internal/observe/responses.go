@@ -87,10 +87,10 @@ func (r *reading) responsesRequest(o object) {
 		r.refer("background", "true")
 	}
 	r.responsesTools(o, tools)
-	r.parameters(o, "model", "instructions", "input")
+	r.parameters(o)
 }
 
-// responsesTools replaces the definitions of tools by their names, and names those that OpenAI runs. more are those that stand elsewhere.
+// responsesTools keeps the names of tools, and names those that OpenAI runs. more are those that stand elsewhere.
 func (r *reading) responsesTools(o object, more []object) {
 	if _, there := o["tools"]; !there && len(more) == 0 {
 		return
@@ -121,7 +121,7 @@ func (r *reading) responsesTools(o object, more []object) {
 			r.refer("file", object{"": v}.word(""))
 		}
 	}
-	o.names("tools", names)
+	r.found.names("tools", names)
 }
 
 func cleanIfAny(address string) string {

@@ -62,7 +62,7 @@ var chatSample = sample{
 		"alternatives": [{"number": 1, "finish": "stop", "response": "No."}],
 		"tool_calls": [{"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
 		"reasoning": "hm", "finish": "tool_calls", "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7, "cost": 0.25},
-		"context_by_reference": ["url:https://example.org/a.png", "file:file-7"],
+		"context_by_reference": ["url", "file:file-7"],
 		"complete": true}`,
 }
 

@@ -20,7 +20,7 @@ const OTLP = "otlp"
 
 // Untold returns what telemetry does not tell of an act, or what may not be the whole of it, in words.
 func Untold(told []byte) []string {
-	r := &reading{call: &Call{Protocol: OTLP, Request: told}}
+	r := &reading{call: &Call{Protocol: OTLP, Request: told}, found: object{}}
 	if err := fault.Guard(func() error { readTelemetry(r); return nil }); err != nil {
 		return []string{"what was said: the program failed while reading it"}
 	}
@@ -85,6 +85,14 @@ func (t *telling) resource(r *otlp.Resource) {
 	t.dropped("attributes of the resource", r.DroppedAttributesCount)
 }
 
+// attribute is how the name of an attribute or an event stands among what is not told, which nobody can erase.
+func attribute(name string) string {
+	if !IsPlain(name) {
+		return "(a name that is not kept)"
+	}
+	return name
+}
+
 // dropped notes what the sender left out.
 func (t *telling) dropped(what string, count otlp.Count) {
 	if count > 0 {
@@ -100,7 +108,7 @@ func (t *telling) span(s *otlp.Span) {
 	t.attributes(s.Attributes)
 	for i := range s.Events {
 		e := &s.Events[i]
-		t.dropped("attributes of the event "+e.Name, e.DroppedAttributesCount)
+		t.dropped("attributes of the event "+attribute(e.Name), e.DroppedAttributesCount)
 		t.event(event{e.Name, e.Attributes, nil})
 	}
 	if t.failed {
@@ -114,7 +122,7 @@ func (t *telling) sampled(state string) {
 		values, is := strings.CutPrefix(strings.TrimSpace(entry), "ot=")
 		for value := range strings.SplitSeq(values, ";") {
 			if threshold, has := strings.CutPrefix(value, "th:"); is && has && strings.Trim(threshold, "0") != "" {
-				t.problem("other traces: the sender tells of a sample of them alone (tracestate %s)", short(value))
+				t.problem("other traces: the sender tells of a sample of them alone (tracestate %s)", attribute(value))
 			}
 		}
 	}
@@ -125,7 +133,7 @@ func (t *telling) attributes(list otlp.Attributes) {
 	for i := range list {
 		a := &list[i]
 		if t.said[a.Key] != nil {
-			t.problem("%s: it stands there more than once: the last one is read", short(a.Key))
+			t.problem("%s: it stands there more than once: the last one is read", attribute(a.Key))
 		}
 		t.said[a.Key] = &a.Value
 	}
@@ -258,7 +266,7 @@ func (t *telling) counted() {
 		}
 	}
 	if len(usage) > 0 && t.kind != otlp.Agent {
-		t.out.Usage = canonical(usage.value())
+		t.out.Usage = UsageInClear(usage.value())
 	}
 }
 
@@ -267,35 +275,27 @@ var counts = map[string]string{"prompt": "input_tokens", "completion": "output_t
 
 // settings keeps what is told of the request beside the conversation.
 func (t *telling) settings() {
-	kept := object{}
-	set := func(name string, v jsontext.Value) {
-		if form := canonical(v); form != nil && kept[name] == nil {
-			kept[name] = form
-		}
-	}
+	set := object{}
 	for member, names := range map[string][]string{"operation": {"gen_ai.operation.name"}, "provider": {"gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"},
 		"agent": {"gen_ai.agent.name", "agent.name"}, "server": {"server.address"}} {
-		if text := t.firstText(names...); text != "" {
-			set(member, quoted(text))
-		}
+		t.found.named(member, t.firstText(names...))
 	}
 	t.take("gen_ai.request.model")
 	for _, name := range t.under("gen_ai.request.") {
-		if name != "model" {
-			set(name, valueOf(t.said["gen_ai.request."+name]))
-		}
+		set[name] = valueOf(t.said["gen_ai.request."+name])
 	}
 	asked := t.invocation()
-	for _, name := range sortedNames(asked) {
-		if name != "model" && name != "messages" && name != "tools" {
-			set(name, asked[name])
+	for name, v := range asked {
+		if set[name] == nil {
+			set[name] = v
 		}
 	}
 	if names := t.tools(); names != nil {
-		kept.names("tools", names)
+		t.found.names("tools", names)
 	}
-	if len(kept) > 0 {
-		t.parameters(kept)
+	t.parameters(set)
+	if string(t.out.Parameters) == "{}" { // nothing is told of them
+		t.out.Parameters = nil
 	}
 }
 
@@ -369,12 +369,12 @@ func (t *telling) mark(name string, v *otlp.Value) {
 		return
 	}
 	if *v.String == hidden {
-		t.problem("%s: the sender has hidden it", short(name))
+		t.problem("%s: the sender has hidden it", attribute(name))
 	}
 	if start := strings.TrimLeft(*v.String, " \n\r\t"); slices.ContainsFunc([]string{`{"`, `[{`, `["`}, func(of string) bool { return strings.HasPrefix(start, of) }) {
 		t.whole[name] = isWhole(*v.String)
 		if !t.whole[name] {
-			t.problem("%s: it begins as JSON, and has no end as JSON has it: it may have been cut off", short(name))
+			t.problem("%s: it begins as JSON, and has no end as JSON has it: it may have been cut off", attribute(name))
 		}
 	}
 }
@@ -425,7 +425,7 @@ func (t *telling) limits() {
 	}
 	if list := byLength[longest]; longest >= shortestLimit && (len(list) > 1 || usualLimit(longest)) {
 		for _, name := range list {
-			t.problem("%s: it has %d characters, as long as a limit may be: it may have been cut off", short(name), longest)
+			t.problem("%s: it has %d characters, as long as a limit may be: it may have been cut off", attribute(name), longest)
 		}
 	}
 }
@@ -448,7 +448,7 @@ func (t *telling) unread() {
 		v := t.said[name]
 		telling := v.String != nil && *v.String != "" || v.Array != nil || v.KVList != nil || v.Bytes != nil
 		if telling && !t.taken[name] && slices.ContainsFunc([]string{"gen_ai.", "llm.", "ai."}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			names = append(names, short(name))
+			names = append(names, attribute(name))
 		}
 	}
 	if n := len(names); n > mostUnread {

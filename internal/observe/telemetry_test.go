@@ -244,4 +244,4 @@ func TestTelemetryReading(t *testing.T) {
 	}
 }
 
-var readingsOfTelemetry = map[string]string{"jurat/2": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28", "jurat/3": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28"}
+var readingsOfTelemetry = map[string]string{"jurat/2": "sha256:48d0b5a51c347cf68e66f338352d3b976edcc19ea3c1e138bc44d61331707e28", "jurat/3": "sha256:a8afa1b634d7cf3c62cbadb128deb4071ec41e9c428a8893d6f7c8dd7fd46616"}

@@ -114,7 +114,7 @@ var chatPassages = []passage{
 	{name: "a picture that the model made", protocol: observe.OpenAIChat, response: events(fragment(`{"content":"Here."}`), fragment(`{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,aGVsbG8="}}]}`), stopped, `[DONE]`),
 		want: `{"complete":true,"finish":"stop","response":{"role":"assistant","content":[{"type":"text","text":"Here."},{"type":"image_url","media_type":"image/png","bytes":5,"digest":"sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"}]}}`},
 	{name: "a stream without its last event", protocol: observe.OpenAIChat, response: events(fragment(`{"content":"So."}`), `{"object":"chat.completion.done","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"citations":["https://example.org/a?b=c"]}`),
-		want: `{"complete":true,"finish":"stop","response":"So.","context_by_reference":["url:https://example.org/a"]}`},
+		want: `{"complete":true,"finish":"stop","response":"So.","context_by_reference":["url"]}`},
 	{name: "a stream without its last event, of two answers one", protocol: observe.OpenAIChat, request: `{"n":2,"messages":[]}`, response: events(fragment(`{"content":"So."}`), stopped),
 		want: `{"complete":false,"finish":"stop","response":"So."}`},
 	{name: "no empty line at the end", protocol: observe.OpenAIChat, response: "data: " + fragment(`{"content":"So."}`) + "\n\ndata: [DONE]", want: `{"complete":true,"response":"So."}`},
@@ -134,7 +134,7 @@ var chatPassages = []passage{
 		want: `{"complete":true,"finish":"stop","provider_id":"7","problem":"answer: /id has the wrong type: read as most libraries do","response":"So."}`},
 	{name: "sources of an answer", protocol: observe.OpenAIChat, request: `{"messages":[],"plugins":[{"id":"web"}],"search_parameters":{"mode":"auto"},"enable_search":true,"data_sources":[{"type":"azure_search"}]}`,
 		response: events(fragment(`{"content":"So.","annotations":[{"type":"url_citation","url_citation":{"url":"https://example.org/a?b=c"}}]}`), stopped, `[DONE]`),
-		want:     `{"complete":true,"finish":"stop","response":"So.","context_by_reference":["tool:web_search","tool:live_search","plugin:web","data_source:azure_search","url:https://example.org/a"]}`},
+		want:     `{"complete":true,"finish":"stop","response":"So.","context_by_reference":["tool:web_search","tool:live_search","plugin:web","data_source:azure_search","url"]}`},
 }
 
 // done2 are two items of a stream of Responses, and itemsOf an answer that has none.
@@ -159,7 +159,7 @@ var otherPassages = []passage{
 		`{"type":"response.output_text.delta","output_index":0,"content_index":1,"delta":"So."}`, `{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"So."}]}]}}`),
 		want: `{"complete":true,"finish":"completed","response":"So."}`},
 	{name: "a template without input", protocol: observe.OpenAIResponses, request: `{"prompt":{"id":"pmpt_1"}}`, response: `{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"So.","annotations":[{"type":"url_citation","url":"https://example.org/a"},{"type":"file_citation","file_id":"file-1"}]}]}]}`,
-		want: `{"complete":true,"finish":"completed","response":"So.","context_by_reference":["prompt:pmpt_1","url:https://example.org/a","file:file-1"]}`},
+		want: `{"complete":true,"finish":"completed","response":"So.","context_by_reference":["prompt:pmpt_1","url","file:file-1"]}`},
 	{name: "a program, and what it returned", protocol: observe.OpenAIResponses, request: `{"input":[{"type":"tool_search_output","call_id":"s","tools":[{"name":"look"}]}],"tools":[{"type":"namespace","name":"crm","tools":[{"type":"function","name":"look"}]},{"type":"code_interpreter","container":{"type":"auto","file_ids":["file-1"]}}]}`,
 		response: `{"status":"completed","output":[{"type":"program","call_id":"p","code":"look()"},{"type":"program_output","call_id":"p","result":"7"},{"type":"computer_call","call_id":"c","actions":[{"type":"click"}]}]}`,
 		want: `{"complete":true,"finish":"completed","parameters":{"tools":["crm.look","code_interpreter"]},"context_by_reference":["tool:code_interpreter","file:file-1"],"prompt":[{"role":"tool","tool_call_id":"s","content":"[{\"name\":\"look\"}]"}],
@@ -187,10 +187,10 @@ var otherPassages = []passage{
 		response: `{"type":"message","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`, want: `{"model":"us.anthropic.claude-x-v1:0","complete":true,"finish":"end_turn","response":"So."}`},
 	{name: "a line for bookkeeping before the instructions", protocol: observe.AnthropicMessages, request: `{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1; cch=1a2b3;"},{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":"What?"}]}`,
 		response: `{"type":"message","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`,
-		want:     `{"parameters":{"x-anthropic-billing-header":"cc_version=2.1; cch=1a2b3;"},"prompt":[{"role":"system","content":"Be kind."},{"role":"user","content":"What?"}],"complete":true,"finish":"end_turn","response":"So."}`},
+		want:     `{"parameters":{},"prompt":[{"role":"system","content":"Be kind."},{"role":"user","content":"What?"}],"complete":true,"finish":"end_turn","response":"So."}`},
 	{name: "a line for bookkeeping in the instructions", protocol: observe.AnthropicMessages, request: `{"system":"x-anthropic-billing-header: cch=1a2b3;\nBe kind.\nAlways.","messages":[]}`,
 		response: `{"type":"message","content":[{"type":"text","text":"So."}],"stop_reason":"end_turn"}`,
-		want:     `{"parameters":{"x-anthropic-billing-header":"cch=1a2b3;"},"prompt":[{"role":"system","content":"Be kind.\nAlways."}],"complete":true,"finish":"end_turn","response":"So."}`},
+		want:     `{"parameters":{},"prompt":[{"role":"system","content":"Be kind.\nAlways."}],"complete":true,"finish":"end_turn","response":"So."}`},
 	{name: "a stream without its last event", protocol: observe.AnthropicMessages, response: typed(`{"type":"message_start","message":{"type":"message","content":[],"usage":{"input_tokens":3}}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"So."}}`, `{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`, `{"type":"ping"}`),
 		want: `{"complete":true,"finish":"end_turn","response":"So.","usage":{"input_tokens":3,"output_tokens":4}}`},
@@ -228,7 +228,7 @@ var otherPassages = []passage{
 			{"role":"tool","name":"GOOGLE_SEARCH_WEB","tool_call_id":"c","content":"{\"search_suggestions\":\"x\"}"},{"role":"assistant","content":"So."}],"tool_calls":[{"id":"c","name":"GOOGLE_SEARCH_WEB","arguments":"{\"queries\":[\"q\"]}"}]}`},
 	{name: "what Google looked up", protocol: observe.GeminiGenerate, response: events(part(`{"text":"So."}`), `{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["what is so"],"groundingChunks":[{"web":{"uri":"https://example.org/a?b=c","title":"A"}}]},`+
 		`"urlContextMetadata":{"urlMetadata":[{"retrievedUrl":"https://example.org/d"}]}}]}`),
-		want: `{"complete":true,"finish":"STOP","response":"So.","context_by_reference":["search:what is so","url:https://example.org/a","url:https://example.org/d"]}`},
+		want: `{"complete":true,"finish":"STOP","response":"So.","context_by_reference":["search","url"]}`},
 	{name: "an error with a status of success", protocol: observe.GeminiGenerate, response: `{"error":{"code":503,"status":"UNAVAILABLE","message":"m"}}`, want: `{"complete":true,"error":"UNAVAILABLE: m"}`},
 }
 

@@ -45,7 +45,7 @@ var messagesSample = sample{
 	stops: `"usage":{"output_tokens":9}}`,
 	want: `{
 		"model": "claude-x", "model_version": "claude-x-20260101", "provider_id": "msg_1",
-		"parameters": {"max_tokens": 99, "stream": true, "tools": ["look", "web_search", "bash"], "container": "container_1", "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
+		"parameters": {"max_tokens": 99, "stream": true, "tools": ["look", "web_search", "bash"]},
 		"prompt": [
 			{"role": "system", "content": "Be kind."},
 			{"role": "user", "content": "Look."},
@@ -60,7 +60,7 @@ var messagesSample = sample{
 		"reasoning": "hm",
 		"tool_calls": [{"id": "s1", "name": "web_search", "arguments": "{\"query\":\"q\"}"}, {"id": "t1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "t2", "name": "go", "arguments": "{}"}],
 		"finish": "tool_use", "usage": {"input_tokens": 3, "cache_read_input_tokens": 2, "output_tokens": 9},
-		"context_by_reference": ["file:file_1", "mcp:https://mcp.example.org/sse", "container:container_1", "context_management:clear_tool_uses_20250919", "tool:web_search_20250305"],
+		"context_by_reference": ["file:file_1", "mcp", "container:container_1", "context_management:clear_tool_uses_20250919", "tool:web_search_20250305"],
 		"complete": true}`,
 }
 
@@ -105,7 +105,7 @@ var responsesSample = sample{
 		`{"type":"response.completed","response":`+oneLine(responsesWhole)+`}`),
 	want: `{
 		"model": "gpt-5.2", "model_version": "gpt-5.2-2026-01-01", "provider_id": "resp_1", "items": ["rs_1", "ws_1", "msg_1", "fc_1", "ct_1"],
-		"parameters": {"stream": true, "store": true, "background": true, "previous_response_id": "resp_0", "conversation": {"id": "conv_1"}, "prompt": {"id": "pmpt_1", "version": "2"},
+		"parameters": {"stream": true, "store": true, "background": true,
 			"tools": ["look", "web_search", "file_search", "m", "code_interpreter"]},
 		"prompt": [
 			{"role": "system", "content": "Be kind."},
@@ -124,7 +124,7 @@ var responsesSample = sample{
 		"tool_calls": [{"id": "ws_1", "name": "web_search", "arguments": "{\"query\":\"q\",\"type\":\"search\"}"}, {"id": "c1", "name": "look", "arguments": "{\"at\":1}"}, {"id": "c2", "name": "say", "arguments": "hi"}],
 		"finish": "completed", "usage": {"input_tokens": 3, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 4, "total_tokens": 7},
 		"context_by_reference": ["file:file-7", "item:msg_0", "previous_response_id:resp_0", "conversation:conv_1", "prompt:pmpt_1", "background:true",
-			"tool:web_search", "tool:file_search", "vector_store:vs_1", "mcp:https://mcp.example.org/x", "tool:code_interpreter", "container:cntr_1"],
+			"tool:web_search", "tool:file_search", "vector_store:vs_1", "mcp", "tool:code_interpreter", "container:cntr_1"],
 		"complete": true}`,
 }
 
@@ -171,7 +171,7 @@ const generateWant = `{
 	"reasoning": "hm",
 	"tool_calls": [{"id": "#3", "name": "code_execution", "arguments": "1+1"}, {"id": "#4", "name": "look", "arguments": "{\"at\":1}"}],
 	"finish": "STOP", "usage": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 1},
-	"context_by_reference": ["file:https://generativelanguage.googleapis.com/v1beta/files/f1", "cachedContent:cachedContents/c1", "tool:googleSearch"],
+	"context_by_reference": ["file", "cachedContent:cachedContents/c1", "tool:googleSearch"],
 	"complete": true}`
 
 var generateArraySample = sample{name: "generate, as an array", call: generateSample.call, whole: generateSample.whole, stream: array(generateChunks), array: true, want: generateWant}

@@ -20,7 +20,7 @@ type kind struct {
 
 // kinds are all that a recorder records, by what an upstream speaks.
 var kinds = map[*relay.Protocol]kind{
-	relay.MCP:    {evidence.ObservedTool, func(c *relay.Call) string { return observe.MCP + cmp.Or(c.MCPVersion(), "unknown") }},
+	relay.MCP:    {evidence.ObservedTool, func(c *relay.Call) string { return observe.MCP + cmp.Or(fitting(c.MCPVersion(), checkID), "unknown") }},
 	relay.Models: {evidence.ObservedCall, func(c *relay.Call) string { return observe.Protocol(c.Method, c.Path) }},
 	relay.A2A:    {evidence.ObservedMessage, a2aOf},
 }

@@ -23,6 +23,7 @@ import (
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/observe"
 	"jurat/internal/plural"
 	"jurat/internal/relay"
 	"jurat/internal/uuid7"
@@ -199,8 +200,8 @@ func (r *Recorder) Begin(ctx context.Context, call *relay.Call) (relay.Exchange,
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: fitting(call.Method, evidence.CheckName),
-		Origin: call.Origin, Path: fitting(call.Path, evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
+	e := &exchange{recorder: r, call: call, intent: &intent{RecordID: id, Agent: agent, Chain: chain, Began: call.Began, CallID: call.ID, Method: methodOf(call),
+		Origin: call.Origin, Path: fitting(observe.PathInClear(call.Path), evidence.CheckPath), Type: kind.act, Side: r.sideOf(kind.act), Protocol: kind.protocolOf(call), Bytes: call.Request.Bytes, SHA256: evidence.Digest(call.Request.SHA256), Vantage: evidence.Vantage(call.Vantage)}}
 	if err := r.journal.begin(ctx, e.intent, r.Mode == relay.Closed); err != nil {
 		return nil, err
 	}
@@ -214,6 +215,15 @@ func fitting(text string, check func(string) error) string {
 		return ""
 	}
 	return text
+}
+
+// methodOf is the method of a call: of HTTP one of its own, of MCP a name.
+func methodOf(call *relay.Call) string {
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+	if slices.Contains(methods, call.Method) || call.Speaks == relay.MCP && observe.IsPlain(call.Method) {
+		return call.Method
+	}
+	return ""
 }
 
 // sealable refuses names that no record can hold: what could never be sealed would stop the calls of all.
@@ -316,7 +326,10 @@ func (r *Recorder) counted() {
 func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 	call, i := e.call, e.intent
 	a := e.recorder.actOf(i)
-	a.Method, a.Path = call.Method, call.Path // the record says what of them has no place in it
+	a.Path = call.Path // the record says what of it has no place in it
+	if a.Method != call.Method {
+		a.Missing = append(a.Missing, "method: it is none of HTTP's own")
+	}
 	a.At, a.Status, a.ChainID = outcome.At, outcome.Status, cmp.Or(a.ChainID, e.sessionOf(outcome))
 	a.Ended = evidence.Ended(outcome.Ended)
 	a.ProviderRequestID = fitting(first(outcome.Header, "X-Request-Id", "Request-Id", "X-Goog-Request-Id", "Apim-Request-Id"), checkID)
@@ -334,7 +347,7 @@ func (e *exchange) act(outcome *relay.Outcome) observed.Act {
 		a.Missing = append(a.Missing, "another credential was sent: "+more.Where+":"+more.Fingerprint)
 	}
 	if call.Upgrade != "" {
-		a.Missing = append(a.Missing, "the connection changed to the protocol "+call.Upgrade+", whose messages were not seen")
+		a.Missing = append(a.Missing, "the connection changed to another protocol, whose messages were not seen")
 	}
 	if n, err := strconv.ParseInt(call.Header.Get("X-Stainless-Retry-Count"), 10, 32); err == nil && n >= 0 {
 		a.Attempt = n + 1
@@ -500,7 +513,7 @@ var closedForm = regexp.MustCompile(`^(?:[0-9a-fA-F:.,;=+ -]*|true|false|(?:Mon|
 // place finds the chain of an act, and what it repeats. A request that comes again after it failed is of the same chain, also where the program does not say that
 // this is another attempt.
 func (e *exchange) place(act *observed.Act) {
-	r, key := e.recorder, attempt{e.intent.Agent, e.intent.Path, e.intent.SHA256}
+	r, key := e.recorder, attempt{e.intent.Agent, e.call.Path, e.intent.SHA256}
 	before, known := r.attempts.get(key)
 	if known && act.Attempt > 1 {
 		act.RetryOf = before.requestID
@@ -537,7 +550,7 @@ func (e *exchange) said(act *observed.Act) said {
 			s.made = append(s.made, "item:"+id)
 		}
 	}
-	for _, reference := range p.ContextByReference {
+	for _, reference := range p.Referred {
 		switch kind, id, _ := strings.Cut(reference, ":"); kind {
 		case "previous_response_id":
 			s.previous = id

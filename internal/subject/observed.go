@@ -395,12 +395,16 @@ func (one *record) answer() []Message {
 
 // of notes what a recorder states beside the bytes.
 func (s *sight) of(o *evidence.Observed, missing []string) {
+	references := o.ContextByReference
+	if s.said.Referred != nil { // the bytes say which address, or which question
+		references = s.said.Referred
+	}
 	switch {
-	case o.ContextByReference == nil:
+	case references == nil:
 	case o.Side != "":
-		s.note("A part of what was said is named, and not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
+		s.note("A part of what was said is named, and not in the bytes: %s.", strings.Join(references, ", "))
 	default:
-		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(o.ContextByReference, ", "))
+		s.note("A part of what the model was given was kept or fetched by the provider, and is not in the bytes: %s.", strings.Join(references, ", "))
 	}
 	switch {
 	case o.Vantage == evidence.Telemetry && !imported(o):

@@ -3,15 +3,16 @@
 import base64
 import re
 
+import inclear
 import streams
-from lenient import Broken, brief, elements, first, member, members, parse, string, there, word, written
+from lenient import Broken, brief, elements, first, member, members, parse, there, word, written
 from saidchat import path_of
 from spoken import Answer, Message, at, function, inline, text_part, unknown
 
 _SEND, _TASK, _OTHER = "send", "task", "other"
 _METHODS = dict.fromkeys(("SendMessage", "SendStreamingMessage", "message/send", "message/stream"), _SEND)
 _METHODS |= dict.fromkeys(("GetTask", "CancelTask", "SubscribeToTask", "tasks/get", "tasks/cancel", "tasks/resubscribe"), _TASK)
-_SETTINGS = ("acceptedOutputModes", "blocking", "historyLength", "returnImmediately")
+_SETTINGS = ("blocking", "historyLength", "returnImmediately")
 _URL_BASE64 = re.compile(r"(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}==|[A-Za-z0-9_-]{3}=)?\Z")
 
 
@@ -68,21 +69,24 @@ class _Agent:
             self.kind = _METHODS.get(name, _OTHER)
             request = members(request.get("params"))
         request = request or {}
-        asked = {"method": string(brief(name))}
+        reading.named |= inclear.named(method=name)
+        settings = {}
         if self.kind == _TASK and not task:
             task = word(request.get("id"))
         for member_name, node in (members(request.get("configuration")) or {}).items():
             if member_name in _SETTINGS:
-                asked[member_name] = node
+                settings[member_name] = node
+            elif member_name == "acceptedOutputModes":
+                reading.named[member_name] = inclear.names(reading.texts(node))
         if "historyLength" in request:
-            asked["historyLength"] = request["historyLength"]
+            settings["historyLength"] = request["historyLength"]
         if self.kind == _SEND:
-            self._sent(request, asked)
+            self._sent(request)
         if task:
-            asked["taskId"] = string(brief(task))
-        reading.parameters(asked)
+            reading.named |= inclear.named(taskId=task)
+        reading.parameters(settings)
 
-    def _sent(self, request, asked):
+    def _sent(self, request):
         node = request.get("message")
         if node is None or node.kind not in ("object", "null"):
             return
@@ -91,8 +95,7 @@ class _Agent:
             return
         message = members(node)
         for name in ("messageId", "contextId", "taskId"):
-            if word(message.get(name)):
-                asked[name] = string(brief(word(message[name])))
+            self.reading.named |= inclear.named(**{name: word(message.get(name))})
         for task in self.reading.texts(message.get("referenceTaskIds")):
             self.reading.refer("task", task)
         self.reading.prompt.append(self._parts("user", message).message)

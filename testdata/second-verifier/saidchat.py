@@ -3,6 +3,7 @@
 import base64
 import re
 
+import inclear
 import streams
 from lenient import (
     ANY,
@@ -147,7 +148,7 @@ def _request(reading, request):
     for name, kind, its in (("plugins", "plugin", "id"), ("data_sources", "data_source", "type")):
         for node in elements(request.get(name)):
             reading.refer(kind, word(member(node, its)))
-    reading.parameters(request, "model", "messages")
+    reading.parameters(request)
 
 
 def _tools(reading, request):
@@ -160,7 +161,7 @@ def _tools(reading, request):
             names.append(first(word(member(tool.get("function"), "name")), word(member(tool.get("custom"), "name")), word(tool.get("name")), kind))
             if name == "tools" and kind not in ("function", "custom"):
                 reading.refer("tool", kind)
-        request[name] = names
+        reading.named[name] = inclear.names(names)
 
 
 def _call(call):

@@ -3,6 +3,7 @@
 import re
 
 import addresses
+import inclear
 import streams
 from lenient import (
     ANY,
@@ -135,8 +136,8 @@ def _request(reading, calls, request):
         reading.prompt += _turn(reading, calls, _ROLES.get(one["role"], one["role"]), one["parts"])
     reading.refer("cachedContent", word(request.get(cached)))
     if "tools" in request:
-        request["tools"] = _tools(reading, request)
-    reading.parameters(request, "contents", system, cached)
+        reading.named["tools"] = inclear.names(_tools(reading, request))
+    reading.parameters(request)
 
 
 def _system(reading, node):

@@ -1,6 +1,7 @@
 """Calls of MCP: section "mcp/…" of docs/readings.md."""
 
 import addresses
+import inclear
 import streams
 from canonical import Refused, form, parse
 from lenient import Broken, Node, Reader, brief, elements, first, member, members, quoted, string, there, together, value, values, word, written, written_bytes
@@ -24,12 +25,11 @@ class _Rpc:
         return first(brief(self.use), "mcp:" + brief(self.id))
 
     def described(self):
-        named = {"answers": self.id}
-        if self.method:
-            named = {"method": self.method}
-            if self.method == "tools/call":
-                named |= {"tool": word(self.params.get("name")), "tool_use_id": self.use}
-        return {name: brief(text) for name, text in named.items() if text}
+        if not self.method:
+            return inclear.named(answers=self.id.strip('"'))
+        if self.method == "tools/call":
+            return inclear.named(method=self.method, tool=word(self.params.get("name")), tool_use_id=self.use)
+        return inclear.named(method=self.method)
 
 
 def read(reading):

@@ -4,6 +4,7 @@ import re
 import urllib.parse
 
 import addresses
+import inclear
 import streams
 from lenient import (
     ANY,
@@ -97,7 +98,7 @@ def read(reading):
 
 def _request(reading, request):
     reading.said["model"] = first(word(request.get("model")), _hosted(reading.call.path))
-    system, label = _without_label(_system(reading, request))
+    system = _without_label(_system(reading, request))
     turns = _turn(reading, "system", system)
     reading.prompt = turns or None
     for one in reading.conversation(request, "messages", [Form({"role": TEXT, "content": _Blocks()})]):
@@ -109,10 +110,8 @@ def _request(reading, request):
     for edit in reading.objects(request.get("context_management"), "edits"):
         reading.refer("context_management", word(edit.get("type")))
     if "tools" in request:
-        request["tools"] = _tools(reading, request)
-    if label is not None:
-        request[_LABEL] = string(label)
-    reading.parameters(request, "model", "messages", "system", "mcp_servers")
+        reading.named["tools"] = inclear.names(_tools(reading, request))
+    reading.parameters(request)
 
 
 def _system(reading, request):
@@ -125,14 +124,14 @@ def _system(reading, request):
 
 
 def _without_label(blocks):
-    """The blocks without the label with which they may begin, and that."""
+    """The blocks without the label with which they may begin."""
     if not blocks or blocks[0]["type"] != "text" or not blocks[0]["text"].startswith(_LABEL + ":"):
-        return blocks, None
+        return blocks
     line, _, rest = blocks[0]["text"].partition("\n")
     said = line[len(_LABEL) + 1 :]
     if len(line.encode("utf-8")) >= _MAX_LABEL or not _PAIRS.match(said):
-        return blocks, None
-    return ([blocks[0] | {"text": rest}] if rest else []) + blocks[1:], said.strip()
+        return blocks
+    return ([blocks[0] | {"text": rest}] if rest else []) + blocks[1:]
 
 
 def _hosted(path):

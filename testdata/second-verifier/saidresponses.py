@@ -1,6 +1,7 @@
 """Calls of Responses: section "openai.responses" of docs/readings.md."""
 
 import addresses
+import inclear
 import saidchat
 import streams
 from lenient import ANY, ARGUMENTS, TEXT, WHOLE, Broken, Form, Maybe, Node, Reader, compact, elements, first, member, quoted, string, there, together, word, written
@@ -90,8 +91,8 @@ def _request(reading, request):
     if request.get("background") is not None and request["background"].kind == "true":
         reading.refer("background", "true")
     if "tools" in request or more:
-        request["tools"] = _tools(reading, reading.objects(request, "tools") + more)
-    reading.parameters(request, "model", "instructions", "input")
+        reading.named["tools"] = inclear.names(_tools(reading, reading.objects(request, "tools") + more))
+    reading.parameters(request)
 
 
 def _tools(reading, tools):

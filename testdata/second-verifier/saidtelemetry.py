@@ -4,6 +4,7 @@ import base64
 import math
 import re
 
+import inclear
 from canonical import number_text
 from lenient import (
     TEXT,
@@ -399,10 +400,9 @@ class _Telling:
                 if _COUNTS.get(name, name) not in usage and (own["intValue"] is not None or own["doubleValue"] is not None):
                     usage[_COUNTS.get(name, name)] = _node(own)
         if usage:
-            said["usage"] = value(_put(usage))
+            self.reading.counted(value(_put(usage)))
 
     def _parameters(self, said):
-        kept = {}
         texts = (
             ("operation", ("gen_ai.operation.name",)),
             ("provider", ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")),
@@ -410,18 +410,14 @@ class _Telling:
             ("server", ("server.address",)),
         )
         for name, names in texts:
-            if self._strings(*names):
-                kept[name] = self._strings(*names)
-        for name in self._under("gen_ai.request."):
-            if name != "model":
-                kept.setdefault(name, value(_node(self.said["gen_ai.request." + name])))
-        for name in sorted(set(self.asked) - {"model", "messages", "tools"}):
-            kept.setdefault(name, value(self.asked[name]))
+            self.reading.named |= inclear.named(**{name: self._strings(*names)})
+        settings = {name: _node(self.said["gen_ai.request." + name]) for name in self._under("gen_ai.request.")}
         tools = self._tools()
         if tools:
-            kept["tools"] = tools
-        if kept:
-            said["parameters"] = kept
+            self.reading.named["tools"] = inclear.names(tools)
+        self.reading.parameters(self.asked | settings)
+        if not said["parameters"]:
+            del said["parameters"]
 
     def _tools(self):
         names = [_tool_name(one) for one in _objects(self._document("gen_ai.tool.definitions"))]

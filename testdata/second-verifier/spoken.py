@@ -5,9 +5,10 @@ import binascii
 import re
 
 import addresses
+import inclear
 from canonical import Refused, check_bounds, form
 from lenient import Broken, Reader, brief, member, members, parse, there, value, word, written
-from shapes import digest_of, is_name
+from shapes import digest_of
 
 _MAX_PROMPT, _MAX_OTHER, _MAX_REFERENCES = 16 << 20, 8 << 20, 1000
 
@@ -19,6 +20,7 @@ class Reading:
         self.call, self.reader = call, Reader(loose)
         self.said, self.references, self.answers = {}, [], []
         self.prompt, self.called = None, {}  # called: of the Responses API, the id of a call by the id of its item
+        self.named = {}  # of parameters: names that stand in clear
 
     def refer(self, kind, what):
         reference = brief(f"{kind}:{what}")
@@ -65,12 +67,19 @@ class Reading:
         except Broken:
             return []
 
-    def parameters(self, request, *but):
-        self.said["parameters"] = {name: item if isinstance(item, list) else value(item) for name, item in request.items() if name not in but}
+    def parameters(self, request):
+        settings = {name: value(node) for name, node in request.items() if inclear.is_setting(name)}
+        self.said["parameters"] = inclear.kept(settings, inclear.is_setting) | self.named
 
     def usage(self, node):
         if there(node):
-            self.said["usage"] = value(node)
+            self.counted(value(node))
+
+    def counted(self, reported):
+        try:
+            self.said["usage"] = inclear.in_clear(reported, inclear.is_counter)
+        except inclear.Nothing:
+            pass
 
     def result(self):
         """The members that the bytes say, each as a value that has a canonical form."""
@@ -82,11 +91,11 @@ class Reading:
             if spoken:
                 said["response"] = _response(spoken)
         if self.references:
-            said["context_by_reference"] = self.references
+            said["context_by_reference"] = inclear.references(self.references)
         for name, limit in (("prompt", _MAX_PROMPT), ("response", _MAX_OTHER), ("parameters", _MAX_OTHER)):
             if name in said and not _fits(said[name], limit):
                 del said[name]
-        return {name: item for name, item in said.items() if name not in ("model", "model_version") or is_name(item)}
+        return {name: item for name, item in said.items() if name not in ("model", "model_version") or inclear.is_plain(item)}
 
 
 def _fits(said, limit):

@@ -278,7 +278,7 @@ func (l *Look) judge(reading observed.Reading) *Finding {
 	projection, known := l.opened.Projection(reading)
 	l.answer, l.references = projection.ProviderID, o.ContextByReference
 	if known {
-		l.references, l.leftOut = projection.ContextByReference, leftOut(p, &projection)
+		l.references, l.leftOut = projection.Referred, leftOut(p, &projection)
 	}
 	member := l.differs(&projection)
 	if known && member != "" {

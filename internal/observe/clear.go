@@ -1,0 +1,156 @@
+package observe
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What a record says in clear cannot be erased: the model, the parameters, the usage, and references to context kept elsewhere. So nothing stands there that a caller, a provider or a sender writes freely:
+// numbers and truths of known settings, words of a closed list, and names of one word. Everything else that a request or an answer says stands in its bytes, which are sealed apart as messages are.
+
+var (
+	plainName   = regexp.MustCompile(`^/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*$`)
+	counterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
+)
+
+const longestName = 128
+
+// IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No sentence and no URL is one.
+func IsPlain(text string) bool { return len(text) <= longestName && plainName.MatchString(text) }
+
+// settings are the members of requests that parameters may have.
+var settings = setOf(`temperature top_p topP top_k topK min_p top_a n seed random_seed candidateCount candidate_count choice.count max_tokens max_completion_tokens max_output_tokens maxOutputTokens max_tool_calls
+	presence_penalty presencePenalty frequency_penalty frequencyPenalty repetition_penalty logprobs top_logprobs responseLogprobs response_logprobs stream stream_options include_usage include_obfuscation store background
+	parallel_tool_calls disable_parallel_tool_use truncation service_tier tool_choice function_call type mode reasoning reasoning_effort effort summary verbosity text format response_format json_schema strict modalities
+	thinking thinking_config thinkingConfig budget_tokens thinking_budget thinkingBudget thinking_level thinkingLevel include_thoughts includeThoughts enable_thinking enable_search generation_config generationConfig
+	response_mime_type responseMimeType response_modalities responseModalities media_resolution mediaResolution tool_config toolConfig function_calling_config functionCallingConfig output_config speed display
+	web_search_options search_context_size search_parameters prompt_cache_retention safe_prompt safety_settings safetySettings category threshold blocking returnImmediately historyLength`)
+
+// closedWords are the texts that settings and counts may have.
+var closedWords = setOf(`auto none required any tool function custom allowed_tools minimal low medium high xhigh max concise detailed default flex priority scale batch on_demand standard standard_only fast
+	disabled enabled adaptive summarized omitted text json_object json_schema audio image video ephemeral 24h in_memory in-memory on off global us eu application/json text/plain text/x.enum
+	AUTO ANY NONE VALIDATED TEXT IMAGE AUDIO VIDEO DOCUMENT MINIMAL LOW MEDIUM HIGH ON_DEMAND PROVISIONED_THROUGHPUT OFF MEDIA_RESOLUTION_LOW MEDIA_RESOLUTION_MEDIUM MEDIA_RESOLUTION_HIGH
+	HARM_CATEGORY_HARASSMENT HARM_CATEGORY_HATE_SPEECH HARM_CATEGORY_SEXUALLY_EXPLICIT HARM_CATEGORY_DANGEROUS_CONTENT HARM_CATEGORY_CIVIC_INTEGRITY
+	BLOCK_NONE BLOCK_ONLY_HIGH BLOCK_MEDIUM_AND_ABOVE BLOCK_LOW_AND_ABOVE`)
+
+func setOf(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, one := range strings.Fields(list) {
+		set[one] = true
+	}
+	return set
+}
+
+func isSetting(name string) bool { return settings[name] }
+
+// isCounter reports whether a member of usage may stand in clear. Providers count more each year, so their names are no closed list.
+func isCounter(name string) bool { return len(name) <= longestName && counterName.MatchString(name) }
+
+// mostNested is how deep settings and counts are nested: what is deeper does not stand in clear.
+const mostNested = 8
+
+// inClear returns what of a value in canonical form may stand in clear, with the members that may be there; nil: nothing.
+func inClear(v jsontext.Value, may func(member string) bool, depth int) jsontext.Value {
+	switch kind := v.Kind(); {
+	case depth == 0, len(v) == 0:
+		return nil
+	case kind == jsontext.KindString:
+		if !closedWords[object{"": v}.word("")] {
+			return nil
+		}
+	case kind == jsontext.KindBeginObject:
+		kept := object{}
+		for name, member := range objectOf(v) {
+			if !may(name) {
+				continue
+			}
+			if its := inClear(member, may, depth-1); its != nil {
+				kept[name] = its
+			}
+		}
+		return kept.value()
+	case kind == jsontext.KindBeginArray:
+		list := valuesIn(v)
+		for i := range list {
+			if list[i] = inClear(list[i], may, depth-1); list[i] == nil { // a list without one of its elements would say something else
+				return nil
+			}
+		}
+		doc, err := json.Marshal(list)
+		if err != nil {
+			return nil
+		}
+		return doc
+	}
+	return v
+}
+
+// UsageInClear returns what of the counts of a provider may stand in clear; nil: nothing.
+func UsageInClear(reported jsontext.Value) jsontext.Value {
+	if len(reported) == 0 {
+		return nil
+	}
+	if counts := inClear(canonical(reported), isCounter, mostNested); counts != nil {
+		return canonical(counts)
+	}
+	return nil
+}
+
+// referenceInClear is a reference to context as it stands in clear: of a text that is no name, such as an address or a question, its kind alone.
+func referenceInClear(reference string) string {
+	kind, what, _ := strings.Cut(reference, ":")
+	if !IsPlain(what) {
+		return kind
+	}
+	return reference
+}
+
+// referencesInClear are the references as a record has them, each once.
+func referencesInClear(references []string) (list []string) {
+	for _, reference := range references {
+		if one := referenceInClear(reference); !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// named adds a name to what parameters say, if it may stand in clear.
+func (o object) named(member, name string) {
+	if IsPlain(name) {
+		o[member] = quoted(name)
+	}
+}
+
+// names adds names. Of one that may not stand in clear nothing but its place does.
+func (o object) names(member string, names []string) {
+	for i, name := range names {
+		if !IsPlain(name) {
+			names[i] = ""
+		}
+	}
+	if doc, err := json.Marshal(names); err == nil {
+		o[member] = doc
+	}
+}
+
+// masked stands in a path for a part that is no name.
+const masked = "*"
+
+// PathInClear is a path as a record has it: each part that is no name is "*".
+func PathInClear(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if part != "" && !IsPlain(colonEscaped.Replace(part)) {
+			parts[i] = masked
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// colonEscaped are what programs write in paths to Bedrock, whose models have names with colons, and addresses with slashes.
+var colonEscaped = strings.NewReplacer("%3A", ":", "%3a", ":", "%2F", "-", "%2f", "-")

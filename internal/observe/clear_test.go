@@ -1,0 +1,95 @@
+package observe_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"jurat/internal/observe"
+)
+
+// TestPlain: no sentence, URL or name of a person with a space is one word.
+func TestPlain(t *testing.T) {
+	for _, text := range []string{"gpt-4.1-2026-01", "ft:gpt-4o-mini:org::id", "meta-llama/Llama-3.1-8B", "/models/llama", "claude-x@20260101", "tools/call", "$/cancel", "resp_0", "mcp", "cachedContents/c1",
+		"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude", strings.Repeat("x", 128)} {
+		if !observe.IsPlain(text) {
+			t.Errorf("%q is a name", text)
+		}
+	}
+	for _, text := range []string{"", " ", "/", "a b", "a\tb", "a\nb", "a\n", "a\u00a0b", "https://example.org/a", "//a", "a//b", "a/", "a,b", "a%20b", "a(b)", `a"b`, "Анна", "山田", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 129)} {
+		if observe.IsPlain(text) {
+			t.Errorf("%q is no name", text)
+		}
+	}
+}
+
+// TestPathInClear: of a path stands what is a name, and the rest keeps its place.
+func TestPathInClear(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", "/": "/", "/v1/chat/completions": "/v1/chat/completions", "/v1beta/models/gemini-x:generateContent": "/v1beta/models/gemini-x:generateContent", "/model/anthropic.claude-v2%3A1/invoke": "/model/anthropic.claude-v2%3A1/invoke",
+		"/v1/files/Anna%20was%20here": "/v1/files/*", "/v1/Anna was here/chat/completions": "/v1/*/chat/completions", "//v1": "//v1", "/%e5%b1%b1": "/*", "/a%2": "/*",
+	} {
+		if got := observe.PathInClear(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// TestSettingsInClear: of a request's settings stand numbers, switches and words of a closed list, at any depth that a vendor has, and of counts the numbers.
+func TestSettingsInClear(t *testing.T) {
+	deep := strings.Repeat(`{"reasoning":`, 9) + `1` + strings.Repeat(`}`, 9)
+	for request, want := range map[string]string{
+		`"temperature":0.5,"seed":7,"stream":true,"stop":["a"],"user":5,"metadata":{"n":5}`:                            `{"seed":7,"stream":true,"temperature":0.5}`,
+		`"seed":"a canary","temperature":"low","stream":null`:                                                          `{"stream":null,"temperature":"low"}`,
+		`"tool_choice":{"type":"function","function":{"name":"find"}},"modalities":["text","audio"]`:                   `{"modalities":["text","audio"],"tool_choice":{"type":"function"}}`,
+		`"modalities":["text","a canary"],"reasoning":["low",{"effort":"a canary"}]`:                                   `{"reasoning":["low",{}]}`,
+		`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object"}}}`: `{"response_format":{"json_schema":{"strict":true},"type":"json_schema"}}`,
+		`"reasoning":` + deep: `{"reasoning":` + strings.Repeat(`{"reasoning":`, 7) + `{}` + strings.Repeat(`}`, 7) + `}`,
+		`"tools":[{"type":"function","function":{"name":"find"}},{"type":"function","function":{"name":"find a canary"}}]`: `{"tools":["find",""]}`,
+	} {
+		p := project(t, observe.Call{Protocol: observe.OpenAIChat, Request: []byte(`{` + request + `,"messages":[]}`)})
+		if string(p.Parameters) != want {
+			t.Errorf("%.200s: %s, want %s", request, p.Parameters, want)
+		}
+	}
+	p := project(t, observe.Call{Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"messages":[]}`),
+		Response: []byte(`{"choices":[{"finish_reason":"stop","message":{"content":"So."}}],"usage":{"total_tokens":7,"a canary":1,"kind":"a canary","service_tier":"standard","list":[{"modality":"TEXT","tokenCount":5}],"other":["a canary"]}}`)})
+	if want := `{"list":[{"modality":"TEXT","tokenCount":5}],"service_tier":"standard","total_tokens":7}`; string(p.Usage) != want {
+		t.Errorf("usage %s, want %s", p.Usage, want)
+	}
+}
+
+// TestReferencesInClear: of what is no id stands that it was there, once; what it was is known to who reads the bytes.
+func TestReferencesInClear(t *testing.T) {
+	p := project(t, observe.Call{Protocol: observe.GeminiGenerate, Path: "/v1beta/models/m:generateContent", Status: 200, Request: []byte(`{"contents":[],"cachedContent":"cachedContents/c1"}`),
+		Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["is Anna ill","who is Anna"],"groundingChunks":[{"web":{"uri":"https://example.org/anna"}}]}}]}`)})
+	if want := []string{"cachedContent:cachedContents/c1", "search", "url"}; !slices.Equal(p.ContextByReference, want) {
+		t.Errorf("%q, want %q", p.ContextByReference, want)
+	}
+	if want := []string{"cachedContent:cachedContents/c1", "search:is Anna ill", "search:who is Anna", "url:https://example.org/anna"}; !slices.Equal(p.Referred, want) {
+		t.Errorf("%q, want %q", p.Referred, want)
+	}
+}
+
+// TestListsInThePage: the page names each setting and each word, and no other.
+func TestListsInThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "readings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begin, list := range map[string][]string{"The settings are:": observe.Settings(), "The words are:": observe.ClosedWords()} {
+		_, after, _ := strings.Cut(string(page), begin)
+		paragraph, _, _ := strings.Cut(strings.TrimSpace(after), "\n\n")
+		var named []string
+		for _, m := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(paragraph, -1) {
+			named = append(named, m[1])
+		}
+		slices.Sort(named)
+		if !slices.Equal(named, list) {
+			t.Errorf("%s the page has %q, want %q", begin, named, list)
+		}
+	}
+}
