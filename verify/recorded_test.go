@@ -110,6 +110,12 @@ func tooled() observed.Act {
 		`{"model":"m-1","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hello"}]}]}`)
 }
 
+// personal is a call that says who asks beside the conversation, and searches.
+func personal() observed.Act {
+	return observedCall("call-2", observe.OpenAIChat, `{"model":"m","user":"Anna K.","temperature":1,"messages":[{"role":"user","content":"Where is parcel 17?"}]}`,
+		`{"model":"m-1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"In Kassel."}}],"citations":["https://example.org/anna"],"usage":{"total_tokens":7,"note":"for Anna"}}`)
+}
+
 // sightings break one rule each. Their outer layers are right: signature, chain, place and stamp.
 func sightings() []sighting {
 	refuted, open := verify.Refuted, verify.NotProved
@@ -126,6 +132,16 @@ func sightings() []sighting {
 		}, status: verify.Proved},
 		{name: "projection: another prompt", act: call, change: func(p *evidence.Payload) { p.Prompt = jsontext.Value(`"Where is it?"`) }, status: refuted, rule: "projection"},
 		{name: "projection: other settings", act: call, change: func(p *evidence.Payload) { p.Parameters = jsontext.Value(`{"temperature":0}`) }, status: refuted, rule: "projection"},
+		{name: "projection: settings and counts without who asks", act: personal, status: verify.Proved},
+		{name: "projection: a text of the request among the settings", act: personal, change: func(p *evidence.Payload) {
+			p.Parameters = jsontext.Value(`{"temperature":1,"user":"Anna K."}`)
+		}, status: refuted, rule: "projection"},
+		{name: "projection: a text of the answer among the counts", act: personal, change: func(p *evidence.Payload) {
+			p.Observed.Usage = jsontext.Value(`{"note":"for Anna","total_tokens":7}`)
+		}, status: refuted, rule: "projection"},
+		{name: "projection: an address among the references", act: personal, change: func(p *evidence.Payload) {
+			p.Observed.ContextByReference = []string{"url:https://example.org/anna"}
+		}, status: refuted, rule: "projection"},
 		{name: "projection: other usage", act: call, change: func(p *evidence.Payload) { p.Observed.Usage = jsontext.Value(`{"total_tokens":8}`) }, status: refuted, rule: "projection"},
 		{name: "projection: references that nobody made", act: call, change: func(p *evidence.Payload) { p.Observed.ContextByReference = []string{"file:1"} }, status: refuted, rule: "projection"},
 		{name: "projection: a status that makes it an error", act: with(call, func(a *observed.Act) { a.Response = passed(`{"error":{"message":"no"}}`) }), status: verify.Proved},

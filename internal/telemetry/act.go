@@ -236,6 +236,14 @@ func (a *Act) RecordID(agent string, otherContent bool) string {
 	return uuid7.For("", words...) // not the sender's time: an account with another one is of the same span
 }
 
+// Conversation is what the sender calls the conversation, as the name of a chain may have it, which cannot be erased: of a text that is no name of one word its digest, and named is false.
+func (a *Act) Conversation() (name string, named bool) {
+	if a.Dialogue == "" || observe.IsPlain(a.Dialogue) {
+		return a.Dialogue, true
+	}
+	return evidence.DigestOf([]byte(a.Dialogue)).String(), false
+}
+
 // never is what no telemetry has.
 const never = "the bytes of the call, its headers, its status and its attempts: telemetry does not have them"
 

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"jurat/evidence"
-	"jurat/internal/observe"
 	"jurat/internal/observe/decode"
 	"jurat/internal/recording"
 	"jurat/internal/telemetry"
@@ -348,9 +347,8 @@ func (r *Receiver) belonging(told *telemetry.Told, agent, header string) map[str
 
 // place chooses the chain of an act: the name that the sender gave for jurat, the operator's, the conversation's, or the trace's.
 func (a *act) place(given string) {
-	dialogue := a.Dialogue
-	if dialogue != "" && !observe.IsPlain(dialogue) { // the name of a chain cannot be erased
-		dialogue = evidence.DigestOf([]byte(dialogue)).String()
+	dialogue, named := a.Conversation()
+	if !named {
 		a.missing = append(a.missing, "the chain that the sender names: its digest stands for it")
 	}
 	for _, name := range []string{a.Chain, given, dialogue} {
