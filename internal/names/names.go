@@ -20,9 +20,14 @@ import (
 )
 
 // Same reports whether two names may belong to one person, or be taken for one: they differ only in case, compatible forms of characters,
-// normalisation, spaces, invisible characters, and letters of other scripts that look alike. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
+// normalisation, spaces, invisible characters, and characters that look alike: letters of other scripts, dashes, and l, 1 and I. A provider may spell one address in two ways. Where no person may decide on their own work, a doubt counts
 // against the decision. Permissions depend on the exact name, and sealed names never change.
-func Same(a, b string) bool { return fold(a) == fold(b) || fold(latin(a)) == fold(latin(b)) }
+func Same(a, b string) bool {
+	return fold(a) == fold(b) || fold(latin(a)) == fold(latin(b)) || fold(strokes.Replace(latin(a))) == fold(strokes.Replace(latin(b)))
+}
+
+// strokes writes the characters that many fonts draw with one stroke, or as one ring, as one letter. It looks at the case: I is like l, and i is not.
+var strokes = strings.NewReplacer("I", "l", "1", "l", "|", "l", "0", "O")
 
 // CheckNew refuses a name that is new, if readers could take it for one of those that are known. The error names that one.
 func CheckNew(name string, known iter.Seq[string]) error {
@@ -34,20 +39,27 @@ func CheckNew(name string, known iter.Seq[string]) error {
 	return nil
 }
 
-// latin writes letters of the Cyrillic, Greek and Armenian scripts as the Latin letters that they look like. It looks at the case: Η is like H,
+// latin writes letters of other scripts as the Latin letters that they look like, and dashes and apostrophes as those of ASCII. It looks at the case: Η is like H,
 // and η like n.
 func latin(name string) string {
-	return strings.Map(func(c rune) rune {
+	name = strings.Map(func(c rune) rune {
 		if i := slices.Index(lookalikes, c); i >= 0 {
 			return latins[i]
 		}
+		if unicode.Is(unicode.Pd, c) {
+			return '-'
+		}
 		return shown(c)
 	}, norm.NFKD.String(name))
+	return dotted.Replace(name)
 }
 
+// dotted takes off a dot above a letter that has one: it cannot be seen.
+var dotted = strings.NewReplacer("i\u0307", "i", "j\u0307", "j", "I\u0307", "i")
+
 var (
-	lookalikes = []rune("АВЕЅІЈКМНОРСТУҮХԀԚԜӀаевѕіјкмнорстуүхԁԛԝһӏьΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿαγηικνορτυχωϲϳօոսհɑɡı")
-	latins     = []rune("ABESIJKMHOPCTYYXDQWlaebsijkmhopctyyxdqwhlbABEZHIKMNOPTYXCJaynikvoptuxwcjonuhagi")
+	lookalikes = []rune("АВЕЅІЈКМНОРСТУҮХԀԚԜӀѴаевѕіјкмнорстуүхԁԛԝһӏьѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹͿαγηικνορτυχωϲϳσօոսհցզɑɡıɩɪʋȷᴏᴄᴠᴡᴢꜱⲓⲟⲥⲣⲒⲞⲤⲢᎪᎬᎻᎷᏀᏃᏟᏢᏙᏚᎢᏦᏞᎳᎠ−˗⁃’‘ʼʹ′ꞌ`")
+	latins     = []rune("ABESIJKMHOPCTYYXDQWlVaebsijkmhopctyyxdqwhlbvABEZHIKMNOPTYXCJaynikvoptuxwcjoonuhgqagiiivjocvwzsiocpIOCPAEHMGZCPVSTKLWD---'''''''")
 )
 
 // fold returns a name in a form for comparison: Unicode's toNFKC_Casefold (chapter 3.13, R5) without invisible characters. It folds more

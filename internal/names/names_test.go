@@ -16,12 +16,16 @@ func TestSame(t *testing.T) {
 		{"\u212bsa", "åsa"}, {"ὈΔΥΣΣΕΎΣ", "ὀδυσσεύς"}, {"ǅ", "dž"}, {"ᾳ", "ΑΙ"},
 		{"mia", "mi\u0430"}, {"mia", "м\u0456\u0430"}, {"MIA", "\u039c\u0399\u0391"}, {"Mia", "\u039cia"}, {"Nancy", "\u039da\u03b7cy"}, {"HOPE", "\u041d\u041e\u0420\u0415"}, {"élan", "\u0435\u0301lan"},
 		{"Mia", "\uff2d\u0456\u200b\u0430"}, {"paul", "ра\u057d\u04cf"}, {"Sig", "S\u0131\u0261"}, {"\u0421\u0410\u0421", "CAC"},
+		{"a-b", "a\u2010b"}, {"a-b", "a\u2011b"}, {"a-b", "a\u2013b"}, {"a\u2014b", "a\u2212b"}, {"a-b", "\u0430\u058ab"}, {"O'Hara", "O\u2019Hara"}, {"o\u02bchara", "\u03bf'HARA"},
+		{"ivan", "\u0130van"}, {"ivan", "i\u0307van"}, {"ivan", "i\u0475an"}, {"ivan", "\u0269van"}, {"ivan", "\u2c93van"}, {"MAX", "\u13b7AX"},
+		{"shopl", "shop1"}, {"shopl", "shopI"}, {"Ian", "lan"}, {"agent-0", "agent-O"}, {"agent-1\u043e", "agent\u2010l0"},
 	} {
 		if !names.Same(same[0], same[1]) || !names.Same(same[1], same[0]) {
 			t.Errorf("%+q and %+q count as different names", same[0], same[1])
 		}
 	}
-	for _, other := range [][2]string{{"mia", "mía"}, {"mia", "mja"}, {"mia.s", "mias"}, {"mia1", "mia2"}, {"ミア", "ミヤ"}, {"か", "が"}, {"Ольга", "Олег"}, {"Иван", "Ivan"}, {"нос", "нас"}, {"Νίκος", "Nikos"}, {"mia", "miя"}} {
+	for _, other := range [][2]string{{"mia", "mía"}, {"mia", "mja"}, {"mia.s", "mias"}, {"mia1", "mia2"}, {"ミア", "ミヤ"}, {"か", "が"}, {"Ольга", "Олег"}, {"Иван", "Ivan"}, {"нос", "нас"}, {"Νίκος", "Nikos"}, {"mia", "miя"}, {"ian", "lan"}, {"Bill", "Bili"}, {"agent-1", "agent-7"},
+		{"a_b", "a-b"}, {"a-b", "ab"}, {"a\u30fcb", "a-b"}, {"か\u30fc", "か-"}} {
 		if names.Same(other[0], other[1]) {
 			t.Errorf("%+q and %+q count as the same name", other[0], other[1])
 		}
@@ -32,7 +36,7 @@ func TestSame(t *testing.T) {
 // TestCheckNew: a new name must not look like a known one, and the known ones stay in use.
 func TestCheckNew(t *testing.T) {
 	known := slices.Values([]string{"mia", "Ольга", "agent 7"})
-	for name, fits := range map[string]bool{"mia": true, "Mia": false, "mi\u0430": false, "\uff4dia": false, "m ia": false, "Агент 7": true, "\u0430gent 7": false, "ольга": false, "max": true} {
+	for name, fits := range map[string]bool{"mia": true, "Mia": false, "mi\u0430": false, "\uff4dia": false, "m ia": false, "Агент 7": true, "\u0430gent 7": false, "ольга": false, "max": true, "agent-7": true, "agent\u00a07": false, "rnia": true} {
 		if err := names.CheckNew(name, known); (err == nil) != fits {
 			t.Errorf("%+q: %v", name, err)
 		}
