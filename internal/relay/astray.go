@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -52,14 +53,16 @@ func (p *passage) astray(answer *http.Response) *astrayError {
 	return nil
 }
 
-// refreshed returns the address in a header Refresh, as in "5; url=https://HOST/". "": it names none.
+// refreshing is a header Refresh that names an address, as browsers read it: "5; url=https://HOST/", and also with a comma or a space, or without "url=".
+var refreshing = regexp.MustCompile(`^[^;,\s]*(?:\s*[;,]|\s)\s*(?:(?i:url)\s*=\s*)?(.+)$`)
+
+// refreshed returns the address in a header Refresh. "": it names none.
 func refreshed(text string) string {
-	_, after, _ := strings.Cut(text, ";")
-	name, address, found := strings.Cut(strings.TrimSpace(after), "=")
-	if !found || !strings.EqualFold(strings.TrimSpace(name), "url") {
+	found := refreshing.FindStringSubmatch(text)
+	if found == nil {
 		return ""
 	}
-	return strings.Trim(strings.TrimSpace(address), `"'`)
+	return strings.Trim(strings.TrimSpace(found[1]), `"'`)
 }
 
 // leads returns where an address leads that a client is to ask; "": to the same upstream, through this relay. past is set if that is not this relay.

@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -52,6 +54,10 @@ func TestLeadsPast(t *testing.T) {
 		{202, "Operation-Location", "ORIGIN/operations/1", true},
 		{202, "Azure-AsyncOperation", "ORIGIN/operations/1", true},
 		{200, "Refresh", "0; URL='ORIGIN/'", true},
+		{200, "Refresh", "0, url=ORIGIN/", true},
+		{200, "Refresh", "0 url = ORIGIN/", true},
+		{200, "Refresh", "0;ORIGIN/", true},
+		{200, "Refresh", ".5 \"ORIGIN/\"", true},
 
 		{307, "Location", "http://FRONT/api/v1/chat/", false},
 		{308, "Location", "/api/v1/chat/", false},
@@ -60,6 +66,8 @@ func TestLeadsPast(t *testing.T) {
 		{307, "Location", "?again=1", false},
 		{201, "Location", "../files/1", false},
 		{200, "Refresh", "5", false},
+		{200, "Refresh", "5;", false},
+		{200, "Refresh", "5, /api/v1/chat", false},
 		{200, "Content-Location", "ORIGIN/v1/chat/1", false},
 		{200, "Link", `<ORIGIN/v1/chat?page=2>; rel="next"`, false},
 	} {
@@ -142,6 +150,50 @@ func TestLeadsElsewhere(t *testing.T) {
 			if len(p.missed) > 0 {
 				t.Errorf("%s, %v: missed: %v", c.location, mode, p.missed)
 			}
+		}
+	}
+}
+
+// TestAnotherService: where else the provider can be asked is said of its own address, and not of the relay's.
+func TestAnotherService(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		p := leading(t, func(o *Options) { o.Mode = mode })
+		req, err := http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Status", "200")
+		req.Header.Set("X-Say-Alt-Svc", `h2="elsewhere.example:443", h3=":443"`)
+		answer, err := p.client.Transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if s := p.last(t, 1); answer.StatusCode != 200 || answer.Header.Get("Alt-Svc") != "" || s.outcome.Ended != Complete || len(p.missed) > 0 {
+			t.Errorf("%v: %d %v %+v %v", mode, answer.StatusCode, answer.Header, s.outcome, p.missed)
+		}
+	}
+}
+
+// TestAstrayIsLogged: a log as JSON names the mode as one as text does.
+func TestAstrayIsLogged(t *testing.T) {
+	for _, mode := range []Mode{Closed, Open} {
+		var log bytes.Buffer
+		p := leading(t, func(o *Options) { o.Mode, o.Log = mode, slog.New(slog.NewJSONHandler(&log, nil)) })
+		req, err := http.NewRequest("POST", p.url()+"/v1/chat", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Status", "307")
+		req.Header.Set("X-Say-Location", "ORIGIN/v1/chat/")
+		answer, err := p.client.Transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		p.last(t, 1)
+		if !strings.Contains(log.String(), fmt.Sprintf(`"mode":%q`, mode)) {
+			t.Errorf("%v: %s", mode, &log)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (p *passage) ask(next http.RoundTripper, request *http.Request) (*http.Resp
 	}
 	p.answered(answer)
 	if astray := p.astray(answer); astray != nil {
-		p.r.Log.Warn("relay: an answer leads clients where they are not recorded; closed mode does not hand it out: "+notAstray, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode, "why", astray)
+		p.r.Log.Warn("relay: an answer leads clients where they are not recorded; closed mode does not hand it out: "+notAstray, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode.String(), "why", astray)
 		if p.r.Mode == Closed {
 			p.over = astray
 			p.finish()

@@ -193,8 +193,9 @@ func identity(header http.Header, pathToken string) (token, chain string, err er
 	return token, chain, nil
 }
 
-// hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it.
-var hopByHop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
+// hopByHop are headers for one connection, by RFC 9110, section 7.6.1, and some that servers send in spite of it. Alt-Svc (RFC 7838) says where else the server of this
+// connection can be asked: clients that believe it of the relay go past it.
+var hopByHop = []string{"Alt-Svc", "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
 
 // forAllReaders are the beginnings of names of headers that say how a message is read, who sends it, or what it asks for.
 var forAllReaders = []string{"A2a-", "Accept", "Access-Control-", "Age", "Anthropic-", "Api-Key", "Authorization", "Cache-Control", "Content-", "Cookie", "Date", "Etag", "Expires", "Host",
