@@ -49,3 +49,24 @@ func after(text, at string) string {
 	lines := strings.SplitN(rest, "\n", 3)
 	return strings.Join(lines[:min(2, len(lines))], "\n")
 }
+
+// TestFailuresThatTheLogMarks: a call failed if the log marks its result as an error, whatever the result's text says, or if it says nothing.
+func TestFailuresThatTheLogMarks(t *testing.T) {
+	withoutKeys(t)
+	for name, text := range map[string]string{
+		"anthropic": `{"messages":[{"role":"user","content":"Where is order 7?"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"issue_refund","input":{"order":7}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":%v,"content":"insufficient credit"}]},{"role":"assistant","content":"I refunded 20."}]}`,
+		"anthropic without a text": `{"messages":[{"role":"user","content":"Where is order 7?"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"issue_refund","input":{"order":7}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":%v}]},{"role":"assistant","content":"I refunded 20."}]}`,
+		"tau2": `[{"role":"user","content":"Where is order 7?"},{"role":"assistant","tool_calls":[{"id":"c","name":"issue_refund","arguments":{"order":7}}]},
+			{"role":"tool","id":"c","requestor":"assistant","error":%v,"content":"insufficient credit"},{"role":"assistant","content":"I refunded 20."}]`,
+	} {
+		for marked, want := range map[bool]int{true: exitUndecided, false: 0} {
+			file := filepath.Join(t.TempDir(), "case.json")
+			write(t, file, fmt.Sprintf(text, marked))
+			if out, errs := ran(t, want, "--data", t.TempDir(), "trial", file, "--jurors", "offline"); strings.Contains(out, "error-passed-over") != marked {
+				t.Errorf("%s, marked: %v: %s%s", name, marked, out, errs)
+			}
+		}
+	}
+}

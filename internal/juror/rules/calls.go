@@ -41,7 +41,7 @@ func newCall(c *subject.Case, m *subject.Message, tc *subject.ToolCall) *call {
 	arguments := decode(tc.Arguments)
 	k.args = leaves("", arguments)
 	k.object, _ = arguments.(map[string]any)
-	k.failed = k.result != nil && failedResult(k.result.Text)
+	k.failed = k.result != nil && (k.result.Failed || failedResult(k.result.Text))
 	return k
 }
 
