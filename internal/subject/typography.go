@@ -18,7 +18,7 @@ func (m *Message) Passage(quote string) (string, bool) {
 	if m.Holds(quote) {
 		return quote, true
 	}
-	wanted := bytes.Trim(fold(quote).text, ` "`)
+	wanted := bytes.Trim(fold(quote).text, `"`)
 	if len(wanted) == 0 {
 		return "", false
 	}
@@ -35,11 +35,12 @@ func (m *Message) Passage(quote string) (string, bool) {
 	return "", false
 }
 
-// A folded text has no typography: NFKC, runs of white space as one space, runs of quotation marks as one ", runs of dashes
-// as one -, without characters that have no width, and with the escapes of JSON strings decoded.
+// A folded text has no typography: NFKC, white space between words as one space and none beside punctuation, runs of quotation
+// marks as one ", runs of dashes as one -, without characters that have no width, and with the escapes of JSON strings decoded.
 type folded struct {
 	text     []byte
 	from, to []int // for each byte: the part of the original that it stands for
+	space    bool  // white space came last
 }
 
 func fold(text string) *folded {
@@ -70,8 +71,17 @@ func fold(text string) *folded {
 }
 
 func (f *folded) add(c rune, from, to int) {
-	if last := len(f.text) - 1; last >= 0 && (c == ' ' || c == '"' || c == '-') && rune(f.text[last]) == c {
-		f.to[last] = to
+	if c == ' ' {
+		f.space = true
+		return
+	}
+	last, _ := utf8.DecodeLastRune(f.text)
+	if f.space && isOfWord(last) && isOfWord(c) {
+		f.text, f.from, f.to = append(f.text, ' '), append(f.from, from), append(f.to, from)
+	}
+	f.space = false
+	if n := len(f.to) - 1; (c == '"' || c == '-') && last == c {
+		f.to[n] = to
 		return
 	}
 	f.text = utf8.AppendRune(f.text, c)
@@ -79,6 +89,8 @@ func (f *folded) add(c rune, from, to int) {
 		f.from, f.to = append(f.from, from), append(f.to, to)
 	}
 }
+
+func isOfWord(c rune) bool { return unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
 // unescaped returns the first character of a text and its length. An escape of a JSON string counts as its character.
 func unescaped(text string) (rune, int) {
@@ -140,6 +152,8 @@ func class(c rune) rune {
 		return ' '
 	case unicode.Is(unicode.Quotation_Mark, c), strings.ContainsRune("`ʹʺʻʼʽˈ′‵", c):
 		return '"'
+	case c == '⁄', c == '∕':
+		return '/'
 	case unicode.Is(unicode.Dash, c), strings.ContainsRune("⁃─━", c):
 		return '-'
 	}

@@ -52,6 +52,13 @@ func TestPassage(t *testing.T) {
 		{"zero width of the reader", "I have paid", "I have\u200b paid"},
 		{"marks of direction", "\u200e[[paid \u202b100]]\u202c", "paid 100"},
 		{"variation selector", "paid ✔\ufe0f now", "paid ✔ now"},
+		{"French punctuation", "Payé\u202f: «\u00a0oui\u00a0»\u202f!", `Payé: "oui"!`},
+		{"French punctuation of the reader", "Payé: «oui»!", "Payé : « oui » !"},
+		{"dash with and without spaces", "paid — now, 10–20", "paid—now, 10 – 20"},
+		{"spaces of JSON", `{"to":"Ann","sum":[1,2]}`, `{ "to": "Ann", "sum": [1, 2] }`},
+		{"spaces before units", "50\u202f% off, 5\u00a0€", "50% off, 5€"},
+		{"spaces in ideographic text", "「[[支払い」 と]]", "「支払い」と"},
+		{"fractions", "½ paid, 3⁄4", "1/2 paid, 3/4"},
 		{"escapes of JSON", `{"note":"[[I paid\u00a0Ann\nnow \u2013 \ud83d\ude00]]"}`, "I paid Ann now - 😀"},
 		{"escaped quotation marks", `{\"to\":\"Ann\"}`, `{"to":"Ann"}`},
 	} {
