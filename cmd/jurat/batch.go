@@ -86,6 +86,7 @@ type attempt struct {
 	err   error
 
 	noModel bool // no language model sits, and only because keys are missing
+	alone   bool // one model takes the seats of others, because keys are missing
 }
 
 // title is how the case is named.
@@ -115,10 +116,13 @@ func (at *attempt) result() *jury.Result {
 // flags says in words what takes away from the result.
 func (at *attempt) flags() string {
 	words := flags(at.result())
-	if !at.noModel {
+	why := "no key of a model was there"
+	switch {
+	case at.alone:
+		why = "one model took the seats of others: keys are missing"
+	case !at.noModel:
 		return words
 	}
-	const why = "no key of a model was there"
 	if words == "" {
 		return "  (" + why + ")"
 	}
@@ -405,6 +409,9 @@ const noModel = "no_model"
 // failure says as what a trial that was held fails; "" if it does not.
 func (c *trialCmd) failure(at *attempt) string {
 	kind := c.fails(at.result())
+	if kind == "" && at.alone && slices.Contains(c.FailOn, "degraded") {
+		kind = "degraded"
+	}
 	if kind != "" && c.known(at) {
 		return ""
 	}

@@ -601,6 +601,28 @@ func TestMissingKeys(t *testing.T) {
 	has(t, out, "(substitute for anthropic claude-haiku-4-5)")
 }
 
+// TestOneKeyIsSaid: where one model takes the seats of others, because their keys are missing, the verdict's line says so, and a
+// pipeline that does not take degraded trials fails. A substitute that the configuration names is no such thing.
+func TestOneKeyIsSaid(t *testing.T) {
+	for alone := range 3 {
+		s := newScene(t, nil)
+		for i, name := range seatKeys {
+			if i != alone {
+				t.Setenv(name, "")
+			}
+		}
+		out, _ := s.hold(0, 0, "--rounds", "0", "--fail-on", "needs_review", "--quiet")
+		has(t, out, "safe_pass", "one model took the seats of others: keys are missing")
+		s.hold(exitBad, 0, "--rounds", "0", "--fail-on", "needs_review,degraded", "--quiet")
+	}
+	s := newScene(t, nil)
+	t.Setenv(seatKeys[1], "")
+	s.extra[1] += ", substitute: {provider: openai, model: gpt-4o, base_url: '" + s.servers[0].URL + "', key: {env: " + seatKeys[0] + "}}"
+	if out, _ := s.hold(0, 0, "--rounds", "0", "--fail-on", "degraded"); strings.Contains(out, "keys are missing") {
+		t.Error(out)
+	}
+}
+
 // TestNoQuorumCostsNothingMore: if only one juror can be asked, it is asked once. The judge, who reads
 // at the same time, gives no judgment.
 func TestNoQuorumCostsNothingMore(t *testing.T) {

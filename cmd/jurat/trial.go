@@ -181,7 +181,7 @@ func (c *trialCmd) convene(io stdio, attempts ...*attempt) (*court, error) {
 		return nil, err
 	}
 	for _, at := range attempts {
-		at.noModel = ct.plan.NoModel
+		at.noModel, at.alone = ct.plan.NoModel, ct.plan.Alone
 	}
 	c.settings = &ct.settings
 	return ct, c.compare(ct.settings, attempts)

@@ -38,6 +38,7 @@ type Wishes struct {
 type Plan struct {
 	Offline bool   // the rule jurors sit in all seats
 	Why     string // the reason for Offline or its opposite
+	Alone   bool   // the only model that can be asked takes seats of others, whose keys are missing
 	NoModel bool   // no language model can be asked, only because keys are missing: the user did not choose rules
 	Seats   []Chair
 	Judge   *Chair // nil: the method needs none
@@ -166,6 +167,7 @@ func (p *Plan) seat(f *File, w Wishes, env Lookup) error {
 		if err != nil {
 			return err
 		}
+		p.Alone = p.Alone || alone != nil && s.Substitute == alone && chair.InPlaceOf != ""
 		p.Seats = append(p.Seats, chair)
 	}
 	if p.Method == jury.FinalJudge {
