@@ -21,13 +21,17 @@ import (
 
 const asksWise = `{"model":"wise","messages":[{"role":"user","content":"the first question"}]}`
 
-// TestRecorderWithoutFolder: when its data folder is gone, a recorder of closed mode refuses calls and one of open mode passes them. Both end with an error, and say how many calls no record has.
+// TestRecorderWithoutFolder: when its data folder is gone, or its database was emptied, a recorder of closed mode refuses calls and one of open mode passes them. Both end with an error, and say how many calls no record has.
 func TestRecorderWithoutFolder(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]struct {
 		status int
 		says   string
-	}{"closed": {503, "a call is refused"}, "open": {200, "calls could not be sealed"}} {
+	}{"closed": {503, "a call is refused"}, "open": {200, "calls could not be sealed"}, "emptied": {503, "a call is refused"}} {
+		emptied := mode == "emptied"
+		if emptied {
+			mode = "closed"
+		}
 		model := newWiseModel(t)
 		data := filepath.Join(t.TempDir(), "data")
 		at, said, stop := serve(t, "--data", data, "record", "proxy", "--mode", mode, "--agent", "mia", "--upstream", "wise="+model.URL, "--listen", "127.0.0.1:0")
@@ -39,7 +43,9 @@ func TestRecorderWithoutFolder(t *testing.T) {
 			if n > 0 && answer.StatusCode != want.status || n == 0 && answer.StatusCode != 200 {
 				t.Errorf("%s, call %d: status %d", mode, n, answer.StatusCode)
 			}
-			if n == 0 {
+			if n == 0 && emptied {
+				must(t, os.Truncate(filepath.Join(data, "jurat.db"), 0))
+			} else if n == 0 {
 				must(t, os.Rename(data, data+".away"))
 				must(t, os.RemoveAll(data+".away"))
 			}
@@ -47,7 +53,7 @@ func TestRecorderWithoutFolder(t *testing.T) {
 		if code := stop(); code == 0 || !strings.Contains(said.String(), want.says) || !strings.Contains(said.String(), "hint: put the data folder back") {
 			t.Errorf("%s: exit code %d\n%s", mode, code, said)
 		}
-		if _, err := os.Stat(data); mode == "closed" && !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(data); mode == "closed" && !emptied && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: something made the folder again: %v", mode, err)
 		}
 	}

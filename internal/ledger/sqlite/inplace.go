@@ -9,6 +9,9 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
+// header is how long a database is at least.
+const header = 100
+
 // An opened is a file as this process opened it.
 type opened struct {
 	path string
@@ -33,6 +36,8 @@ func (s *Store) InPlace() error {
 	for _, f := range s.files {
 		now, err := os.Stat(f.path)
 		switch {
+		case err == nil && f.path == s.path && now.Size() < header:
+			return fmt.Errorf("%w: %s was cut off", storage.ErrMoved, f.path)
 		case err == nil && os.SameFile(f.is, now):
 		case err == nil:
 			return fmt.Errorf("%w: another file is now at %s", storage.ErrMoved, f.path)
