@@ -243,6 +243,7 @@ var listChanges = []struct{ name, old, new, says string }{
 	{"certificates out of order", `"oj": ["sha256:01`, `"oj": ["sha256:03`, "oj is not sorted"},
 	{"a certificate twice", `"oj": ["sha256:01`, `"oj": ["sha256:02`, "oj is not sorted"},
 	{"a digest that is none", `"oj": ["sha256:01`, `"oj": ["sha256:1`, "digest"},
+	{"no digest of a list", `"digest": "` + evidence.DigestOf([]byte("list")).String(), `"digest": "sha256:` + strings.Repeat("0", 64), "digest"},
 	{"a sequence of zero", `"sequence": 7`, `"sequence": 0`, "sequence"},
 	{"a sequence that is no number", `"sequence": 7`, `"sequence": 7.5`, "sequence"},
 	{"a territory in small letters", `"territory": "BE"`, `"territory": "be"`, "territory"},

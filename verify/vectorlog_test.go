@@ -90,6 +90,9 @@ func logVectors(t *testing.T) []given {
 	})
 	add("a file without a checkpoint", func(b *evidence.Bundle, o *verify.Options) { b.Checkpoint, o.Checkpoint = "", late })
 	add("all entries", func(_ *evidence.Bundle, o *verify.Options) { o.Entries = entries(6) })
+	add("entries as other programs write them", func(_ *evidence.Bundle, o *verify.Options) {
+		o.Entries = bytes.NewReader(append([]byte("\ufeff"), bytes.ReplaceAll(k.entries(6), []byte("\n"), []byte("\r\n"))...))
+	})
 	add("all entries of a later checkpoint", func(b *evidence.Bundle, o *verify.Options) {
 		*b = *grown
 		o.Checkpoint, o.Entries = late, entries(10)

@@ -336,6 +336,21 @@ func tokenVectors(t *testing.T) []given {
 	})
 	add("from the future", func(_ *evidence.Record, o *verify.Options) { o.At = jurattest.Start.Add(-6 * time.Minute) })
 	add("from a future that clocks allow", func(_ *evidence.Record, o *verify.Options) { o.At = jurattest.Start.Add(-4 * time.Minute) })
+	add("of an authority whose root has another key identifier", func(r *evidence.Record, o *verify.Options) {
+		other := bytes.Replace(root.Raw, root.SubjectKeyId, bytes.Repeat([]byte{1}, len(root.SubjectKeyId)), 1)
+		r.Timestamps = []evidence.Timestamp{stamp(later, r, true)}
+		o.Trust = changedTrust(t, withAuthority(o.Trust, root), func(file *trust.Trust) { file.Authorities[len(file.Authorities)-1].Certificate = other })
+	})
+	add("of an authority whose root has more in it than is looked at", func(r *evidence.Record, o *verify.Options) {
+		der, err := dertest.Parse(root.Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := der.At(0, 6, 0)
+		key.Members = append(key.Members, key.Members[1])
+		r.Timestamps = []evidence.Timestamp{stamp(later, r, true)}
+		o.Trust = changedTrust(t, withAuthority(o.Trust, root), func(file *trust.Trust) { file.Authorities[len(file.Authorities)-1].Certificate = der.Bytes() })
+	})
 	return list
 }
 
@@ -909,6 +924,9 @@ func refusedTrust(t *testing.T) []given {
 	h := jurattest.NewForStrangers(t)
 	h.Seal(t, output("a"))
 	doc := string(trustOf(t, h.Options(t)))
+	logKey := doc[strings.Index(doc, jurattest.Origin+"+"):]
+	logKey = logKey[:strings.IndexByte(logKey, '"')]
+	logHash := logKey[len(jurattest.Origin):][:len("+12345678")]
 	var list []given
 	for _, change := range append(refusedWitnesses(t), [][3]string{
 		{"of another format", trust.Format, "jurat/trust/v9"},
@@ -922,6 +940,10 @@ func refusedTrust(t *testing.T) []given {
 		{"with a public key that is none", `"public_key": "MFk`, `"public_key": "MFl`},
 		{"with a certificate that is none", `"certificate": "MII`, `"certificate": "MIJ`},
 		{"with a log key that is none", "jurattest.example/log+", "jurattest.example/log-"},
+		{"with a line feed behind a log key", logKey, logKey + `\n`},
+		{"with a line feed in a log key", logKey, logKey[:len(logKey)-4] + `\r\n` + logKey[len(logKey)-4:]},
+		{"with the hash of a log key in capitals", logHash, strings.ToUpper(logHash)},
+		{"with a sign in the hash of a log key", logHash, "+" + logHash},
 		{"with an end before the beginning", `"custody":`, `"not_before":"2026-02-01T00:00:00Z","not_after":"2026-01-01T00:00:00Z","custody":`},
 		{"with a second key that is not there", `"custody":`, `"with":["sha256:` + strings.Repeat("1", 64) + `"],"custody":`},
 		{"with a log twice", `"logs": [`, `"logs": ["jurattest.example/log+x", "jurattest.example/log+x",`},

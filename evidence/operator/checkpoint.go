@@ -142,13 +142,16 @@ func checkOrigin(origin string) error {
 const logKeyType = 1
 
 // LogPublicKey returns the public key in a verifier key of a log, as signed-note writes it: name+hash+base64. It returns an error
-// for another kind of key.
+// for another kind of key, and for one that is written otherwise: package note reads several texts of one key.
 func LogPublicKey(verifier string) (ed25519.PublicKey, error) {
-	_, rest, _ := strings.Cut(verifier, "+")
+	name, rest, _ := strings.Cut(verifier, "+")
 	_, encoded, _ := strings.Cut(rest, "+")
-	data, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(data) != 1+ed25519.PublicKeySize || data[0] != logKeyType {
 		return nil, fmt.Errorf("%q is not the key of a log: want name+hash+base64 of a type and an Ed25519 public key", evidence.Abbreviate(verifier))
+	}
+	if one, err := note.NewEd25519VerifierKey(name, data[1:]); err != nil || one != verifier {
+		return nil, fmt.Errorf("the key of the log %q is not in its one form, or its hash is another key's", evidence.Abbreviate(name))
 	}
 	return data[1:], nil
 }

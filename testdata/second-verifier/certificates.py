@@ -27,11 +27,11 @@ class Certificate:
     def __init__(self, encoding):
         self.encoding = encoding
         outer = der.Reader(der.read(encoding).expect(der.SEQUENCE).content)
-        signed, self.algorithm = outer.next(der.SEQUENCE), outer.next(der.SEQUENCE)
-        self.signed, self.signature = signed.encoding, der.bits(outer.next())
+        signed, self.algorithm, signature = outer.next(der.SEQUENCE), outer.next(der.SEQUENCE), outer.next()
+        self.signed, self.signature, self._signature = signed.encoding, der.bits(signature), signature.encoding
         body = der.Reader(signed.content)
-        version = body.maybe(0xA0)
-        version = version.explicit().integer() if version else 0
+        wrapped = body.maybe(0xA0)
+        version = wrapped.explicit().integer() if wrapped else 0
         require(0 <= version <= 2, "a version that is none")
         self.serial = body.next().integer()
         require(self.serial >= 0, "a serial number below zero")
@@ -41,18 +41,20 @@ class Certificate:
         validity = der.Reader(body.next(der.SEQUENCE).content)
         self.not_before, self.not_after = moment_of(validity.next()), moment_of(validity.next())
         self.subject = read_name(body.next())
+        self._before_key = signed.content[: body.at]
         self._read_key(body.next(der.SEQUENCE))
-        self._extensions = {}
+        self._listed, self._extensions = None, {}
         if version == 2:
             body.maybe(0x81), body.maybe(0x82)
             wrapped = body.maybe(0xA3)
-            self._extensions = _extensions(der.first(wrapped.content)) if wrapped else {}
+            self._listed = der.first(wrapped.content) if wrapped else None
+            self._extensions = _extensions(self._listed) if wrapped else {}
 
     def _read_key(self, node):
         self.spki = node.encoding
         fields = der.Reader(node.content)
         name, parameters = read_algorithm(fields.next(der.SEQUENCE))
-        self._key, curve = der.bits(fields.next()), None
+        self._key, curve, self._plain = der.bits(fields.next()), None, self.spki
         if name == _RSA:
             require(parameters and parameters.encoding == b"\x05\x00", "an RSA key with parameters")
             numbers = der.Reader(der.first(self._key).expect(der.SEQUENCE).content)
@@ -61,11 +63,22 @@ class Certificate:
         elif name == _EC:
             curve = parameters.name() if parameters else None
             require(curve in _CURVES and len(self._key) == 1 + 2 * _CURVES[curve] and self._key[0] == 4, "no point of a curve")
-            plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + self._key, der.BIT_STRING))
-            require(openssl.is_key(plain), "a point that is not on its curve")
+            self._plain = der.sequence(der.sequence(_EC_NAME + parameters.encoding) + der.sequence(b"\0" + self._key, der.BIT_STRING))
+            require(openssl.is_key(self._plain), "a point that is not on its curve")
         elif name == _ED25519:
             require(parameters is None and len(self._key) == 32, "no Ed25519 key")
         self._key_algorithm = name, curve
+
+    def as_root(self):
+        """It as openssl is to trust it: without what follows a last known member, which openssl would refuse."""
+        listed = b""
+        for extension in der.Reader(self._listed.content).all() if self._listed else ():
+            fields = der.Reader(extension.content)
+            members = fields.next(), fields.maybe(der.BOOLEAN), fields.next()
+            listed += der.sequence(b"".join(member.encoding for member in members if member))
+        extensions = der.sequence(der.sequence(listed), 0xA3) if listed else b""
+        signed = der.sequence(self._before_key + self._plain + extensions)
+        return der.sequence(signed + self.algorithm.encoding + self._signature)
 
     def is_valid_at(self, time):
         """Whether it had begun and not ended at a time, in seconds."""
@@ -163,6 +176,12 @@ def _are_checked(constraints):
     subtrees = [subtree for node in (lists.maybe(0xA0), lists.maybe(0xA1)) if node for subtree in node.children]
     lists.end()
     return all(len(subtree.expect(der.SEQUENCE).children) == 1 and subtree.children[0].tag in _CHECKED for subtree in subtrees)
+
+
+def verify_path(certificate, others, root, purpose, seconds):
+    """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
+    trusted = root.encoding if certificate.encoding == root.encoding else root.as_root()
+    return openssl.verify_path(certificate.encoding, tuple(other.encoding for other in others), trusted, purpose, seconds)
 
 
 def between(certificates):

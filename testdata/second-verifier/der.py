@@ -127,19 +127,19 @@ class Reader:
     """Reads the values in a content one after the other. What follows the last one, or is in one whose tag is not asked for, is not looked at."""
 
     def __init__(self, content):
-        self._content, self._at = content, 0
+        self._content, self.at = content, 0
 
     def next(self, tag=None):
-        node = Node(self._content, self._at, 0, strict=False)
-        self._at = node.end
+        node = Node(self._content, self.at, 0, strict=False)
+        self.at = node.end
         return node if tag is None else node.expect(tag)
 
     def maybe(self, tag):
-        return self.next(tag) if self._content[self._at : self._at + 1] == bytes([tag]) else None
+        return self.next(tag) if self._content[self.at : self.at + 1] == bytes([tag]) else None
 
     def all(self, tag=None):
         """All that is left, each with this tag."""
-        while self._at < len(self._content):
+        while self.at < len(self._content):
             yield self.next(tag)
 
 

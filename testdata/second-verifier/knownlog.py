@@ -168,7 +168,7 @@ def _check_entries(opened, own, known, data, guarantee, findings):
 
 def _lines(data):
     require(not data or data.endswith(b"\n"), "an entry without a line feed")
-    return data.split(b"\n")[:-1]
+    return [line.removesuffix(b"\r") for line in without_mark(data).split(b"\n")[:-1]]
 
 
 def _entry(line):

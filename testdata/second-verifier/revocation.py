@@ -7,7 +7,7 @@ import der
 import keys
 import openssl
 from canonical import Refused
-from certificates import Certificate, between, check_key_identifier, moment_of, read_algorithm, read_extensions, read_name
+from certificates import Certificate, between, check_key_identifier, moment_of, read_algorithm, read_extensions, read_name, verify_path
 from effort import Spent
 from shapes import require
 
@@ -199,7 +199,7 @@ class Response:
             and bool(between([certificate]))
             and issuer.is_ca()
             and is_signed(issuer, certificate.algorithm, certificate.signed, certificate.signature)
-            and openssl.verify_path(certificate.encoding, (), issuer.encoding, "any", None)
+            and verify_path(certificate, (), issuer, "any", None)
         )
 
 

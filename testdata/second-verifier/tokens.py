@@ -9,7 +9,7 @@ import der
 import effort
 import openssl
 from canonical import Refused
-from certificates import Certificate, between
+from certificates import Certificate, between, verify_path
 from shapes import require
 
 _SIGNED_DATA = "1.2.840.113549.1.7.2"
@@ -304,8 +304,7 @@ def _path(token, others, authority, time):
     root = Certificate(authority.root)
     if root.encoding != token.certificate.encoding and not root.is_usable():
         return False
-    encodings = tuple(item.encoding for item in others if item.is_usable())
-    return openssl.verify_path(token.certificate.encoding, encodings, authority.root, "timestampsign", time // 1)
+    return verify_path(token.certificate, [item for item in others if item.is_usable()], root, "timestampsign", time // 1)
 
 
 def _check_statement(token, imprint, authority, algorithm):

@@ -3,7 +3,6 @@
 import re
 
 import keys
-import openssl
 from canonical import parse, without_mark
 from certificates import Certificate
 from payload import ALGORITHMS
@@ -73,7 +72,7 @@ class Authority:
         self.policies = _list(source, "policies")
         require(all(isinstance(item, str) and _is_oid(item) for item in self.policies), "no object identifier")
         self.not_after = _time(source, "not_after")
-        self.revocation = source.get("revocation") or "none"
+        self.revocation = _text(source, "revocation") or "none"
         require(self.revocation in ("crl", "none"), "no such revocation")
         self.services = [Service(item) for item in _list(source, "services")]
 
@@ -106,16 +105,22 @@ def _state(source, kind):
     """Since when a service has had a type and a status."""
     members(source, ("from", "status"), ("type",))
     require(isinstance(source["status"], str) and source["status"], "no status")
-    require(isinstance(source.get("type") or "", str), "no type")
     begins = _time(source, "from")
     require(begins is not None, "a status that never began")
-    return begins, source.get("type") or kind, source["status"]
+    return begins, _text(source, "type") or kind, source["status"]
 
 
 def _check_list_version(source, required=(), optional=()):
     members(source, ("sequence", "digest") + required, optional)
     require(is_whole(source["sequence"], 1, 2**31 - 1), "no sequence number")
-    require(is_digest(source["digest"]), "no digest")
+    require(is_digest_not_zero(source["digest"]), "no digest")
+
+
+def _text(source, name):
+    """An optional text; "" if it is not there."""
+    value = source.get(name)
+    require(value is None or isinstance(value, str), f"{name} is no string")
+    return value or ""
 
 
 def _is_territory(text):
@@ -126,7 +131,7 @@ def _check_lists(source):
     """The trusted lists that authorities were taken from."""
     members(source, ("oj", "lotl", "issued"), ("territories", "granted_since"))
     journal, territories = _list(source, "oj"), _list(source, "territories")
-    require(journal and all(map(is_digest, journal)), "oj names no certificates")
+    require(journal and all(map(is_digest_not_zero, journal)), "oj names no certificates")
     require(all(map(_is_territory, territories)), "no territory")
     for items in (journal, territories):
         require(items == sorted(set(items)), "a list that is not sorted, or has something twice")
@@ -144,11 +149,11 @@ class CA:
         require(isinstance(self.name, str) and self.name, "a CA without a name")
         require(self.custody in ("owner", "operator"), "no such custody")
         self.certificate = Certificate(unbase64(source["certificate"]))
-        require(openssl.is_certificate(self.certificate.encoding) and self.certificate.is_ca(), "not a CA's certificate")
+        require(self.certificate.is_ca(), "not a CA's certificate")
         self.roles = _list(source, "roles")
         require(self.roles and all(role in ROLES for role in self.roles), "no such role")
         require(len(set(self.roles)) == len(self.roles), "a role twice")
-        self.revocation = source.get("revocation") or "crl"
+        self.revocation = _text(source, "revocation") or "crl"
         require(self.revocation in ("crl", "short", "none"), "no such revocation")
         self.mandate = Mandate(source["mandate"]) if source.get("mandate") is not None else None
 
@@ -161,7 +166,7 @@ class Mandate:
         self.organisation = source["organisation"]
         require(isinstance(self.organisation, str) and self.organisation, "a mandate of nobody")
         require(_is_territory(source["country"]), "no country")
-        require(isinstance(source.get("identifier") or "", str), "no identifier")
+        _text(source, "identifier")
         require(is_digest_not_zero(source["digest"]) and _time(source, "at") is not None, "a mandate that is no file, or of no time")
         self.roles, self.names = _list(source, "roles"), _list(source, "names")
         require(self.roles and all(role in ROLES for role in self.roles), "no such role")
@@ -184,7 +189,7 @@ class Mandate:
         _time(source["list"], "next_update")
         _check_list_version(source["lotl"])
         journal = _list(source, "oj")
-        require(journal and all(map(is_digest, journal)) and journal == sorted(set(journal)), "oj is not what it must be")
+        require(journal and all(map(is_digest_not_zero, journal)) and journal == sorted(set(journal)), "oj is not what it must be")
 
     def covers(self, role, time):
         """Whether the CA may certify the key of an actor in a role, whose record is of a time."""

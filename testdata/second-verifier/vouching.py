@@ -4,9 +4,8 @@ import re
 import urllib.parse
 
 import keys
-import openssl
 from canonical import Refused
-from certificates import Certificate, between
+from certificates import Certificate, between, verify_path
 from effort import Spent, ways
 from payload import role_of
 from revocation import Unknown, is_signed
@@ -122,7 +121,7 @@ def _is_path(way):
     if not all(item.is_usable() for item in way[1:]):
         return False
     signed = all(is_signed(issuer, item.algorithm, item.signed, item.signature) for item, issuer in zip(way, way[1:]))
-    return signed and openssl.verify_path(below[0].encoding, tuple(item.encoding for item in below[1:]), root.encoding, "any", None)
+    return signed and verify_path(below[0], below[1:], root, "any", None)
 
 
 def _is_for_documents(certificate):

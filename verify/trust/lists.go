@@ -75,6 +75,8 @@ func (l *Lists) check() error {
 	switch {
 	case len(l.Journal) == 0:
 		return errors.New("oj is empty")
+	case slices.Contains(l.Journal, evidence.Digest{}):
+		return errors.New("oj has a digest that is left out, or of zeros")
 	case !rising(l.Journal, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) }):
 		return errors.New("oj is not sorted, or has a digest twice")
 	case l.Issued.IsZero():
@@ -102,6 +104,9 @@ func isTerritory(text string) bool {
 func (v *ListVersion) check(what string) error {
 	if v.Sequence < 1 || v.Sequence > 1<<31-1 {
 		return fmt.Errorf("%s: sequence is %d, want a whole number from 1 to 2147483647", what, v.Sequence)
+	}
+	if v.Digest.IsZero() {
+		return fmt.Errorf("%s: digest is left out, or of zeros", what)
 	}
 	return nil
 }

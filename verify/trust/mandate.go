@@ -57,7 +57,7 @@ func (m *Mandate) Check() error {
 		return errors.New("service: tsp or name is empty")
 	case m.Service.List.Issued.IsZero():
 		return errors.New("service: list: issued is left out")
-	case len(m.Service.Journal) == 0 || !rising(m.Service.Journal, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) }):
+	case len(m.Service.Journal) == 0 || slices.Contains(m.Service.Journal, evidence.Digest{}) || !rising(m.Service.Journal, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) }):
 		return errors.New("service: oj is empty, not sorted, or has a digest twice")
 	}
 	if err := errors.Join(m.Service.List.check("service: list"), m.Service.LOTL.check("service: lotl")); err != nil {
