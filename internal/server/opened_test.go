@@ -9,10 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
+
 	"jurat/api"
 	"jurat/evidence"
 	"jurat/internal/access"
 	"jurat/internal/erasure"
+	"jurat/internal/server"
 	"jurat/property"
 )
 
@@ -77,8 +80,13 @@ func (o *opened) doors() map[string][]string {
 			doors[pattern] = append(doors[pattern], strings.Replace(pattern, "{chain}", url.PathEscape(chain), 1))
 		}
 	}
-	for _, pattern := range []string{"/v1/submissions/{id}", "/v1/submissions/{id}/case", "/v1/submissions/{id}/events", "/submissions/{id}", "/submissions/{id}?after=2",
-		"/submissions/{id}/messages?find=" + canary, "/v1/trials/{id}/compare/{id}", "/trials/{id}/compare/{id}", "/v1/trials", "/trials", "/v1/recordings"} {
+	doors["/recordings/{chain}/acts/{number}"] = doors["/recordings/{chain}/acts/1"]
+	for _, pattern := range []string{"/v1/agents/{name}/reputation", "/agents/{name}"} {
+		doors[pattern] = []string{strings.Replace(pattern, "{name}", "owner", 1), strings.Replace(pattern, "{name}", "courier", 1)}
+	}
+	doors["/submissions/{id}/messages/{number}"] = []string{"/submissions/" + o.trial + "/messages/1", "/submissions/" + o.trial + "/messages/2"}
+	for _, pattern := range []string{"/v1/submissions/{id}", "/v1/submissions/{id}/case", "/v1/submissions/{id}/events", "/ws/submissions/{id}/judge", "/submissions/{id}", "/submissions/{id}?after=2",
+		"/submissions/{id}/messages", "/submissions/{id}/messages?find=" + canary, "/v1/trials/{id}/compare/{id}", "/trials/{id}/compare/{id}", "/v1/trials", "/trials", "/v1/recordings"} {
 		doors[pattern] = []string{strings.ReplaceAll(pattern, "{id}", o.trial)}
 	}
 	return doors
@@ -87,6 +95,9 @@ func (o *opened) doors() map[string][]string {
 // read returns what a door gives, with the files in an archive.
 func (o *opened) read(t *testing.T, path string, header []string) (status int, text string) {
 	t.Helper()
+	if strings.HasPrefix(path, "/ws/") {
+		return o.listen(t, path, header)
+	}
 	answer, text := send(t, http.DefaultClient, "GET", o.URL+path, "", header...)
 	if answer.Header.Get("Content-Type") != "application/zip" {
 		return answer.StatusCode, text
@@ -108,6 +119,48 @@ func (o *opened) read(t *testing.T, path string, header []string) (status int, t
 		text += string(doc)
 	}
 	return answer.StatusCode, text
+}
+
+// listen returns all messages of a trial that is over.
+func (o *opened) listen(t *testing.T, path string, header []string) (status int, text string) {
+	t.Helper()
+	given := http.Header{}
+	for i := 0; i < len(header); i += 2 {
+		given.Set(header[i], header[i+1])
+	}
+	c, answer, err := websocket.Dial(t.Context(), o.URL+path, &websocket.DialOptions{HTTPHeader: given})
+	if err != nil {
+		t.Fatal(path, err)
+	}
+	defer c.CloseNow()
+	for {
+		_, doc, err := c.Read(t.Context())
+		if websocket.CloseStatus(err) == websocket.StatusNormalClosure && text != "" {
+			return answer.StatusCode, text
+		}
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		text += string(doc)
+	}
+}
+
+// TestEveryPublicRouteIsADoor: what strangers may read of public things is among the doors.
+func TestEveryPublicRouteIsADoor(t *testing.T) {
+	o := open(t)
+	among := map[string]bool{}
+	bare := func(pattern string) string {
+		path, _, _ := strings.Cut(pattern, "?")
+		return wildcards.ReplaceAllString(path, "{}")
+	}
+	for pattern := range o.doors() {
+		among[bare(pattern)] = true
+	}
+	for _, route := range o.Routes() {
+		if route.Who.Strangers == server.WhatPublic && !among[bare(route.Pattern)] {
+			t.Errorf("%s is no door", route.Name())
+		}
+	}
 }
 
 // TestPublicIsNotDisclosed: those who read something only because it is public get what a stranger gets, at every door. Those with a right of their
@@ -134,7 +187,7 @@ func TestPublicIsNotDisclosed(t *testing.T) {
 			shown++
 		}
 	}
-	if shown < 11 {
+	if shown < 12 {
 		t.Errorf("an auditor reads the texts at %d doors", shown)
 	}
 	for name, c := range map[string]struct {

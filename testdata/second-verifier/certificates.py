@@ -33,15 +33,18 @@ class Certificate:
         wrapped = body.maybe(0xA0)
         version = wrapped.explicit().integer() if wrapped else 0
         require(0 <= version <= 2, "a version that is none")
-        self.serial = body.next().integer()
+        number = body.next()
+        self.serial = number.integer()
         require(self.serial >= 0, "a serial number below zero")
         require(body.next(der.SEQUENCE).encoding == self.algorithm.encoding, "two signature algorithms")
         read_algorithm(self.algorithm)
         self.issuer = read_name(body.next())
         validity = der.Reader(body.next(der.SEQUENCE).content)
-        self.not_before, self.not_after = moment_of(validity.next()), moment_of(validity.next())
+        times = validity.next(), validity.next()
+        self.not_before, self.not_after = map(moment_of, times)
         self.subject = read_name(body.next())
-        self._before_key = signed.content[: body.at]
+        kept = (wrapped, number, self.algorithm), times
+        self._head, self._times = (b"".join(item.encoding for item in items if item) for items in kept)
         self._read_key(body.next(der.SEQUENCE))
         self._listed, self._extensions = None, {}
         if version == 2:
@@ -70,14 +73,15 @@ class Certificate:
         self._key_algorithm = name, curve
 
     def as_root(self):
-        """It as openssl is to trust it: without what follows a last known member, which openssl would refuse."""
+        """It as openssl can read it: without what follows a last known member, and without a name of its issuer."""
         listed = b""
         for extension in der.Reader(self._listed.content).all() if self._listed else ():
             fields = der.Reader(extension.content)
             members = fields.next(), fields.maybe(der.BOOLEAN), fields.next()
             listed += der.sequence(b"".join(member.encoding for member in members if member))
         extensions = der.sequence(der.sequence(listed), 0xA3) if listed else b""
-        signed = der.sequence(self._before_key + self._plain + extensions)
+        names = self.subject + der.sequence(self._times) + self.subject
+        signed = der.sequence(self._head + names + self._plain + extensions)
         return der.sequence(signed + self.algorithm.encoding + self._signature)
 
     def is_valid_at(self, time):
@@ -180,7 +184,8 @@ def _are_checked(constraints):
 
 def verify_path(certificate, others, root, purpose, seconds):
     """Whether a path from a certificate to a root is valid at a time (None: at any); others may stand between."""
-    trusted = root.encoding if certificate.encoding == root.encoding else root.as_root()
+    is_known = certificate.encoding == root.encoding or openssl.is_certificate(root.encoding)
+    trusted = root.encoding if is_known else root.as_root()
     return openssl.verify_path(certificate.encoding, tuple(other.encoding for other in others), trusted, purpose, seconds)
 
 
