@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -431,6 +432,57 @@ func TestCertificates(t *testing.T) {
 	wantStatus(t, i, "with certificates", r, allProved)
 	if again := must(evidence.Open(must(r.Marshal()))); len(again.Certificates) != 2 {
 		t.Error("the certificates are not in the record's file")
+	}
+}
+
+// TestCertificateThatBeginsLater: the clock of a CA was ahead, or a certificate is renewed before it counts. It is registered when it counts, and not
+// before: of what is sealed until then nothing would ever prove who signed it. A certificate that counts stays in use meanwhile.
+func TestCertificateThatBeginsLater(t *testing.T) {
+	i := fresh(t)
+	ca, private := must(generate()), must(generate())
+	signer, public := must(evidence.NewSigner(private, nil)), must(evidence.MarshalPublicKey(private.Public()))
+	certificate := func(serial int64, name string, of crypto.PublicKey, from time.Time) []byte {
+		template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: time.Now().Add(48 * time.Hour), BasicConstraintsValid: true}
+		if template.IsCA = name == "ca"; !template.IsCA {
+			template.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 36}}
+			template.URIs = []*url.URL{must(url.Parse(trust.Identity(evidence.RoleAgent, name)))}
+		}
+		return must(x509.CreateCertificate(rand.Reader, template, &x509.Certificate{Subject: pkix.Name{CommonName: "ca"}}, of, ca))
+	}
+	now := time.Now()
+	root, good := certificate(1, "ca", ca.Public(), now.Add(-time.Hour)), certificate(2, "a", private.Public(), now.Add(-time.Minute))
+	register := func(certificates ...[]byte) error {
+		return i.Registrar.Register(t.Context(), evidence.RoleAgent, "a", []keys.OwnerKey{{Public: public, Certificates: certificates}}, time.Time{}, because)
+	}
+	refused := map[string][][]byte{"an hour ahead": {certificate(3, "a", private.Public(), now.Add(time.Hour))}, "a minute ahead": {certificate(4, "a", private.Public(), now.Add(time.Minute))},
+		"its CA's begins later": {good, certificate(5, "ca", ca.Public(), now.Add(time.Hour))}}
+	for name, certificates := range refused {
+		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
+			t.Errorf("%s: %v", name, err)
+		}
+		many := []keys.Registration{{Role: evidence.RoleAgent, Name: "a", Keys: []keys.OwnerKey{{Public: public, Certificates: certificates}}, Why: because}}
+		if err := i.Registrar.RegisterMany(t.Context(), many); !errors.Is(err, keys.ErrNotYet) {
+			t.Errorf("%s, of several: %v", name, err)
+		}
+	}
+	if err := register(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, certificates := range refused {
+		if err := register(certificates...); !errors.Is(err, keys.ErrNotYet) {
+			t.Errorf("renewed, %s: %v", name, err)
+		}
+	}
+	r, err := accept(t, i, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vouches := must(i.Trust(t.Context()))
+	vouches.Keys = slices.DeleteFunc(vouches.Keys, func(k trust.Key) bool { return k.Name == "a" })
+	vouches.CAs = []trust.CA{{Name: "ca", Certificate: root, Roles: []evidence.Role{evidence.RoleAgent}, Custody: trust.ByOwner, Revocation: trust.NotAsked}}
+	report := verify.Record(r, verify.Options{Trust: must(trust.Parse(must(vouches.Marshal())))})
+	if f := report.Of(verify.Authentication); f.Status != verify.Proved {
+		t.Error(f)
 	}
 }
 

@@ -145,7 +145,7 @@ func (r *Registrar) RegisterMany(ctx context.Context, list []Registration) error
 }
 
 // mayRegister returns an error if registering would leave an actor with keys of two holders, or make a pair whose second key has signed
-// alone.
+// alone. It returns ErrNotYet if a certificate begins later than the clock says it is: nothing would ever prove by it what is sealed until then.
 func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operator.KeyEventBody) error {
 	role, name := events[0].Role, events[0].Name
 	unrecorded, err := r.Ring.Unrecorded(ctx, role, name)
@@ -162,6 +162,23 @@ func (r *Registrar) mayRegister(ctx context.Context, h *History, events []operat
 			return ErrHeld
 		case k.Algorithm.PostQuantum() && !known:
 			return fmt.Errorf("%w: the actor's %s key has signed alone", ErrPair, k.Algorithm)
+		}
+	}
+	return begun(events, r.Now())
+}
+
+// begun returns ErrNotYet if a certificate begins later than the clock says it is.
+func begun(events []operator.KeyEventBody, now time.Time) error {
+	for _, e := range events {
+		for n, der := range e.Certificates {
+			c, err := x509.ParseCertificate(der)
+			if err != nil {
+				return fmt.Errorf("certificate %d: %w", n+1, err)
+			}
+			if c.NotBefore.After(now) {
+				return fmt.Errorf("%w: certificate %d of %s begins at %s, and the clock says %s; correct the clock that is wrong, or register it then",
+					ErrNotYet, n+1, e.KeyID, evidence.FormatTime(c.NotBefore), evidence.FormatTime(now))
+			}
 		}
 	}
 	return nil
