@@ -54,7 +54,7 @@ var importRules = []importRule{
 	{"jurat/timestamp", []string{"jurat/internal/rsakey", cryptobyte + "/"},
 		"time stamps are worth something without jurat, and compile to WebAssembly"},
 	{"jurat/sigma", []string{"filippo.io/"}, "proofs of relations know points and numbers, and not what they are about; P-256 in constant time is the Go team's own, as modules"},
-	{"jurat/property", []string{"jurat/sigma", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it"},
+	{"jurat/property", []string{"jurat/internal/jsonform", "jurat/sigma", jsonLibrary}, "what is proved of a value needs no record: the commitment stands for it"},
 	{"jurat/property/proving", []string{"jurat/evidence", "jurat/property", "jurat/verify/properties", jsonLibrary}, "proofs are made from what a record discloses, wherever that is"},
 	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},

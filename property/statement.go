@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"jurat/internal/jsonform"
 )
 
 // Format is the version of statements.
@@ -62,7 +64,7 @@ const (
 func ParseStatement(doc []byte) (*Statement, error) {
 	s := new(Statement)
 	if err := json.Unmarshal(doc, s, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reading a statement: %w", err)
+		return nil, fmt.Errorf("reading a statement: %w", jsonform.Steady(err))
 	}
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("reading a statement: %w", err)

@@ -7,7 +7,7 @@ BOOLEAN, INTEGER, BIT_STRING, OCTET_STRING, NULL, OID = 0x01, 0x02, 0x03, 0x04, 
 ENUMERATED, GENERALIZED_TIME, SEQUENCE, SET = 0x0A, 0x18, 0x30, 0x31
 _CONSTRUCTED = 0x20
 _MAX_DEPTH = 64
-_MAX_OID = 1024  # far above those in use: longer ones take long to write as text
+_MAX_OID = 1024  # far above those in use
 
 
 class Node:
@@ -40,18 +40,18 @@ class Node:
         return int.from_bytes(self.expect(INTEGER).content, "big", signed=True)
 
     def oid(self):
-        require(len(self.expect(OID).content) <= _MAX_OID, "DER: an object identifier that is too long")
-        return self._dotted()
+        """An object identifier in dotted form; a very long one, which takes long to write so, in hexadecimal digits."""
+        starts = [0] + [i + 1 for i, byte in enumerate(self.expect(OID).content) if not byte & 0x80]
+        require(all(self.content[i] != 0x80 for i in starts[:-1]), "DER: a number of an object identifier longer than needed")
+        return self._dotted() if len(self.content) <= _MAX_OID else self.content.hex()
 
     def name(self):
         """An object identifier of any length, whose numbers are below 2**31: those of certificates are."""
-        self.expect(OID)
-        return self._dotted(2**31)
+        return self.oid() and self._dotted(2**31)
 
     def _dotted(self, below=None):
         numbers, value = [], 0
         for byte in self.content:
-            require(below is None or value or byte != 0x80, "DER: a number of an object identifier longer than needed")
             value = value << 7 | byte & 0x7F
             require(below is None or value < below, "DER: a number of an object identifier that is too large")
             if not byte & 0x80:
