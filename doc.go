@@ -76,8 +76,6 @@
 //	            evidence/observed: what a recorder seals: acts that it saw, with their bytes, and events of its own
 //	timestamp   RFC 3161: requests, responses, tokens, verification; the built-in authority and a deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
-//	aep         reads the evidence packages of an older, neighbouring project
-//	dsse        puts records into an envelope for other tools: DSSE around an in-toto statement
 //	scitt       puts records into statements for other tools, and reads others': COSE, and receipts of the log
 //	sigma       proves linear relations between points of P-256 in zero knowledge, by an IRTF draft
 //	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
@@ -122,7 +120,6 @@
 //	jurattest              an installation in memory with known keys, clock and ids; scripted jurors; an authority that fails
 //	internal/listtest      writes and signs trusted lists
 //	internal/dertest       takes DER apart and encodes it again with the changes that a test wants
-//	internal/aeptest       makes evidence packages, honest and forged
 //	internal/browsertest   drives a real browser through pages
 //	internal/tokentest     SoftHSM tokens, and the program jurat-token
 //	internal/disktest      a small disk that a test can fill; lists the files of a folder

@@ -59,16 +59,12 @@ var importRules = []importRule{
 	{"jurat/trustlist", nil, "trusted lists are read with the standard library alone, and compile to WebAssembly"},
 	{"jurat/jury", []string{"jurat/evidence", jsonLibrary},
 		"the deliberation is arithmetic: no input, no output, no clock, no vendor"},
-	{"jurat/aep", []string{"jurat/evidence", jsonLibrary},
-		"an older neighbour's packages, as they are read; what of them is to be believed is for verify to say"},
-	{"jurat/dsse", []string{"jurat/evidence", jsonLibrary},
-		"an envelope around records; the signatures of an envelope are made and checked as those of records are"},
 	{"jurat/scitt", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/cbor", "jurat/internal/ecdsasig", logHashing},
 		"statements around records, and those of others; whose keys count is for verify to say"},
 	{"jurat/internal/duties", []string{"jurat/evidence", "jurat/evidence/observed", "jurat/evidence/operator", "jurat/jury", "jurat/internal/ledger", "jurat/internal/plural", "jurat/verify", "jurat/verify/census", jsonLibrary},
 		"it counts what a log has and how that was verified; what a law asks is for people to judge"},
 	{"jurat/internal/cbor", nil, "it knows CBOR, and not what it says"},
-	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/census", "jurat/verify/counted", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/seats", "jurat/verify/sight", "jurat/verify/stated", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
+	{"jurat/verify", []string{"jurat/scitt", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/census", "jurat/verify/counted", "jurat/verify/graph", "jurat/verify/properties", "jurat/verify/quotation", "jurat/verify/seats", "jurat/verify/sight", "jurat/verify/stated", "jurat/verify/trust", "jurat/verify/vantage", "jurat/evidence", "jurat/evidence/operator", "jurat/timestamp", "jurat/jury", "jurat/internal/fault", "jurat/internal/inorder", "jurat/internal/plural", jsonLibrary, logHashing},
 		"a verifier depends on nothing of the program whose work it checks, and compiles to WebAssembly"},
 
 	{"jurat/verify/inputs", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify", "jurat/verify/assurance", "jurat/verify/trust"}, "it reads what a reader brings, for the command and the browser alike"},
@@ -90,7 +86,6 @@ var importRules = []importRule{
 	{"jurat/tiles", []string{"jurat/evidence/operator", logHashing},
 		"any log of this layout is read with it, by who checks signatures himself; it never sees the server"},
 
-	{"jurat/internal/aeptest", []string{"jurat/evidence", "jurat/timestamp"}, "it makes packages for tests, and knows nothing of how they are read"},
 	{"jurat/internal/sigkey", []string{"jurat/internal/ecdsasig", "jurat/internal/ed25519key", "jurat/internal/mldsakey", "jurat/internal/rsakey", postQuantum},
 		"it knows keys and algorithms, and not what is signed; ML-DSA, which Go has not, is an algorithm like the others"},
 	{"jurat/internal/uuid7", []string{"jurat/internal/jsonform"}, "it knows ids, and not of what"},
@@ -283,7 +278,7 @@ var importRules = []importRule{
 	{"jurat/internal/disktest", nil, "it gives tests a disk, whatever is kept on it"},
 	{"jurat/internal/pgtest", []string{"github.com/jackc/pgx/v5"}, "it runs a server for tests, whatever is kept on it"},
 	{"jurat/internal/portal", []string{"jurat/internal/words", jsonLibrary}, "a page, its texts and the packed program in it: what that program may see stands below"},
-	{"jurat/internal/portal/visit", []string{"jurat/scitt", "jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/inputs", "jurat/verify/trust", "jurat/evidence", "jurat/aep", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
+	{"jurat/internal/portal/visit", []string{"jurat/scitt", "jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/inputs", "jurat/verify/trust", "jurat/evidence", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
 	{"jurat/internal/release/roots", []string{"golang.org/x/crypto/x509roots/fallback/bundle"}, "it only prints what others keep"},
@@ -406,7 +401,7 @@ func goList[P any](t *testing.T, environment []string, args ...string) []P {
 
 // TestPurePackagesBuildForWebAssembly builds the packages that must run in a browser.
 func TestPurePackagesBuildForWebAssembly(t *testing.T) {
-	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/aep", "jurat/dsse", "jurat/scitt", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/observe")
+	build := exec.Command("go", "build", "jurat/evidence/...", "jurat/timestamp", "jurat/trustlist", "jurat/jury", "jurat/scitt", "jurat/verify/...", "jurat/reputation/...", "jurat/internal/observe")
 	build.Env = browser()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -82,7 +82,7 @@ func isUnsupported(name string) bool {
 	if strings.HasSuffix(name, "-flipped-byte") { // its digest says enough
 		return false
 	}
-	return slices.ContainsFunc([]string{"signature-mldsa65-", "revoked-authority-", "qualified-an-authority-that-disagrees-whose-certificates-must-stand", "package-", "envelope-", "counted-"},
+	return slices.ContainsFunc([]string{"signature-mldsa65-", "revoked-authority-", "qualified-an-authority-that-disagrees-whose-certificates-must-stand", "counted-"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 

@@ -150,7 +150,7 @@ func (g *Gatherer) Bundle(b *evidence.Bundle) *verify.Report {
 
 // take keeps what a verified file says.
 func (g *Gatherer) take(report *verify.Report, records []*evidence.Record, bundle func() *evidence.Bundle) {
-	if report.Records != len(records) || report.Kind == verify.Package {
+	if report.Records != len(records) {
 		return // it did not open
 	}
 	f := &taken{g: g, report: report, identities: identities(report), times: map[string]trust.TimeOf{}, doubts: map[string][]verify.Finding{}}

@@ -8,7 +8,7 @@
 // # The signature of a statement is the exporter's
 //
 // An actor signs a record's payload, and not the structure that COSE signs. So an actor's signature cannot be a COSE
-// signature, and the statement has one by the exporter, as a DSSE envelope has. The statement says so in its protected header, and
+// signature, and the statement has one by the exporter. The statement says so in its protected header, and
 // carries the whole record in its unprotected header, so that nothing is lost and package verify can check everything.
 //
 // # A receipt is about the log's entry

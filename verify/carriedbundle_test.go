@@ -154,25 +154,6 @@ func TestSealedByCarriedList(t *testing.T) {
 	}
 }
 
-// TestCarriedInEnvelope: a record in an envelope carries what it carries elsewhere.
-func TestCarriedInEnvelope(t *testing.T) {
-	b, o, _ := certifiedBundle(t, 2)
-	carry(b.Records[0], &o)
-	h := jurattest.New(t)
-	o.Trust = changedTrust(t, o.Trust, func(trusted *trust.Trust) {
-		wrap(t, h, b, evidence.RoleOperator) // which makes the key
-		for _, key := range h.Options(t).Trust.Keys {
-			if key.Role == evidence.RoleOperator {
-				trusted.Keys = append(trusted.Keys, key)
-			}
-		}
-	})
-	report, err := verify.File(marshalled(t, wrap(t, h, b, evidence.RoleOperator)), o)
-	if err != nil || report.Of(verify.Authentication).Status != verify.Proved || report.Of(verify.Envelope).Status != verify.Proved {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
 func TestParseOCSP(t *testing.T) {
 	_, _, w := certifiedBundle(t, 1)
 	doc := w.good(stamped).build(t)

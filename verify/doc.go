@@ -1,7 +1,7 @@
 // Package verify checks what records prove. Its reader trusts neither the sender nor the program that made the records.
 //
-// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a trial), an envelope
-// around them, a checkpoint, or an evidence package of another project. [Options] is what the reader brings, above all a [trust.Trust]:
+// [File] and [Read] take a file as it came: a sealed record, a bundle of records (which may be the case file of a trial), a SCITT
+// statement or a checkpoint. [Options] is what the reader brings, above all a [trust.Trust]:
 // the keys, clocks and logs that the reader believes. None of this comes from the file. Without it nothing is proved.
 //
 // The [Report] has an answer for each [Guarantee]: proved, not proved or refuted, with the reason. It also says what a pass does not

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"jurat/verify"
@@ -25,9 +26,6 @@ var notProvedAnyMore = map[string]struct {
 	"forged-another-model": {verify.Verdict, "verdict", verify.Refuted},
 	// The key is not signed in a package, and only the signature is stamped. Under a trust file that does not say since when the key was
 	// known, both can be chosen after the stamp.
-	"package-honest":                             {verify.Time, "unknown-key", verify.NotProved},
-	"package-with-a-further-member":              {verify.Time, "unknown-key", verify.NotProved},
-	"package-with-a-second-signature-of-a-draft": {verify.Time, "unknown-key", verify.NotProved},
 }
 
 // TestEarlierVectors: this program proves everything that earlier programs proved, except notProvedAnyMore.
@@ -42,6 +40,9 @@ func TestEarlierVectors(t *testing.T) {
 	}
 	met := map[string]bool{}
 	for _, v := range m.Verifications {
+		if strings.HasPrefix(v.Name, "package-") || strings.HasPrefix(v.Name, "envelope-") {
+			continue // .aep and DSSE are out
+		}
 		report, refused := reportOnVector(t, files, v)
 		if refused {
 			t.Errorf("%s was proved, and is refused", v.Name)

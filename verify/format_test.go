@@ -51,24 +51,6 @@ func TestFormatDocumentOfKnownLog(t *testing.T) {
 	}
 }
 
-// TestFormatOfNeighbours: the sections on evidence packages and envelopes name every rule of their code.
-func TestFormatOfNeighbours(t *testing.T) {
-	page := read(t, filepath.Join("..", "docs", "format.md"))
-	for heading, file := range map[string]string{"\n## The older evidence package\n": "package.go", "\n## DSSE export\n": "envelope.go"} {
-		_, section, found := strings.Cut(page, heading)
-		section, _, ended := strings.Cut(section, "\n## ")
-		rules := matches(regexp.MustCompile(`c\.(?:refute|doubt)\([^"]*"([a-z-]+)"`), read(t, file))
-		if !found || !ended || len(rules) < 5 {
-			t.Fatalf("%s: section %t, %q", file, found && ended, rules)
-		}
-		for _, rule := range rules {
-			if !strings.Contains(section, "`"+rule+"`") {
-				t.Errorf("%s has the rule %s, but its section in docs/format.md does not name it", file, rule)
-			}
-		}
-	}
-}
-
 func read(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(name)

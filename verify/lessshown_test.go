@@ -187,7 +187,7 @@ func look(t *testing.T, file []byte, o verify.Options) (s shown, is bool) {
 var basisRank = map[string]int{"": 0, "signed": 1, "operator": 2, "independent": 3, "qualified": 4, "ca": 3, "owner": 4, "alone": 1, "witness": 2, "compared": 2, "both": 3}
 
 // joint guarantees are about several records. Of one of these records they say nothing.
-var joint = []verify.Guarantee{verify.Chain, verify.HumanReview, verify.GivenOn, verify.Completeness, verify.Simultaneity, verify.Verdict, verify.Enclosures, verify.Envelope}
+var joint = []verify.Guarantee{verify.Chain, verify.HumanReview, verify.GivenOn, verify.Completeness, verify.Simultaneity, verify.Verdict, verify.Envelope}
 
 // raised says what is proved of a file that was not proved when more was shown, and by which rule it was not. What contradicted a statement may
 // be missing then, so that it is open: it is never proved.

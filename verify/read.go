@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"jurat/aep"
-	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/fault"
 	"jurat/internal/inorder"
@@ -15,8 +13,8 @@ import (
 	"jurat/verify/sight"
 )
 
-// Read checks a file while it reads it: a record, a bundle, an envelope or a SCITT statement around them, a checkpoint, an evidence
-// package, or a SCITT statement of others. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
+// Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, a checkpoint, or a SCITT statement of
+// others. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
 // need, and all of a trial's acts. So its memory depends on the number of records, not on their length. It searches
 // an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into memory, at
 // most MaxWhole bytes.
@@ -86,18 +84,13 @@ func File(file []byte, o Options) (*Report, error) {
 	})
 }
 
-// one checks a file that does not begin as a bundle: a record, an envelope, a package, a checkpoint, or a damaged
-// file.
+// one checks a file that does not begin as a bundle: a record, a statement, a checkpoint, or a damaged file.
 func one(file []byte, o Options) (*Report, error) {
 	doc := evidence.CutMark(file)
 	o.mended = len(doc) < len(file)
 	switch {
-	case aep.Is(file):
-		return packageFile(file, o), nil
 	case scitt.Is(file):
 		return statementFile(file, o)
-	case dsse.Is(doc):
-		return envelope(doc, o)
 	}
 	if note := mendedNote(file); isCheckpoint(note) {
 		o.mended = !bytes.Equal(note, file)

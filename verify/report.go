@@ -49,7 +49,6 @@ const (
 	Completeness   = assurance.Completeness
 	Simultaneity   = assurance.Simultaneity
 	Verdict        = assurance.Verdict
-	Enclosures     = assurance.Enclosures
 	Envelope       = assurance.Envelope
 
 	OneRecord     = assurance.OneRecord
@@ -57,7 +56,6 @@ const (
 	Trial         = assurance.Trial
 	SeveralFiles  = assurance.SeveralFiles
 	OneCheckpoint = assurance.OneCheckpoint
-	Package       = assurance.Package
 
 	SignedStatement = assurance.SignedStatement
 
@@ -142,7 +140,7 @@ const noTail = "that nothing came after the last record of a chain"
 
 // OfClock reports whether the reader demanded times that do not rest on the operator's clock.
 func (r *Report) OfClock() bool {
-	return r.Policy == Strict && r.Kind != Package || r.Demanded != nil && r.Demanded.OfClock()
+	return r.Policy == Strict || r.Demanded != nil && r.Demanded.OfClock()
 }
 
 // counts reports whether a guarantee counts for the outcome, if it is asked.

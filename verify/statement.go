@@ -162,3 +162,20 @@ func (c *check) registered(s *scitt.Statement) {
 	}
 	c.doubt(Order, "receipt", nil, "%s", c.statement.Receipts[slices.IndexFunc(s.Receipts, func(r scitt.Receipt) bool { return !r.IsConsistency() })].Reason)
 }
+
+// unopened is the report on a damaged statement.
+func unopened(kind Kind, o Options, err error) *Report {
+	r := damaged(kind, "", o, err)
+	r.Guarantees = append(r.Guarantees, Finding{Guarantee: Envelope, Status: NotProved, Reason: "the file cannot be opened"})
+	return r
+}
+
+// exporterKey checks whether the key was good when the statement was signed. A statement has no time that an authority vouches for.
+func (c *check) exporterKey(key *trust.Key) {
+	switch {
+	case !key.Revoked.IsZero():
+		c.doubt(Envelope, "revoked", nil, "the key is revoked from %s on, and nothing shows when the statement was signed", utc(key.Revoked))
+	case !key.NotAfter.IsZero():
+		c.doubt(Envelope, "validity", nil, "the key was valid only until %s, and nothing shows when the statement was signed", utc(key.NotAfter))
+	}
+}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io/fs"
-	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"jurat/evidence"
-	"jurat/internal/aeptest"
 	"jurat/jurattest"
 	"jurat/timestamp"
 	"jurat/verify"
@@ -36,8 +33,7 @@ type keptVector struct {
 func keptVectors(t *testing.T) []given {
 	t.Helper()
 	var list []given
-	for _, plan := range [][]keptVector{certificateVectors(t), carriedBundleVectors(), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors(),
-		packageVectors(), envelopeVectors()} {
+	for _, plan := range [][]keptVector{certificateVectors(t), carriedBundleVectors(), revokedAuthorityVectors(), renewalVectors(), checkpointStampVectors()} {
 		for _, kept := range plan {
 			g, found := committedVector(t, kept.name)
 			if !found && *update {
@@ -221,89 +217,5 @@ func checkpointStampVectors() []keptVector {
 		}),
 		vector("of a record that is not in the log", func(r *evidence.Record, _ *verify.Options, _ stamper) { r.Log.Index = 7 }),
 		vector("by an authority that nobody trusts", func(_ *evidence.Record, o *verify.Options, _ stamper) { o.Trust.Authorities = nil }),
-	}
-}
-
-// packageVectors are of the older evidence package.
-func packageVectors() []keptVector {
-	vectorKnown := func(name string, known time.Time, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
-		return keptVector{slug("package", name), func(t *testing.T) given {
-			a := jurattest.Authority(t, "", jurattest.Start)
-			m := aeptest.New(t, a)
-			change(t, m, a)
-			key := keyOf("a", evidence.RS256, publicIn(t, m))
-			key.NotBefore = known
-			trusted := &trust.Trust{Format: trust.Format, Keys: []trust.Key{key},
-				Authorities: []trust.Authority{{Name: "a", Certificate: a.Certificates()[1].Raw, Clock: trust.Independent}}}
-			o := verify.Options{Trust: reread(t, trusted)}
-			return given{name, m.Zip(t), trustOf(t, o), o, nil}
-		}}
-	}
-	vector := func(name string, change func(t *testing.T, m aeptest.Members, a *timestamp.Authority)) keptVector {
-		return vectorKnown(name, jurattest.Start, change)
-	}
-	type members = aeptest.Members
-	return []keptVector{
-		vectorKnown("with a key of which nobody says since when", time.Time{}, func(*testing.T, members, *timestamp.Authority) {}),
-		vectorKnown("with a key that came after", jurattest.Start.Add(time.Hour), func(*testing.T, members, *timestamp.Authority) {}),
-		vector("with a text that was chosen after the stamp", func(t *testing.T, m members, a *timestamp.Authority) {
-			forged, _ := chosenLater(t, big.NewInt(2), 6143)
-			maps.Copy(m, forged)
-			m.SetSignature(t, a, big.NewInt(2).FillBytes(make([]byte, 768)))
-		}),
-		vector("honest", func(*testing.T, members, *timestamp.Authority) {}),
-		vector("with another hash", func(_ *testing.T, m members, _ *timestamp.Authority) {
-			m["hash.sha256"] = bytes.Repeat([]byte("00"), 32)
-		}),
-		vector("that is not signed", func(_ *testing.T, m members, _ *timestamp.Authority) {
-			m["signature.sig"], m["timestamp.tsr"] = nil, nil
-		}),
-		vector("stamped over its hash", func(t *testing.T, m members, a *timestamp.Authority) {
-			m.Stamp(t, a, sha256.Sum256(m["hash.sha256"]))
-		}),
-		vector("with another text", func(_ *testing.T, m members, _ *timestamp.Authority) { m["response.txt"] = []byte("Take the A3.") }),
-		vector("with a further member", func(_ *testing.T, m members, _ *timestamp.Authority) { m["more.txt"] = []byte("more") }),
-		vector("with a second signature of a draft", func(t *testing.T, m members, _ *timestamp.Authority) {
-			m.SignSecond(t, m["canonical.bin"])
-			m["pqc_public_key.pem"] = m["public_key.pem"]
-		}),
-	}
-}
-
-// publicIn is the key inside a package.
-func publicIn(t *testing.T, m aeptest.Members) []byte {
-	t.Helper()
-	block, _ := pem.Decode(m["public_key.pem"])
-	if block == nil {
-		t.Fatal("the package has no key")
-	}
-	return block.Bytes
-}
-
-// envelopeVectors are records in a DSSE envelope.
-func envelopeVectors() []keptVector {
-	vector := func(name string, role evidence.Role, change func(text []byte, o *verify.Options) []byte) keptVector {
-		return keptVector{slug("envelope", name), func(t *testing.T) given {
-			h := jurattest.NewForStrangers(t)
-			r := proveOne(t, h, h.Seal(t, output("a")))
-			e := wrap(t, h, r, role)
-			o := h.Options(t)
-			return given{name, change(marshalled(t, e), &o), trustOf(t, o), o, nil}
-		}}
-	}
-	same := func(text []byte, _ *verify.Options) []byte { return text }
-	return []keptVector{
-		vector("by the operator", evidence.RoleOperator, same),
-		vector("by a juror", evidence.RoleJuror, same),
-		vector("by nobody who is known", evidence.RoleOperator, func(text []byte, o *verify.Options) []byte {
-			o.Trust.Keys = nil
-			return text
-		}),
-		vector("of another type", evidence.RoleOperator, func(text []byte, _ *verify.Options) []byte {
-			return bytes.Replace(text, []byte(`"payloadType":"application/vnd.in-toto+json"`), []byte(`"payloadType":"text/plain"`), 1)
-		}),
-		vector("damaged", evidence.RoleOperator, func(text []byte, _ *verify.Options) []byte {
-			return bytes.Replace(text, []byte(`"signatures":`), []byte(`"more":1,"signatures":`), 1)
-		}),
 	}
 }

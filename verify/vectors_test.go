@@ -131,7 +131,7 @@ func makeVectors(t *testing.T) map[string][]byte {
 	m := vectorManifest{Format: "jurat/vectors/v1"}
 	trusted := map[string]string{} // file by content
 	for _, g := range slices.Concat(recordVectors(t), tokenVectors(t), hostileVectors(t), effortVectors(t), fileVectors(t), chainVectors(t), reviewVectors(t), togetherVectors(t), trialVectors(t), decidedVectors(t), logVectors(t), tagVectors(t), propertyVectors(t), witnessVectors(t), recordedVectors(t), qualifiedVectors(t), keptVectors(t)) {
-		v := verificationVector{Name: g.name, File: g.name + suffix(g.file)}
+		v := verificationVector{Name: g.name, File: g.name + ".json"}
 		if files[v.File] != nil {
 			t.Fatalf("two vectors have the name %s", g.name)
 		}
@@ -172,14 +172,6 @@ func makeVectors(t *testing.T) map[string][]byte {
 	}
 	files["manifest.json"] = append(doc, '\n')
 	return files
-}
-
-// suffix is .aep for archives.
-func suffix(file []byte) string {
-	if bytes.HasPrefix(file, []byte("PK")) {
-		return ".aep"
-	}
-	return ".json"
 }
 
 // addKnownLog adds the files of what the reader knows of the log.

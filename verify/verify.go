@@ -65,13 +65,13 @@ type Options struct {
 		fingerprint string
 	}
 
-	envelope enclosure // what the records came in; nil: nothing
-	mended   bool      // the file was not in canonical form
+	envelope *ownStatement // what the records came in; nil: nothing
+	mended   bool          // the file was not in canonical form
 }
 
 // ErrNotOurs says that a file is of a kind that this package does not check. A damaged file of a known kind is not
 // ErrNotOurs.
-var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, an envelope or a SCITT statement around them, a checkpoint or an evidence package")
+var ErrNotOurs = errors.New("neither a sealed record nor a bundle of records, a SCITT statement or a checkpoint")
 
 // ErrFault says that the program itself failed on a file. It says nothing about the file.
 var ErrFault = fault.ErrFault
@@ -369,8 +369,6 @@ func (c *check) applies(g Guarantee) bool {
 		return c.kind == Trial
 	case Chain:
 		return c.kind != OneRecord && slices.ContainsFunc(c.all, chained)
-	case Enclosures:
-		return c.kind == Package
 	case Envelope:
 		return c.options.envelope != nil
 	case HumanReview:

@@ -51,7 +51,7 @@ type app struct {
 	Verify  verifyCmd  `cmd:"" help:"Verify records and case files, offline, by your own trust file."`
 	Explain explainCmd `cmd:"" help:"Write the incident statement of a record or a case file."`
 	Portal  portalCmd  `cmd:"" help:"Write the verification portal as one file: anyone can verify with it in a browser, offline."`
-	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, into a DSSE envelope, or as SCITT statements."`
+	Export  exportCmd  `cmd:"" help:"Write a file's records so that openssl alone can check them, or as SCITT statements."`
 	Report  reportCmd  `cmd:"" help:"Say which clauses of a law (the EU AI Act) an agent's records answer, and what they do not show."`
 	Apart   apartCmd   `cmd:"" help:"Which fields of whose payloads are sealed apart, so that you can withhold or erase them."`
 	Prove   proveCmd   `cmd:"" help:"Prove what a value is like that was sealed apart: in a range, one of a few. The value stays hidden."`
@@ -193,6 +193,11 @@ func ended(ctx context.Context, code int) int {
 // below another is often called by its last word alone.
 func suggest(root *kong.Node, err error) error {
 	command := commandOf(err)
+	for what, instead := range gone {
+		if strings.HasPrefix(err.Error(), "unknown flag "+what) || strings.HasPrefix(err.Error(), "unexpected argument "+what) {
+			return hint(err, "%s", instead)
+		}
+	}
 	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
 		if like := endingIn(root, word); len(like) > 0 {
 			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"jurat/aep"
 	"jurat/internal/incident"
 	"jurat/internal/server/origin"
 	"jurat/internal/words"
@@ -48,10 +47,6 @@ func (c *explainCmd) Run(io stdio) error {
 	doc, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
-	}
-	if aep.Is(doc) {
-		return hint(fmt.Errorf("%s: an evidence package: nothing that it says of agent, model or time is signed, so there is nothing to state", c.File),
-			"'jurat verify' says what it proves")
 	}
 	o, err := c.options()
 	if err != nil {

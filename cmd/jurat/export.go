@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"jurat/aep"
-	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/installation"
 	"jurat/internal/openssl"
@@ -17,12 +15,11 @@ import (
 )
 
 type exportCmd struct {
-	File    string `arg:"" help:"A record file, a case file, or with --openssl an evidence package (.aep)."`
+	File    string `arg:"" help:"A record file, a case file."`
 	OpenSSL string `name:"openssl" xor:"to" required:"" placeholder:"DIR" help:"Write what openssl needs to this folder; made if it is missing."`
-	DSSE    string `name:"dsse" xor:"to" required:"" placeholder:"OUT" help:"Write a DSSE envelope around an in-toto statement to this file; - for standard output."`
 	SCITT   string `name:"scitt" xor:"to" required:"" placeholder:"OUT" help:"Write a SCITT Signed Statement with a receipt of the log (COSE, RFC 9943 and 9942): a record to this file, each record of a case file into this folder."`
 	Trust   string `help:"With --openssl: the trust file whose public keys and authorities are written. Default: this installation's own."`
-	Key     string `placeholder:"FILE" help:"With --dsse or --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
+	Key     string `placeholder:"FILE" help:"With --scitt: the private key (PKCS #8 in PEM) that signs. Default: this installation's operator's."`
 }
 
 // Help is shown by 'jurat export --help'.
@@ -43,13 +40,6 @@ the second), and the command that checks it is there as a comment.
 
     jurat export case.jurat --openssl check --trust trust.json && sh check/verify.sh
 
-With --dsse it writes the whole file into a DSSE envelope around an in-toto statement, for tools that read those. The
-envelope is signed by the operator (or with --key FILE), which says who handed the records over; who said what is still
-shown by the signatures inside the records. 'jurat verify' checks both, with a trust file that has the operator's key: it is
-made on first use, so write the trust file anew after the first export.
-
-    jurat export case.jurat --dsse case.json && jurat trust > trust.json && jurat verify --trust trust.json case.json
-
 With --scitt it writes each record as a Signed Statement of SCITT (RFC 9943): COSE, with the record's canonical payload, signed by the
 operator, or with --key FILE by the owner of the record's key. Keys that sign by ES256 or Ed25519 can. If the record carries its place in this installation's
 log ('jurat log prove RECORD'), the log's receipt (RFC 9942) goes with it, and one that the log has only grown since. If it carries
@@ -60,26 +50,20 @@ the receipt is about the record's entry in the log. 'jurat verify' checks both, 
     jurat trust > trust.json && jurat verify --trust trust.json record.scitt`
 }
 
-// Run writes the folder or the envelope.
+// Run writes the folder or the statements.
 func (c *exportCmd) Run(ctx context.Context, a *app, io stdio) error {
 	switch {
 	case c.OpenSSL == "" && c.Trust != "":
-		return errors.New("--trust is for --openssl: an envelope or a statement takes nothing from a trust file")
+		return errors.New("--trust is for --openssl: a statement takes nothing from a trust file")
 	case c.OpenSSL != "" && c.Key != "":
-		return errors.New("--key is for --dsse and --scitt: nothing is signed for openssl")
+		return errors.New("--key is for --scitt: nothing is signed for openssl")
 	}
 	doc, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.DSSE != "":
-		return c.envelope(ctx, a, io, doc)
-	case c.SCITT != "":
+	if c.SCITT != "" {
 		return c.statements(ctx, a, io, doc)
-	}
-	if aep.Is(doc) {
-		return c.packaged(ctx, a, io, doc)
 	}
 	records, err := openRecords(doc)
 	if err != nil {
@@ -128,11 +112,8 @@ func (c *exportCmd) trust(ctx context.Context, a *app) (trusted *trust.Trust, er
 	return trusted, hint(err, "give the trust file with --trust FILE; without it, the keys come from the installation in the data folder")
 }
 
-// openRecords opens a record file or a bundle file, also in an envelope or a statement.
+// openRecords opens a record file or a bundle file, also in a statement.
 func openRecords(doc []byte) ([]*evidence.Record, error) {
-	if aep.Is(doc) {
-		return nil, errors.New("an evidence package holds no record")
-	}
 	if scitt.Is(doc) {
 		s, err := scitt.Parse(doc)
 		if err != nil {
@@ -141,15 +122,20 @@ func openRecords(doc []byte) ([]*evidence.Record, error) {
 		r, err := s.Record()
 		return []*evidence.Record{r}, err
 	}
-	if dsse.Is(doc) {
-		e, err := dsse.Parse(doc)
-		if err != nil {
-			return nil, err
-		}
-		if doc, err = e.File(); err != nil {
-			return nil, err
-		}
-	}
 	_, records, err := openFile(doc)
 	return records, err
+}
+
+// separate refuses to write what is exported over what it is made of.
+func (c *exportCmd) separate(flag, name string) error {
+	out, err := os.Stat(name)
+	if err != nil {
+		return nil // there is nothing to write over
+	}
+	for _, file := range []string{c.File, c.Key} {
+		if in, err := os.Stat(file); err == nil && os.SameFile(in, out) {
+			return fmt.Errorf("%s %s: that is a file that it would be made of", flag, name)
+		}
+	}
+	return nil
 }

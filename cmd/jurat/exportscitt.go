@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"jurat/aep"
 	"jurat/client"
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
@@ -21,9 +20,6 @@ import (
 
 // statements writes each record as a SCITT Signed Statement.
 func (c *exportCmd) statements(ctx context.Context, a *app, io stdio, doc []byte) error {
-	if aep.Is(doc) {
-		return hint(fmt.Errorf("%s: an evidence package holds no record, and a statement is of a record", c.File), "--openssl writes what openssl needs to check it")
-	}
 	if err := c.separate("--scitt", c.SCITT); err != nil {
 		return err
 	}

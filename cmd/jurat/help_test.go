@@ -95,7 +95,7 @@ func TestHelpOfACommand(t *testing.T) {
 // TestUsageShowsAlternatives: if one of several flags is required, the usage line does not say that all are.
 func TestUsageShowsAlternatives(t *testing.T) {
 	for command, want := range map[string]string{
-		"export":  "jurat export (--openssl=DIR | --dsse=OUT | --scitt=OUT) <file> [flags]",
+		"export":  "jurat export (--openssl=DIR | --scitt=OUT) <file> [flags]",
 		"restore": "jurat restore (--checkpoint=FILE | --none-later) <from> [flags]",
 	} {
 		if out := doing(t, 0, command, "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), want) {

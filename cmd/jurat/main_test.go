@@ -65,10 +65,6 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages, err := filepath.Abs("../../aep/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -77,7 +73,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("JURAT_JURORS", "offline") // scripts use rules as jurors
 			env.Values[authoritiesKey{}] = authorities{}
-			env.Setenv("AEP", packages)
 			env.Setenv("EARLIER", earlier(t))
 			return nil
 		},

@@ -2,27 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/crypto/sha3"
 
 	"jurat/api"
 	"jurat/client"
-	"jurat/dsse"
 	"jurat/evidence"
 	"jurat/internal/atomicfile"
 	"jurat/internal/conduct"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/reputation"
 	"jurat/verify"
@@ -42,11 +34,6 @@ type reputationCmd struct {
 	Facts      bool   `help:"Print what verification found, from which the result is computed."`
 	JSON       bool   `name:"json" help:"Print the result as one line of canonical JSON."`
 	Out        string `help:"Also write what a stranger needs, to compute the same, into this new folder. Only from the log." placeholder:"DIR"`
-
-	Export   string `help:"Print it for others: erc-8004 (feedback, with its hash), dsse (a statement that the operator signs), statement (the same, unsigned)." enum:",erc-8004,dsse,statement" default:""`
-	Registry string `help:"For erc-8004: the identity registry, as eip155:CHAIN:ADDRESS." placeholder:"REGISTRY"`
-	AgentID  string `name:"agent-id" help:"For erc-8004: the agent's number in the registry." placeholder:"NUMBER"`
-	Client   string `help:"For erc-8004: your address, as eip155:CHAIN:ADDRESS." placeholder:"ADDRESS"`
 }
 
 // Help is shown by 'jurat reputation --help'.
@@ -139,8 +126,6 @@ func (c *reputationCmd) checkFlags() error {
 		return errors.New("--entries are for files: without files the log of this installation is read, and it knows its entries")
 	case c.Out != "" && len(c.Files) > 0:
 		return errors.New("--out writes what a log has: leave out the files")
-	case c.Export == "erc-8004" && (c.Registry == "" || c.AgentID == "" || c.Client == ""):
-		return errors.New("--export erc-8004 needs --registry, --agent-id and --client: feedback names the agent by its number in a registry, and who gives it")
 	}
 	return nil
 }
@@ -182,7 +167,7 @@ func (c *reputationCmd) fromFiles(ctx context.Context, a *app, io stdio, config 
 		}
 		told(int64(n+1), int64(len(c.Files)))
 	}
-	return c.tell(ctx, a, io, g)
+	return c.tell(io, g)
 }
 
 // lies reports whether something is refuted beside chains. Of a chain that several agents share, --out writes the records of one, so it is never whole.
@@ -228,7 +213,7 @@ func (c *reputationCmd) fromLog(ctx context.Context, i *installation.Installatio
 		return unknownAgent(fmt.Errorf("the log has no record of an agent %q, and no judgment about one", c.Agent))
 	}
 	g.Log(fact)
-	return c.tellOf(ctx, i, io, g)
+	return c.tell(io, g)
 }
 
 func unknownAgent(err error) error {
@@ -282,7 +267,7 @@ func (c *reputationCmd) fromServer(ctx context.Context, a *app, io stdio, config
 	if err := g.Entries(signed, entries); err != nil {
 		return err
 	}
-	return c.tell(ctx, a, io, g)
+	return c.tell(io, g)
 }
 
 func (c *reputationCmd) makeOut() error {
@@ -304,15 +289,8 @@ func (c *reputationCmd) write(f conduct.File) error {
 	return atomicfile.Create(filepath.Join(c.Out, f.Name+".jurat"), doc, 0o640)
 }
 
-func (c *reputationCmd) tell(ctx context.Context, a *app, io stdio, g *reputation.Gatherer) error {
-	if c.Export != "dsse" {
-		return c.tellOf(ctx, nil, io, g)
-	}
-	return a.with(ctx, func(i *installation.Installation) error { return c.tellOf(ctx, i, io, g) })
-}
-
-// tellOf prints what was asked for.
-func (c *reputationCmd) tellOf(ctx context.Context, i *installation.Installation, io stdio, g *reputation.Gatherer) error {
+// tell prints what was asked for.
+func (c *reputationCmd) tell(io stdio, g *reputation.Gatherer) error {
 	if c.Facts {
 		facts, err := g.Facts()
 		if err != nil {
@@ -328,12 +306,9 @@ func (c *reputationCmd) tellOf(ctx context.Context, i *installation.Installation
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.Export != "":
-		err = c.export(ctx, i, io, v)
-	case c.JSON:
+	if c.JSON {
 		err = printView(io, v)
-	default:
+	} else {
 		err = c.describe(io, v)
 	}
 	if code := codeOfStatus(v.Outcome); err == nil && code != 0 {
@@ -464,74 +439,4 @@ func leftOutLines(v *reputation.View) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Left out: %s, rule %s (--json lists them).", plural.Of(count[k], string(k.what)), k.rule))
 	}
 	return lines
-}
-
-// export prints the view in a form that others know.
-func (c *reputationCmd) export(ctx context.Context, i *installation.Installation, io stdio, v *reputation.View) error {
-	form, err := v.Marshal()
-	if err != nil {
-		return err
-	}
-	if c.Export == "erc-8004" {
-		return c.feedback(io, v, form)
-	}
-	statement, err := reputationStatement(v, form)
-	if err != nil {
-		return err
-	}
-	if c.Export == "statement" {
-		return io.line("%s", statement)
-	}
-	signers, err := i.Keys.Signers(ctx, evidence.RoleOperator, ledger.OperatorName)
-	if err != nil {
-		return err
-	}
-	envelope, err := dsse.Sign(statement, signers)
-	if err != nil {
-		return err
-	}
-	return io.print(envelope)
-}
-
-// reputationStatement is an in-toto statement about the view: its subject is the view's digest, its predicate the view.
-func reputationStatement(v *reputation.View, form []byte) ([]byte, error) {
-	digest := evidence.DigestOf(form)
-	doc, err := json.Marshal(map[string]any{
-		"_type":         "https://in-toto.io/Statement/v1",
-		"predicateType": "https://jurat.dev/reputation/v1",
-		"subject":       []any{map[string]any{"name": "agent " + v.Identity.Name, "digest": map[string]string{"sha256": hex.EncodeToString(digest[:])}}},
-		"predicate":     jsontext.Value(form),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return evidence.Canonical(doc)
-}
-
-// feedback prints an off-chain feedback file of ERC-8004, and its hash for the transaction. Its value is the lower bound of one
-// class: that of the juries of models with the most weight, or else of people.
-func (c *reputationCmd) feedback(io stdio, v *reputation.View, form []byte) error {
-	k := v.Main()
-	if k == nil {
-		return hint(errors.New("no class has a number, and feedback without a number says nothing"), "'jurat reputation' without --export says why")
-	}
-	at, err := time.Parse(time.RFC3339, v.At)
-	if err != nil {
-		return err
-	}
-	doc, err := json.Marshal(map[string]any{
-		"agentRegistry": c.Registry, "agentId": c.AgentID, "clientAddress": c.Client, "createdAt": at.Format(time.RFC3339),
-		"value": k.Bounds.Lower, "valueDecimals": 4, "tag1": "jurat-reputation", "tag2": string(k.Class),
-		"jurat": map[string]any{"view": jsontext.Value(form), "digest": evidence.DigestOf(form)},
-	})
-	if err != nil {
-		return err
-	}
-	if doc, err = evidence.Canonical(doc); err != nil {
-		return err
-	}
-	hash := sha3.NewLegacyKeccak256()
-	hash.Write(doc)
-	fmt.Fprintf(io.err, "jurat: feedbackHash (KECCAK-256 of the output, without the line feed): 0x%x\n", hash.Sum(nil))
-	return io.line("%s", doc)
 }

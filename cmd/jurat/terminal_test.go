@@ -157,7 +157,7 @@ func TestHostileFiles(t *testing.T) {
 			for _, args := range [][]string{
 				{"trial", file}, {"trial", file, file, "--parallel", "2"}, {"trial", file, "--trust", file}, {"trial", "case.jurat", "--config", file},
 				{"trial", "case.jurat", "--card", file}, {"seal", file}, {"seal", file, "--signature", file}, {"redact", file, "--field", "prompt"}, {"redact", "case.jurat", "--field", file},
-				{"export", file, "--openssl", "o"}, {"export", "case.jurat", "--trust", file, "--openssl", "o"}, {"export", file, "--dsse", "-"},
+				{"export", file, "--openssl", "o"}, {"export", "case.jurat", "--trust", file, "--openssl", "o"}, {"export", file, "--scitt", "-"},
 				{"stats", file}, {"verify", file}, {"verify", "--trust", "trust.json", file, "case.jurat"}, {"verify", "--trust", file, "case.jurat"},
 				{"verify", "--trust", "trust.json", "--checkpoint", file, "case.jurat"}, {"verify", "--trust", "trust.json", "--entries", file, "case.jurat"},
 				{"verify", "--trust", "trust.json", "--consistency", file, "--checkpoint", file, "case.jurat"}, {"verify", "--crl", file, "case.jurat"},

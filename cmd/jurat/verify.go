@@ -24,7 +24,7 @@ import (
 )
 
 type verifyCmd struct {
-	Files []string `arg:"" name:"file" help:"Record files, case files, envelopes around them (DSSE), checkpoints, evidence packages (.aep), and archive files (.jurat-archive)."`
+	Files []string `arg:"" name:"file" help:"Record files, case files, statements (SCITT), checkpoints, and archive files (.jurat-archive)."`
 	readerFlags
 	Before *time.Time `placeholder:"TIME" help:"Also ask: did it exist before this time (RFC 3339)?"`
 	JSON   bool       `name:"json" help:"Print reports as JSON, one after the other."`
@@ -50,8 +50,8 @@ Unless you require more, the exit code ignores these guarantees where they are n
 cannot be proved while the operator keeps the keys; configuration, because what a record says of its model is the actor's word; vantage, because what a
 recorder saw is often withheld, and what telemetry tells nobody saw;
 qualified, because a time stamp is good evidence without being a qualified one; property, because proofs of properties are no part of what
-was signed; human-review and given-on of a single record, because what it is about is another record; order and enclosures of an evidence
-package, which cannot have them. To make one count: --require configuration.
+was signed; human-review and given-on of a single record, because what it is about is another record. To make one count:
+--require configuration.
 
 The first line of the answer says on whose word the proof rests: who keeps the keys, whose clock gave the time, and who besides its
 operator saw the log. All three follow from your trust file, and from nothing that the file says. --require LEVEL demands so much:
@@ -91,9 +91,7 @@ actor committed to, and not that it is true.
 --policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
 revocation asked about each certificate on which the answer rests. The report says under which policy it is.
 
-An evidence package (.aep) of the Aletheia AI project is checked as far as it can be: it passes if its text, its key and its
-time are proved, and the report says that it is in no log and what in it was never signed. A DSSE envelope or a SCITT statement that 'jurat export'
-wrote is checked with the records in it. A SCITT statement of others is checked with the SCITT keys of the trust file ('jurat trust scitt').
+A SCITT statement that 'jurat export' wrote is checked with the record in it. A SCITT statement of others is checked with the SCITT keys of the trust file ('jurat trust scitt').
 
 Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
@@ -515,9 +513,6 @@ func alike(r *verify.Report, f verify.Finding) int {
 }
 
 func describe(r *verify.Report) string {
-	if r.Kind == verify.Package {
-		return "an evidence package of the Aletheia AI project"
-	}
 	if r.Kind == verify.SignedStatement {
 		return "a SCITT statement"
 	}

@@ -35,8 +35,7 @@ var englishTerms = Terms{
 		Completeness:   Guarantee{Name: "Completeness", Asks: "Is everything there, once and in its place?"},
 		Simultaneity:   Guarantee{Name: "Simultaneity", Asks: "Did all speak without seeing what others said in the same round?"},
 		Verdict:        Guarantee{Name: "Verdict", Asks: "Does the judgment follow from the votes?"},
-		Enclosures:     Guarantee{Name: "Enclosures", Asks: "Does everything in the package belong to what is signed?"},
-		Envelope:       Guarantee{Name: "Envelope", Asks: "Did the operator put the records into the envelope?"},
+		Envelope:       Guarantee{Name: "Envelope", Asks: "Did the operator or the record's actor export the record?"},
 	},
 	Statuses: Statuses{
 		Proved:    "proved",
@@ -49,7 +48,6 @@ var englishTerms = Terms{
 		Trial:         "the case file of a trial",
 		SeveralFiles:  "what several files say together",
 		OneCheckpoint: "a checkpoint of a log",
-		Package:       "an evidence package of the Aletheia AI project",
 
 		SignedStatement: "a SCITT statement",
 	},
@@ -141,7 +139,6 @@ var englishTerms = Terms{
 		Safe:        "that it is safe or appropriate",
 		Last:        "that nothing came after the last record of a chain",
 		CarriedOut:  "that the decision should be carried out",
-		Enclosed:    "that anything in the package but canonical.bin is true of it or was there when it was signed",
 	},
 }
 
@@ -839,7 +836,7 @@ var englishPortal = Portal{
 	What:      "What is to be checked",
 	Drop:      "Drop files here",
 	Choose:    "Choose files",
-	DropHint:  "Records, case files, envelopes (DSSE), checkpoints, evidence packages (.aep)",
+	DropHint:  "Records, case files, statements (SCITT), checkpoints",
 	Paste:     "Or paste a record",
 	PasteHint: "The record, as text",
 	Pasted:    "pasted text",
@@ -908,7 +905,6 @@ var englishPortal = Portal{
 	Apart:      "sealed apart; the file discloses it",
 	Withheld:   "sealed apart and not in the file; this commits to it",
 	Signed:     "The exact bytes that were signed",
-	Package:    "The text of the package",
 	CopyExact:  "Copy exactly",
 
 	Members: Members{

@@ -35,8 +35,7 @@ var japaneseTerms = Terms{
 		Completeness:   Guarantee{Name: "完全性", Asks: "すべてが、一度ずつ、所定の位置にあるか。"},
 		Simultaneity:   Guarantee{Name: "同時性", Asks: "同じラウンドの他者の発言を誰も見ずに発言したか。"},
 		Verdict:        Guarantee{Name: "判定", Asks: "判定が票から導かれるか。"},
-		Enclosures:     Guarantee{Name: "同梱物", Asks: "パッケージの中のすべてが、署名されたものに属しているか。"},
-		Envelope:       Guarantee{Name: "封筒", Asks: "記録を封筒に入れたのは運用者か。"},
+		Envelope:       Guarantee{Name: "封筒", Asks: "記録を書き出したのは、運用者か、記録の行為者か。"},
 	},
 	Statuses: Statuses{
 		Proved:    "証明済み",
@@ -49,7 +48,6 @@ var japaneseTerms = Terms{
 		Trial:         "審理の事件ファイル",
 		SeveralFiles:  "複数のファイルが合わせて示すこと",
 		OneCheckpoint: "ログのチェックポイント",
-		Package:       "Aletheia AI プロジェクトの証拠パッケージ",
 
 		SignedStatement: "SCITT ステートメント",
 	},
@@ -141,7 +139,6 @@ var japaneseTerms = Terms{
 		Safe:        "それが安全または適切であること",
 		Last:        "連鎖の最後の記録の後に何も続かなかったこと",
 		CarriedOut:  "その決定を実行すべきであること",
-		Enclosed:    "パッケージの中の canonical.bin 以外のものが真実であること、または署名された時点でそこにあったこと",
 	},
 }
 
@@ -847,7 +844,7 @@ var japanesePortal = Portal{
 	What:      "検証するもの",
 	Drop:      "ファイルをここにドロップ",
 	Choose:    "ファイルを選ぶ",
-	DropHint:  "記録、事件ファイル、封筒（DSSE）、チェックポイント、証拠パッケージ（.aep）",
+	DropHint:  "記録、事件ファイル、ステートメント（SCITT）、チェックポイント",
 	Paste:     "または記録を貼り付ける",
 	PasteHint: "記録のテキスト",
 	Pasted:    "貼り付けられたテキスト",
@@ -916,7 +913,6 @@ var japanesePortal = Portal{
 	Apart:      "別途封印され、ファイルに開示されています",
 	Withheld:   "別途封印され、ファイルには含まれていません。これはそのコミットメントです",
 	Signed:     "署名された正確なバイト列",
-	Package:    "パッケージのテキスト",
 	CopyExact:  "正確にコピー",
 
 	Members: Members{

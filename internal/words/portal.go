@@ -87,7 +87,6 @@ type Portal struct {
 	Apart      string `json:"apart"`
 	Withheld   string `json:"withheld"`
 	Signed     string `json:"signed"`
-	Package    string `json:"package"`
 	CopyExact  string `json:"copy_exact"`
 
 	Members Members `json:"members"` // of records

@@ -9,14 +9,12 @@ import (
 	"golang.org/x/net/html"
 
 	"jurat/evidence"
-	"jurat/internal/aeptest"
 	"jurat/internal/incident"
 	"jurat/internal/pages"
 	"jurat/internal/portal/visit"
 	"jurat/internal/words"
 	"jurat/jurattest"
 	"jurat/jury"
-	"jurat/timestamp"
 	"jurat/verify"
 	"jurat/verify/trust"
 )
@@ -60,15 +58,13 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 		}
 		compare(t, "the page of a record", l, answers(t, l, pages.NewSealed(first, report, l, "")), ofFirst)
 
-		for file := range 2 { // the trial and the package
-			view, err := v.View(file, l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
-			if want := words.TermsIn(l).Statuses.Of(view.Outcome); view.Said != want {
-				t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
-			}
+		view, err := v.View(0, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "the portal", l, lines(view.Guarantees), findings(view.Guarantees))
+		if want := words.TermsIn(l).Statuses.Of(view.Outcome); view.Said != want {
+			t.Errorf("the portal in %s says %q, want %q", l, view.Said, want)
 		}
 		records, err := v.Records(0, 0, 1, l)
 		if err != nil || len(records) != 1 {
@@ -85,7 +81,7 @@ func TestSurfacesUseTheSameWords(t *testing.T) {
 	}
 }
 
-// verified is a visit to the portal with the case file of a trial and an evidence package.
+// verified is a visit to the portal with the case file of a trial.
 func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visit.Visit {
 	t.Helper()
 	var sources []visit.Source
@@ -97,11 +93,10 @@ func verified(t *testing.T, bundle *evidence.Bundle, trusted *trust.Trust) *visi
 	}
 	doc, err := bundle.Marshal()
 	add("case", doc, err)
-	add("package", aeptest.New(t, timestamp.NewMock()).Zip(t), nil)
 	doc, err = trusted.Marshal()
 	add("trust", doc, err)
 	v := &visit.Visit{Now: time.Now}
-	if _, err := v.Verify([]byte(`{"files":[0,1],"trust":2}`), sources); err != nil {
+	if _, err := v.Verify([]byte(`{"files":[0],"trust":1}`), sources); err != nil {
 		t.Fatal(err)
 	}
 	return v

@@ -28,7 +28,7 @@ type Guarantee struct{ Name, Asks string }
 // Guarantees are the questions of a report.
 type Guarantees struct {
 	Content, Authentication, NonRepudiation, Configuration, Vantage, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn,
-	Completeness, Simultaneity, Verdict, Enclosures, Envelope Guarantee
+	Completeness, Simultaneity, Verdict, Envelope Guarantee
 }
 
 // Of returns the zero Guarantee for an unknown one.
@@ -66,8 +66,6 @@ func (g *Guarantees) Of(of verify.Guarantee) Guarantee {
 		return g.Simultaneity
 	case verify.Verdict:
 		return g.Verdict
-	case verify.Enclosures:
-		return g.Enclosures
 	case verify.Envelope:
 		return g.Envelope
 	}
@@ -92,7 +90,7 @@ func (s *Statuses) Of(of verify.Status) string {
 
 // Kinds are the kinds of verified files.
 type Kinds struct {
-	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, Package, SignedStatement string
+	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, SignedStatement string
 }
 
 // Of returns "" for an unknown kind.
@@ -108,8 +106,6 @@ func (k *Kinds) Of(of verify.Kind) string {
 		return k.SeveralFiles
 	case verify.OneCheckpoint:
 		return k.OneCheckpoint
-	case verify.Package:
-		return k.Package
 	case verify.SignedStatement:
 		return k.SignedStatement
 	}
@@ -326,7 +322,7 @@ func (m *Methods) Of(of jury.Method) string {
 }
 
 // NotShown says what even a pass does not prove. Reports use the English texts.
-type NotShown struct{ Correct, Responsible, Safe, Last, CarriedOut, Enclosed string }
+type NotShown struct{ Correct, Responsible, Safe, Last, CarriedOut string }
 
 // Of returns the text for a report's English one; "" for an unknown text.
 func (n *NotShown) Of(item string) string {
@@ -341,8 +337,6 @@ func (n *NotShown) Of(item string) string {
 		return n.Last
 	case e.CarriedOut:
 		return n.CarriedOut
-	case e.Enclosed:
-		return n.Enclosed
 	}
 	return ""
 }

@@ -21,8 +21,7 @@ GUARANTEES = (
     "completeness",
     "simultaneity",
     "verdict",
-    "enclosures",  # of evidence packages, and
-    "envelope",  # of envelopes, neither of which it reads: demanded of another file, they are not proved
+    "envelope",
 )
 TRIAL = ("completeness", "simultaneity", "verdict")
 _UNCOUNTED = ("non_repudiation", "configuration", "vantage", "qualified", "property")

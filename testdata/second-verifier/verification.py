@@ -1,6 +1,5 @@
 """The steps of verification that every file goes through: section "Verification" of docs/format.md."""
 
-import json
 from fractions import Fraction
 
 import assurance
@@ -67,7 +66,6 @@ class Reader:
         return (("before",) if self.before is not None else ()) + ((knownlog.guarantee_of(kind),) if knows else ())
 
 
-_IN_TOTO = "application/vnd.in-toto+json"
 
 
 def verify(data, trust, reader):
@@ -75,10 +73,6 @@ def verify(data, trust, reader):
     note = log.mended_note(data)
     if log.is_checkpoint(note):
         return _mended(note != data, _verify_checkpoint(note.decode("utf-8"), trust, reader))
-    if data.startswith(b"PK\x03\x04"):
-        raise keys.Unsupported("evidence packages of the older kind")
-    if _is_envelope(data):
-        raise keys.Unsupported("envelopes")
     if statements.is_statement(data):
         return _verify_statement(data, trust, reader)
     try:
@@ -86,15 +80,6 @@ def verify(data, trust, reader):
     except files.Damaged as err:
         return report.damaged(err.kind, trust, str(err))
     return _verify_opened(opened, trust, reader)
-
-
-def _is_envelope(data):
-    """Whether a file is an envelope around an in-toto statement, even a damaged one."""
-    try:
-        value = json.loads(data)
-        return isinstance(value, dict) and value.get("payloadType") == _IN_TOTO
-    except (ValueError, RecursionError):
-        return f'"{_IN_TOTO}"'.encode() in data[:4096] or b'"payloadType"' in data[-4096:]
 
 
 def _verify_statement(data, trust, reader):

@@ -98,7 +98,7 @@ func TestNeedsAreJoined(t *testing.T) {
 
 // TestWhatCountsIsSaid: every guarantee that can stay unproved in a file that passes has a reason why it does not count.
 func TestWhatCountsIsSaid(t *testing.T) {
-	for _, kind := range []assurance.Kind{assurance.OneRecord, assurance.ManyRecords, assurance.Trial, assurance.SeveralFiles, assurance.OneCheckpoint, assurance.Package} {
+	for _, kind := range []assurance.Kind{assurance.OneRecord, assurance.ManyRecords, assurance.Trial, assurance.SeveralFiles, assurance.OneCheckpoint} {
 		for _, g := range assurance.Guarantees() {
 			counts := func(policy assurance.Named, level assurance.Level) bool {
 				return assurance.Counts(kind, g, policy, level)

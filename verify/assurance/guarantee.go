@@ -39,8 +39,7 @@ const (
 	Completeness   Guarantee = "completeness"    // for a trial: every act is there, once, in its place; with the reader's knowledge of the log: nothing was dropped
 	Simultaneity   Guarantee = "simultaneity"    // for a trial: no juror saw what the same round said
 	Verdict        Guarantee = "verdict"         // for a trial: the judgment follows from the votes
-	Enclosures     Guarantee = "enclosures"      // for an evidence package: everything in it belongs to what is signed
-	Envelope       Guarantee = "envelope"        // for records in an envelope or a SCITT statement: who put them in
+	Envelope       Guarantee = "envelope"        // for a record in a SCITT statement: who exported it
 )
 
 // Kind is the kind of file that was checked.
@@ -54,7 +53,6 @@ const (
 	SeveralFiles Kind = "files" // the files of one log together; each has a report of its own
 
 	OneCheckpoint Kind = "checkpoint" // a checkpoint of a log, by itself
-	Package       Kind = "package"    // an Evidence Package of the Aletheia AI project
 
 	SignedStatement Kind = "statement" // a SCITT statement of others, which has no record
 )
@@ -72,7 +70,6 @@ var required = map[Kind][]Guarantee{
 	SeveralFiles: {Content, Authentication, Order, Chain, HumanReview, GivenOn},
 
 	OneCheckpoint: {Order, Completeness},
-	Package:       {Content, Authentication, Time, Before}, // it is in no log, and most of it was never signed: the report says so
 
 	SignedStatement: {Content, Authentication, Order, Before}, // no authority vouches for its time
 }
@@ -107,14 +104,12 @@ func WhyUncounted(kind Kind, g Guarantee) string {
 		return "what it is about is another record, which is not in this file"
 	case slices.Contains(required[kind], g):
 		return "you require only the level signed"
-	case kind == Package:
-		return "such a package cannot have it"
 	}
 	return "it does not apply to such a file"
 }
 
 // allGuarantees is in the order of the report.
-var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Vantage, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Enclosures, Envelope}
+var allGuarantees = []Guarantee{Content, Authentication, NonRepudiation, Configuration, Vantage, Time, Qualified, Property, Before, Order, Chain, HumanReview, GivenOn, Completeness, Simultaneity, Verdict, Envelope}
 
 // Required returns the guarantees that count by default for such a file, where they apply.
 func Required(kind Kind) []Guarantee { return slices.Clone(required[kind]) }
@@ -123,7 +118,7 @@ func Required(kind Kind) []Guarantee { return slices.Clone(required[kind]) }
 // file cannot have.
 func Counts(kind Kind, g Guarantee, policy Named, level Level) bool {
 	switch {
-	case policy == Strict && kind != Package && kind != SignedStatement && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
+	case policy == Strict && kind != SignedStatement && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
 		return true
 	case level == Signed:
 		return g == Content || g == Authentication || g == Order && kind == OneCheckpoint

@@ -281,7 +281,6 @@ document.addEventListener("DOMContentLoaded", () => {
 			...(view.statement?.length ? statement(view.statement, "h3") : []),
 			view.trusted ? make("p", {class: "quiet"}, say("by_trust") + ": ", make("span", {class: "code"}, view.trust)) : "",
 			make("p", {}, button("save", () => save(view.name, result.report))),
-			...(view.text ? [make("h3", {}, say("package")), ...exact("", view.text)] : []),
 			...(view.shown > 0 ? said(i, view) : []));
 	}
 

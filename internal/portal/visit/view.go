@@ -37,7 +37,6 @@ type View struct {
 	Identities []string      `json:"identities"` // who stands behind the signatures of agents, reviewers and recorders, from where recorders saw, and what the other files show of the same exchanges
 	NotShown   []string      `json:"not_shown"`
 	Statement  []string      `json:"statement"` // empty: each record has its own, or there is none
-	Text       string        `json:"text"`      // of an evidence package
 }
 
 // A Line is the answer for one guarantee.
@@ -61,7 +60,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	r, terms := e.report, words.TermsIn(lang)
 	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Text: e.text, Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen), words.Compared(lang, r.Compared))}
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen), words.Compared(lang, r.Compared))}
 	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
 	if r.TrialOutcome != nil {
 		view.Came = incident.Outcome(r.TrialOutcome, lang)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"jurat/aep"
 	"jurat/evidence"
 	"jurat/verify"
 	"jurat/verify/bilateral"
@@ -42,9 +41,8 @@ type examined struct {
 	name    string
 	report  *verify.Report // nil: the file could not be verified
 	records []*evidence.Record
-	held    int64 // bytes of payloads in records
-	left    bool  // there are more records than are kept
-	text    string
+	held    int64    // bytes of payloads in records
+	left    bool     // there are more records than are kept
 	broken  *claimed // the record by which a file does not open; nil: it opens, or it is not known
 }
 
@@ -219,9 +217,6 @@ func (v *Visit) file(i int, source *Source, o verify.Options) FileAnswer {
 	if report.Records == 0 { // the file did not open, so none of its records are shown
 		e.records = nil
 	}
-	if report.Kind == verify.Package {
-		e.text = packageText(source)
-	}
 	return FileAnswer{Name: source.Name, Report: string(doc)}
 }
 
@@ -231,19 +226,6 @@ func (e *examined) keep(r *evidence.Record) {
 	if e.left = e.left || e.held+size > mostHeld; !e.left {
 		e.records, e.held = append(e.records, r), e.held+size
 	}
-}
-
-// packageText returns the readable text of an evidence package; "" if the package does not open.
-func packageText(source *Source) string {
-	doc, err := io.ReadAll(source.reader())
-	if err != nil {
-		return ""
-	}
-	p, err := aep.Open(doc)
-	if err != nil {
-		return ""
-	}
-	return string(p.Response)
 }
 
 // Trust describes a trust file, so that a visitor can compare it before using it. It returns an error if it is not

@@ -78,8 +78,6 @@ func (g *gathered) evidence(r *verify.Report, card []byte) (*subject.Case, error
 	switch {
 	case r.Outcome == verify.Refuted:
 		return nil, refuted(r)
-	case r.Kind == verify.Package:
-		return nil, errors.New("an evidence package: nothing that it says of agent, model or time is signed, so it is no evidence of them")
 	case g.trial:
 		return nil, ErrTrial
 	case g.tooMuch:
