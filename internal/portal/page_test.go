@@ -131,7 +131,7 @@ func TestServedPageHasNothingInline(t *testing.T) {
 }
 
 // maxProgram is the maximum size of the packed verifier, so that the page loads on slow connections.
-const maxProgram = 3_250_000
+const maxProgram = 3_200_000
 
 func TestProgramIsSmall(t *testing.T) {
 	if len(packedVerifier) > maxProgram {
@@ -150,7 +150,7 @@ func TestProgramHasNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]bool{words.PagesIn(words.Russian).Home.Lead: false, words.StatementIn(words.Russian).Hidden.OwnWord.With(): true,
-		"agentWords": false, "archive/zip.": false, "compress/flate": true} {
+		"agentWords": false, "archive/zip.": false, "compress/flate": false, "crypto/x509.": true} {
 		if got := bytes.Contains(program, []byte(text)); got != want {
 			t.Errorf("the program contains %q: %v, want %v", text, got, want)
 		}
