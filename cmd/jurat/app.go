@@ -193,10 +193,9 @@ func ended(ctx context.Context, code int) int {
 // below another is often called by its last word alone.
 func suggest(root *kong.Node, err error) error {
 	command := commandOf(err)
-	for what, instead := range gone {
-		if strings.HasPrefix(err.Error(), "unknown flag "+what) || strings.HasPrefix(err.Error(), "unexpected argument "+what) {
-			return hint(err, "%s", instead)
-		}
+	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
+	if instead, ok := gone[command+" "+flag]; ok {
+		return hint(err, "%s", instead)
 	}
 	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
 		if like := endingIn(root, word); len(like) > 0 {

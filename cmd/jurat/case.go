@@ -13,7 +13,6 @@ import (
 	"jurat/internal/plural"
 	"jurat/internal/subject"
 	"jurat/internal/subject/tree"
-	"jurat/verify"
 )
 
 type caseCmd struct {
@@ -129,7 +128,7 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 		one, err = subject.LoadFolder(name, o)
 		found = []subject.Brought{one}
 	} else {
-		found, err = c.file(ctx, io, name, o)
+		found, err = c.read(ctx, io, name, o)
 	}
 	if err != nil {
 		return failed(err)
@@ -139,18 +138,6 @@ func (c *caseCheckCmd) examine(ctx context.Context, io stdio, name string) []*ch
 		list = append(list, check(nameOf(name, b.Name), b))
 	}
 	return list
-}
-
-func (c *caseCheckCmd) file(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
-	file, err := openCase(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if on, err := c.records(ctx, io, name, file); o.Form == "" && !errors.Is(err, verify.ErrNotOurs) {
-		return []subject.Brought{{Case: on}}, err
-	}
-	return c.readTranscripts(name, file, o)
 }
 
 func mistakeOf(err error) checkedMistake {

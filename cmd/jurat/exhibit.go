@@ -100,18 +100,31 @@ func (f *caseFlags) loadAlone(ctx context.Context, io stdio, name string) ([]*at
 	if info.IsDir() {
 		return f.folder(name, form)
 	}
+	found, err := f.read(ctx, io, name, subject.Options{Form: form})
+	if err != nil {
+		return nil, err
+	}
+	var list []*attempt
+	for _, b := range found {
+		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err()})
+	}
+	return list, nil
+}
+
+// read reads a file: sealed records, or else conversations.
+func (f *caseFlags) read(ctx context.Context, io stdio, name string, o subject.Options) ([]subject.Brought, error) {
 	file, err := openCase(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if form == "" {
+	if o.Form == "" {
 		on, err := f.records(ctx, io, name, file)
-		if err == nil || !errors.Is(err, verify.ErrNotOurs) {
-			return []*attempt{{name: name, from: name, on: on}}, err
+		if !errors.Is(err, verify.ErrNotOurs) {
+			return []subject.Brought{{Case: on}}, err
 		}
 	}
-	return f.transcripts(name, file, form)
+	return f.readTranscripts(name, file, o)
 }
 
 // openCase opens a file that is read more than once. What is no file on a disk, such as a pipe, is read into memory.
@@ -153,19 +166,6 @@ func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {
 		err = b.Err()
 	}
 	return []*attempt{{name: name, from: filepath.Join(name, subject.ConversationFile), on: b.Case}}, err
-}
-
-// transcripts reads a file with conversations.
-func (f *caseFlags) transcripts(name string, file source.ReadSeeker, form forms.Form) ([]*attempt, error) {
-	found, err := f.readTranscripts(name, file, subject.Options{Form: form})
-	if err != nil {
-		return nil, err
-	}
-	var list []*attempt
-	for _, b := range found {
-		list = append(list, &attempt{name: nameOf(name, b.Name), from: name, on: b.Case, err: b.Err()})
-	}
-	return list, nil
 }
 
 // nameOf names a case of a file.

@@ -1,7 +1,7 @@
 package main
 
-// gone is what earlier programs had, and what to use instead.
+// gone are flags that earlier programs had, and what to use instead.
 var gone = map[string]string{
-	"--dsse":   "'jurat export --scitt' writes statements that are signed",
-	"--export": "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
+	"export --dsse":       "'jurat export --scitt' writes statements that are signed",
+	"reputation --export": "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

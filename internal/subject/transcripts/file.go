@@ -38,7 +38,10 @@ var notNumbers = []notNumber{{[]byte("NaN"), `"" `}, {[]byte("Infinity"), `""   
 // passable is a file in which values that are no JSON can be passed over: each has a string of the same length in its place. What is read of a conversation
 // is parsed as it stands in the file, and there they are a mistake.
 func passable(raw []byte) []byte {
-	var passed []byte
+	if !bytes.Contains(raw, []byte("NaN")) && !bytes.Contains(raw, []byte("Infinity")) {
+		return raw
+	}
+	passed := bytes.Clone(raw)
 	for at, quoted := 0, false; at < len(raw); at++ {
 		switch c := raw[at]; {
 		case c == '"':
@@ -47,17 +50,10 @@ func passable(raw []byte) []byte {
 			at++
 		case !quoted && (c == 'N' || c == 'I' || c == '-'):
 			i := slices.IndexFunc(notNumbers, func(n notNumber) bool { return bytes.HasPrefix(raw[at:], n.written) })
-			if i < 0 {
-				continue
+			if i >= 0 {
+				at += copy(passed[at:], notNumbers[i].instead) - 1
 			}
-			if passed == nil {
-				passed = bytes.Clone(raw)
-			}
-			at += copy(passed[at:], notNumbers[i].instead) - 1
 		}
-	}
-	if passed == nil {
-		return raw
 	}
 	return passed
 }
