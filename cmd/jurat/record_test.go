@@ -199,8 +199,8 @@ func TestRecordProxyKilled(t *testing.T) {
 	t.Logf("%d calls reached the provider; of %d in the log %d were lost in a crash", total, len(sealed), lost)
 }
 
-// observedIn returns what recorders saw, from a whole log.
-func observedIn(t *testing.T, data string) (list []*evidence.Observed) {
+// eachRecordIn hands over the records of a whole log, in its order.
+func eachRecordIn(t *testing.T, data string, take func(*evidence.Record)) {
 	t.Helper()
 	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
 	if err != nil {
@@ -211,10 +211,18 @@ func observedIn(t *testing.T, data string) (list []*evidence.Observed) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := placed.Record.Payload.Observed; o != nil {
+		take(placed.Record)
+	}
+}
+
+// observedIn returns what recorders saw, from a whole log.
+func observedIn(t *testing.T, data string) (list []*evidence.Observed) {
+	t.Helper()
+	eachRecordIn(t, data, func(r *evidence.Record) {
+		if o := r.Payload.Observed; o != nil {
 			list = append(list, o)
 		}
-	}
+	})
 	return list
 }
 

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"jurat/evidence"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 )
@@ -310,20 +311,12 @@ func erasedSome(t *testing.T, data string) (records, erased int) {
 // exportedAll returns all records of a log as they are given out once their texts are erased: without them.
 func exportedAll(t *testing.T, data string) (list [][]byte) {
 	t.Helper()
-	i, err := installation.Open(t.Context(), installation.Config{Dir: data})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer i.Close()
-	for placed, err := range i.Ledger.Records(t.Context(), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := placed.Record.Marshal()
+	eachRecordIn(t, data, func(r *evidence.Record) {
+		text, err := r.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, text)
-	}
+	})
 	return list
 }
