@@ -66,18 +66,7 @@ exit 7`)
 	if code := run(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &errs}); code != 7 || strings.Count(out.String(), "you said") != 2 {
 		t.Fatalf("exit code %d, want the program's 7\n%s\n%s", code, &out, &errs)
 	}
-	if err := filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte("marked-")) {
-			t.Errorf("a secret is in %s", path)
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	noSecretIn(t, data)
 	if strings.Contains(errs.String(), "marked-") || strings.Contains(errs.String(), "nothing is recorded") {
 		t.Errorf("a secret is in messages, or they say that nothing is recorded: %s", &errs)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/erasure"
 	"jurat/internal/installation"
 )
@@ -254,15 +255,8 @@ func TestNoCanaryIsLeft(t *testing.T) {
 	}
 	walk := func(when, folder string) {
 		t.Helper()
-		if err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return err
-			}
-			text, err := os.ReadFile(path)
+		for path, text := range disktest.Files(t, folder) {
 			search(when, path, text)
-			return err
-		}); err != nil {
-			t.Fatal(err)
 		}
 	}
 	walk("before", data)

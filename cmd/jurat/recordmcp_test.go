@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/signin/signintest"
 )
 
@@ -189,19 +189,12 @@ func noSecretIn(t *testing.T, data string) {
 // noneIn fails if one of some texts is in a file of a folder.
 func noneIn(t *testing.T, data string, secrets ...string) {
 	t.Helper()
-	if err := filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
+	for path, text := range disktest.Files(t, data) {
 		for _, secret := range secrets {
 			if bytes.Contains(text, []byte(secret)) {
 				t.Errorf("a secret is in %s", path)
 			}
 		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"jurat/evidence"
+	"jurat/internal/disktest"
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/token"
@@ -75,18 +76,10 @@ func TestKeysOnToken(t *testing.T) {
 // operator, whose keys went back to a file.
 func noSecrets(t *testing.T, dir, pin string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
+	for path, text := range disktest.Files(t, dir) {
 		if strings.Contains(string(text), pin) || strings.Contains(string(text), "PRIVATE KEY") && !strings.Contains(path, "operator") {
 			t.Errorf("%s has a secret", path)
 		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
+	"jurat/internal/disktest"
 	"jurat/internal/relay"
 )
 
@@ -205,17 +204,10 @@ func TestSecretsOfNotifications(t *testing.T) {
 
 func notOnDisk(t *testing.T, folder, secret string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+	for path, text := range disktest.Files(t, folder) {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s has the secret", path)
 		}
-		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), secret) {
-			t.Errorf("%s has the secret (%v)", path, err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
