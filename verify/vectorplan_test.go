@@ -937,6 +937,7 @@ func refusedTrust(t *testing.T) []given {
 		{"with an unknown clock", `"clock": "operator"`, `"clock": "sun"`},
 		{"with a key without a name", `"name": "a"`, `"name": ""`},
 		{"with another algorithm", `"alg": "ES256"`, `"alg": "RS256"`},
+		{"with an unused bit in a public key", `A=="`, `B=="`},
 		{"with a public key that is none", `"public_key": "MFk`, `"public_key": "MFl`},
 		{"with a certificate that is none", `"certificate": "MII`, `"certificate": "MIJ`},
 		{"with a log key that is none", "jurattest.example/log+", "jurattest.example/log-"},

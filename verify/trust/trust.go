@@ -23,9 +23,11 @@ import (
 	"crypto"
 	"crypto/ed25519"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -129,13 +131,33 @@ func Parse(doc []byte) (*Trust, error) {
 		return nil, fmt.Errorf("reading trust file: %w", err)
 	}
 	t := new(Trust)
-	if err := json.Unmarshal(form, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFromFunc(readTime))); err != nil {
+	if err := json.Unmarshal(form, t, json.RejectUnknownMembers(true), json.WithUnmarshalers(strictly)); err != nil {
 		if evidence.BeginsAsRecord(doc) || evidence.BeginsAsBundle(doc) && t.Format != Format {
 			return nil, errors.New("reading trust file: this is a record or a case file, and not a trust file")
 		}
 		return nil, fmt.Errorf("reading trust file: %w", evidence.Steady(err))
 	}
 	return t, t.prepare()
+}
+
+// strictly reads what a trust file, which may have any spelling, holds as text. Where a file has one spelling, writing it again compares all.
+var strictly = json.JoinUnmarshalers(json.UnmarshalFromFunc(readTime), json.UnmarshalFromFunc(readBytes))
+
+// readBytes refuses base64 whose unused bits are not zero: the decoder does not look at them, others do.
+func readBytes(in *jsontext.Decoder, b *[]byte) error {
+	token, err := in.ReadToken()
+	if err != nil || token.Kind() == 'n' {
+		return err
+	}
+	if token.Kind() != '"' {
+		return errors.New("want base64")
+	}
+	text := token.String()
+	if strings.ContainsAny(text, "\r\n") {
+		return errors.New("base64 has no line breaks")
+	}
+	*b, err = base64.StdEncoding.Strict().DecodeString(text)
+	return err
 }
 
 // readTime refuses the zero time. Zero stands for a limit that was left out, so a key revoked from the beginning would pass as a good one.
