@@ -257,7 +257,11 @@ def _check_signature(record, signer, signature, trust, times, judge, findings):
         return None
     if (key.role, key.name) != (payloads.role_of(record.payload), record.actor):
         findings.refute("authentication", "actor", record)
-    _check_validity(record, key, times, findings)
+    else:
+        _check_validity(record, key, times, findings)
+    if key.revoked is not None and (times.independent is None or times.independent >= key.revoked):
+        findings.doubt("authentication", "revoked", record)
+        findings.doubt("non_repudiation", "revoked", record)
     _check_second(record, key, times, findings)
     if key.custody != "owner":
         findings.doubt("non_repudiation", "custody", record)
@@ -294,9 +298,6 @@ def _check_validity(record, key, times, findings):
         findings.refute("authentication", "validity", record)
     elif key.not_after is not None and not times.within(key.not_after, findings, "authentication"):
         findings.doubt("authentication", "validity", record)
-    if key.revoked is not None and (times.independent is None or times.independent >= key.revoked):
-        findings.doubt("authentication", "revoked", record)
-        findings.doubt("non_repudiation", "revoked", record)
 
 
 def _check_second(record, key, times, findings):
