@@ -218,7 +218,7 @@ func TestTrialOfOneWhoStandsStill(t *testing.T) {
 		v := begin(t, processes, 2)
 		signal(t, v.conductor, syscall.SIGSTOP)
 		time.Sleep(20 * time.Second)
-		v.await("what it was", func(s *api.Submission) bool { return s.State == api.UnderWay && s.Acts == 9 })
+		v.await("what it was", func(s *api.Submission) bool { return s.State == api.UnderWay && s.Acts == 10 })
 		v.letGo()
 		signal(t, v.conductor, syscall.SIGCONT)
 		v.await("the end", isOver)
