@@ -176,7 +176,16 @@ func TestTwoReaders(t *testing.T) {
 		tests["request in "+coding+", with another behind"] = struct{ request, answer, want string }{request: ask(encoded(t, coding, askedText)+otherText, header), want: unproved}
 	}
 	tests["answer in two encodings"] = struct{ request, answer, want string }{ask(askedText, accept), says(encoded(t, "br", encoded(t, "gzip", answered)), "Content-Encoding: gzip, br", "Content-Type: application/json"), proved}
-	tests["answer in gzip of two members"] = struct{ request, answer, want string }{ask(askedText, accept), says(encoded(t, "gzip", answered[:20])+encoded(t, "gzip", answered[20:]), "Content-Encoding: gzip", "Content-Type: application/json"), proved}
+	for name, body := range map[string]string{
+		"two members":             encoded(t, "gzip", answered[:20]) + encoded(t, "gzip", answered[20:]),
+		"a member and one behind": encoded(t, "gzip", answered) + encoded(t, "gzip", "\n"),
+		"a member and an empty":   encoded(t, "gzip", answered) + encoded(t, "gzip", ""),
+	} {
+		tests["answer in gzip of "+name] = struct{ request, answer, want string }{ask(askedText, accept), says(body, "Content-Encoding: gzip", "Content-Type: application/json"), unproved}
+		tests["answer in gzip of "+name+", and then in br"] = struct{ request, answer, want string }{ask(askedText, accept), says(encoded(t, "br", body), "Content-Encoding: gzip, br", "Content-Type: application/json"), unproved}
+	}
+	tests["stream in gzip of two members"] = struct{ request, answer, want string }{ask(askedText, accept),
+		says(encoded(t, "gzip", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes\"}}]}\n\n")+encoded(t, "gzip", "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\", not\"}}]}\n\n"), "Content-Encoding: gzip", "Content-Type: text/event-stream"), unproved}
 	tests["answer in zstd of two frames"] = struct{ request, answer, want string }{ask(askedText, accept),
 		says(encoded(t, "zstd", answered[:20])+skippable+encoded(t, "zstd", answered[20:])+skippable, "Content-Encoding: zstd", "Content-Type: application/json"), proved}
 	tests["answer in bare deflate"] = struct{ request, answer, want string }{ask(askedText, accept), says(encoded(t, "bare", answered), "Content-Encoding: deflate", "Content-Type: application/json"), unproved}

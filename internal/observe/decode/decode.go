@@ -55,7 +55,12 @@ func decoder(encoding string, src Source) (io.ReadCloser, error) {
 	case "", "identity":
 		return io.NopCloser(src), nil
 	case "gzip", "x-gzip":
-		return gzip.NewReader(src)
+		d, err := gzip.NewReader(src)
+		if err != nil {
+			return nil, err
+		}
+		d.Multistream(false) // a further member is behind the end: many clients read none
+		return d, nil
 	case "deflate": // which is zlib's format: RFC 9110, section 8.4.1.2
 		return zlib.NewReader(src)
 	case "br":
