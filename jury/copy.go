@@ -123,6 +123,9 @@ func (j Judgment) clone() Judgment {
 
 func (seat Seat) clone() Seat {
 	seat.Parameters = slices.Clone(seat.Parameters)
+	if seat.Ended != nil {
+		seat.Ended = new(*seat.Ended)
+	}
 	return seat
 }
 

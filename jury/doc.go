@@ -77,7 +77,8 @@
 //
 // With fewer than two valid votes a trial is inconclusive: the judge is not asked, the position is needs_review, and
 // the score is that of majority_vote over the evaluations that exist. A trial is degraded if any juror was absent at
-// any time, if a stand-in was recorded, if another model answered than that of the seat, or if the judge failed.
+// any time, if a stand-in was recorded, if a model answered that is another than that of the seat or
+// that its vendor had ended, or if the judge failed.
 //
 // # The law of a trial stands once
 //

@@ -4,7 +4,7 @@ import "jurat/evidence"
 
 // result is the trial as far as its acts go.
 func (t *Tally) result() Result {
-	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: t.absences(), Degraded: t.degraded(), OtherModels: t.otherModels(), Changes: []Change{}}
+	r := Result{Phase1Evaluations: t.initial(), DiscussionRounds: []Round{}, Absences: t.absences(), Degraded: t.degraded(), OtherModels: t.otherModels(), EndedModels: t.endedModels(), Changes: []Change{}}
 	if t.settings == nil {
 		return r
 	}

@@ -199,14 +199,14 @@ func (s *Settings) validateUnder(rules string) error {
 	known.Tables, known.JudgeReads, known.Repeat, known.EffectiveVotes = false, false, false, 0
 	known.Seats, known.Rubric = slices.Clone(s.Seats), slices.Clone(s.Rubric)
 	for i := range known.Seats {
-		known.Seats[i].Reading = ""
+		known.Seats[i].Reading, known.Seats[i].Ended = "", nil
 	}
 	for i := range known.Rubric {
 		known.Rubric[i].Levels = nil
 	}
 	if s.Judge != nil {
 		judge := *s.Judge
-		judge.Reading = ""
+		judge.Reading, judge.Ended = "", nil
 		known.Judge = &judge
 	}
 	if path, how := difference(*s, known); how != "" {
@@ -255,6 +255,9 @@ func (s *Settings) checkEncoding() error {
 func (seat *Seat) checkEncoding(field string) error {
 	texts := []struct{ name, text string }{{"roleName", seat.RoleName}, {"roleFocus", seat.RoleFocus},
 		{"provider", seat.Provider}, {"model", seat.Model}}
+	if seat.Ended != nil {
+		texts = append(texts, struct{ name, text string }{"ended.on", seat.Ended.On}, struct{ name, text string }{"ended.successor", seat.Ended.Successor})
+	}
 	for _, t := range texts {
 		if !utf8.ValidString(t.text) {
 			return wrong(field+"."+t.name, "not valid UTF-8")

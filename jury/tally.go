@@ -324,9 +324,10 @@ func (t *Tally) ceilinged() bool {
 	return false
 }
 
-// degraded reports whether a juror or the judge was absent, a stand-in was recorded, or another model answered than that of the seat.
+// degraded reports whether a juror or the judge was absent, a stand-in was recorded, or a model answered that is another than
+// that of the seat, or that its vendor had ended.
 func (t *Tally) degraded() bool {
-	if t.otherModels() != nil {
+	if t.otherModels() != nil || t.endedModels() != nil {
 		return true
 	}
 	for _, s := range t.sessions {
@@ -351,6 +352,21 @@ func (t *Tally) otherModels() (list []ModelOf) {
 			}
 			if o := (ModelOf{s.seats[i].JurorID, s.seats[i].Model, answer.Origin.Model}); !slices.Contains(list, o) {
 				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// endedModels lists the seats in which a model answered that its vendor had ended.
+func (t *Tally) endedModels() (list []EndedModel) {
+	for _, s := range t.sessions {
+		for i, answer := range s.answers {
+			if answer == nil || answer.Type == evidence.Absence || s.seats[i].Ended == nil {
+				continue
+			}
+			if e := (EndedModel{s.seats[i].JurorID, s.seats[i].Model, *s.seats[i].Ended}); !slices.Contains(list, e) {
+				list = append(list, e)
 			}
 		}
 	}

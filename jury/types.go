@@ -70,6 +70,13 @@ type Seat struct {
 	Parameters jsontext.Value  `json:"parameters"` // an object
 	Template   evidence.Digest `json:"template"`   // of what turns a Request into a prompt, or of the rules
 	Reading    Reading         `json:"reading,omitzero"`
+	Ended      *Ended          `json:"ended,omitzero"` // nil: as far as the operator knows, the vendor still offers the model
+}
+
+// Ended says that a model's vendor had ended it when the trial began, by the operator's table.
+type Ended struct {
+	On        string `json:"on"`                 // the day
+	Successor string `json:"successor,omitzero"` // as the vendor recommends it
 }
 
 // A Reading is the order in which a seat reads: it orders the task and the axes of its prompt. "": the usual order.
@@ -326,6 +333,13 @@ type ModelOf struct {
 	Answered string `json:"answered"`
 }
 
+// An EndedModel is a model that answered in a seat after its vendor had ended it.
+type EndedModel struct {
+	JurorID string `json:"jurorId"`
+	Model   string `json:"model"`
+	Ended
+}
+
 // A Result (CollaborativeJuryResult) is a whole trial.
 type Result struct {
 	Phase1Evaluations []Evaluation    `json:"phase1Evaluations"` // by seat; an absent juror has none
@@ -341,6 +355,7 @@ type Result struct {
 	Offline           bool            `json:"offline"` // the jurors were rules, not models
 	Absences          []Absent        `json:"absences"`
 	OtherModels       []ModelOf       `json:"otherModels,omitempty"` // seats in which another model answered than theirs
+	EndedModels       []EndedModel    `json:"endedModels,omitempty"` // seats in which a model answered that its vendor had ended
 
 	// What the discussion and the final judgment changed.
 	Phase1Verdict     Position `json:"phase1Verdict"`     // the majority's after phase 1; needs_review on a tie

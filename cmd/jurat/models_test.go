@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -339,6 +340,87 @@ func TestAnotherModelAnswers(t *testing.T) {
 	s.data = data
 	if r := s.result(0, 0, "--rounds", "0"); r.Degraded || r.OtherModels != nil {
 		t.Errorf("a snapshot: %+v", r.OtherModels)
+	}
+}
+
+// TestNamesOfGateways: a gateway is asked for a model with a vendor before its name or a route after it, and answers with the bare name: that is no
+// other model, for the trial and both verifiers, and the seat's price holds. Another snapshot, or another base name, is one.
+func TestNamesOfGateways(t *testing.T) {
+	seatModels = slices.Clone(seatModels)
+	was := seatModels[0]
+	defer func() { seatModels[0] = was }()
+	data := filepath.Join(t.TempDir(), "data")
+	for _, one := range []struct {
+		asked, answered string
+		other           bool
+	}{
+		{"openai/gpt-4o", "gpt-4o-2024-11-20", false}, {"openai/gpt-4o-2024-11-20", "gpt-4o-2024-11-20", false}, {"openai/gpt-4o:free", "openai/gpt-4o", false},
+		{"us.anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5-20251001", false},
+		{"openai/gpt-4o-2024-11-20", "gpt-4o-2024-08-06", true}, {"openai/gpt-4o", "gpt-4o-mini", true}, {"anthropic.claude-haiku-4-5-20251001-v1:0", "claude-opus-4-5-20251101", true},
+	} {
+		seatModels[0] = one.asked
+		s := newScene(t, map[int]llmtest.Script{0: func(c llmtest.Call) llmtest.Reply {
+			return llmtest.Reply{Text: answer(c, jury.SafePass, 90, nil), Model: one.answered}
+		}})
+		s.data, s.extra[0] = data, ", attempts: 1, price: {input: 1, output: 2}"
+		want := map[bool]int{false: 0, true: exitUndecided}[one.other]
+		if r := s.result(want, 0, "--rounds", "0"); r.Degraded != one.other || (r.OtherModels != nil) != one.other {
+			t.Errorf("asked %s, answered %s: degraded %t, %+v", one.asked, one.answered, r.Degraded, r.OtherModels)
+		}
+		for _, r := range s.records() {
+			effort, err := jury.ReadEffort(r.Payload.Metadata)
+			if err == nil && r.Payload.AgentID == seatIDs[0] && effort.Attempts[0].Unpriced {
+				t.Errorf("asked %s, answered %s: the price is unknown", one.asked, one.answered)
+			}
+		}
+		secondVerifier(t, s)
+	}
+}
+
+// secondVerifier holds that the second verifier finds nothing that speaks against the case file of the last trial.
+func secondVerifier(t *testing.T, s *scene) {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return // CI has it: TestSecondVerifier
+	}
+	out, err := exec.Command(python, "../../testdata/second-verifier/verify.py", "--trust", filepath.Join(s.dir, "trust.json"), filepath.Join(s.dir, "case.jurat")).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestEndedModelDegrades: an answer of a model that its vendor has ended makes the trial degraded, in each seat, the judge's too, although it answers
+// under its own name. The opening seals that it has ended, and the result names it with its successor. A model that ends soon, and one
+// that a compatible server runs under the same name, has not ended.
+func TestEndedModelDegrades(t *testing.T) {
+	seatModels, providers = slices.Clone(seatModels), slices.Clone(providers)
+	models, vendors := slices.Clone(seatModels), slices.Clone(providers)
+	defer func() { seatModels, providers = models, vendors }()
+	data := filepath.Join(t.TempDir(), "data")
+	for seat, name := range map[int]string{0: "gpt-4.1-nano", 1: "gpt-4o-2024-05-13", 2: "gpt-4.1-nano", 3: "gpt-4.1-nano-2025-04-14"} { // the table goes by name alone
+		copy(seatModels, models)
+		seatModels[seat] = name
+		s := newScene(t, nil)
+		s.data = data
+		r := s.result(exitUndecided, 0, "--rounds", "0")
+		if !r.Degraded || !r.Phase3Judgment.Degraded || r.FinalVerdict != jury.SafePass || r.OtherModels != nil || len(r.EndedModels) != 1 ||
+			r.EndedModels[0].JurorID != seatIDs[seat] || r.EndedModels[0].Model != name || r.EndedModels[0].On != "2026-10-23" || r.EndedModels[0].Successor == "" {
+			t.Errorf("%s: degraded %t, %+v, others %+v", name, r.Degraded, r.EndedModels, r.OtherModels)
+		}
+		secondVerifier(t, s)
+		if seat == 0 {
+			out, _ := s.hold(exitUndecided, 0, "--rounds", "0")
+			has(t, strings.Join(strings.Fields(out), " "), "degraded: in the seat of juror-gpt sits gpt-4.1-nano, which ended on 2026-10-23; its successor is gpt-5.6-luna")
+		}
+	}
+	copy(seatModels, models)
+	providers[0], seatModels[0], seatVendors[0] = "compatible", "gpt-4.1-nano", llmtest.Compatible
+	defer func() { seatVendors[0] = llmtest.OpenAI }()
+	s := newScene(t, nil)
+	s.data = data
+	if r := s.result(0, 0, "--rounds", "0"); r.Degraded || r.EndedModels != nil {
+		t.Errorf("a compatible server's: %+v", r.EndedModels)
 	}
 }
 

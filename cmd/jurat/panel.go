@@ -109,7 +109,7 @@ func (ct *court) sit(spent int64) (trial.Config, error) {
 	if err != nil {
 		return trial.Config{}, err
 	}
-	return trial.Config{Settings: ct.settings, Jurors: s.Jurors, Judge: s.Judge}, nil
+	return trial.Config{Settings: ct.panel.AsOf(ct.settings, time.Now()), Jurors: s.Jurors, Judge: s.Judge}, nil
 }
 
 // warn says on stderr which seats are empty, and which have another in them than was configured.

@@ -343,7 +343,7 @@ func flags(r *jury.Result) string {
 	return "  (" + strings.Join(words, "; ") + ")"
 }
 
-// missing counts those who were absent at any time, and names the seats in which another model answered.
+// missing counts those who were absent at any time, and names the seats in which another model answered, or one that has ended.
 func missing(r *jury.Result) string {
 	who, why := map[string]bool{}, []string{}
 	for _, a := range r.Absences {
@@ -354,6 +354,13 @@ func missing(r *jury.Result) string {
 	}
 	for _, o := range r.OtherModels {
 		why = append(why, fmt.Sprintf("in the seat of %s answered %s, not %s", o.JurorID, o.Answered, o.Asked))
+	}
+	for _, e := range r.EndedModels {
+		text := fmt.Sprintf("in the seat of %s sits %s, which ended on %s", e.JurorID, e.Model, e.On)
+		if e.Successor != "" {
+			text += "; its successor is " + e.Successor
+		}
+		why = append(why, text)
 	}
 	if len(why) == 0 {
 		return ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"jurat/internal/llm"
+	"jurat/jury"
 
 	"github.com/go-json-experiment/json"
 )
@@ -69,14 +70,25 @@ func (m *Model) names() []string {
 // notice is how long before its end a model is warned of.
 const notice = 90 * 24 * time.Hour
 
+// ends returns the row of a model whose end is announced; nil: it is not.
+func (t *PriceTable) ends(model string) *Model {
+	i := slices.IndexFunc(t.Models, func(m Model) bool { return slices.Contains(m.names(), model) })
+	if i < 0 || t.Models[i].Ends == "" {
+		return nil
+	}
+	return &t.Models[i]
+}
+
+// hasEnded reports whether the vendor has ended the model on that day.
+func (m *Model) hasEnded(now time.Time) bool { return m.Ends <= now.UTC().Format(time.DateOnly) }
+
 // Ending says of a model that its vendor has ended it, or ends it soon, and which one follows; "" if no end is near.
 func (t *PriceTable) Ending(model string, now time.Time) string {
-	i := slices.IndexFunc(t.Models, func(m Model) bool { return slices.Contains(m.names(), model) })
-	if i < 0 || t.Models[i].Ends == "" || now.Add(notice).UTC().Format(time.DateOnly) < t.Models[i].Ends {
+	m, when := t.ends(model), "ends"
+	if m == nil || !m.hasEnded(now.Add(notice)) {
 		return ""
 	}
-	m, when := &t.Models[i], "ends"
-	if m.Ends <= now.UTC().Format(time.DateOnly) {
+	if m.hasEnded(now) {
 		when = "ended"
 	}
 	return fmt.Sprintf("%s %s on %s; its successor is %s", model, when, m.Ends, m.Successor)
@@ -95,10 +107,21 @@ func (p *Plan) Endings(now time.Time) (list []string) {
 	return list
 }
 
-// Ending is PriceTable.Ending of a chair's model. A compatible server may run any model under a vendor's name, for ever.
+// Ending is PriceTable.Ending of a chair's model.
 func (p *Plan) Ending(c *Chair, now time.Time) string {
-	if c.Provider == Compatible || c.Provider == Rules {
+	if !c.ofVendor() {
 		return ""
 	}
 	return p.PriceTable.Ending(c.Model, now)
 }
+
+// Ended says of a chair's model that its vendor has ended it; nil: as far as the table knows, it has not.
+func (p *Plan) Ended(c *Chair, now time.Time) *jury.Ended {
+	if m := p.PriceTable.ends(c.Model); c.ofVendor() && m != nil && m.hasEnded(now) {
+		return &jury.Ended{On: m.Ends, Successor: m.Successor}
+	}
+	return nil
+}
+
+// ofVendor reports whether a vendor runs the chair's model. A compatible server may run any model under a vendor's name, for ever.
+func (c *Chair) ofVendor() bool { return c.Provider != Compatible && c.Provider != Rules }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,8 +107,25 @@ func New(plan *config.Plan, client *http.Client) (*Panel, error) {
 // readings are those of the seats of a thorough panel, in turn.
 var readings = []jury.Reading{jury.PolicyFirst, jury.ActsFirst, jury.ClaimsFirst}
 
-// Settings returns the settings with which this panel opens a trial, without the weights of calibrated votes.
-func (p *Panel) Settings() jury.Settings { return p.settings }
+// Settings returns the settings with which this panel opens a trial now, without the weights of calibrated votes.
+func (p *Panel) Settings() jury.Settings { return p.AsOf(p.settings, time.Now()) }
+
+// AsOf returns this panel's settings, with weights or without, as they are for a trial that begins at this time: they say which models have ended.
+func (p *Panel) AsOf(s jury.Settings, now time.Time) jury.Settings {
+	if p.plan.Offline {
+		return s
+	}
+	s.Seats = slices.Clone(s.Seats)
+	for i := range s.Seats {
+		s.Seats[i].Ended = p.plan.Ended(&p.plan.Seats[i], now)
+	}
+	if s.Judge != nil {
+		judge := *s.Judge
+		judge.Ended = p.plan.Ended(p.plan.Judge, now)
+		s.Judge = &judge
+	}
+	return s
+}
 
 // accounts holds the rate limiter of each provider account. Seats with the same account share it.
 type accounts map[string]*rate.Limiter

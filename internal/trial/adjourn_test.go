@@ -69,6 +69,7 @@ func TestSubmit(t *testing.T) {
 func TestDegradedIsAnEvent(t *testing.T) {
 	for name, spoil := range map[string]func(*trial.Config){
 		"no juror is missing": func(*trial.Config) {},
+		"a model has ended":   func(c *trial.Config) { c.Settings.Seats[1].Ended = &jury.Ended{On: "2026-10-23"} },
 		"a juror fails":       func(c *trial.Config) { c.Jurors[1] = &jurattest.Juror{Err: errors.New("no connection")} },
 		"a juror is blocked": func(c *trial.Config) {
 			c.Jurors[1] = &jurattest.Juror{Err: jury.ErrBlocked}

@@ -51,15 +51,15 @@ type (
 		Record evidence.Digest `json:"record"`
 		jury.Absent
 	}
-	// TrialDegraded says that the trial is degraded from here on: an answer is missing, a stand-in replaces it, or another model gave it. It
-	// comes once, after the event of the act that caused it.
+	// TrialDegraded says that the trial is degraded from here on: an answer is missing, a stand-in replaces it, or a model gave it that is another
+	// than the seat's or has ended. It comes once, after the event of the act that caused it.
 	TrialDegraded struct {
 		EventHead
 		Record evidence.Digest    `json:"record"`
 		Juror  string             `json:"juror"` // or the judge
 		Reason jury.AbsenceReason `json:"reason"`
 
-		Asked    string `json:"asked,omitzero"` // if another model answered: the one of the seat
+		Asked    string `json:"asked,omitzero"` // if another model answered, or one that has ended: the one of the seat
 		Answered string `json:"answered,omitzero"`
 	}
 	// ConsensusChecked ends phase 1, or the repetition.
@@ -122,5 +122,8 @@ type (
 	}
 )
 
-// otherModel is the reason of a TrialDegraded whose answer another model gave.
-const otherModel jury.AbsenceReason = "other_model"
+// Reasons of a TrialDegraded whose answer another model gave, or one that has ended.
+const (
+	otherModel jury.AbsenceReason = "other_model"
+	endedModel jury.AbsenceReason = "ended_model"
+)

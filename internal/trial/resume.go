@@ -74,7 +74,7 @@ func (r *Reopened) read(chain []*evidence.Record) (err error) {
 // ErrSettings, ErrMoved or ErrAdjourned, or the error of the jury or the ledger.
 func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	config = config.complete()
-	config.Settings = withRulesOf(config.Settings, r.State.Settings)
+	config.Settings = asOpened(config.Settings, r.State.Settings)
 	if err := sameSettings(&config.Settings, r.State.Settings); err != nil {
 		return nil, fmt.Errorf("trial %s: %w", r.ID, err)
 	}
@@ -98,21 +98,21 @@ func Resume(ctx context.Context, config Config, r *Reopened) (*Trial, error) {
 	return c.hold(ctx, r.Records[0].Digest, r.acts)
 }
 
-// withRulesOf gives seats of rules the rules' digest from the opening. A later version of the program has other
-// rules, but no other program could continue the trial. The opening keeps its digest, and each answer names its rules
-// in its model version. A panel of rules that holds no discussion continues one that an earlier version opened with
-// rounds.
-func withRulesOf(now jury.Settings, opened *jury.Settings) jury.Settings {
+// asOpened gives seats what may have changed since the opening without another panel. A later version of the program has other
+// rules, but no other program could continue the trial: seats of rules take the rules' digest from the opening, which keeps it, and each
+// answer names its rules in its model version. A panel of rules that holds no discussion continues one that an earlier version opened with
+// rounds. A model that has ended since was still offered when the trial began.
+func asOpened(now jury.Settings, opened *jury.Settings) jury.Settings {
 	if opened == nil {
 		return now
 	}
 	now.Seats = slices.Clone(now.Seats)
 	for i := range now.Seats[:min(len(now.Seats), len(opened.Seats))] {
-		takeRules(&now.Seats[i], opened.Seats[i])
+		takeOpened(&now.Seats[i], opened.Seats[i])
 	}
 	if now.Judge != nil && opened.Judge != nil {
 		judge := *now.Judge
-		takeRules(&judge, *opened.Judge)
+		takeOpened(&judge, *opened.Judge)
 		now.Judge = &judge
 	}
 	if now.MaxRounds == 0 && onlyRules(now.Seats) && onlyRules(opened.Seats) {
@@ -125,9 +125,12 @@ func onlyRules(seats []jury.Seat) bool {
 	return !slices.ContainsFunc(seats, func(s jury.Seat) bool { return s.Provider != jury.Offline })
 }
 
-func takeRules(now *jury.Seat, opened jury.Seat) {
+func takeOpened(now *jury.Seat, opened jury.Seat) {
 	if now.Provider == jury.Offline && opened.Provider == jury.Offline {
 		now.Template = opened.Template
+	}
+	if now.Model == opened.Model {
+		now.Ended = opened.Ended
 	}
 }
 

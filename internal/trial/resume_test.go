@@ -73,6 +73,36 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeAfterTheEnd: a trial that began before a juror's model ended is continued after that, and is not degraded; and the other way round.
+func TestResumeAfterTheEnd(t *testing.T) {
+	for _, ended := range [][2]*jury.Ended{{nil, {On: "2026-10-23"}}, {{On: "2026-10-23", Successor: "m"}, nil}} {
+		h := jurattest.New(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		config, heard := scripted(h, jury.MajorityVote), 0
+		config.Settings.Seats[1].Ended = ended[0]
+		config.OnEvent = func(trial.Event) {
+			if heard++; heard == 4 {
+				cancel()
+			}
+		}
+		partial, err := trial.Run(ctx, config, jurattest.Case(t))
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		r, err := trial.Reopen(t.Context(), h.Ledger, partial.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config = scripted(h, jury.MajorityVote)
+		config.Settings.Seats[1].Ended = ended[1]
+		done, err := trial.Resume(t.Context(), config, r)
+		if err != nil || done.Result.Degraded != (ended[0] != nil) {
+			t.Errorf("%v, degraded %t", err, done.Result.Degraded)
+		}
+	}
+}
+
 // TestResumeByLaterRules: a trial by the rules of an earlier program is resumed with the rules of this program. The
 // settings stay those of the opening, each answer names its rules, and the records verify.
 func TestResumeByLaterRules(t *testing.T) {

@@ -151,36 +151,40 @@ func (v *View) Add(r *evidence.Record) ([]Event, error) {
 	}
 	if who, why, missing := jury.Missing(s.act.Body); missing && !degraded {
 		events = append(events, TrialDegraded{EventHead: v.head(r, "trial_degraded"), Record: r.Digest, Juror: who, Reason: why})
-	} else if asked := v.otherThan(r); asked != "" {
+	} else if why, asked := v.unfit(r); why != "" {
 		v.Degraded = true
 		if !degraded {
-			events = append(events, TrialDegraded{EventHead: v.head(r, "trial_degraded"), Record: r.Digest, Juror: r.Payload.AgentID, Reason: otherModel,
+			events = append(events, TrialDegraded{EventHead: v.head(r, "trial_degraded"), Record: r.Digest, Juror: r.Payload.AgentID, Reason: why,
 				Asked: asked, Answered: r.Payload.Model})
 		}
 	}
 	return append(events, v.overdue()...), nil
 }
 
-// otherThan returns the model of a seat if the record is an answer that another model gave in it; otherwise "".
-func (v *View) otherThan(r *evidence.Record) string {
+// unfit returns the seat's model, and why the answer in a record makes the trial degraded: another model gave it, or one that has ended. "": it does not.
+func (v *View) unfit(r *evidence.Record) (why jury.AbsenceReason, asked string) {
 	switch r.Payload.ActionType {
 	case evidence.Evaluation, evidence.Statement, evidence.JudgeOpinion:
 	default:
-		return ""
+		return "", ""
 	}
 	if v.Settings == nil {
-		return ""
+		return "", ""
 	}
 	seats := v.Settings.Seats
 	if v.Settings.Judge != nil {
 		seats = append(seats[:len(seats):len(seats)], *v.Settings.Judge)
 	}
 	for _, seat := range seats {
-		if seat.JurorID == r.Payload.AgentID && jury.OtherModel(r.Payload.Model, seat.Model) {
-			return seat.Model
+		switch {
+		case seat.JurorID != r.Payload.AgentID:
+		case jury.OtherModel(r.Payload.Model, seat.Model):
+			return otherModel, seat.Model
+		case seat.Ended != nil:
+			return endedModel, seat.Model
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // take does what all records need: it parses the act, checks it against the law of trials, and counts it.

@@ -259,8 +259,8 @@ var englishStatement = Statement{
 		Refuted:   "The file states the judgment {position} with {score} of 100 points by {method}, and that this follows from the votes is refuted: {reason}.",
 	},
 
-	Degraded:           "The trial was degraded: a juror was absent or blocked, or the judge failed.",
-	DegradedStated:     "It states that the trial was degraded: a juror was absent or blocked, or the judge failed.",
+	Degraded:           "The trial was degraded: a juror was absent or blocked, the judge failed, or a model answered that is not its seat's or has ended.",
+	DegradedStated:     "It states that the trial was degraded: a juror was absent or blocked, the judge failed, or a model answered that is not its seat's or has ended.",
 	Inconclusive:       "The trial was inconclusive: fewer than two valid votes.",
 	InconclusiveStated: "It states that the trial was inconclusive: fewer than two valid votes.",
 
@@ -558,7 +558,7 @@ var englishPages = Pages{
 		Over:      "over",
 	},
 	Mark: markWords{
-		Degraded:      MarkText{Name: "degraded", Why: "Degraded: a juror was absent or replaced by a stand-in, or the judge failed. The verdict rests on fewer votes than planned."},
+		Degraded:      MarkText{Name: "degraded", Why: "Degraded: a juror was absent or replaced by a stand-in, the judge failed, or a model answered that is not its seat's or has ended. The verdict does not rest on the planned votes."},
 		Inconclusive:  MarkText{Name: "inconclusive", Why: "Inconclusive: there were not enough valid votes, or the trial reached its cost limit. A person has to decide."},
 		Offline:       MarkText{Name: "rule jurors", Why: "The jurors are rules, not language models: a first sieve and a baseline, not the judgement of a jury of models."},
 		PartlyOffline: MarkText{Name: "some rule jurors", Why: "Some of the jurors are rules, not language models."},

@@ -75,11 +75,12 @@ _SEAT = {
     "parameters": lambda value: isinstance(value, dict),
     "template": is_digest,
     "reading": _is_string,
+    "ended": _one(lambda value: _shape(value, {"on": _is_string, "successor": _is_string}, ("successor",))),
 }
 
 
 def seat(value):
-    _shape(value, _SEAT, ("roleName", "roleFocus", "reading"))
+    _shape(value, _SEAT, ("roleName", "roleFocus", "reading", "ended"))
 
 
 _LEVEL = {"points": _is_int64, "description": _is_string}
@@ -250,7 +251,7 @@ def _are_earlier(settings):
     """Whether settings have nothing that earlier rules do not know."""
     seats = [*settings["seats"], settings.get("judge", {})]
     newer = [name for name in _THIRD if name in settings]
-    newer += [item for item in seats if "reading" in item] + [axis for axis in settings["rubric"] if "levels" in axis]
+    newer += [item for item in seats if "reading" in item or "ended" in item] + [axis for axis in settings["rubric"] if "levels" in axis]
     return not newer and settings["method"] != "median" and all(weight >= 0 for weight in settings.get("weights", {}).values())
 
 

@@ -344,7 +344,7 @@ class Course:
             self._standing[juror] = updated
             self._abstains.discard(juror)
         self._ceiling |= act.action == "absence" and body["reason"] == "ceiling"
-        self._degraded |= act.action == "absence" or bool(updated and updated["fallback"]) or self._of_another(act, seat)
+        self._degraded |= act.action == "absence" or bool(updated and updated["fallback"]) or "ended" in seat or self._of_another(act, seat)
 
     def _of_another(self, act, seat):
         """Whether another model answered than that of the seat."""
