@@ -1,9 +1,44 @@
 package jury
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// IsModel reports whether the model that a provider reported is the configured one: the same name, or a snapshot of it.
+// IsModel reports whether the model that a provider reported is the configured one: the same name, or a snapshot of it. What a gateway wants
+// before and after a model's name makes no other model: often the bare name comes back.
 func IsModel(model, configured string) bool {
+	names := []string{configured, configured[strings.LastIndexByte(configured, '/')+1:]}
+	for { // Amazon Bedrock: us.anthropic.NAME
+		word, rest, found := strings.Cut(names[len(names)-1], ".")
+		if !found || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz-") != "" {
+			break
+		}
+		names = append(names, rest)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return isNamed(model, name) || isNamed(model, withoutRoute(name)) })
+}
+
+// withoutRoute returns a name without the suffix by which a gateway chooses how to serve the model, which begins with a letter (:free,
+// :fireworks-ai), or without Bedrock's -v1:0. Other tags belong to the model (llama3.1:70b), and so does each of several (ft:NAME:acme).
+func withoutRoute(name string) string {
+	base, suffix, found := strings.Cut(name, ":")
+	if !found || suffix == "" || strings.Contains(suffix, ":") {
+		return name
+	}
+	if c := suffix[0] | 0x20; c >= 'a' && c <= 'z' {
+		return base
+	}
+	if i := strings.LastIndex(base, "-v"); i >= 0 && isNumber(base[i+len("-v"):]) && isNumber(suffix) {
+		return base[:i]
+	}
+	return name
+}
+
+func isNumber(v string) bool { return v != "" && strings.Trim(v, "0123456789") == "" }
+
+// isNamed reports whether a model has this name, or is a snapshot of the model that has it.
+func isNamed(model, configured string) bool {
 	alias := configured
 	for _, ending := range []string{"-latest", ":latest"} {
 		alias = strings.TrimSuffix(alias, ending)

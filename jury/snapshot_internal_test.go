@@ -12,14 +12,28 @@ func TestIsModel(t *testing.T) {
 	for _, pair := range [][2]string{{"gpt-4o", "gpt-4o"}, {"gpt-4o-2024-11-20", "gpt-4o"}, {"claude-haiku-4-5-20251001", "claude-haiku-4-5"},
 		{"claude-3-5-haiku-20241022", "claude-3-5-haiku-latest"}, {"gemini-2.0-flash-001", "gemini-2.0-flash"}, {"gpt-4-0613", "gpt-4"},
 		{"claude-sonnet-4@20250514", "claude-sonnet-4"}, {"command-r-08-2024", "command-r"}, {"mistral-large-2407", "mistral-large-latest"},
-		{"gemini-2.5-pro-preview-05-06", "gemini-2.5-pro-preview"}, {"llama3:latest", "llama3"}, {"x-latest", "x-latest"}} {
+		{"gemini-2.5-pro-preview-05-06", "gemini-2.5-pro-preview"}, {"llama3:latest", "llama3"}, {"x-latest", "x-latest"},
+		{"gpt-4o", "openai/gpt-4o"}, {"openai/gpt-4o", "openai/gpt-4o"}, {"openai/gpt-4o-2024-11-20", "openai/gpt-4o"}, {"gpt-4o-2024-11-20", "openrouter/openai/gpt-4o"},
+		{"gpt-4o-2024-11-20", "openai/gpt-4o-2024-11-20"}, {"gpt-4o", "gpt-4o:free"}, {"openai/gpt-4o", "openai/gpt-4o:free"}, {"gpt-4o-2024-11-20", "openai/gpt-4o:nitro"},
+		{"meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct:fireworks-ai"}, {"gemini-2.5-flash", "models/gemini-2.5-flash"},
+		{"mistral-small-2503", "mistralai/mistral-small-latest"}, {"claude-haiku-4-5-20251001", "anthropic.claude-haiku-4-5-20251001-v1:0"},
+		{"claude-haiku-4-5-20251001", "us.anthropic.claude-haiku-4-5-20251001-v1:0"}, {"anthropic.claude-haiku-4-5-20251001-v1:0", "global.anthropic.claude-haiku-4-5-20251001-v1:0"},
+		{"claude-sonnet-4-5-20250929", "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"}, {"nova-lite", "us-gov.amazon.nova-lite-v1:0"},
+		{"claude-3-haiku-20240307", "arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-3-haiku-20240307-v1:0"},
+		{"llama3.1:70b", "ollama/llama3.1:70b"}, {"ft:gpt-4o-mini-2024-07-18:acme::A1", "ft:gpt-4o-mini-2024-07-18:acme::A1"}} {
 		if !IsModel(pair[0], pair[1]) {
 			t.Errorf("%s is not %s", pair[0], pair[1])
 		}
 	}
 	for _, pair := range [][2]string{{"gpt-4o-mini", "gpt-4o"}, {"gpt-4o-mini-2024-07-18", "gpt-4o"}, {"gpt-4o-audio-preview", "gpt-4o"}, {"gpt-4o", ""}, {"", ""},
 		{"-2024-11-20", "-latest"}, {"gemini-2.5-flash-lite", "gemini-2.5-flash"}, {"llama3:8b", "llama3"}, {"gpt-4o2024-11-20", "gpt-4o"}, {"m-2024-13-20", "m"},
-		{"m-405", "m"}, {"m-2024-11-20x", "m"}, {"m-2024-11-20\n", "m"}, {"gpt-4", "gpt-4o"}, {"o1-pro", "o1"}, {"m-1350", "m"}} {
+		{"m-405", "m"}, {"m-2024-11-20x", "m"}, {"m-2024-11-20\n", "m"}, {"gpt-4", "gpt-4o"}, {"o1-pro", "o1"}, {"m-1350", "m"},
+		{"gpt-4o-mini", "openai/gpt-4o"}, {"gpt-4o-mini:free", "gpt-4o:free"}, {"gpt-4o-2024-05-13", "openai/gpt-4o-2024-11-20"}, {"gpt-4o", "openai/gpt-4o-2024-11-20"},
+		{"gpt-4o", "gpt-4o:2024-11-20"}, {"gpt-4o-2024-05-13", "gpt-4o:2024-11-20"}, {"azure/gpt-4o", "openai/gpt-4o"}, {"openai/gpt-4o", "gpt-4o"}, {"gpt-4o:free", "gpt-4o"},
+		{"llama3.1", "llama3.1:70b"}, {"llama3.1:8b", "llama3.1:70b"}, {"llama3.1:8b", "ollama/llama3.1:70b"}, {"1", "gpt-4.1"}, {"4o", "openai/gpt-4.4o"},
+		{"claude-haiku-4-5", "anthropic.claude-haiku-4-5-20251001-v1:0"}, {"claude-haiku-4-5-20250101", "us.anthropic.claude-haiku-4-5-20251001-v1:0"},
+		{"claude-opus-4-5-20251101", "anthropic.claude-haiku-4-5-20251001-v1:0"}, {"meta.claude-haiku-4-5-20251001-v1:0", "anthropic.claude-haiku-4-5-20251001-v1:0"},
+		{"ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18:acme::A1"}, {"ft:gpt-4o-mini-2024-07-18", "ft:gpt-4o-mini-2024-07-18:acme"}, {"", "openai/"}, {"-2024-11-20", "openai/"}, {"", "openai/:free"}, {"2024-11-20", "a."}} {
 		if IsModel(pair[0], pair[1]) {
 			t.Errorf("%s passes for %s", pair[0], pair[1])
 		}

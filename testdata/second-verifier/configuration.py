@@ -64,8 +64,20 @@ _SNAPSHOT = re.compile(
 )
 
 
+_VENDOR = re.compile(r"[a-z-]*\.")
+_ROUTE = re.compile(r"([^:]*):[A-Za-z][^:]*|([^:]*)-v[0-9]+:[0-9]+", re.DOTALL)
+
+
 def is_of_seat(model, configured):
-    """Whether a model is the configured one, or a snapshot of it."""
+    """Whether a model is the configured one, or a snapshot of it, whatever a gateway has before and after its name."""
+    names = [configured, configured.rpartition("/")[2]]
+    while match := _VENDOR.match(names[-1]):
+        names.append(names[-1][match.end() :])
+    routed = [match[1] or match[2] or "" for match in map(_ROUTE.fullmatch, names) if match]
+    return any(_is_named(model, name) for name in names + routed)
+
+
+def _is_named(model, configured):
     alias = configured.removesuffix("-latest").removesuffix(":latest")
     if alias == "":
         return False

@@ -65,7 +65,7 @@ func New(c Config) (*Juror, error) {
 // origin tells what the provider reported: the model, and its snapshot or other version.
 func (j *Juror) origin(a llm.Answer) jury.Origin {
 	name, snapshot := llm.Snapshot(a.Model)
-	if a.Model == j.config.Settings.Model {
+	if asked := j.config.Settings.Model; jury.IsModel(a.Model, asked) && !jury.IsModel(name, asked) {
 		name = a.Model // the seat is for a snapshot
 	}
 	return jury.Origin{Model: name, ModelVersion: cmp.Or(snapshot, a.Version)}

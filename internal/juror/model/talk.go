@@ -162,7 +162,11 @@ func (t *talk) call(ctx context.Context, q llm.Question) (answer llm.Answer, err
 		answer = failed.Answer
 	}
 	cost, priced := int64(0), false
-	if price, known := t.config.Prices.For(asked, answer.Model); known && answer.Usage != (llm.Usage{}) {
+	price, known := t.config.Prices.For(asked, answer.Model)
+	if !known && jury.IsModel(answer.Model, asked) {
+		price, known = t.config.Prices.Of(asked)
+	}
+	if known && answer.Usage != (llm.Usage{}) {
 		cost, priced = price.Cost(answer.Usage)
 	}
 	refused := failed != nil && failed.Status >= 400 // before it consumed anything
