@@ -21,6 +21,7 @@ type pairing struct {
 	runs     int       // of results that follow each other
 	speaker  speakerAt // of the message before; zero: it is a result
 	last     *madeCall
+	waiting  map[string]int // results that have no call yet, by the name of the tool
 }
 
 func newPairing(messages *[]Message) *pairing {
@@ -45,7 +46,7 @@ type madeCall struct {
 type callKey struct {
 	by             Role
 	id, item, name string
-	bare           bool // nobody gave the call an id
+	bare           bool // nobody gave the call an id; with an id: a result gave it this one
 }
 
 // A shelf has the calls under a key, those of the latest turn last.
@@ -141,15 +142,20 @@ func (p *pairing) returned(numbers []int) (unanswering []int) {
 	p.speaker = speakerAt{}
 	p.runs++
 	for _, find := range []func(*Message) *madeCall{p.known, p.byIDAndName, p.byID, p.byItem, p.withoutID, p.byName, p.byOrder} {
-		unanswering = nil
+		unanswering, p.waiting = nil, map[string]int{}
+		for _, number := range numbers {
+			p.waiting[p.at(number).ToolName]++
+		}
 		for _, number := range numbers {
 			m := p.at(number)
+			name := m.ToolName
 			if made := find(m); made != nil {
 				p.pair(m, made)
 			}
 			if m.CallNumber == 0 {
 				unanswering = append(unanswering, number)
 			}
+			p.waiting[name]--
 		}
 		if numbers = unanswering; numbers == nil {
 			break
@@ -211,20 +217,19 @@ func (s *shelf) next() *madeCall {
 	return s.last
 }
 
-// withoutID is a call of the latest turn without an id, for a result whose id no call has. The call has that id from then on.
+// withoutID is a call of the latest turn without an id, for a result whose id no call has. The call has that id from then on. Results with one
+// id take a call each, if there are calls enough for all results that wait; otherwise they tell of one call.
 func (p *pairing) withoutID(m *Message) *madeCall {
-	s, named := p.calls[callKey{by: m.AnswersTo, name: m.ToolName, bare: true}], p.calls[callKey{by: m.AnswersTo, id: m.ToolCallID}]
+	s := p.calls[callKey{by: m.AnswersTo, name: m.ToolName, bare: true}]
 	if m.ToolCallID == "" || s == nil {
 		return nil
 	}
-	if named != nil {
+	named := p.shelf(callKey{by: m.AnswersTo, id: m.ToolCallID, bare: true})
+	made := s.open()
+	if made == nil || made.turn != p.last.turn || named.last != nil && len(s.turns[len(s.turns)-1]) < p.waiting[m.ToolName] {
 		return named.next()
 	}
-	made := s.open()
-	if made == nil || made.turn != p.last.turn {
-		return nil
-	}
-	p.shelf(callKey{by: m.AnswersTo, id: m.ToolCallID}).put(made, true)
+	named.put(made, true)
 	return made
 }
 
