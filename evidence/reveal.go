@@ -49,8 +49,11 @@ func (r *Record) Said(pointer string, value jsontext.Value) (said jsontext.Value
 	if !slices.Contains(r.Payload.SealedApart, pointer) {
 		return value, false
 	}
-	if i := r.disclosure(pointer); i >= 0 && r.CheckDisclosures() == nil {
-		return r.Disclosures[i].Value, false
+	if i := r.disclosure(pointer); i >= 0 {
+		alone := *r // another false disclosure does not hide this one
+		if alone.Disclosures = r.Disclosures[i : i+1]; alone.CheckDisclosures() == nil {
+			return r.Disclosures[i].Value, false
+		}
 	}
 	return nil, true
 }

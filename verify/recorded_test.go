@@ -172,6 +172,8 @@ func sightings() []sighting {
 		{name: "bytes withheld", act: tool, apart: bothBodies, shown: func(r *evidence.Record) { r.Disclosures = nil }, status: open, rule: "withheld"},
 		{name: "one direction withheld, the other wrong", act: tool, change: func(p *evidence.Payload) { p.Observed.Request.SHA256[0] ^= 1 }, apart: bothBodies,
 			shown: func(r *evidence.Record) { r.Disclosures = r.Disclosures[:1] }, status: refuted, rule: "digest"},
+		{name: "one body falsely disclosed, and the other has other bytes", act: tool, change: inBody("tools/call", "tools/list"), apart: bothBodies,
+			shown: func(r *evidence.Record) { r.Disclosures[1].Value = jsontext.Value(`"{}"`) }, status: refuted, rule: "digest"},
 		{name: "bytes not sealed", act: with(tool, func(a *observed.Act) { a.Response.Kept = nil }), status: open, rule: "unsealed"},
 		{name: "only the beginning", act: with(tool, func(a *observed.Act) { a.Response.Bytes, a.Response.Truncated = 1000, true }), status: open, rule: "truncated"},
 		{name: "masked", act: with(tool, func(a *observed.Act) {

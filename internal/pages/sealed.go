@@ -131,17 +131,11 @@ func ofMetadata(r *evidence.Record, pairs []any) []Member {
 	if !slices.Contains(pairs, any("metadata")) {
 		return nil
 	}
-	shown := map[string]string{}
-	if r.CheckDisclosures() == nil {
-		for _, d := range r.Disclosures {
-			shown[d.Pointer] = text(d.Value)
-		}
-	}
 	var list []Member
 	for _, pointer := range r.Payload.SealedApart {
 		if evidence.InMetadata(pointer) {
-			value, is := shown[pointer]
-			list = append(list, Member{Name: strings.TrimPrefix(pointer, "/"), Text: value, Withheld: !is, Apart: is, record: r.Payload.RecordID})
+			said, withheld := r.Said(pointer, nil)
+			list = append(list, Member{Name: strings.TrimPrefix(pointer, "/"), Text: text(said), Withheld: withheld, Apart: !withheld, record: r.Payload.RecordID})
 		}
 	}
 	return list

@@ -80,7 +80,7 @@ class Record:
         if pointer not in self.payload.get("sealed_apart", []):
             return True, self.payload.get(member)
         for item in self.disclosures:
-            if item["pointer"] == pointer and payloads.opens(self.payload, item):
+            if item["pointer"] == pointer and payloads.opens(self.payload, item) and payloads.opens_second(self.payload, item):
                 return True, item["value"]
         return False, None
 
