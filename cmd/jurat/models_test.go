@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -439,6 +441,33 @@ func TestEndedModelIsNamed(t *testing.T) {
 	has(t, strings.Join(strings.Fields(out), " "), text)
 	_, out, _ = jurat(t, "--data="+s.data, "doctor", "--config", s.config())
 	has(t, strings.Join(strings.Fields(out), " "), text)
+}
+
+// TestUnknownModel: a model that a vendor does not know is told as that, with what to do next, in the absence and on the screen, by each vendor, and
+// is not asked for again. So is a wrong address.
+func TestUnknownModel(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	for seat := range seatIDs {
+		s := newScene(t, map[int]llmtest.Script{seat: llmtest.Always(llmtest.Reply{Failure: llmtest.NoSuchModel})})
+		s.data = data
+		r := s.result(exitUndecided, 0, "--rounds", "0")
+		if len(r.Absences) == 0 {
+			t.Fatalf("%s: %+v", seatIDs[seat], r.Absences)
+		}
+		said := r.Absences[0].Detail
+		has(t, said, "not found (HTTP status 404)", "model", "set a model that the provider lists for this key")
+		if strings.Contains(said, "unauthorised") {
+			t.Errorf("%s: %s", seatIDs[seat], said)
+		}
+		if n := len(s.servers[seat].Requests()); n != len(r.Absences) {
+			t.Errorf("%s was asked %d times", seatIDs[seat], n)
+		}
+	}
+	nowhere := httptest.NewServer(http.NotFoundHandler())
+	defer nowhere.Close()
+	s := newScene(t, nil)
+	s.data, s.servers[1].URL = data, nowhere.URL
+	has(t, s.result(exitUndecided, 0, "--rounds", "0").Absences[0].Detail, "not found (HTTP status 404)", "base_url")
 }
 
 // TestFailingJurors: with each kind of failure of one juror, in each seat, the trial ends with the right result, and its

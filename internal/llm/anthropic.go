@@ -76,8 +76,10 @@ func explainAnthropic(_ int, body []byte) reading {
 	said := reading{detail: e.Type + ": " + e.Message}
 	has := func(words string) bool { return strings.Contains(strings.ToLower(e.Message), words) }
 	switch e.Type {
-	case "authentication_error", "permission_error", "billing_error", "not_found_error":
+	case "authentication_error", "permission_error", "billing_error":
 		said.kind = Unauthorised
+	case "not_found_error":
+		said.kind = NotFound
 	case "rate_limit_error":
 		said.kind = RateLimited
 	case "overloaded_error", "api_error", "timeout_error":

@@ -20,6 +20,7 @@ const (
 	RateLimited  Kind = "rate limited" // ask again later
 	TimedOut     Kind = "timed out"    // no answer within the time of one call
 	Unauthorised Kind = "unauthorised" // the key is missing, wrong, or not good for this model
+	NotFound     Kind = "not found"    // the provider does not know the model, or not for this key, or nothing is at the address
 	Unavailable  Kind = "unavailable"  // the provider is down or cannot be reached
 	Malformed    Kind = "malformed"    // the response does not follow the provider's protocol, or the question was invalid
 	TooLong      Kind = "too long"     // the question does not fit the model's window, or the answer its limit
@@ -41,6 +42,9 @@ func (e *Error) Error() string {
 	}
 	if e.Detail != "" {
 		text += ": " + e.Detail
+	}
+	if e.Kind == NotFound {
+		text += "; set a model that the provider lists for this key, or another base_url"
 	}
 	return text
 }
@@ -96,8 +100,10 @@ func KindOfStatus(status int) Kind {
 	switch {
 	case status == http.StatusTooManyRequests:
 		return RateLimited
-	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired, status == http.StatusNotFound:
-		return Unauthorised // providers often answer "not found" for a model that the key may not use
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired:
+		return Unauthorised
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return NotFound
 	case status == http.StatusRequestEntityTooLarge:
 		return TooLong
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:

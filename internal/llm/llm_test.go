@@ -132,7 +132,7 @@ func TestDetailHoldsNoSecretsAndStaysOnOneLine(t *testing.T) {
 }
 
 func TestKindOfStatus(t *testing.T) {
-	for status, want := range map[int]Kind{429: RateLimited, 401: Unauthorised, 403: Unauthorised, 404: Unauthorised, 413: TooLong,
+	for status, want := range map[int]Kind{429: RateLimited, 401: Unauthorised, 403: Unauthorised, 404: NotFound, 413: TooLong,
 		500: Unavailable, 502: Unavailable, 503: Unavailable, 529: Unavailable, 408: Unavailable, 400: Malformed, 422: Malformed} {
 		if got := KindOfStatus(status); got != want {
 			t.Errorf("%d: %s, want %s", status, got, want)

@@ -106,6 +106,8 @@ func kindOfOpenAI(status int, said wire.OpenAIError) Kind {
 		return Refused
 	case "insufficient_quota", "billing_hard_limit_reached", "invalid_api_key":
 		return Unauthorised // waiting does not help
+	case "model_not_found":
+		return NotFound
 	case "rate_limit_exceeded":
 		return RateLimited
 	case "server_error":

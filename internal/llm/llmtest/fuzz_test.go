@@ -24,7 +24,7 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 // FuzzResponse: any response gives an answer with text and a plausible number of tokens, or an error of a documented
 // kind.
 func FuzzResponse(f *testing.F) {
-	kinds := map[llm.Kind]bool{llm.Refused: true, llm.RateLimited: true, llm.Unauthorised: true, llm.Unavailable: true, llm.Malformed: true, llm.TooLong: true}
+	kinds := map[llm.Kind]bool{llm.Refused: true, llm.RateLimited: true, llm.Unauthorised: true, llm.NotFound: true, llm.Unavailable: true, llm.Malformed: true, llm.TooLong: true}
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		if status < 200 || status > 599 {
 			return
