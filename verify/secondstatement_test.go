@@ -41,6 +41,10 @@ func TestSecondVerifierOnStatements(t *testing.T) {
 		take("others-certified", certified.statement(t), others)
 		take("others-certified-unknown", certified.statement(t), o)
 	}
+	for _, pair := range unreadPairs {
+		take("own-with-what-is-not-read", withPair(t, own, pair), o)
+	}
+	take("own-cut", own[:len(own)-1], o)
 	stamps := bytes.Index(own, []byte(`"timestamps"`)) // to the end of the record: which damaged certificates in tokens can be read, libraries decide
 	for i := range 60 {                                // every so many bytes, each bit in its turn
 		for name, doc := range map[string][]byte{"own": own, "others": foreign} {

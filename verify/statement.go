@@ -20,8 +20,8 @@ var ofStatement = []Guarantee{Content, Authentication, NonRepudiation, Time, Ord
 func statementFile(file []byte, o Options) (*Report, error) {
 	s, err := scitt.Parse(file)
 	switch {
-	case err != nil && bytes.Contains(file, []byte(scitt.ContentType)):
-		return unopened(OneRecord, o, err), nil
+	case err != nil && bytes.Contains(file, []byte(scitt.ContentType)): // it may be what stands unprotected that is not read here
+		return unopened(o, NotProved, "form", err), nil
 	case err != nil: // others' programs may write what is not read here, so it is not said to be false
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case !s.Own():
@@ -29,12 +29,10 @@ func statementFile(file []byte, o Options) (*Report, error) {
 	}
 	r, err := s.Record()
 	if errors.Is(err, scitt.ErrNoRecord) && !forged(s, o.Trust) {
-		report := unopened(OneRecord, o, err)
-		report.Guarantees[0].Status, report.Guarantees[0].Rule, report.Outcome = NotProved, "no-record", NotProved
-		return report, nil
+		return unopened(o, NotProved, "no-record", err), nil
 	}
 	if err != nil {
-		return unopened(OneRecord, o, err), nil
+		return unopened(o, Refuted, "form", err), nil
 	}
 	o.envelope = &ownStatement{s, r}
 	return record(r, o), nil
@@ -163,9 +161,10 @@ func (c *check) registered(s *scitt.Statement) {
 	c.doubt(Order, "receipt", nil, "%s", c.statement.Receipts[slices.IndexFunc(s.Receipts, func(r scitt.Receipt) bool { return !r.IsConsistency() })].Reason)
 }
 
-// unopened is the report on a damaged statement.
-func unopened(kind Kind, o Options, err error) *Report {
-	r := damaged(kind, "", o, err)
+// unopened is the report on a statement of a record that cannot be opened.
+func unopened(o Options, status Status, rule string, err error) *Report {
+	r := damaged(OneRecord, "", o, err)
+	r.Guarantees[0].Status, r.Guarantees[0].Rule, r.Outcome = status, rule, status
 	r.Guarantees = append(r.Guarantees, Finding{Guarantee: Envelope, Status: NotProved, Reason: "the file cannot be opened"})
 	return r
 }

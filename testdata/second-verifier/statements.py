@@ -194,11 +194,10 @@ class Statement:
         return opened
 
 
-def damaged(data, trust, reason):
-    """The report on a statement of a record that does not open; None: it is none of those."""
-    if TYPE not in data:
-        return None
-    found = report.damaged("record", trust, reason)
+def damaged(trust, reason, status=report.REFUTED, rule="form"):
+    """The report on a statement of a record that does not open."""
+    found = report.damaged("record", trust, reason) | {"outcome": status}
+    found["guarantees"][0] |= {"status": status, "rule": rule}
     answer = {"guarantee": "envelope", "status": report.NOT_PROVED, "reason": "the file does not open"}
     return found | {"guarantees": [*found["guarantees"], answer]}
 
@@ -210,12 +209,10 @@ def without_record(statement, trust, reason):
         if key is not None:
             statement.message.check(key.algorithm, key.spki, statement.payload)
     except Wrong:
-        return damaged(TYPE, trust, reason)
+        return damaged(trust, reason)
     except (Unsupported, Refused):
         pass
-    found = damaged(TYPE, trust, reason)
-    found["guarantees"][0] |= {"status": report.NOT_PROVED, "rule": "no-record"}
-    return found | {"outcome": report.NOT_PROVED}
+    return damaged(trust, reason, report.NOT_PROVED, "no-record")
 
 
 def _exporter(statement, trust):

@@ -87,10 +87,9 @@ def _verify_statement(data, trust, reader):
     try:
         statement = statements.Statement(data)
     except Refused as err:
-        found = statements.damaged(data, trust, str(err))
-        if found is None:
+        if statements.TYPE not in data:
             raise files.NoFile(str(err)) from err
-        return found
+        return statements.damaged(trust, str(err), report.NOT_PROVED)
     if not statement.is_own:
         return statements.verify_others(statement, trust, reader.before, assurance.rate, reader)
     try:
@@ -98,7 +97,7 @@ def _verify_statement(data, trust, reader):
     except statements.NoRecord as err:
         return statements.without_record(statement, trust, str(err))
     except Refused as err:
-        return statements.damaged(data + statements.TYPE, trust, str(err))
+        return statements.damaged(trust, str(err))
     return _verify_opened(opened, trust, reader, statement)
 
 
