@@ -215,7 +215,7 @@
 //	continuous    tries records without being asked, within a budget, and tells when a reputation crosses a threshold
 //	webhook       sends signed messages, and none inward
 //	conduct       finds in a log what it has about one agent, for package reputation
-//	bench         measures what this machine does, in turn with the primitives that each act needs
+//	bench         benchmarks alone, each beside what it cannot do without
 //	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator
 //	openid        asks an OpenID Connect provider who a person is; openid/openidtest is such a provider for tests

@@ -17,7 +17,7 @@ import (
 // mayCall lists, method by method, the packages that may add records to a log. All other code must use them, so that the
 // rules on who may act, what an act is bound to and which keys sign it apply everywhere.
 var mayCall = map[string][]string{
-	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/internal/bench", "jurat/jurattest"}, // the last two make logs for measurements and tests
+	"(*jurat/internal/ledger.Ledger).Seal":        {"jurat/internal/acts", "jurat/internal/trial", "jurat/jurattest"}, // the last makes logs for tests
 	"(*jurat/internal/ledger.Ledger).Accept":      {"jurat/internal/acts"},
 	"(*jurat/internal/ledger.Ledger).SealIf":      nil, // through ledger.Operator
 	"(*jurat/internal/ledger.Ledger).SealNext":    nil,

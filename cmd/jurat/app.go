@@ -77,8 +77,6 @@ type app struct {
 	Backup  backupCmd  `cmd:"" help:"Copy the data folder, also while it is in use."`
 	Restore restoreCmd `cmd:"" help:"Make a data folder from a backup, and compare it with what the log has published since."`
 
-	Bench benchCmd `cmd:"" help:"Measure this machine: sealing, verifying, trials, each beside what it cannot do without."`
-
 	Reputation reputationCmd `cmd:"" help:"Compute how an agent's sealed records were judged: bounds that everyone can compute again."`
 
 	Lab       labCmd       `cmd:"" help:"Measure how good panels' verdicts are, on cases whose outcome is known."`
@@ -198,6 +196,9 @@ func suggest(root *kong.Node, err error) error {
 		return hint(err, "%s", instead)
 	}
 	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
+		if instead, ok := gone[word]; ok {
+			return hint(err, "%s", instead)
+		}
 		if like := endingIn(root, word); len(like) > 0 {
 			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
 		}

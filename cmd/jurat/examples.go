@@ -152,13 +152,6 @@ var exampleLines = map[string]string{
 	"hold list":         "jurat hold list",
 	"hold release":      `jurat hold release HOLD --reason "case 17/2026 is closed" --by "legal department"`,
 
-	"bench seal":   "jurat bench seal --callers 64",
-	"bench verify": "jurat bench verify --records 100000",
-	"bench ledger": "jurat bench ledger --records 1000000 --dir /var/tmp",
-	"bench trial":  "jurat bench trial --trials 100 --delay 2s",
-	"bench watch":  "jurat bench watch --watchers 200",
-	"bench record": "jurat bench record --callers 64",
-	"bench find":   "jurat bench find --records 100000",
 
 	"lab":        "jurat lab cases --jurors offline --out laboratory",
 	"lab run":    "jurat lab run cases --panel-file jurat.yaml --repeat 3 --out laboratory",

@@ -124,13 +124,6 @@ var rehearsals = map[string]rehearsal{
 		e.stands["ARCHIVE-FILE"] = e.sh(t, "ls jurat-data/archive/*.jurat-archive")
 	}},
 
-	"bench seal":   {more: "--time 50ms"},
-	"bench verify": {more: "--time 50ms --records 20"},
-	"bench ledger": {more: "--time 50ms --records 1100 --dir ."},
-	"bench trial":  {more: "--time 50ms --trials 2 --delay 1ms"},
-	"bench watch":  {more: "--time 50ms --watchers 2"},
-	"bench record": {more: "--time 50ms"},
-	"bench find":   {more: "--time 50ms --records 300 --trials 3"},
 	"lab run":      {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
 }
 

@@ -45,6 +45,9 @@ func (c *helpCmd) Run(ctx context.Context, k *kong.Kong, io stdio) error {
 // noCommand says that there is no such command or task, and which are like it.
 func noCommand(root *kong.Node, name string) error {
 	err := fmt.Errorf("there is no command or task %q", name)
+	if instead, ok := gone[name]; ok {
+		return hint(err, "%s", instead)
+	}
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.name)

@@ -69,7 +69,7 @@ func TestEveryCommandIsInOneGroup(t *testing.T) {
 // TestHelpShowsFlagsThatApply: help shows the installation's flags for commands that use it, and for no other.
 func TestHelpShowsFlagsThatApply(t *testing.T) {
 	for command, want := range map[string]bool{"verify": false, "explain": false, "portal": false, "case check": false, "redact": false, "lab run": false,
-		"bench seal": false, "witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": true, "restore": true} {
+		"witness serve": false, "trial": true, "seal": true, "log fsck": true, "log": true, "ca issue": true, "restore": true} {
 		text := doing(t, 0, append(strings.Fields(command), "--help")...)
 		for _, flag := range []string{"--data=", "--db=", "--wrapping-key=", "--archive="} {
 			if got := strings.Contains(text, "  "+flag); got != want {

@@ -15,7 +15,7 @@ const (
 	syncing = 2
 )
 
-// roomy has Go's runtime as it is good for a program that seals for many: see docs/performance.md for what each is worth. What the
+// roomy has Go's runtime as it is good for a program that seals for many. What the
 // environment says goes before. The function that it returns lets go of it.
 func roomy() (done func()) {
 	if os.Getenv("GOMAXPROCS") == "" {

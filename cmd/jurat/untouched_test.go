@@ -33,9 +33,6 @@ func TestNothingIsMadeBeforeItIsAsked(t *testing.T) {
 		}
 		words := strings.Fields(n.Path())
 		for _, arguments := range tries(n) {
-			if strings.HasPrefix(n.Path(), "bench") && len(arguments) != 1 {
-				continue // it is right so, and measures in folders of its own
-			}
 			if (n.Path() == "serve" || n.Path() == "record proxy" || n.Path() == "record otlp") && !slices.Contains(arguments, "--no-such-flag") && !slices.Contains(arguments, "text") {
 				continue // it is right so, and begins
 			}

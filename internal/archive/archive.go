@@ -24,7 +24,7 @@
 // one digest, which the database stores, can check a single record. The leaf hashes are in the file, and the table
 // has a signed checkpoint with the hashes up to it. So a copy of the file elsewhere proves its place in the log to
 // anyone with the log's key. Reading a block of 16 KiB under a dictionary of 64 KiB takes less than a millisecond;
-// larger blocks save little more (`docs/performance.md`).
+// larger blocks save little more.
 //
 // # This package trains the dictionary itself
 //

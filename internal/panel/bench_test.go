@@ -5,13 +5,11 @@ package panel_test
 import (
 	"errors"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"jurat/internal/bench"
 	"jurat/internal/installation"
 	"jurat/internal/panel"
 	"jurat/internal/trial"
@@ -76,12 +74,9 @@ func BenchmarkTrial(b *testing.B) {
 }
 
 // BenchmarkThousandTrials conducts a thousand trials at once. Each answer takes 2 s, so the answers alone take 6 s.
-// cpu_s is the processor time of the whole process, servers included. MiB_peak is the largest memory that the Go runtime
-// held.
+// cpu_s is the processor time of the whole process, servers included.
 func BenchmarkThousandTrials(b *testing.B) {
 	onEach(b, "rounds: 1\n", []time.Duration{2 * time.Second}, func(b *testing.B, p *panel.Panel, c trial.Config) {
-		debug.FreeOSMemory() // earlier memory does not count
-		peak := bench.WatchMemory()
 		before := cpuTime(b)
 		for b.Loop() {
 			var all sync.WaitGroup
@@ -100,7 +95,6 @@ func BenchmarkThousandTrials(b *testing.B) {
 		}
 		b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N), "cpu_s")
 		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/6, "x_ideal")
-		b.ReportMetric(float64(peak())/(1<<20), "MiB_peak")
 	})
 }
 
