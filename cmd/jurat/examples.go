@@ -152,7 +152,6 @@ var exampleLines = map[string]string{
 	"hold list":         "jurat hold list",
 	"hold release":      `jurat hold release HOLD --reason "case 17/2026 is closed" --by "legal department"`,
 
-
 	"lab":        "jurat lab cases --jurors offline --out laboratory",
 	"lab run":    "jurat lab run cases --panel-file jurat.yaml --repeat 3 --out laboratory",
 	"lab labels": "jurat lab labels --out decided",

@@ -124,7 +124,7 @@ var rehearsals = map[string]rehearsal{
 		e.stands["ARCHIVE-FILE"] = e.sh(t, "ls jurat-data/archive/*.jurat-archive")
 	}},
 
-	"lab run":      {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
+	"lab run": {before: "echo 'jurors: offline' > jurat.yaml", says: "2 cases"},
 }
 
 // freeAddress matches the fixed addresses of examples, instead of which tests take free ones.
