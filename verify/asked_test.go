@@ -1,7 +1,12 @@
 package verify_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,5 +120,116 @@ func TestSecondVerifierOnWhatIsAsked(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &found); err != nil || found.Outcome != demanded[i].report.Outcome {
 			t.Errorf("%s: %s, want %s: %v", demanded[i].name, found.Outcome, demanded[i].report.Outcome, err)
 		}
+	}
+}
+
+// TestSecondVerifierOnDemands: the second verifier reads the same as a policy file, and several demands on one part as all of them.
+func TestSecondVerifierOnDemands(t *testing.T) {
+	t.Parallel()
+	r, o := standaloneIn(t, jurattest.NewForStrangers(t), output("a"))
+	o.At = stamped.Add(time.Hour)
+	folder := t.TempDir()
+	var demanded []demandedFile
+	plain := demandOf(t, "plain", r, o, "signed").arguments
+	given := func(name string, need assurance.Need, err error, arguments ...string) {
+		asked := o
+		asked.Need = need
+		f := demandedFile{name: name, arguments: slices.Concat(arguments, slices.Delete(slices.Clone(plain), 2, 4))}
+		if err == nil {
+			f.report = verify.Record(r, asked)
+		}
+		demanded = append(demanded, f)
+	}
+	values := []string{`""`, "null", "5", "{}", "true", `"signed"`, `"operator"`, `"qualified"`, `["vantage","vantage"]`, `["truth"]`, `["time"]`}
+	for _, member := range []string{"level", "keys", "time", "log", "name", "strict", "require", "demands"} {
+		for i, value := range values {
+			if member == "strict" && value == "true" {
+				continue // which the second verifier does not know
+			}
+			doc := fmt.Sprintf(`{"format":"jurat/policy/v1","%s":%s,"%s":"operator"}`, member, value, map[bool]string{false: "level", true: "keys"}[member == "level"])
+			p, err := assurance.ParsePolicy([]byte(doc))
+			if err == nil && len(p.Require) > 0 {
+				continue
+			}
+			file := fmt.Sprintf("%s-%d.json", member, i)
+			write(t, folder, file, []byte(doc))
+			need := assurance.Need{}
+			if err == nil {
+				need = p.Need
+			}
+			given(doc, need, err, "--policy", filepath.Join(folder, file))
+		}
+	}
+	words := []string{"signed", "operator", "time=operator", "time=qualified", "log=alone", "log=compared", "log=witnessed", "level=signed"}
+	for _, one := range words {
+		for _, other := range words {
+			first, err1 := assurance.ParseNeed(one)
+			second, err2 := assurance.ParseNeed(other)
+			need, err3 := first.With(second)
+			given(one+" and "+other, need, errors.Join(err1, err2, err3), "--require", one, "--require", other)
+		}
+	}
+	for i, out := range several(t, demanded) {
+		want := demanded[i].report
+		var found verify.Report
+		if want == nil {
+			if out != "" {
+				t.Errorf("%s: the second verifier answers %s", demanded[i].name, out)
+			}
+		} else if err := json.Unmarshal([]byte(out), &found); err != nil || found.Outcome != want.Outcome || !slices.Equal(found.Basis.Unmet, want.Basis.Unmet) {
+			t.Errorf("%s: %s %+v, want %s %+v: %v", demanded[i].name, found.Outcome, found.Basis, want.Outcome, want.Basis.Unmet, err)
+		}
+	}
+}
+
+// TestSecondVerifierOnFilesUnderDemands: what a reader requires of each file is not proved by what several files prove together.
+func TestSecondVerifierOnFilesUnderDemands(t *testing.T) {
+	t.Parallel()
+	h := jurattest.NewForStrangers(t)
+	first := h.Seal(t, output("a"))
+	next := output("a")
+	next.RequestID, next.PreviousRecord = "r2", first.Digest
+	second := h.Seal(t, next)
+	folder := t.TempDir()
+	files := []*evidence.Bundle{h.Bundle(t, first), h.Bundle(t, second)}
+	var names []string
+	for i, b := range files {
+		names = append(names, filepath.Join(folder, fmt.Sprint(i)))
+		write(t, folder, fmt.Sprint(i), must[[]byte](t)(b.Marshal()))
+	}
+	write(t, folder, "trust", must[[]byte](t)(h.Options(t).Trust.Marshal()))
+	var lists [][]string
+	var want []int
+	for _, demand := range []string{"", "configuration", "vantage", "qualified", "non_repudiation", "chain", "given_on", "completeness", "signed", "operator", "keys=owner"} {
+		o := h.Options(t)
+		arguments := append([]string{"--trust", filepath.Join(folder, "trust")}, names...)
+		if demand != "" {
+			arguments = append(arguments, "--require", demand)
+			if assurance.IsNeed(demand) {
+				o.Need = must[assurance.Need](t)(assurance.ParseNeed(demand))
+			} else {
+				o.Require = []verify.Guarantee{verify.Guarantee(demand)}
+			}
+		}
+		alone, joint := together(t, o, files...)
+		exit := 0
+		for _, r := range append(alone, joint...) {
+			if r.Outcome != verify.Proved && !(r.Kind != verify.SeveralFiles && r.OpenAlone(o.Require...) && joint[0].Outcome == verify.Proved) {
+				exit = 3
+			}
+		}
+		lists, want = append(lists, arguments), append(want, exit)
+	}
+	run := exec.Command(python(t), filepath.Join("..", "testdata", "second-verifier", "several.py"))
+	run.Stdin = bytes.NewReader(must[[]byte](t)(json.Marshal(lists)))
+	lines := bytes.Split(bytes.TrimSpace(must[[]byte](t)(run.Output())), []byte("\n"))
+	for i, line := range lines {
+		var got struct{ Exit int }
+		if err := json.Unmarshal(line, &got); err != nil || got.Exit != want[i] {
+			t.Errorf("%v: exit %d, want %d: %v", lists[i], got.Exit, want[i], err)
+		}
+	}
+	if len(lines) != len(lists) || !slices.Contains(want, 0) || !slices.Contains(want, 3) {
+		t.Errorf("%d answers; %v", len(lines), want)
 	}
 }

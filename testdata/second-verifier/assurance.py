@@ -68,20 +68,31 @@ def parse_need(texts):
             require(text.replace("-", "_") in reports.GUARANTEES, f"{text} is no level, part or guarantee")
             guarantees.append(text.replace("-", "_"))
             continue
-        require(value in _WORDS.get(part, ()), f"{text} is no demand")
-        found[part] = value
+        require(value in _WORDS.get(part, ()) and (part != "level" or text == value), f"{text} is no demand")
+        found[part] = _both(part, found.get(part, value), value)
     return Need(**found, require_=guarantees)
+
+
+def _both(part, one, other):
+    """What demands both words of a part."""
+    require(part != "level" or one == other, "two levels")
+    if part == "log":
+        return one if _log_meets(one, other) else other if one == "alone" else LOGS[3]
+    return max(one, other, key=_WORDS[part].index)
 
 
 def parse_policy(data):
     """A policy file."""
+    require(len(data) <= 1 << 20, "it is too long")
     source = parse(without_mark(data))
     members(source, ("format",), ("name", "level", "keys", "time", "log", "strict", "require", "demands"))
     require(source["format"] == "jurat/policy/v1", "no policy file")
     for name, words in _WORDS.items():
         require(name not in source or source[name] in words, f"{name} is no word that it may have")
-    guarantees = source.get("require", [])
-    require(isinstance(guarantees, list) and all(item in reports.GUARANTEES for item in guarantees), "require has what is no guarantee")
+    for name, kind in (("name", str), ("strict", bool), ("require", list), ("demands", list)):
+        require(source.get(name) is None or isinstance(source[name], kind), f"{name} is of another kind")
+    guarantees = source.get("require") or []
+    require(all(item in reports.GUARANTEES for item in guarantees), "require has what is no guarantee")
     require(len(set(guarantees)) == len(guarantees), "require has one twice")
     require(not source.get("strict") and not source.get("demands"), "this verifier knows neither strict nor demands")
     require(guarantees or any(name in source for name in _WORDS), "it demands nothing")

@@ -127,8 +127,9 @@ def is_open_alone(report):
     """Whether a report is not proved for nothing but what its records say of records that are not in its file."""
     if report.get("basis", {}).get("unmet"):
         return False
-    counted = [item for item in report["guarantees"] if item["guarantee"] not in _UNCOUNTED]
-    still_open = {item["guarantee"] for item in counted if item["status"] != PROVED}
+    required = set(report.get("demanded", {}).get("guarantees", ()))
+    answers = {item["guarantee"]: item["status"] for item in report["guarantees"]}
+    still_open = {guarantee for guarantee in required | set(answers) if answers.get(guarantee) != PROVED and (guarantee in required or guarantee not in _UNCOUNTED)}
     return report["outcome"] == NOT_PROVED and still_open <= {"chain", "human_review", "given_on"}
 
 

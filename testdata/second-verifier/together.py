@@ -1,10 +1,24 @@
 """What files of one log say together: section "Files given together" of docs/format.md."""
 
+import assurance
 import chains
 import files
 import report
 import reviews
 import tags
+
+
+_ASKED = ("content", "authentication", "order", "chain", "human_review", "given_on")
+
+
+class _Reader:
+    """What a reader demands of files together; of all else each file has its own answer."""
+
+    def __init__(self, need):
+        self.need = need and assurance.Need(need.level, require_=[guarantee for guarantee in need.require if guarantee in _ASKED])
+
+    def expressly(self, _):
+        return ()
 
 
 class Together:
@@ -17,11 +31,11 @@ class Together:
         if findings.log is not None and opened.records and not findings.against("order"):
             self._logs.setdefault(findings.log.origin, []).append((opened, findings))
 
-    def reports(self, trust):
+    def reports(self, trust, need=None):
         """A report for each log of which there are several files that say something of each other."""
         for origin in sorted(self._logs):
             if len(self._logs[origin]) > 1 and (found := _judge(self._logs[origin])):
-                yield found.report(trust)
+                yield found.report(trust, _Reader(need))
 
 
 def _judge(given):

@@ -38,7 +38,7 @@ def main():
         print(f"verify.py: {err}", file=sys.stderr)
         return 2
     found = [_verify(path, trust, reader) for path in arguments.files]
-    joint = list(reader.together.reports(trust))
+    joint = list(reader.together.reports(trust, reader.need))
     for report in joint:
         print(json.dumps(report, indent=2, ensure_ascii=False))
     return exit_code([*outcomes_of(found, joint), *(report["outcome"] for report in joint)])

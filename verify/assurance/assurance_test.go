@@ -43,9 +43,11 @@ func TestPolicyFile(t *testing.T) {
 // TestBlankDemands: a demand that was left blank is an error, as a word that is none.
 func TestBlankDemands(t *testing.T) {
 	for _, name := range []string{"level", "keys", "time", "log"} {
-		doc := `{"format":"jurat/policy/v1","strict":true,"` + name + `":""}`
-		if p, err := assurance.ParsePolicy([]byte(doc)); err == nil || !strings.Contains(err.Error(), name+" is empty") {
-			t.Errorf("%s: %v, %v", doc, p, err)
+		for _, blank := range []string{`""`, "null"} {
+			doc := `{"format":"jurat/policy/v1","strict":true,"` + name + `":` + blank + `}`
+			if p, err := assurance.ParsePolicy([]byte(doc)); err == nil || !strings.Contains(err.Error(), name+" is empty") {
+				t.Errorf("%s: %v, %v", doc, p, err)
+			}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func ParsePolicy(doc []byte) (*Policy, error) {
 		return nil, fmt.Errorf("reading policy: %w", evidence.Steady(err))
 	}
 	for _, name := range []string{"level", "keys", "time", "log"} {
-		if said[name] == "" { // a demand that was left blank is not one that was left out
+		if value, there := said[name]; there && (value == nil || value == "") { // a demand that was left blank is not one that was left out
 			return nil, fmt.Errorf("reading policy: %s is empty: write a word, or leave it out", name)
 		}
 	}
