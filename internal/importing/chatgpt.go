@@ -131,16 +131,11 @@ func (t *tree) message(node object) (*unit, error) {
 // chatGPTMemory names what ChatGPT remembers of its user, and is given as context.
 const chatGPTMemory = "ChatGPT's memory"
 
-// mostNamed bounds the files of one message that are named.
-const mostNamed = 20
-
 // beside names what a message has beside its words.
 func (u *unit) beside(m, metadata object) {
-	for i, raw := range metadata.list("attachments") {
+	for range metadata.list("attachments") {
 		u.left = append(u.left, subject.Unreadable)
-		if name := objectOf(raw).text("name"); name != "" && i < mostNamed {
-			u.lacks = lacking(u.lacks, "what is in a file that was attached: "+plain(name))
-		}
+		u.lacks = lacking(u.lacks, "what is in a file that was attached") // not its name, which could not be erased here
 	}
 	if end := metadata.within("finish_details").text("type"); m.text("status") == "in_progress" || end == "interrupted" || end == "max_tokens" {
 		u.lacks = lacking(u.lacks, "the rest of a message, which was broken off")

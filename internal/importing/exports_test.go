@@ -40,7 +40,7 @@ func TestChatGPTSpeakers(t *testing.T) {
 	if diff := cmp.Diff(want, b.said()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	missing(t, b, 0, []string{"what is in a file that was attached: plan.pdf", "left out: images, sounds or files", "left out: inner reasoning"}, nil)
+	missing(t, b, 0, []string{"what is in a file that was attached", "left out: images, sounds or files", "left out: inner reasoning"}, nil)
 	missing(t, b, 1, []string{"what a participant of a kind says that is not known here: critic", "the rest of a message, which was broken off"}, nil)
 }
 

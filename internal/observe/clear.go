@@ -14,13 +14,17 @@ import (
 
 var (
 	plainName   = regexp.MustCompile(`^/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*$`)
+	mailAddress = regexp.MustCompile(`[^/]@[^/]*\.[A-Za-z]{2}`)
 	counterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
 )
 
 const longestName = 128
 
-// IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No sentence and no URL is one.
-func IsPlain(text string) bool { return len(text) <= longestName && plainName.MatchString(text) }
+// IsPlain reports whether a text is a name that may stand in clear: at most 128 letters of ASCII, digits and signs, without white space. No sentence, no URL and no
+// mail address is one.
+func IsPlain(text string) bool {
+	return len(text) <= longestName && plainName.MatchString(text) && !mailAddress.MatchString(text)
+}
 
 // settings are the members of requests that parameters may have.
 var settings = setOf(`temperature top_p topP top_k topK min_p top_a n seed random_seed candidateCount candidate_count choice.count max_tokens max_completion_tokens max_output_tokens maxOutputTokens max_tool_calls
@@ -100,10 +104,11 @@ func UsageInClear(reported jsontext.Value) jsontext.Value {
 	return nil
 }
 
-// referenceInClear is a reference to context as it stands in clear: of a text that is no name, such as an address or a question, its kind alone.
+// referenceInClear is a reference to context as it stands in clear: of a text that is no name, of an address and of a question its
+// kind alone. One word may be a question, too.
 func referenceInClear(reference string) string {
 	kind, what, _ := strings.Cut(reference, ":")
-	if !IsPlain(what) {
+	if kind == "search" || kind == "url" || !IsPlain(what) {
 		return kind
 	}
 	return reference

@@ -13,13 +13,14 @@ import (
 
 // TestPlain: no sentence, URL or name of a person with a space is one word.
 func TestPlain(t *testing.T) {
-	for _, text := range []string{"gpt-4.1-2026-01", "ft:gpt-4o-mini:org::id", "meta-llama/Llama-3.1-8B", "/models/llama", "claude-x@20260101", "tools/call", "$/cancel", "resp_0", "mcp", "cachedContents/c1",
+	for _, text := range []string{"gpt-4.1-2026-01", "ft:gpt-4o-mini:org::id", "meta-llama/Llama-3.1-8B", "/models/llama", "claude-x@20260101", "text-bison@001", "@scope/package@1.2.3", "package@latest", "anthropic/claude@v2", "tools/call", "$/cancel", "resp_0", "mcp", "cachedContents/c1",
 		"arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude", strings.Repeat("x", 128)} {
 		if !observe.IsPlain(text) {
 			t.Errorf("%q is a name", text)
 		}
 	}
-	for _, text := range []string{"", " ", "/", "a b", "a\tb", "a\nb", "a\n", "a\u00a0b", "https://example.org/a", "//a", "a//b", "a/", "a,b", "a%20b", "a(b)", `a"b`, "Анна", "山田", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 129)} {
+	for _, text := range []string{"", " ", "/", "a b", "a\tb", "a\nb", "a\n", "a\u00a0b", "https://example.org/a", "//a", "a//b", "a/", "a,b", "a%20b", "a(b)", `a"b`, "Анна", "山田", "a\x00", "a\u202eb", "\xff", strings.Repeat("x", 129),
+		"anna@example.org", "mailto:anna.m@example.org", "users/anna@mail.example.org/7", "491700000000@s.whatsapp.net", "@anna:matrix@example.org"} {
 		if observe.IsPlain(text) {
 			t.Errorf("%q is no name", text)
 		}
@@ -30,7 +31,7 @@ func TestPlain(t *testing.T) {
 func TestPathInClear(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "", "/": "/", "/v1/chat/completions": "/v1/chat/completions", "/v1beta/models/gemini-x:generateContent": "/v1beta/models/gemini-x:generateContent", "/model/anthropic.claude-v2%3A1/invoke": "/model/anthropic.claude-v2%3A1/invoke",
-		"/v1/files/Anna%20was%20here": "/v1/files/*", "/v1/Anna was here/chat/completions": "/v1/*/chat/completions", "//v1": "//v1", "/%e5%b1%b1": "/*", "/a%2": "/*",
+		"/v1/files/Anna%20was%20here": "/v1/files/*", "/v1/users/anna@example.org/runs": "/v1/users/*/runs", "/v1/users/anna%40example.org": "/v1/users/*", "/v1/Anna was here/chat/completions": "/v1/*/chat/completions", "//v1": "//v1", "/%e5%b1%b1": "/*", "/a%2": "/*",
 	} {
 		if got := observe.PathInClear(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -90,6 +91,20 @@ func TestListsInThePage(t *testing.T) {
 		slices.Sort(named)
 		if !slices.Equal(named, list) {
 			t.Errorf("%s the page has %q, want %q", begin, named, list)
+		}
+	}
+}
+
+// TestLookedUpInClear: what was looked up is a question or an address, also if it is one word: of it the kind alone stands in clear.
+func TestLookedUpInClear(t *testing.T) {
+	for name, call := range map[string]observe.Call{
+		"search, Gemini":  {Protocol: observe.GeminiGenerate, Status: 200, Request: []byte(`{"contents":[]}`), Response: []byte(`{"candidates":[{"content":{"parts":[{"text":"So."}]},"groundingMetadata":{"webSearchQueries":["diabetes","hiv"],"groundingChunks":[{"web":{"uri":"clinic.example/anna"}}]}}]}`)},
+		"address, chat":   {Protocol: observe.OpenAIChat, Status: 200, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"diabetes/anna.png"}}]}]}`), Response: []byte(`{"choices":[],"citations":["diabetes.example"]}`)},
+		"address, Claude": {Protocol: observe.AnthropicMessages, Request: []byte(`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"diabetes.example/anna"}}]}]}`)},
+	} {
+		got := strings.Join(project(t, call).ContextByReference, " ")
+		if got == "" || strings.Contains(got, "diabetes") || strings.Contains(got, "anna") || strings.Contains(got, "hiv") {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import re
 
 _LONGEST, _NESTED = 128, 8
 _NAME = re.compile(r"/?[A-Za-z0-9_.:@$+=~-]+(?:/[A-Za-z0-9_.:@$+=~-]+)*\Z")
+_MAIL = re.compile(r"[^/]@[^/]*\.[A-Za-z]{2}")
 _COUNTER = re.compile(r"[A-Za-z][A-Za-z0-9_.]*\Z")
 _SETTINGS = set(
     """
@@ -32,7 +33,7 @@ _WORDS = set(
 
 
 def is_plain(text):
-    return isinstance(text, str) and len(text) <= _LONGEST and bool(_NAME.match(text))
+    return isinstance(text, str) and len(text) <= _LONGEST and bool(_NAME.match(text)) and not _MAIL.search(text)
 
 
 def is_setting(name):
@@ -81,9 +82,9 @@ def names(texts):
 
 
 def references(texts):
-    """References to context, each once: of one that is no name, its kind."""
+    """References to context, each once: of one that is no name, of an address and of a question, its kind."""
     found = {}
     for text in texts:
         kind, _, what = text.partition(":")
-        found[text if is_plain(what) else kind] = True
+        found[text if is_plain(what) and kind not in ("search", "url") else kind] = True
     return list(found)
