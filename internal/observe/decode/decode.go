@@ -65,7 +65,7 @@ func decoder(encoding string, src Source) (io.ReadCloser, error) {
 		return zlib.NewReader(src)
 	case "br":
 		return io.NopCloser(brotli.NewReader(src)), nil
-	case "zstd":
+	case "zstd": // of several frames all are read, as RFC 8878 has it
 		d, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, err
