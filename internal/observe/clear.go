@@ -146,7 +146,7 @@ func (o object) names(member string, names []string) {
 // masked stands in a path for a part that is no name.
 const masked = "*"
 
-// PathInClear is a path as a record has it: each part that is no name is "*".
+// PathInClear is a path as a record has it: each part that is no name is "*". A secret that is one word stays: nothing tells it from an id.
 func PathInClear(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
