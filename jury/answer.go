@@ -88,21 +88,13 @@ func (t *Tally) body(s *session, a answer) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.validate(&request, &a.Opinion); err != nil {
+	if err := request.ValidateOpinion(&a.Opinion); err != nil {
 		return nil, err
 	}
 	if s.places[a.seat] == judgePlace {
 		return new(a.Opinion.clone()), nil
 	}
 	return s.place(a.seat, a.Opinion), nil
-}
-
-// validate returns why an answer to a request does not count, or nil.
-func (t *Tally) validate(r *Request, o *Opinion) error {
-	if t.earlier() && (len(o.Levels) > 0 || o.Work != nil) {
-		return invalid(wrong("levels", "the rules %s know neither levels nor work", t.rules))
-	}
-	return r.ValidateOpinion(o)
 }
 
 func (s *session) place(seat int, o Opinion) *Evaluation {
@@ -116,9 +108,6 @@ func (t *Tally) statement(s *session, seat int, speech Speech) (*Statement, erro
 	request, err := s.Request(s.seats[seat].JurorID, t.material, s.saw)
 	if err != nil {
 		return nil, err
-	}
-	if o := speech.Updated; t.earlier() && o != nil && (len(o.Levels) > 0 || o.Work != nil) {
-		return nil, t.validate(&request, o)
 	}
 	if err := request.ValidateSpeech(&speech, last); err != nil {
 		return nil, err

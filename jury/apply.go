@@ -112,7 +112,7 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 		if before.submission.IsZero() {
 			delete(t.positions, t.submission)
 		}
-		t.submission, t.settings, t.rules = before.submission, before.settings, before.rules
+		t.submission, t.settings = before.submission, before.settings
 	}
 	o, isOpening := a.Body.(*Opening)
 	if len(t.sessions) > 0 {
@@ -121,11 +121,8 @@ func (t *Tally) begin(a *Act) (undo func(), err error) {
 	if !isOpening || o.Phase != Initial {
 		return undo, a.breaks(RuleSequence, "a trial begins with the opening of phase 1")
 	}
-	if o.Rules == firstRules || o.Rules == secondRules {
-		t.rules = o.Rules
-	}
 	if t.settings == nil {
-		if err := o.Settings.validateUnder(t.rules); err != nil {
+		if err := o.Settings.Validate(); err != nil {
 			return undo, a.breaks(RuleSettings, "%v", err)
 		}
 		t.settings = new(o.Settings.normal())

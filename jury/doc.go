@@ -58,7 +58,7 @@
 //
 // No further round is held if fewer than two jurors can still give a valid vote. A juror cannot if it has no
 // evaluation of its own and failed in the last phase or round. A juror that was late, blocked or invalid is asked
-// again. Trials under the first rules (jurat/trial/v1) hold their rounds in this case, too, and are replayed so.
+// again.
 //
 // # Methods
 //

@@ -80,56 +80,7 @@ func ByWeight(evaluations []*Evaluation, rubric Rubric) Outcome {
 	return out
 }
 
-// ByCalibration applies calibrated to the jurors' latest evaluations, by seat: it returns the position with the
-// highest total weight. nil is a juror without an evaluation. Weights are whole numbers, so that every machine
-// computes the same sums.
-func ByCalibration(evaluations []*Evaluation, weights []int, rubric Rubric) Outcome {
-	sums, all := map[Position]int{}, 0
-	for i, e := range evaluations {
-		if e != nil {
-			sums[e.Position] += weights[i]
-			all += weights[i]
-		}
-	}
-	top, most := heaviest(sums)
-	counted := slices.DeleteFunc(slices.Clone(evaluations), func(e *Evaluation) bool {
-		return e == nil || len(top) > 0 && !slices.Contains(top, e.Position)
-	})
-	out := average(counted, equalWeights(counted), rubric)
-	out.Position = NeedsReview
-	if len(top) == 1 {
-		out.Position = top[0]
-	}
-	out.Rationale = calibratedRationale(top, most, all, out.Score)
-	return out
-}
-
-// heaviest returns the positions with the highest total weight, and that weight. It returns no position if all
-// weights are 0.
-func heaviest(sums map[Position]int) (top []Position, most int) {
-	for _, p := range []Position{SafePass, NeedsReview, UnsafeFail} {
-		switch sum := sums[p]; {
-		case sum > most:
-			top, most = []Position{p}, sum
-		case sum == most && most > 0:
-			top = append(top, p)
-		}
-	}
-	return top, most
-}
-
-func calibratedRationale(top []Position, most, all, score int) string {
-	switch len(top) {
-	case 0:
-		return fmt.Sprintf("No vote has any weight, so the case needs review; the mean of the scores is %d.", score)
-	case 1:
-		return fmt.Sprintf("The votes for %s weigh %d of %d; the mean of their scores is %d.", top[0], most, all, score)
-	}
-	return fmt.Sprintf("%s weigh %d each of %d; a tie needs review; the mean of the scores of all who hold one of them is %d.",
-		joinPositions(top), most, all, score)
-}
-
-// ByReliability applies calibrated under the third rules to evaluations by seat; nil is a juror without one. Each vote
+// ByReliability applies calibrated to evaluations by seat; nil is a juror without one. Each vote
 // adds its weight to its position, and a negative weight counts against it. The position with the highest sum wins, also
 // one that no juror holds: where jurors that are mostly wrong agree, another position is likelier.
 func ByReliability(evaluations []*Evaluation, weights []int, rubric Rubric) Outcome {

@@ -2,9 +2,6 @@ package jury
 
 import "jurat/evidence"
 
-// earlier reports whether the trial is held under rules before TrialRules.
-func (t *Tally) earlier() bool { return t.rules == firstRules || t.rules == secondRules }
-
 // disputed lists the seats that are asked a second time after phase 1: those of models with a valid vote that do not
 // hold the majority's position. Without a majority these are all seats of models with a valid vote.
 func (t *Tally) disputed() []Seat {

@@ -15,7 +15,7 @@ func (t *Tally) beforeTalk() standings {
 
 // countsBefore reports whether the method counts the votes before the discussion: reliability was measured on jurors
 // that had not heard each other.
-func (t *Tally) countsBefore() bool { return t.settings.Method == Calibrated && !t.earlier() }
+func (t *Tally) countsBefore() bool { return t.settings.Method == Calibrated }
 
 // counted are the votes to which the method is applied.
 func (t *Tally) counted() standings {
@@ -28,7 +28,7 @@ func (t *Tally) counted() standings {
 // review adds to a judgment what it says beside the verdict: what the discussion would have changed, and why a person
 // must see the verdict. A trial that is inconclusive waits for a person in any case.
 func (t *Tally) review(j *Judgment, counted []*Evaluation) {
-	if t.earlier() || j.Inconclusive {
+	if j.Inconclusive {
 		return
 	}
 	method := withoutJudge(j.Method)

@@ -105,29 +105,6 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-func TestByCalibration(t *testing.T) {
-	for name, tt := range map[string]struct {
-		votes    []*Evaluation
-		weights  []int
-		position Position
-		score    int
-		says     string
-	}{
-		"one good juror beats two": {[]*Evaluation{vote(UnsafeFail, 10, 1), vote(SafePass, 80, 1), vote(SafePass, 90, 1)}, []int{900, 300, 500}, UnsafeFail, 10, "weigh 900 of 1700"},
-		"two beat one":             {[]*Evaluation{vote(UnsafeFail, 10, 1), vote(SafePass, 80, 1), vote(SafePass, 90, 1)}, []int{700, 300, 500}, SafePass, 85, "weigh 800 of 1500"},
-		"tie":                      {[]*Evaluation{vote(UnsafeFail, 10, 1), vote(SafePass, 80, 1)}, []int{5, 5}, NeedsReview, 45, "safe_pass and unsafe_fail weigh 5 each of 10"},
-		"tie leaves others out":    {[]*Evaluation{vote(UnsafeFail, 10, 1), vote(SafePass, 80, 1), vote(NeedsReview, 0, 1)}, []int{5, 5, 1}, NeedsReview, 45, "each of 11"},
-		"nothing weighs":           {[]*Evaluation{vote(SafePass, 80, 1), vote(SafePass, 90, 1)}, []int{0, 0}, NeedsReview, 85, "No vote has any weight"},
-		"absent ones":              {[]*Evaluation{nil, vote(SafePass, 80, 1)}, []int{900, 1}, SafePass, 80, "weigh 1 of 1;"},
-		"nobody":                   {[]*Evaluation{nil, nil}, []int{1, 1}, NeedsReview, 0, "No vote"},
-	} {
-		got := ByCalibration(tt.votes, tt.weights, DefaultRubric())
-		if got.Position != tt.position || got.Score != tt.score || !strings.Contains(got.Rationale, tt.says) {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
 func TestNewSettingsNameTheField(t *testing.T) {
 	for field, spoil := range map[string]func(*Settings){
 		"rubric[3].veto":   func(s *Settings) { s.Rubric[3].Veto = 51 },

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -183,42 +182,6 @@ func (s *Settings) checkWeights() error {
 	}
 	if len(s.Weights) != len(s.Seats) {
 		return wrong("weights", "has jurors without a seat")
-	}
-	return nil
-}
-
-// validateUnder is Validate for a trial under the given rules: earlier rules refuse what they do not know.
-func (s *Settings) validateUnder(rules string) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	if rules != firstRules && rules != secondRules {
-		return nil
-	}
-	known := *s
-	known.Tables, known.JudgeReads, known.Repeat, known.EffectiveVotes = false, false, false, 0
-	known.Seats, known.Rubric = slices.Clone(s.Seats), slices.Clone(s.Rubric)
-	for i := range known.Seats {
-		known.Seats[i].Reading, known.Seats[i].Ended = "", nil
-	}
-	for i := range known.Rubric {
-		known.Rubric[i].Levels = nil
-	}
-	if s.Judge != nil {
-		judge := *s.Judge
-		judge.Reading, judge.Ended = "", nil
-		known.Judge = &judge
-	}
-	if path, how := difference(*s, known); how != "" {
-		return wrong(path, "the rules %s do not know it", rules)
-	}
-	if s.Method == Median {
-		return wrong("method", "the rules %s do not know %s", rules, s.Method)
-	}
-	for id, weight := range s.Weights {
-		if weight < 0 {
-			return wrong("weights."+id, "%d: the rules %s want 0 to %d", weight, rules, maxWeight)
-		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package jury
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,7 +15,6 @@ type Tally struct {
 	submission evidence.Digest
 	submitted  bool      // the submission was applied
 	settings   *Settings // nil: the first opening sets it
-	rules      string    // likewise; "": those of this version
 	positions  map[evidence.Digest]int64
 	sessions   []*session
 	standing   []*Evaluation // by seat: the latest evaluation that counts; nil if there is none
@@ -109,7 +107,7 @@ func (t *Tally) next() (*Act, error) {
 // discusses reports whether another round follows the check of s.
 func (t *Tally) discusses(s *session) bool {
 	return t.settings.Collaborative && s.RoundNumber < t.settings.MaxRounds && !s.check().ConsensusReached && !t.ceilinged() &&
-		(t.rules == firstRules || t.possibleVotes() >= quorum && !t.pointless())
+		t.possibleVotes() >= quorum && !t.pointless()
 }
 
 // possibleVotes counts the seats that have a valid vote or can still give one. It leaves out seats that failed when
@@ -163,7 +161,7 @@ func (t *Tally) after(previous evidence.Digest, saw []evidence.Digest) int64 {
 }
 
 func (t *Tally) opening(phase Phase, round int) (*Act, error) {
-	o := &Opening{Rules: cmp.Or(t.rules, TrialRules), Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
+	o := &Opening{Rules: TrialRules, Phase: phase, RoundNumber: round, Settings: t.settings.clone(), Requests: []SeatAsked{}}
 	saw := t.seen(phase)
 	for _, seat := range t.panel(phase) {
 		request, err := o.Request(seat.JurorID, t.material, saw)
@@ -274,9 +272,6 @@ func (t *Tally) apply(method Method, evaluations []*Evaluation) Outcome {
 	case Median:
 		return ByMedian(evaluations, rubric)
 	case Calibrated:
-		if t.earlier() {
-			return ByCalibration(evaluations, t.settings.weights(), rubric)
-		}
 		return ByReliability(evaluations, t.settings.weights(), rubric)
 	}
 	return ByMajority(evaluations, rubric)

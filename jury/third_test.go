@@ -38,7 +38,7 @@ func model(first, again Opinion, rounds ...move) *script {
 	return &script{initial: move{opinion: first}, again: move{opinion: again}, rounds: rounds}
 }
 
-// thorough returns a trial with everything that the third rules have.
+// thorough returns a trial with everything that the rules have.
 func thorough(method Method, jurors ...*script) *Deliberation {
 	d := seated(method, jurors...)
 	d.Settings.Rubric, d.Settings.Tables, d.Settings.Repeat = LeveledRubric(), true, true
@@ -330,34 +330,6 @@ func TestForgedUnanimous(t *testing.T) {
 		o.Phase, o.RoundNumber = Repetition, 0
 		a.Body = &o
 	}), acts[next].Digest, RuleSequence)
-}
-
-// TestEarlierRulesKnowNothingOfIt: under the second rules, members of the third are refused, and nothing of them applies.
-func TestEarlierRulesKnowNothingOfIt(t *testing.T) {
-	for field, change := range map[string]func(*Settings){
-		"tables":           func(s *Settings) { s.Tables = true },
-		"repeat":           func(s *Settings) { s.Repeat = true },
-		"judgeReads":       func(s *Settings) { s.JudgeReads = true },
-		"seats[1].reading": func(s *Settings) { s.Seats[1].Reading = ActsFirst },
-		"judge.reading":    func(s *Settings) { s.Judge.Reading = ActsFirst },
-		"rubric[0].levels": func(s *Settings) { s.Rubric = LeveledRubric() },
-		"method":           func(s *Settings) { s.Method, s.Judge = Median, nil },
-		"weights.juror-0": func(s *Settings) {
-			s.Method, s.Judge, s.Weights = Calibrated, nil, map[string]int{"juror-0": -1, "juror-1": 1, "juror-2": 1}
-		},
-		"effectiveVotes": func(s *Settings) {
-			s.Method, s.Judge, s.Weights, s.EffectiveVotes = Calibrated, nil, map[string]int{"juror-0": 1, "juror-1": 1, "juror-2": 1}, 1.5
-		},
-	} {
-		s := seated(FinalJudge, new(script), new(script), new(script)).Settings
-		change(&s)
-		if err := s.Validate(); err != nil {
-			t.Errorf("%s: %v", field, err)
-		}
-		if err := s.validateUnder(secondRules); err == nil || !strings.HasPrefix(err.Error(), field) {
-			t.Errorf("%s under the second rules: %v", field, err)
-		}
-	}
 }
 
 func TestByMedian(t *testing.T) {

@@ -425,15 +425,8 @@ type (
 	}
 )
 
-// TrialRules is the version of the rules of a trial: order, consensus, methods. A trial says which version applies,
-// so that a later version does not refute an earlier trial.
+// TrialRules is the version of the rules of a trial: order, consensus, methods. A trial says which version applies.
 const TrialRules = "jurat/trial/v3"
-
-// Earlier rules, by which trials are still replayed.
-const (
-	firstRules  = "jurat/trial/v1" // rounds were held even if no verdict was possible
-	secondRules = "jurat/trial/v2" // without levels, tables, repetition, the judge's reading and reasons for a review
-)
 
 // RequestFormat is the version of what a seat is asked.
 const RequestFormat = "jurat/request/v1"

@@ -745,16 +745,6 @@ func trialVectors(t *testing.T) []given {
 	for _, name := range names {
 		list = append(list, forgerOfCommitted(t, name).given("trial-"+name))
 	}
-	// A program with the first rules conducted this trial: the present one cannot make it.
-	f := forgerOfCommitted(t, "no-quorum-by-the-first-rules")
-	list = append(list, f.given("trial-no-quorum-by-the-first-rules"))
-	f = forgerOfCommitted(t, "no-quorum-by-the-first-rules")
-	for i := range f.acts {
-		if p := &f.acts[i]; p.ActionType == evidence.PhaseOpening {
-			p.Response = jsontext.Value(strings.Replace(string(p.Response), `"jurat/trial/v1"`, `"jurat/trial/v2"`, 1))
-		}
-	}
-	list = append(list, f.given("forged-a-round-that-could-reach-no-quorum"))
 	for _, tt := range append(forgeries(), furtherForgeries()...) {
 		f := forgerOfCommitted(t, "final-judge")
 		tt.forge(f)
@@ -784,7 +774,7 @@ func furtherForgeries() []forgery {
 		{name: "other rules from a round on", forge: func(f *forger) {
 			for i := range f.acts {
 				if p := &f.acts[i]; p.ActionType == evidence.PhaseOpening && strings.Contains(string(p.Response), `"phase":"discussion"`) {
-					p.Response = jsontext.Value(strings.Replace(string(p.Response), `"jurat/trial/v1"`, `"jurat/trial/v2"`, 1))
+					p.Response = jsontext.Value(strings.Replace(string(p.Response), jury.TrialRules, "jurat/trial/v9", 1))
 				}
 			}
 		}},

@@ -218,9 +218,6 @@ func thirdForgeries() []thirdForgery {
 				object(axis["levels"].([]any)[2])["points"] = 5
 			})
 		}, verify.Verdict, jury.RuleSettings},
-		{"third-thorough", "third settings by the second rules", func(f *forger) {
-			f.editOne(evidence.PhaseOpening, `"initial"`, func(b map[string]any) { b["rules"] = "jurat/trial/v2" })
-		}, verify.Verdict, jury.RuleSettings},
 	}
 }
 

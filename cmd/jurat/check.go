@@ -135,7 +135,7 @@ func showChoices(p *printer, o *panel.Outlook) {
 		}
 		p.line("  %s %-9s about %-10s (%s) to at most %s (%s)", mark, c.Panel, dollars(c.Lowest.Cost), plural.Of(c.Lowest.Calls, "call"), dollars(c.Highest.Cost), plural.Of(c.Highest.Calls, "call"))
 	}
-	p.text("  ", "thorough: tables before scores, the judge reads by itself, disputed seats are asked twice. quick: none of these, and a round less. plain: as trials were by earlier rules.")
+	p.text("  ", "thorough: tables before scores, the judge reads by itself, disputed seats are asked twice. quick: none of these, and a round less. plain: quick, with points instead of levels.")
 }
 
 func showSeat(p *printer, s panel.SeatOutlook) {

@@ -73,7 +73,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("JURAT_JURORS", "offline") // scripts use rules as jurors
 			env.Values[authoritiesKey{}] = authorities{}
-			env.Setenv("EARLIER", earlier(t))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exit": exit, "flip": flip, "authority": authority, "fill": fill},

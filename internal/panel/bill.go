@@ -12,13 +12,13 @@ import (
 
 // A Choice is what a trial would cost with one way of seating the panel.
 type Choice struct {
-	Panel   string `json:"panel"` // thorough, quick, or plain: points instead of levels, as in trials by earlier rules
+	Panel   string `json:"panel"` // thorough, quick, or plain: points instead of levels
 	Chosen  bool   `json:"chosen"`
 	Lowest  Bill   `json:"lowest"`
 	Highest Bill   `json:"highest"`
 }
 
-// plain names the panel of trials by earlier rules, for comparison.
+// plain names a panel with nothing of both, for comparison.
 const plain = "plain"
 
 // A Bill is the cost of calls.

@@ -53,7 +53,7 @@ func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.Sto
 }
 
 // selected returns the condition of a query. The condition for the chains of trials is that of the index in
-// trials.sql.
+// log.sql.
 func selected(q storage.BriefQuery) (where string, args []any) {
 	switch {
 	case q.At != nil:

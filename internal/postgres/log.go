@@ -18,21 +18,8 @@ import (
 //go:embed log.sql
 var logTables string
 
-//go:embed trials.sql
-var trialsIndex string
-
-//go:embed archives.sql
-var archivesTable string
-
-//go:embed briefs.sql
-var briefsTables string
-
-//go:embed tags.sql
-var tagsTable string
-
-// versions are the statements that lead to each version of the tables, from 1, from the version before. Released
-// statements never change: older tables are updated by the statements that they lack.
-var versions = []string{logTables, trialsIndex, archivesTable, briefsTables, tagsTable}
+// version is that of the tables. Logs of before were made by programs that were never released.
+const version = "6"
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000
@@ -79,15 +66,11 @@ func Create(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 // ErrNoTables means that Create was never called on this database.
 var ErrNoTables = errors.New("this database contains no ledger")
 
-// Open opens a database in which Create has made the tables, and updates tables of an older version. It returns
+// Open opens a database in which Create has made the tables. It returns
 // ErrNoTables if they are missing. The caller owns the pool, and closes it after the Store.
 func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 	s := newStore(pool)
-	version, err := s.version(ctx, pool)
-	if err == nil && version < len(versions) {
-		err = s.createTables(ctx)
-	}
-	if err != nil {
+	if err := s.known(ctx, pool); err != nil {
 		return nil, fmt.Errorf("opening ledger: %w", translate(err))
 	}
 	return s, nil
@@ -99,7 +82,7 @@ func newStore(pool *pgxpool.Pool) *Store {
 	return s
 }
 
-// createTables makes the tables, or updates those of an older version, in one transaction. If several processes call
+// createTables makes the tables in one transaction, if they are not there. If several processes call
 // it at once, one does the work.
 func (s *Store) createTables(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -109,14 +92,11 @@ func (s *Store) createTables(ctx context.Context) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('jurat: tables'))`); err != nil {
 			return err
 		}
-		version, err := s.version(ctx, tx)
+		err := s.known(ctx, tx)
 		if errors.Is(err, ErrNoTables) {
 			return s.makeTables(ctx, tx)
 		}
-		if err != nil {
-			return err
-		}
-		return update(ctx, tx, version)
+		return err
 	})
 }
 
@@ -124,23 +104,13 @@ func (s *Store) makeTables(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS jurat`); err != nil {
 		return err
 	}
-	if err := update(ctx, tx, 0); err != nil {
+	if _, err := tx.Conn().PgConn().Exec(ctx, logTables).ReadAll(); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO jurat.meta VALUES ('schema', $1)`, version); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO jurat.head VALUES (true, '')`)
-	return err
-}
-
-func update(ctx context.Context, tx pgx.Tx, version int) error {
-	if version == len(versions) {
-		return nil
-	}
-	for _, statements := range versions[version:] {
-		if _, err := tx.Conn().PgConn().Exec(ctx, statements).ReadAll(); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, `INSERT INTO jurat.meta VALUES ('schema', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, strconv.Itoa(len(versions)))
 	return err
 }
 
@@ -159,25 +129,20 @@ func suits(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// version returns the version of the tables. It returns ErrNoTables if they are missing, and an error for an unknown
-// version.
-func (s *Store) version(ctx context.Context, q querier) (int, error) {
+// known returns ErrNoTables if the tables are missing, and an error if they have another version than this program's.
+func (s *Store) known(ctx context.Context, q querier) error {
 	var there bool
 	if err := q.QueryRow(ctx, `SELECT to_regclass('jurat.meta') IS NOT NULL`).Scan(&there); err != nil {
-		return 0, err
+		return err
 	}
 	if !there {
-		return 0, ErrNoTables
+		return ErrNoTables
 	}
-	var text string
-	if err := q.QueryRow(ctx, `SELECT value FROM jurat.meta WHERE name = 'schema'`).Scan(&text); err != nil {
-		return 0, err
+	var has string
+	if err := q.QueryRow(ctx, `SELECT value FROM jurat.meta WHERE name = 'schema'`).Scan(&has); err != nil {
+		return err
 	}
-	version, err := strconv.Atoi(text)
-	if err != nil || version < 1 || version > len(versions) {
-		return 0, fmt.Errorf("the tables have version %q, but this program knows only 1 to %d", text, len(versions))
-	}
-	return version, nil
+	return storage.Known(has, version)
 }
 
 // A querier is a connection, a transaction, or a pool.

@@ -22,12 +22,15 @@ CREATE TABLE jurat.records (
 	signatures  bytea[] NOT NULL,
 	kinds       text[]  NOT NULL,                                     -- of the time stamps that it was sealed with
 	tokens      bytea[] NOT NULL CHECK (cardinality(tokens) = cardinality(kinds)),
-	payload     bytea   NOT NULL                                      -- canonical
+	payload     bytea   NOT NULL,                                     -- canonical
+	counted     boolean NOT NULL                                      -- whether the log counts its actor
 );
 ALTER TABLE jurat.records SET (toast_tuple_target = 8160);
 ALTER TABLE jurat.records ALTER payload SET STORAGE EXTERNAL, ALTER tokens SET STORAGE EXTERNAL;
 CREATE INDEX records_by_chain ON jurat.records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
 CREATE INDEX records_by_case ON jurat.records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
+-- The records in the chains of trials, in log order: a reader that follows trials skips the records of agents.
+CREATE INDEX records_in_trials ON jurat.records (idx) WHERE chain_id >= 'trial-' AND chain_id < 'trial.';
 
 -- Time stamps that came after the record was sealed. The record itself never changes.
 CREATE TABLE jurat.timestamps (
@@ -52,6 +55,68 @@ CREATE FUNCTION jurat.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';
 END $$;
-CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON jurat.records FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
-CREATE TRIGGER timestamps_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON jurat.timestamps FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
 CREATE TRIGGER head_stays BEFORE DELETE OR TRUNCATE ON jurat.head FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
+-- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
+-- log.
+CREATE TABLE jurat.archives (
+	first  bigint PRIMARY KEY CHECK (first >= 0),                     -- index of the first row
+	past   bigint  NOT NULL CHECK (past > first),                     -- index after the last row
+	file   text    NOT NULL CHECK (file <> ''),
+	digest bytea   NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
+	shed   boolean NOT NULL                                           -- the rows have shed
+);
+CREATE FUNCTION jurat.archives_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP = 'INSERT' AND NEW.first = (SELECT coalesce(max(past), 0) FROM jurat.archives)
+		OR TG_OP = 'UPDATE' AND NEW.first = OLD.first AND NEW.past = OLD.past THEN
+		RETURN NEW;
+	END IF;
+	RAISE EXCEPTION 'archives follow one another' USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE TRIGGER archives_stay BEFORE DELETE OR TRUNCATE ON jurat.archives FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
+CREATE TRIGGER archives_follow BEFORE INSERT OR UPDATE ON jurat.archives FOR EACH ROW EXECUTE FUNCTION jurat.archives_follow();
+
+-- A row in an archived range may lose the parts that the archive holds. Every other change to it is refused.
+CREATE FUNCTION jurat.only_shed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT EXISTS (SELECT 1 FROM jurat.archives WHERE first <= OLD.idx AND OLD.idx < past) THEN
+		RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';
+	END IF;
+	IF TG_OP = 'DELETE' THEN
+		RETURN OLD;
+	END IF;
+	OLD.payload := ''; OLD.signatures := '{}'; OLD.kinds := '{}'; OLD.tokens := '{}';
+	IF NEW IS DISTINCT FROM OLD OR EXISTS (SELECT 1 FROM jurat.waiting WHERE idx = OLD.idx) THEN
+		RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER records_stay BEFORE DELETE OR TRUNCATE ON jurat.records FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
+CREATE TRIGGER records_keep BEFORE UPDATE ON jurat.records FOR EACH ROW EXECUTE FUNCTION jurat.only_shed();
+CREATE TRIGGER timestamps_stay BEFORE UPDATE OR TRUNCATE ON jurat.timestamps FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
+CREATE TRIGGER timestamps_keep BEFORE DELETE ON jurat.timestamps FOR EACH ROW EXECUTE FUNCTION jurat.only_shed();
+-- What lists show of records, and the keys under which records are found by what they name: see package brief. Both are
+-- derived from the records and can be rebuilt. In meta, 'briefed' is the number of rows, from the beginning of the log,
+-- that have briefs.
+CREATE TABLE jurat.briefs (
+	idx   bigint PRIMARY KEY CHECK (idx >= 0),                        -- place in the log
+	line  text  NOT NULL,
+	names bytea NOT NULL                                              -- digests, concatenated
+);
+CREATE TABLE jurat.links (
+	key bigint NOT NULL,
+	idx bigint NOT NULL,
+	PRIMARY KEY (key, idx)
+);
+CREATE INDEX links_by_place ON jurat.links (idx);
+-- The log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique, so a wrong count cannot be stored.
+CREATE TABLE jurat.tags (
+	idx         bigint PRIMARY KEY CHECK (idx >= 0),                  -- place in the log
+	actor_seq   bigint NOT NULL CHECK (actor_seq > 0),                -- which one of its actor
+	subject_seq bigint CHECK ((subject_seq IS NULL) = (subject IS NULL) AND subject_seq > 0),
+	actor       bytea  NOT NULL CHECK (octet_length(actor) = 32),     -- tag of the actor
+	subject     bytea  CHECK (octet_length(subject) = 32)             -- tag of the actor that it judges; NULL: it judges none
+);
+CREATE UNIQUE INDEX tags_by_actor ON jurat.tags (actor, actor_seq);
+CREATE UNIQUE INDEX tags_by_subject ON jurat.tags (subject, subject_seq) WHERE subject IS NOT NULL;
+CREATE TRIGGER tags_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON jurat.tags FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();

@@ -8,7 +8,6 @@ POSITIONS = ("safe_pass", "needs_review", "unsafe_fail")
 PHASES = ("initial", "discussion", "judging")
 METHODS = ("majority_vote", "weighted_average", "final_judge", "median", "calibrated")
 READINGS = ("policy_first", "acts_first", "claims_first")
-EARLIER = ("jurat/trial/v1", "jurat/trial/v2")
 REASONS = ("timed_out", "blocked", "invalid", "failed", "ceiling")
 MAX_STRINGS = 1_048_576
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -108,8 +107,7 @@ _SETTINGS = {
     "repeat": _is_true,
     "effectiveVotes": _is_number,
 }
-_THIRD = ("tables", "judgeReads", "repeat", "effectiveVotes")
-_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling", *_THIRD)
+_SETTINGS_OPTIONAL = ("judge", "weights", "shortening", "costCeiling", "tables", "judgeReads", "repeat", "effectiveVotes")
 _REQUEST = {"jurorId": _is_string, "requestDigest": is_digest}
 _OPENING = {
     "rules": _is_string,
@@ -242,20 +240,8 @@ def check_body(record):
         _shape(record.payload["response"], forms, optional)
 
 
-def settings_can_be(settings, rules):
+def settings_can_be(settings):
     """Whether the settings of a trial are as the format wants them."""
-    return _settings_can_be(settings) and (rules not in EARLIER or _are_earlier(settings))
-
-
-def _are_earlier(settings):
-    """Whether settings have nothing that earlier rules do not know."""
-    seats = [*settings["seats"], settings.get("judge", {})]
-    newer = [name for name in _THIRD if name in settings]
-    newer += [item for item in seats if "reading" in item or "ended" in item] + [axis for axis in settings["rubric"] if "levels" in axis]
-    return not newer and settings["method"] != "median" and all(weight >= 0 for weight in settings.get("weights", {}).values())
-
-
-def _settings_can_be(settings):
     seats, method, judge = settings["seats"], settings["method"], settings.get("judge")
     names = [item["jurorId"] for item in seats] + ([judge["jurorId"]] if judge else [])
     axes = settings["rubric"]

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from fractions import Fraction
 
-from bodies import EARLIER, POSITIONS, band
+from bodies import POSITIONS, band
 
 STAND_IN_RATIONALE = (
     "The provider's safety filter blocked this juror's evaluation. This is a neutral stand-in, not the juror's opinion."
@@ -67,19 +67,19 @@ class Votes:
         self.abstains = set(abstains)
 
 
-def counts_before(settings, rules):
+def counts_before(settings):
     """Whether the method counts the votes before the discussion."""
-    return settings["method"] == "calibrated" and rules not in EARLIER
+    return settings["method"] == "calibrated"
 
 
-def judgment(settings, rules, now, before, opinion, degraded, ceiling):
+def judgment(settings, now, before, opinion, degraded, ceiling):
     """The body of the final judgment.
 
     now are the votes as they stand, before those before the discussion, or None if there was none; opinion is the
     judge's act, or None; ceiling says whether an absence has that reason.
     """
     jurors = [seat["jurorId"] for seat in settings["seats"]]
-    early = counts_before(settings, rules)
+    early = counts_before(settings)
     votes = before if early and before else now
     standing = votes.standing
     valid = sum(is_valid_vote(evaluation) for evaluation in standing.values())
@@ -94,27 +94,21 @@ def judgment(settings, rules, now, before, opinion, degraded, ceiling):
         result = _majority(settings, standing)
         result["rationale"] = _NO_JUDGE + result["rationale"]
     else:
-        result = _apply(method, rules, settings, standing)
+        result = _METHODS[method](settings, standing)
     _forbid(result, settings["rubric"])
-    if not inconclusive and rules not in EARLIER:
-        result |= _beside(settings, rules, result, votes, now, before, early)
+    if not inconclusive:
+        result |= _beside(settings, result, votes, now, before, early)
     listed = [_vote(juror, standing.get(juror), juror in votes.abstains) for juror in jurors]
     return {"model": "", **result, "votes": listed, "degraded": degraded, "inconclusive": inconclusive}
 
 
-def _apply(method, rules, settings, standing):
-    if method == "calibrated" and rules not in EARLIER:
-        return _reliable(settings, standing)
-    return _METHODS[method](settings, standing)
-
-
-def _beside(settings, rules, judged, votes, now, before, early):
+def _beside(settings, judged, votes, now, before, early):
     """What the judgment says beside the verdict: afterTalk and review."""
     by_judge = judged["method"] == "final_judge"
     method = "majority_vote" if by_judge else judged["method"]
 
     def ruled(standing):
-        result = _apply(method, rules, settings, standing)
+        result = _METHODS[method](settings, standing)
         _forbid(result, settings["rubric"])
         return result
 
@@ -219,29 +213,7 @@ def _weighted(settings, standing):
 
 
 def _calibrated(settings, standing):
-    everyone = list(standing.items())
-    weights = {position: 0 for position in POSITIONS}
-    for juror, evaluation in everyone:
-        weights[evaluation["position"]] += int(settings["weights"][juror])
-    most, all_weigh = max(weights.values()), sum(weights.values())
-    leaders = [position for position in POSITIONS if most and weights[position] == most]
-    counted = [(item, Fraction(1)) for _, item in everyone if not leaders or item["position"] in leaders]
-    score = _rounded(counted, "totalScore")
-    position = leaders[0] if len(leaders) == 1 else "needs_review"
-    if not leaders:
-        text = f"No vote has any weight, so the case needs review; the mean of the scores is {score}."
-    elif len(leaders) == 1:
-        text = f"The votes for {position} weigh {most} of {all_weigh}; the mean of their scores is {score}."
-    else:
-        text = (
-            f"{' and '.join(leaders)} weigh {most} each of {all_weigh}; a tie needs review; "
-            f"the mean of the scores of all who hold one of them is {score}."
-        )
-    return _result("calibrated", position, score, counted, settings, text)
-
-
-def _reliable(settings, standing):
-    """calibrated under the third rules: weights have a sign, and a position that nobody holds can win."""
+    """Weights have a sign, and a position that nobody holds can win."""
     sums = {position: 0 for position in POSITIONS}
     for juror, evaluation in standing.items():
         sums[evaluation["position"]] += int(settings["weights"][juror])

@@ -10,9 +10,8 @@ def check(acts, findings):
     """Refutes the verdict by the first quotation that is shown as standing in a message, and does not."""
     shown, evidence = acts[0].disclosed("response")
     shown = shown and not any(pointer.startswith("/response/") for pointer in acts[0].payload.get("sealed_apart", []))
-    rules = next((act.payload["response"]["rules"] for act in acts if act.action == "phase_opening"), None)
     messages = _messages(evidence) if shown else None
-    if rules in bodies.EARLIER or messages is None:
+    if messages is None:
         return
     known, searched = {}, 0
     for act in acts:

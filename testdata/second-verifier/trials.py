@@ -11,7 +11,7 @@ import report
 from canonical import Refused, form
 from shapes import digest_of_value, is_text
 
-FIRST_RULES, RULES, REQUEST = "jurat/trial/v1", "jurat/trial/v3", "jurat/request/v1"
+RULES, REQUEST = "jurat/trial/v3", "jurat/request/v1"
 _GUARANTEE = {
     "sequence": "completeness",
     "previous": "completeness",
@@ -157,7 +157,7 @@ class Course:
     def __init__(self, submission):
         self._case = submission.get("case")
         self._seen, self._positions = set(), {}
-        self._submission = self._settings = self._rules = None
+        self._submission = self._settings = None
         self._sessions, self._standing, self._abstains = [], {}, set()
         self._before = None
         self._last_check = self._judgment = None
@@ -202,17 +202,14 @@ class Course:
         phase, round_number = self._next_session()
         must((body["phase"], body["roundNumber"]) == (phase, round_number), "sequence", "another phase or round")
         if self._settings is None:
-            must(bodies.settings_can_be(body["settings"], body["rules"]), "settings", "settings that cannot be")
+            must(bodies.settings_can_be(body["settings"]), "settings", "settings that cannot be")
             self._settings = body["settings"]
         if phase == "initial":
             self._check_links(act, self._submission, [self._submission])
         else:
             self._check_links(act, self._last_check[0], [])
         must(form(body["requests"]) == form(self._requests(phase, round_number)), "request", "other requests")
-        if self._rules is None:
-            must(body["rules"] in (*bodies.EARLIER, RULES), "settings", "unknown rules")
-            self._rules = body["rules"]
-        must(body["rules"] == self._rules, "settings", "other rules")
+        must(body["rules"] == RULES, "settings", "unknown rules")
         must(form(body["settings"]) == form(self._settings), "settings", "other settings than before")
         self._sessions.append(Session(act, self._asked(phase), self._seen_by_answers(phase)))
         if phase == "discussion" and self._before is None:
@@ -230,7 +227,7 @@ class Course:
         reached = body["consensusCheck"]["consensusReached"]
         again = self._settings["collaborative"] and not reached and not self._ceiling
         again = again and body["roundNumber"] < self._settings["maxRounds"]
-        again = again and (self._rules == FIRST_RULES or (self._possible_votes() >= 2 and not self._is_pointless()))
+        again = again and self._possible_votes() >= 2 and not self._is_pointless()
         return ("discussion", body["roundNumber"] + 1) if again else ("judging", 0)
 
     def _possible_votes(self):
@@ -245,7 +242,7 @@ class Course:
     def _is_pointless(self):
         """Whether the method counts the votes before the discussion, and they are too few."""
         votes = self._before or self._votes()
-        return judgment.counts_before(self._settings, self._rules) and sum(map(judgment.is_valid_vote, votes.standing.values())) < 2
+        return judgment.counts_before(self._settings) and sum(map(judgment.is_valid_vote, votes.standing.values())) < 2
 
     def _disputed(self):
         """The seats that are asked again: models with a valid vote in phase 1 that is not the majority's."""
@@ -376,8 +373,6 @@ class Course:
         evaluation = body["updatedEvaluation"] if act.action == "statement" else body
         if evaluation and evaluation.get("fallback"):
             return not kept
-        if evaluation and self._rules in bodies.EARLIER and ("levels" in evaluation or "work" in evaluation):
-            return False
         if act.action == "statement":
             return self._can_be_said(body, standing)
         return bodies.opinion_is_valid(body, rubric)
@@ -437,7 +432,7 @@ class Course:
         if judging:
             opinion = next((answer for answer in session.by_seat() if answer.action == "judge_opinion"), None)
             wanted = judgment.judgment(
-                self._settings, self._rules, votes, self._before, opinion, self._degraded, self._ceiling
+                self._settings, votes, self._before, opinion, self._degraded, self._ceiling
             )
             must(form(body) == form(wanted), "verdict", "another judgment follows")
             self._judgment = act

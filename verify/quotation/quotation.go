@@ -18,9 +18,6 @@ import (
 // Bound is how many bytes of messages are searched in all. A file that needs more is not checked to the end.
 const Bound = 1 << 32
 
-// Rules are those of the trials whose quotations are checked.
-const Rules = jury.TrialRules
-
 // An Invented is the first quotation that is shown as standing in a message, and does not.
 type Invented struct {
 	Act     evidence.Digest
@@ -28,7 +25,7 @@ type Invented struct {
 	Unasked bool // nothing was found, but the search was not finished
 }
 
-// Find searches the acts of a trial in their order. It returns nil if nothing is found, if the trial has other rules, or
+// Find searches the acts of a trial in their order. It returns nil if nothing is found, or
 // if the submission does not show evidence that is an array of chat messages.
 func Find(submission *evidence.Record, acts []jury.Act) *Invented {
 	p := &submission.Payload
@@ -41,9 +38,6 @@ func Find(submission *evidence.Record, acts []jury.Act) *Invented {
 }
 
 func find(material jsontext.Value, acts []jury.Act) *Invented {
-	if !byTheseRules(acts) {
-		return nil
-	}
 	messages := chat(material)
 	if messages == nil {
 		return nil
@@ -61,15 +55,6 @@ func find(material jsontext.Value, acts []jury.Act) *Invented {
 		}
 	}
 	return nil
-}
-
-func byTheseRules(acts []jury.Act) bool {
-	for i := range acts {
-		if o, is := acts[i].Body.(*jury.Opening); is {
-			return o.Rules == Rules
-		}
-	}
-	return false
 }
 
 // passages lists the quotations of an answer: those of its findings, then those of its tables.

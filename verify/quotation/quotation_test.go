@@ -12,9 +12,9 @@ const material = `{"agentCard":{},"conversation":[
 {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_parcel","arguments":"{\"id\": 17}"}}]},
 {"role":"assistant","content":null,"tool_calls":[{"function":{"name":"ship","arguments":{"to":"Kassel","at":1}}}]}]}`
 
-func acts(rules string, message int, quote string, unfounded bool) []jury.Act {
+func acts(message int, quote string, unfounded bool) []jury.Act {
 	o := jury.Opinion{Findings: []jury.Finding{{Message: message, Quote: quote, Unfounded: unfounded}}}
-	return []jury.Act{{Body: &jury.Opening{Rules: rules}}, {Digest: evidence.DigestOf([]byte("act")), Body: &jury.Evaluation{Opinion: o}}}
+	return []jury.Act{{Body: &jury.Opening{}}, {Digest: evidence.DigestOf([]byte("act")), Body: &jury.Evaluation{Opinion: o}}}
 }
 
 func TestFind(t *testing.T) {
@@ -27,19 +27,16 @@ func TestFind(t *testing.T) {
 		{2, "get_parcel", false}, {2, `{"id": 17}`, false}, {2, `{"id":17}`, true}, {3, `{"at":1,"to":"Kassel"}`, false}, {3, "Kassel", false},
 		{4, "Kassel", true}, {1, "Line one. Line", true},
 	} {
-		got := find([]byte(material), acts(Rules, tt.message, tt.quote, false))
+		got := find([]byte(material), acts(tt.message, tt.quote, false))
 		if (got != nil) != tt.found || got != nil && got.Act.IsZero() {
 			t.Errorf("message %d, %q: %+v", tt.message, tt.quote, got)
 		}
 	}
-	if find([]byte(material), acts(Rules, 1, "Line three", true)) != nil {
+	if find([]byte(material), acts(1, "Line three", true)) != nil {
 		t.Error("a quotation that is marked is held against the act")
 	}
-	if find([]byte(material), acts("jurat/trial/v2", 1, "Line three", false)) != nil {
-		t.Error("a trial by earlier rules is refuted")
-	}
 	for _, other := range []string{`{"agentCard":{},"conversation":{"history":[]}}`, `{"records":[]}`, `{"conversation":[{"role":"user","parts":[]}]}`, `[]`, `{`} {
-		if got := find([]byte(other), acts(Rules, 1, "Line three", false)); got != nil {
+		if got := find([]byte(other), acts(1, "Line three", false)); got != nil {
 			t.Errorf("%s: %+v", other, got)
 		}
 	}
@@ -53,11 +50,11 @@ func TestStatementsAfterTheConversation(t *testing.T) {
 		quote   string
 		found   bool // as invented
 	}{{1, "Paid?", false}, {2, "Transfer 7", false}, {3, "Nothing else", false}, {1, "Transfer 7", true}, {3, "Transfer 7", true}, {4, "Nothing", true}} {
-		if got := find([]byte(with), acts(Rules, tt.message, tt.quote, false)); (got != nil) != tt.found {
+		if got := find([]byte(with), acts(tt.message, tt.quote, false)); (got != nil) != tt.found {
 			t.Errorf("message %d, %q: %+v", tt.message, tt.quote, got)
 		}
 	}
-	if find([]byte(`{"conversation":[{"role":"user","content":"Paid?"}],"statements":7}`), acts(Rules, 2, "Paid", false)) == nil {
+	if find([]byte(`{"conversation":[{"role":"user","content":"Paid?"}],"statements":7}`), acts(2, "Paid", false)) == nil {
 		t.Error("a number is no statement")
 	}
 }

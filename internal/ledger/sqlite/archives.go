@@ -113,20 +113,16 @@ func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 const reclaimPages = 512
 
 // Reclaim implements storage.Reclaimer. It removes free pages from the file, a few at a time. Then it empties the
-// write-ahead log, so that neither contains deleted text. A file of an older program may lack incremental vacuum, or
-// contain deleted text that was not overwritten. Reclaim rewrites such a file once. No process can append meanwhile.
+// write-ahead log, so that neither contains deleted text. A file that lacks
+// incremental vacuum, because of a crash when it was made, is rewritten once. No process can append meanwhile.
 func (s *Store) Reclaim(ctx context.Context, progress func(done, total int64)) error {
 	mode, err := s.pragma(ctx, "auto_vacuum")
 	if err != nil {
 		return err
 	}
-	var marks int
-	if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM meta WHERE name = 'unswept'`).Scan(&marks); err != nil {
-		return translate(err)
-	}
 	const incremental = 2
-	if mode != incremental || marks > 0 {
-		err = s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`, `DELETE FROM meta WHERE name = 'unswept'`)
+	if mode != incremental {
+		err = s.outsideTransaction(ctx, `PRAGMA auto_vacuum = INCREMENTAL`, `VACUUM`)
 	} else {
 		err = s.freePages(ctx, progress)
 	}

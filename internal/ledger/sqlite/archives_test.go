@@ -9,47 +9,44 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// TestReclaim lets rows shed and checks that the file shrinks, for a file of this version and of an older one.
+// TestReclaim lets rows shed and checks that the file shrinks.
 func TestReclaim(t *testing.T) {
-	for name, path := range map[string]string{"new": filepath.Join(t.TempDir(), "log.db"), "old": version1(t)} {
-		t.Run(name, func(t *testing.T) {
-			s := create(t, path)
-			head, err := s.Head(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			const n = 2 * storage.TileWidth
-			for i := head.Size; i < n; i++ {
-				if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 20_000); err != nil {
-					t.Fatal(err)
-				}
-			}
-			file := storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}
-			if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
-				t.Fatal(err)
-			}
-			var all []storage.Shedding
-			for i := range int64(n) {
-				all = append(all, storage.Shedding{Index: i, Timestamps: 1})
-			}
-			if err := s.Shed(t.Context(), all); err != nil {
-				t.Fatal(err)
-			}
-			told := 0
-			if err := s.Reclaim(t.Context(), func(done, total int64) { told++ }); err != nil {
-				t.Fatal(err)
-			}
-			info, err := os.Stat(path)
-			if err != nil || info.Size() > 1<<20 {
-				t.Errorf("the file has %d bytes, %v", info.Size(), err)
-			}
-			if mode, err := s.pragma(t.Context(), "auto_vacuum"); err != nil || mode != 2 {
-				t.Errorf("auto_vacuum is %d, %v", mode, err)
-			}
-			if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
-				t.Errorf("%v, %v", complaints, err)
-			}
-		})
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	head, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 2 * storage.TileWidth
+	for i := head.Size; i < n; i++ {
+		if err := add(t, s, string(rune('a'+i/64))+string(rune('a'+i%64)), 20_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}
+	if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
+		t.Fatal(err)
+	}
+	var all []storage.Shedding
+	for i := range int64(n) {
+		all = append(all, storage.Shedding{Index: i, Timestamps: 1})
+	}
+	if err := s.Shed(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	if err := s.Reclaim(t.Context(), func(done, total int64) { told++ }); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 1<<20 {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	if mode, err := s.pragma(t.Context(), "auto_vacuum"); err != nil || mode != 2 {
+		t.Errorf("auto_vacuum is %d, %v", mode, err)
+	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
+		t.Errorf("%v, %v", complaints, err)
 	}
 }
 

@@ -14,10 +14,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// withBriefs is the first version of the tables that has briefs. An older file that cannot be written is read without
-// them.
-const withBriefs = 7
-
 // atOnce is how many rows the statements of an inserter store: a statement costs as much as several rows.
 var atOnce = [...]int{32, 8, 1}
 
@@ -69,16 +65,13 @@ func (i *inserter) insert(ctx context.Context, columns int, values []any) error 
 // Briefs implements storage.Briefs.
 func (s *Store) Briefs(ctx context.Context, q storage.BriefQuery) ([]storage.StoredBrief, error) {
 	where, args := selected(q)
-	line, names, join := `b.line`, `NULL`, `LEFT JOIN briefs b ON b.idx = r.idx`
+	names := `NULL`
 	if q.Names {
 		names = `b.names`
 	}
-	if s.briefless {
-		line, names, join = `NULL`, `NULL`, ``
-	}
 	return reading(ctx, s, func() (list []storage.StoredBrief, err error) {
-		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(`SELECT r.idx, r.record_id, r.digest, r.chain_id, r.case_digest, %s, %s FROM records r %s
-			WHERE %s ORDER BY r.idx`, line, names, join, where), args...)
+		found, err := s.readers.QueryContext(ctx, fmt.Sprintf(`SELECT r.idx, r.record_id, r.digest, r.chain_id, r.case_digest, b.line, %s FROM records r LEFT JOIN briefs b ON b.idx = r.idx
+			WHERE %s ORDER BY r.idx`, names, where), args...)
 		if err != nil {
 			return nil, err
 		}
@@ -146,10 +139,6 @@ func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 	for i := range q.Digests {
 		digests[i] = hex.EncodeToString(q.Digests[i][:])
 	}
-	keys := q.Keys
-	if s.briefless {
-		keys = nil
-	}
 	return reading(ctx, s, func() (places []int64, err error) {
 		for _, way := range []struct {
 			query string
@@ -159,7 +148,7 @@ func (s *Store) Places(ctx context.Context, q storage.Lookup) ([]int64, error) {
 			{`SELECT idx FROM json_each(?1) CROSS JOIN records ON record_id = value LIMIT ?2`, q.RecordIDs, len(q.RecordIDs)},
 			{stretches + `SELECT idx FROM stretch CROSS JOIN wanted CROSS JOIN records
 				WHERE idx >> 11 = n AND substr(digest, 1, 8) = substr(unhex(v), 1, 8) AND digest = unhex(v) LIMIT ?2`, digests, len(digests)},
-			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT ?2`, keys, len(keys)},
+			{stretches + `SELECT DISTINCT idx FROM stretch CROSS JOIN wanted CROSS JOIN links WHERE stretch = n AND key = v LIMIT ?2`, q.Keys, len(q.Keys)},
 		} {
 			if way.n == 0 {
 				continue
@@ -195,9 +184,6 @@ func (s *Store) indexes(ctx context.Context, query string, named any, most int) 
 
 // BriefKeys implements storage.Briefs.
 func (s *Store) BriefKeys(ctx context.Context, from, n int64) ([]storage.BriefKey, error) {
-	if s.briefless {
-		return nil, ctx.Err()
-	}
 	return reading(ctx, s, func() (list []storage.BriefKey, err error) {
 		rows, err := s.readers.QueryContext(ctx, `SELECT idx, key FROM links WHERE stretch BETWEEN ?1 >> 11 AND (?1 + ?2 - 1) >> 11 AND idx >= ?1 AND idx < ?1 + ?2
 			ORDER BY idx, key`, from, max(0, n))
@@ -236,9 +222,6 @@ func (s *Store) number(ctx context.Context, name string) (int64, error) {
 // Unbriefed implements storage.Briefs. If no brief is missing, it only counts them.
 func (s *Store) Unbriefed(ctx context.Context, from, to int64, n int) ([]storage.Range, error) {
 	from = max(0, from)
-	if s.briefless && from < to && n > 0 {
-		return []storage.Range{{From: from, To: to}}, ctx.Err()
-	}
 	return reading(ctx, s, func() (list []storage.Range, err error) {
 		var there int64
 		if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM briefs WHERE idx >= ? AND idx < ?`, from, to).Scan(&there); err != nil || there >= to-from {

@@ -116,9 +116,6 @@ func (s *Store) About(ctx context.Context, subject evidence.Digest, from, n int6
 }
 
 func (s *Store) tagged(ctx context.Context, where string, tag evidence.Digest, from, n int64) ([]storage.Row, error) {
-	if s.tagless {
-		return nil, ctx.Err()
-	}
 	return s.rows(ctx, where, tag[:], from, max(0, n))
 }
 
@@ -137,8 +134,9 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 	return rows[0], nil
 }
 
-const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token, %s
-	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx %s WHERE %s ORDER BY r.idx, t.position`
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token,
+	g.actor, g.actor_seq, g.subject, g.subject_seq
+	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx LEFT JOIN tags g ON g.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
 // rows reads records with their time stamps in one statement, so that both come from one state of the database.
 func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.Row, error) {
@@ -176,11 +174,7 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	if known, ok := s.queries.Load(where); ok {
 		return known.(*sql.Stmt), nil
 	}
-	tags, join := `g.actor, g.actor_seq, g.subject, g.subject_seq`, `LEFT JOIN tags g ON g.idx = r.idx`
-	if s.tagless {
-		tags, join = `NULL, NULL, NULL, NULL`, ``
-	}
-	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, tags, join, where))
+	made, err := s.readers.PrepareContext(ctx, fmt.Sprintf(selectRows, where))
 	if err != nil {
 		return nil, err
 	}
@@ -251,14 +245,12 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return complaints, err
 		}
-		if !s.tagless {
-			var strays int
-			if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM tags WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.idx = tags.idx)`).Scan(&strays); err != nil {
-				return complaints, err
-			}
-			if strays > 0 {
-				complaints = append(complaints, fmt.Sprintf("the table of counts has %s without a record", plural.Of(strays, "row")))
-			}
+		var strays int
+		if err := s.readers.QueryRowContext(ctx, `SELECT count(*) FROM tags WHERE NOT EXISTS (SELECT 1 FROM records r WHERE r.idx = tags.idx)`).Scan(&strays); err != nil {
+			return complaints, err
+		}
+		if strays > 0 {
+			complaints = append(complaints, fmt.Sprintf("the table of counts has %s without a record", plural.Of(strays, "row")))
 		}
 		var unique, digests int
 		err = s.readers.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM pragma_index_list('records') l, pragma_index_info(l.name) i WHERE l."unique" AND i.name = 'record_id'),

@@ -14,9 +14,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// readable is the oldest version of the tables that this program can read without updating them.
-const readable = 5
-
 // ReadOnly implements storage.Protected.
 func (s *Store) ReadOnly() error { return s.readOnly }
 
@@ -45,14 +42,9 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err := s.openReaders(settings); err != nil {
 		return nil, err
 	}
-	version, err := version(ctx, s.readers)
-	if err == nil && version < readable {
-		err = fmt.Errorf("its tables have version %d: open it once where it can be written, to update them", version)
-	}
-	if err != nil {
+	if err := known(ctx, s.readers); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", why, err), s.Close())
 	}
-	s.briefless, s.tagless = version < withBriefs, version < withTags
 	return s, nil
 }
 

@@ -11,19 +11,31 @@ CREATE TABLE head (
 	checkpoint TEXT    NOT NULL
 ) STRICT;
 
+-- Payload digests are random. In an index over all of them, every record of a large log would write a page of its own.
+-- So they are indexed by stretches of 2048 places: new entries go to a few pages at the end, and a search reads one
+-- stretch after the other, the newest first. No digest can occur twice, because record ids are unique and the digest
+-- covers the record id.
+--
+-- The time stamp that a record was sealed with is in its row: nearly every record has exactly one, and a row of its own
+-- would cost as much as the record's row. The other table holds the stamps that came with the first or later.
 CREATE TABLE records (
 	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
 	record_id  TEXT    NOT NULL UNIQUE,
-	digest     BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
+	digest     BLOB    NOT NULL CHECK (length(digest) = 32),
 	chain_id   TEXT,                                          -- NULL: in no chain
 	chain_seq  INTEGER NOT NULL,                              -- which one of its chain; 0: in no chain
 	case_digest BLOB,                                         -- of a submission: what is submitted
 	case_seq   INTEGER NOT NULL,                              -- which one of its case; 0: not a submission
 	payload    BLOB    NOT NULL,                              -- canonical
-	signatures TEXT    NOT NULL                               -- JSON array of base64
+	signatures TEXT    NOT NULL,                              -- JSON array of base64
+	kind       TEXT,                                          -- of its first time stamp; NULL: it has none, or it came later
+	token      BLOB CHECK ((token IS NULL) = (kind IS NULL))
 ) STRICT;
+CREATE INDEX records_by_digest ON records (idx >> 11, substr(digest, 1, 8));
 CREATE INDEX records_by_chain ON records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
 CREATE INDEX records_by_case ON records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
+-- The records in the chains of trials, in log order: a reader that follows trials skips the records of agents.
+CREATE INDEX records_in_trials ON records (idx) WHERE chain_id >= 'trial-' AND chain_id < 'trial.';
 
 -- Apart from the records, which never change: more time stamps can come.
 CREATE TABLE timestamps (
@@ -41,12 +53,84 @@ CREATE TABLE hashes (
 
 -- These triggers stop mistakes. Anyone who can write the file can drop them; signatures and checkpoints show what they
 -- changed.
-CREATE TRIGGER records_stay    BEFORE DELETE ON records    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER records_keep    BEFORE UPDATE ON records    BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER hashes_stay     BEFORE DELETE ON hashes     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER hashes_keep     BEFORE UPDATE ON hashes     BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
-CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER timestamps_keep BEFORE UPDATE ON timestamps BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER head_stays      BEFORE DELETE ON head       BEGIN SELECT RAISE(ABORT, 'the log has a head'); END;
 CREATE TRIGGER head_grows      BEFORE UPDATE OF size ON head WHEN NEW.size < OLD.size
                                                            BEGIN SELECT RAISE(ABORT, 'the log does not shrink'); END;
+-- Time stamps that are still missing. The transaction that stores the stamp, and the act about it, deletes the row.
+CREATE TABLE waiting (
+	authority TEXT    NOT NULL CHECK (authority <> ''),
+	idx       INTEGER NOT NULL REFERENCES records,
+	since     INTEGER NOT NULL,                               -- milliseconds since 1970
+	PRIMARY KEY (authority, idx)
+) STRICT, WITHOUT ROWID;
+-- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
+-- log.
+CREATE TABLE archives (
+	first  INTEGER PRIMARY KEY CHECK (first >= 0),            -- index of the first row
+	past   INTEGER NOT NULL CHECK (past > first),             -- index after the last
+	file   TEXT    NOT NULL CHECK (file <> ''),
+	digest BLOB    NOT NULL UNIQUE CHECK (length(digest) = 32),
+	shed   INTEGER NOT NULL CHECK (shed IN (0, 1))            -- 1: the rows have shed
+) STRICT;
+CREATE TRIGGER archives_stay   BEFORE DELETE ON archives   BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER archives_follow BEFORE INSERT ON archives WHEN NEW.first <> (SELECT coalesce(max(past), 0) FROM archives)
+                                                           BEGIN SELECT RAISE(ABORT, 'archives follow one another'); END;
+CREATE TRIGGER archives_keep   BEFORE UPDATE OF first, past ON archives
+                                                           BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+
+-- Rows that are shedding, within one transaction. They are deleted and inserted again without what an archive holds:
+-- SQLite merges pages after rows are deleted, but not after rows become smaller.
+CREATE TABLE shedding (
+	idx         INTEGER PRIMARY KEY,
+	record_id   TEXT    NOT NULL,
+	digest      BLOB    NOT NULL,
+	chain_id    TEXT,
+	chain_seq   INTEGER NOT NULL,
+	case_digest BLOB,
+	case_seq    INTEGER NOT NULL,
+	stamps      INTEGER NOT NULL                              -- time stamps that the archive has
+) STRICT;
+CREATE TRIGGER shedding_fits BEFORE INSERT ON shedding
+	WHEN NOT EXISTS (SELECT 1 FROM archives WHERE first <= NEW.idx AND NEW.idx < past) OR EXISTS (SELECT 1 FROM waiting WHERE idx = NEW.idx)
+	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER records_stay BEFORE DELETE ON records WHEN NOT EXISTS (SELECT 1 FROM shedding WHERE idx = OLD.idx)
+	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER timestamps_stay BEFORE DELETE ON timestamps WHEN NOT EXISTS (SELECT 1 FROM shedding WHERE idx = OLD.idx AND OLD.position < stamps)
+	BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+-- What lists show of records, and the keys under which records are found by what they name: see package brief. Both are
+-- derived from the records and can be rebuilt. In meta, 'briefed' is the number of rows, from the beginning of the log,
+-- that have briefs.
+CREATE TABLE briefs (
+	idx   INTEGER PRIMARY KEY CHECK (idx >= 0),               -- place in the log
+	line  TEXT NOT NULL,
+	names BLOB NOT NULL                                       -- digests, one after the other
+) STRICT;
+
+-- Keys are random, so they are indexed by stretches of 2048 places, like digests: see digests.sql.
+CREATE TABLE links (
+	stretch INTEGER NOT NULL,
+	key     INTEGER NOT NULL,
+	idx     INTEGER NOT NULL CHECK (idx >> 11 = stretch),
+	PRIMARY KEY (stretch, key, idx)
+) STRICT, WITHOUT ROWID;
+-- The log's counts of actors and subjects, beside the records: see package evidence, LogCounts. The numbers are unique, so a wrong count cannot be stored.
+CREATE TABLE tags (
+	idx         INTEGER PRIMARY KEY CHECK (idx >= 0),         -- place in the log
+	actor       BLOB    NOT NULL CHECK (length(actor) = 32),  -- tag of the actor
+	actor_seq   INTEGER NOT NULL CHECK (actor_seq > 0),       -- which one of its actor
+	subject     BLOB    CHECK (length(subject) = 32),         -- tag of the actor that it judges; NULL: it judges none
+	subject_seq INTEGER CHECK ((subject_seq IS NULL) = (subject IS NULL) AND subject_seq > 0)
+) STRICT;
+CREATE UNIQUE INDEX tags_by_actor ON tags (actor, actor_seq);
+CREATE UNIQUE INDEX tags_by_subject ON tags (subject, subject_seq) WHERE subject IS NOT NULL;
+CREATE TRIGGER tags_stay BEFORE DELETE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER tags_keep BEFORE UPDATE ON tags BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+
+-- A trigger on the records would make each append slower by some 8 %.
+CREATE TRIGGER head_counted BEFORE UPDATE OF size ON head
+	WHEN NOT EXISTS (SELECT 1 FROM tags WHERE idx = NEW.size - 1) AND EXISTS (SELECT 1 FROM tags)
+	BEGIN SELECT RAISE(ABORT, 'the log counts actors, and this record is not counted'); END;

@@ -50,65 +50,43 @@ func left(t *testing.T, path, mark string) map[string]int {
 	return found
 }
 
-// TestNothingIsLeftOfWhatWasShed checks that no byte of shed texts remains in the database's files. It also checks
-// that texts in free pages of an earlier program's file are removed.
+// TestNothingIsLeftOfWhatWasShed checks that no byte of shed texts remains in the database's files.
 func TestNothingIsLeftOfWhatWasShed(t *testing.T) {
 	const n, mark, kept = 2 * storage.TileWidth, "Take the A9 ", "kept text"
-	for _, earlier := range []bool{false, true} {
-		t.Run(fmt.Sprintf("earlier=%v", earlier), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "log.db")
-			s := create(t, path)
-			if earlier { // this version did not overwrite what it deleted
-				if err := s.exec(`PRAGMA secure_delete = OFF`); err != nil {
-					t.Fatal(err)
-				}
-			}
-			random := rand.New(rand.NewPCG(1, 2))
-			for i := range n {
-				says(t, s, fmt.Sprint(i), fmt.Sprint(i)+strings.Repeat(mark, 1+random.IntN([]int{3, 60, 800, 3000}[random.IntN(4)])))
-			}
-			says(t, s, kept, kept)
-			if len(left(t, path, mark)) == 0 {
-				t.Fatal("the search does not find texts that are there")
-			}
-			if err := s.PutArchive(t.Context(), evidence.Digest{}, storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
-				t.Fatal(err)
-			}
-			for _, tile := range []int64{0, storage.TileWidth} {
-				var all []storage.Shedding
-				for i := range int64(storage.TileWidth) {
-					all = append(all, storage.Shedding{Index: tile + i, Timestamps: 1})
-				}
-				if err := s.Shed(t.Context(), all); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if earlier {
-				if _, err := s.writer.ExecContext(t.Context(), `PRAGMA incremental_vacuum(1); DROP TABLE briefs; DROP TABLE links; DROP TRIGGER head_counted; DROP TABLE tags; UPDATE meta SET value = '5' WHERE name = 'schema'`); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				if len(left(t, path, mark)) == 0 {
-					t.Fatal("no text remained, so this test tests nothing")
-				}
-				s = create(t, path)
-			}
-			for range 2 { // a second run finds nothing to do
-				if err := s.Reclaim(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if found := left(t, path, mark); len(found) > 0 {
-				t.Errorf("left: %v", found)
-			}
-			if len(left(t, path, kept)) == 0 {
-				t.Error("a row that was not shed is missing")
-			}
-			if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
-				t.Errorf("%v, %v", complaints, err)
-			}
-		})
+	path := filepath.Join(t.TempDir(), "log.db")
+	s := create(t, path)
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		says(t, s, fmt.Sprint(i), fmt.Sprint(i)+strings.Repeat(mark, 1+random.IntN([]int{3, 60, 800, 3000}[random.IntN(4)])))
+	}
+	says(t, s, kept, kept)
+	if len(left(t, path, mark)) == 0 {
+		t.Fatal("the search does not find texts that are there")
+	}
+	if err := s.PutArchive(t.Context(), evidence.Digest{}, storage.Archived{From: 0, To: n, File: "f", Digest: evidence.DigestOf(nil)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tile := range []int64{0, storage.TileWidth} {
+		var all []storage.Shedding
+		for i := range int64(storage.TileWidth) {
+			all = append(all, storage.Shedding{Index: tile + i, Timestamps: 1})
+		}
+		if err := s.Shed(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // a second run finds nothing to do
+		if err := s.Reclaim(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := left(t, path, mark); len(found) > 0 {
+		t.Errorf("left: %v", found)
+	}
+	if len(left(t, path, kept)) == 0 {
+		t.Error("a row that was not shed is missing")
+	}
+	if complaints, err := s.Check(t.Context()); err != nil || len(complaints) > 0 {
+		t.Errorf("%v, %v", complaints, err)
 	}
 }

@@ -35,7 +35,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,49 +47,24 @@ import (
 //go:embed schema.sql
 var schema string
 
-//go:embed waiting.sql
-var waitingTable string
-
-//go:embed trials.sql
-var trialsIndex string
-
-//go:embed digests.sql
-var digestsByPlace string
-
-//go:embed archives.sql
-var archivesTable string
-
-//go:embed briefs.sql
-var briefsTables string
-
-//go:embed tags.sql
-var tagsTable string
-
-// unswept marks a file whose free pages may still contain deleted text, which earlier programs did not overwrite: see
-// Reclaim.
-const unswept = `INSERT INTO meta SELECT 'unswept', '' WHERE EXISTS (SELECT 1 FROM records)`
-
-// versions are the statements that lead to each version of the tables, from 1, from the version before. Released
-// statements never change: an older file is updated by the statements that it lacks.
-var versions = []string{schema, waitingTable, trialsIndex, digestsByPlace, archivesTable, unswept, briefsTables, tagsTable}
+// version is that of the tables. Logs of before were made by programs that were never released.
+const version = "9"
 
 const pageSize = 8192
 
 // Store is a storage.Store in a file. It is safe for concurrent use.
 type Store struct {
-	path      string
-	lockTime  time.Duration
-	readers   *sql.DB
-	queries   sync.Map // string to *sql.Stmt of readers, which close with readers
-	writers   *sql.DB  // of one connection
-	mover     *mover
-	readOnly  error     // why the file cannot be written; nil if it can
-	briefless bool      // the tables lack briefs, and cannot be updated
-	tagless   bool      // the tables lack tags, and cannot be updated
-	before    *snapshot // of files that are read without a lock; nil if there is a lock
-	files     []opened  // none: they are open for reading only
-	closed    atomic.Bool
-	trouble   atomic.Pointer[trouble] // nil if the last transaction succeeded
+	path     string
+	lockTime time.Duration
+	readers  *sql.DB
+	queries  sync.Map // string to *sql.Stmt of readers, which close with readers
+	writers  *sql.DB  // of one connection
+	mover    *mover
+	readOnly error     // why the file cannot be written; nil if it can
+	before   *snapshot // of files that are read without a lock; nil if there is a lock
+	files    []opened  // none: they are open for reading only
+	closed   atomic.Bool
+	trouble  atomic.Pointer[trouble] // nil if the last transaction succeeded
 
 	writing     storage.Lock // held while a transaction of this process runs
 	writer      *sql.Conn    // guarded by writing, like the statements on it
@@ -138,7 +112,7 @@ func Create(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// Open opens a file that Create has made, and updates tables of an older version. If the file is missing, the error
+// Open opens a file that Create has made. If the file is missing, the error
 // wraps fs.ErrNotExist. If the file or its folder cannot be written, Open opens it for reading, and methods that
 // write return storage.ErrReadOnly.
 func Open(ctx context.Context, path string) (*Store, error) {
@@ -159,7 +133,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err))
 	}
-	if err := s.prepare(ctx, s.update); err != nil {
+	if err := s.prepare(ctx, s.known); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening database %s: %w", path, whyNotOpened(path, err)), s.Close())
 	}
 	return s, nil
@@ -294,57 +268,34 @@ func (s *Store) createTables(ctx context.Context) error {
 		return translate(err)
 	}
 	if tables > 0 {
-		return s.update(ctx)
+		return s.known(ctx)
 	}
-	if err := s.updateFrom(ctx, 0); err != nil {
-		return err
+	if _, err := s.writer.ExecContext(ctx, schema); err != nil {
+		return translate(err)
+	}
+	if _, err := s.writer.ExecContext(ctx, `INSERT INTO meta VALUES ('schema', ?)`, version); err != nil {
+		return translate(err)
 	}
 	_, err := s.writer.ExecContext(ctx, `INSERT INTO head VALUES (1, 0, ?, '')`, storage.EmptyHead.Root[:])
 	return translate(err)
 }
 
-// update updates an older file's tables to this program's version, in the transaction that read their version.
-func (s *Store) update(ctx context.Context) error {
-	version, err := version(ctx, s.writer)
-	if err != nil {
-		return err
-	}
-	return s.updateFrom(ctx, version)
-}
+func (s *Store) known(ctx context.Context) error { return known(ctx, s.writer) }
 
-func (s *Store) updateFrom(ctx context.Context, version int) error {
-	if version == len(versions) {
-		return nil
-	}
-	for _, statements := range versions[version:] {
-		if _, err := s.writer.ExecContext(ctx, statements); err != nil {
-			return translate(err)
-		}
-	}
-	_, err := s.writer.ExecContext(ctx, `INSERT OR REPLACE INTO meta VALUES ('schema', ?)`, strconv.Itoa(len(versions)))
-	return translate(err)
-}
-
-// version returns the version of the tables in the file. It returns an error if the file is not a ledger or the
-// version is unknown.
-func version(ctx context.Context, in querier) (int, error) {
+// known returns an error if the file is not a ledger, or its tables have another version than this program's.
+func known(ctx context.Context, in querier) error {
 	var tables int
-	err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables)
-	if err != nil {
-		return 0, translate(err)
+	if err := in.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`).Scan(&tables); err != nil {
+		return translate(err)
 	}
 	if tables == 0 {
-		return 0, errors.New("this file is not a ledger")
+		return errors.New("this file is not a ledger")
 	}
-	var text string
-	if err := in.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&text); err != nil {
-		return 0, translate(err)
+	var has string
+	if err := in.QueryRowContext(ctx, `SELECT value FROM meta WHERE name = 'schema'`).Scan(&has); err != nil {
+		return translate(err)
 	}
-	version, err := strconv.Atoi(text)
-	if err != nil || version < 1 || version > len(versions) {
-		return 0, fmt.Errorf("the tables have version %q, but this program knows only 1 to %d", text, len(versions))
-	}
-	return version, nil
+	return storage.Known(has, version)
 }
 
 // Close implements storage.Store. It waits for the running transaction. When the last process closes the file, SQLite

@@ -8,10 +8,6 @@ import (
 	"jurat/internal/ledger/storage"
 )
 
-// withTags is the first version of the tables that has tags. An older file that cannot be written is read without
-// them: its records have none.
-const withTags = 8
-
 const (
 	insertTag  = `INSERT INTO tags (idx, actor, actor_seq, subject, subject_seq) VALUES `
 	tagColumns = 5

@@ -1,2 +1,0 @@
--- The records in the chains of trials, in log order: a reader that follows trials skips the records of agents.
-CREATE INDEX records_in_trials ON jurat.records (idx) WHERE chain_id >= 'trial-' AND chain_id < 'trial.';
