@@ -55,7 +55,8 @@ type sighting struct {
 	status verify.Status
 	rule   string
 
-	first bool // a record with the long context stands before it
+	first   bool // a record with the long context stands before it
+	falsely bool // shown has a false disclosure, which is found, too
 }
 
 func call() observed.Act { return observedCall("call-2", observe.OpenAIChat, aChat, anAnswer) }
@@ -173,7 +174,7 @@ func sightings() []sighting {
 		{name: "one direction withheld, the other wrong", act: tool, change: func(p *evidence.Payload) { p.Observed.Request.SHA256[0] ^= 1 }, apart: bothBodies,
 			shown: func(r *evidence.Record) { r.Disclosures = r.Disclosures[:1] }, status: refuted, rule: "digest"},
 		{name: "one body falsely disclosed, and the other has other bytes", act: tool, change: inBody("tools/call", "tools/list"), apart: bothBodies,
-			shown: func(r *evidence.Record) { r.Disclosures[1].Value = jsontext.Value(`"{}"`) }, status: refuted, rule: "digest"},
+			falsely: true, shown: func(r *evidence.Record) { r.Disclosures[1].Value = jsontext.Value(`"{}"`) }, status: refuted, rule: "digest"},
 		{name: "bytes not sealed", act: with(tool, func(a *observed.Act) { a.Response.Kept = nil }), status: open, rule: "unsealed"},
 		{name: "only the beginning", act: with(tool, func(a *observed.Act) { a.Response.Bytes, a.Response.Truncated = 1000, true }), status: open, rule: "truncated"},
 		{name: "masked", act: with(tool, func(a *observed.Act) {
@@ -241,7 +242,11 @@ func TestVantage(t *testing.T) {
 			if s.rule == "" {
 				r = nil
 			}
-			expectVantage(t, report, s.status, s.rule, r)
+			if f := report.Of(verify.Vantage); s.falsely && (f.Status != s.status || f.Rule != s.rule) {
+				t.Errorf("%+v", f)
+			} else if !s.falsely {
+				expectVantage(t, report, s.status, s.rule, r)
+			}
 			if (report.Outcome == verify.Refuted) != (s.status == verify.Refuted) {
 				t.Errorf("outcome %s", report.Outcome)
 			}
