@@ -34,7 +34,6 @@ var reference = map[string][]string{
 	"internal/subject":     {"Agent card", "Conversation", "Sealed records as evidence"},
 	"internal/witness":     {"A monitor watches a log"},
 	"recorder":             {"Closed and open", "Agents and conversations", "The end of a program"},
-	"reputation/draw":      {"What remains"},
 }
 
 var decisionRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")

@@ -96,7 +96,6 @@
 //	            verify/quotation: whether what jurors quote stands in the evidence
 //	            verify/graph: how the records of a file name each other; timelines, and which record introduced a text
 //	reputation  what verified records show about an agent's conduct: the same bytes for everyone who computes it
-//	            reputation/draw: which records witnesses drew to be tried, and which draws and trials are missing
 //
 // Public, for programs that hold their own keys:
 //
@@ -212,7 +211,6 @@
 //	release/roots prints the root certificates that are in container images
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	backup        copies an installation that is in use, and makes an installation from a copy
-//	continuous    tries records without being asked, within a budget, and tells when a reputation crosses a threshold
 //	webhook       sends signed messages, and none inward
 //	conduct       finds in a log what it has about one agent, for package reputation
 //	bench         benchmarks alone, each beside what it cannot do without
@@ -226,7 +224,7 @@
 //	server        the installation over HTTP, for people and programs: one table of routes, and what each requires;
 //	              server/wire reads bodies and writes answers, server/metrics keeps what /metrics shows, server/ready what /readyz,
 //	              server/openapi writes the OpenAPI description, server/granted makes the pages of who may do what, server/refusals
-//	              records who was refused, server/cosigning asks the log's witnesses again and again,
+//	              records who was refused, server/cosigning asks the log's witnesses again and again, server/arrivals tells a webhook of cases that need a person,
 //	              server/origin refuses requests that a browser sends for another site, server/assign records who means to decide a case,
 //	              server/outside serves the verification page and the log's tiles,
 //	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw

@@ -64,8 +64,6 @@ const (
 	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
 	TrustedList        ActionType = "trusted_list"        // the operator keeps a trusted list of the EU
 	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
-	Draw               ActionType = "draw"                // witnesses drew which records are to be tried
-	ReputationEvent    ActionType = "reputation_event"    // an agent's reputation crossed a threshold
 	UsageComparison    ActionType = "usage_comparison"    // recorded calls were compared with a provider's account of usage
 
 	// Acts of a recorder.
@@ -157,7 +155,7 @@ var rules = map[ActionType]rule{
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
-	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule, Draw: operatorRule, ReputationEvent: operatorRule,
+	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule,
 	UsageComparison: {
 		role: RoleOperator, actor: "agent_id",
 		required: operatorRule.required,

@@ -195,10 +195,11 @@ func suggest(root *kong.Node, err error) error {
 	if instead, ok := gone[command+" "+flag]; ok {
 		return hint(err, "%s", instead)
 	}
-	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
-		if instead, ok := gone[word]; ok {
-			return hint(err, "%s", instead)
-		}
+	word, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
+	if instead, was := gone[strings.TrimSpace(command+" "+word)]; ok && was {
+		return hint(err, "%s", instead)
+	}
+	if ok && command == "" {
 		if like := endingIn(root, word); len(like) > 0 {
 			return hint(err, "did you mean 'jurat %s'?", strings.Join(like, "' or 'jurat "))
 		}

@@ -74,7 +74,6 @@ func (f *batchFlags) reports() map[string]string {
 
 // An attempt is one case, and what became of it. It has a result, an error, or neither if its turn did not come.
 type attempt struct {
-	id    string // of the trial, if it is known before; "": a new one
 	name  string // as it was given; "": a trial is gone on with, and no CASE was given
 	from  string // the file in which its evidence stands; "": there is none
 	on    *subject.Case
@@ -295,7 +294,6 @@ func (c *trialCmd) holdOne(ctx context.Context, a *app, io stdio, i *installatio
 		at.err = err
 		return
 	}
-	config.ID = at.id
 	run := func(config trial.Config) (*trial.Trial, error) { return trial.Run(ctx, config, at.on) }
 	if c.Parallel == 1 || !c.several {
 		c.try(ctx, a, io, i, config, at, awaiting(io, ""), run)

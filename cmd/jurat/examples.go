@@ -112,8 +112,6 @@ var exampleLines = map[string]string{
 	"log witness list":   "jurat log witness list",
 	"log witness remove": "jurat log witness remove witness.example/w1",
 	"log witness ask":    "jurat log witness ask",
-	"log draw ask":       "jurat log draw ask",
-	"log draw list":      "jurat log draw list --share 50",
 	"log entries":        "jurat log entries > entries.jsonl",
 	"log prove":          "jurat log prove RECORD --withhold prompt > for-the-auditor.json",
 	"log case":           "jurat log case order-4711 > chain.jurat",
@@ -137,7 +135,7 @@ var exampleLines = map[string]string{
 
 	"serve":             "jurat serve --addr 127.0.0.1:8417",
 	"ready":             "jurat ready https://jurat.example",
-	"webhook test":      "jurat webhook test --continuous continuous.yaml pager",
+	"webhook test":      "jurat webhook test --config webhook.yaml",
 	"backup":            "jurat backup backups/2026-01-31",
 	"restore":           "jurat --data restored restore --checkpoint now.checkpoint backups/2026-01-30",
 	"archive":           "jurat archive --before 2026-01-01",

@@ -89,8 +89,6 @@ var rehearsals = map[string]rehearsal{
 	"log witness list":   {needs: witnessed("add"), says: "witness.example/w1"},
 	"log witness remove": {needs: witnessed("add")},
 	"log witness ask":    {needs: witnessed("add"), says: "cosigned by 1 of 1"},
-	"log draw ask":       {needs: witnessed("add"), says: "has drawn"},
-	"log draw list":      {needs: witnessed("ask")},
 	"witness init":       {before: "rm -r jurat-witness"},
 	"witness serve":      {until: "http://127.0.0.1:"},
 
@@ -104,7 +102,7 @@ var rehearsals = map[string]rehearsal{
 		pager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 		t.Cleanup(pager.Close)
 		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
-		write(t, filepath.Join(e.folder, "continuous.yaml"), "continuous:\n  arrivals: true\n  webhooks: [{id: pager, url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}]\n")
+		write(t, filepath.Join(e.folder, "webhook.yaml"), "webhook: {url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}\n")
 	}},
 	"serve":            {until: "http://127.0.0.1:"},
 	"record proxy":     {until: "http://127.0.0.1:"},
@@ -218,9 +216,6 @@ func witnessed(to string) func(*testing.T, *exemplar) {
 		e.stands["https://witness.example"], e.stands["WITNESS-KEY"] = url, key
 		if to != "" {
 			e.sh(t, "jurat log witness add "+url+" --key "+key)
-		}
-		if to == "ask" {
-			e.sh(t, "jurat log draw ask")
 		}
 	}
 }

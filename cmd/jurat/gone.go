@@ -2,7 +2,11 @@ package main
 
 // gone are commands and flags that earlier programs had, and what to use instead.
 var gone = map[string]string{
-	"bench":               "measurements are Go benchmarks now: 'scripts/test bench' in the source prints a table of them",
-	"export --dsse":       "'jurat export --scitt' writes statements that are signed",
-	"reputation --export": "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
+	"bench":                     "measurements are Go benchmarks now: 'scripts/test bench' in the source prints a table of them",
+	"log draw":                  "'jurat reputation AGENT' shows how much of an agent's conduct was tried; who chose the records is the operator's word",
+	"trial --drawn":             "'jurat trial --recorded CHAIN' tries what a recorder saw, and 'jurat log case CHAIN' writes other records to try",
+	"serve --continuous":        "write webhook in the file of --config, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records, on a schedule of your own",
+	"webhook test --continuous": "'jurat webhook test --config FILE' reads the webhook of that file",
+	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
+	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

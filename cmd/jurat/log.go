@@ -19,7 +19,6 @@ type logCmd struct {
 	Monitor      logMonitorCmd      `cmd:"" help:"Watch another operator's log: has it only grown?"`
 	Certificates logCertificatesCmd `cmd:"" help:"Alarm on certificates that the log's key events do not know, and on lists of a CA that contradict each other."`
 	Witness      logWitnessCmd      `cmd:"" help:"Those who cosign this log's checkpoints."`
-	Draw         logDrawCmd         `cmd:"" help:"Which records witnesses drew to be tried, and what of it is missing."`
 	Entries      logEntriesCmd      `cmd:"" help:"Print what the log hashed for each record, to count by."`
 	Prove        logProveCmd        `cmd:"" help:"Print a record with the proof of its place in the log."`
 	Case         logCaseCmd         `cmd:"" help:"Write a chain's or trial's records as one file again."`

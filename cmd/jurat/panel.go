@@ -45,7 +45,8 @@ type court struct {
 	panel    *panel.Panel
 	plan     *config.Plan
 	settings jury.Settings
-	unbound  []string // jurors whose weights do not say on which model and template they were measured
+	webhook  *config.Webhook // is told by a server when a case needs a person; nil: nobody is
+	unbound  []string        // jurors whose weights do not say on which model and template they were measured
 }
 
 // court seats the jury.
@@ -69,7 +70,7 @@ func (c *panelFlags) court(io stdio) (*court, error) {
 	if err != nil {
 		return nil, hint(err, "nothing was recorded")
 	}
-	ct := &court{panel: p, plan: plan, settings: p.Settings()}
+	ct := &court{panel: p, plan: plan, settings: p.Settings(), webhook: file.Webhook}
 	if err := c.weigh(io, ct); err != nil {
 		return nil, err
 	}
@@ -93,9 +94,6 @@ func (c *panelFlags) file(io stdio) (*config.File, error) {
 	file, err := config.Parse(doc)
 	if err != nil {
 		return nil, hint(fmt.Errorf("%s: %w", name, err), "nothing was recorded")
-	}
-	if file.Continuous != nil {
-		return nil, hint(fmt.Errorf("%s: the section continuous is for a server", name), "'jurat serve --continuous %s' tries records without being asked, by the jury of that file", name)
 	}
 	if c.Config == "" {
 		fmt.Fprintf(io.err, "jurat: the jury sits as %s in this folder says\n", name)

@@ -18,7 +18,6 @@ import (
 	"jurat/internal/access"
 	"jurat/internal/ca"
 	"jurat/internal/certlog"
-	"jurat/internal/conduct"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/openid"
@@ -47,7 +46,6 @@ type serveCmd struct {
 	oidcFlags
 	panelFlags
 	serveCAFlags
-	continuousFlags
 	OTLP string `name:"otlp-endpoint" placeholder:"URL" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP."`
 
 	OTLPHeaders string `name:"otlp-headers" hidden:"" env:"OTEL_EXPORTER_OTLP_HEADERS"`
@@ -161,7 +159,7 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		return err
 	}
 	ct.warn(io)
-	unasked, err := c.unasked()
+	hook, err := ct.webhook.Receiver(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -198,18 +196,14 @@ func (c *serveCmd) Run(ctx context.Context, a *app, io stdio) error {
 		}
 		defer queue.Close()
 		counted := metrics.NewTrials(time.Now())
-		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, unasked.seating(ct)), Locks: i.Locks(),
+		trials, err := schedule.Open(ctx, schedule.Config{Jobs: queue, Ledger: i.Ledger, Keys: i.Keys, Sit: seatedAnd(counted, func(_ string, spent int64) (trial.Config, error) { return ct.sit(spent) }), Locks: i.Locks(),
 			Vouch: i.Vouch, Stored: filepath.Join(a.Data, trialsFile), Reading: progress(io, "reading the trials of the log"), Parallel: c.Parallel,
 			Memory: memory / trialsPart, Waiting: c.Waiting, Log: log, Listen: listeners(traces.Trial, counted.Listen)})
 		if err != nil {
 			return err
 		}
-		at, views := c.address(l), conduct.NewCache(i.Ledger, time.Now)
-		service, err := unasked.service(ctx, i, trials, views, at, log)
-		if err != nil {
-			return err
-		}
-		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Continuous: service, Views: views, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
+		at := c.address(l)
+		s, err := server.New(ctx, server.Config{Installation: i, Scheduler: trials, Trials: counted, Webhook: hook, Index: filepath.Join(a.Data, indexFile), Seats: ct.settings.Seats, URL: at, Provider: asked, Certificates: issuer, Secure: secure,
 			Origins: c.Origin, Local: isLoopback(c.Addr), MaxBody: c.MaxBody, Memory: memory, PublicEntries: c.PublicEntries, Prices: slices.Concat(ct.plan.Prices, ct.plan.PriceTable.Prices), Limits: limits, Log: log, Tracing: traces})
 		if err != nil {
 			return err

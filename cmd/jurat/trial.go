@@ -4,21 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
-	"jurat/evidence"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/plural"
-	"jurat/internal/subject"
 	"jurat/internal/trial"
 	"jurat/jury"
-	"jurat/reputation/draw"
-	"jurat/verify/census"
 )
 
 type trialCmd struct {
@@ -33,7 +25,6 @@ type trialCmd struct {
 	Check       bool   `xor:"mode" help:"Show who would sit and what the trial would cost. Asks no model and records nothing."`
 	ShowPrompts bool   `help:"With --check: the prompts, whole."`
 	caseFlags
-	Drawn string `placeholder:"DIGEST" help:"Of CASE, try the record with this digest, which witnesses drew ('jurat log draw list'), under the id by which everybody finds that trial."`
 	batchFlags
 	keyFlags
 	stampFlags
@@ -90,7 +81,6 @@ Give it the same flags, environment and configuration as before.
     jurat trial cases/* --baseline baseline.json --markdown comment.md
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
     jurat trial transcript.json --exhibit bank-statement.cose --trust with-bank.json
-    jurat trial evidence.jurat --trust trust.json --drawn sha256:2bb80d53…
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 
@@ -119,11 +109,6 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if c.Drawn != "" {
-		if err := attempts[0].isOf(c.Drawn, len(attempts)); err != nil {
-			return fmt.Errorf("--drawn: %w", err)
-		}
-	}
 	if c.Check {
 		return c.dryRun(io, attempts)
 	}
@@ -133,42 +118,6 @@ func (c *trialCmd) Run(ctx context.Context, a *app, io stdio) error {
 	}
 	ct.warn(io)
 	return c.conclude(io, attempts, c.holdAll(ctx, a, io, ct, attempts))
-}
-
-// isOf makes an attempt the trial of a drawn record, which must be among its exhibits.
-func (at *attempt) isOf(digest string, cases int) error {
-	var record evidence.Digest
-	switch err := record.UnmarshalText([]byte(digest)); {
-	case cases != 1:
-		return errors.New("one CASE holds the drawn record, and here are several")
-	case err != nil:
-		return err
-	case at.err != nil:
-		return nil // which is told with the case
-	case !slices.Contains(at.on.Exhibits(), record):
-		return hint(fmt.Errorf("%s: there is no record with the digest %s", at.name, record), "'jurat log case CHAIN' and 'jurat log prove RECORD' write files of records")
-	}
-	if of, on := whose(at.on.Material(), record), census.OnTrial(at.on.Material()); of != on {
-		return hint(fmt.Errorf("%s: a trial judges the agent whose record comes first, which is %q, and record %s is of agent %q", at.name, on, record, of),
-			"give a file in which no record of another agent comes before: 'jurat log prove DIGEST' writes the record alone")
-	}
-	at.id = draw.TrialID(record)
-	return nil
-}
-
-// whose returns the agent of an exhibit.
-func whose(material []byte, record evidence.Digest) string {
-	var submitted struct {
-		Records []subject.Exhibit `json:"records"`
-	}
-	if json.Unmarshal(material, &submitted) != nil {
-		return "" // no record of an agent is there
-	}
-	i := slices.IndexFunc(submitted.Records, func(e subject.Exhibit) bool { return e.Digest == record })
-	if i < 0 {
-		return ""
-	}
-	return census.OfAgent(submitted.Records[i].Payload)
 }
 
 // convene seats the jury, and refuses, before anything is recorded, what would be found wrong only later.
@@ -199,10 +148,6 @@ func (c *trialCmd) try(ctx context.Context, a *app, io stdio, i *installation.In
 	at.trial, at.err = hold(config)
 	w.end()
 	at.took = time.Since(at.began)
-	if errors.Is(at.err, ledger.ErrDuplicate) && at.id != "" {
-		at.err = hint(at.err, "this record's trial has begun already: 'jurat trial --outcome %[1]s' shows it, 'jurat trial --resume %[1]s' goes on with it", evidence.TrialPrefix+at.id)
-		return
-	}
 	if at.err != nil {
 		at.err = interrupted(at.err, at.trial)
 		return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
@@ -10,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,110 +24,78 @@ import (
 )
 
 type webhookCmd struct {
-	Test webhookTestCmd `cmd:"" help:"Send webhooks one message each, and say what came back and what to do."`
+	Test webhookTestCmd `cmd:"" help:"Send the webhook a message, and say what came back and what to do."`
 }
 
 type webhookTestCmd struct {
-	ID         []string `arg:"" optional:"" name:"id" help:"The webhooks' ids. Default: all that the file names."`
-	Continuous string   `required:"" placeholder:"FILE" help:"The file of 'jurat serve --continuous'."`
-	JSON       bool     `name:"json" help:"Print the answers as JSON."`
+	Config string `placeholder:"FILE" help:"The configuration, as of 'jurat serve'. Default: jurat.yaml in the working directory." env:"JURAT_CONFIG"`
+	JSON   bool   `name:"json" help:"Print the answer as JSON."`
 }
 
 // Help is shown by 'jurat webhook test --help'.
 func (*webhookTestCmd) Help() string {
-	return `Sends each webhook one message of the type webhook.test, signed as the server's messages are, and says what was sent, what came back
-and what to do. It is sent once, to an address that the server could use, too; the log is neither needed nor written. Run it where the server runs: as the same
-user, with the same environment, behind the same firewall.
+	return `Sends the webhook that 'jurat serve' tells of cases that need a person one message of the type webhook.test, signed as the server's messages are.
+It neither needs nor writes the log. Run it where the server runs: as the same user, with the same environment, behind the same firewall.
 
-A webhook that takes the message may still ignore it: look there for the id that is printed. A receiver should refuse a message whose signature is wrong, and
-ignore types that it does not know.
+A receiver that takes the message may still ignore it: look there for the id that is printed. A receiver should refuse a message whose
+signature is wrong, and ignore types that it does not know.
 
-Exit code 0: every webhook took its message. 1: one did not. 2: nothing could be sent, as the file or a secret is missing or wrong.`
+Exit code 0: the webhook took the message. 1: it did not. 2: nothing could be sent, as the file or a secret is missing or wrong.`
 }
 
 // A hookTest is what became of one message.
 type hookTest struct {
-	Webhook string         `json:"webhook"`
-	Host    string         `json:"host"` // without the path, which may hold a secret
-	ID      string         `json:"id"`   // the header webhook-id
-	Sent    jsontext.Value `json:"sent"`
-	Status  int            `json:"status,omitzero"` // of the answer; absent: there was none
-	Millis  int64          `json:"millis"`
-	Taken   bool           `json:"taken"`
-	Why     string         `json:"why,omitzero"` // why it was not taken
-	Do      string         `json:"do,omitzero"`
+	Host   string         `json:"host"` // without the path, which may hold a secret
+	ID     string         `json:"id"`   // the header webhook-id
+	Sent   jsontext.Value `json:"sent"`
+	Status int            `json:"status,omitzero"` // of the answer; absent: there was none
+	Millis int64          `json:"millis"`
+	Taken  bool           `json:"taken"`
+	Why    string         `json:"why,omitzero"` // why it was not taken
+	Do     string         `json:"do,omitzero"`
 }
 
-// A hookMessage is a message whose only purpose is to arrive.
-type hookMessage struct {
-	Type      string `json:"type"`
-	Timestamp string `json:"timestamp"`
-	Data      struct {
-		Webhook string `json:"webhook"`
-	} `json:"data"`
-}
-
-// Run sends the messages.
+// Run sends the message.
 func (c *webhookTestCmd) Run(ctx context.Context, io stdio) error {
-	hooks, receivers, err := c.chosen()
+	hook, receiver, err := c.receiver()
 	if err != nil {
-		return hint(fmt.Errorf("--continuous: %s: %w", c.Continuous, err), "docs/operations.md shows such a file, and says what webhooks get")
+		return hint(fmt.Errorf("--config: %w", err), "docs/configuration.md shows such a file")
 	}
-	tests, taken := []hookTest{}, true
-	for i, receiver := range receivers {
-		done, err := sendTest(ctx, &hooks[i], receiver)
-		if err != nil {
-			return err
-		}
-		tests, taken = append(tests, done), taken && done.Taken
+	done, err := sendTest(ctx, hook, receiver)
+	if err != nil {
+		return err
 	}
-	if err := c.print(io, tests); err != nil || taken {
+	if err := c.print(io, done); err != nil || done.Taken {
 		return err
 	}
 	return exitCode(exitBad)
 }
 
-// chosen returns the webhooks, with the receivers that the server would make of them.
-func (c *webhookTestCmd) chosen() (hooks []config.Webhook, receivers []*webhook.Receiver, err error) {
-	doc, err := readFile(c.Continuous)
+// receiver returns the webhook, with the receiver that the server would make of it.
+func (c *webhookTestCmd) receiver() (*config.Webhook, *webhook.Receiver, error) {
+	name := cmp.Or(c.Config, config.DefaultFile)
+	doc, err := readFile(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	file, err := config.Parse(doc)
+	if err == nil && file.Webhook == nil {
+		err = errors.New("it names no webhook")
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if file.Continuous == nil || len(file.Continuous.Webhooks) == 0 {
-		return nil, nil, errors.New("it names no webhooks in the section continuous")
-	}
-	all := file.Continuous.Webhooks
-	for _, id := range c.ID {
-		if !slices.ContainsFunc(all, func(w config.Webhook) bool { return w.ID == id }) {
-			return nil, nil, fmt.Errorf("it names no webhook %q", id)
-		}
-	}
-	for _, w := range all {
-		if len(c.ID) > 0 && !slices.Contains(c.ID, w.ID) {
-			continue
-		}
-		r, err := w.Receiver(os.Getenv)
-		if err != nil {
-			return nil, nil, err
-		}
-		hooks, receivers = append(hooks, w), append(receivers, r)
-	}
-	return hooks, receivers, nil
+	r, err := file.Webhook.Receiver(os.Getenv)
+	return file.Webhook, r, err
 }
 
 func sendTest(ctx context.Context, w *config.Webhook, to *webhook.Receiver) (hookTest, error) {
 	now := time.Now()
-	m := hookMessage{Type: "webhook.test", Timestamp: evidence.FormatTime(now)}
-	m.Data.Webhook = w.ID
-	body, err := json.Marshal(&m)
+	body, err := json.Marshal(map[string]any{"type": "webhook.test", "timestamp": evidence.FormatTime(now), "data": map[string]any{}}, json.Deterministic(true))
 	if err != nil {
 		return hookTest{}, err
 	}
-	t := hookTest{Webhook: w.ID, Host: hostOf(w.URL), ID: "test-" + rand.Text(), Sent: body}
+	t := hookTest{Host: hostOf(w.URL), ID: "test-" + rand.Text(), Sent: body}
 	t.Status, err = to.Try(ctx, t.ID, now, body)
 	t.Millis, t.Taken = time.Since(now).Milliseconds(), err == nil
 	if ctx.Err() != nil {
@@ -185,22 +153,19 @@ func hookAdvice(w *config.Webhook, status int, err error) string {
 	return "The receiver failed. Look for the message's id in its log."
 }
 
-func (c *webhookTestCmd) print(io stdio, tests []hookTest) error {
+func (c *webhookTestCmd) print(io stdio, t hookTest) error {
 	if c.JSON {
-		return io.json(tests)
+		return io.json(t)
 	}
 	p := newPrinter(io.out)
-	for _, t := range tests {
-		p.line("%s: sent to %s, webhook-id %s:", t.Webhook, t.Host, t.ID)
-		p.text("    ", string(t.Sent))
-		took := fmt.Sprintf("after %.1f s", float64(t.Millis)/1000)
-		switch {
-		case t.Taken:
-			p.line("  taken, with status %d, %s", t.Status, took)
-		default:
-			p.warning("  ", "not taken, "+took+": "+strings.TrimSuffix(t.Why, "."))
-			p.text("  ", t.Do)
-		}
+	p.line("sent to %s, webhook-id %s:", t.Host, t.ID)
+	p.text("  ", string(t.Sent))
+	took := fmt.Sprintf("after %.1f s", float64(t.Millis)/1000)
+	if t.Taken {
+		p.line("taken, with status %d, %s", t.Status, took)
+		return p.err
 	}
+	p.warning("", "not taken, "+took+": "+strings.TrimSuffix(t.Why, "."))
+	p.text("", t.Do)
 	return p.err
 }

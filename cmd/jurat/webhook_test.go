@@ -17,16 +17,14 @@ import (
 	"jurat/internal/config"
 )
 
-// hookFile writes a configuration with one webhook for each address, whose ids are its numbers.
-func hookFile(t *testing.T, inward string, addresses ...string) string {
+const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// hookFile writes a configuration with a webhook at this address.
+func hookFile(t *testing.T, inward, address string) string {
 	t.Helper()
 	folder := t.TempDir()
 	secret := write(t, filepath.Join(folder, "secret"), hookSecret+"\n")
-	var list strings.Builder
-	for i, address := range addresses {
-		list.WriteString("    - {id: hook" + string(rune('1'+i)) + ", url: '" + address + "', " + inward + "secret: {file: '" + secret + "'}}\n")
-	}
-	return write(t, filepath.Join(folder, "continuous.yaml"), "continuous:\n  arrivals: true\n  webhooks:\n"+list.String())
+	return write(t, filepath.Join(folder, "webhook.yaml"), "webhook: {url: '"+address+"', "+inward+"secret: {file: '"+secret+"'}}\n")
 }
 
 // TestWebhookTest: a receiver that checks signatures takes the message; the command says what was sent and what came back, and needs no installation. Of
@@ -52,13 +50,13 @@ func TestWebhookTest(t *testing.T) {
 	}))
 	defer bad.Close()
 	data := filepath.Join(t.TempDir(), "none")
-	both := hookFile(t, "inward: true, ", good.URL+"/hook?token=of-the-receiver", bad.URL)
-	out := doing(t, 0, "--data", data, "webhook", "test", "--continuous", both, "hook1")
-	if len(heard) != 1 || !strings.Contains(heard[0], `"type":"webhook.test"`) || !strings.Contains(heard[0], `"webhook":"hook1"`) {
+	refusing := hookFile(t, "inward: true, ", bad.URL)
+	out := doing(t, 0, "--data", data, "webhook", "test", "--config", hookFile(t, "inward: true, ", good.URL+"/hook?token=of-the-receiver"))
+	if len(heard) != 1 || !strings.Contains(heard[0], `"type":"webhook.test"`) {
 		t.Fatalf("heard %q", heard)
 	}
 	id, body, _ := strings.Cut(heard[0], " ")
-	for _, want := range []string{"hook1: sent to " + good.URL, "webhook-id " + id, "taken, with status 202", "webhook.test"} {
+	for _, want := range []string{"sent to " + good.URL, "webhook-id " + id, "taken, with status 202", "webhook.test"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -68,25 +66,25 @@ func TestWebhookTest(t *testing.T) {
 	}
 	for code, want := range map[int]string{401: "the secret that this file names", 404: "Correct the url", 302: "Redirects are not followed", 410: "Subscribe anew", 429: "busy", 500: "Look for the message's id"} {
 		status = code
-		var tests []hookTest
-		if err := json.Unmarshal([]byte(doing(t, exitBad, "webhook", "test", "--continuous", both, "--json")), &tests); err != nil || len(tests) != 2 {
-			t.Fatal(tests, err)
+		var got hookTest
+		if err := json.Unmarshal([]byte(doing(t, exitBad, "webhook", "test", "--config", refusing, "--json")), &got); err != nil {
+			t.Fatal(err)
 		}
-		if !tests[0].Taken || tests[1].Taken || tests[1].Status != code || tests[1].Why == "" || !strings.Contains(tests[1].Do, want) {
-			t.Errorf("status %d: %+v", code, tests)
+		if got.Taken || got.Status != code || got.Why == "" || !strings.Contains(got.Do, want) {
+			t.Errorf("status %d: %+v", code, got)
 		}
 	}
 	bad.Close()
-	if out := doing(t, exitBad, "webhook", "test", "--continuous", both, "hook2"); !strings.Contains(out, "not taken") || !strings.Contains(out, "Nothing listens there") {
+	if out := doing(t, exitBad, "webhook", "test", "--config", refusing); !strings.Contains(out, "not taken") || !strings.Contains(out, "Nothing listens there") {
 		t.Errorf("of a receiver that is down it says:\n%s", out)
 	}
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	if out := doing(t, exitBad, "webhook", "test", "--continuous", hookFile(t, "inward: true, ", secure.URL)); !strings.Contains(out, "certificate is not good") {
+	if out := doing(t, exitBad, "webhook", "test", "--config", hookFile(t, "inward: true, ", secure.URL)); !strings.Contains(out, "certificate is not good") {
 		t.Errorf("of a certificate that nobody vouches for it says:\n%s", out)
 	}
 	local := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1)
-	if out := doing(t, exitBad, "webhook", "test", "--continuous", hookFile(t, "", local)); !strings.Contains(out, "inward: true") {
+	if out := doing(t, exitBad, "webhook", "test", "--config", hookFile(t, "", local)); !strings.Contains(out, "inward: true") {
 		t.Errorf("of a name that leads inward it says:\n%s", out)
 	}
 	for want, err := range map[string]error{"does not find the name": &net.DNSError{Err: "no such host", IsNotFound: true}, "within 20 s": context.DeadlineExceeded, "broke": io.ErrUnexpectedEOF} {
@@ -100,13 +98,12 @@ func TestWebhookTest(t *testing.T) {
 func TestWebhookTestRefuses(t *testing.T) {
 	t.Parallel()
 	none := write(t, filepath.Join(t.TempDir(), "none.yaml"), "jurors: offline\n")
-	noSecret := write(t, filepath.Join(t.TempDir(), "secret.yaml"), "continuous:\n  arrivals: true\n  webhooks: [{id: a, url: 'https://hooks.example/', secret: {env: JURAT_TEST_NO_SUCH_SECRET}}]\n")
+	noSecret := write(t, filepath.Join(t.TempDir(), "secret.yaml"), "webhook: {url: 'https://hooks.example/', secret: {env: JURAT_TEST_NO_SUCH_SECRET}}\n")
 	for want, args := range map[string][]string{
-		`names no webhook "pager"`:         {"--continuous", hookFile(t, "", "https://hooks.example/"), "pager"},
-		"names no webhooks":                {"--continuous", none},
-		"JURAT_TEST_NO_SUCH_SECRET":        {"--continuous", noSecret},
-		"no such file":                     {"--continuous", filepath.Join(t.TempDir(), "missing.yaml")},
-		"missing flags: --continuous=FILE": {},
+		"it names no webhook":       {"--config", none},
+		"JURAT_TEST_NO_SUCH_SECRET": {"--config", noSecret},
+		"no such file":              {"--config", filepath.Join(t.TempDir(), "missing.yaml")},
+		"jurat.yaml":                {},
 	} {
 		code, out, errs := jurat(t, append([]string{"webhook", "test"}, args...)...)
 		if code != exitCannot || out != "" || !strings.Contains(errs, want) {

@@ -49,7 +49,7 @@ func (f *File) check() error {
 			return err
 		}
 	}
-	if err := f.Continuous.check("/continuous"); err != nil {
+	if err := f.Webhook.check("/webhook"); err != nil {
 		return err
 	}
 	for i, p := range f.Prices {

@@ -94,7 +94,7 @@ type File struct {
 	Shorten       *int       `json:"shorten_over,omitzero"` // bytes of evidence above which it is shortened
 	Prices        llm.Prices `json:"prices,omitzero"`       // these override the built-in ones
 
-	Continuous *Continuous `json:"continuous,omitzero"` // for 'jurat serve --continuous' alone; nil: nothing is tried unasked
+	Webhook *Webhook `json:"webhook,omitzero"` // is told by a server when a case needs a person; nil: nobody is
 }
 
 // A Seat is a seat on the jury, with the member that takes it.

@@ -183,6 +183,9 @@ func (d *document) explain(err error) error {
 	}
 	if errors.Is(err, json.ErrUnknownName) {
 		node, path := d.find(wrong.JSONPointer, true)
+		if path == "continuous" { // of earlier programs
+			return at(node, "%s: unknown key: write webhook, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records, on a schedule of your own", path)
+		}
 		return at(node, "%s: unknown key", path)
 	}
 	node, path := d.find(wrong.JSONPointer, false)

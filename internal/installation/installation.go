@@ -194,7 +194,7 @@ func (i *Installation) assemble() {
 		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now,
 		CheckHeld: i.Archivist.CheckHeld, After: i.step}
-	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Operator: i.operator(), Log: i.log.verifier, Now: i.now, Check: i.canDemand}
+	i.Witnesses = &witness.Asker{Files: i.files, Ledger: i.Ledger, Log: i.log.verifier, Now: i.now, Check: i.canDemand}
 	i.Timekeeper = &stamping.Timekeeper{Ledger: i.Ledger, Operator: i.operator(), Stampers: i.stampers, Files: i.files, Witnesses: i.Witnesses,
 		Log: i.log.verifier, Now: i.now}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/filestore"
 	"jurat/internal/ledger"
 	"jurat/internal/lock"
 	"jurat/verify"
@@ -15,6 +16,9 @@ const locksFolder = "claims"
 
 // Locks returns the locks on the trials of this installation, which keep other processes from acting in a trial. Close releases them.
 func (i *Installation) Locks() lock.Locks { return i.locks }
+
+// Files returns the store of the installation's small files.
+func (i *Installation) Files() filestore.Store { return i.files }
 
 // Vouch checks that this installation's own keys signed the records as they are now. It returns an error with ledger.ErrDamaged in its
 // chain if they did not. The log itself notices a change to a record that a checkpoint covers. For records after the last checkpoint, only

@@ -1,7 +1,6 @@
 package installation_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -264,78 +262,5 @@ func TestWitnessOfAnotherHistory(t *testing.T) {
 	}
 	if c, err = old.Witnesses.Cosign(t.Context()); err != nil || !errors.Is(c.Answers[0].Err, witness.ErrProof) {
 		t.Fatalf("a log that continued with other records: %+v, %v", c, err)
-	}
-}
-
-// TestDrawBrokenOff: a witness that fails in the middle, a caller that gives up, and one that asks at the same time lose no draw, and seal none twice.
-func TestDrawBrokenOff(t *testing.T) {
-	i := house(t)
-	for range 5 * operator.DrawBlock {
-		seal(t, i)
-	}
-	w := witnessOf(t, i, "witness.example/w1")
-	if err := i.Witnesses.Add(t.Context(), w.Address, 0); err != nil {
-		t.Fatal(err)
-	}
-	if d, err := i.Witnesses.Draw(t.Context(), nil); err != nil || d.Answers[0].Blocks != 0 || d.Answers[0].Err == nil {
-		t.Fatalf("a witness drew what it has not cosigned: %+v %v", d, err)
-	}
-	if _, err := i.Witnesses.Cosign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	answers := 0
-	w.then = func() { answers++; w.down = answers == 2 }
-	d, err := i.Witnesses.Draw(t.Context(), nil)
-	if err != nil || d.Whole() || d.Missing() != 3 || d.Answers[0].New != 2 || !errors.Is(d.Answers[0].Err, witness.ErrUnavailable) {
-		t.Fatalf("%+v %v", d, err)
-	}
-	w.down = false
-	gone, stop := context.WithCancel(t.Context())
-	w.then = stop
-	if _, err := i.Witnesses.Draw(gone, nil); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	w.then = nil
-	var asking sync.WaitGroup
-	for range 4 {
-		asking.Go(func() {
-			if d, err := i.Witnesses.Draw(t.Context(), nil); err != nil || !d.Whole() {
-				t.Errorf("%+v %v", d, err)
-			}
-		})
-	}
-	asking.Wait()
-	draws, err := i.Witnesses.Draws(t.Context())
-	if err != nil || len(draws) != 5 {
-		t.Fatalf("%d draws: %v", len(draws), err)
-	}
-	for n, d := range draws {
-		if d.Size != int64(n+1)*operator.DrawBlock {
-			t.Errorf("draw %d is about %d entries", n, d.Size)
-		}
-	}
-}
-
-// TestDrawOfAnotherKey: what a witness did not sign is not sealed.
-func TestDrawOfAnotherKey(t *testing.T) {
-	i := house(t)
-	for range operator.DrawBlock {
-		seal(t, i)
-	}
-	w, other := witnessOf(t, i, "witness.example/w1"), witnessOf(t, i, "witness.example/w1")
-	if err := i.Witnesses.Add(t.Context(), witness.Address{URL: other.URL, Key: w.Address.Key}, 0); err != nil {
-		t.Fatal(err)
-	}
-	if signed, err := i.Ledger.Checkpoint(t.Context()); err != nil {
-		t.Fatal(err)
-	} else if _, err := other.AddCheckpoint(t.Context(), witness.Request{Signed: signed}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := i.Witnesses.Draw(t.Context(), nil)
-	if err != nil || d.Answers[0].Blocks != 0 || !errors.Is(d.Answers[0].Err, witness.ErrUnavailable) {
-		t.Fatalf("%+v %v", d, err)
-	}
-	if draws, err := i.Witnesses.Draws(t.Context()); err != nil || len(draws) > 0 {
-		t.Errorf("%v %v", draws, err)
 	}
 }

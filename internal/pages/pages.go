@@ -133,7 +133,6 @@ func functions(lang words.Lang) template.FuncMap {
 		"who":        func(c reputation.ClassName) string { return who(says, c) },
 		"row":        row,
 		"agent":      func(name string) string { return "/agents/" + url.PathEscape(name) },
-		"side":       func(of string) string { return side(says, of) },
 		"role":       func(of string) string { return role(lang, of) },
 		"grantState": func(of api.GrantState) string { return grantState(says, of) },
 		"dollars":    microDollars,
@@ -193,3 +192,6 @@ func inLanguage(path string, lang words.Lang) string {
 	query.Set("lang", string(lang))
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: query.Encode()}).String() // a name in the path may have a slash
 }
+
+// microDollars writes millionths of a dollar.
+func microDollars(n int64) string { return fmt.Sprintf("$%d.%02d", n/1_000_000, n/10_000%100) }

@@ -15,13 +15,13 @@ import (
 	"jurat/internal/acts"
 	"jurat/internal/certlog"
 	"jurat/internal/conduct"
-	"jurat/internal/continuous"
 	"jurat/internal/docket"
 	"jurat/internal/installation"
 	"jurat/internal/limits"
 	"jurat/internal/llm"
 	"jurat/internal/openid"
 	"jurat/internal/schedule"
+	"jurat/internal/server/arrivals"
 	"jurat/internal/server/assign"
 	"jurat/internal/server/cosigning"
 	"jurat/internal/server/granted"
@@ -32,6 +32,7 @@ import (
 	"jurat/internal/server/refusals"
 	"jurat/internal/tracing"
 	"jurat/internal/trial"
+	"jurat/internal/webhook"
 	"jurat/jury"
 )
 
@@ -44,9 +45,8 @@ type Config struct {
 	Prices        llm.Prices                 // of recorded calls; nil: no costs are shown
 	Seats         []jury.Seat                // the seats of a trial that is submitted now, shown on pages; nil: not shown
 	Scheduler     *schedule.Scheduler        // nil: this server shows trials but holds none; the Server runs it
-	Continuous    *continuous.Service        // tries records without being asked, and tells of thresholds; nil: the server does neither; the Server runs it
+	Webhook       *webhook.Receiver          // is told when a case needs a person; nil: nobody is
 	Index         string                     // the file of the index of words; "": in memory
-	Views         *conduct.Cache             // of agents; nil: one of the Server's own
 	Trials        *metrics.Trials            // counts what happens in trials; nil: /metrics has nothing of it
 	Live          schedule.Delivery          // how events are sent to watchers
 	Secure        bool                       // browsers reach it by https; false: by http on this machine alone
@@ -82,6 +82,7 @@ type Server struct {
 	uses      access.Uses // of tokens
 	granted   *granted.Desk
 	assigned  *assign.Desk
+	arrivals  *arrivals.Teller // nil: nobody is told
 	cosigned  *cosigning.Cosigning
 	portal    outside.Portal
 	conduct   *conduct.Cache
@@ -127,9 +128,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background()) // Run ends it, rather than the caller of New
 	s.access = access.New(access.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Now: c.Now})
 	s.acts = acts.New(acts.Config{Ledger: c.Installation.Ledger, Keys: c.Installation.Keys, Opened: s.access, Disclose: c.Installation.Apart.Disclose, Now: c.Now})
-	if s.conduct = c.Views; s.conduct == nil {
-		s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
-	}
+	s.conduct = conduct.NewCache(c.Installation.Ledger, c.Now)
 	s.granted = &granted.Desk{Register: s.access, Ledger: c.Installation.Ledger, Uses: &s.uses, Began: c.Now()}
 	s.assigned = &assign.Desk{Scheduler: s.scheduler, Acts: s.acts, Register: s.access}
 	s.keeper = &docket.Keeper{Ledger: c.Installation.Ledger, Path: c.Index, Log: c.Log}
@@ -141,9 +140,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.cosigned = &cosigning.Cosigning{Witnesses: c.Installation.Witnesses, Ledger: c.Installation.Ledger, Log: c.Log, Now: c.Now}
 	s.metrics = metrics.New(metrics.Config{Records: c.Installation.Ledger.Size, Waiting: c.Scheduler.Waiting, UnderWay: c.Scheduler.UnderWay,
 		Trials: c.Trials, Domain: metrics.Domain{Owing: c.Installation.Ledger.Owing, Open: c.Scheduler.Open, Grants: s.access.Grants, Now: c.Now},
-		Cosigned: c.Installation.Witnesses.LastCosigned, Missing: s.cosigned.Missing})
-	if c.Continuous != nil {
-		s.metrics.Continuous(c.Continuous)
+		Cosigned: c.Installation.Witnesses.LastCosigned})
+	if c.Webhook != nil {
+		s.arrivals = &arrivals.Teller{Scheduler: s.scheduler, Ledger: c.Installation.Ledger, Files: c.Installation.Files(), Locks: c.Installation.Locks(), Receiver: c.Webhook, URL: c.URL, Log: c.Log, Now: c.Now}
+		s.metrics.Untold(s.arrivals.Waiting)
 	}
 	s.table = s.routes()
 	var err error
@@ -179,10 +179,10 @@ func (s *Server) holdTrials(ctx context.Context) (stop func()) {
 	}
 }
 
-// tryUnasked tries records without being asked, until ctx ends: a server that stops begins no trial.
-func (s *Server) tryUnasked(ctx context.Context) {
-	if s.config.Continuous != nil {
-		s.config.Continuous.Run(ctx)
+// tell tells the webhook of cases that need a person, until ctx ends.
+func (s *Server) tell(ctx context.Context) {
+	if s.arrivals != nil {
+		s.arrivals.Run(ctx)
 	}
 }
 
@@ -203,11 +203,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() { defer close(recorded); s.refusals.Run(background) }()
 	witnessed := make(chan struct{})
 	go func() { defer close(witnessed); s.cosigned.Run(background) }()
-	tried := make(chan struct{})
-	go func() { defer close(tried); s.tryUnasked(ctx) }()
+	told := make(chan struct{})
+	go func() { defer close(told); s.tell(ctx) }()
 	indexed := make(chan struct{})
 	go func() { defer close(indexed); s.keeper.Run(background) }()
-	defer func() { stop(); <-recorded; <-witnessed; <-tried; <-indexed }()
+	defer func() { stop(); <-recorded; <-witnessed; <-told; <-indexed }()
 	defer s.holdTrials(ctx)()
 
 	served := make(chan error, 1)

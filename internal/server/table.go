@@ -31,7 +31,6 @@ func (s *Server) routes() []Route {
 		s.certificateRoutes(),
 		s.chainRoutes(),
 		s.agentRoutes(),
-		s.continuousRoutes(),
 		s.findRoutes(),
 		s.recordingRoutes(),
 		s.submissionRoutes(),

@@ -89,16 +89,14 @@ func ReadSettings(ctx context.Context, files filestore.Store) (*Settings, error)
 
 // An Asker asks the witnesses of a log to cosign its checkpoints. All its exported fields are required. It is safe for concurrent use.
 type Asker struct {
-	Files    filestore.Store
-	Ledger   *ledger.Ledger
-	Operator ledger.Operator // of the same ledger
-	Log      note.Verifier   // verifies the log's checkpoints
-	Now      func() time.Time
-	Check    func(context.Context, *Settings) error // returns an error for witnesses that a trust file cannot demand
+	Files  filestore.Store
+	Ledger *ledger.Ledger
+	Log    note.Verifier // verifies the log's checkpoints
+	Now    func() time.Time
+	Check  func(context.Context, *Settings) error // returns an error for witnesses that a trust file cannot demand
 
 	mu      sync.Mutex // held while witnesses are asked, so that this process asks once at a time
 	remotes map[Address]*Remote
-	drawn   sealedDraws
 }
 
 // Settings returns the witnesses that are asked. Its errors are those of ReadSettings.

@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,7 @@ import (
 // maxLogged is how many bytes of one refusal are logged: any caller can cause refusals without limit.
 const maxLogged = 1 << 10
 
-// Handler serves add-checkpoint, /draw, /healthz and /key. It logs each refusal and its reason, together with what the log's own key signed. Two
+// Handler serves add-checkpoint, /healthz and /key. It logs each refusal and its reason, together with what the log's own key signed. Two
 // checkpoints of one size with different roots, both signed by a log, are evidence against that log.
 func (w *Witness) Handler(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
@@ -36,20 +35,6 @@ func (w *Witness) Handler(log *slog.Logger) http.Handler {
 		out.Header().Set("Cache-Control", "no-store")
 		_, _ = io.WriteString(out, line) // a caller who has gone can ask again
 	})
-	mux.HandleFunc("POST /draw", func(out http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(out, r.Body, maxRequest))
-		if err != nil {
-			http.Error(out, "the request is too large, or broke off", http.StatusBadRequest)
-			return
-		}
-		signature, err := w.draw(r, string(body))
-		if err != nil {
-			w.refuse(out, r, log, "", err) // nothing in the request is signed
-			return
-		}
-		out.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(out, base64.StdEncoding.EncodeToString(signature)+"\n") // a caller who has gone can ask again
-	})
 	mux.HandleFunc("GET /healthz", func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, "ok\n") })
 	mux.HandleFunc("GET /key", func(out http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(out, w.key.String()) })
 	return mux
@@ -61,14 +46,6 @@ func (w *Witness) add(r *http.Request, body string) (string, error) {
 		return "", err
 	}
 	return w.AddCheckpoint(r.Context(), request)
-}
-
-func (w *Witness) draw(r *http.Request, body string) ([]byte, error) {
-	request, err := ParseRequest(body)
-	if err != nil {
-		return nil, err
-	}
-	return w.Draw(r.Context(), request)
 }
 
 // statuses are the HTTP statuses that C2SP tlog-witness assigns to errors.

@@ -39,8 +39,7 @@ type Pages struct {
 	Chain     chainWords     // the page of a chain
 	Agent     agentWords     // the page of an agent
 
-	Continuous continuousWords // the page of what is tried without being asked
-	Access     accessWords     // the pages of who may do what
+	Access accessWords // the pages of who may do what
 }
 
 // StateText is the name of a trial's state, and more about it.
@@ -191,13 +190,8 @@ type outcomeWords struct {
 	Person, Open, By, Otherwise, Jury string
 }
 
-type continuousWords struct {
-	Title, Lead, Off, JSON, Owed, OwedHelp, Nothing, More, Record, Agent, By, Sampled, Trial, Begun, Why, Today, Money, Missing, MissingHelp, MissingOf,
-	Thresholds, Threshold, Raters, Bounds, Side, Below, Across, Above, Unknown, Since, Webhooks, Waiting, Told, Faults string
-}
-
 type accessWords struct {
-	Title, Lead, OnlyGood, WithEnded, Grants, Name, Roles, State, Until, Since, Used, UsedHelp, Acted, Token, Session, Empty, More, One, By, Why,
+	Title, Lead, JSON, OnlyGood, WithEnded, Grants, Name, Roles, State, Until, Since, Used, UsedHelp, Acted, Token, Session, Empty, More, One, By, Why,
 	Acts, ActsHelp, NoActs, Gone, End, EndHelp, Own, Reason, Sure, Good, Expired, Revoked, Auditor string
 }
 

@@ -5,7 +5,7 @@ import re
 
 import recorders
 from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, moment, require, unbase64
-from trust import ROLES, Witness
+from trust import ROLES
 
 RETENTION_CHAIN = "operator-retention"
 CERTIFICATES_CHAIN = "operator-certificates"
@@ -158,70 +158,6 @@ def check_trusted_list(chain, body):
         require(is_time(body["next_update"]) and moment(body["next_update"]) >= moment(body["issued"]), "next_update is none, or before issued")
 
 
-DRAWS_CHAIN = "operator-draws"
-DRAW_BLOCK = 64
-_MAX_DRAWS = 500
-
-
-def check_draw(chain, body):
-    """Refuses what is no draw."""
-    require(chain == DRAWS_CHAIN, "not in its chain")
-    members(body, ("draws",))
-    draws = body["draws"]
-    require(isinstance(draws, list) and 1 <= len(draws) <= _MAX_DRAWS, "no list of draws")
-    order = []
-    for one in draws:
-        require(isinstance(one, dict), "no object")
-        members(one, ("root", "signature", "size", "witness"))
-        unbase64(one["root"], 32, 32)
-        signature = unbase64(one["signature"], 64, 64)
-        require(is_whole(one["size"], DRAW_BLOCK, 2**53 - 1) and int(one["size"]) % DRAW_BLOCK == 0, "a size that ends no block")
-        require(isinstance(one["witness"], str), "no witness")
-        Witness(one["witness"])
-        order.append((int(one["size"]), one["witness"].encode(), signature))
-    require(all(a < b for a, b in zip(order, order[1:])), "draws are not sorted, or one is there twice")
-
-
-REPUTATION_CHAIN = "operator-reputation"
-_ALL_PARTS = 10000
-
-
-def _side(bounds, threshold):
-    if bounds is None:
-        return "none"
-    if bounds["lower"] >= threshold:
-        return "above"
-    return "across" if bounds["upper"] >= threshold else "below"
-
-
-def _check_crossing(body):
-    members(body, ("agent", "class", "event", "from", "size", "threshold", "to", "trust"), ("bounds", "panel"))
-    require(is_name(body["agent"]) and body["class"] in ("models", "people", "rules"), "no agent, or no such class")
-    require("panel" not in body or body["class"] != "people" and is_digest_not_zero(body["panel"]), "panel is none, or of people")
-    require(is_whole(body["threshold"], 1, _ALL_PARTS), "no threshold")
-    bounds = body.get("bounds")
-    if bounds is not None:
-        members(bounds, ("lower", "upper"))
-        require(is_whole(bounds["lower"], 0, _ALL_PARTS) and is_whole(bounds["upper"], bounds["lower"], _ALL_PARTS), "no bounds")
-    require(body["from"] in ("none", "below", "across", "above") and body["from"] != body["to"], "nothing was crossed")
-    require(body["to"] == _side(bounds, body["threshold"]), "to is not where the bounds are")
-    require(is_whole(body["size"], 1, MAX_WHOLE) and is_digest_not_zero(body["trust"]), "size or trust is none")
-
-
-def check_reputation(chain, body):
-    """Refuses what is no reputation_event."""
-    require(chain == REPUTATION_CHAIN, "not in its chain")
-    require(isinstance(body, dict) and body.get("event") in ("crossed", "told", "untold"), "no such event")
-    if body["event"] == "crossed":
-        return _check_crossing(body)
-    reason = ("reason",) if body["event"] == "untold" else ()
-    of = "arrival" if "arrival" in body else "crossing"
-    members(body, ("attempts", of, "event", "webhook", *reason))
-    require(is_whole(body["attempts"], 1, MAX_WHOLE) and is_digest_not_zero(body[of]), f"attempts or {of} is none")
-    require(is_name(body["webhook"]) and all(_is_filled(body[name]) for name in reason), "webhook or reason is none")
-    return None
-
-
 _KINDS = ("around", "differs", "unclaimed", "undecided")
 _DAY_MS = 24 * 60 * 60 * 1000
 
@@ -287,10 +223,8 @@ def check_trial(chain, body):
 
 CHECKS = {
     "trial_event": check_trial,
-    "reputation_event": check_reputation,
     "usage_comparison": check_usage,
     "recorder_event": lambda chain, response: recorders.check_event(response),
-    "draw": check_draw,
     "mandate": check_mandate,
     "retention_event": check_retention,
     "certificate_event": check_certificate,

@@ -108,8 +108,6 @@ ACTS = {
     "mandate": _OPERATOR,
     "revocation_evidence": _OPERATOR,
     "trusted_list": _OPERATOR,
-    "draw": _OPERATOR,
-    "reputation_event": _OPERATOR,
     "usage_comparison": Act("operator", "agent_id timestamp response", optional="context", apart="context"),
     "observed_call": _OBSERVED,
     "observed_tool": _OBSERVED,

@@ -21,13 +21,11 @@ type Config struct {
 	Waiting  func(context.Context) (int, error)                // trials that wait, in all processes
 	UnderWay func() int                                        // trials that this process conducts
 	Cosigned func(context.Context) (*witness.Cosigning, error) // the last checkpoint that witnesses cosigned; nil without one
-	Missing  func() int64                                      // draws of witnesses that the log does not have
 	Trials   *Trials                                           // nil: none, as on a server that holds no trials
 	Domain   Domain
 }
 
-// Metrics are those of one server. Their labels have few values: routes, statuses, action types, and no name or id but those of agents for
-// which the operator's configuration has thresholds. They are safe for concurrent use.
+// Metrics are those of one server. Their labels have few values: routes, statuses, action types, and no name or id. They are safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -85,11 +83,15 @@ func (m *Metrics) witnesses(c Config) {
 			return value(last)
 		}
 	}
-	m.gauge("jurat_log_draws_missing", "Draws of witnesses that the log does not have, one for each witness and block of 64 records.", func() float64 { return float64(c.Missing()) })
 	m.gauge("jurat_log_cosigned_records", "Records under the last checkpoint that witnesses have cosigned; 0 without witnesses.",
 		kept(func(k *witness.Cosigning) float64 { return float64(k.Size) }))
 	m.gauge("jurat_log_cosignatures", "Witnesses that have cosigned that checkpoint.", kept(func(k *witness.Cosigning) float64 { return float64(k.Cosigned()) }))
 	m.gauge("jurat_log_quorum", "Witnesses that must have cosigned a checkpoint for it to count.", kept(func(k *witness.Cosigning) float64 { return float64(k.Quorum) }))
+}
+
+// Untold adds the gauge of messages that the webhook has not taken yet. Call it once.
+func (m *Metrics) Untold(waiting func() int64) {
+	m.gauge("jurat_webhook_messages_waiting", "Messages that the webhook has not taken yet.", func() float64 { return float64(waiting()) })
 }
 
 // Sealed counts a record that was sealed or accepted.

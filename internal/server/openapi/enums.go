@@ -63,8 +63,6 @@ func refine(s *jsonschema.Schemas, routes []Route) {
 	s.Member("Review", "approval_status", s.Of(reflect.TypeFor[evidence.ApprovalStatus]()))
 	s.Member("Entry", "action_type", s.Of(reflect.TypeFor[evidence.ActionType]()))
 	s.Member("Entry", "role", s.Of(reflect.TypeFor[evidence.Role]()))
-	s.Member("ThresholdState", "side", textOf([]string{"none", "below", "across", "above"}))
-	s.Member("ThresholdState", "class", s.Of(reflect.TypeFor[reputation.ClassName]()))
 	s.Member("Grant", "roles", jsonschema.Object{"type": "array", "items": textOf(access.Roles())})
 	s.Member("Property", "form", textOf([]property.Form{property.Range, property.In, property.NotIn, property.Equal, property.AtMostSum, property.AgeAtLeast}))
 	for _, route := range routes {
