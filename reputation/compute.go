@@ -29,7 +29,7 @@ func (f *Facts) View() (*View, error) {
 		return nil, fmt.Errorf("fingerprint of the policy: %w", err)
 	}
 	c.view = &View{Format: Format, Formula: Formula, At: rfc3339(f.At), Identity: f.Identity.view(), Trust: f.Trust, Policy: fingerprint,
-		HalfLife: f.Policy.HalfLifeDays, Minimum: f.Policy.Minimum, Incidents: []Incident{}, Allegations: []Allegation{}, LeftOut: []Omission{}}
+		Minimum: f.Policy.Minimum, Incidents: []Incident{}, Allegations: []Allegation{}, LeftOut: []Omission{}}
 	c.takeRecords()
 	c.takeTrials()
 	c.takeReviews()

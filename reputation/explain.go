@@ -39,12 +39,17 @@ func (c *Class) explain(v *View) iter.Seq[string] {
 			return
 		}
 		for i := range c.Units {
-			if !c.Units[i].explain(v, say) {
+			if !c.Units[i].explain(say) {
 				return
 			}
 		}
 		if !say("  G = %d of %d units that passed, B = %d of %d that failed; %d undecided units weigh nothing", c.Good.Weight, c.Good.Units, c.Bad.Weight, c.Bad.Units, c.Neither) {
 			return
+		}
+		for _, m := range c.Months {
+			if !say("  %s: %d passed, %d failed, %d undecided", m.Month, m.Good, m.Bad, m.Neither) {
+				return
+			}
 		}
 		n := c.Good.Weight + c.Bad.Weight
 		if c.Bounds == nil {
@@ -63,12 +68,11 @@ func decimal(weight int64) string {
 	return fmt.Sprintf("%d.%02d", weight/one, weight%one*100/one)
 }
 
-func (u *Unit) explain(v *View, say func(string, ...any) bool) bool {
+func (u *Unit) explain(say func(string, ...any) bool) bool {
 	if !say("  unit %s (record %s): %s", u.Digest, u.ID, outcomeText(u.Outcome)) {
 		return false
 	}
-	if !say("    existed by %s: %d half-lives of %d days before %s; its verdict is shared with s = %d: weight 2^(20 - %d - %d) = %d", u.Time, u.HalfLives, v.HalfLife, v.At, u.Shared,
-		u.HalfLives, u.Shared, u.Weight) {
+	if !say("    existed by %s; its verdict is shared with s = %d: weight 2^(20 - %d) = %d", u.Time, u.Shared, u.Shared, u.Weight) {
 		return false
 	}
 	for _, one := range u.Verdicts {

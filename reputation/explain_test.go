@@ -14,34 +14,32 @@ import (
 	"jurat/verify"
 )
 
-// TestDecay: each half-life between a record's proved time and the moment of asking halves its weight, to the second, in both directions, until
-// nothing is left. Only differences count.
-func TestDecay(t *testing.T) {
+// TestMonths: records weigh the same however old they are, and are counted by the month of their proved time.
+func TestMonths(t *testing.T) {
 	w := passed(t, 12)
 	r := w.act(12)
 	w.give(r)
 	w.try(panel(jury.UnsafeFail, "script"), r)
-	const halfLife = 180 * 86_400
-	at := func(age, later int64) *reputation.View {
-		f := w.facts()
-		f.At += later
-		for i := range f.Records {
-			if f.Records[i].Time = f.At; f.Records[i].Digest == r.Digest {
-				f.Records[i].Time -= age
-			}
-		}
-		v, err := f.View()
-		w.ok(err)
-		return v
-	}
-	for age, want := range map[int64]int64{0: 1 << 20, halfLife - 1: 1 << 20, halfLife: 1 << 19, 2*halfLife - 1: 1 << 19, 2 * halfLife: 1 << 18, 20 * halfLife: 1, 21*halfLife - 1: 1, 21 * halfLife: 0} {
-		now, later := class(at(age, 0), reputation.Models), class(at(age, 1000*86_400), reputation.Models)
-		if now.Bad.Weight != want || now.Good.Weight != 12<<20 || later.Bad.Weight != want {
-			t.Errorf("a failure that is %d seconds old weighs %d, and later %d, want %d; 12 of now weigh %d", age, now.Bad.Weight, later.Bad.Weight, want, now.Good.Weight)
+	f := w.facts()
+	for i := range f.Records {
+		if f.Records[i].Time = 1_735_689_600; f.Records[i].Digest == r.Digest { // 1 January 2025
+			f.Records[i].Time -= 1
 		}
 	}
-	if young, old := lower(at(0, 0)), lower(at(4*halfLife, 0)); young >= old {
-		t.Errorf("the lower bound is %d after a new failure, and %d after an old one", young, old)
+	v, err := f.View()
+	w.ok(err)
+	c := class(v, reputation.Models)
+	if want := []reputation.Month{{Month: "2024-12", Bad: 1}, {Month: "2025-01", Good: 12}}; !slices.Equal(c.Months, want) || c.Good.Weight != 12<<20 || c.Bad.Weight != 1<<20 {
+		t.Errorf("%+v, good %+v, bad %+v", c.Months, c.Good, c.Bad)
+	}
+	f.At += 1000 * 86_400
+	later, err := f.View()
+	w.ok(err)
+	if l := class(later, reputation.Models); *l.Bounds != *c.Bounds {
+		t.Errorf("the bounds are %+v, and a thousand days later %+v", c.Bounds, l.Bounds)
+	}
+	if text := strings.Join(slices.Collect(v.Explain()), "\n"); !strings.Contains(text, "2025-01: 12 passed, 0 failed, 0 undecided") {
+		t.Error(text)
 	}
 }
 
@@ -57,11 +55,11 @@ func TestExplainAddsUp(t *testing.T) {
 	lines := slices.Collect(v.Explain())
 	text := strings.Join(lines, "\n")
 	sums := map[string]int64{}
-	for _, m := range regexp.MustCompile(`  unit sha256:[0-9a-f]{64} \(record \S+\): (\w+)\n    .*: weight 2\^\(20 - (\d+) - (\d+)\) = (\d+)\n`).FindAllStringSubmatch(text, -1) {
-		var h, s, weight int64
-		_, err := fmt.Sscan(m[2]+" "+m[3]+" "+m[4], &h, &s, &weight)
+	for _, m := range regexp.MustCompile(`  unit sha256:[0-9a-f]{64} \(record \S+\): (\w+)\n    .*: weight 2\^\(20 - (\d+)\) = (\d+)\n`).FindAllStringSubmatch(text, -1) {
+		var s, weight int64
+		_, err := fmt.Sscan(m[2]+" "+m[3], &s, &weight)
 		w.ok(err)
-		if weight != 1<<20>>(h+s) {
+		if weight != 1<<20>>s {
 			t.Errorf("%s", m[0])
 		}
 		sums[m[1]] += weight

@@ -16,18 +16,15 @@ const PolicyFormat = "jurat/reputation-policy/v1"
 
 // Limits of a policy.
 const (
-	DefaultHalfLife = 180    // days
-	maxHalfLife     = 36_500 // days
-	Minimum         = 10     // no policy can show a number for less weight
-	maxMinimum      = 1_000_000
-	maxListed       = 10_000 // of each list
+	Minimum    = 10 // no policy can show a number for less weight
+	maxMinimum = 1_000_000
+	maxListed  = 10_000 // of each list
 )
 
-// A Policy is what a reader decides beside the trust file: how fast the past fades, and whose word counts. DefaultPolicy
+// A Policy is what a reader decides beside the trust file: whose word counts. DefaultPolicy
 // is that of a reader who brings none.
 type Policy struct {
 	Format        string            `json:"format"`
-	HalfLifeDays  int64             `json:"half_life_days"` // a record's weight halves after so many days; 1 to 36,500
 	Minimum       int64             `json:"minimum"`        // below this weight there is no number; at least 10
 	Clock         Clock             `json:"clock"`          // whose time counts
 	RuleJuries    bool              `json:"rule_juries"`    // true: trials before rules give a number, too
@@ -60,7 +57,7 @@ type Actor struct {
 
 // DefaultPolicy is the policy of a reader who brings none.
 func DefaultPolicy() *Policy {
-	return &Policy{Format: PolicyFormat, HalfLifeDays: DefaultHalfLife, Minimum: Minimum, Clock: AnyClock,
+	return &Policy{Format: PolicyFormat, Minimum: Minimum, Clock: AnyClock,
 		Panels: []evidence.Digest{}, SharedCAs: []string{}, Organisations: []Organisation{}}
 }
 
@@ -74,6 +71,9 @@ func ParsePolicy(doc []byte) (*Policy, error) {
 	p := DefaultPolicy()
 	p.Format = ""
 	if err := json.Unmarshal(form, p, json.RejectUnknownMembers(true)); err != nil {
+		if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer == "/half_life_days" {
+			return nil, errors.New("reading policy: half_life_days: old records weigh as much as new ones; leave it out, and see the counts of each month in the result")
+		}
 		return nil, fmt.Errorf("reading policy: %w", evidence.Steady(err))
 	}
 	p.tidy()
@@ -103,8 +103,6 @@ func (p *Policy) check() error {
 	switch {
 	case p.Format != PolicyFormat:
 		return fmt.Errorf("format is %q, want %q", evidence.Abbreviate(p.Format), PolicyFormat)
-	case p.HalfLifeDays < 1 || p.HalfLifeDays > maxHalfLife:
-		return fmt.Errorf("half_life_days is %d, want 1 to %d", p.HalfLifeDays, maxHalfLife)
 	case p.Minimum < Minimum || p.Minimum > maxMinimum:
 		return fmt.Errorf("minimum is %d, want %d to %d: fewer observations give no number worth reading", p.Minimum, Minimum, maxMinimum)
 	case p.Clock != AnyClock && p.Clock != Independent:

@@ -75,7 +75,6 @@ func (r *random) position() jury.Position {
 
 func (r *random) policy() *reputation.Policy {
 	p := reputation.DefaultPolicy()
-	p.HalfLifeDays = pick(r, int64(1), 7, 30, 180, 3650)
 	p.RuleJuries, p.AfterOverturn = r.chance(50), r.chance(50)
 	if r.chance(25) {
 		p.Clock = reputation.Independent

@@ -3,6 +3,7 @@ package reputation
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"jurat/evidence"
@@ -38,7 +39,7 @@ func (c *computation) scored(key classKey, from *class) Class {
 	for _, digest := range slices.SortedFunc(maps.Keys(t.units), compareDigests) {
 		t.made.Units = append(t.made.Units, *t.units[digest])
 	}
-	t.made.Bounds = t.bounds()
+	t.made.Months, t.made.Bounds = months(t.made.Units), t.bounds()
 	switch {
 	case c.view.Outcome == verify.Refuted:
 		t.made.Status = Incomplete
@@ -101,7 +102,7 @@ func (t *tally) takeAll(v *verdict) {
 			fail = append(fail, u)
 		}
 	}
-	first, again := spread(fail), spread(all)
+	first, again := spread(len(fail)), spread(len(all))
 	for _, u := range all {
 		switch {
 		case v.position != jury.UnsafeFail:
@@ -119,24 +120,42 @@ func (t *tally) unit(exhibit evidence.Digest) *Unit {
 		return u
 	}
 	r := t.c.records[exhibit]
-	when := t.c.policy.when(r.Standing)
-	u := &Unit{Digest: exhibit, ID: r.ID, Time: rfc3339(when), HalfLives: (t.c.facts.At - when) / (t.c.policy.HalfLifeDays * 86_400)}
+	u := &Unit{Digest: exhibit, ID: r.ID, Time: rfc3339(t.c.policy.when(r.Standing))}
 	t.units[exhibit] = u
 	return u
 }
 
-// spread returns s of a verdict that fails these units: the largest with which they weigh, together, as much as the heaviest of them alone. So a
-// record that failed weighs no less because idle, old or failed ones stood beside it before the jury.
-func spread(units []*Unit) (s int64) {
-	var sum, most int64
-	for _, u := range units {
-		w := weight(u.HalfLives)
-		sum, most = sum+w, max(most, w)
+// spread returns s of a verdict that fails so many units: the largest with which they weigh, together, as much as one alone. So a
+// record that failed weighs no less because idle or failed ones stood beside it before the jury.
+func spread(units int) (s int64) { return int64(max(bits.Len(uint(units)), 1) - 1) }
+
+// months counts units by the month of their proved time.
+func months(units []Unit) []Month {
+	count := map[string]*Month{}
+	for i := range units {
+		u := &units[i]
+		if u.Outcome == "" { // every verdict on it was set aside
+			continue
+		}
+		m := count[u.Time[:len("2006-01")]]
+		if m == nil {
+			m = &Month{Month: u.Time[:len("2006-01")]}
+			count[m.Month] = m
+		}
+		switch u.Outcome {
+		case jury.SafePass:
+			m.Good++
+		case jury.UnsafeFail:
+			m.Bad++
+		case jury.NeedsReview:
+			m.Neither++
+		}
 	}
-	for most > 0 && most<<(s+1) <= sum {
-		s++
+	made := []Month{}
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		made = append(made, *count[name])
 	}
-	return s
+	return made
 }
 
 // take takes one verdict on one unit: the first, and later ones that are worse. shared is how often it is halved.
@@ -150,7 +169,7 @@ func (t *tally) take(v *verdict, u *Unit, shared int64) {
 		}
 		said.Stands = true
 		u.Outcome, u.Shared = v.position, shared
-		u.Weight = weight(u.HalfLives + u.Shared)
+		u.Weight = one >> u.Shared
 		t.count(u, 1)
 		t.made.Moves = append(t.made.Moves, Move{At: said.At, Record: said.Record, Unit: u.Digest, From: from, To: u.Outcome, Weight: u.Weight, Bounds: t.bounds()})
 	}
@@ -160,14 +179,6 @@ func (t *tally) take(v *verdict, u *Unit, shared int64) {
 // worsens reports whether a verdict is worse than the one that stands: by its position, or because it fails the unit among fewer.
 func (u *Unit) worsens(position jury.Position, shared int64) bool {
 	return badness[position] > badness[u.Outcome] || position == jury.UnsafeFail && u.Outcome == jury.UnsafeFail && shared < u.Shared
-}
-
-// weight is that of an observation after so many halvings.
-func weight(halvings int64) int64 {
-	if halvings > dyadic {
-		return 0
-	}
-	return one >> halvings
 }
 
 // count adds a unit to the sum of its outcome, or takes it away.

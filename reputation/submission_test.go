@@ -57,11 +57,11 @@ func TestLyingSubmission(t *testing.T) {
 
 func TestPolicyIsStrict(t *testing.T) {
 	for doc, want := range map[string]string{
-		`{"format":"jurat/reputation-policy/v1"}`:                                   "",
-		`{"format":"jurat/reputation-policy/v1","half_life_days":30,"panels":null}`: "",
+		`{"format":"jurat/reputation-policy/v1"}`:                            "",
+		`{"format":"jurat/reputation-policy/v1","minimum":30,"panels":null}`: "",
 		`{}`: "format",
 		`{"format":"jurat/reputation-policy/v1","halflife":3}`:                                                         "halflife",
-		`{"format":"jurat/reputation-policy/v1","half_life_days":0}`:                                                   "half_life_days is 0",
+		`{"format":"jurat/reputation-policy/v1","half_life_days":0}`:                                                   "leave it out",
 		`{"format":"jurat/reputation-policy/v1","minimum":9}`:                                                          "minimum is 9",
 		`{"format":"jurat/reputation-policy/v1","clock":"mine"}`:                                                       "clock",
 		`{"format":"jurat/reputation-policy/v1","organisations":[{"name":"x","actors":[],"cas":[]}]}`:                  "organisations/0",

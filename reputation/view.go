@@ -11,7 +11,7 @@ import (
 // Versions of the format of a View, and of the rules by which it is computed.
 const (
 	Format  = "jurat/reputation/v1"
-	Formula = "wilson-z2-dyadic/v2"
+	Formula = "wilson-z2/v1"
 )
 
 // A View is what a page shows, and what `jurat reputation --json` prints. Its lists are sorted, so the same Facts give the
@@ -23,7 +23,6 @@ type View struct {
 	Identity Identified      `json:"identity"`
 	Trust    evidence.Digest `json:"trust"`  // fingerprint
 	Policy   evidence.Digest `json:"policy"` // fingerprint
-	HalfLife int64           `json:"half_life_days"`
 	Minimum  int64           `json:"minimum"`
 
 	Outcome      verify.Status `json:"outcome"`      // the worst answer about completeness; refuted: no class has a number
@@ -99,6 +98,7 @@ type Class struct {
 	Bad     Sum       `json:"bad"`
 	Neither int64     `json:"undecided"` // units whose worst verdict is needs_review: they weigh nothing
 	Judges  []Judge   `json:"judges"`
+	Months  []Month   `json:"months"` // in order
 	Units   []Unit    `json:"units"`
 	Moves   []Move    `json:"moves"` // what moved the bounds, in the order of the verdicts
 }
@@ -113,6 +113,14 @@ const (
 	Incomplete Status = "refuted"     // judgments are missing
 	Unproved   Status = "not proved"  // judgments are at hand whose place in the log is not proved
 )
+
+// A Month counts the units whose proved time is in it.
+type Month struct {
+	Month   string `json:"month"` // "2026-03"
+	Good    int64  `json:"good"`
+	Bad     int64  `json:"bad"`
+	Neither int64  `json:"undecided"`
+}
 
 // A Sum is units of one outcome, and their weight in 1/1,048,576.
 type Sum struct {
@@ -129,14 +137,13 @@ type Judge struct {
 
 // A Unit is a record of the agent that was judged.
 type Unit struct {
-	Digest    evidence.Digest `json:"digest"`
-	ID        string          `json:"id"`
-	Time      string          `json:"time"`       // proved
-	HalfLives int64           `json:"half_lives"` // between Time and At, rounded down
-	Shared    int64           `json:"shared"`     // the verdict's weight is divided by two so many times, as it is over several records
-	Outcome   jury.Position   `json:"outcome"`
-	Weight    int64           `json:"weight"`
-	Verdicts  []Verdict       `json:"verdicts"` // in order
+	Digest   evidence.Digest `json:"digest"`
+	ID       string          `json:"id"`
+	Time     string          `json:"time"`   // proved
+	Shared   int64           `json:"shared"` // the verdict's weight is divided by two so many times, as it is over several records
+	Outcome  jury.Position   `json:"outcome"`
+	Weight   int64           `json:"weight"`
+	Verdicts []Verdict       `json:"verdicts"` // in order
 }
 
 // A Verdict is one verdict on a unit.
@@ -149,7 +156,7 @@ type Verdict struct {
 	SetAside bool            `json:"set_aside,omitzero"` // a person overturned it, and the policy lets a later one take its place
 }
 
-// A Move is a verdict that changed a class, and the bounds after it, by the weights of today.
+// A Move is a verdict that changed a class, and the bounds after it.
 type Move struct {
 	At     string          `json:"at"`
 	Record evidence.Digest `json:"record"`

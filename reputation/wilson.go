@@ -2,7 +2,7 @@ package reputation
 
 import "math/big"
 
-// one is the weight of a fresh observation. Older ones weigh a half, a quarter and so on, down to 1; so all sums are whole.
+// one is the weight of an observation. Those of a verdict over several records weigh a half, a quarter and so on, down to 1; so all sums are whole.
 const one = 1 << dyadic
 
 const dyadic = 20

@@ -27,7 +27,7 @@ type reputationCmd struct {
 	Log string `name:"log" help:"Compute it from the log at this URL, such as https://jurat.example/log, with your own trust file: its checkpoint, all its entries, and what it has about the agent." placeholder:"URL"`
 	tokenFlag
 	CA         string `name:"ca" help:"The agent is the one whose keys this CA of your trust file certified, by the CA's name." placeholder:"NAME"`
-	PolicyFile string `name:"policy" help:"Your policy: whose word counts, how fast the past fades. See docs/reputation.md." placeholder:"FILE"`
+	PolicyFile string `name:"policy" help:"Your policy: whose word counts. See docs/reputation.md." placeholder:"FILE"`
 	Checkpoint string `help:"A checkpoint of the log, for --entries." placeholder:"FILE"`
 	Entries    string `help:"All entries that your --checkpoint covers: they show whether a judgment is missing." placeholder:"FILE"`
 	Explain    bool   `help:"Trace each digit back to records."`
@@ -47,7 +47,7 @@ rules are in docs/reputation.md.
 
 Only trials of records that the agent sealed count ('jurat trial records.jurat'), never transcripts, which anybody can write. Each record counts once, with
 the worst verdict on it: submitting it again changes nothing. People, juries of models (each panel by itself) and juries of rules are never
-mixed. Whoever belongs to the agent's own organisation does not count. Old records weigh less. Below ten whole observations there is no number.
+mixed. Whoever belongs to the agent's own organisation does not count. Below ten whole observations there is no number.
 
 The log counts the judgments about each agent. If one of these is not among your files, the result is refuted, and there is no number: get the
 file from the operator, who writes all of them with --out DIR. Whether later ones exist, only the log's entries show:
@@ -61,7 +61,7 @@ From a jurat server the same is one command, for whoever may read its entries. N
 
 A policy is a JSON file. What it leaves out has its default:
 
-    {"format": "jurat/reputation-policy/v1", "half_life_days": 90, "clock": "independent",
+    {"format": "jurat/reputation-policy/v1", "clock": "independent",
      "organisations": [{"name": "Ledgerline", "actors": [{"role": "submitter", "name": "zoe"}], "cas": []}]}
 
 Exit code 0: computed, and all judgments of the log are proved to be there. 3: computed, but that is not proved. 1: judgments are missing, or the
@@ -354,7 +354,7 @@ func (c *reputationCmd) describe(io stdio, v *reputation.View) error {
 			p.line("%s", inert(line))
 		}
 	}
-	p.text("  ", fmt.Sprintf("Formula %s, half-life %s, policy %s, trust file %s.", v.Formula, plural.Of(v.HalfLife, "day"), v.Policy.Short(), v.Trust.Short()))
+	p.text("  ", fmt.Sprintf("Formula %s, policy %s, trust file %s.", v.Formula, v.Policy.Short(), v.Trust.Short()))
 	p.text("  ", "This says how a sealed past was judged. It does not say how the agent will behave, and numbers of two panels cannot be compared.")
 	p.line("  %s", p.statusIn(v.Outcome, strings.ToUpper(string(v.Outcome))))
 	return p.err
@@ -392,7 +392,7 @@ func coverageLine(v *reputation.View) string {
 	if v.Coverage.Total > 0 {
 		of = fmt.Sprintf("all %d", v.Coverage.Total)
 	}
-	return fmt.Sprintf("Judged: %d of the records that the agent sealed itself, of %s: %s.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
+	return fmt.Sprintf("Judged: %d of the records that the agent sealed itself, of %s: %s. They were chosen by the operator, not drawn.", v.Coverage.Judged, of, percent(v.Coverage.PerMyri))
 }
 
 func completenessLine(l *reputation.LogView) string {

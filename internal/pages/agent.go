@@ -97,8 +97,7 @@ const (
 	pictureHeight = 200
 )
 
-// picture draws the bounds from the first moment at which there were any, as they are by the weights of the moment of
-// asking. A later move that takes the number away ends the lines.
+// picture draws the bounds from the first moment at which there were any. A later move that takes the number away ends the lines.
 func picture(moves []Move, at time.Time) (p Picture) {
 	first := -1
 	for i := range moves {

@@ -228,5 +228,5 @@ type agentWords struct {
 	Title, Lead, About, Personal, JSON, Recompute, Unjudged, People, Models, Rules, Judge, Number, TooFew, Uncounted, Incomplete, Unproved,
 	Counts, Picture, Since, Moves, When, Verdict, Record, Unit, Bounds, Earlier, Judges, Coverage, All, Known, Log, OfLog, Incidents,
 	Revoked, Allegations, AllegationsHelp, Left, LeftHelp, What, Rule, HowMany, Identity, ByKeys, ByRecorders, ByCA, Key, From, To, Formula, FormulaIs,
-	HalfLife, Policy, Trust string
+	Chosen, Policy, Trust string
 }

@@ -36,12 +36,11 @@ def view(facts):
         made.append(_class(key, classes[key], records, facts, outcome, numberless, rests))
     return {
         "format": "jurat/reputation/v1",
-        "formula": "wilson-z2-dyadic/v2",
+        "formula": "wilson-z2/v1",
         "at": _time(facts["at"]),
         "identity": _identity(me),
         "trust": facts["trust"],
         "policy": "sha256:" + hashlib.sha256(_form(policy)).hexdigest(),
-        "half_life_days": policy["half_life_days"],
         "minimum": policy["minimum"],
         "outcome": outcome,
         "completeness": logs,
@@ -383,6 +382,7 @@ def _class(key, given, records, facts, outcome, numberless, rests):
         "bad": tally.sums["unsafe_fail"],
         "undecided": tally.sums["needs_review"]["units"],
         "judges": _judges(verdicts),
+        "months": _months(tally.units.values()),
         "units": [tally.units[digest] for digest in sorted(tally.units)],
         "moves": tally.moves,
     }
@@ -411,6 +411,17 @@ def _judges(verdicts):
             count[who] = count.get(who, 0) + 1
     ordered = sorted(count, key=lambda who: (who[0].encode(), who[1].encode()))
     return [{"role": role, "name": name, "verdicts": count[role, name]} for role, name in ordered]
+
+
+def _months(units):
+    """Counts of the units by the month of their proved time."""
+    names = {"safe_pass": "good", "unsafe_fail": "bad", "needs_review": "undecided"}
+    made = {}
+    for unit in units:
+        if unit["outcome"]:
+            month = unit["time"][:7]
+            made.setdefault(month, {"month": month, "good": 0, "bad": 0, "undecided": 0})[names[unit["outcome"]]] += 1
+    return [made[month] for month in sorted(made)]
 
 
 class _Tally:
@@ -449,7 +460,7 @@ class _Tally:
                 earlier["stands"] = False
             said["stands"] = True
             unit["outcome"], unit["shared"] = verdict["position"], shared
-            unit["weight"] = ONE >> (unit["half_lives"] + unit["shared"])
+            unit["weight"] = ONE >> unit["shared"]
             self._count(unit, 1)
             move = {"at": said["at"], "record": said["record"], "unit": exhibit, "to": unit["outcome"], "weight": unit["weight"]}
             self.moves.append(move | _unless_empty(bounds=self.bounds(), **{"from": before}))
@@ -458,8 +469,7 @@ class _Tally:
     def _unit(self, exhibit):
         record = self.records[exhibit]
         time = _when(record, self.facts["policy"])
-        age = (self.facts["at"] - time) // (self.facts["policy"]["half_life_days"] * 86400)
-        unit = {"digest": exhibit, "id": record["id"], "time": _time(time), "half_lives": age, "shared": 0}
+        unit = {"digest": exhibit, "id": record["id"], "time": _time(time), "shared": 0}
         self.units[exhibit] = unit | {"outcome": "", "weight": 0, "verdicts": []}
         return self.units[exhibit]
 
@@ -476,10 +486,8 @@ class _Tally:
 
 
 def _spread(units):
-    """s of a verdict that fails these units: together they weigh at least as much as the heaviest alone."""
-    weights = [ONE >> unit["half_lives"] for unit in units]
-    heaviest = max(weights, default=0)
-    return (sum(weights) // heaviest).bit_length() - 1 if heaviest else 0
+    """s of a verdict that fails these units: together they weigh at least as much as one alone."""
+    return max(len(units).bit_length(), 1) - 1
 
 
 def wilson(good, bad):
