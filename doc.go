@@ -207,8 +207,6 @@
 //	recorded      what people and programs see of recorded calls: a chain as a conversation with its calls, and lists of chains
 //	relay         passes HTTP calls to model providers on unchanged, and shows a witness a copy; a recorder is built on it. relay/scan reads JSON and
 //	              events as they come
-//	release       makes the archives and container images that people download, with the licences and the list of the parts; scripts/release calls it
-//	release/roots prints the root certificates that are in container images
 //	installation  keys, authority and log that belong together: a data folder, or a database that several machines share
 //	backup        copies an installation that is in use, and makes an installation from a copy
 //	webhook       sends signed messages, and none inward

@@ -275,11 +275,9 @@ var importRules = []importRule{
 	{"jurat/internal/portal/visit", []string{"jurat/scitt", "jurat/evidence/operator", "jurat/verify/assurance", "jurat/verify/bilateral", "jurat/verify/inputs", "jurat/verify/trust", "jurat/evidence", "jurat/verify", "jurat/internal/incident", "jurat/internal/words", jsonLibrary},
 		"what runs in the visitor's browser is what verifies everywhere, and words"},
 	{"jurat/internal/portal/build", nil, "it calls the compiler"},
-	{"jurat/internal/release/roots", []string{"golang.org/x/crypto/x509roots/fallback/bundle"}, "it only prints what others keep"},
-	{"jurat/internal/release", nil, "it calls the compiler, and reads what the compiler wrote into programs"},
 	{"jurat/internal/portal/verifier", nil, "outside of a browser it only says where it runs; what the program in the browser may see stands below"},
 	{"jurat/internal/tracing", []string{"jurat/internal/trial", "go.opentelemetry.io/otel/", "go.opentelemetry.io/proto/otlp/", "google.golang.org/protobuf/proto"}, "what is sent to a collector knows events and routes, and no record"},
-	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, logHashing, "github.com/alecthomas/kong/", "golang.org/x/term/", "golang.org/x/text/width", "golang.org/x/sys/unix", "golang.org/x/crypto/sha3"},
+	{"jurat/cmd/jurat", []string{"jurat/", jsonLibrary, logHashing, "github.com/alecthomas/kong/", "golang.org/x/term/", "golang.org/x/text/width", "golang.org/x/sys/unix", "golang.org/x/crypto/sha3", "golang.org/x/crypto/x509roots/fallback"},
 		"the command wires everything"},
 	{"jurat", nil, "the tour imports nothing"},
 }

@@ -15,6 +15,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, such as in the container image
 )
 
 func main() { os.Exit(mainExit()) }
