@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,6 +163,12 @@ func installs(t *testing.T, dist, name, tag string) {
 // runsAsContainer has Buildah make the image from an archive, without a network. In it a case is tried, and a server becomes ready, by the image's own health check.
 func runsAsContainer(t *testing.T, dist, name, tag string) {
 	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // without a network of its own it listens on this machine, at another port than the image says
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := "JURAT_ADDR=" + l.Addr().String()
+	l.Close()
 	store := t.TempDir()
 	said(t, store, "tar", "-xzf", filepath.Join(dist, name+".tar.gz"))
 	buildah := func(words ...string) []string {
@@ -170,7 +178,7 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	said(t, store, buildah("build", "--quiet", "--format", "docker", "--isolation", "chroot", "--file", filepath.Join(from, "deploy", "Containerfile"), "--tag", "localhost/jurat:"+tag, from)...)
 	container := strings.TrimSpace(said(t, store, buildah("from", "--pull-never", "localhost/jurat:"+tag)...))
 	within := func(words ...string) []string {
-		return buildah(append([]string{"run", "--isolation", "chroot", "--env", "JURAT_ADDR=127.0.0.1:0", "--env", "JURAT_ORIGIN=https://jurat.example", "--volume", filepath.Join(from, "examples", "invoice-inbox") + ":/case:ro", container, "--"}, words...)...)
+		return buildah(append([]string{"run", "--isolation", "chroot", "--env", at, "--env", "JURAT_ORIGIN=https://jurat.example", "--volume", filepath.Join(from, "examples", "invoice-inbox") + ":/case:ro", container, "--"}, words...)...)
 	}
 	run := func(code int, want string, words ...string) {
 		t.Helper()
@@ -188,10 +196,11 @@ func runsAsContainer(t *testing.T, dist, name, tag string) {
 	run(0, "the log is whole: 10 records", program, "log", "fsck")
 	all := within(program, "serve")
 	server := exec.Command(all[0], all[1:]...)
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
+	defer func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL); _ = server.Wait() }()
 	ready := within(program, "ready")
 	for end := time.Now().Add(time.Minute); exec.Command(ready[0], ready[1:]...).Run() != nil; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
