@@ -27,13 +27,7 @@ var (
 // only. The card may be nil. It returns ErrRefuted, ErrTrial, ErrEmpty or ErrTooMuch for records that cannot be
 // evidence. With every error that comes after verification it returns the report.
 func Read(file io.Reader, o verify.Options, card []byte) (*subject.Case, *verify.Report, error) {
-	return ReadPart(file, o, card, nil)
-}
-
-// ReadPart is Read of a file of which a part is put before the jury: the records that keep accepts. All of them are verified, because a chain whose beginning is
-// left out is refuted. nil: every record is kept.
-func ReadPart(file io.Reader, o verify.Options, card []byte, keep func(*evidence.Record) bool) (*subject.Case, *verify.Report, error) {
-	seen := &gathered{keep: keep}
+	seen := new(gathered)
 	o.Each = seen.take
 	report, err := verify.Read(file, o)
 	if err != nil {
@@ -51,14 +45,10 @@ type gathered struct {
 	agent    bool // whether an agent acts in any record
 	trial    bool
 	tooMuch  bool
-	keep     func(*evidence.Record) bool
 }
 
 // take keeps no more than a jury can be shown, so a long file does not fill the memory.
 func (g *gathered) take(r *evidence.Record) {
-	if g.keep != nil && !g.keep(r) {
-		return
-	}
 	g.size += len(r.Canonical())
 	for _, d := range r.Disclosures {
 		g.size += len(d.Value)
