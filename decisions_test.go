@@ -29,7 +29,6 @@ var reference = map[string][]string{
 	"internal/llm":         {"Vendors"},
 	"internal/pages":       {"Languages"},
 	"internal/postgres":    {"Small files"},
-	"internal/reconcile":   {"What the files look like"},
 	"internal/stats":       {"Calibration"},
 	"internal/subject":     {"Agent card", "Conversation", "Sealed records as evidence"},
 	"internal/witness":     {"A monitor watches a log"},

@@ -87,7 +87,6 @@
 //	            verify/census: whom a record judges, and which entries of a log are about whom
 //	            verify/properties: what the proofs that records carry show of hidden values
 //	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
-//	            verify/counted: whether the calls of a file are as many as the operator states
 //	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
 //	            verify/inputs: reads the files that a reader brings, from which a verification has its options
 //	            verify/stated: what a SCITT statement states, who signed it, and what its receipts prove
@@ -201,7 +200,6 @@
 //	pages         the browser pages: courtroom, desk, records and chains, in three languages
 //	portal        the page on which a stranger verifies records in their own browser; portal/verifier is the WebAssembly program
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
-//	reconcile     compares the calls that were sealed with a provider's own account of usage
 //	recording     seals what passes a relay: a journal before each call, a record after it
 //	importing     reads files that others wrote about an agent (results, logs, exports, session files), and makes acts of them, second hand
 //	recorded      what people and programs see of recorded calls: a chain as a conversation with its calls, and lists of chains

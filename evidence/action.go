@@ -64,7 +64,6 @@ const (
 	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
 	TrustedList        ActionType = "trusted_list"        // the operator keeps a trusted list of the EU
 	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
-	UsageComparison    ActionType = "usage_comparison"    // recorded calls were compared with a provider's account of usage
 
 	// Acts of a recorder.
 	ObservedCall    ActionType = "observed_call"    // an agent called a model
@@ -156,12 +155,6 @@ var rules = map[ActionType]rule{
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
 	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule,
-	UsageComparison: {
-		role: RoleOperator, actor: "agent_id",
-		required: operatorRule.required,
-		optional: []string{"context"},
-		apart:    []string{"context"},
-	},
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }

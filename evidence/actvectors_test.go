@@ -35,7 +35,7 @@ type badAct struct{ name, of, old, new string }
 // actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
 func actVectors(t *testing.T) []actVector {
 	t.Helper()
-	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), listVectors(t), mandateVectors(t), usageVectors(t), trialVectors(t), recorderVectors(t))
+	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), listVectors(t), mandateVectors(t), trialVectors(t), recorderVectors(t))
 }
 
 // makeActs returns the vectors of one action type: good bodies by name, and bad ones.

@@ -88,11 +88,6 @@
 //	certificate_event revocation_evidence trusted_list mandate
 //	    role operator
 //	    required   agent_id timestamp response
-//	usage_comparison
-//	    role operator
-//	    required   agent_id timestamp response
-//	    optional   context
-//	    apart      context
 //
 //	observed_call observed_tool observed_message observed_span
 //	    role recorder

@@ -128,7 +128,6 @@ var table = map[ActionType]struct {
 	"certificate_event":   {"operator", operatorMust, "", "", ""},
 	"revocation_evidence": {"operator", operatorMust, "", "", ""},
 	"trusted_list":        {"operator", operatorMust, "", "", ""},
-	"usage_comparison":    {"operator", operatorMust, "", "context", "context"},
 
 	"observed_call":    {"recorder", observedMust, "", observedMay, observedApart},
 	"observed_tool":    {"recorder", observedMust, "", observedMay, observedApart},

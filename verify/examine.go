@@ -8,7 +8,6 @@ import (
 	"jurat/internal/fault"
 	"jurat/timestamp"
 	"jurat/verify/census"
-	"jurat/verify/counted"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/trust"
@@ -24,7 +23,6 @@ type examined struct {
 	said   graph.Spoken
 	proofs properties.Found
 	look   *vantage.Look // nil: not a recorder's
-	counts *counted.Look // nil: nothing that is counted
 	found  []Finding
 	placed []Finding // findings about order, reported after all others
 	times  []trust.TimeOf
@@ -47,7 +45,7 @@ func (c *check) examineWith(share *timestamp.Share, r *evidence.Record) examined
 	alone := c.alone(r, share)
 	e := examined{share: share, whole: r, record: graph.Slim(r), said: graph.SpokenIn(r), found: alone.findings, times: alone.times,
 		identified: alone.identified, ownWord: alone.ownWord, unasked: alone.Unasked, vouched: alone.vouched, carried: alone.Carried, consulted: alone.Consulted}
-	e.proofs, e.look, e.counts = properties.Of(r, c.options.Demands), vantage.At(r), counted.At(r)
+	e.proofs, e.look = properties.Of(r, c.options.Demands), vantage.At(r)
 	e.said.Names = census.Names(&r.Payload)
 	alone.findings = nil
 	alone.place(r)
@@ -149,7 +147,6 @@ func (c *check) take(e examined) {
 	c.findings = c.keep(c.findings, e.found...)
 	c.proofs.Take(e.whole, e.proofs)
 	c.sight(e)
-	c.countCalls(e)
 	c.placed = c.keep(c.placed, e.placed...)
 	c.times = append(c.times, e.times...)
 	c.identified = trust.AddIdentified(c.identified, e.identified...)
@@ -218,7 +215,6 @@ func (c *check) end() {
 	}
 	c.noteVouched()
 	c.noteTimes()
-	c.noteCounted()
 	c.noteSights()
 	c.findings = append(c.findings, c.placed...) // counted when they were found
 	c.placed = nil

@@ -1,13 +1,6 @@
 package verify
 
-import (
-	"slices"
-	"strings"
-
-	"jurat/evidence"
-	"jurat/internal/plural"
-	"jurat/verify/counted"
-)
+import "strings"
 
 // sight takes what a recorder saw, in the order of the file.
 func (c *check) sight(e examined) {
@@ -44,36 +37,7 @@ func (c *check) noteSights() {
 	if said := c.sights.LeftOut(); len(said) > 0 {
 		c.notes[Vantage] += "; the bytes also say what their records leave out: " + strings.Join(said[:min(len(said), 8)], ", ")
 	}
-	if n := int64(len(c.compared)); n > 0 {
-		c.notes[Vantage] += "; the operator says that calls were compared with providers' usage exports (" + plural.Of(n, "act") + "): what the providers count is its word"
-	}
 	c.restOn(Vantage, Content, Authentication)
-}
-
-// countCalls takes in what a record has to do with the number of calls.
-func (c *check) countCalls(e examined) {
-	c.tally.Take(e.counts, e.record)
-	if e.whole.Payload.ActionType == evidence.UsageComparison && (e.whole.Log == nil || len(e.placed) > 0 || slices.ContainsFunc(e.found, unsure)) {
-		c.doubtful[e.record] = true
-	}
-}
-
-// noteCounted refutes what the operator says of the number of calls, where the records of the file contradict it.
-func (c *check) noteCounted() {
-	c.compared = c.tally.Comparisons()
-	for _, one := range c.compared {
-		switch {
-		case one.Answer != counted.Contradicted:
-		case one.WrongFile() != "":
-			c.refute(Content, "counted", one.Act(), "%s", one.Why)
-		case c.log == nil || c.doubtful[one.Act()]: // anybody can make such an act, and change where in a log a record says that it is
-			c.doubt(Vantage, "counted", one.Act(), "if the act is the operator's, of the log that has these records where they say, its account of recorded calls is wrong: %s", one.Why)
-		default:
-			c.refute(Vantage, "counted", one.Act(), "the operator's account of recorded calls is wrong: %s", one.Why)
-		}
-		c.miscounted = c.miscounted || one.Wrong()
-	}
-	c.compared = slices.DeleteFunc(c.compared, func(one *counted.Comparison) bool { return c.doubtful[one.Act()] }) // the operator says what is left
 }
 
 // noteGaps doubts completeness where a recorder missed something: that is in no record.

@@ -10,7 +10,6 @@ import (
 	"jurat/evidence"
 	"jurat/jury"
 	"jurat/verify/assurance"
-	"jurat/verify/counted"
 	"jurat/verify/properties"
 	"jurat/verify/stated"
 	"jurat/verify/trust"
@@ -109,9 +108,6 @@ type Report struct {
 
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
 	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`
-
-	// Compared are comparisons of recorded calls with what providers count, and what the file shows of them; at most 1000. Each is proved to be the operator's.
-	Compared []*counted.Comparison `json:"compared,omitempty"`
 
 	// Basis says what the proof rests on: keys, clocks and the log, each apart. It is nil of a file that does not open, and of several
 	// files together, each of which has its own.

@@ -16,7 +16,6 @@ import (
 	"jurat/internal/inorder"
 	"jurat/timestamp"
 	"jurat/verify/assurance"
-	"jurat/verify/counted"
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/seats"
@@ -209,13 +208,9 @@ type check struct {
 	details    *details // nil: for a single record, which needs no bound
 	findings   []Finding
 	proofs     *properties.File
-	sights     vantage.File // what recorders saw
-	tally      counted.File // calls, and what the operator says of their number
-	compared   []*counted.Comparison
-	miscounted bool                      // a comparison has another number of calls than the file
-	doubtful   map[*evidence.Record]bool // comparisons that are not proved to be the operator's, or at their place
-	gaps       []*evidence.Record        // those that tell of acts that no record has
-	placed     []Finding                 // findings about order, from the examination of single records
+	sights     vantage.File       // what recorders saw
+	gaps       []*evidence.Record // those that tell of acts that no record has
+	placed     []Finding          // findings about order, from the examination of single records
 	times      []trust.TimeOf
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
@@ -229,7 +224,7 @@ type check struct {
 
 func newCheck(o Options, kind Kind) *check {
 	c := &check{Checker: newChecker(o), options: o, kind: kind, mended: o.mended, details: newDetails(), budget: timestamp.NewBudget(), said: map[*evidence.Record]graph.Spoken{},
-		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}, doubtful: map[*evidence.Record]bool{}}
+		names: map[string]string{}, outputs: map[*evidence.Record]graph.Text{}, decisions: map[string][]*evidence.Record{}, notes: map[Guarantee]string{}, times: []trust.TimeOf{}, vouched: map[string]vouched{}}
 	c.notes[Before] = fmt.Sprintf("every record is proved to have existed before %s", utc(o.Before))
 	prepared, err := c.Trust.Prepared()
 	if err != nil {
@@ -294,7 +289,7 @@ func (c *check) report() *Report {
 	}
 	demands := c.demands()
 	r := &Report{Format: ReportFormat, Kind: c.kind, Records: len(c.all), Trust: c.options.fingerprint(),
-		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Compared: c.compared, Statement: c.statement}
+		Policy: c.options.Policy, Demanded: c.options.demanded(), Identities: c.identified, Mended: c.mended, Outcome: Proved, Times: c.times, NotShown: c.notShown(), Properties: c.proofs.Shown, Demands: demands, Seen: c.sights.Seen(), ToolsChanged: c.sights.Changes(), Statement: c.statement}
 	if c.log != nil {
 		r.Log = &LogState{Origin: c.log.Origin, Size: c.log.Size}
 	}
@@ -362,7 +357,7 @@ func (c *check) applies(g Guarantee) bool {
 	case Configuration:
 		return slices.ContainsFunc(c.all, seats.Configured)
 	case Vantage:
-		return slices.ContainsFunc(c.all, vantage.ByRecorder) || c.miscounted
+		return slices.ContainsFunc(c.all, vantage.ByRecorder)
 	case Completeness:
 		return c.kind == Trial || c.kind == ManyRecords && c.options.knowsLog()
 	case Simultaneity, Verdict:

@@ -22,15 +22,14 @@ var exampleLines = map[string]string{
 	"stats":          "jurat stats",
 	"reputation":     "jurat reputation support-agent",
 
-	"record run":       "jurat record run --agent support-agent -- sh agent.sh",
-	"record proxy":     "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
-	"record otlp":      "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
-	"record status":    "jurat record status",
-	"record reconcile": "jurat record reconcile usage.json",
-	"record a2a":       "jurat record a2a --agent support-agent --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420",
-	"record mcp":       "jurat record mcp --agent support-agent -- sh server.sh",
-	"record chains":    "jurat record chains --agent support-agent",
-	"record show":      "jurat record show recorded/support-agent/order-7",
+	"record run":    "jurat record run --agent support-agent -- sh agent.sh",
+	"record proxy":  "jurat record proxy --agent support-agent --listen 127.0.0.1:8419",
+	"record otlp":   "jurat record otlp --agent support-agent --listen 127.0.0.1:4318",
+	"record status": "jurat record status",
+	"record a2a":    "jurat record a2a --agent support-agent --upstream http://127.0.0.1:9000 --listen 127.0.0.1:8420",
+	"record mcp":    "jurat record mcp --agent support-agent -- sh server.sh",
+	"record chains": "jurat record chains --agent support-agent",
+	"record show":   "jurat record show recorded/support-agent/order-7",
 
 	"import": "jurat import results.json --agent support-agent",
 

@@ -104,13 +104,12 @@ var rehearsals = map[string]rehearsal{
 		secret := write(t, filepath.Join(e.folder, "pager.secret"), hookSecret+"\n")
 		write(t, filepath.Join(e.folder, "webhook.yaml"), "webhook: {url: '"+pager.URL+"', inward: true, secret: {file: '"+secret+"'}}\n")
 	}},
-	"serve":            {until: "http://127.0.0.1:"},
-	"record proxy":     {until: "http://127.0.0.1:"},
-	"record otlp":      {until: "http://127.0.0.1:"},
-	"record a2a":       {until: "http://127.0.0.1:"},
-	"record run":       {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
-	"record reconcile": {before: `echo '{"object":"page","data":[{"object":"bucket","start_time":1764201600,"end_time":1764205200,"results":[]}],"has_more":false}' > usage.json`, says: "All agrees."},
-	"record mcp":       {before: `echo 'echo "{\"method\":\"notifications/heard\"}"' > server.sh`, says: "notifications/heard"},
+	"serve":        {until: "http://127.0.0.1:"},
+	"record proxy": {until: "http://127.0.0.1:"},
+	"record otlp":  {until: "http://127.0.0.1:"},
+	"record a2a":   {until: "http://127.0.0.1:"},
+	"record run":   {before: `echo 'test "$ANTHROPIC_BASE_URL" && echo I was recorded' > agent.sh`, says: "I was recorded"},
+	"record mcp":   {before: `echo 'echo "{\"method\":\"notifications/heard\"}"' > server.sh`, says: "notifications/heard"},
 	"hold release": {needs: func(t *testing.T, e *exemplar) {
 		e.sh(t, `jurat hold add --all --reason "case 17/2026" --by "legal department"`)
 		e.stands["HOLD"] = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(e.sh(t, "jurat hold list --json"))

@@ -20,8 +20,7 @@ type recordStatusCmd struct {
 // Help is shown by 'jurat record status --help'.
 func (*recordStatusCmd) Help() string {
 	return `Says which recorders run on this data folder, and what the log says of each: since when, in which mode, its last heartbeat, how many calls it sealed, how many
-passed without a record (gaps), and how many were lost in a crash. It says what waits to be sealed, why, and what to do, and when the calls were
-last compared with a provider's usage export. It changes nothing.
+passed without a record (gaps), and how many were lost in a crash. It says what waits to be sealed, why, and what to do. It changes nothing.
 
 Recorders of other machines on a shared database are known by what they sealed alone.
 
@@ -30,10 +29,9 @@ Exit code 0: nothing is to be done. 1: something waits, or a recorder is silent.
 
 // recorderStatus is what is known of the recorders of an installation.
 type recorderStatus struct {
-	Here     []recording.Process  `json:"here"` // that run on this data folder, or died there
-	Log      []recorded.Recorder  `json:"log"`
-	Compared *recorded.Comparison `json:"compared,omitzero"` // the last comparison with a provider's account of usage
-	Findings []finding            `json:"findings"`
+	Here     []recording.Process `json:"here"` // that run on this data folder, or died there
+	Log      []recorded.Recorder `json:"log"`
+	Findings []finding           `json:"findings"`
 }
 
 // statusOf looks at the data folder and the log.
@@ -44,7 +42,7 @@ func statusOf(ctx context.Context, i *installation.Installation, now time.Time, 
 		return s, err
 	}
 	s.Here = append(s.Here, here...)
-	if s.Log, s.Compared, err = recorded.Recorders(ctx, i.Ledger, progress); err != nil {
+	if s.Log, err = recorded.Recorders(ctx, i.Ledger, progress); err != nil {
 		return s, err
 	}
 	var e examination
@@ -173,33 +171,11 @@ func (p *printer) recorders(s recorderStatus) {
 	p.line("")
 	p.table(&t)
 	p.text("", "calls: sealed since the start; of a recorder that does not run here, by its heartbeats and its end (≥: at least). missed: passed without a record, ever. lost: in a crash, among its last "+fmt.Sprint(recorded.Newest)+" records.")
-	p.text("", usageLine(s.Compared))
 	for _, proc := range s.Here {
 		if proc.About.Agent != "" {
 			p.line("%s records the agent %s where no token says another.", proc.About.Recorder, proc.About.Agent)
 		}
 	}
-}
-
-// usageLine says when the calls were last compared with what a provider counts.
-func usageLine(c *recorded.Comparison) string {
-	if c == nil {
-		return "usage: no comparison with a provider's usage export is sealed. 'jurat record reconcile FILE --seal' makes one."
-	}
-	there := "an unknown number of requests"
-	if c.Provider.Requests != nil {
-		there = plural.Of(*c.Provider.Requests, "request")
-	}
-	of := ""
-	if c.Scope.Agent != "" {
-		of = " of " + c.Scope.Agent
-	}
-	found := "no difference"
-	if n := c.Differences.All(); n > 0 {
-		found = plural.Of(n, "difference")
-	}
-	return inert(fmt.Sprintf("usage: the calls%s from %s to %s were compared with the provider's usage export (%s): %s in the log, %s at the provider, %s (record %s).", of, c.Scope.From, c.Scope.To, c.File.Format,
-		plural.Of(c.Calls.Count, "call"), there, found, c.Record))
 }
 
 // examined prints what was found.

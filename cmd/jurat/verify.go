@@ -379,7 +379,6 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 	p.times(r)
 	p.identities(r)
 	p.tools(r)
-	p.compared(r)
 	p.text("  ", "None of this proves "+strings.Join(r.NotShown, ", or ")+".")
 	if r.Trust != "" {
 		p.text("  ", "All this rests on the trust file "+r.Trust+". Compare this fingerprint with its giver's, over another channel.")
@@ -390,11 +389,6 @@ func (c *verifyCmd) print(io stdio, file string, r *verify.Report, apart *apartT
 
 // tools prints which tools changed.
 func (p *printer) tools(r *verify.Report) { printNotes(p, r.ToolsChanged, "changes of tools") }
-
-// compared prints which calls the operator compared with what a provider counts.
-func (p *printer) compared(r *verify.Report) {
-	printNotes(p, r.Compared, "comparisons with providers' usage")
-}
 
 // printNotes prints the first of a list, and how many more there are.
 func printNotes[N interface{ InWords() string }](p *printer, list []N, what string) {

@@ -17,10 +17,8 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/evidence/operator"
 	"jurat/internal/duties"
 	"jurat/internal/installation"
-	"jurat/internal/ledger"
 	"jurat/internal/observe"
 	"jurat/verify"
 )
@@ -401,33 +399,6 @@ func TestMapping(t *testing.T) {
 		if !strings.Contains(section, "\n| "+id) && !strings.Contains(section, ", "+id+" |") {
 			t.Errorf("docs/recorder.md does not map %s", id)
 		}
-	}
-}
-
-// TestComparedWithTheProvider: comparisons of the agent's calls, or of everybody's, are counted, and the last one says what both sides had.
-func TestComparedWithTheProvider(t *testing.T) {
-	h := newHouse(t)
-	h.call(t, "gate", "mia", nil)
-	compared := func(agent string, calls int64) {
-		t.Helper()
-		body := operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Count: calls, Digest: evidence.DigestOf(nil)}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
-			Provider: operator.UsageCount{Requests: new(int64(4))}, Differences: operator.UsageDifferences{Around: 2},
-			Scope: operator.UsageScope{Agent: agent, From: evidence.FormatTime(start), To: evidence.FormatTime(start.Add(time.Hour)), Size: 9}}
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.UsageComparison, Timestamp: evidence.FormatTime(h.at())}, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.seal(t, p)
-	}
-	compared("", 1)
-	compared("mia", 2)
-	compared("ada", 3)
-	l := lineOf(t, h.report(t, duties.Selection{Agent: "mia"}), "12(1)", "provider's account")
-	if l.Records != 2 || l.Proved != 2 || !strings.Contains(l.Note, "2 calls in the log, 4 requests at the provider, 2 differences") {
-		t.Errorf("%+v", l)
-	}
-	if l := lineOf(t, h.report(t, duties.Selection{}), "12(1)", "provider's account"); l.Records != 3 {
-		t.Errorf("%+v", l)
 	}
 }
 

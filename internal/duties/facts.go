@@ -9,7 +9,6 @@ import (
 
 	"jurat/evidence"
 	see "jurat/evidence/observed"
-	"jurat/evidence/operator"
 	"jurat/jury"
 	"jurat/verify/census"
 )
@@ -41,7 +40,6 @@ const (
 	Tools
 	Models
 	Periods
-	Compared
 
 	facts // how many there are
 )
@@ -50,12 +48,11 @@ const (
 type Facts struct {
 	Selection Selection
 
-	shows    [facts][]ref                  // which records show a fact
-	records  []ref                         // that show any fact
-	people   []string                      // who decided about what the agent said, each once
-	compared *operator.UsageComparisonBody // the last comparison with a provider's account of usage
-	missed   int64                         // calls that passed without a record, by the gaps
-	hidden   int                           // trials whose evidence is sealed apart, so that their agent is not known here
+	shows   [facts][]ref // which records show a fact
+	records []ref        // that show any fact
+	people  []string     // who decided about what the agent said, each once
+	missed  int64        // calls that passed without a record, by the gaps
+	hidden  int          // trials whose evidence is sealed apart, so that their agent is not known here
 
 	of     map[string]bool  // record ids of the agent's acts, and of verdicts on it
 	trials map[string]bool  // chains of the agent's trials
@@ -140,8 +137,6 @@ func (f *Facts) shown(index int64, r *evidence.Record) []Fact {
 		return f.seen(index, p)
 	case p.ActionType == evidence.RecorderEvent:
 		return f.event(index, r)
-	case p.ActionType == evidence.UsageComparison:
-		return f.comparison(p)
 	case p.ActionType == evidence.HumanReview:
 		return f.review(p)
 	case p.ActionType.InTrial():
@@ -288,18 +283,6 @@ func (f *Facts) gap(p *evidence.Payload, e *see.Event) []Fact {
 		f.missed += calls
 	}
 	return []Fact{Gaps}
-}
-
-// comparison returns what the operator says of the calls of an agent, or of all, and what a provider counts.
-func (f *Facts) comparison(p *evidence.Payload) []Fact {
-	body, err := operator.ReadUsageComparison(p)
-	if err != nil || body.Scope.Agent != "" && !f.wants(body.Scope.Agent) {
-		return nil // of a form that readers of these acts refuse, or about another agent
-	}
-	if f.within(p) {
-		f.compared = body
-	}
-	return []Fact{Compared}
 }
 
 // review returns what a person's decision shows, if it is about the agent.

@@ -57,7 +57,6 @@ func AIAct() *Mapping {
 				{Starts, "a recorder began, and says in which mode", ofEvents + " start: mode, version, configuration", signed},
 				{Stops, "a recorder ended, and says why", ofEvents + " stop: reason", signed},
 				{Gaps, "a recorder says that calls passed without a record", ofEvents + " gap: missed", signed},
-				{Compared, "the operator compared recorded calls with a provider's account of usage", "response of usage_comparison", signed},
 				{Lost, "calls that were under way when a recorder died", "observed.ended lost_in_crash; " + ofEvents + " lost_in_crash", signed},
 			}, notShown: []string{recorderSees, "What was before the first record, and after the last one"}},
 			{id: "12(2)(a)", asks: "Events that help to identify situations in which the system may present a risk, or a substantial modification.", lines: []line{

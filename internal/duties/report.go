@@ -130,32 +130,12 @@ func (f *Facts) line(l *line, found Found) Line {
 		made.People = f.people
 	}
 	switch {
-	case l.fact == Compared && f.compared != nil:
-		made.Note = comparedNote(f.compared)
 	case l.fact == Gaps && f.missed > 0:
 		made.Note = fmt.Sprintf("%s passed without a record", plural.Of(f.missed, "call"))
 	case l.fact == Gaps && len(f.shows[Seen]) > 0 && len(f.shows[Starts]) == 0:
 		made.Note = "no start of a recorder is in this report, so nothing says that gaps would be reported"
 	}
 	return made
-}
-
-// comparedNote says what the last comparison found. What the provider counts is in no record.
-func comparedNote(b *operator.UsageComparisonBody) string {
-	there := "an unknown number of requests"
-	if b.Provider.Requests != nil {
-		there = plural.Of(*b.Provider.Requests, "request")
-	}
-	found := "no difference"
-	if n := b.Differences.All(); n > 0 {
-		found = plural.Of(n, "difference")
-	}
-	of := "all agents"
-	if b.Scope.Agent != "" {
-		of = fmt.Sprintf("%q", b.Scope.Agent)
-	}
-	return fmt.Sprintf("the last, of %s, from %s to %s (%s): %s in the log, %s at the provider, %s; the provider's side is the operator's word", of, b.Scope.From, b.Scope.To, b.File.Format,
-		plural.Of(b.Calls.Count, "call"), there, found)
 }
 
 func placeOf(r ref) *Place { return &Place{Record: r.id, Time: r.time} }

@@ -8,7 +8,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/evidence/operator"
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/brief"
 	"jurat/internal/ledger/storage"
@@ -44,24 +43,16 @@ type run struct {
 // Newest is how many of a recorder's records are looked at for calls that were lost.
 const Newest = 1000
 
-// A Comparison is what the operator sealed of the last comparison of recorded calls with a provider's account of usage.
-type Comparison struct {
-	Record string `json:"record"`
-	operator.UsageComparisonBody
-}
-
-// Recorders returns what a log says of each recorder that sealed an event in it, by name, and the last comparison with a provider's account of usage; nil: there
-// is none. It looks at each record's entry in the index, and reads these acts. progress may be nil.
-func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total int64)) ([]Recorder, *Comparison, error) {
+// Recorders returns what a log says of each recorder that sealed an event in it, by name. It looks at each record's entry in the index, and reads these acts. progress may be nil.
+func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total int64)) ([]Recorder, error) {
 	size, err := l.Size(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var events []int64
-	compared := int64(-1)
 	for b, err := range l.Briefs().List(ctx, brief.Listing{}) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if progress != nil {
 			progress(b.Index, size)
@@ -69,54 +60,27 @@ func Recorders(ctx context.Context, l *ledger.Ledger, progress func(done, total 
 		if b.Action == evidence.RecorderEvent {
 			events = append(events, b.Index)
 		}
-		if b.Action == evidence.UsageComparison {
-			compared = b.Index
-		}
 	}
 	known := map[string]*Recorder{}
 	for page := range slices.Chunk(events, 100) {
 		rows, err := l.RowsAt(ctx, page)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for i := range rows {
 			if err := take(known, &rows[i]); err != nil {
-				return nil, nil, fmt.Errorf("reading the recorder_event at index %d: %w", rows[i].Index, err)
+				return nil, fmt.Errorf("reading the recorder_event at index %d: %w", rows[i].Index, err)
 			}
 		}
-	}
-	last, err := comparison(ctx, l, compared)
-	if err != nil {
-		return nil, nil, err
 	}
 	list := []Recorder{}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		if err := known[name].countLost(ctx, l); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		list = append(list, *known[name])
 	}
-	return list, last, nil
-}
-
-// comparison reads a comparison; nil: index is negative.
-func comparison(ctx context.Context, l *ledger.Ledger, index int64) (*Comparison, error) {
-	if index < 0 {
-		return nil, nil
-	}
-	rows, err := l.RowsAt(ctx, []int64{index})
-	if err != nil {
-		return nil, err
-	}
-	record, err := rows[0].Record()
-	if err != nil {
-		return nil, err
-	}
-	body, err := operator.ReadUsageComparison(&record.Payload)
-	if err != nil {
-		return nil, fmt.Errorf("reading the usage_comparison at index %d: %w", index, err)
-	}
-	return &Comparison{record.Payload.RecordID, *body}, nil
+	return list, nil
 }
 
 // take takes in an event.

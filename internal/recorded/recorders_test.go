@@ -6,8 +6,6 @@ import (
 
 	"jurat/evidence"
 	"jurat/evidence/observed"
-	"jurat/evidence/operator"
-	"jurat/internal/ledger"
 	"jurat/jurattest"
 )
 
@@ -68,23 +66,7 @@ func TestRecorders(t *testing.T) {
 	event("twins", "recorder/twins", observed.Event{Event: observed.Heartbeat, Since: first, Calls: new(int64(7))}) // the first one goes on
 	event("without a start", "recorder/without", ends(at(), 2))
 
-	compared := func(calls int64) {
-		t.Helper()
-		p, err := ledger.OperatorAct(evidence.Payload{ActionType: evidence.UsageComparison, Timestamp: evidence.FormatTime(jurattest.Start.Add(time.Minute))},
-			operator.UsageComparisonBody{By: "ines", Calls: operator.UsageCalls{Count: calls, Digest: evidence.DigestOf(nil)}, File: operator.UsageFile{Digest: evidence.DigestOf(nil), Format: "calls, CSV"},
-				Scope: operator.UsageScope{From: evidence.FormatTime(jurattest.Start), To: evidence.FormatTime(jurattest.Start.Add(time.Hour)), Size: 9}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.Seal(t, p)
-	}
-	if _, none, err := Recorders(t.Context(), h.Ledger, nil); err != nil || none != nil {
-		t.Fatalf("%+v, %v", none, err)
-	}
-	compared(1)
-	compared(2)
-
-	list, last, err := Recorders(t.Context(), h.Ledger, nil)
+	list, err := Recorders(t.Context(), h.Ledger, nil)
 	if err != nil || len(list) != 7 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -95,9 +77,6 @@ func TestRecorders(t *testing.T) {
 		if list[i].Calls != want.calls || list[i].Counted != want.counted {
 			t.Errorf("%s: %d calls, %v; want %+v", list[i].Name, list[i].Calls, list[i].Counted, want)
 		}
-	}
-	if last == nil || last.Calls.Count != 2 || last.Record == "" {
-		t.Errorf("the last comparison: %+v", last)
 	}
 	gate, other := list[1], list[3]
 	if gate.Name != "gate" || gate.Calls != 7 || gate.Missed != 5 || gate.Gaps != 2 || gate.Stopped != "" || gate.Lost != 1 || gate.Of != 8 || gate.Heartbeat == "" || gate.LastGap == "" {

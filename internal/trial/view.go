@@ -126,8 +126,8 @@ var ignored = map[evidence.ActionType]string{
 	evidence.LateStamp: byOperator, evidence.CheckpointStamp: byOperator, evidence.KeyEvent: byOperator, evidence.Erasure: byOperator,
 	evidence.AccessEvent: byOperator, evidence.Refusal: byOperator, evidence.RetentionEvent: byOperator,
 	evidence.CertificateEvent: byOperator, evidence.RevocationEvidence: byOperator, evidence.TrustedList: byOperator, evidence.Mandate: byOperator,
-	evidence.UsageComparison: byOperator,
-	evidence.ObservedCall:    byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
+
+	evidence.ObservedCall: byRecorder, evidence.ObservedTool: byRecorder, evidence.ObservedMessage: byRecorder, evidence.ObservedSpan: byRecorder,
 	evidence.RecorderEvent: byRecorder,
 	evidence.TrialEvent:    byOperator + ", and an Index reads it there",
 }

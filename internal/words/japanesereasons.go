@@ -27,7 +27,6 @@ var japaneseReasons = Reasons{
 	"content/unbound":        "署名された canonical.bin は response.txt と一致しません。response.txt に依拠しないでください",
 	"cosignature":            "証人の名による署名が偽造されています",
 	"count":                  "ログの番号付けに誤りがあります。ログが記録を偽って数えています",
-	"counted":                "運用者が述べた、記録された呼び出しの数または提供者のファイルが、このファイルの記録と矛盾しています",
 	"custody":                "鍵は運用者が保管しており、代わりに署名することができました",
 	"cut":                    "ログにはこの連鎖の記録がほかにもあり、ファイルに欠けています",
 	"cycle":                  "親の要求が循環しています",

@@ -131,8 +131,8 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
-	CertificateEvent, RevocationEvidence, TrustedList, Mandate, UsageComparison string
-	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent    string
+	CertificateEvent, RevocationEvidence, TrustedList, Mandate               string
+	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent string
 }
 
 // Of returns "" for an unknown action.
@@ -194,8 +194,6 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.RetentionEvent
 	case evidence.Mandate:
 		return a.Mandate
-	case evidence.UsageComparison:
-		return a.UsageComparison
 	case evidence.CertificateEvent:
 		return a.CertificateEvent
 	case evidence.RevocationEvidence:

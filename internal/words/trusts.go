@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"jurat/evidence"
-	"jurat/verify/counted"
 	"jurat/verify/trust"
 	"jurat/verify/vantage"
 )
@@ -25,9 +24,6 @@ type Trusts struct {
 	Independent, OperatorClock, Ends, Listed Sentence
 	Log, NoLog, Witnesses, NoWitness         Sentence
 	SCITTIssuer, SCITTService                Sentence
-
-	Compared, ComparedAll, ComparedUnknown, ComparedSame, ComparedOther   Sentence // calls, with what a provider counts
-	ComparedAgrees, ComparedPart, ComparedContradicted, ComparedUnchecked Sentence
 
 	ExchangeProved, ExchangeOne, ExchangeOpen, ExchangeDiffers Sentence // between agents, of which both sides have records
 	ExchangeAlone, ExchangeDoubtful, ExchangeMore              Sentence
@@ -51,28 +47,6 @@ func Seen(l Lang, list []vantage.Seen) []string {
 		if text := sentence.With("recorder", s.Recorder); !slices.Contains(said, text) {
 			said = append(said, text)
 		}
-	}
-	return said
-}
-
-// Compared says which recorded calls the operator compared with a provider's account of usage, and what a file shows of it.
-func Compared(l Lang, list []*counted.Comparison) []string {
-	w := TrustsIn(l)
-	var said []string
-	for _, c := range list {
-		agent, requests, found := string(w.ComparedAll), string(w.ComparedUnknown), string(w.ComparedSame)
-		if c.Scope.Agent != "" {
-			agent = c.Scope.Agent
-		}
-		if c.Provider.Requests != nil {
-			requests = strconv.FormatInt(*c.Provider.Requests, 10)
-		}
-		if n := c.Differences.All(); n > 0 {
-			found = w.ComparedOther.With("n", n)
-		}
-		shown := map[counted.Answer]Sentence{counted.Agrees: w.ComparedAgrees, counted.Part: w.ComparedPart, counted.Contradicted: w.ComparedContradicted, counted.Unchecked: w.ComparedUnchecked}[c.Answer]
-		said = append(said, w.Compared.With("agent", agent, "from", c.Scope.From, "to", c.Scope.To, "format", c.File.Format, "calls", c.Calls.Count, "requests", requests, "found", found,
-			"shown", shown.With("here", c.Here, "calls", c.Calls.Count)))
 	}
 	return said
 }

@@ -158,56 +158,6 @@ def check_trusted_list(chain, body):
         require(is_time(body["next_update"]) and moment(body["next_update"]) >= moment(body["issued"]), "next_update is none, or before issued")
 
 
-_KINDS = ("around", "differs", "unclaimed", "undecided")
-_DAY_MS = 24 * 60 * 60 * 1000
-
-
-def _counts(value, names, optional=()):
-    members(value, names, optional)
-    require(all(is_whole(value[name], 0, MAX_WHOLE) for name in (*names, *optional) if name in value), "no count")
-
-
-def _check_scope(scope):
-    members(scope, ("from", "size", "slack_ms", "to"), ("agent", "origin", "vendor"))
-    require(is_time(scope["from"]) and is_time(scope["to"]) and moment(scope["from"]) < moment(scope["to"]), "no time")
-    require(is_whole(scope["size"], 1, MAX_WHOLE) and is_whole(scope["slack_ms"], 0, _DAY_MS), "size or slack_ms is none")
-    require(all(is_name(scope[name]) for name in ("agent", "origin") if name in scope), "agent or origin is none")
-    require(scope.get("vendor", "openai") in ("anthropic", "gemini", "openai"), "no vendor")
-
-
-def _check_difference(one):
-    require(isinstance(one, dict), "no object")
-    members(one, ("kind", "what"), ("from", "line", "model", "record", "to"))
-    require(one["kind"] in _KINDS and isinstance(one["what"], str) and 1 <= len(one["what"].encode()) <= 1000, "no difference")
-    require(all(is_time(one[name]) for name in ("from", "to") if name in one), "no time")
-    require("line" not in one or is_whole(one["line"], 1, MAX_WHOLE), "no line")
-    require("model" not in one or is_name(one["model"]), "no model")
-    require("record" not in one or is_digest_not_zero(one["record"]), "no record")
-
-
-def check_usage(chain, body):
-    """Refuses what is no usage_comparison."""
-    require(not chain, "in a chain")
-    members(body, ("by", "calls", "differences", "file", "provider", "scope"), ("findings", "key_held", "skipped"))
-    require(all(isinstance(body[name], dict) for name in ("calls", "differences", "file", "provider", "scope")), "no object")
-    require(_is_filled(body["by"]) and body.get("key_held", True) is True, "by or key_held is none")
-    require("skipped" not in body or is_whole(body["skipped"], 1, MAX_WHOLE), "nothing is skipped")
-    _check_scope(body["scope"])
-    calls = dict(body["calls"])
-    require(is_digest_not_zero(calls.pop("digest", None)), "no digest")
-    _counts(calls, ("count", "failed", "input", "output", "unknown"))
-    require(calls["failed"] + calls["unknown"] <= calls["count"] <= body["scope"]["size"], "more than there are")
-    _counts(body["differences"], _KINDS)
-    _counts(body["provider"], ("input", "output"), ("requests",))
-    members(body["file"], ("bytes", "digest", "format"))
-    require(is_whole(body["file"]["bytes"], 0, MAX_WHOLE) and is_digest_not_zero(body["file"]["digest"]) and is_name(body["file"]["format"]), "no file")
-    if "findings" in body:
-        most = min(100, sum(body["differences"].values()))
-        require(isinstance(body["findings"], list) and 1 <= len(body["findings"]) <= most, "no findings")
-        for one in body["findings"]:
-            _check_difference(one)
-
-
 def check_trial(chain, body):
     """Refuses what is no trial_event."""
     require(chain == TRIALS_CHAIN, "not in its chain")
@@ -223,7 +173,6 @@ def check_trial(chain, body):
 
 CHECKS = {
     "trial_event": check_trial,
-    "usage_comparison": check_usage,
     "recorder_event": lambda chain, response: recorders.check_event(response),
     "mandate": check_mandate,
     "retention_event": check_retention,

@@ -108,7 +108,6 @@ ACTS = {
     "mandate": _OPERATOR,
     "revocation_evidence": _OPERATOR,
     "trusted_list": _OPERATOR,
-    "usage_comparison": Act("operator", "agent_id timestamp response", optional="context", apart="context"),
     "observed_call": _OBSERVED,
     "observed_tool": _OBSERVED,
     "observed_message": _OBSERVED,

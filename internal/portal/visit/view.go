@@ -60,7 +60,7 @@ func (v *Visit) View(file int, lang words.Lang) (*View, error) {
 	}
 	r, terms := e.report, words.TermsIn(lang)
 	view := &View{Name: e.name, Kind: cmp.Or(terms.Kinds.Of(r.Kind), string(r.Kind)), Outcome: r.Outcome, Said: status(terms, r.Outcome), Trusted: r.Trust != "",
-		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen), words.Compared(lang, r.Compared))}
+		Trust: r.Trust, Records: r.Records, Mended: r.Mended, Shown: len(e.records), Identities: slices.Concat(words.Identities(lang, r.Identities), words.Seen(lang, r.Seen))}
 	view.Rests, view.Wanted, view.Changed = words.RestsOn(lang, r), words.Wanted(lang, r), e.changed(lang)
 	if r.TrialOutcome != nil {
 		view.Came = incident.Outcome(r.TrialOutcome, lang)
