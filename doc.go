@@ -213,7 +213,6 @@
 //	names         which names people and agents may take, and which names count as the same
 //	access        who may do what: read from the log, as acts of the operator
 //	openid        asks an OpenID Connect provider who a person is; openid/openidtest is such a provider for tests
-//	signin        signs a recorder in at a server of MCP that asks for it by OAuth; signin/signintest is such a server for tests
 //	tracing       sends an OpenTelemetry collector, if one is configured, what the program did and how long it took
 //	limits        how often a caller may ask, and how much memory all requests may hold together
 //	jsonschema    describes Go types as JSON schemas

@@ -44,16 +44,11 @@ require (
 	filippo.io/nistec v0.0.4
 	github.com/andybalholm/brotli v1.2.8
 	github.com/ebitengine/purego v0.11.3
-	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 )
 
-require (
-	github.com/bwesterb/go-ristretto v1.2.4 // indirect
-	github.com/segmentio/asm v1.1.3 // indirect
-	github.com/segmentio/encoding v0.5.4 // indirect
-)
+require github.com/bwesterb/go-ristretto v1.2.4 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -18,8 +17,6 @@ type MCP struct {
 	Also []string
 	// Key is a bearer token for the server. If it is set, it replaces every credential that a client sends.
 	Key Secret
-	// KeyOf gives the token for each call, in place of Key, where it does not stay the same.
-	KeyOf func(ctx context.Context) (Secret, error)
 }
 
 // mcpUpstream is the name of the server among the upstreams of a relay.
@@ -58,8 +55,8 @@ func (m *MCP) upstream() (relay.Upstream, error) {
 	if path == "" {
 		path = "/"
 	}
-	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: append([]string{path}, m.Also...), Key: m.Key, KeyOf: m.KeyOf}
-	if r.Key != "" || r.KeyOf != nil {
+	r := relay.Upstream{Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, Speaks: relay.MCP, Only: append([]string{path}, m.Also...), Key: m.Key}
+	if r.Key != "" {
 		r.KeyIn = "authorization"
 	}
 	return r, nil

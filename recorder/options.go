@@ -232,7 +232,7 @@ func (o Options) settings() (evidence.Digest, error) {
 		all["a2a"] = map[string]any{"origin": a.Origin, "side": a.Side, "rewrite_card": a.RewriteCard}
 	}
 	if m := o.MCP; m != nil {
-		all["mcp"] = map[string]any{"url": m.URL, "also": m.Also, "key_held": m.Key != "" || m.KeyOf != nil}
+		all["mcp"] = map[string]any{"url": m.URL, "also": m.Also, "key_held": m.Key != ""}
 	}
 	doc, err := json.Marshal(all)
 	if err != nil {

@@ -8,6 +8,7 @@ var gone = map[string]string{
 	"serve --continuous":        "write webhook in the file of --config, which is told when a case needs a person; 'jurat trial --recorded CHAIN' tries records, on a schedule of your own",
 	"webhook test --continuous": "'jurat webhook test --config FILE' reads the webhook of that file",
 	"record reconcile":          "'GET /v1/recordings' lists the recorded conversations as JSON, and 'jurat log case' writes the calls of one, with what each used",
+	"record mcp --sign-in":      "get a token at the server, by its own program or page, and give it with --key FILE",
 	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
 	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

@@ -232,7 +232,7 @@ func TestRecordRunLeavesOutputAlone(t *testing.T) {
 // TestOnlyBeforeAServerOverHTTP: a flag that would do nothing before a program is refused.
 func TestOnlyBeforeAServerOverHTTP(t *testing.T) {
 	t.Parallel()
-	for _, flag := range []string{"--sign-in", "--key=token", "--also=/sse", "--host=tools"} {
+	for _, flag := range []string{"--key=token", "--also=/sse", "--host=tools"} {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), []string{"--data", filepath.Join(t.TempDir(), "data"), "record", "mcp", "--agent", "mia", flag, "--", "true"}, stdio{in: strings.NewReader(""), out: &out, err: &errs})
 		if code != 2 || !strings.Contains(errs.String(), "go with --upstream") {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"jurat/internal/installation"
-	"jurat/internal/signin"
 	"jurat/internal/uuid7"
 	"jurat/recorder"
 )
@@ -32,7 +31,6 @@ type recordMCPCmd struct {
 	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
 	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. The one to which clients of 2024-11-05 post needs none: the server's stream names it. May be given several times."`
 	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
-	SignIn   bool     `name:"sign-in" help:"The recorder signs in at --upstream (OAuth): it shows an address to open in a browser of this machine, and keeps the token in its memory. Clients need none."`
 	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
 	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
 	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"The private key to it, in PEM."`
@@ -57,7 +55,7 @@ tool_definition_changed), which 'jurat verify' tells of.
     jurat record mcp --agent support -- npx -y @modelcontextprotocol/server-filesystem /srv/files
     jurat record mcp --agent support --chain monday --server files -- python files.py
     jurat record mcp --agent support --upstream https://tools.example/mcp      (clients use http://127.0.0.1:8420/mcp)
-    jurat record mcp --agent support --upstream https://tools.example/mcp --sign-in   (a server that asks its clients to sign in)
+    jurat record mcp --agent support --upstream https://tools.example/mcp --key token   (a server that asks its clients to sign in)
     jurat record mcp --agent support --upstream https://tools.example/sse      (a server of 2024-11-05: GET, and POST to the endpoint that it names)
 ` + `
 In closed mode a request reaches the server once it is in a journal on disk, and an answer reaches the client once its record is in the log. If
@@ -71,8 +69,8 @@ func (c *recordMCPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.Upstream != "" {
 		return c.overHTTP(ctx, a, io)
 	}
-	if c.SignIn || c.Key != "" || len(c.Also)+len(c.Host) > 0 {
-		return errors.New("--sign-in, --key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
+	if c.Key != "" || len(c.Also)+len(c.Host) > 0 {
+		return errors.New("--key, --also and --host go with --upstream: a program's server is asked through a pipe, with what its own settings say")
 	}
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
@@ -125,9 +123,6 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 			err = errors.Join(err, fmt.Errorf("--key: %w", failed))
 		}
 	}
-	if c.SignIn && c.Key != "" {
-		err = errors.Join(err, errors.New("--sign-in gets a token, and --key has one: give one of them"))
-	}
 	if err = errors.Join(err, flagName("--agent", c.Agent), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey)); err == nil {
 		err = o.Check()
 	}
@@ -144,11 +139,6 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 	if err != nil {
 		return err
 	}
-	if c.SignIn {
-		if err := signIn(ctx, o.MCP, io); err != nil {
-			return err
-		}
-	}
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
 		return record(ctx, i, o, func(h http.Handler) (string, error) {
 			io.flush()
@@ -158,24 +148,6 @@ func (c *recordMCPCmd) overHTTP(ctx context.Context, a *app, io stdio) error {
 			return "it was interrupted", serveCalls(ctx, l, h, log)
 		})
 	})
-}
-
-// signIn has a person sign the recorder in at a server.
-func signIn(ctx context.Context, m *recorder.MCP, io stdio) error {
-	tokens, err := signin.At(ctx, signin.Config{Server: m.URL, Show: func(address string) {
-		fmt.Fprintf(io.err, "jurat: open this address in a browser of this machine to sign in at %s: %s\n", m.URL, address)
-	}})
-	if errors.Is(err, signin.ErrNotNeeded) {
-		return hint(err, "leave --sign-in out")
-	}
-	if err != nil {
-		return hint(err, "if the server lets no program register, get a token there, and give it with --key FILE")
-	}
-	m.KeyOf = func(ctx context.Context) (recorder.Secret, error) {
-		token, err := tokens.Token(ctx)
-		return recorder.Secret(token), err
-	}
-	return nil
 }
 
 // passed runs a server behind a pipe. A signal goes on to the server, and a second one ends it.

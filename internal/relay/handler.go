@@ -25,9 +25,9 @@ import (
 // A Handler passes on the requests that it serves. It is safe for concurrent use.
 type Handler struct {
 	*relay
-	next        http.RoundTripper
-	buffers     sync.Pool
-	wantsSignIn sync.Once // is logged
+	next       http.RoundTripper
+	buffers    sync.Pool
+	wantsToken sync.Once // is logged
 }
 
 // New returns a handler that shows each call to a witness. The paths that it serves are /NAME/…, with a name of Options.Upstreams, and
@@ -162,10 +162,10 @@ func (h *Handler) pass(w http.ResponseWriter, p *passage, out *http.Request) err
 	case err == nil && answer.StatusCode == http.StatusSwitchingProtocols:
 		return h.upgraded(w, answer)
 	case err == nil && answer.StatusCode == http.StatusUnauthorized && p.call.Speaks == MCP:
-		h.wantsSignIn.Do(func() {
+		h.wantsToken.Do(func() {
 			what := "a client's call without a valid token (401). Clients cannot sign in through a recorder, since tokens are for the server's own address: " + doSignIn
 			if p.call.Custody {
-				what = "the recorder's token (401): get another one, or with --sign-in start the recorder again"
+				what = "the recorder's token (401): get another one, and start the recorder again"
 			}
 			h.Log.Warn("relay: the server refuses "+what, "server", p.call.Origin)
 		})
@@ -199,9 +199,6 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 	}
 	if h.spool.full() && h.Mode == Closed {
 		return nil, refuse(http.StatusServiceUnavailable, "the recorder has no room for copies of more calls; try again later")
-	}
-	if err := h.holdsKey(req.Context(), &t.upstream); err != nil {
-		return nil, err
 	}
 	custody := t.upstream.Key != ""
 	if custody {
@@ -264,24 +261,6 @@ func networkOf(hostPort string) string {
 		return at.Addr().String()
 	}
 	return network.String()
-}
-
-// holdsKey asks for an upstream's key, where it does not stay the same.
-func (h *Handler) holdsKey(ctx context.Context, u *Upstream) error {
-	if u.KeyOf == nil {
-		return nil
-	}
-	limited, cancel := context.WithTimeout(ctx, h.EndTimeout)
-	defer cancel()
-	err := fault.Guard(func() (err error) { u.Key, err = u.KeyOf(limited); return err })
-	if err == nil && u.Key == "" {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		h.Log.Error("relay: a call is refused, since there is no key for the upstream: if a sign-in has ended, start the recorder again", "upstream", u.Origin(), "error", err)
-		return refuse(http.StatusServiceUnavailable, "the recorder has no key for the server now, so the call was not forwarded; its log says why")
-	}
-	return nil
 }
 
 // request reads the body of a request, and returns the body to send.

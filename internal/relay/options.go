@@ -69,8 +69,6 @@ type Upstream struct {
 	Base *url.URL
 	// Key is the provider's key. If it is set, it replaces every credential that the caller sends.
 	Key Secret
-	// KeyOf returns the key for each call, in place of Key, where it does not stay the same. A call without one is refused.
-	KeyOf func(ctx context.Context) (Secret, error) `json:"-"`
 	// KeyIn is where the key goes: "authorization" (as a bearer), another header, or "?key=". Needed with Key.
 	KeyIn string
 	// Speaks is what its callers speak: Models if nil.
@@ -101,7 +99,7 @@ func (u Upstream) protocol() *Protocol {
 }
 
 // custody reports whether the relay holds the key.
-func (u Upstream) custody() bool { return u.Key != "" || u.KeyOf != nil }
+func (u Upstream) custody() bool { return u.Key != "" }
 
 // Origin is the scheme and host, as a Call has them.
 func (u Upstream) Origin() string { return u.Base.Scheme + "://" + u.Base.Host }

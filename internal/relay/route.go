@@ -101,7 +101,7 @@ func signingIn(path string) string {
 	return ""
 }
 
-const doSignIn = "let the recorder sign in ('jurat record mcp --upstream URL --sign-in'), or give it the token ('--key FILE'), or send the token in the header Authorization"
+const doSignIn = "get a token there, and give it to the recorder ('jurat record mcp --upstream URL --key FILE'), or send the token in the header Authorization"
 
 // checkPath refuses paths that servers read in more than one way.
 func checkPath(path string) error {
