@@ -9,6 +9,7 @@ var gone = map[string]string{
 	"webhook test --continuous": "'jurat webhook test --config FILE' reads the webhook of that file",
 	"record reconcile":          "'GET /v1/recordings' lists the recorded conversations as JSON, and 'jurat log case' writes the calls of one, with what each used",
 	"record mcp --sign-in":      "get a token at the server, by its own program or page, and give it with --key FILE",
+	"record otlp --grpc":        "set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 in the exporter's environment",
 	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
 	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

@@ -23,7 +23,6 @@ import (
 
 type recordOTLPCmd struct {
 	Listen      string            `default:"127.0.0.1:4318" placeholder:"ADDR" help:"Where to listen. An address beyond this machine needs --tls-key, as requests carry tokens and texts."`
-	GRPC        string            `name:"grpc" placeholder:"ADDR" help:"Where to listen as well: 127.0.0.1:4317 is where exporters send by gRPC. Both addresses take HTTP and gRPC."`
 	Agent       string            `placeholder:"NAME" help:"Whose telemetry comes without a token. Without this or --service, every request needs a token of 'jurat access grant NAME agent'."`
 	Service     map[string]string `placeholder:"NAME=AGENT" help:"Whose telemetry it is if it comes without a token from the program that calls itself NAME (service.name). May be given several times."`
 	Chain       string            `placeholder:"NAME" help:"One chain for all acts that name none. Default: each conversation has its own, or else each trace."`
@@ -40,15 +39,13 @@ type recordOTLPCmd struct {
 
 // Help is shown by 'jurat record otlp --help'.
 func (*recordOTLPCmd) Help() string {
-	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP or gRPC, traces and logs), and seals each call of a model and each use of a tool
+	return `Takes what an agent's OpenTelemetry exporter sends (OTLP over HTTP, traces and logs), and seals each call of a model and each use of a tool
 in it. Nothing of this was seen: it is the word of the agent's own program, and every record, verification and trial says so. What the
 sender left out, dropped or may have cut off is named in each record. 'jurat record proxy' and 'jurat record run' see the bytes, and prove more.
 
     export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
     export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
-
-With --grpc 127.0.0.1:4317, exporters that send by gRPC need no address; http://127.0.0.1:4318 takes gRPC as well.
 
 Instrumentations tell what was said only if that is switched on, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true or
 TRACELOOP_TRACE_CONTENT=true. The conventions of OpenTelemetry's GenAI (attributes and events), of OpenInference, of OpenLLMetry and of
@@ -58,7 +55,6 @@ An exporter gets its yes when the records are in the log. If they cannot be seal
 The chain is recorded/AGENT/NAME: NAME is the attribute jurat.chain, the header Jurat-Chain, --chain, the conversation's id, or the trace's.
 
     jurat record otlp --agent support
-    jurat record otlp --agent support --grpc 127.0.0.1:4317
     jurat record otlp --service shop=shop-agent --service desk=support
 `
 }
@@ -68,11 +64,11 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	list, err := c.listen()
+	l, err := listenAt("--listen", c.Listen, c.TLSCert, c.TLSKey, "h2", "http/1.1")
 	if err != nil {
 		return err
 	}
-	defer list.Close() //nolint:errcheck // the servers have, unless they did not begin
+	defer l.Close() //nolint:errcheck // the server has, unless it did not begin
 	defer roomy()()
 	log := io.logger(c.LogJSON)
 	return a.withStamps(ctx, io, c.keyFlags, c.stampFlags, func(i *installation.Installation) error {
@@ -89,11 +85,8 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 			WhoIs: recorder.AgentOf(access.New(access.Config{Ledger: i.Ledger, Keys: i.Keys}))})
 		io.flush()
 		reason := "it could not say where it listens"
-		for _, l := range list {
-			err = errors.Join(err, io.line("%s", address(l, c.TLSKey)))
-		}
-		if err == nil {
-			err, reason = list.serve(ctx, h, log), "it was interrupted"
+		if err = io.line("%s", address(l, c.TLSKey)); err == nil {
+			err, reason = serveOTLP(ctx, l, h, log), "it was interrupted"
 		}
 		if counts := h.Counts(); counts != "" {
 			reason += "; " + counts
@@ -102,57 +95,18 @@ func (c *recordOTLPCmd) Run(ctx context.Context, a *app, io stdio) error {
 	})
 }
 
-// addresses are the listeners of one handler.
-type addresses []net.Listener
-
-// listen opens the listeners.
-func (c *recordOTLPCmd) listen() (list addresses, err error) {
-	for _, at := range []struct{ flag, address string }{{"--listen", c.Listen}, {"--grpc", c.GRPC}} {
-		if at.address == "" {
-			continue
-		}
-		l, err := listenAt(at.flag, at.address, c.TLSCert, c.TLSKey, "h2", "http/1.1")
-		if err != nil {
-			return nil, errors.Join(err, list.Close())
-		}
-		list = append(list, l)
-	}
-	return list, nil
-}
-
-func (list addresses) Close() (err error) {
-	for _, l := range list {
-		err = errors.Join(err, l.Close())
-	}
-	return err
-}
-
-// serve serves until the context ends, or one listener fails. gRPC comes without TLS, too.
-func (list addresses) serve(ctx context.Context, h http.Handler, log *slog.Logger) error {
+// serveOTLP serves until the context ends. HTTP/2 comes without TLS, too: so an exporter by gRPC gets an answer, and the log says what it needs instead.
+func serveOTLP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(list))
-	for _, l := range list {
-		go func() { ended <- serveBy(ctx, l, h, log, protocols) }()
-	}
-	var err error
-	for range list {
-		err = errors.Join(err, <-ended)
-		cancel()
-	}
-	return err
+	return serveBy(ctx, l, h, log, protocols)
 }
 
 // check refuses flags before anything is made.
 func (c *recordOTLPCmd) check() error {
 	err := errors.Join(flagName("--recorder", c.Recorder), mayListen("--listen", c.Listen, c.TLSCert, c.TLSKey))
-	if c.GRPC != "" {
-		err = errors.Join(err, mayListen("--grpc", c.GRPC, c.TLSCert, c.TLSKey))
-	}
 	if c.Agent != "" {
 		err = errors.Join(err, flagName("--agent", c.Agent), checkChain(c.Agent, c.Chain))
 	}

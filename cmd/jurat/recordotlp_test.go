@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -103,20 +102,21 @@ func TestRecordOTLP(t *testing.T) {
 		}
 	}
 
-	stop, at := recordsOTLP(t, data, "--agent", "mia", "--grpc", "127.0.0.1:0") // another process
-	byGRPC := otlpInProtobuf(t, span(told, whole))
-	for _, address := range strings.Fields(at) {
-		if status := exported(t, address, byGRPC); status != "0" {
-			t.Errorf("gRPC at %s: status %q", address, status)
-		}
+	stop, at := recordsOTLP(t, data, "--agent", "mia") // another process
+	answer, err := http.Post(at+"/v1/traces", "application/x-protobuf", bytes.NewReader(otlpInProtobuf(t, span(told, whole))))
+	if err != nil {
+		t.Fatal(err)
 	}
-	stop()
+	answer.Body.Close()
+	if stop(); answer.StatusCode != http.StatusOK {
+		t.Errorf("protobuf: %s", answer.Status)
+	}
 	if n := len(observedIn(t, data)); n != 3 {
 		t.Errorf("%d records of what was seen or told: want 3", n)
 	}
 }
 
-// otlpInProtobuf writes a request in JSON as exporters by gRPC have it. In JSON, ids are in hex; package protojson wants base64.
+// otlpInProtobuf writes a request in JSON as exporters have it in protobuf. In JSON, ids are in hex; package protojson wants base64.
 func otlpInProtobuf(t *testing.T, doc string) []byte {
 	t.Helper()
 	doc = regexp.MustCompile(`("(?:trace|span)Id":")([0-9a-f]+)"`).ReplaceAllStringFunc(doc, func(member string) string {
@@ -138,26 +138,7 @@ func otlpInProtobuf(t *testing.T, doc string) []byte {
 	return body
 }
 
-// exported sends a message by gRPC without TLS, and returns the call's status. The connection stays open.
-func exported(t *testing.T, address string, message []byte) (status string) {
-	t.Helper()
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	c := &http.Client{Transport: &http.Transport{Protocols: protocols}}
-	t.Cleanup(c.CloseIdleConnections)
-	frame := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-	answer, err := c.Post(address+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", bytes.NewReader(frame))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
-		t.Fatal(err)
-	}
-	return answer.Trailer.Get("Grpc-Status")
-}
-
-// recordsOTLP starts the recorder. stop interrupts it, and waits. at has its addresses, each on a line.
+// recordsOTLP starts the recorder. stop interrupts it, and waits. at is its address.
 func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at string) {
 	t.Helper()
 	c := exec.Command("jurat", append([]string{"--data", data, "record", "otlp", "--listen", "127.0.0.1:0"}, more...)...)
@@ -171,12 +152,9 @@ func recordsOTLP(t *testing.T, data string, more ...string) (stop func(), at str
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(out)
-	for range 1 + strings.Count(strings.Join(more, " "), "--grpc") {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		at += line
+	at, err = lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
 	}
 	go io.Copy(io.Discard, lines)
 	return func() {

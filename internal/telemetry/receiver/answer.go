@@ -33,7 +33,13 @@ var rejectedNames = map[telemetry.Signal]string{telemetry.Traces: "rejectedSpans
 // done says that everything is recorded that can be; what cannot is counted, and must not be sent again.
 func (a *answer) done(told *telemetry.Told) {
 	if a.encoding == telemetry.Protobuf {
-		a.write(http.StatusOK, response(told))
+		var body []byte // the same for each signal
+		if told.Refused > 0 {
+			inner := protowire.AppendVarint(protowire.AppendTag(nil, rejected, protowire.VarintType), uint64(told.Refused))
+			inner = protowire.AppendString(protowire.AppendTag(inner, errorMessage, protowire.BytesType), reasons(told))
+			body = protowire.AppendBytes(protowire.AppendTag(nil, partialSuccess, protowire.BytesType), inner)
+		}
+		a.write(http.StatusOK, body)
 		return
 	}
 	members := map[string]any{}
@@ -43,21 +49,11 @@ func (a *answer) done(told *telemetry.Told) {
 	a.writeJSON(http.StatusOK, members)
 }
 
-// response is the answer's message in protobuf, which is the same for each signal.
-func response(told *telemetry.Told) []byte {
-	if told.Refused == 0 {
-		return nil
-	}
-	inner := protowire.AppendVarint(protowire.AppendTag(nil, rejected, protowire.VarintType), uint64(told.Refused))
-	inner = protowire.AppendString(protowire.AppendTag(inner, errorMessage, protowire.BytesType), reasons(told))
-	return protowire.AppendBytes(protowire.AppendTag(nil, partialSuccess, protowire.BytesType), inner)
-}
-
 func reasons(told *telemetry.Told) string { return strings.Join(told.Reasons, "; ") }
 
-// codes are those of google.rpc.Status: the status of a call by gRPC. Over HTTP, the protocol says, receivers may leave them out.
+// codes are those of google.rpc.Status. The protocol says that receivers may leave them out.
 var codes = map[int]int32{http.StatusBadRequest: 3, http.StatusNotFound: 5, http.StatusForbidden: 7, http.StatusRequestEntityTooLarge: 8, http.StatusMethodNotAllowed: 12, http.StatusUnsupportedMediaType: 12,
-	http.StatusNotImplemented: 12, http.StatusInternalServerError: 13, http.StatusServiceUnavailable: 14, http.StatusUnauthorized: 16}
+	http.StatusInternalServerError: 13, http.StatusServiceUnavailable: 14, http.StatusUnauthorized: 16}
 
 // retryAfter is how many seconds a sender should wait.
 const retryAfter = 2
@@ -69,16 +65,11 @@ func (a *answer) fail(status int, why string) {
 	}
 	why = strings.ToValidUTF8(why, "\ufffd")
 	if a.encoding == telemetry.Protobuf {
-		a.write(status, problem(status, why))
+		body := protowire.AppendVarint(protowire.AppendTag(nil, statusCode, protowire.VarintType), uint64(codes[status]))
+		a.write(status, protowire.AppendString(protowire.AppendTag(body, statusMessage, protowire.BytesType), why))
 		return
 	}
 	a.writeJSON(status, map[string]any{"code": codes[status], "message": why})
-}
-
-// problem is a google.rpc.Status.
-func problem(status int, why string) []byte {
-	body := protowire.AppendVarint(protowire.AppendTag(nil, statusCode, protowire.VarintType), uint64(codes[status]))
-	return protowire.AppendString(protowire.AppendTag(body, statusMessage, protowire.BytesType), why)
 }
 
 func (a *answer) writeJSON(status int, members map[string]any) {

@@ -1,5 +1,5 @@
-// Package receiver takes what OpenTelemetry exporters send over HTTP (OTLP/HTTP 1.x: /v1/traces, /v1/logs, /v1/metrics, in protobuf or JSON) and by gRPC
-// (OTLP/gRPC 1.x: the unary calls of the same three), and has each act of an agent in it recorded.
+// Package receiver takes what OpenTelemetry exporters send over HTTP (OTLP/HTTP 1.x: /v1/traces, /v1/logs, /v1/metrics, in protobuf or JSON), and has
+// each act of an agent in it recorded.
 //
 // # A yes means that it is in the log
 //
@@ -16,10 +16,4 @@
 // A body is bounded in bytes, before and after decompression, and in values; 16 are in memory at a time, two are decoded, and the acts in one
 // take three times as much at most. A request must have a content type that
 // browsers do not send to other sites unasked, and name this machine or a name that the operator gave, so that pages cannot tell of acts.
-//
-// # A call of gRPC is one request of HTTP/2
-//
-// Export takes one message and gives one, so gRPC is here a prefix of five bytes and three trailers over net/http. google.golang.org/grpc was refused: the
-// program would have been 1.9 MB (4 %) larger, and would have had a second server, with limits of its own, and a second path into the log. So both are taken
-// at one address, by the content type, with the same bounds. Streams, reflection and health checks are answered with UNIMPLEMENTED: no exporter needs them.
 package receiver

@@ -44,7 +44,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// A Receiver is a handler for OTLP over HTTP and by gRPC. For gRPC, the server must take HTTP/2. It is safe for concurrent use.
+// A Receiver is a handler for OTLP over HTTP. It is safe for concurrent use.
 type Receiver struct {
 	Config
 	reading  chan struct{} // one for each request whose body is in memory, until it is answered
@@ -121,16 +121,13 @@ type question struct {
 	encoding telemetry.Encoding
 }
 
-// ServeHTTP takes a request, over HTTP or by gRPC.
+// ServeHTTP takes a request.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if isGRPC(req) {
-		r.serveGRPC(w, req)
-		return
-	}
 	q := question{Request: req, signal: signals[req.URL.Path]}
 	a := answer{w: w, signal: q.signal}
 	if q.signal == "" {
-		a.fail(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics")
+		err := refuse(http.StatusNotFound, "nothing is here: OTLP/HTTP has /v1/traces, /v1/logs and /v1/metrics; an exporter by gRPC needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+		a.fail(r.failed(&q, err), err.Error()) // it is logged, because clients of gRPC show no answer of HTTP
 		return
 	}
 	told, err := r.post(w, &q, &a)
@@ -151,7 +148,7 @@ func (r *Receiver) failed(q *question, err error) (status int) {
 	return status
 }
 
-// post takes a request over HTTP.
+// post takes a request. It returns what of it is refused for good.
 func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*telemetry.Told, error) {
 	if q.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -166,9 +163,7 @@ func (r *Receiver) post(w http.ResponseWriter, q *question, a *answer) (*telemet
 		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %.100q: send application/x-protobuf or application/json", q.Header.Get("Content-Type"))
 	}
 	a.encoding = q.encoding
-	return r.take(w, q, func(body io.Reader) ([]byte, error) {
-		return decoded(body, strings.Join(q.Header.Values("Content-Encoding"), ","))
-	})
+	return r.take(w, q)
 }
 
 // mediaType returns the media type of a request's body, in lower case; "": none that can be read.
@@ -180,8 +175,8 @@ func mediaType(req *http.Request) string {
 	return media
 }
 
-// take has read find the message in a request's body, and the acts in it sealed. It returns what of it is refused for good.
-func (r *Receiver) take(w http.ResponseWriter, q *question, read func(io.Reader) ([]byte, error)) (*telemetry.Told, error) {
+// take reads the message in a request's body, and has the acts in it sealed.
+func (r *Receiver) take(w http.ResponseWriter, q *question) (*telemetry.Told, error) {
 	if !r.asksForThis(q.Host) {
 		return nil, refuse(http.StatusForbidden, "the request asks for the host %.100q: give the recorder that name with --host", q.Host)
 	}
@@ -197,7 +192,7 @@ func (r *Receiver) take(w http.ResponseWriter, q *question, read func(io.Reader)
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(waitForBody)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	body, err := read(http.MaxBytesReader(w, q.Body, telemetry.MaxBody+prefix))
+	body, err := decoded(http.MaxBytesReader(w, q.Body, telemetry.MaxBody), strings.Join(q.Header.Values("Content-Encoding"), ","))
 	if r, is := errors.AsType[*refusal](err); is && errors.Is(r.err, os.ErrDeadlineExceeded) {
 		return nil, fmt.Errorf("it did not come within %v: %w", waitForBody, r.err) // no refusal: what is refused for good is lost
 	}

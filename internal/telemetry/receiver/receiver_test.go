@@ -356,3 +356,78 @@ func (n *noticed) Read(p []byte) (int, error) {
 	}
 	return read, err
 }
+
+// TestBothVersionsOfHTTP: requests are taken by both versions of HTTP. A call of gRPC is refused with what to use instead, which is logged, since its clients do not show it. Of a request that
+// is broken off, nothing is recorded, and the receiver goes on.
+func TestBothVersionsOfHTTP(t *testing.T) {
+	d, said := new(desk), make(chan string, 1)
+	c := d.config()
+	c.Log = slog.New(&noting{Handler: slog.DiscardHandler, said: said})
+	s := httptest.NewUnstartedServer(receiver.New(c))
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	defer s.Close()
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	tr.Protocols.SetUnencryptedHTTP2(true)
+	defer tr.CloseIdleConnections()
+	second := &http.Client{Transport: tr}
+	half, rest := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/traces", half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	go func() {
+		_, _ = io.WriteString(rest, jsonSpan[:len(jsonSpan)/2]) // the request is cancelled
+		cancel()
+	}()
+	if answer, err := second.Do(req); err == nil {
+		answer.Body.Close()
+		t.Errorf("a request that broke off was answered: %s", answer.Status)
+	}
+	if text := <-said; !strings.Contains(text, "not recorded") {
+		t.Errorf("logged %q", text)
+	}
+	for version, one := range map[string]*http.Client{"HTTP/1.1": http.DefaultClient, "HTTP/2.0": second} {
+		answer, err := one.Post(s.URL+"/v1/traces", "application/json", strings.NewReader(jsonSpan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || answer.Proto != version {
+			t.Errorf("%s %s", answer.Proto, answer.Status)
+		}
+		answer, err = one.Post(s.URL+"/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc", strings.NewReader("\x00\x00\x00\x00\x00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if text := <-said; answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "http/protobuf") {
+			t.Errorf("gRPC: %s, logged %q", answer.Status, text)
+		}
+	}
+	if len(d.reports) != 1 {
+		t.Errorf("%d reports", len(d.reports))
+	}
+}
+
+// noting passes on what is logged.
+type noting struct {
+	slog.Handler
+	said chan string
+}
+
+func (*noting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (n *noting) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	select {
+	case n.said <- text:
+	default:
+	}
+	return nil
+}
