@@ -37,15 +37,23 @@ type desk struct {
 
 func newDesk(t *testing.T, change func(*receiver.Config)) *desk {
 	t.Helper()
+	d := furnishDesk(t, change)
+	d.Start()
+	return d
+}
+
+// furnishDesk is a desk that has not begun.
+func furnishDesk(t *testing.T, change func(*receiver.Config)) *desk {
+	t.Helper()
 	d := &desk{types: map[string]int{}}
 	c := receiver.Config{Agent: "shop-bot", Log: slog.New(slog.DiscardHandler), Report: d.report, WhoIs: knows}
 	if change != nil {
 		change(&c)
 	}
 	h := receiver.New(c)
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d.mu.Lock()
-		d.types[strings.TrimSpace(r.Header.Get("Content-Type")+" "+r.Header.Get("Content-Encoding"))]++
+		d.types[strings.TrimSpace(r.Header.Get("Content-Type")+" "+r.Header.Get("Content-Encoding")+r.Header.Get("Grpc-Encoding"))]++
 		d.mu.Unlock()
 		h.ServeHTTP(w, r)
 	}))
