@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -125,18 +126,26 @@ func (c *check) onlyThisTrial() {
 
 // withoutGaps compares the records of the trial's chain (acts and decisions) with the log's own count of them. A
 // record that the log counted and the file lacks was left out: another branch of the trial, for example, that ended
-// less well.
+// less well. A record without its count could hide one: anybody can take it away.
 func (c *check) withoutGaps() {
 	first := slices.IndexFunc(c.all, func(r *evidence.Record) bool { return r.Payload.ActionType.InTrial() })
 	want, chain := int64(0), c.all[first].Payload.ChainID
+	var uncounted *evidence.Record
 	for _, r := range c.all {
-		if r.Payload.ChainID != chain || r.Log == nil {
+		if r.Payload.ChainID != chain {
+			continue
+		}
+		if r.Log == nil {
+			uncounted = cmp.Or(uncounted, r)
 			continue
 		}
 		if want++; r.Log.ChainSeq != want {
 			c.refute(Completeness, "gap", r, "the log counts it as record %d of the trial, and it is number %d in the file: a record was left out", r.Log.ChainSeq, want)
 			return
 		}
+	}
+	if uncounted != nil {
+		c.doubt(Completeness, "inclusion", uncounted, "nothing says as which record of the trial the log counts it, so another could have been left out")
 	}
 }
 

@@ -879,6 +879,10 @@ func partialTrials(t *testing.T) []given {
 		b.Records[3].Timestamps, b.Records[4].Log = nil, nil
 		return b
 	})
+	add("whose closing has no place", func(_ *forger, b *evidence.Bundle, _ *verify.Options) *evidence.Bundle {
+		b.Records[len(b.Records)-1].Log = nil
+		return b
+	})
 	add("with another record's signature", func(_ *forger, b *evidence.Bundle, _ *verify.Options) *evidence.Bundle {
 		b.Records[3].Signatures = b.Records[4].Signatures
 		return b

@@ -117,6 +117,10 @@ def _check_others(records, first, findings):
         if record.log["chain_seq"] != number:
             findings.refute("completeness", "gap", record)
             return
+    for record in records:
+        if not record.log and record.get("chain_id") == chain:
+            findings.doubt("completeness", "inclusion", record)
+            return
 
 
 def _check_course(acts, findings):
