@@ -1,0 +1,83 @@
+package jurat
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// budgets are how much there may be: a change that needs more takes something away first. They fall with each step by which the house gets smaller.
+var budgets = []struct {
+	what string
+	most int
+}{
+	{"lines of Go but tests", 174_200},
+	{"lines of tests in Go", 138_300},
+	{"packages", 154},
+	{"modules in the program", 62},
+	{"lines of the second verifier", 12_700},
+	{"words of README, doc.go and docs", 115_900},
+	{"words of docs/format.md", 36_600},
+}
+
+func TestBudgets(t *testing.T) {
+	has := map[string]int{"packages": len(listPackages(t)), "modules in the program": modulesLinked(t)}
+	if err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if slices.Contains([]string{".git", "node_modules", "dist"}, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		count := ""
+		switch path = filepath.ToSlash(path); {
+		case strings.HasSuffix(path, "_test.go"):
+			count = "lines of tests in Go"
+		case path == "doc.go", path == "README.md", filepath.Dir(path) == "docs" && strings.HasSuffix(path, ".md"):
+			count = "words of README, doc.go and docs"
+		case strings.HasSuffix(path, ".go"):
+			count = "lines of Go but tests"
+		case strings.HasPrefix(path, "testdata/second-verifier/") && strings.HasSuffix(path, ".py"):
+			count = "lines of the second verifier"
+		default:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if strings.HasPrefix(count, "lines") {
+			has[count] += bytes.Count(text, []byte("\n"))
+		} else {
+			has[count] += len(strings.Fields(string(text)))
+		}
+		if path == "docs/format.md" {
+			has["words of docs/format.md"] = len(strings.Fields(string(text)))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range budgets {
+		if has[b.what] > b.most || has[b.what] == 0 {
+			t.Errorf("%s: %d, and at most %d: take something away, or say in the commit why it is worth more", b.what, has[b.what], b.most)
+		}
+	}
+}
+
+// modulesLinked counts the modules of others of which the program is made.
+func modulesLinked(t *testing.T) int {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/jurat").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := strings.Fields(string(out))
+	slices.Sort(modules)
+	return len(slices.Compact(modules))
+}
