@@ -24,7 +24,7 @@ var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).SealLast":    nil,
 	"(*jurat/internal/ledger.Ledger).Settle":      nil,
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
-	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/acts", "jurat/internal/schedule"},
+	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/schedule"},
 	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
 	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog", "jurat/internal/listlog"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
