@@ -27,6 +27,16 @@ import (
 	"jurat/timestamp"
 )
 
+// TestMain gives Go's runtime what 'jurat serve' gives it: two more threads, since two wait for the disk most of the time, and a heap that is not collected
+// a hundred times a second.
+func TestMain(m *testing.M) {
+	spare := make([]byte, 96<<20)
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2)
+	code := m.Run()
+	runtime.KeepAlive(spare)
+	os.Exit(code)
+}
+
 // of reports a figure, and what it is of its limit. Of a rate 1 is the best there can be, and less is worse; of a time or a size more is worse.
 func of(b *testing.B, name string, value, limit float64) {
 	b.Helper()
