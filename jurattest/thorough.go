@@ -28,7 +28,7 @@ func work() *jury.Work {
 	}
 }
 
-// Thorough returns settings with everything that the third rules of a trial have, and seats of three models.
+// Thorough returns settings with everything that the rules of a trial have, and seats of three models.
 func Thorough(method jury.Method) jury.Settings {
 	s := Settings(method)
 	s.Rubric, s.Tables, s.Repeat, s.JudgeReads = jury.LeveledRubric(), true, true, s.Judge != nil

@@ -51,7 +51,7 @@ func (c *chance) juror() jury.Juror {
 	return faltering{j, at}
 }
 
-// thirdTrial is an honest trial by the third rules, of any method and size.
+// thirdTrial is an honest trial, of any method and size.
 func (c *chance) thirdTrial() []*evidence.Record {
 	s := jurattest.Thorough(of(c, jury.MajorityVote, jury.WeightedAverage, jury.Median, jury.Calibrated, jury.FinalJudge))
 	seat := s.Seats[0]
@@ -76,7 +76,7 @@ func (c *chance) thirdTrial() []*evidence.Record {
 	return c.house.TryBefore(c.t, s, jurors, c.juror()).Records
 }
 
-// TestHonestThirdTrials: no honest trial by the third rules is refuted, whoever is absent where, and both verifiers say so.
+// TestHonestThirdTrials: no honest trial is refuted, whoever is absent where, and both verifiers say so.
 func TestHonestThirdTrials(t *testing.T) {
 	told := map[string]int{}
 	compareVerifiers(t, 40, 5_000, func(t *testing.T, c *chance, i int) given {

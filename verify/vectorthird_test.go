@@ -14,7 +14,7 @@ import (
 	"jurat/verify"
 )
 
-// thirdPlans are honest trials by what only the third rules have.
+// thirdPlans are honest trials with levels, tables, repetition, a reading judge, median and calibrated.
 func thirdPlans() map[string]func() (jury.Settings, []jury.Juror, jury.Juror) {
 	plan := func(method jury.Method, change func(s *jury.Settings, jurors []jury.Juror, judge *jurattest.Juror)) func() (jury.Settings, []jury.Juror, jury.Juror) {
 		return func() (jury.Settings, []jury.Juror, jury.Juror) {
@@ -106,7 +106,7 @@ const (
 	inDiscussion = `"phase":"discussion"`
 )
 
-// A thirdForgery is a forgery of a trial by the third rules.
+// A thirdForgery is a forgery of such a trial.
 type thirdForgery struct {
 	of, name  string
 	forge     func(f *forger)
@@ -232,7 +232,7 @@ func thirdVectors(t *testing.T) []given {
 	return list
 }
 
-// TestForgedThirdTrials: honest trials by the third rules are proved, and each forgery is refuted by its rule.
+// TestForgedThirdTrials: such honest trials are proved, and each forgery is refuted by its rule.
 func TestForgedThirdTrials(t *testing.T) {
 	honest := map[string][]*evidence.Record{}
 	for name, plan := range thirdPlans() {

@@ -211,18 +211,9 @@ func dataSource(path string, settings url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: settings.Encode()}).String()
 }
 
-// first runs the first transaction. It does not enforce foreign keys, because an update may replace the table that
-// they point to.
-func (s *Store) first(ctx context.Context, do func(context.Context) error) error {
-	if err := s.exec(`PRAGMA foreign_keys = OFF`); err != nil {
-		return err
-	}
-	return errors.Join(s.transact(ctx, do), s.exec(`PRAGMA foreign_keys = ON`))
-}
-
 // prepare runs the first transaction, then prepares the statements of the later ones.
 func (s *Store) prepare(ctx context.Context, first func(context.Context) error) error {
-	if err := s.first(ctx, first); err != nil {
+	if err := s.transact(ctx, first); err != nil {
 		return err
 	}
 	if err := s.remember(); err != nil {

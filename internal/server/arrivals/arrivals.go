@@ -124,6 +124,10 @@ func (t *Teller) untold(ctx context.Context) (list []arrival, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(waiting) == 0 { // most of the time
+		t.waiting.Store(0)
+		return nil, nil
+	}
 	told, err := t.told(ctx)
 	if err != nil {
 		return nil, err
