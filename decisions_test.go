@@ -21,7 +21,6 @@ var reference = map[string][]string{
 	"timestamp":            {"What is a token", "What Verify checks", "What no check covers", "The built-in authority", "Evidence records"},
 	"trustlist":            {"From the Official Journal to a service", "What a list does not say"},
 	"internal/archive":     {"Retention"},
-	"internal/mandate":     {"The file", "What a check proves"},
 	"internal/ca":          {"What a certificate says", "Lists"},
 	"internal/juror/model": {"What a model is asked", "Peers", "Answers"},
 	"internal/juror/rules": {"The checklist", "Injection", "Focus, position and score", "Discussion and judgment", "Cost"},

@@ -160,8 +160,6 @@
 //	archive       ranges of the log in compressed files, from which each record is read and proved by itself; retention: how long
 //	              records are kept, which are on hold, which were deleted
 //	eutrust       fetches the EU's trusted lists, and takes authorities for a trust file from them
-//	mandate       signs and checks mandates: an organisation lets a CA certify keys of agents
-//	listlog       keeps the EU's trusted lists, and seals which ones an installation keeps
 //	stamping      asks time-stamping authorities over HTTP; stamps later what waits, and renews old stamps
 //	witness       cosigns checkpoints of other logs, and asks witnesses to cosign those of its own log; monitors a log, and alarms
 //	              when it forks, shrinks or is rewritten

@@ -26,9 +26,9 @@ var mayCall = map[string][]string{
 	"(*jurat/internal/ledger.Ledger).Anchor":      nil,
 	"(jurat/internal/ledger.Operator).Seal":       {"jurat/internal/schedule"},
 	"(jurat/internal/ledger.Operator).SealIf":     {"jurat/internal/erasure"},
-	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog", "jurat/internal/listlog"},
+	"(jurat/internal/ledger.Operator).SealNext":   {"jurat/internal/archive", "jurat/internal/certlog"},
 	"(jurat/internal/ledger.Operator).ChangeKeys": nil, // keys.Registrar does so, through keys.Log
-	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access", "jurat/internal/mandate"},
+	"(jurat/internal/ledger.Operator).SealLast":   {"jurat/internal/access"},
 	"(jurat/internal/ledger.Operator).Settle":     {"jurat/internal/stamping"},
 	"(jurat/internal/ledger.Operator).Anchor":     {"jurat/internal/stamping"},
 }

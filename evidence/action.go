@@ -62,8 +62,6 @@ const (
 
 	CertificateEvent   ActionType = "certificate_event"   // a CA issued or revoked a certificate
 	RevocationEvidence ActionType = "revocation_evidence" // a CA said which certificates are revoked
-	TrustedList        ActionType = "trusted_list"        // the operator keeps a trusted list of the EU
-	Mandate            ActionType = "mandate"             // an organisation lets a CA certify keys
 
 	// Acts of a recorder.
 	ObservedCall    ActionType = "observed_call"    // an agent called a model
@@ -154,7 +152,7 @@ var rules = map[ActionType]rule{
 	Evaluation: seatRule, Statement: seatRule, JudgeOpinion: judgeRule,
 	LateStamp: operatorRule, CheckpointStamp: operatorRule, KeyEvent: operatorRule, Erasure: operatorRule,
 	AccessEvent: operatorRule, Refusal: operatorRule, TrialEvent: operatorRule, RetentionEvent: operatorRule,
-	CertificateEvent: operatorRule, RevocationEvidence: operatorRule, TrustedList: operatorRule, Mandate: operatorRule,
+	CertificateEvent: operatorRule, RevocationEvidence: operatorRule,
 	ObservedCall: observedRule, ObservedTool: observedRule, ObservedMessage: observedRule, ObservedSpan: observedRule,
 	RecorderEvent: {role: RoleRecorder, actor: "agent_id", required: []string{"agent_id", "timestamp", "response"}},
 }

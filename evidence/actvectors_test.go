@@ -35,7 +35,7 @@ type badAct struct{ name, of, old, new string }
 // actVectors are the accepted forms of some acts of the operator, and bodies that each break one rule.
 func actVectors(t *testing.T) []actVector {
 	t.Helper()
-	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), listVectors(t), mandateVectors(t), trialVectors(t), recorderVectors(t))
+	return slices.Concat(retentionVectors(t), certificateVectors(t), revocationVectors(t), trialVectors(t), recorderVectors(t))
 }
 
 // makeActs returns the vectors of one action type: good bodies by name, and bad ones.
@@ -181,66 +181,5 @@ func revocationVectors(t *testing.T) []actVector {
 			{"this_update is no time", crlBody, `2026-01-31T16:15:00Z`, `2026-01-31`},
 			{"without next_update", crlBody, `"next_update":"2026-02-07T16:15:00Z",`, ``},
 			{"next_update is before this_update", crlBody, `2026-02-07T16:15:00Z`, `2026-01-31T16:14:59Z`},
-		})
-}
-
-const mandateBody = `{"by":"A. Person","ca":"` + aDigest + `","digest":"` + bDigest + `","from":"2026-01-31T16:15:00Z","names":["a","b"],"organisation":"Acme GmbH","reason":"the board's decision",` +
-	`"roles":["agent","reviewer"],"to":"2027-01-31T16:15:00Z"}`
-
-func mandateVectors(t *testing.T) []actVector {
-	t.Helper()
-	return makeActs(t, "mandate", Mandate, OperatorPrefix+"mandates",
-		[][2]string{{"of two names", mandateBody}, {"of every name", strings.Replace(mandateBody, `"names":["a","b"],`, ``, 1)}}, []badAct{
-			{"by nobody", mandateBody, `"A. Person"`, `""`},
-			{"without a reason", mandateBody, `"reason":"the board's decision",`, ``},
-			{"of no organisation", mandateBody, `Acme GmbH`, ``},
-			{"of no CA", mandateBody, `"ca":"` + aDigest + `",`, ``},
-			{"of a CA of zeros", mandateBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
-			{"of no file", mandateBody, `"digest":"` + bDigest + `",`, ``},
-			{"with a member more", mandateBody, `{`, `{"at":1,`},
-			{"from no time on", mandateBody, `2026-01-31T16:15:00Z`, `2026-01-32T16:15:00Z`},
-			{"until no time", mandateBody, `2027-01-31T16:15:00Z`, `for ever`},
-			{"that ends when it begins", mandateBody, `2027-01-31`, `2026-01-31`},
-			{"for no role", mandateBody, `["agent","reviewer"]`, `[]`},
-			{"for a role that is none", mandateBody, `"reviewer"`, `"robot"`},
-			{"with roles out of order", mandateBody, `["agent","reviewer"]`, `["reviewer","agent"]`},
-			{"for a role twice", mandateBody, `"reviewer"`, `"agent"`},
-			{"for an empty list of names", mandateBody, `["a","b"]`, `[]`},
-			{"with names out of order", mandateBody, `["a","b"]`, `["b","a"]`},
-			{"for a name twice", mandateBody, `["a","b"]`, `["a","a"]`},
-			{"for a name of white space", mandateBody, `["a","b"]`, `[" "]`},
-			{"for a name that is a number", mandateBody, `["a","b"]`, `["a",1]`},
-		})
-}
-
-const (
-	listBody     = `{"by":"A. Person","digest":"` + aDigest + `","issued":"2026-01-31T16:15:00Z","next_update":"2026-07-31T16:15:00Z","reason":"monthly","sequence":7,"territory":"BE"}`
-	lastListBody = `{"by":"A. Person","digest":"` + aDigest + `","issued":"2026-01-31T16:15:00Z","reason":"the last one","sequence":2147483647,"territory":"UK"}`
-)
-
-func listVectors(t *testing.T) []actVector {
-	t.Helper()
-	return makeActs(t, "trusted list", TrustedList, OperatorPrefix+"lists",
-		[][2]string{{"a list", listBody}, {"the last list", lastListBody}, {"for a moment", strings.Replace(listBody, `2026-07-31`, `2026-01-31`, 1)}}, []badAct{
-			{"by nobody", listBody, `"A. Person"`, `""`},
-			{"without a reason", listBody, `"reason":"monthly",`, ``},
-			{"without a digest", listBody, `"digest":"` + aDigest + `",`, ``},
-			{"a digest of zeros", listBody, aDigest, "sha256:" + strings.Repeat("0", 64)},
-			{"with a member more", listBody, `{`, `{"at":1,`},
-			{"without a territory", listBody, `,"territory":"BE"`, ``},
-			{"a territory in small letters", listBody, `"BE"`, `"be"`},
-			{"a territory of three letters", listBody, `"BE"`, `"BEL"`},
-			{"a territory that is no text", listBody, `"BE"`, `12`},
-			{"without a number", listBody, `"sequence":7,`, ``},
-			{"the number 0", listBody, `:7,`, `:0,`},
-			{"a number below zero", listBody, `:7,`, `:-7,`},
-			{"a number that is too large", lastListBody, `2147483647`, `2147483648`},
-			{"a number that is a text", listBody, `:7,`, `:"7",`},
-			{"a number with a fraction", listBody, `:7,`, `:7.5,`},
-			{"without a date of issue", listBody, `"issued":"2026-01-31T16:15:00Z",`, ``},
-			{"a date of issue that is none", listBody, `2026-01-31T16:15:00Z`, `2026-01-31`},
-			{"next_update is no time", listBody, `2026-07-31T16:15:00Z`, `never`},
-			{"next_update is empty", listBody, `2026-07-31T16:15:00Z`, ``},
-			{"next_update is before issued", listBody, `2026-07-31T16:15:00Z`, `2026-01-31T16:14:59Z`},
 		})
 }

@@ -124,10 +124,8 @@ var table = map[ActionType]struct {
 	"trial_event":      {"operator", operatorMust, "", "", ""},
 	"retention_event":  {"operator", operatorMust, "", "", ""},
 
-	"mandate":             {"operator", operatorMust, "", "", ""},
 	"certificate_event":   {"operator", operatorMust, "", "", ""},
 	"revocation_evidence": {"operator", operatorMust, "", "", ""},
-	"trusted_list":        {"operator", operatorMust, "", "", ""},
 
 	"observed_call":    {"recorder", observedMust, "", observedMay, observedApart},
 	"observed_tool":    {"recorder", observedMust, "", observedMay, observedApart},

@@ -403,8 +403,6 @@ func (c *computation) ownSide(r Rater) bool {
 		return true
 	case r.By == byCAs && me.By == byCAs && r.CA == me.CA && !slices.Contains(c.policy.SharedCAs, r.CA):
 		return true
-	case r.Organisation != "" && r.Organisation == me.Organisation:
-		return true
 	}
 	return slices.ContainsFunc(c.policy.Organisations, func(o Organisation) bool {
 		return o.has(Actor{evidence.RoleAgent, me.Name}, me.CA) && o.has(Actor{r.Role, r.Name}, r.CA)
@@ -510,7 +508,7 @@ func rfc3339(unix int64) string {
 }
 
 func (i *Identity) view() Identified {
-	v := Identified{Name: i.Name, By: i.By, CA: i.CA, Organisation: i.Organisation, Keys: []KeySpan{}}
+	v := Identified{Name: i.Name, By: i.By, CA: i.CA, Keys: []KeySpan{}}
 	for _, k := range i.Keys {
 		v.Keys = append(v.Keys, KeySpan{KeyID: k.KeyID, From: rfc3339(k.From), To: rfc3339(k.To), Revoked: rfc3339(k.Revoked)})
 	}

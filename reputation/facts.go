@@ -34,11 +34,10 @@ type Facts struct {
 
 // An Identity is whom the result is about: not a name, but the keys or the CA that stand behind it in the trust file.
 type Identity struct {
-	Name         string        `json:"name"`
-	By           string        `json:"by"`           // "keys": the trust file has the agent's keys; "cas": a CA certified them
-	CA           string        `json:"ca"`           // the CA's name; "": the identity is by keys
-	Organisation string        `json:"organisation"` // which mandated the CA; "": none
-	Keys         []KeyOfRecord `json:"keys"`         // all that the trust file gives the agent, by key id
+	Name string        `json:"name"`
+	By   string        `json:"by"`   // "keys": the trust file has the agent's keys; "cas": a CA certified them
+	CA   string        `json:"ca"`   // the CA's name; "": the identity is by keys
+	Keys []KeyOfRecord `json:"keys"` // all that the trust file gives the agent, by key id
 }
 
 // A KeyOfRecord is one key of the agent's history.
@@ -105,11 +104,10 @@ type Panel struct {
 
 // A Rater is an actor that had a part in a judgment, and who stands behind its key by the reader's trust file.
 type Rater struct {
-	Role         evidence.Role `json:"role"`
-	Name         string        `json:"name"`
-	By           string        `json:"by"` // as in Identity; "": not known
-	CA           string        `json:"ca"`
-	Organisation string        `json:"organisation"`
+	Role evidence.Role `json:"role"`
+	Name string        `json:"name"`
+	By   string        `json:"by"` // as in Identity; "": not known
+	CA   string        `json:"ca"`
 }
 
 // A DecisionFact is a person's decision on a verdict, or on an earlier decision on it.

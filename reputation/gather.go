@@ -108,18 +108,7 @@ func identityOf(t *trust.Trust, name, ca string) (Identity, error) {
 		return me, fmt.Errorf("%w: it has several CAs named %q", ErrIdentity, ca)
 	}
 	me.By, me.CA = byCAs, may[0].Name
-	if m := may[0].Mandate; m != nil {
-		me.Organisation = organisation(&trust.Organisation{Name: m.Organisation, Country: m.Country, Identifier: m.Identifier})
-	}
 	return me, nil
-}
-
-// organisation writes whose mandate a CA has, so that two can be compared.
-func organisation(o *trust.Organisation) string {
-	if o == nil {
-		return ""
-	}
-	return cmp.Or(o.Identifier, o.Country+" "+o.Name)
 }
 
 // File verifies a file, and keeps what it proves about the agent. It returns the report, and the errors of verify.File.

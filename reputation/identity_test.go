@@ -12,7 +12,7 @@ import (
 func TestIdentity(t *testing.T) {
 	agents, jurors := []evidence.Role{evidence.RoleAgent}, []evidence.Role{evidence.RoleJuror}
 	key := trust.Key{Name: "desk", Role: evidence.RoleAgent}
-	one, other := trust.CA{Name: "one", Roles: agents}, trust.CA{Name: "other", Roles: agents, Mandate: &trust.Mandate{Organisation: "Acme", Country: "DE"}}
+	one, other := trust.CA{Name: "one", Roles: agents}, trust.CA{Name: "other", Roles: agents}
 	tests := map[string]struct {
 		trust trust.Trust
 		name  string
@@ -38,18 +38,14 @@ func TestIdentity(t *testing.T) {
 		if (tt.by == "") != errors.Is(err, ErrIdentity) || err == nil && (me.By != tt.by || tt.ca != "" && me.CA != tt.ca) {
 			t.Errorf("%s: %+v, %v", name, me, err)
 		}
-		if name == "by the CA, although it has a key" && me.Organisation != "DE Acme" {
-			t.Errorf("%s: organisation %q", name, me.Organisation)
-		}
 	}
 }
 
 // TestOwnSide: neighbours do not judge each other, as far as the trust file and the policy say who they are.
 func TestOwnSide(t *testing.T) {
-	byKey, byCA := Identity{Name: "desk", By: byKeys}, Identity{Name: "desk", By: byCAs, CA: "acme", Organisation: "DE Acme"}
+	byKey, byCA := Identity{Name: "desk", By: byKeys}, Identity{Name: "desk", By: byCAs, CA: "acme"}
 	zoe := Rater{Role: evidence.RoleSubmitter, Name: "zoe", By: byKeys}
 	certified := Rater{Role: evidence.RoleJuror, Name: "ren", By: byCAs, CA: "acme"}
-	mandated := Rater{Role: evidence.RoleReviewer, Name: "noa", By: byCAs, CA: "second", Organisation: "DE Acme"}
 	group := func(cas []string, actors ...Actor) func(*Policy) {
 		return func(p *Policy) { p.Organisations = []Organisation{{Name: "group", Actors: actors, CAs: cas}} }
 	}
@@ -65,7 +61,6 @@ func TestOwnSide(t *testing.T) {
 		"the same CA":                       {byCA, certified, nil, true},
 		"the same CA, shared by many":       {byCA, certified, func(p *Policy) { p.SharedCAs = []string{"acme"} }, false},
 		"a CA, and an agent by its key":     {byKey, certified, nil, false},
-		"a mandate of the same":             {byCA, mandated, nil, true},
 		"no organisation on either side":    {byKey, Rater{Role: evidence.RoleJuror, Name: "ren", By: byKeys}, nil, false},
 		"one group":                         {byKey, zoe, group(nil, me, Actor{evidence.RoleSubmitter, "zoe"}), true},
 		"the name in another role":          {byKey, zoe, group(nil, me, Actor{evidence.RoleReviewer, "zoe"}), false},

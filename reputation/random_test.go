@@ -60,9 +60,6 @@ func (r *random) rater(role evidence.Role) reputation.Rater {
 	if r.chance(15) {
 		one.By, one.CA = "cas", pick(r, "CA of all", "CA of the owner")
 	}
-	if r.chance(5) {
-		one.Organisation = "ORG-1"
-	}
 	if r.chance(2) {
 		one.Name = agent
 	}
@@ -128,7 +125,7 @@ func (r *random) facts() *reputation.Facts {
 
 func (r *random) identity() reputation.Identity {
 	if r.chance(20) {
-		return reputation.Identity{Name: agent, By: "cas", CA: "CA of the owner", Organisation: pick(r, "", "ORG-1"), Keys: []reputation.KeyOfRecord{}}
+		return reputation.Identity{Name: agent, By: "cas", CA: "CA of the owner", Keys: []reputation.KeyOfRecord{}}
 	}
 	me := reputation.Identity{Name: agent, By: "keys", Keys: []reputation.KeyOfRecord{}}
 	for i := range 1 + r.IntN(3) {

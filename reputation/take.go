@@ -93,7 +93,7 @@ func (f *taken) rater(r *evidence.Record) Rater {
 	made := Rater{Role: r.Payload.Role(), Name: r.Payload.Actor()}
 	for _, s := range r.Payload.Signers {
 		if one, known := f.identities[signer{made.Role, made.Name, s.KeyID}]; known {
-			made.By, made.CA, made.Organisation = string(one.By), one.CA, organisation(one.Organisation)
+			made.By, made.CA = string(one.By), one.CA
 			break
 		}
 	}

@@ -39,11 +39,10 @@ type View struct {
 
 // Identified is whom the result is about.
 type Identified struct {
-	Name         string    `json:"name"`
-	By           string    `json:"by"`
-	CA           string    `json:"ca,omitempty"`
-	Organisation string    `json:"organisation,omitempty"`
-	Keys         []KeySpan `json:"keys"`
+	Name string    `json:"name"`
+	By   string    `json:"by"`
+	CA   string    `json:"ca,omitempty"`
+	Keys []KeySpan `json:"keys"`
 }
 
 // A KeySpan is one key of the agent's history.

@@ -30,14 +30,11 @@ type Service struct {
 
 // A State of a service, valid until the next one begins.
 type State struct {
-	Type        string
-	Names       []string // in several languages
-	Status      string
-	From        time.Time
-	Information []string // what kinds of certificates or signatures it is for, as URIs
-	Critical    string   // a critical extension that this package does not know; empty: none
-
-	Qualifications []Qualification // of certificates that the service issues
+	Type     string
+	Names    []string // in several languages
+	Status   string
+	From     time.Time
+	Critical string // a critical extension that this package does not know; empty: none
 }
 
 var (
@@ -119,22 +116,15 @@ func (r *reader) state(e *element) (s State) {
 	return s
 }
 
-// The extensions that ETSI TS 119 612, 5.5.9 defines.
-const (
-	qualifications = "http://uri.etsi.org/TrstSvc/SvcInfoExt/eSigDir-1999-93-EC-TrustedList/#"
-	additional     = "AdditionalServiceInformation"
-)
+const qualifications = "http://uri.etsi.org/TrstSvc/SvcInfoExt/eSigDir-1999-93-EC-TrustedList/#"
 
+// extension passes over the extensions that ETSI TS 119 612, 5.5.9 defines: none of them changes whether a time-stamping service is qualified.
 func (r *reader) extension(e *element, s *State) {
 	critical := r.attributeOf(e, "Critical")
 	for _, child := range e.children {
 		switch c := child.element; {
 		case c == nil:
-		case c.is(tsl, additional):
-			s.Information = append(s.Information, r.value(r.only(c, tsl, "URI")))
-		case c.is(qualifications, "Qualifications"):
-			s.Qualifications = append(s.Qualifications, readQualifications(c)...)
-		case c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
+		case c.is(tsl, "AdditionalServiceInformation"), c.is(qualifications, "Qualifications"), c.is(tsl, "ExpiredCertsRevocationInfo"), c.is(tslTypes, "TakenOverBy"):
 		case critical != "false" && critical != "0" && s.Critical == "":
 			s.Critical = c.local
 		}

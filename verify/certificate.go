@@ -33,7 +33,7 @@ func (c *check) certified(r *evidence.Record, i int, at trust.Proof) *trust.Iden
 		found = c.Vouch(r, given, at)
 	}
 	switch found.Rule {
-	case "certificate", "effort", "mandate":
+	case "certificate", "effort":
 		for _, g := range []Guarantee{Content, Authentication, NonRepudiation} {
 			c.doubt(g, found.Rule, r, "signed with the key %s: %v", signer.KeyID, found.Err)
 		}

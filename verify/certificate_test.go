@@ -34,17 +34,6 @@ type certificateCase struct {
 	judged bool // it is about path and revocation at the proved time, so that OpenSSL must find the same
 }
 
-// mandated is a mandate that lets a CA certify the key of agent "a".
-func mandated(change func(*trust.Mandate)) *trust.Mandate {
-	version := trust.ListVersion{Sequence: 62, Digest: evidence.DigestOf([]byte("a list"))}
-	m := &trust.Mandate{Organisation: "Acme GmbH", Country: "DE", Identifier: "VATDE-123456789", Digest: evidence.DigestOf([]byte("a mandate")), At: stamped.Add(-time.Hour),
-		Roles: []evidence.Role{evidence.RoleAgent}, Names: []string{"a"}, From: stamped.AddDate(0, 0, -1), To: stamped.AddDate(0, 0, 1),
-		Service: trust.MandateService{Territory: "BE", TSP: "A provider", Name: "seals", List: trust.ServiceList{ListVersion: version, Issued: stamped.AddDate(0, -1, 0)},
-			LOTL: version, Journal: []evidence.Digest{evidence.DigestOf([]byte("oj"))}}}
-	change(m)
-	return m
-}
-
 func certificateCases(t *testing.T) []certificateCase {
 	proved, not, refuted := verify.Proved, verify.NotProved, verify.Refuted
 	hour := time.Hour
@@ -119,26 +108,6 @@ func certificateCases(t *testing.T) []certificateCase {
 
 		{"more ways to the root than are tried", func(w *world) { w.finish = mazeOfCAs(t, 4) }, not, "effort", "more than 100 steps", false},
 		{"many ways to the root", func(w *world) { w.finish = mazeOfCAs(t, 3) }, proved, "", "", false},
-
-		// The mandate.
-		{"mandated", func(w *world) { w.trusted.Mandate = mandated(func(*trust.Mandate) {}) }, proved, "", "", false},
-		{"mandated for every name", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Names = nil }) }, proved, "", "", false},
-		{"mandated from then on", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.From = stamped }) }, proved, "", "", false},
-		{"mandated until then", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.To = stamped }) }, proved, "", "", false},
-		{"mandated for another role", func(w *world) {
-			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Roles = []evidence.Role{evidence.RoleReviewer} })
-		}, not, "mandate", "for other roles", false},
-		{"mandated for another name", func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Names = []string{"b"} }) }, not, "mandate", "for other names", false},
-		{"mandated later", func(w *world) {
-			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.From = stamped.Add(time.Nanosecond) })
-		}, not, "mandate", "and the record's time is", false},
-		{"mandated before", func(w *world) {
-			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.To = stamped.Add(-time.Nanosecond) })
-		}, not, "mandate", "and the record's time is", false},
-		{"mandated for another role, and the certificate names another actor", func(w *world) {
-			w.actor = trust.Identity(evidence.RoleAgent, "b")
-			w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.Roles = []evidence.Role{evidence.RoleReviewer} })
-		}, not, "mandate", "for other roles", false},
 
 		// The purpose.
 		{"for encryption", func(w *world) { w.signer.KeyUsage = x509.KeyUsageKeyEncipherment }, not, "certificate", "key usage", false},

@@ -108,7 +108,6 @@ func clockCases() []clockCase {
 		{"the certificate ended between both", ca(func(w *world) { w.signer.NotAfter = between }), verify.Authentication, ownWord, "not proved certificate"},
 		{"the CA ended between both", ca(func(w *world) { w.issuing.NotAfter = between }), verify.Authentication, ownWord, "not proved certificate"},
 		{"the certificate began between both", ca(func(w *world) { w.signer.NotBefore = between }), verify.Authentication, "not proved certificate", "not proved certificate"},
-		{"the mandate ended between both", ca(func(w *world) { w.trusted.Mandate = mandated(func(m *trust.Mandate) { m.To = between }) }), verify.Authentication, ownWord, "not proved mandate"},
 		{"the certificate ended after both", ca(func(w *world) { w.signer.NotAfter = later }), verify.Authentication, sure, sure},
 	}
 }

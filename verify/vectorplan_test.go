@@ -952,49 +952,11 @@ func refusedTrust(t *testing.T) []given {
 		}
 		list = append(list, given{name: slug(change[0]), file: []byte(changed)})
 	}
-	for _, change := range [][3]string{
-		{"of no organisation", `"organisation":"Acme GmbH"`, `"organisation":""`},
-		{"of a country in small letters", `"country":"DE"`, `"country":"de"`},
-		{"of no file", `"digest":"sha256:2`, `"digest":"sha256:x`},
-		{"without a time", `"at":"2026-01-31T15:15:00Z",`, ``},
-		{"without roles", `"roles":["agent"],"service"`, `"roles":[],"service"`},
-		{"for a role that is none", `"roles":["agent"],"service"`, `"roles":["king"],"service"`},
-		{"for a role twice", `"roles":["agent"],"service"`, `"roles":["agent","agent"],"service"`},
-		{"with names out of order", `"names":["a","b"]`, `"names":["b","a"]`},
-		{"for a name of white space", `"names":["a","b"]`, `"names":[" "]`},
-		{"that ends when it begins", `"to":"2026-02-01T00:00:00Z"`, `"to":"2026-01-01T00:00:00Z"`},
-		{"without an end", `"to":"2026-02-01T00:00:00Z"`, `"to":null`},
-		{"by a service without a name", `"name":"seals"`, `"name":""`},
-		{"by a list that was never issued", `"issued":"2026-01-01T00:00:00Z",`, ``},
-		{"by no certificates of the journal", `"oj":["sha256:4444444444444444444444444444444444444444444444444444444444444444"]`, `"oj":[]`},
-		{"with a member more", `"country"`, `"county":1,"country"`},
-	} {
-		with := mandatedTrust(t, h)
-		changed := strings.Replace(with, change[1], change[2], 1)
-		if changed == with {
-			t.Fatalf("mandate %s: the change does not apply to the trust file", change[0])
-		}
-		list = append(list, given{name: slug("mandate", change[0]), file: []byte(changed)})
-	}
 	lists := compactLists(t)
 	for _, change := range listChanges {
 		list = append(list, given{name: slug("lists with", change.name), file: []byte(strings.Replace(lists, change.old, change.new, 1))})
 	}
 	return list
-}
-
-// mandatedTrust is a trust file whose CA, the root of an authority, has a mandate.
-func mandatedTrust(t *testing.T, h *jurattest.House) string {
-	t.Helper()
-	doc := string(trustOf(t, h.Options(t)))
-	certificate := doc[strings.Index(doc, `"certificate": "MII`)+len(`"certificate": "`):]
-	certificate = certificate[:strings.IndexByte(certificate, '"')]
-	digest := func(n string) string { return `"sha256:` + strings.Repeat(n, 64) + `"` }
-	version := `{"digest":` + digest("3") + `,"sequence":62`
-	mandate := `{"at":"2026-01-31T15:15:00Z","country":"DE","digest":` + digest("2") + `,"from":"2026-01-01T00:00:00Z","identifier":"VATDE-123456789","names":["a","b"],"organisation":"Acme GmbH",` +
-		`"roles":["agent"],"service":{"list":` + version + `,"issued":"2026-01-01T00:00:00Z","next_update":"2026-07-01T00:00:00Z"},"lotl":` + version + `},"name":"seals","oj":[` + digest("4") + `],` +
-		`"territory":"BE","tsp":"A provider"},"to":"2026-02-01T00:00:00Z"}`
-	return strings.Replace(doc, `"format":`, `"cas":[{"certificate":"`+certificate+`","custody":"owner","mandate":`+mandate+`,"name":"CA","roles":["agent"]}],"format":`, 1)
 }
 
 // oddTrust are valid trust files in an unusual form.
@@ -1028,13 +990,12 @@ func oddTrust(t *testing.T) []given {
 	}
 	lists := compactLists(t)
 	for name, changed := range map[string]string{
-		"with a mandate":          mandatedTrust(t, h),
 		"with lists":              lists,
 		"with lists in few words": strings.NewReplacer(`"granted_since": "2020-01-02T03:04:05Z",`, `"granted_since": null,`, `"BE","EE"`, ``, `"2026-01-02T03:04:05Z"`, `"2026-01-02T03:04:05.000+00:00"`, `"type": "urn:other"`, `"type": null`).Replace(lists),
 	} {
 		list = append(list, given{name: slug(name), file: []byte(changed)})
 	}
-	slices.SortStableFunc(list[len(list)-3:], func(a, b given) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(list[len(list)-2:], func(a, b given) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 

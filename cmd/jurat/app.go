@@ -60,7 +60,6 @@ type app struct {
 	Trust   trustCmd   `cmd:"" help:"Print this installation's trust file, to give to those who verify."`
 	Case    caseCmd    `cmd:"" help:"Cases: check one before a trial, print the schemas."`
 	Card    cardCmd    `cmd:"" help:"A2A agent cards: sign them, and check their signatures."`
-	Mandate mandateCmd `cmd:"" help:"Mandates: an organisation lets a CA certify keys of agents."`
 	Lists   listsCmd   `cmd:"" help:"Trusted lists of the European Union."`
 	Keys    keysCmd    `cmd:"" help:"Keys of agents, jurors and reviewers."`
 	CA      caCmd      `cmd:"" name:"ca" help:"A certification authority for the keys of agents and reviewers, also on a machine without network."`

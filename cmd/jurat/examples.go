@@ -91,15 +91,7 @@ var exampleLines = map[string]string{
 	"ca ocsp":    "jurat ca ocsp --ca agents-ca SERIAL --out certificate.ocsp",
 	"ca publish": "jurat ca publish --ca agents-ca",
 
-	"mandate sign":  "jurat mandate sign --ca ca.pem --role agent --from 2026-01-01 --to 2028-01-01 --certificate seal.pem --key seal.key > signed.json",
-	"mandate stamp": "jurat mandate stamp mandate.json > stamped.json",
-	"mandate check": "jurat mandate check stamped.json --trust trust.json --oj oj.pem --lists lists --crl seal-ca.crl",
-	"mandate seal":  `jurat mandate seal stamped.json --reason "the board's decision" --by Ann`,
-	"mandate show":  "jurat mandate show DIGEST > stamped.json",
-
 	"lists fetch": "jurat lists fetch --oj oj.pem lists",
-	"lists keep":  "jurat lists keep --oj oj.pem lists",
-	"lists show":  "jurat lists show --territory EU --at 2026-03-01T00:00:00Z -o eu.xml",
 
 	"log checkpoint":  "jurat log checkpoint > now.checkpoint",
 	"log consistency": "jurat log consistency old.checkpoint > proof.json",

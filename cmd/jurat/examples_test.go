@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"maps"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -76,12 +73,7 @@ var rehearsals = map[string]rehearsal{
 	"ca issue":         {before: "jurat log checkpoint > now.checkpoint; jurat keys request another-agent --key other.pem --checkpoint now.checkpoint > request.pem"},
 	"ca publish":       {before: `jurat keys request another-agent --key other.pem > request.pem; jurat ca issue --ca agents-ca --offline request.pem --reason "asked" > certificate.pem`},
 
-	"mandate check": {before: "cp reader.json trust.json", says: "Acme GmbH"},
-	"mandate show": {needs: func(t *testing.T, e *exemplar) {
-		e.stands["DIGEST"] = e.sh(t, `jurat mandate seal stamped.json --reason "the board's decision" --by Ann`)
-	}},
 	"lists fetch": {before: "rm -r lists; mkdir lists", needs: fetchable},
-	"lists show":  {before: "jurat lists keep --oj oj.pem lists"},
 
 	"log monitor":        {says: "consistent", needs: served},
 	"ready":              {needs: served},
@@ -231,30 +223,38 @@ func fetchable(t *testing.T, e *exemplar) {
 	pages := http.NewServeMux()
 	server := httptest.NewTLSServer(pages)
 	t.Cleanup(server.Close)
-	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
-	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
-		Pointers: []listtest.Pointer{{Location: server.URL + "/qq.xml", Type: trustlist.NationalList, Territory: "QQ", Signers: []*listtest.Signer{operator}}}}
-	national := listtest.List{Type: trustlist.NationalList, Territory: "QQ", Sequence: 7, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z"}
-	for path, page := range map[string][]byte{"/eu.xml": lotl.Sign(t, journal), "/qq.xml": national.Sign(t, operator)} {
-		pages.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { w.Write(page) }) //nolint:errcheck // the client sees what is missing
+	oj, eu, qq := listsOf(t, server.URL)
+	for path, page := range map[string]string{"/eu.xml": eu, "/qq.xml": qq} {
+		pages.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, page) }) //nolint:errcheck // the client sees what is missing
 	}
-	write(t, filepath.Join(e.folder, "oj.pem"), string(journal.PEM()))
+	write(t, filepath.Join(e.folder, "oj.pem"), oj)
 	write(t, filepath.Join(e.folder, "server.pem"), pemOf(server.Certificate().Raw))
 	e.env = append(e.env, "SSL_CERT_FILE="+filepath.Join(e.folder, "server.pem"))
 	e.stands["jurat lists fetch"] = "jurat lists fetch --from " + server.URL + "/eu.xml"
+}
+
+// listsOf returns certificates of the Official Journal, the list of the lists, and that of QQ, which is at this address.
+func listsOf(t *testing.T, url string) (oj, eu, qq string) {
+	t.Helper()
+	journal, operator := listtest.NewSigner(t, "journal"), listtest.NewSigner(t, "operator")
+	lotl := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z", URIs: []string{"https://journal.example/"},
+		Pointers: []listtest.Pointer{{Location: url + "/qq.xml", Type: trustlist.NationalList, Territory: "QQ", Signers: []*listtest.Signer{operator}}}}
+	national := listtest.List{Type: trustlist.NationalList, Territory: "QQ", Sequence: 7, Issued: "2026-01-01T00:00:00Z", Next: "2136-10-01T00:00:00Z"}
+	return string(journal.PEM()), string(lotl.Sign(t, journal)), string(national.Sign(t, operator))
 }
 
 func pemOf(der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// prepared is the script that prepares the folder of all examples. The files around the mandate are there already.
+// prepared is the script that prepares the folder of all examples.
 const prepared = `set -eu
-mv data jurat-data
-cp agents.pem ca.pem
-for name in private other; do
+for name in private other agent; do
 	openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out $name.pem
 done
+openssl pkey -in agent.pem -pubout -out public.pem
+jurat init
+jurat keys register agent refund-bot --public public.pem --reason "its own key"
 openssl pkey -in private.pem -pubout -out public.pem
 cp examples/kitchen-return/conversation.json transcript.json
 mkdir cases
@@ -268,13 +268,11 @@ trial=$(grep -o '"chain_id":"trial-[^"]*"' case.jurat | head -n 1 | cut -d '"' -
 judged=$(grep -o '"action_type":"final_judgment".*' case.jurat | grep -o '"record_id":"[^"]*"' | head -n 1 | cut -d '"' -f 4)
 printf '{"action_type":"human_review","reviewer_id":"hana","timestamp":"%s","original_response_id":"%s","chain_id":"%s","approval_status":"approved_with_modifications","modified_response":{"position":"unsafe_fail"},"changes":"It told nobody."}' \
 	"$(date -u +%Y-%m-%dT%H:%M:%S.999Z)" "$judged" "$trial" | jurat seal > review.json
-jurat card sign --key agent.key card.json > signed-card.json
+jurat card sign --key agent.pem card.json > signed-card.json
 jurat ca init --ca agents-ca --name "Example Ltd agents" --reason "our agents"
 jurat log checkpoint > now.checkpoint
 jurat keys request courier --key private.pem --checkpoint now.checkpoint > request.pem
 jurat ca issue --ca agents-ca request.pem --reason "the owner asked" > certificate.pem
-jurat mandate sign --ca ca.pem --role agent --from 2020-01-01 --to $YEAR --certificate seal.pem --key seal.key > mandate.json
-jurat mandate stamp mandate.json > stamped.json
 jurat trust > trust.json
 jurat log case operator-certificates > certificates.jurat
 jurat log case operator-keys > keys.jurat
@@ -303,47 +301,27 @@ const votesOfJurors = `{"item":"1","juror":"juror-gpt","vote":"safe_pass","label
 func prepareExamples(t *testing.T) *exemplar {
 	t.Helper()
 	needProgram(t, "openssl")
-	w := newMandateWorld(t)
-	w.reader()
-	sealsKey, err := x509.ParsePKCS8PrivateKey(derOf(t, w.file("seals.key")))
-	if err != nil {
+	e := &exemplar{folder: t.TempDir(), env: append(os.Environ(), "JURAT_JURORS=offline"), stands: map[string]string{}}
+	file := func(name string) string { return filepath.Join(e.folder, name) }
+	if err := os.Mkdir(file("lists"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	seals, err := x509.ParseCertificate(derOf(t, w.file("seals.pem")))
-	if err != nil {
+	oj, eu, qq := listsOf(t, "https://lists.example")
+	for name, content := range map[string]string{"oj.pem": oj, "lists/eu.xml": eu, "lists/qq.xml": qq, "payload.json": saidByAgent, "card.json": cardOfAgent, "votes.jsonl": votesOfJurors,
+		"labels.json": `{"kitchen-return": {"outcome": "good"}, "invoice-inbox": {"outcome": "failed"}}`} {
+		write(t, file(name), content)
+	}
+	if err := os.CopyFS(file("examples"), os.DirFS("../../examples")); err != nil {
 		t.Fatal(err)
 	}
-	list, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Minute), NextUpdate: time.Now().AddDate(0, 0, 7)},
-		seals, sealsKey.(*ecdsa.PrivateKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.write("seal-ca.crl", list)
-	w.write("payload.json", []byte(saidByAgent))
-	w.write("card.json", []byte(cardOfAgent))
-	w.write("labels.json", []byte(`{"kitchen-return": {"outcome": "good"}, "invoice-inbox": {"outcome": "failed"}}`))
-	w.write("votes.jsonl", []byte(votesOfJurors))
-	if err := os.CopyFS(w.file("examples"), os.DirFS("../../examples")); err != nil {
-		t.Fatal(err)
-	}
-	e := &exemplar{folder: w.folder, env: append(os.Environ(), "JURAT_JURORS=offline", "YEAR="+time.Now().AddDate(1, 0, 0).Format(time.DateOnly)), stands: map[string]string{}}
 	e.sh(t, prepared)
-	e.stands["RECORD"] = recordID(t, w.file("record.json"))
+	e.stands["RECORD"] = recordID(t, file("record.json"))
 	ids := strings.Fields(e.sh(t, "jurat trials list --json | grep -o 'trial-[0-9a-f-]*' | sort -u"))
 	e.stands["OTHER-TRIAL"], e.stands["TRIAL"] = ids[0], ids[1]
 	e.stands["KEY-ID"] = e.sh(t, "jurat keys list | grep support-agent | grep -o 'sha256:[0-9a-f]*'")
 	e.stands["SERIAL"] = e.sh(t, "jurat ca list --ca agents-ca --json | grep -o '\"serial\": *\"[^\"]*\"' | cut -d '\"' -f 4")
 	e.stands["TOKEN-ID"] = e.sh(t, "jurat access list | grep -o 'sha256:[0-9a-f]*' | head -n 1")
 	return e
-}
-
-func derOf(t *testing.T, file string) []byte {
-	t.Helper()
-	block, _ := pem.Decode([]byte(read(t, file)))
-	if block == nil {
-		t.Fatalf("%s has no PEM", file)
-	}
-	return block.Bytes
 }
 
 // copied returns a copy of the prepared folder for one example.

@@ -11,5 +11,9 @@ var gone = map[string]string{
 	"record mcp --sign-in":      "get a token at the server, by its own program or page, and give it with --key FILE",
 	"record otlp --grpc":        "set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 in the exporter's environment",
 	"export --dsse":             "'jurat export --scitt' writes statements that are signed",
+	"mandate":                   "say in the reader's trust file for whose keys a CA vouches: 'jurat trust --ca FILE --role ROLE --custody owner'",
+	"trust --mandate":           "'jurat trust --ca FILE --role ROLE' says for whose keys the CA vouches",
+	"lists keep":                "keep the files that 'jurat lists fetch' fetched: 'jurat trust eu' reads a folder of them, also an old one",
+	"lists show":                "'jurat trust eu --lists DIR' reads the lists of a folder, which 'jurat lists fetch' fills",
 	"reputation --export":       "'jurat reputation --json' prints all that is known, and 'jurat log case' the records behind it",
 }

@@ -20,7 +20,7 @@ var groups = []group{
 	{"judging", "Put agents before a jury, and see what it found.", []string{"trial", "trials", "case", "stats", "reputation"}},
 	{"recording", "Seal what agents say and do, show parts of it, erase texts.", []string{"record", "import", "seal", "sign", "apart", "prove", "redact", "erase"}},
 	{"verifying", "Check records and case files that others made.", []string{"verify", "explain", "portal", "export", "report"}},
-	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "mandate", "lists"}},
+	{"identity", "Say whose keys count, and who may do what.", []string{"trust", "keys", "access", "card", "ca", "lists"}},
 	{"logging", "The log, its witnesses, and authorities for time.", []string{"log", "records", "witness", "tsa"}},
 	{"operating", "Begin, serve, keep and copy an installation.", []string{"init", "serve", "ready", "webhook", "backup", "restore", "archive", "hold"}},
 	{"measuring", "Measure how good juries are.", []string{"lab", "calibrate", "aggregate"}},

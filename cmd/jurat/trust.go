@@ -5,10 +5,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"jurat/evidence"
 	"jurat/internal/installation"
@@ -30,12 +30,8 @@ type trustOwnCmd struct {
 	Role       []evidence.Role `help:"With --ca: a role for whose keys the CA vouches. May be given several times." enum:"agent,reviewer,submitter,juror,judge,clerk,operator,recorder"`
 	Custody    trust.Custody   `help:"With --ca: who keeps the keys that the CA certifies, owner or operator." default:"" enum:",owner,operator"`
 	Revocation string          `help:"With --ca: how to find out whether a certificate was revoked: crl, none, or short, which asks nothing of certificates of at most a week." default:"crl" enum:"crl,none,short"`
-	Mandate    string          `placeholder:"FILE" help:"With --ca: a signed mandate by which an organisation lets the CA certify keys. The CA then vouches within it alone."`
 	With       string          `placeholder:"FILE" help:"With --ca: print this trust file with the CA, in the place of what it says of the CA."`
 	CAAlone    bool            `name:"ca-alone" help:"With --ca and --with: leave out the keys of these roles, so that the CA alone vouches. Keys that have ended or sign in pairs stay."`
-	mandateFlags
-	At  *time.Time `help:"With --mandate: the moment of checking (RFC 3339). Left out: now." placeholder:"TIME"`
-	CRL []string   `name:"crl" help:"With --mandate: a certificate revocation list, PEM or DER, of a CA of the seal. May be given several times." placeholder:"FILE" sep:"none"`
 }
 
 // Help is shown by 'jurat trust --help'.
@@ -49,11 +45,6 @@ As a reader, you can write a CA into your trust file. It then vouches for the ke
 
 A key that the trust file lists is believed without the CA, even if its certificate is revoked. --ca-alone leaves such keys out.
 
---mandate limits the CA to what an organisation lets it certify. The mandate is checked by trusted lists, and by the authorities of the trust file
-that --with names ('jurat mandate check'):
-
-    jurat trust --ca ca.pem --role agent --custody owner --mandate mandate.json --oj oj.pem --lists lists --crl seal-ca.crl --with trust.json
-
 'jurat trust explain FILE' says in words what a trust file means.`
 }
 
@@ -62,8 +53,8 @@ func (c *trustOwnCmd) Run(ctx context.Context, a *app, io stdio) error {
 	if c.CA != "" {
 		return c.withCA(io)
 	}
-	if len(c.Role) > 0 || c.Custody != "" || c.Mandate != "" || c.With != "" || c.Name != "" || c.CAAlone {
-		return errors.New("--name, --role, --custody, --mandate, --ca-alone and --with go with --ca FILE")
+	if len(c.Role) > 0 || c.Custody != "" || c.With != "" || c.Name != "" || c.CAAlone {
+		return errors.New("--name, --role, --custody, --ca-alone and --with go with --ca FILE")
 	}
 	return a.with(ctx, func(i *installation.Installation) error {
 		file, err := i.Trust(ctx)
@@ -88,11 +79,6 @@ func (c *trustOwnCmd) withCA(io stdio) error {
 	file := &trust.Trust{Format: trust.Format, Keys: []trust.Key{}, Authorities: []trust.Authority{}, Logs: []string{}}
 	if c.With != "" {
 		if file, err = readTrust(c.With); err != nil {
-			return err
-		}
-	}
-	if c.Mandate != "" {
-		if ca.Mandate, err = c.mandated(io, certificate); err != nil {
 			return err
 		}
 	}
@@ -125,38 +111,6 @@ func (c *trustOwnCmd) listed(file *trust.Trust) (ids []evidence.KeyID) {
 	return ids
 }
 
-// mandated checks the mandate for a CA, and returns what the trust file says of it.
-func (c *trustOwnCmd) mandated(io stdio, ca *x509.Certificate) (*trust.Mandate, error) {
-	f, err := readMandate(io, c.Mandate)
-	if err != nil {
-		return nil, err
-	}
-	if id := evidence.DigestOf(ca.RawSubjectPublicKeyInfo); f.Mandate.CA != id {
-		return nil, fmt.Errorf("%s: it is for the CA with the key %s, and the key of %s is %s", c.Mandate, f.Mandate.CA, c.CA, id)
-	}
-	if role := slices.IndexFunc(c.Role, func(r evidence.Role) bool { return !slices.Contains(f.Mandate.Roles, r) }); role >= 0 {
-		return nil, fmt.Errorf("%s: it does not let the CA certify keys of the role %s", c.Mandate, c.Role[role])
-	}
-	reader := readerFlags{Trust: c.With, At: c.At, CRL: c.CRL}
-	o, err := reader.options()
-	if err != nil {
-		return nil, err
-	}
-	if f.Mandate.Log != "" && (o.Trust == nil || !slices.Equal(o.Trust.Logs, []string{f.Mandate.Log})) {
-		return nil, hint(fmt.Errorf("%s: it counts for records in one log alone, and the trust file has not this log alone: %s", c.Mandate, f.Mandate.Log),
-			"write the CA into a trust file whose logs are that one")
-	}
-	grounds, err := c.grounds(io, o)
-	if err != nil {
-		return nil, err
-	}
-	made, err := f.Check(grounds)
-	if err != nil {
-		return nil, hint(fmt.Errorf("%s: %w", c.Mandate, err), "'jurat mandate check' says more of it")
-	}
-	return made, nil
-}
-
 // printTrust prints a trust file, and its fingerprint on stderr.
 func printTrust(file *trust.Trust, io stdio) error {
 	fingerprint, err := file.Fingerprint()
@@ -168,4 +122,23 @@ func printTrust(file *trust.Trust, io stdio) error {
 	}
 	_, err = fmt.Fprintf(io.err, "jurat: fingerprint %s\n", fingerprint)
 	return err
+}
+
+// readOneCertificate reads a certificate, PEM or DER.
+func readOneCertificate(file string) (*x509.Certificate, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if block, rest := pem.Decode(text); block != nil {
+		if second, _ := pem.Decode(rest); second != nil || block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("%s: want one certificate in PEM, and nothing else", file)
+		}
+		text = block.Bytes
+	}
+	c, err := x509.ParseCertificate(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: want a certificate, PEM or DER: %w", file, err)
+	}
+	return c, nil
 }

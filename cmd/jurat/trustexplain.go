@@ -97,15 +97,6 @@ func (e *explainer) ca(ca *trust.CA) {
 	default:
 		e.say("    ", e.w.Asked)
 	}
-	if m := ca.Mandate; m != nil {
-		e.say("    ", e.w.Mandated, "organisation", m.Organisation, "country", m.Country, "territory", m.Service.Territory, "sequence", m.Service.List.Sequence,
-			"issued", m.Service.List.Issued.Format(time.DateOnly))
-		scope, names := e.w.ScopeAll, ""
-		if len(m.Names) > 0 {
-			scope, names = e.w.Scope, shortList(m.Names)
-		}
-		e.say("    ", scope, "from", evidence.FormatTime(m.From), "to", evidence.FormatTime(m.To), "names", names)
-	}
 }
 
 func (e *explainer) authority(a *trust.Authority) {

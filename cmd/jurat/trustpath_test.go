@@ -61,23 +61,6 @@ keyUsage = critical, digitalSignature
 extendedKeyUsage = critical, timeStamping
 subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
-[seal]
-basicConstraints = critical, CA:FALSE
-keyUsage = critical, nonRepudiation
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-# qcStatements (RFC 3739): QcCompliance, and QcType: a seal (ETSI EN 319 412-5)
-1.3.6.1.5.5.7.1.3 = DER:301f3008060604008e4601013013060604008e4601063009060704008e46010602
-[ca]
-default_ca = any
-[any]
-database = index.txt
-crlnumber = crlnumber
-crl_extensions = crl
-default_md = sha256
-default_crl_days = 10
-[crl]
-authorityKeyIdentifier = keyid
 [tsa]
 serial = serial
 signer_digest = sha256
@@ -101,11 +84,6 @@ func newQualifiedProvider(t *testing.T) *qualifiedProvider {
 	p.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "config", "-subj", "/C=XA/O=Alpha Trust/CN=Alpha Unit 1",
 		"-keyout", "unit.key", "-out", "unit.csr")
 	p.openssl("x509", "-req", "-in", "unit.csr", "-CA", "root.pem", "-CAkey", "root.key", "-set_serial", "2", "-days", "20", "-extfile", "config", "-extensions", "unit", "-out", "unit.pem")
-	p.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-config", "config", "-extensions", "root",
-		"-subj", "/C=XA/O=Alpha Trust/CN=Alpha Seals", "-keyout", "seals.key", "-out", "seals.pem")
-	p.write("index.txt", "")
-	p.write("crlnumber", "01")
-	p.openssl("ca", "-gencrl", "-config", "config", "-keyfile", "seals.key", "-cert", "seals.pem", "-out", "seals.crl")
 	server := httptest.NewServer(http.HandlerFunc(p.stamp))
 	t.Cleanup(server.Close)
 	p.url = server.URL
@@ -166,24 +144,13 @@ func (p *qualifiedProvider) certificate(name string) []byte {
 	return block.Bytes
 }
 
-// seal issues a qualified certificate for an organisation's seal, whose public key is given in PEM.
-func (p *qualifiedProvider) seal(public string) {
-	p.t.Helper()
-	p.write("seal.pub", public)
-	p.openssl("x509", "-new", "-force_pubkey", "seal.pub", "-subj", "/C=XA/O=Acme Ltd/CN=Acme", "-CA", "seals.pem", "-CAkey", "seals.key", "-days", "20", "-extfile", "config",
-		"-extensions", "seal", "-out", "seal.pem")
-}
-
 // lists writes the list of the lists and the territory's, which xmlsec1 signs. The latest state of the stamping service comes first.
 func (p *qualifiedProvider) lists(states ...listtest.State) {
 	p.t.Helper()
 	eu := listtest.List{Type: trustlist.ListOfLists, Territory: "EU", Sequence: 1, Issued: day(-2), Next: day(100), URIs: []string{"https://journal.example/"},
 		Pointers: []listtest.Pointer{{Location: "https://lists.example/", Type: trustlist.NationalList, Territory: "XA", Signers: []*listtest.Signer{p.operator}}}}
 	national := listtest.List{Type: trustlist.NationalList, Territory: "XA", Sequence: 1, Issued: day(-1), Next: day(100),
-		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states},
-			{TSP: "Alpha Trust", Name: "seals", Type: trustlist.QualifiedCertificates, Certificates: [][]byte{p.certificate("seals.pem")},
-				States: []listtest.State{{Status: trustlist.Granted, From: day(-365)}}, Extension: `<Extension Critical="true"><AdditionalServiceInformation>` +
-					`<URI xml:lang="en">http://uri.etsi.org/TrstSvc/TrustedList/SvcInfoExt/ForeSeals</URI></AdditionalServiceInformation></Extension>`}}}
+		Services: []listtest.Service{{TSP: "Alpha Trust", Name: "stamps", Type: trustlist.QualifiedTimeStamps, Certificates: [][]byte{p.certificate("unit.pem")}, States: states}}}
 	p.write("oj.pem", string(p.journal.PEM()))
 	p.write("lists/eu.xml", string(eu.SignByXMLSec(p.t, p.journal)))
 	p.write("lists/xa.xml", string(national.SignByXMLSec(p.t, p.operator)))
@@ -320,18 +287,11 @@ func TestTrustPath(t *testing.T) {
 	}
 	before := seal()
 
-	// The organisation says under its qualified seal, whose key is on a token, that the CA may certify this agent. The reader's trust file takes the
-	// CA within that mandate alone, and time from the lists.
-	p.seal(tokentest.Run(t, tokentest.Program(t), append(soft.Helper(t)[1:], "generate", "pkcs11:token=house;object=seal")...))
+	// The reader's trust file takes the CA, and time from the lists.
 	root := written(t, jurat("ca", "show", "--ca", ca))
-	mandate := written(t, jurat("mandate", "sign", "--ca", root, "--role", "agent", "--name", "mia", "--from", day(-1)[:10], "--to", day(300)[:10],
-		"--certificate", p.file("seal.pem"), "--token", "pkcs11:token=house;object=seal"))
-	stamped := written(t, jurat("mandate", "stamp", mandate))
-	jurat("mandate", "seal", stamped, "--by", "ann", "--reason", "the board decided")
 	withCA := func(reader string) string {
 		t.Helper()
-		return written(t, jurat("trust", "--ca", root, "--role", "agent", "--custody", "owner", "--mandate", stamped, "--oj", p.file("oj.pem"), "--lists", p.file("lists"),
-			"--crl", p.file("seals.crl"), "--with", reader))
+		return written(t, jurat("trust", "--ca", root, "--role", "agent", "--custody", "owner", "--with", reader))
 	}
 	reader := readerOf(t, jurat("trust"))
 	full, list := withCA(p.trusted("--with", reader)), crl()

@@ -4,7 +4,7 @@
 // Acts of the operator are records like all others. The response of each is a body of this package: [KeyEventBody],
 // [LateStampBody], [CheckpointStampBody], [ErasureBody], [AccessEventBody], [RefusalBody], [TrialEventBody],
 // [RetentionEventBody], [CertificateEventBody], [RevocationEvidenceBody],
-// [TrustedListBody] and [MandateBody]. [Check] reads one by the rules of its action type.
+// [TrustedListBody]. [Check] reads one by the rules of its action type.
 //
 // A [Checkpoint] states the length and the root hash of the log. A [Consistency] proves that one checkpoint's log is
 // the beginning of another's. A [Witness] cosigns the checkpoints of a log that it has seen grow.
@@ -104,7 +104,7 @@ type ErasureBody struct {
 // A Body is the response of an act of the operator.
 type Body interface {
 	LateStampBody | CheckpointStampBody | KeyEventBody | ErasureBody | AccessEventBody | RefusalBody | TrialEventBody | RetentionEventBody |
-		CertificateEventBody | RevocationEvidenceBody | TrustedListBody | MandateBody
+		CertificateEventBody | RevocationEvidenceBody
 }
 
 // Encode writes a body as the response of an act, in canonical form. It returns an error if the body holds text that is not UTF-8.
@@ -161,10 +161,6 @@ func Check(p *evidence.Payload) (err error) {
 		_, err = ReadCertificateEvent(p)
 	case evidence.RevocationEvidence:
 		_, err = ReadRevocationEvidence(p)
-	case evidence.TrustedList:
-		_, err = ReadTrustedList(p)
-	case evidence.Mandate:
-		_, err = ReadMandate(p)
 	default:
 		err = fmt.Errorf("%s is not an act of the operator", p.ActionType)
 	}

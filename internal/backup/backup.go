@@ -36,8 +36,6 @@ import (
 	"jurat/internal/keys"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/listlog"
-	"jurat/internal/mandate"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
 )
@@ -69,7 +67,7 @@ type Order struct {
 var standing = []string{installation.LogKeyFile, keys.Folder, installation.AuthorityFolder, stamping.Folder, witness.SettingsFile, erasure.SettingsFolder}
 
 // growing lists the parts that only grow. They are copied after the log, since their files exist before the record that needs them.
-var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, installation.ArchiveFolder, certlog.Folder, listlog.Folder, mandate.Folder}
+var growing = []string{installation.CasesFolder, erasure.ValuesFolder, erasure.IntentsFolder, installation.ArchiveFolder, certlog.Folder}
 
 // maxBackups is how often a copy is tried if keys change meanwhile, which is rare.
 const maxBackups = 5

@@ -68,8 +68,7 @@ const maxFiles = 2000
 // Files are the lists of a folder, none of them verified, newest first.
 type Files struct {
 	lists []*trustlist.Unverified
-	raw   map[[sha256.Size]byte][]byte // by digest
-	Notes []string                     // of files that are no lists
+	Notes []string // of files that are no lists
 }
 
 // Read reads all lists of a folder: its files whose names end in .xml. A list that cannot be parsed is a note. It
@@ -82,7 +81,7 @@ func Read(folder fs.FS) (*Files, error) {
 	if len(names) > maxFiles {
 		return nil, fmt.Errorf("the folder holds %d lists, more than %d", len(names), maxFiles)
 	}
-	f := &Files{raw: map[[sha256.Size]byte][]byte{}}
+	f := new(Files)
 	for _, name := range names {
 		raw, err := readFile(folder, name)
 		if err != nil {
@@ -93,7 +92,7 @@ func Read(folder fs.FS) (*Files, error) {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s: %v", path.Base(name), err))
 			continue
 		}
-		f.lists, f.raw[sha256.Sum256(raw)] = append(f.lists, list), raw
+		f.lists = append(f.lists, list)
 	}
 	f.sort()
 	return f, nil
@@ -173,7 +172,7 @@ func (f *Files) Derive(o Options) (*Derived, error) {
 		return nil, err
 	}
 	d := &Derived{Notes: v.Notes, NextUpdate: map[string]time.Time{}}
-	d.Lists = &trust.Lists{Journal: JournalDigests(o.Journal), LOTL: Version(v.LOTL), Issued: v.LOTL.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
+	d.Lists = &trust.Lists{Journal: journalDigests(o.Journal), LOTL: version(v.LOTL), Issued: v.LOTL.Issued, Territories: sorted(o.Territories), GrantedSince: o.GrantedSince}
 	for _, list := range append([]*trustlist.List{v.LOTL}, v.National...) {
 		if !list.NextUpdate.IsZero() {
 			d.NextUpdate[list.Territory] = list.NextUpdate
@@ -186,61 +185,13 @@ func (f *Files) Derive(o Options) (*Derived, error) {
 	return d, nil
 }
 
-// JournalDigests returns the digests of the certificates in the Official Journal as a trust file has them: sorted, none twice.
-func JournalDigests(journal trustlist.Signers) (list []evidence.Digest) {
+// journalDigests returns the digests of the certificates in the Official Journal as a trust file has them: sorted, none twice.
+func journalDigests(journal trustlist.Signers) (list []evidence.Digest) {
 	for _, certificate := range journal {
 		list = append(list, evidence.Digest(certificate))
 	}
 	slices.SortFunc(list, func(a, b evidence.Digest) int { return bytes.Compare(a[:], b[:]) })
 	return slices.Compact(list)
-}
-
-// A Held is a list that holds, and its file.
-type Held struct {
-	*trustlist.List
-	Raw []byte
-}
-
-// Held returns every list of the folder that holds: lists of the lists, also older ones, and the lists of territories that any of these
-// names the signers of. Each stands there once. notes says what does not hold.
-func (f *Files) Held(journal trustlist.Signers) (all []Held, notes []string) {
-	notes = slices.Clone(f.Notes)
-	lists := f.of(trustlist.ListOfLists, "")
-	var unions []*trustlist.List
-	for _, l := range lists {
-		list, err := trustlist.Chain(journal, lists, l)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("list of the lists %d: %v", l.UnverifiedInfo().Sequence, err))
-			continue
-		}
-		unions = append(unions, list)
-		all = append(all, Held{list, f.raw[list.Digest]})
-	}
-	for _, l := range f.of(trustlist.NationalList, "") {
-		list, err := underAny(unions, l)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s %d: %v", l.UnverifiedInfo().Territory, l.UnverifiedInfo().Sequence, err))
-			continue
-		}
-		all = append(all, Held{list, f.raw[list.Digest]})
-	}
-	slices.SortFunc(all, func(a, b Held) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
-	return slices.CompactFunc(all, func(a, b Held) bool { return a.Digest == b.Digest }), notes
-}
-
-// underAny verifies a territory's list by the signers that one of the lists of the lists names.
-func underAny(unions []*trustlist.List, l *trustlist.Unverified) (*trustlist.List, error) {
-	err := errors.New("no list of the lists holds")
-	for i, union := range unions {
-		list, failure := l.Verify(union.Signers(l.UnverifiedInfo().Territory))
-		if failure == nil {
-			return list, nil
-		}
-		if i == 0 {
-			err = failure
-		}
-	}
-	return nil, err
 }
 
 func because(notes []string) string {
@@ -256,8 +207,8 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-// Version returns which issue of a list this is, as a trust file has it.
-func Version(l *trustlist.List) trust.ListVersion {
+// version returns which issue of a list this is, as a trust file has it.
+func version(l *trustlist.List) trust.ListVersion {
 	return trust.ListVersion{Sequence: l.Sequence, Digest: evidence.Digest(l.Digest)}
 }
 
@@ -353,7 +304,7 @@ func asService(s *trustlist.Service, l *trustlist.List) (service trust.Service, 
 		return service, errors.New("it has no name")
 	}
 	service = trust.Service{Territory: s.Territory, TSP: s.Providers, Name: s.States[0].Names[0], Type: trustlist.QualifiedTimeStamps,
-		List: trust.ServiceList{ListVersion: Version(l), Issued: l.Issued, NextUpdate: l.NextUpdate}}
+		List: trust.ServiceList{ListVersion: version(l), Issued: l.Issued, NextUpdate: l.NextUpdate}}
 	for _, state := range s.States {
 		if state.Critical != "" {
 			return service, fmt.Errorf("it has the critical extension %s, which is not known here", state.Critical)

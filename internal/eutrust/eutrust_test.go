@@ -349,35 +349,3 @@ func TestRealProviders(t *testing.T) {
 		t.Errorf("%d agree, others: %s", agree, diff)
 	}
 }
-
-// TestHeld: an older list holds by the list of the lists of its time, though the newest one names other signers.
-func TestHeld(t *testing.T) {
-	u := newUnion(t)
-	files := u.files(t)
-	successor := listtest.NewSigner(t, "successor")
-	u.lotl.Sequence, u.lotl.Pointers[0].Signers = u.lotl.Sequence+1, []*listtest.Signer{successor}
-	files["newer.xml"] = &fstest.MapFile{Data: u.lotl.Sign(t, u.journal)}
-	u.xa.Sequence++
-	files["newer-xa.xml"] = &fstest.MapFile{Data: u.xa.Sign(t, successor)}
-	files["twice.xml"] = files["b.xml"]
-	files["forged.xml"] = &fstest.MapFile{Data: u.xb.Sign(t, listtest.NewSigner(t, "forger"))}
-	read, err := Read(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held, notes := read.Held(u.options().Journal)
-	var found []string
-	for _, h := range held {
-		found = append(found, fmt.Sprintf("%s %d", h.Territory, h.Sequence))
-		if sha256.Sum256(h.Raw) != h.Digest {
-			t.Errorf("%s %d: its bytes are another list's", h.Territory, h.Sequence)
-		}
-	}
-	slices.Sort(found)
-	if diff := cmp.Diff([]string{"EU 5", "EU 6", "XA 7", "XA 8", "XB 7"}, found); diff != "" || len(notes) != 1 {
-		t.Errorf("%s, %q", diff, notes)
-	}
-	if held, _ := read.Held(trustlist.Signers{sha256.Sum256(successor.Certificate)}); len(held) != 0 {
-		t.Errorf("%d lists hold by another Journal", len(held))
-	}
-}

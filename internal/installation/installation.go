@@ -65,7 +65,6 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/storage"
-	"jurat/internal/listlog"
 	"jurat/internal/stamping"
 	"jurat/internal/witness"
 	"jurat/timestamp"
@@ -104,7 +103,6 @@ type Installation struct {
 	Witnesses  *witness.Asker
 
 	Certificates *certlog.Log
-	Lists        *listlog.Log
 
 	*place
 	authority *stamping.Own
@@ -189,7 +187,6 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 func (i *Installation) assemble() {
 	i.Registrar = &keys.Registrar{Ring: i.Keys, Log: i.operator(), Now: i.now, After: i.step}
 	i.Certificates = &certlog.Log{Ledger: i.Ledger, Operator: i.operator(), Registrar: i.Registrar, Files: i.files, Now: i.now}
-	i.Lists = &listlog.Log{Ledger: i.Ledger, Operator: i.operator(), Files: i.files}
 	i.Archivist = &archive.Archivist{Ledger: i.Ledger, Operator: i.operator(), Folder: i.archives, Locks: i.locks, Log: i.log.verifier,
 		Now: i.now, Trust: i.Trust, Destroy: i.texts.Destroy, After: i.step}
 	i.Eraser = &erasure.Eraser{Ledger: i.Ledger, Operator: i.operator(), Texts: i.texts, Files: i.files, Now: i.now,

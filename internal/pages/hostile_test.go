@@ -166,7 +166,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 		"sign-in": &SignIn{Problem: hostile("problem"), Next: hostile("next"), Link: hostile("link"), OpenID: "/openid", Provider: hostile("provider")},
 		"trouble": &Trouble{400, hostile("title"), hostile("detail")},
 		"agent": agentOf(t, 12, passes, func(f *reputation.Facts) {
-			f.Identity.Name, f.Identity.By, f.Identity.CA, f.Identity.Organisation = hostileName("agent"), "cas", hostileName("ca"), hostileName("organisation")
+			f.Identity.Name, f.Identity.By, f.Identity.CA = hostileName("agent"), "cas", hostileName("ca")
 			for i := range f.Records {
 				f.Records[i].By, f.Records[i].CA = "cas", f.Identity.CA
 			}
@@ -183,7 +183,7 @@ func hostilePages(t testing.TB, lang words.Lang) (pages map[string]Page, want ma
 	want = map[string][]string{"whole": {strings.Repeat("x", 1<<20)}, "whole member": {hostile("response")}, "mentions": {hostile("problem")}, "court": said, "sealed": {hostileName("agent"), hostileName("model"), hostile("prompt"), hostile("response"), hostileName("chain"), hostileName("parent")},
 		"chain": {hostile("id"), hostileName("agent")}, "desk": {hostile("card name"), hostile("problem"), hostile("subject"), hostile("why"), hostile("assignee")}, "home": {hostile("card name"), hostile("panel"), hostile("problem"), hostile("example")},
 		"review": {hostile("subject"), hostileName("holder"), hostileName("assigner"), hostile("taking"), hostile("problem"), hostile("response"), hostile("reason")}, "sign-in": {hostile("problem"), hostile("provider")}, "trouble": {hostile("title"), hostile("detail")},
-		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter"), hostileName("organisation")}}
+		"agent": {hostileName("agent"), hostileName("seat"), hostileName("judge"), hostileName("submitter")}}
 	return pages, want
 }
 

@@ -86,8 +86,6 @@ var englishTerms = Terms{
 
 		CertificateEvent:   "change of a certificate",
 		RevocationEvidence: "evidence on revocation",
-		TrustedList:        "trusted list that is kept",
-		Mandate:            "mandate of an organisation",
 
 		ObservedCall:    "recorded model call",
 		ObservedTool:    "recorded use of a tool",
@@ -880,7 +878,6 @@ var englishTrusts = Trusts{
 	HeldKey:            "{role} {name}: the key is in the trust file, and the operator keeps it, who could have signed instead.",
 	OwnCertified:       "{role} {name}: {ca} certified the key, and its owner keeps it.",
 	HeldCertified:      "{role} {name}: {ca} certified the key, and the operator keeps it, who could have signed instead.",
-	Mandated:           "{organisation} ({country}) lets this CA certify keys, under its qualified seal (list {territory} {sequence} of {issued}).",
 	NowRevoked:         "The key is revoked from {on} on. What it signed existed before, by the stamp of {authority} of {time}.",
 	CertificateRevoked: "The certificate of {certificate} was revoked on {on} ({reason}). What it signed existed before, by the stamp of {authority} of {time}.",
 	NoReason:           "no reason is stated",
@@ -893,8 +890,6 @@ var englishTrusts = Trusts{
 	Asked:              "Whether certificates were revoked is asked: verification needs revocation lists or responses.",
 	Short:              "Whether certificates were revoked is asked, but not of those that are valid for a week at most.",
 	Unasked:            "Whether certificates were revoked is not asked: a stolen key is not noticed.",
-	Scope:              "It vouches only from {from} to {to}, for these names: {names}.",
-	ScopeAll:           "It vouches only from {from} to {to}, for every name.",
 	Independent:        "Time-stamping authority {authority}: its clock is independent of the operator.",
 	OperatorClock:      "Time-stamping authority {authority}: its clock is the operator's, so its times are the operator's word.",
 	Ends:               "It is not believed after {time}.",

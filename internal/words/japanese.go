@@ -86,8 +86,6 @@ var japaneseTerms = Terms{
 
 		CertificateEvent:   "証明書の変更",
 		RevocationEvidence: "失効に関する証拠",
-		TrustedList:        "保管するトラステッドリスト",
-		Mandate:            "組織による委任",
 
 		ObservedCall:    "記録されたモデル呼び出し",
 		ObservedTool:    "記録されたツールの使用",
@@ -888,7 +886,6 @@ var japaneseTrusts = Trusts{
 	HeldKey:            "{role} {name}：鍵は信頼ファイルにあり、運用者が保管しています。運用者が代わりに署名できた可能性があります。",
 	OwnCertified:       "{role} {name}：鍵は {ca} が証明し、所有者本人が保管しています。",
 	HeldCertified:      "{role} {name}：鍵は {ca} が証明し、運用者が保管しています。運用者が代わりに署名できた可能性があります。",
-	Mandated:           "{organisation}（{country}）は、適格シールのもとで、この認証局に鍵の証明を委任しています（トラストリスト {territory} 第 {sequence} 版、{issued}）。",
 	NowRevoked:         "この鍵は {on} 以降は失効しています。署名されたものは、それより前、{time} に {authority} が押したタイムスタンプの時点で存在していました。",
 	CertificateRevoked: "{certificate} の証明書は {on} に失効しました（{reason}）。署名されたものは、それより前、{time} に {authority} が押したタイムスタンプの時点で存在していました。",
 	NoReason:           "理由は述べられていません",
@@ -901,8 +898,6 @@ var japaneseTrusts = Trusts{
 	Asked:              "証明書が失効したかどうかを確認します。検証には失効リストまたは応答が必要です。",
 	Short:              "証明書が失効したかどうかを確認します。ただし有効期間が一週間以内のものは確認しません。",
 	Unasked:            "証明書が失効したかどうかを確認しません。盗まれた鍵に気づきません。",
-	Scope:              "{from} から {to} まで、次の名前についてだけ保証します：{names}。",
-	ScopeAll:           "{from} から {to} まで、すべての名前について保証します。",
 	Independent:        "タイムスタンプ機関 {authority}：時計は運用者から独立しています。",
 	OperatorClock:      "タイムスタンプ機関 {authority}：時計は運用者のものなので、時刻は運用者の言い分です。",
 	Ends:               "{time} より後は信用しません。",

@@ -131,7 +131,7 @@ type Actions struct {
 	ModelOutput, Recommendation, Proposal, Instruction, APICall, ToolPlan, Message, ChainStep, HumanReview, Delivery,
 	Submission, PhaseOpening, Evaluation, Statement, Absence, ConsensusCheck, JudgeOpinion, FinalJudgment, TrialClosing,
 	LateStamp, CheckpointStamp, KeyEvent, Erasure, AccessEvent, Refusal, TrialEvent, RetentionEvent string
-	CertificateEvent, RevocationEvidence, TrustedList, Mandate               string
+	CertificateEvent, RevocationEvidence                                     string
 	ObservedCall, ObservedTool, ObservedMessage, ObservedSpan, RecorderEvent string
 }
 
@@ -192,14 +192,10 @@ func (a *Actions) Of(of evidence.ActionType) string {
 		return a.TrialEvent
 	case evidence.RetentionEvent:
 		return a.RetentionEvent
-	case evidence.Mandate:
-		return a.Mandate
 	case evidence.CertificateEvent:
 		return a.CertificateEvent
 	case evidence.RevocationEvidence:
 		return a.RevocationEvidence
-	case evidence.TrustedList:
-		return a.TrustedList
 	case evidence.ObservedCall:
 		return a.ObservedCall
 	case evidence.ObservedTool:

@@ -13,14 +13,13 @@ import (
 
 // Trusts are the sentences that say what a trust file means, and who stands behind signatures by it.
 type Trusts struct {
-	OwnKey, HeldKey, OwnCertified, HeldCertified, Mandated Sentence
+	OwnKey, HeldKey, OwnCertified, HeldCertified Sentence
 
 	NowRevoked, CertificateRevoked, NoReason Sentence
 
 	KeyEnds, KeyRevoked, KeyWith             Sentence
 	CA, CAOwner, CAOperator                  Sentence
 	Asked, Short, Unasked                    Sentence
-	Scope, ScopeAll                          Sentence
 	Independent, OperatorClock, Ends, Listed Sentence
 	Log, NoLog, Witnesses, NoWitness         Sentence
 	SCITTIssuer, SCITTService                Sentence
@@ -76,9 +75,6 @@ func Identified(l Lang, i *trust.Identified) string {
 		sentence = w.HeldCertified
 	}
 	text := sentence.With("role", TermsIn(l).Roles.Of(i.Role), "name", i.Name, "ca", i.CA)
-	if o := i.Organisation; o != nil {
-		text += " " + w.Mandated.With("organisation", o.Name, "country", o.Country, "territory", o.Territory, "sequence", o.Sequence, "issued", o.Issued.Format(time.DateOnly))
-	}
 	if i.Revoked != nil {
 		text += " " + Revoked(l, i.Revoked)
 	}

@@ -5,13 +5,10 @@ import re
 
 import recorders
 from shapes import MAX_WHOLE, is_digest_not_zero, is_name, is_time, is_uuid7, is_whole, members, moment, require, unbase64
-from trust import ROLES
 
 RETENTION_CHAIN = "operator-retention"
 CERTIFICATES_CHAIN = "operator-certificates"
-LISTS_CHAIN = "operator-lists"
 TRIALS_CHAIN = "operator-trials"
-_TERRITORY = re.compile(r"[A-Z]{2}\Z")
 _MIN_DAYS = 183
 _MAX_CERTIFICATE = 65536
 _SERIAL = re.compile(r"[1-9a-f][0-9a-f]{0,39}\Z")
@@ -117,47 +114,6 @@ def check_revocation_evidence(chain, body):
     require(moment(body["this_update"]) <= moment(body["next_update"]), "next_update is before this_update")
 
 
-MANDATES_CHAIN = "operator-mandates"
-
-
-def check_mandate(chain, body):
-    """Refuses what is no mandate."""
-    require(chain == MANDATES_CHAIN, "not in its chain")
-    require(isinstance(body, dict), "no object")
-    members(body, ("by", "ca", "digest", "from", "organisation", "reason", "roles", "to"), ("names",))
-    for name in ("by", "organisation", "reason"):
-        require(_is_filled(body[name]), f"{name} is empty")
-    require(is_digest_not_zero(body["ca"]) and is_digest_not_zero(body["digest"]), "ca or digest is missing")
-    require(is_time(body["from"]) and is_time(body["to"]), "from or to is no time")
-    require(moment(body["from"]) < moment(body["to"]), "from is not before to")
-    for name, is_one in (("roles", lambda r: r in ROLES), ("names", is_name)):
-        if name in body:
-            require(isinstance(body[name], list) and body[name], f"{name} is empty")
-            require(all(isinstance(one, str) and is_one(one) for one in body[name]), f"{name} is not what it must be")
-            by_bytes = [one.encode() for one in body[name]]
-            require(all(a < b for a, b in zip(by_bytes, by_bytes[1:])), f"{name} are not sorted, or one is there twice")
-
-
-def _is_territory(value):
-    return isinstance(value, str) and bool(_TERRITORY.match(value))
-
-
-def _is_sequence(value):
-    return is_whole(value, 1, 2**31 - 1)
-
-
-def check_trusted_list(chain, body):
-    """Refuses what is no trusted_list."""
-    require(chain == LISTS_CHAIN, "not in its chain")
-    must = {"digest": is_digest_not_zero, "issued": is_time, "sequence": _is_sequence, "territory": _is_territory}
-    members(body, ("by", "reason", *must), ("next_update",))
-    require(_is_filled(body["by"]) and _is_filled(body["reason"]), "by or reason is empty")
-    for name, is_one in must.items():
-        require(is_one(body[name]), f"{name} is not what it must be")
-    if "next_update" in body:
-        require(is_time(body["next_update"]) and moment(body["next_update"]) >= moment(body["issued"]), "next_update is none, or before issued")
-
-
 def check_trial(chain, body):
     """Refuses what is no trial_event."""
     require(chain == TRIALS_CHAIN, "not in its chain")
@@ -174,9 +130,7 @@ def check_trial(chain, body):
 CHECKS = {
     "trial_event": check_trial,
     "recorder_event": lambda chain, response: recorders.check_event(response),
-    "mandate": check_mandate,
     "retention_event": check_retention,
     "certificate_event": check_certificate,
     "revocation_evidence": check_revocation_evidence,
-    "trusted_list": check_trusted_list,
 }

@@ -266,8 +266,6 @@ def _own_side(rater, facts):
         return True
     if rater["by"] == me["by"] == "cas" and rater["ca"] == me["ca"] and rater["ca"] not in policy["shared_cas"]:
         return True
-    if rater["organisation"] and rater["organisation"] == me["organisation"]:
-        return True
     return any(
         _belongs(one, "agent", me["name"], me["ca"]) and _belongs(one, rater["role"], rater["name"], rater["ca"])
         for one in policy["organisations"]
@@ -517,7 +515,7 @@ def _identity(me):
         for key in me["keys"]
     ]
     keys.sort(key=lambda key: (key.get("from", ""), key["key_id"]))
-    return {"name": me["name"], "by": me["by"], "keys": keys} | _unless_empty(ca=me["ca"], organisation=me["organisation"])
+    return {"name": me["name"], "by": me["by"], "keys": keys} | _unless_empty(ca=me["ca"])
 
 
 def _unless_empty(**members):

@@ -144,7 +144,7 @@ class CA:
     """A certification authority that the reader trusts to say whose keys are whose."""
 
     def __init__(self, source):
-        members(source, ("name", "certificate", "roles", "custody"), ("revocation", "mandate"))
+        members(source, ("name", "certificate", "roles", "custody"), ("revocation",))
         self.name, self.custody = source["name"], source["custody"]
         require(isinstance(self.name, str) and self.name, "a CA without a name")
         require(self.custody in ("owner", "operator"), "no such custody")
@@ -155,45 +155,6 @@ class CA:
         require(len(set(self.roles)) == len(self.roles), "a role twice")
         self.revocation = _text(source, "revocation") or "crl"
         require(self.revocation in ("crl", "short", "none"), "no such revocation")
-        self.mandate = Mandate(source["mandate"]) if source.get("mandate") is not None else None
-
-
-class Mandate:
-    """For whom an organisation lets a CA certify keys."""
-
-    def __init__(self, source):
-        members(source, ("organisation", "country", "digest", "at", "roles", "from", "to", "service"), ("identifier", "names"))
-        self.organisation = source["organisation"]
-        require(isinstance(self.organisation, str) and self.organisation, "a mandate of nobody")
-        require(_is_territory(source["country"]), "no country")
-        _text(source, "identifier")
-        require(is_digest_not_zero(source["digest"]) and _time(source, "at") is not None, "a mandate that is no file, or of no time")
-        self.roles, self.names = _list(source, "roles"), _list(source, "names")
-        require(self.roles and all(role in ROLES for role in self.roles), "no such role")
-        require(len(self.names) <= 1000 and all(isinstance(name, str) and is_name(name) for name in self.names), "no such name")
-        for items in (self.roles, self.names):
-            by_bytes = [item.encode() for item in items]
-            require(all(a < b for a, b in zip(by_bytes, by_bytes[1:])), "a list that is not sorted, or has something twice")
-        self.begins, self.ends = _time(source, "from"), _time(source, "to")
-        require(self.begins is not None and self.ends is not None and self.begins < self.ends, "a mandate that ends before it begins")
-        self._check_service(source["service"])
-
-    @staticmethod
-    def _check_service(source):
-        members(source, ("territory", "tsp", "name", "list", "lotl", "oj"), ())
-        require(_is_territory(source["territory"]), "no territory")
-        for name in ("tsp", "name"):
-            require(isinstance(source[name], str) and source[name], f"a service without {name}")
-        _check_list_version(source["list"], ("issued",), ("next_update",))
-        require(_time(source["list"], "issued") is not None, "a list that was never issued")
-        _time(source["list"], "next_update")
-        _check_list_version(source["lotl"])
-        journal = _list(source, "oj")
-        require(journal and all(map(is_digest_not_zero, journal)) and journal == sorted(set(journal)), "oj is not what it must be")
-
-    def covers(self, role, time):
-        """Whether the CA may certify the key of an actor in a role, whose record is of a time."""
-        return role in self.roles and self.begins <= time <= self.ends
 
 
 class Log:

@@ -280,7 +280,7 @@ def _check_certified(record, signer, signature, times, judge, findings):
                 findings.refute(guarantee, "signature", record, signer["key_id"])
             return None
         rule, ca = judge.answer(record, given, times, findings)
-    if rule in ("unknown-key", "certificate", "effort", "mandate"):
+    if rule in ("unknown-key", "certificate", "effort"):
         for guarantee in signed:
             findings.doubt(guarantee, rule, record, signer["key_id"])
         return None

@@ -20,7 +20,7 @@ _OCSP = "1.3.6.1.5.5.7.48.1"
 _SHORT = 7 * 24 * 60 * 60
 _ALGORITHMS = {"1.2.840.113549.1.1.1": "RS256", "1.2.840.10045.2.1": "ES256", "1.3.101.112": "Ed25519"}
 # The best answer of several CAs and certificates counts.
-_ORDER = (None, "revoked", "revocation", "effort", "actor", "mandate", "certificate")
+_ORDER = (None, "revoked", "revocation", "effort", "actor", "certificate")
 _PREFIX = "urn:jurat:"
 
 
@@ -83,12 +83,8 @@ class Judge:
         paths = [way for way in ways(certificate, others, root) if _is_path(way)] if others is not None else []
         if not paths or not _is_for_documents(certificate):
             return "certificate", ()
-        if ca.mandate is not None and not all(ca.mandate.covers(role_of(record.payload), time) for time in (times.earliest, times.by)):
-            return "mandate", ()
         if (rule := _names(certificate, record)) is not None:
             return rule, ()
-        if ca.mandate is not None and ca.mandate.names and record.actor not in ca.mandate.names:
-            return "mandate", ()
         paths = [way for way in paths if all(item.not_before <= times.earliest for item in way) and not any(map(_excludes_documents, way[1:]))]
         answers = [(self._unrevoked(ca, way, times.independent), _ends(ca, way)) for way in paths]
         return min(answers, key=lambda item: _ORDER.index(item[0]), default=("certificate", ()))
@@ -111,8 +107,8 @@ class Judge:
 
 
 def _ends(ca, way):
-    """When the certificates of a way and the CA's mandate ended."""
-    return [item.not_after for item in way] + ([ca.mandate.ends] if ca.mandate else [])
+    """When the certificates of a way ended."""
+    return [item.not_after for item in way]
 
 
 def _is_path(way):

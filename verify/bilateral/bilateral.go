@@ -337,11 +337,7 @@ func sameHand(a, b *Sighting) (why []Reason) {
 
 // sameOwner names who stands behind two keys, if that is one owner; "": the trust file does not say so.
 func sameOwner(a, b trust.Identified) string {
-	switch {
-	case a.Organisation != nil && b.Organisation != nil && a.Organisation.Country == b.Organisation.Country && a.Organisation.Name == b.Organisation.Name &&
-		a.Organisation.Identifier == b.Organisation.Identifier:
-		return a.Organisation.Name
-	case a.Custody == trust.ByOwner && b.Custody == trust.ByOwner && a.Role == b.Role && a.Name == b.Name:
+	if a.Custody == trust.ByOwner && b.Custody == trust.ByOwner && a.Role == b.Role && a.Name == b.Name {
 		return fmt.Sprintf("the %s %s", a.Role, a.Name)
 	}
 	return ""

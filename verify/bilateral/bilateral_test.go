@@ -19,14 +19,10 @@ func sighting(n int, side evidence.Side, began time.Time) *Sighting {
 
 // TestOneOwner: whoever the trust file names behind both keys is one witness.
 func TestOneOwner(t *testing.T) {
-	shop := &trust.Organisation{Name: "Shop", Country: "DE", Identifier: "VATDE-1"}
-	other := &trust.Organisation{Name: "Shop", Country: "FR", Identifier: "VATFR-1"}
 	for name, c := range map[string]struct {
 		a, b trust.Identified
 		one  bool
 	}{
-		"the same organisation":             {trust.Identified{Name: "a", Organisation: shop}, trust.Identified{Name: "b", Organisation: shop}, true},
-		"organisations of one name":         {trust.Identified{Name: "a", Organisation: shop}, trust.Identified{Name: "b", Organisation: other}, false},
 		"the same owner":                    {trust.Identified{Role: "recorder", Name: "a", Custody: trust.ByOwner}, trust.Identified{Role: "recorder", Name: "a", Custody: trust.ByOwner}, true},
 		"one name, and the operators' keys": {trust.Identified{Role: "recorder", Name: "recorder", Custody: trust.ByOperator}, trust.Identified{Role: "recorder", Name: "recorder", Custody: trust.ByOperator}, false},
 		"two owners":                        {trust.Identified{Role: "recorder", Name: "a", Custody: trust.ByOwner}, trust.Identified{Role: "recorder", Name: "b", Custody: trust.ByOwner}, false},

@@ -19,7 +19,6 @@ type CA struct {
 	Roles       []evidence.Role `json:"roles"`       // of the actors for whom it may vouch
 	Custody     Custody         `json:"custody"`     // what the reader believes about the keys that it certifies
 	Revocation  Revocation      `json:"revocation,omitzero"`
-	Mandate     *Mandate        `json:"mandate,omitempty"` // by which an organisation lets it certify keys; nil: there is none
 
 	certificate *x509.Certificate
 }
@@ -73,12 +72,6 @@ func (ca *CA) prepare() (err error) {
 	}
 	if !mayCertify(ca.certificate) {
 		return errors.New("certificate: it is not that of a CA")
-	}
-	if ca.Mandate == nil {
-		return nil
-	}
-	if err := ca.Mandate.Check(); err != nil {
-		return fmt.Errorf("mandate: %w", err)
 	}
 	return nil
 }

@@ -33,14 +33,14 @@ type Vouching struct {
 	Err  error
 
 	Path    []*x509.Certificate // by which it vouches, from the signer's certificate to the CA's
-	OwnWord bool                // that a certificate or mandate counted then, only the operator's clock says
+	OwnWord bool                // that a certificate counted then, only the operator's clock says
 	Revoked *Revoked            // a certificate of the path that was revoked later; nil: none
 	AsOf    time.Time           // up to then no other is known to be revoked; zero: nothing was asked
 }
 
 // vouchingOrder ranks the answers of several CAs and certificates, best first. The best counts, so a bad certificate
 // beside a good one does no harm.
-var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "mandate", "certificate"}
+var vouchingOrder = []string{"", "revoked", "revocation", "effort", "actor", "certificate"}
 
 func (v Vouching) better(than Vouching) bool {
 	return slices.Index(vouchingOrder, v.Rule) < slices.Index(vouchingOrder, than.Rule)
@@ -132,14 +132,8 @@ func (c *Checker) vouchBy(ca *CA, signer *x509.Certificate, between []*x509.Cert
 	if err := forSigning(signer); err != nil {
 		return Vouching{CA: ca, Rule: "certificate", Err: err}
 	}
-	if err := cmp.Or(ca.Mandate.covers(r.Payload.Role(), at.Earliest.Time), ca.Mandate.covers(r.Payload.Role(), at.By().Time)); err != nil {
-		return Vouching{CA: ca, Rule: "mandate", Err: err}
-	}
 	if rule, err := names(signer, r.Payload.Role(), r.Payload.Actor()); err != nil {
 		return Vouching{CA: ca, Rule: rule, Err: err}
-	}
-	if err := ca.Mandate.coversName(r.Payload.Actor()); err != nil {
-		return Vouching{CA: ca, Rule: "mandate", Err: err}
 	}
 	best := Vouching{CA: ca, Rule: "certificate", Err: fmt.Errorf("the CAs on the path to %s do not certify keys that sign documents (extended key usage)", ca.Name)}
 	for _, path := range paths {
@@ -191,7 +185,7 @@ func extensionOf(c *x509.Certificate, id asn1.ObjectIdentifier) []byte {
 // unrevoked checks every certificate of a path except the CA's own, which the reader trusts directly. "Revoked"
 // outranks "not known".
 func (c *Checker) unrevoked(ca *CA, path []*x509.Certificate, at Proof) Vouching {
-	best := Vouching{CA: ca, Path: path, OwnWord: ca.Mandate != nil && ownWord(at, ca.Mandate.To) || slices.ContainsFunc(path, func(c *x509.Certificate) bool { return ownWord(at, c.NotAfter) })}
+	best := Vouching{CA: ca, Path: path, OwnWord: slices.ContainsFunc(path, func(c *x509.Certificate) bool { return ownWord(at, c.NotAfter) })}
 	if !ca.Asked() {
 		return best
 	}
