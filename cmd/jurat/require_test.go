@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -195,17 +196,26 @@ type readerFiles struct {
 
 const vectorFolder = "../../testdata/vectors/verification"
 
+// A manifested is what the manifest says of a vector.
+type manifested struct {
+	Name, File, Trust, Checkpoint, Consistency, Entries, At, Before string
+	CRLs                                                            []string `json:"crls"`
+}
+
+// vectorManifest is read once: it is large.
+var vectorManifest = sync.OnceValues(func() (manifest struct{ Verifications []manifested }, err error) {
+	doc, err := os.ReadFile(filepath.Join(vectorFolder, "manifest.json"))
+	if err == nil {
+		err = json.Unmarshal(doc, &manifest)
+	}
+	return manifest, err
+})
+
 // files writes what a reader of this file has.
 func (s shownFile) files(t *testing.T, what string) *readerFiles {
 	t.Helper()
-	var manifest struct {
-		Verifications []struct {
-			Name, File, Trust, Checkpoint, Consistency, Entries, At, Before string
-			CRLs                                                            []string `json:"crls"`
-		}
-	}
-	doc := contentOf(t, filepath.Join(vectorFolder, "manifest.json"))
-	if err := json.Unmarshal(doc, &manifest); err != nil {
+	manifest, err := vectorManifest()
+	if err != nil {
 		t.Fatal(err)
 	}
 	in := func(name string) string {
