@@ -119,7 +119,7 @@
 //	internal/listtest      writes and signs trusted lists
 //	internal/dertest       takes DER apart and encodes it again with the changes that a test wants
 //	internal/browsertest   drives a real browser through pages
-//	internal/tokentest     SoftHSM tokens, and the program jurat-token
+//	internal/tokentest     SoftHSM tokens, and the program jurat-pkcs11
 //	internal/disktest      a small disk that a test can fill; lists the files of a folder
 //	internal/storetest     conformance tests for the stores of a log, for file stores and for locks
 //	internal/pgtest        starts, kills and restarts a real PostgreSQL
@@ -148,8 +148,7 @@
 //	lock          locks a trial, or the archives, so that one process at a time works on it; for one machine, and the contract for several
 //	keys          which key is whose, by the log's key events; one key pair for each actor and role, with an optional ML-DSA-65
 //	              key beside it
-//	token         the protocol between jurat and helpers that keep keys: both its client and its server
-//	pkcs11        keys on hardware tokens, through the vendor's PKCS #11 library; only jurat-token links it
+//	token         signs with keys that a helper keeps, a program of its own
 //	ca            issues, renews and revokes certificates for keys of agents and reviewers, in a folder of its own
 //	certlog       carries what a CA did into a log; finds certificates that the log's key events do not know, and lists that contradict each other
 //	ltv           adds to records what CAs said about the revocation of their certificates, for readers of later years
@@ -222,6 +221,6 @@
 //	              server/outside serves the verification page and the log's tiles,
 //	              server/intake reads the evidence of submissions, server/recordings shows what recorders saw
 //
-// cmd/jurat is the command: main, and a file for each subcommand. cmd/jurat-token is the helper for hardware tokens, a program of its
-// own. Tests in this folder check which package may import which, and that this tour names all of them.
+// cmd/jurat is the command: main, and a file for each subcommand. The folder pkcs11 is a module of its own, whose program
+// jurat-pkcs11 is the helper for hardware tokens. Tests in this folder check which package may import which, and that this tour names all of them.
 package jurat

@@ -43,7 +43,6 @@ require (
 	filippo.io/bigmod v0.1.0
 	filippo.io/nistec v0.0.4
 	github.com/andybalholm/brotli v1.2.8
-	github.com/ebitengine/purego v0.11.3
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 )

@@ -103,17 +103,13 @@ var importRules = []importRule{
 	{"jurat/internal/filestore", []string{"jurat/internal/atomicfile", "jurat/internal/lock"}, "it keeps small files wherever that is, encrypts them where others can read them, and knows nothing of what is in them"},
 	{"jurat/internal/keys", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/names", "jurat/internal/token", jsonLibrary},
 		"what the log says of keys is read from records, wherever they are kept, and private keys know no record"},
-	{"jurat/internal/token", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/fault", jsonLibrary, "golang.org/x/sync/semaphore"},
-		"a helper keeps keys somewhere: its client and its server know the protocol, and no kind of token"},
+	{"jurat/internal/token", []string{"jurat/evidence", "jurat/evidence/operator", jsonLibrary},
+		"a helper keeps keys somewhere: its client knows the protocol, and no kind of token; vendors' libraries are in a module of their own"},
 	{"jurat/internal/ca", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/filestore", "jurat/internal/keys", "jurat/internal/names", "jurat/internal/token", jsonLibrary, cryptobyte + "/", "golang.org/x/crypto/ocsp"},
 		"a CA may be on a machine without a log: it knows its own folder, and nothing of where its acts are sealed"},
 	{"jurat/internal/certlog", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/verify/trust", "jurat/internal/ca", "jurat/internal/filestore", "jurat/internal/keys", "jurat/internal/ledger", "jurat/internal/names", logHashing, "golang.org/x/crypto/ocsp"},
 		"it carries a CA's acts into a log, and reads there what CAs did; which certificates are believed is for the reader's trust file"},
-	{"jurat/internal/pkcs11", []string{"jurat/evidence", "jurat/internal/ecdsasig", "jurat/internal/token", cryptobyte + "/", "github.com/ebitengine/purego"},
-		"a vendor's library is loaded here alone, and only jurat-token links that"},
 	{"jurat/internal/tokentest", nil, "it makes tokens for tests, and knows nothing of how they are used"},
-	{"jurat/cmd/jurat-token", []string{"jurat/evidence", "jurat/internal/pkcs11", "jurat/internal/token", "github.com/alecthomas/kong/", "golang.org/x/term/"},
-		"a program of its own, which knows keys and nothing of what is signed"},
 	{"jurat/internal/erasure", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/jury", "jurat/internal/archive", "jurat/internal/filestore", "jurat/internal/ledger", "jurat/internal/ledger/fsck", "jurat/internal/ledger/storage", "jurat/property", jsonLibrary},
 		"it keeps what opens commitments, destroys it, and looks for what is left"},
 	{"jurat/internal/eutrust", []string{"jurat/evidence", "jurat/trustlist", "jurat/verify/trust", "jurat/internal/atomicfile"}, "it carries what trusted lists say into a trust file; what they say is for trustlist to read"},
@@ -295,19 +291,6 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s: flags and signals are for commands", p.ImportPath, path)
 			}
 		}
-	}
-}
-
-// TestNoForeignLibraryInJurat: purego makes a program depend on the system's C library, and runs vendors' code in it, so
-// only jurat-token may use it.
-func TestNoForeignLibraryInJurat(t *testing.T) {
-	linksIt := func(command string) bool {
-		return slices.ContainsFunc(goList[goPackage](t, os.Environ(), "-deps", "-json=ImportPath", command), func(p goPackage) bool {
-			return strings.HasPrefix(p.ImportPath, "github.com/ebitengine/purego")
-		})
-	}
-	if linksIt("./cmd/jurat") || !linksIt("./cmd/jurat-token") {
-		t.Error("cmd/jurat-token must use purego, and no other program may")
 	}
 }
 

@@ -47,9 +47,9 @@ in the CA's folder, and 'jurat ca publish' carries it into a log later.`
 
 // with opens the CA, and the installation if there is one; i is nil without one.
 func (f *caFlags) with(ctx context.Context, a *app, io stdio, do func(authority *ca.CA, i *installation.Installation) error) (err error) {
-	helpers := &token.Helpers{}
-	defer func() { err = closing(err, helpers.Close()) }()
-	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helpers: helpers})
+	helper := &token.Helper{}
+	defer helper.Close()
+	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helper: helper})
 	if err != nil {
 		return caHint(err)
 	}
@@ -153,12 +153,13 @@ func (c *caInitCmd) Run(ctx context.Context, a *app, io stdio) (err error) {
 	if err := c.reachable(ctx, a); err != nil {
 		return err
 	}
-	helpers := &token.Helpers{}
-	on, err := c.find(ctx, helpers, c.Token, c.Alg)
+	helper := &token.Helper{}
+	on, err := c.find(ctx, helper, c.Token, c.Alg)
 	if err == nil {
-		_, err = ca.Create(ctx, ca.Config{Dir: c.CA, Helpers: helpers}, ca.Plan{Name: c.Name, Algorithm: c.Alg, On: on, Years: c.Years, CRL: c.CRLURL, By: why.By, Reason: why.Reason})
+		_, err = ca.Create(ctx, ca.Config{Dir: c.CA, Helper: helper}, ca.Plan{Name: c.Name, Algorithm: c.Alg, On: on, Years: c.Years, CRL: c.CRLURL, By: why.By, Reason: why.Reason})
 	}
-	if err := closing(err, helpers.Close()); err != nil {
+	helper.Close()
+	if err != nil {
 		return err
 	}
 	return c.with(ctx, a, io, func(authority *ca.CA, i *installation.Installation) error {

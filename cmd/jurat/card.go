@@ -56,10 +56,10 @@ func (f *signerFlags) signing(ctx context.Context, a *app, do func(evidence.Sign
 			return do(key)
 		})
 	case f.Token != "":
-		helpers := &token.Helpers{}
-		defer func() { err = errors.Join(err, helpers.Close()) }()
+		helper := &token.Helper{}
+		defer helper.Close()
 		sign := signCmd{Token: []string{f.Token}, helperFlag: f.helperFlag}
-		keys, err := sign.onToken(ctx, helpers)
+		keys, err := sign.onToken(ctx, helper)
 		if err != nil {
 			return err
 		}

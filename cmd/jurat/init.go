@@ -23,7 +23,7 @@ type initCmd struct {
 
 type initInstallationCmd struct {
 	keyFlags
-	Token string `placeholder:"URI" help:"The token on which the keys of the log and of the time-stamping authority are made: pkcs11:token=LABEL."`
+	Token string `placeholder:"URI" help:"The token on which the keys of the time-stamping authority are made: pkcs11:token=LABEL."`
 	helperFlag
 }
 
@@ -34,7 +34,7 @@ make one on first use. No other command does, so a command with a forgotten --da
 
     jurat --data ./jurat-data init
 
-With --token, the keys of the log and of the time-stamping authority never leave a token (docs/token.md). 'jurat keys new operator
+With --token, the keys of the time-stamping authority never leave a token (docs/token.md). 'jurat keys new operator
 operator --token URI', before anything is sealed, puts the operator's key there, too.
 
 The commands below write files to begin with. They never overwrite one, and need no installation.`

@@ -141,9 +141,9 @@ func (c *keysRegisterCmd) Run(ctx context.Context, a *app, io stdio) error {
 
 // publicOnToken reads the public halves of the keys that --token names.
 func (c *keysRegisterCmd) publicOnToken(ctx context.Context) (owned []keys.OwnerKey, err error) {
-	helpers := &token.Helpers{}
-	defer func() { err = errors.Join(err, helpers.Close()) }()
-	references, err := c.known(ctx, helpers, c.Token)
+	helper := &token.Helper{}
+	defer helper.Close()
+	references, err := c.known(ctx, helper, c.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (c *keysRotateCmd) rotate(ctx context.Context, i *installation.Installation
 	if c.Token != "" && c.Alg == "" {
 		c.Alg = evidence.ES256
 	}
-	on, err := c.find(ctx, &i.Helpers, c.Token, c.Alg)
+	on, err := c.find(ctx, &i.Helper, c.Token, c.Alg)
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ type keysNewCmd struct {
 // Run makes a key.
 func (c *keysNewCmd) Run(ctx context.Context, a *app, io stdio) error {
 	return a.with(ctx, func(i *installation.Installation) error {
-		on, err := c.find(ctx, &i.Helpers, c.Token, c.Alg)
+		on, err := c.find(ctx, &i.Helper, c.Token, c.Alg)
 		if err != nil {
 			return err
 		}

@@ -37,9 +37,9 @@ request, which anyone may have copied, is then worth nothing. An ML-DSA-65 key h
 
 // Run prints a request.
 func (c *keysRequestCmd) Run(ctx context.Context, io stdio) (err error) {
-	helpers := &token.Helpers{}
-	defer func() { err = closing(err, helpers.Close()) }()
-	key, err := c.key(ctx, helpers)
+	helper := &token.Helper{}
+	defer helper.Close()
+	key, err := c.key(ctx, helper)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (c *keysRequestCmd) Run(ctx context.Context, io stdio) (err error) {
 }
 
 // key returns the key that is named.
-func (c *keysRequestCmd) key(ctx context.Context, helpers *token.Helpers) (crypto.Signer, error) {
+func (c *keysRequestCmd) key(ctx context.Context, helper *token.Helper) (crypto.Signer, error) {
 	switch {
 	case c.Token != "":
-		references, err := c.known(ctx, helpers, []string{c.Token})
+		references, err := c.known(ctx, helper, []string{c.Token})
 		if err != nil {
 			return nil, err
 		}
-		return helpers.Signer(references[0])
+		return helper.Signer(references[0])
 	case c.Key == "":
 		return nil, errors.New("want --key FILE or --token URI")
 	}
@@ -73,7 +73,7 @@ func (c *keysRequestCmd) key(ctx context.Context, helpers *token.Helpers) (crypt
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := helpers.ParseKey(text)
+	key, _, err := helper.ParseKey(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Key, err)
 	}

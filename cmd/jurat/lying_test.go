@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +15,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"jurat/evidence"
 )
 
-// lieFile names the file that tells jurat-token-lying what to do: a way to lie, and a part of the URIs of keys that it lies about.
+// lieFile names the file that tells jurat-pkcs11-lying what to do: a way to lie, and a part of the URIs of keys that it lies about.
 const lieFile = "JURAT_TEST_LIE"
 
-// lying is the program jurat-token-lying. It passes messages on between jurat and the helper that its arguments name, and changes some.
+// lying is the program jurat-pkcs11-lying. It passes messages on between jurat and the helper that its arguments name, and changes some.
 func lying() {
 	helper := exec.Command(os.Args[1], os.Args[2:]...)
 	helper.Stderr = os.Stderr
@@ -50,21 +47,14 @@ type liar struct {
 	earlier map[string][]byte  // the first signature of each key, by its URI
 }
 
-// pass passes frames on, after change has changed the message in each.
+// pass passes lines on, after change has changed the message in each.
 func (l *liar) pass(from io.Reader, to io.Writer, change func(map[string]any) error) error {
-	in := bufio.NewReader(from)
-	for {
-		var size uint32
-		if err := binary.Read(in, binary.BigEndian, &size); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
+	for lines := bufio.NewScanner(from); ; {
+		if !lines.Scan() {
+			return lines.Err()
 		}
-		message, text := map[string]any{}, make([]byte, size)
-		if _, err := io.ReadFull(in, text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &message); err != nil {
+		message := map[string]any{}
+		if err := json.Unmarshal(lines.Bytes(), &message); err != nil {
 			return err
 		}
 		if err := change(message); err != nil {
@@ -74,17 +64,14 @@ func (l *liar) pass(from io.Reader, to io.Writer, change func(map[string]any) er
 		if err != nil {
 			return err
 		}
-		if text, err = evidence.Canonical(text); err != nil {
-			return err
-		}
-		if _, err := to.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)); err != nil {
+		if _, err := to.Write(append(text, '\n')); err != nil {
 			return err
 		}
 	}
 }
 
 func (l *liar) request(message map[string]any) error {
-	if message["verb"] != "sign" {
+	if message["do"] != "sign" {
 		return nil
 	}
 	text, err := os.ReadFile(os.Getenv(lieFile))
@@ -98,8 +85,8 @@ func (l *liar) request(message map[string]any) error {
 	}
 	switch way {
 	case "another-message":
-		other := sha256.Sum256([]byte(message["data"].(string)))
-		message["data"] = other[:]
+		other := sha256.Sum256([]byte(message["digest"].(string)))
+		message["digest"] = other[:]
 	case "another-key":
 		message["uri"] = "pkcs11:token=house;object=other"
 	}
@@ -150,7 +137,7 @@ func TestLyingHelper(t *testing.T) {
 		}
 	}
 	lie("")
-	_, data := tokenHouse(t, "jurat-token-lying")
+	_, data := tokenHouse(t, "jurat-pkcs11-lying")
 	doing(t, 0, "--data", data, "keys", "new", "agent", "other", "--token", "pkcs11:token=house;object=other")
 	n := 0
 	payload := func() string {
@@ -183,17 +170,6 @@ func TestLyingHelper(t *testing.T) {
 			if now := recordsOf(t, data); now != size {
 				t.Errorf("%s of %s: %d records were sealed", way, about, now-size)
 			}
-		}
-	}
-	for _, way := range []string{"another-message", "another-key", "flipped", "none"} { // a record is in the log before a checkpoint covers it
-		lie(way + " object=jurat-log")
-		doing(t, 2, "--data", data, "seal", payload())
-		doing(t, 2, "--data", data, "log", "checkpoint")
-		lie("")
-		if now := recordsOf(t, data); now < size || now > size+1 {
-			t.Errorf("%s of the log's key: %d records, want %d or one more", way, now, size)
-		} else {
-			size = now
 		}
 	}
 	lie("")

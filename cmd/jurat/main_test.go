@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 			}()
 		}
 		main()
-	}, "jurat-token-lying": lying})
+	}, "jurat-pkcs11-lying": lying})
 }
 
 // endsWithTest makes a command that is about to be started exit when this process ends, in any way.

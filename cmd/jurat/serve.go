@@ -65,7 +65,7 @@ func (f *serveCAFlags) issuer(ctx context.Context, i *installation.Installation)
 	if f.CA == "" {
 		return nil, nil
 	}
-	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helpers: &i.Helpers})
+	authority, err := ca.Open(ctx, ca.Config{Dir: f.CA, Helper: &i.Helper})
 	if err != nil {
 		return nil, caHint(fmt.Errorf("--ca: %w", err))
 	}

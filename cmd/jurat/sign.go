@@ -33,7 +33,7 @@ Send it to the installation's operator, who must have registered the key ('jurat
 
 With a key that never leaves your token (docs/token.md):
 
-    jurat sign --token "pkcs11:token=mine;object=mia" --token-helper "jurat-token --module FILE" payload.json > signed.json
+    jurat sign --token "pkcs11:token=mine;object=mia" --token-helper "jurat-pkcs11 --module FILE" payload.json > signed.json
 
 By hand, with a key that openssl can use: --prepare prints exactly the bytes to sign, without a line feed.
 
@@ -71,9 +71,9 @@ func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 	if err != nil {
 		return err
 	}
-	helpers := &token.Helpers{}
-	defer func() { err = errors.Join(err, helpers.Close()) }()
-	onToken, err := c.onToken(ctx, helpers)
+	helper := &token.Helper{}
+	defer helper.Close()
+	onToken, err := c.onToken(ctx, helper)
 	if err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func (c *signCmd) Run(ctx context.Context, io stdio) (err error) {
 }
 
 // onToken returns what signs with the keys that --token names.
-func (c *signCmd) onToken(ctx context.Context, helpers *token.Helpers) ([]evidence.Signer, error) {
-	references, err := c.known(ctx, helpers, c.Token)
+func (c *signCmd) onToken(ctx context.Context, helper *token.Helper) ([]evidence.Signer, error) {
+	references, err := c.known(ctx, helper, c.Token)
 	if err != nil {
 		return nil, err
 	}
 	var signers []evidence.Signer
 	for _, r := range references {
-		key, err := helpers.Signer(r)
+		key, err := helper.Signer(r)
 		if err != nil {
 			return nil, err
 		}

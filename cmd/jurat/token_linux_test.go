@@ -41,7 +41,7 @@ func TestJuratIsStatic(t *testing.T) {
 	}
 	defer helper.Close()
 	if needed, err := helper.ImportedLibraries(); err != nil || len(needed) == 0 {
-		t.Errorf("jurat-token needs %v, %v: so this test detects nothing", needed, err)
+		t.Errorf("jurat-pkcs11 needs %v, %v: so this test detects nothing", needed, err)
 	}
 }
 
@@ -139,13 +139,12 @@ func TestHelperKilled(t *testing.T) {
 	server := serveTokens(t, data)
 	server.wait(http.StatusOK)
 	size := recordsOf(t, data)
-	var failed atomic.Int64
 	var mu sync.Mutex
 	var records []string
 	var all sync.WaitGroup
 	var deaths atomic.Int64
 	end := time.Now().Add(2 * time.Minute)
-	seen := func() bool { return deaths.Load() >= 3 && failed.Load() > 0 || time.Now().After(end) } // a fast machine seals them all before
+	seen := func() bool { return deaths.Load() >= 3 || time.Now().After(end) } // a fast machine seals them all before
 	for agent := range agents {
 		all.Go(func() {
 			for n := 0; n < each || !seen(); n++ {
@@ -156,9 +155,6 @@ func TestHelperKilled(t *testing.T) {
 						records = append(records, body)
 						mu.Unlock()
 						break
-					}
-					if status != http.StatusTooManyRequests { // the server counts failed requests too
-						failed.Add(1)
 					}
 					if status < 500 && status != http.StatusTooManyRequests || time.Now().After(deadline) {
 						t.Errorf("status %d, %s", status, body)
@@ -193,8 +189,8 @@ func TestHelperKilled(t *testing.T) {
 			}
 		}
 	}
-	if len(killed) < 3 || failed.Load() == 0 {
-		t.Errorf("%d helpers were killed, and %d requests failed: the test sees nothing", len(killed), failed.Load())
+	if len(killed) < 3 {
+		t.Errorf("%d helpers were killed: the test sees nothing", len(killed))
 	}
 	if now := recordsOf(t, data); now != size+len(records) {
 		t.Errorf("%d records in the log, want %d", now-size, len(records))
@@ -266,7 +262,7 @@ func inMemory(t *testing.T, pid int, text string) bool {
 func TestMachinesOnOneToken(t *testing.T) {
 	const callers, each = 3, 8
 	soft := tokentest.New(t)
-	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	t.Setenv("JURAT_TOKEN_HELPER", soft.Helper(t))
 	list := machines(t, 2)
 	list[0].do("init", "--token", "pkcs11:token=house")
 	list[0].do("keys", "new", "agent", machinesAgent, "--token", "pkcs11:token=house;object=agent")

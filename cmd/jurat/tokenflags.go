@@ -10,26 +10,27 @@ import (
 
 // helperFlag says how tokens are reached.
 type helperFlag struct {
-	Helper string `name:"token-helper" placeholder:"HELPER" env:"JURAT_TOKEN_HELPER" help:"How the token is reached: unix:PATH of a socket, or a program such as 'jurat-token --module FILE --pin-file FILE'. See docs/token.md."`
+	Helper string `name:"token-helper" placeholder:"HELPER" env:"JURAT_TOKEN_HELPER" help:"The program that reaches the token, such as 'jurat-pkcs11 --module FILE --pin-file FILE'. See docs/token.md."`
 }
 
-func (f helperFlag) helper() (token.Helper, error) {
+func (f helperFlag) helper() (string, error) {
 	if f.Helper == "" {
-		return token.Helper{}, hint(errors.New("--token: no helper is named"), "--token-helper or JURAT_TOKEN_HELPER says how the token is reached; docs/token.md is about it")
+		return "", hint(errors.New("--token: no helper is named"), "--token-helper or JURAT_TOKEN_HELPER says how the token is reached; docs/token.md is about it")
 	}
-	return token.ParseHelper(f.Helper)
+	return f.Helper, nil
 }
 
 // find returns the key that a URI names, which is made if there is none. It returns nil if no URI is given.
-func (f helperFlag) find(ctx context.Context, helpers *token.Helpers, uri string, algorithm evidence.Algorithm) (*token.Reference, error) {
+func (f helperFlag) find(ctx context.Context, helper *token.Helper, uri string, algorithm evidence.Algorithm) (*token.Reference, error) {
 	if uri == "" {
 		return nil, nil
 	}
-	helper, err := f.helper()
+	program, err := f.helper()
 	if err != nil {
 		return nil, err
 	}
-	reference, err := helpers.FindOrGenerate(ctx, helper, uri, algorithm)
+	helper.Use(program)
+	reference, err := helper.FindOrGenerate(ctx, uri, algorithm)
 	if err != nil {
 		return nil, err
 	}
@@ -37,22 +38,19 @@ func (f helperFlag) find(ctx context.Context, helpers *token.Helpers, uri string
 }
 
 // known returns the keys that URIs name. Each must be there.
-func (f helperFlag) known(ctx context.Context, helpers *token.Helpers, uris []string) ([]token.Reference, error) {
+func (f helperFlag) known(ctx context.Context, helper *token.Helper, uris []string) ([]token.Reference, error) {
 	var list []token.Reference
 	for _, uri := range uris {
-		helper, err := f.helper()
+		program, err := f.helper()
 		if err != nil {
 			return nil, err
 		}
-		client, err := helpers.Client(helper)
+		helper.Use(program)
+		reference, err := helper.Find(ctx, uri)
 		if err != nil {
 			return nil, err
 		}
-		key, err := client.Key(ctx, uri)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, token.Reference{URI: key.URI, Helper: helper, Public: key.Public, Protection: &key.Protection})
+		list = append(list, reference)
 	}
 	return list, nil
 }

@@ -255,9 +255,9 @@ func answersIn(t *testing.T, text string) map[string]string {
 func TestTrustPath(t *testing.T) {
 	p := newQualifiedProvider(t)
 	soft := tokentest.New(t)
-	t.Setenv("JURAT_TOKEN_HELPER", strings.Join(soft.Helper(t), " "))
+	t.Setenv("JURAT_TOKEN_HELPER", soft.Helper(t))
 	const mine = "pkcs11:token=house;object=mia"
-	tokentest.Run(t, tokentest.Program(t), append(soft.Helper(t)[1:], "generate", mine)...)
+	soft.Command(t, "generate", mine)
 	data, ca := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "ca")
 	jurat := func(args ...string) string {
 		t.Helper()

@@ -67,9 +67,9 @@ var (
 
 // Config says where a CA is.
 type Config struct {
-	Dir     string           // its folder
-	Helpers *token.Helpers   // the helpers that sign with keys on tokens. nil: only keys in files
-	Now     func() time.Time // nil: time.Now
+	Dir    string           // its folder
+	Helper *token.Helper    // signs with keys on tokens. nil: only keys in files
+	Now    func() time.Time // nil: time.Now
 }
 
 // A CA is open for reading and acting. It is safe for concurrent use, also by several processes on one folder.
@@ -148,8 +148,8 @@ func prepare(c Config) *CA {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Helpers == nil {
-		c.Helpers = &token.Helpers{}
+	if c.Helper == nil {
+		c.Helper = &token.Helper{}
 	}
 	return &CA{config: c, files: filestore.NewFolder(c.Dir), serials: map[string]*Issued{}, answers: map[string]answer{}}
 }
@@ -204,7 +204,7 @@ func (a *CA) loadKey(ctx context.Context) (crypto.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the CA's key: %w", err)
 	}
-	key, rest, err := a.config.Helpers.ParseKey(text)
+	key, rest, err := a.config.Helper.ParseKey(text)
 	if err == nil && len(bytes.TrimSpace([]byte(rest))) > 0 {
 		err = errors.New("there is more after the key")
 	}

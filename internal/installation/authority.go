@@ -12,7 +12,6 @@ import (
 	"path"
 	"time"
 
-	"jurat/evidence"
 	"jurat/internal/filestore"
 	"jurat/internal/stamping"
 	"jurat/internal/token"
@@ -32,7 +31,7 @@ const (
 // createAuthority makes the root certificate, which readers trust, and the certificate of the time-stamping key, which the root issues.
 func createAuthority(ctx context.Context, files filestore.Store, m maker, now time.Time) error {
 	now = now.UTC().Truncate(time.Second)
-	rootSigner, rootText, err := m.make(ctx, "root", evidence.ES256)
+	rootSigner, rootText, err := m.make(ctx, "root")
 	if err != nil {
 		return fmt.Errorf("making the authority's root key: %w", err)
 	}
@@ -40,7 +39,7 @@ func createAuthority(ctx context.Context, files filestore.Store, m maker, now ti
 	if err != nil {
 		return err
 	}
-	leafSigner, leafText, err := m.make(ctx, "authority", evidence.ES256)
+	leafSigner, leafText, err := m.make(ctx, "authority")
 	if err != nil {
 		return fmt.Errorf("making the authority's key: %w", err)
 	}
@@ -64,7 +63,7 @@ func certify(key crypto.Signer, now time.Time, years int, issue func(timestamp.C
 		NotBefore: now, NotAfter: now.AddDate(years, 0, 0)})
 }
 
-func openAuthority(ctx context.Context, files filestore.Store, helpers *token.Helpers, now func() time.Time) (*stamping.Own, error) {
+func openAuthority(ctx context.Context, files filestore.Store, helper *token.Helper, now func() time.Time) (*stamping.Own, error) {
 	root, err := readCertificate(ctx, files, rootCertificate)
 	if err != nil {
 		return nil, err
@@ -73,9 +72,14 @@ func openAuthority(ctx context.Context, files filestore.Store, helpers *token.He
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := readSigner(ctx, files, helpers, path.Join(AuthorityFolder, authorityKey))
+	file := path.Join(AuthorityFolder, authorityKey)
+	text, err := files.Read(ctx, file)
 	if err != nil {
 		return nil, err
+	}
+	key, _, err := helper.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", files.Where(file), err)
 	}
 	a, err := timestamp.NewAuthority(timestamp.AuthorityConfig{Key: key, Certificate: leaf, Chain: []*x509.Certificate{root}, Now: now})
 	if err != nil {

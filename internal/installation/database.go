@@ -185,20 +185,20 @@ func furnishDatabase(ctx context.Context, c Config, p *place, files *postgres.Fi
 	if head, err := store.Head(ctx); err != nil || head.Size > 0 {
 		return false, errors.Join(err, errors.New("the database has records but no checkpoint, as after an interrupted restore: run the restore again, or DROP SCHEMA jurat CASCADE and start anew"))
 	}
-	log, err := openLogKey(ctx, files, &p.Helpers)
+	log, err := openLogKey(ctx, files)
 	if errors.Is(err, fs.ErrNotExist) {
 		draft := filestore.NewDraft()
-		m := newMaker(c, &p.Helpers)
+		m := newMaker(c, &p.Helper)
 		if err := createAuthority(ctx, draft, m, clock(c)()); err != nil {
 			return false, err
 		}
-		if _, err := createLogKey(ctx, draft, m); err != nil {
+		if _, err := createLogKey(ctx, draft, m.id); err != nil {
 			return false, err
 		}
 		if err := files.CreateAll(ctx, draft.Files()); err != nil {
 			return false, err
 		}
-		log, err = openLogKey(ctx, files, &p.Helpers)
+		log, err = openLogKey(ctx, files)
 	}
 	if err != nil {
 		return false, err

@@ -116,12 +116,12 @@ func furnish(ctx context.Context, c Config, dir string) error {
 		return err
 	}
 	files := filestore.NewFolder(dir)
-	m := newMaker(c, &token.Helpers{})
-	defer m.helpers.Close() // an error here loses nothing: the signatures were verified
+	m := newMaker(c, &token.Helper{})
+	defer m.helper.Close()
 	if err := createAuthority(ctx, files, m, clock(c)()); err != nil {
 		return err
 	}
-	log, err := createLogKey(ctx, files, m)
+	log, err := createLogKey(ctx, files, m.id)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ type Config struct {
 	TSA         []string           // names or URLs of the authorities that stamp new records; nil: the built-in authority and all outside ones
 	Now         func() time.Time   // nil: time.Now. If it goes back, the installation's clock stands still until it has caught up
 	Random      io.Reader          // for record ids; nil: crypto/rand
-	Token       *Token             // of a new installation: the token that holds the keys of its log and authority; nil: in files
+	Token       *Token             // of a new installation: the token that holds the keys of its authority; nil: in files
 
 	Indexing func(done, total int64) // called while Open indexes an older log; nil: progress is not reported
 }
@@ -213,14 +213,14 @@ func unlock(ctx context.Context, c Config) (i *Installation, config ledger.Confi
 
 func (i *Installation) unlock(ctx context.Context, c Config) (config ledger.Config, err error) {
 	if i.Keys, err = keys.NewRing(keys.Config{Files: i.files, Algorithm: c.Algorithm,
-		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helpers: &i.Helpers}); err != nil {
+		PostQuantum: c.PostQuantum, Now: c.Now, Reach: i.clock.notBefore, History: i.history, Known: i.known, Helper: &i.Helper}); err != nil {
 		return config, err
 	}
 	i.Apart = &erasure.Keeper{Store: i.texts, Files: i.files, CheckName: i.Keys.CheckName}
-	if i.authority, err = openAuthority(ctx, i.files, &i.Helpers, clock(c)); err != nil {
+	if i.authority, err = openAuthority(ctx, i.files, &i.Helper, clock(c)); err != nil {
 		return config, err
 	}
-	if i.log, err = openLogKey(ctx, i.files, &i.Helpers); err != nil {
+	if i.log, err = openLogKey(ctx, i.files); err != nil {
 		return config, err
 	}
 	if i.stampers, err = stamping.Open(ctx, stamping.Config{Files: i.files, Own: i.authority, Use: c.TSA, Now: clock(c)}); err != nil {

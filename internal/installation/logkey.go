@@ -2,17 +2,13 @@ package installation
 
 import (
 	"context"
-	"crypto"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
 
-	"jurat/evidence"
 	"jurat/internal/filestore"
-	"jurat/internal/token"
 )
 
 // A logKey signs checkpoints.
@@ -25,86 +21,41 @@ type logKey struct {
 // logName begins the origin of a log. An id follows it, because every log needs an origin of its own.
 const logName = "jurat/log/"
 
-// createLogKey makes the log's key: in a file in package note's form, or on a token.
-func createLogKey(ctx context.Context, files filestore.Store, m maker) (logKey, error) {
-	private, public, err := newLogKey(ctx, m)
+// createLogKey makes the log's key, in a file in package note's form. It is never on a token: checkpoints demand Ed25519, and helpers sign with
+// ES256 and RS256.
+func createLogKey(ctx context.Context, files filestore.Store, id string) (logKey, error) {
+	private, public, err := note.GenerateKey(nil, logName+id)
 	if err != nil {
 		return logKey{}, fmt.Errorf("making the log's key: %w", err)
 	}
 	if err := files.Create(ctx, LogKeyFile, []byte(private+"\n"+public+"\n")); err != nil {
 		return logKey{}, err
 	}
-	return openLogKey(ctx, files, m.helpers)
+	return openLogKey(ctx, files)
 }
 
-func newLogKey(ctx context.Context, m maker) (private, public string, err error) {
-	if m.token == nil {
-		return note.GenerateKey(nil, logName+m.id)
-	}
-	key, reference, err := m.make(ctx, "log", evidence.Ed25519)
-	if err != nil {
-		return "", "", err
-	}
-	public, err = note.NewEd25519VerifierKey(logName+m.id, key.Public().(ed25519.PublicKey))
-	return strings.TrimSuffix(string(reference), "\n"), public, err
-}
-
-func openLogKey(ctx context.Context, files filestore.Store, helpers *token.Helpers) (logKey, error) {
+func openLogKey(ctx context.Context, files filestore.Store) (logKey, error) {
 	text, err := files.Read(ctx, LogKeyFile)
 	if err != nil {
 		return logKey{}, err
 	}
 	lines := strings.Split(string(text), "\n")
-	onToken := strings.HasPrefix(string(text), "-----BEGIN ")
-	if n := len(lines); n < 3 || lines[n-1] != "" || n > 3 && !onToken {
+	if len(lines) != 3 || lines[2] != "" {
 		return logKey{}, fmt.Errorf("reading %s: want two lines, the signer and the verifier key", files.Where(LogKeyFile))
 	}
-	k := logKey{public: lines[len(lines)-2]}
+	k := logKey{public: lines[1]}
 	var signerErr, verifierErr error
+	k.signer, signerErr = note.NewSigner(lines[0])
 	k.verifier, verifierErr = note.NewVerifier(k.public)
-	if onToken {
-		k.signer, signerErr = tokenSigner(ctx, files, helpers, k)
-	} else {
-		k.signer, signerErr = note.NewSigner(lines[0])
-	}
 	if err := errors.Join(signerErr, verifierErr); err != nil {
 		return logKey{}, fmt.Errorf("reading %s: %w", files.Where(LogKeyFile), err)
 	}
 	return k, nil
 }
 
-// noteSigner signs checkpoints with a key on a token. It is a note.Signer.
-type noteSigner struct {
-	note.Verifier // gives the key's name and hash
-	key           crypto.Signer
-}
-
-func (s noteSigner) Sign(message []byte) ([]byte, error) {
-	return s.key.Sign(nil, message, crypto.Hash(0))
-}
-
-// tokenSigner returns the signer of a log whose key is on a token. It returns an error if the key is not the verifier's.
-func tokenSigner(ctx context.Context, files filestore.Store, helpers *token.Helpers, k logKey) (note.Signer, error) {
-	if k.verifier == nil {
-		return nil, nil // the caller reports the verifier's error
-	}
-	key, rest, err := readSigner(ctx, files, helpers, LogKeyFile)
-	if err != nil {
-		return nil, err
-	}
-	public, ok := key.Public().(ed25519.PublicKey)
-	if !ok || rest != k.public+"\n" {
-		return nil, errors.New("want the reference to an Ed25519 key, and one line with the verifier key")
-	}
-	if same, err := note.NewEd25519VerifierKey(k.verifier.Name(), public); err != nil || same != k.public {
-		return nil, errors.New("the key on the token does not match the verifier key")
-	}
-	return noteSigner{k.verifier, key}, nil
-}
-
 // LogVerifier returns the verifier of the checkpoints of an installation's log. It returns an error if the log's key
 // is missing or cannot be read.
 func LogVerifier(ctx context.Context, files filestore.Store) (note.Verifier, error) {
-	log, err := openLogKey(ctx, files, &token.Helpers{}) // this key is never asked to sign
+	log, err := openLogKey(ctx, files)
 	return log.verifier, err
 }

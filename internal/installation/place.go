@@ -28,7 +28,7 @@ type place struct {
 	pool      *pgxpool.Pool    // of the shared database; nil: the installation is in a folder
 	joined    bool             // this machine had no checkpoint, and took the one in the database
 
-	Helpers token.Helpers // the helpers that sign with keys on tokens
+	Helper token.Helper // signs with keys on tokens
 
 	store func(context.Context) (storage.Store, error) // opens the log's store
 	parts string                                       // names the parts that must belong together, for messages
@@ -45,9 +45,10 @@ func find(ctx context.Context, c Config) (*place, error) {
 	return findInFolder(ctx, c)
 }
 
-// leave releases the place's locks, helpers and connections. The caller has closed its store.
+// leave releases the place's locks, helper and connections. The caller has closed its store.
 func (p *place) leave() error {
-	err := errors.Join(p.locks.Close(), p.Helpers.Close())
+	err := p.locks.Close()
+	p.Helper.Close()
 	if p.folder != nil {
 		err = errors.Join(err, p.folder.Close())
 	}
@@ -133,7 +134,7 @@ func Reach(ctx context.Context, c Config) (*Place, error) {
 	return &Place{Files: at.files, Pool: at.pool, at: at, secrets: files, config: c}, nil
 }
 
-// Leave releases the place's locks, helpers and connections. It joins the errors of releasing them.
+// Leave releases the place's locks, helper and connections. It joins the errors of releasing them.
 func (p *Place) Leave() error { return p.at.leave() }
 
 // Fill makes an installation in a database that holds none, and keeps other machines from doing so meanwhile. It calls fill with the log,

@@ -42,7 +42,7 @@ func (i *Installation) Ready(ctx context.Context) error {
 	if err := i.Ledger.CanAppend(ctx); err != nil {
 		return err
 	}
-	if err := i.Helpers.Ready(ctx); err != nil || i.pool != nil {
+	if err := i.Helper.Ready(ctx); err != nil || i.pool != nil {
 		return err
 	}
 	for _, part := range []string{LogKeyFile, keys.Folder, AuthorityFolder, stamping.Folder, erasure.KeysFolder, "apart", ticketsFolder, secretsFolder, witness.SettingsFile} {

@@ -131,7 +131,7 @@ func (r *Ring) onToken(head header, block *pem.Block) (*Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	private, err := r.config.Helpers.Signer(reference)
+	private, err := r.config.Helper.Signer(reference)
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ type Config struct {
 
 	// NewKey makes a private key. nil: a random one. Tests return known keys.
 	NewKey func(role evidence.Role, name string, algorithm evidence.Algorithm) (crypto.Signer, error)
-	// Helpers connect to the helpers that sign with keys on tokens. nil: the Ring starts them as needed, and never closes them.
-	Helpers *token.Helpers
+	// Helper signs with keys on tokens. nil: the Ring starts it as needed, and never closes it.
+	Helper *token.Helper
 	// Random is the random source for signatures. nil makes ECDSA (RFC 6979) and ML-DSA (FIPS 204) deterministic.
 	Random io.Reader
 }
@@ -129,8 +129,8 @@ func NewRing(config Config) (*Ring, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	if config.Helpers == nil {
-		config.Helpers = &token.Helpers{}
+	if config.Helper == nil {
+		config.Helper = &token.Helper{}
 	}
 	if config.NewKey == nil {
 		config.NewKey = randomKey

@@ -1,17 +1,10 @@
-// Package token is the protocol between jurat and a helper that keeps keys: jurat-token for hardware tokens, or another
-// program for a key management service. docs/token.md specifies it.
+// Package token signs with keys that a helper keeps: jurat-pkcs11 for hardware tokens, or another program for a key management service.
+// docs/token.md specifies what they say to each other: one line of JSON for each request and each answer, over the helper's standard input and
+// output. A token here is PKCS #11's word for the device that keeps keys; time-stamp tokens are in package timestamp.
 //
-// A frame is a length of four bytes, big endian, and as many bytes of canonical JSON. jurat sends requests, the helper
-// answers each once, in any order. The helper is a child of jurat, reached over its standard input and output, or listens on a
-// Unix socket.
+// # Nothing is taken at the helper's word
 //
-// A token here is PKCS #11's word for the device that keeps keys. The package has the name of its documentation and of the
-// program jurat-token. Time-stamp tokens are in package timestamp, the tokens of callers in package access.
-//
-// # Neither side trusts the other
-//
-// The client takes no public key and no signature at the helper's word. It knows the public key from the log, and verifies
-// each signature with it. The server verifies each signature, too, before it leaves: a token that is damaged or attacked may
-// give away its key by one wrong signature. What a peer sends is bounded in size, number and time. A peer that breaks the
-// protocol is disconnected.
+// The public key is known from the log, and each signature is verified with it before it is used. What a
+// helper sends is bounded in size and time. A helper that breaks the protocol or does not answer is killed. One that ended is started again at the
+// next request, unless it ended because of its PIN: each further try could lock the token.
 package token

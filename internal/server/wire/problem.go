@@ -57,7 +57,6 @@ var known = []struct{ is, means error }{
 	{access.ErrOrder, api.ErrInvalid},
 	{token.ErrUnavailable, api.ErrUnavailable},
 	{token.ErrPIN, api.ErrUnavailable},
-	{token.ErrNotAllowed, api.ErrUnavailable},
 	{openid.ErrAway, api.ErrUnavailable},
 	{postgres.ErrUnreachable, api.ErrUnavailable},
 	{postgres.ErrNoDatabase, api.ErrUnavailable},

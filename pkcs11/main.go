@@ -1,0 +1,105 @@
+// Command jurat-pkcs11 signs for jurat with keys on a hardware token, through the vendor's PKCS #11 library. It is a program and a module of its
+// own: jurat stays free of C, of vendors' libraries and of PINs, and survives a library that crashes. docs/token.md is about it.
+//
+// A token locks itself after a few wrong PINs. So a PIN is tried once in a process, and not at all where the token says that a wrong one was
+// tried since the last right one: an earlier process may have tried the same.
+//
+// A key signs only if the token says that the key is sensitive and cannot be exported, and has been so since the token made it. --allow-imported
+// drops the second demand.
+package main
+
+import (
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+const usage = `usage: jurat-pkcs11 --module FILE [OPTION]... [generate URI | public URI]
+
+Signs for jurat with keys on a hardware token. jurat starts it, and never sees the PIN:
+
+  export JURAT_TOKEN_HELPER="jurat-pkcs11 --module /usr/lib/softhsm/libsofthsm2.so --token house --pin-file /etc/jurat/pin"
+
+generate makes a key on the token, such as pkcs11:token=house;object=mia. It and public print the public half of a key.
+Without a --pin-file, the program asks for the PIN on the terminal. A PIN is tried once.
+Exit codes: 0 as asked, 2 it could not be done, 3 the PIN is wrong, missing or locked.
+
+`
+
+type options struct {
+	module, token, pinFile, algorithm string
+	sessions                          int
+	again, imported                   bool
+}
+
+// Exit codes. jurat reads exitPIN, and starts no further process then.
+const (
+	exitCannot = 2
+	exitPIN    = 3
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(args []string, in io.Reader, out, says io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("jurat-pkcs11", flag.ContinueOnError)
+	flags.SetOutput(says)
+	flags.StringVar(&o.module, "module", os.Getenv("JURAT_TOKEN_MODULE"), "the vendor's PKCS #11 library ($JURAT_TOKEN_MODULE)")
+	flags.StringVar(&o.token, "token", os.Getenv("JURAT_TOKEN_NAME"), "which token: its label, or a URI such as pkcs11:serial=0123 ($JURAT_TOKEN_NAME). Default: the only one")
+	flags.StringVar(&o.pinFile, "pin-file", os.Getenv("JURAT_TOKEN_PIN_FILE"), "the file that has the PIN, which not everybody may read ($JURAT_TOKEN_PIN_FILE)")
+	flags.StringVar(&o.algorithm, "alg", "ES256", "of generate: ES256 or RS256")
+	flags.IntVar(&o.sessions, "sessions", 8, "how many signatures the token makes at once")
+	flags.BoolVar(&o.again, "again", false, "try the PIN once although a wrong one was tried; for the person who corrected it")
+	flags.BoolVar(&o.imported, "allow-imported", false, "let keys sign that the token does not say it made. Keys that can be exported never sign")
+	flags.Usage = func() {
+		fmt.Fprint(says, usage)
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return exitCannot
+	}
+	err := o.do(flags.Args(), in, out)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(says, "jurat-pkcs11: %v\n", err)
+	if errors.Is(err, errPIN) {
+		fmt.Fprintln(says, "hint: correct the PIN, and run 'jurat-pkcs11 --again public URI' once")
+		return exitPIN
+	}
+	return exitCannot
+}
+
+func (o options) do(words []string, in io.Reader, out io.Writer) error {
+	serves := len(words) == 0
+	if !serves && (len(words) != 2 || words[0] != "generate" && words[0] != "public") {
+		return fmt.Errorf("unknown command %q: see jurat-pkcs11 --help", words)
+	}
+	if o.module == "" || o.sessions < 1 || o.sessions > 1000 {
+		return errors.New("want --module FILE, and --sessions from 1 to 1000")
+	}
+	signal.Ignore(os.Interrupt) // Ctrl-C is meant for jurat, which finishes what is under way and then closes the input
+	t, err := open(o)
+	if err != nil {
+		return err
+	}
+	defer t.ctx.Close()
+	if serves {
+		return serve(t, in, out, o.sessions)
+	}
+	a := t.do(request{Do: map[string]string{"public": "key"}[words[0]], URI: words[1]})
+	if words[0] == "generate" {
+		a = t.do(request{Do: "generate", URI: words[1], Algorithm: o.algorithm})
+	}
+	if a.Error != nil {
+		return errors.New(a.Error.Message)
+	}
+	return pem.Encode(out, &pem.Block{Type: "PUBLIC KEY", Bytes: a.Key.Public})
+}
