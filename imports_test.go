@@ -137,7 +137,7 @@ var importRules = []importRule{
 		"a rule juror sees the evidence, and nothing of how acts are kept, and asks no model"},
 	{"jurat/internal/juror/model", []string{"jurat/evidence", "jurat/jury", "jurat/internal/subject", "jurat/internal/juror", "jurat/internal/llm", jsonLibrary},
 		"it turns a brief into words and an answer into an opinion, for every vendor's model and every way of calling it"},
-	{"jurat/internal/ledger/storage", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/plural", logHashing}, "it says what a database keeps of a log, and knows neither database nor ledger"},
+	{"jurat/internal/ledger/storage", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/plural", logHashing, "github.com/klauspost/compress/zstd"}, "it says what a database keeps of a log, and knows neither database nor ledger"},
 	{"jurat/internal/ledger/brief", []string{"jurat/evidence", "jurat/jury", "jurat/internal/ledger/storage", "jurat/internal/subject", jsonLibrary},
 		"what a list shows, and what names what, is read beside the payloads, and seals nothing"},
 	{"jurat/internal/ledger/fsck", []string{"jurat/evidence", "jurat/evidence/operator", "jurat/internal/ledger/brief", "jurat/internal/ledger/storage", "jurat/internal/plural", logHashing},

@@ -24,8 +24,10 @@ import (
 	"jurat/evidence"
 	"jurat/evidence/operator"
 	"jurat/internal/installation"
+	"jurat/internal/ledger/storage"
 	"jurat/internal/limits"
 	"jurat/internal/server"
+	"jurat/internal/storetest"
 	"jurat/internal/witness"
 )
 
@@ -155,7 +157,8 @@ func (l watchedLog) forgeRecord(t *testing.T, index int64) {
 	hashes, size := l.hashes(t)
 	forged := l.forged(t, index)
 	leaf := tlog.RecordHash(forged.LogEntry(evidence.LogCounts{}))
-	statements := []string{fmt.Sprintf("UPDATE records SET payload = %s, digest = %s WHERE idx = %d", blob(forged.Canonical()), blob(forged.Digest[:]), index)}
+	row := storage.RowOf(forged)
+	statements := []string{fmt.Sprintf("UPDATE records SET %s, digest = %s WHERE idx = %d", storetest.Content(&row), blob(forged.Digest[:]), index)}
 	for level, n := 0, index; ; level, n = level+1, n/2 {
 		at := tlog.StoredHashIndex(level, n)
 		hashes[at] = leaf

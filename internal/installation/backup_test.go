@@ -1,9 +1,11 @@
 package installation_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,8 @@ import (
 	"jurat/internal/installation"
 	"jurat/internal/keys"
 	"jurat/internal/ledger/fsck"
+	"jurat/internal/ledger/sqlite"
+	"jurat/internal/storetest"
 )
 
 // TestBackupInUse: backups are made while actors sign for the first time, seal apart and change keys. Each backup is
@@ -119,11 +123,30 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(c.Dir, "jurat.db"))
+	file := filepath.Join(c.Dir, "jurat.db")
+	change := ""
+	log, err := sqlite.Open(ctx, file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; UPDATE records SET payload = CAST(replace(CAST(payload AS TEXT), 'nurse', 'medic') AS BLOB)`)
+	rows, err := log.Rows(ctx, 0, 100)
+	if err := errors.Join(err, log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if was := row.Payload; bytes.Contains(was, []byte("nurse")) {
+			row.Payload = bytes.ReplaceAll(was, []byte("nurse"), []byte("medic"))
+			change += fmt.Sprintf("UPDATE records SET %s WHERE idx = %d;", storetest.Content(&row), row.Index)
+		}
+	}
+	if change == "" {
+		t.Fatal("there is nothing to change")
+	}
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(ctx, `DROP TRIGGER records_keep; `+change)
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -173,6 +173,9 @@ func Open(ctx context.Context, c Config) (*Installation, error) {
 	if i.Ledger.ReadOnly() != nil {
 		return i, nil
 	}
+	if err := addDictionary(ctx, config.Store, i.files, i.authority, i.now()); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())
+	}
 	// Finish what a crash interrupted after the log had recorded it.
 	if err := i.Keys.Tidy(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", c.Dir, err), i.Close())

@@ -51,6 +51,9 @@ func (l *Ledger) append(ctx context.Context, a *appending) error {
 	if err := l.lookSubjects(ctx, a); err != nil {
 		return err
 	}
+	if err := l.cfg.Store.Pack(ctx, a.rows); err != nil {
+		return fmt.Errorf("compressing: %w", err)
+	}
 	a.ready = l.cfg.Group == nil || !slices.ContainsFunc(a.records, joins)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errOutOfPatience)
 	defer cancel()

@@ -24,7 +24,7 @@ func TestFsckInOrder(t *testing.T) {
 	sealMany(t, l, 500)
 	must(l.Checkpoint(t.Context()))
 	l.Close()
-	f.rewrite(t, `UPDATE records SET payload = x'7b7d' WHERE idx % 7 = 3;
+	f.rewrite(t, `UPDATE records SET packed = x'7b7d' WHERE idx % 7 = 3;
 		UPDATE hashes SET hash = zeroblob(32) WHERE idx % 40 = 9;
 		DELETE FROM records WHERE idx IN (64, 65, 66, 499)`)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -51,7 +51,7 @@ func TestFsckInOrder(t *testing.T) {
 	}
 	last := int64(-1)
 	for _, d := range first {
-		if d.Kind != fsck.DamageDigest && d.Kind != fsck.DamageMissingRow {
+		if d.Kind != fsck.DamageUnreadable && d.Kind != fsck.DamageMissingRow {
 			continue
 		}
 		if d.Index <= last {

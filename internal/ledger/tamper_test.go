@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
@@ -16,6 +18,7 @@ import (
 	"jurat/internal/ledger/fsck"
 	"jurat/internal/ledger/sqlite"
 	"jurat/internal/ledger/storage"
+	"jurat/internal/storetest"
 )
 
 // rewrite changes a database as an attacker does who has the file and knows SQL.
@@ -40,6 +43,31 @@ func (f folder) exec(t testing.TB, statements ...string) {
 	}
 }
 
+// row returns a row of the log.
+func (f folder) row(t testing.TB, index int64) storage.Row {
+	t.Helper()
+	s := must(f.store(t))
+	defer s.Close()
+	return must(s.Rows(t.Context(), index, 1))[0]
+}
+
+// addDictionary adds a dictionary that contains a row.
+func (f folder) addDictionary(t testing.TB, index int64) {
+	t.Helper()
+	row := f.row(t, index)
+	s := must(f.store(t))
+	defer s.Close()
+	if err := s.PutDictionary(t.Context(), must(s.NewestDictionary(t.Context()))+1, storage.Content(&row)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bomb is a megabyte of zeros, compressed to a few bytes.
+func bomb(t testing.TB) []byte {
+	t.Helper()
+	return must(zstd.NewWriter(nil, zstd.WithSingleSegment(true))).EncodeAll(make([]byte, 1<<20), nil)
+}
+
 // found is a damage without its detail.
 type found struct {
 	Kind  fsck.Kind
@@ -56,7 +84,11 @@ func TestTampering(t *testing.T) {
 	// 21 records, a checkpoint over 17 of them, and one over the first 15, for those who set it back.
 	f := folder(t.TempDir())
 	l := f.create(t)
-	records := sealMany(t, l, 15)
+	records := sealMany(t, l, 2)
+	f.addDictionary(t, 1)
+	l.Close()
+	l = must(f.open(t))
+	records = append(records, sealMany(t, l, 13)...)
 	earlier := must(l.Checkpoint(t.Context()))
 	head15 := must(operator.OpenCheckpoint(earlier, logVerifier)).Root
 	records = append(records, sealMany(t, l, 2)...)
@@ -67,29 +99,51 @@ func TestTampering(t *testing.T) {
 	otherwise := must(operator.SignCheckpoint(operator.Checkpoint{Origin: logSigner.Name(), Size: 16, Root: head15}, logSigner))
 	l.Close()
 	wantClean(t, f.fsck(t))
+	unreadable := []found{{fsck.DamageUnreadable, 4}}
+	var compressed []found // every record but the first two, which came before the dictionary
+	for i := int64(2); i < 21; i++ {
+		compressed = append(compressed, found{fsck.DamageUnreadable, i})
+	}
 	inner := tlog.StoredHashIndex(2, 1)
+	fourth := f.row(t, 4)
+	as := func(change func(*storage.Row)) string {
+		row := fourth
+		change(&row)
+		return `UPDATE records SET ` + storetest.Content(&row) + ` WHERE idx = 4`
+	}
+	asForged := as(func(r *storage.Row) { r.Payload = forged.Canonical() })
+	digestForged := `UPDATE records SET digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`
 
 	for name, test := range map[string]struct {
 		do   []string
 		want []found
 		open error // what Open says; nil: it opens, as the damage is far from the end
 	}{
-		"payload": {do: []string{`UPDATE records SET payload = CAST(replace(CAST(payload AS TEXT), 'May', 'Can') AS BLOB) WHERE idx = 4`},
+		"payload": {do: []string{as(func(r *storage.Row) { r.Payload = bytes.Replace(r.Payload, []byte("May"), []byte("Can"), 1) })},
 			want: []found{{fsck.DamageDigest, 4}}},
-		"payload and digest": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`},
+		"payload and digest": {do: []string{asForged, digestForged},
 			want: []found{{fsck.DamageRow, 4}}},
-		"payload and digest and leaf": {do: []string{`UPDATE records SET payload = ` + blob(forged.Canonical()) + `, digest = ` + blob(forged.Digest[:]) + ` WHERE idx = 4`,
+		"payload and digest and leaf": {do: []string{asForged, digestForged,
 			`UPDATE hashes SET hash = ` + blob(leafWith(forged, records[4])) + ` WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
 			want: []found{{fsck.DamageCheck, 4}, {fsck.DamageBelow, -1}}},
 		"actor's number":  {do: []string{`UPDATE tags SET actor_seq = 99 WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"actor's tag":     {do: []string{`UPDATE tags SET actor = zeroblob(32) WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}}},
 		"tags missing":    {do: []string{`DELETE FROM tags WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
 		"a subject added": {do: []string{`UPDATE tags SET subject = actor, subject_seq = 1 WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageRow, 4}}},
-		"signature":       {do: []string{`UPDATE records SET signatures = '["AAAA"]' WHERE idx = 4`}, want: []found{{fsck.DamageRow, 4}}},
-		"signatures unreadable": {do: []string{`UPDATE records SET signatures = '[' WHERE idx = 4`},
-			want: []found{{fsck.DamageUnreadable, 4}}},
-		"token":      {do: []string{`UPDATE records SET token = x'00' WHERE idx = 4`}, want: []found{{fsck.DamageCheck, 4}}},
-		"token gone": {do: []string{`UPDATE records SET kind = NULL, token = NULL WHERE idx = 4`}, want: []found{{fsck.DamageCheck, 4}}},
+		"signature":       {do: []string{as(func(r *storage.Row) { r.Signatures = [][]byte{{0, 0, 0}} })}, want: []found{{fsck.DamageRow, 4}}},
+		"token": {do: []string{as(func(r *storage.Row) { r.Timestamps = []evidence.Timestamp{{Kind: evidence.RFC3161, Token: []byte{0}}} })},
+			want: []found{{fsck.DamageCheck, 4}}},
+		"token gone":         {do: []string{as(func(r *storage.Row) { r.Timestamps = nil })}, want: []found{{fsck.DamageCheck, 4}}},
+		"packed":             {do: []string{`UPDATE records SET packed = CAST(substr(packed, 1, 20) || x'00' || substr(packed, 22) AS BLOB) WHERE idx = 4`}, want: unreadable},
+		"packed, cut":        {do: []string{`UPDATE records SET packed = substr(packed, 1, length(packed) - 1) WHERE idx = 4`}, want: unreadable},
+		"packed, and more":   {do: []string{`UPDATE records SET packed = CAST(packed || x'00' AS BLOB) WHERE idx = 4`}, want: unreadable},
+		"packed, as text":    {do: []string{`UPDATE records SET packed = x'7b7d' WHERE idx = 4`}, want: unreadable},
+		"plain, and more":    {do: []string{strings.Replace(as(func(*storage.Row) {}), "' WHERE", "00' WHERE", 1)}, want: unreadable},
+		"stamps":             {do: []string{`UPDATE records SET stamps = 2 WHERE idx = 4`}, want: unreadable},
+		"another dictionary": {do: []string{`UPDATE records SET dictionary = 7 WHERE idx = 4`}, want: unreadable},
+		"dictionary gone":    {do: []string{`DROP TRIGGER dictionaries_stay`, `DELETE FROM dictionaries`}, want: compressed, open: ledger.ErrDamaged},
+		"dictionary changed": {do: []string{`DROP TRIGGER dictionaries_keep`, `UPDATE dictionaries SET text = zeroblob(length(text))`}, want: compressed, open: ledger.ErrDamaged},
+		"bomb":               {do: []string{`UPDATE records SET dictionary = 0, packed = ` + blob(bomb(t)) + ` WHERE idx = 4`}, want: unreadable},
 		"leaf hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(tlog.StoredHashIndex(0, 4))},
 			want: []found{{fsck.DamageHash, 4}}},
 		"inner hash": {do: []string{`UPDATE hashes SET hash = zeroblob(32) WHERE idx = ` + itoa(inner)}, want: []found{{fsck.DamageHash, -1}}},
@@ -102,8 +156,8 @@ func TestTampering(t *testing.T) {
 		"swapped rows": {do: []string{`UPDATE records SET idx = 100 WHERE idx = 3`, `UPDATE records SET idx = 3 WHERE idx = 8`, `UPDATE records SET idx = 8 WHERE idx = 100`,
 			`UPDATE tags SET idx = 100 WHERE idx = 3`, `UPDATE tags SET idx = 3 WHERE idx = 8`, `UPDATE tags SET idx = 8 WHERE idx = 100`},
 			want: []found{{fsck.DamageMoved, 3}, {fsck.DamageMoved, 8}}, open: ledger.ErrDamaged},
-		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, payload BLOB, signatures TEXT, kind TEXT, token BLOB)`,
-			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token FROM records WHERE idx = 2`,
+		"record twice": {do: []string{`CREATE TABLE r (idx INTEGER PRIMARY KEY, record_id TEXT, digest BLOB, chain_id TEXT, chain_seq INTEGER, case_digest BLOB, case_seq INTEGER, dictionary INTEGER, stamps INTEGER, packed BLOB)`,
+			`INSERT INTO r SELECT * FROM records WHERE idx <> 4`, `INSERT INTO r SELECT 4, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed FROM records WHERE idx = 2`,
 			`DROP TABLE records`, `ALTER TABLE r RENAME TO records`},
 			want: []found{{fsck.DamageDuplicate, 4}}},
 		"record id": {do: []string{`UPDATE records SET record_id = 'x' WHERE idx = 4`}, want: []found{{fsck.DamageKeys, 4}, {fsck.DamageLookup, 4}}},
@@ -288,6 +342,9 @@ func TestFsckOutbox(t *testing.T) {
 	}
 	l.Close()
 	wantClean(t, f.fsck(t))
+	bare := f.row(t, 2)
+	bare.Timestamps = nil
+	unstamped := `UPDATE records SET ` + storetest.Content(&bare) + ` WHERE idx = 2`
 	for name, test := range map[string]struct {
 		do   string
 		want []found
@@ -296,8 +353,8 @@ func TestFsckOutbox(t *testing.T) {
 		"stamped, and waits":      {`INSERT INTO waiting VALUES ('one', 1, 0)`, []found{{fsck.DamageSettled, 1}}},
 		"late stamp gone":         {`DELETE FROM timestamps WHERE idx = 1 AND position = 1`, []found{{fsck.DamageLateStamp, 3}}},
 		"late stamp changed":      {`UPDATE timestamps SET token = x'01' WHERE idx = 0 AND position = 1`, []found{{fsck.DamageLateStamp, 3}}},
-		"bare, and waits":         {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2`, nil},
-		"bare, and waits no more": {`UPDATE records SET kind = NULL, token = NULL WHERE idx = 2; DELETE FROM waiting`, []found{{fsck.DamageCheck, 2}}},
+		"bare, and waits":         {unstamped, nil},
+		"bare, and waits no more": {unstamped + `; DELETE FROM waiting`, []found{{fsck.DamageCheck, 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := folder(t.TempDir())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"jurat/evidence"
+	"jurat/internal/ledger/storage"
 )
 
 // A GroupStamper gives many records one time stamp together.
@@ -49,7 +50,7 @@ func (l *Ledger) stampTogether() error {
 	}
 	for _, a := range waiting {
 		for i, r := range a.records {
-			a.rows[i].Timestamps = r.Timestamps
+			a.rows[i].Timestamps, a.rows[i].Packed = r.Timestamps, storage.Packed{}
 		}
 		a.ready = true
 	}

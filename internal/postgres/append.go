@@ -27,7 +27,10 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 			return err
 		}
 		rows = batch.Rows
-		if err := tx.stamp(ctx, batch.Stamps); err != nil {
+		if err := s.packer.Pack(ctx, rows); err != nil {
+			return err
+		}
+		if err := s.stamp(ctx, tx, batch.Stamps); err != nil {
 			return err
 		}
 		if err := batch.MayCommit(); err != nil {
@@ -112,7 +115,7 @@ func digests(list []evidence.Digest) [][]byte {
 }
 
 // columns of a record, in the order of values.
-const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, signatures, kinds, tokens, payload, counted`
+const columns = `idx, chain_seq, case_seq, record_id, digest, chain_id, case_digest, root, hashes, dictionary, stamps, packed, counted`
 
 // insertRecords are statements that insert this many rows each. One statement costs as much as several records.
 var insertRecords = []struct {
@@ -143,6 +146,13 @@ func inserts(batch *storage.Batch) *pgx.Batch {
 			statements.Queue(insert.text, all[:n]...)
 		}
 	}
+	for i := range batch.Rows {
+		row := &batch.Rows[i]
+		for n := row.Packed.Timestamps; n < len(row.Timestamps); n++ { // of a copied row
+			t := row.Timestamps[n]
+			statements.Queue(`INSERT INTO jurat.timestamps (idx, position, kind, token) VALUES ($1, $2, $3, $4)`, row.Index, n, string(t.Kind), t.Token)
+		}
+	}
 	queueTags(statements, batch.Rows)
 	queueBriefs(statements, batch.Briefs)
 	for _, w := range batch.Waits {
@@ -167,9 +177,8 @@ func values(batch *storage.Batch) []any {
 		if i == len(batch.Rows)-1 {
 			root = batch.Next.Root[:]
 		}
-		kinds, tokens := parts(row.Timestamps)
 		all = append(all, row.Index, row.Counts.ChainSeq, row.Counts.CaseSeq, row.RecordID, row.Digest[:], pgtype.Text{String: row.ChainID, Valid: row.ChainID != ""},
-			optional(row.Case), root, hashes, signatures(row), kinds, tokens, payload(row), row.Counts.ActorSeq > 0)
+			optional(row.Case), root, hashes, row.Packed.Dictionary, row.Packed.Timestamps, row.Packed.Blob, row.Counts.ActorSeq > 0)
 	}
 	return all
 }
@@ -177,30 +186,6 @@ func values(batch *storage.Batch) []any {
 // completes returns how many hashes of the tree the record at index completes: its own, and one for each subtree that
 // ends with it. They are consecutive in the tree's storage order, and are stored with the record, by level.
 func completes(index int64) int { return 1 + bits.TrailingZeros64(uint64(index)+1) }
-
-// signatures returns an empty list instead of nil, as parts does: the columns are never NULL.
-func signatures(row *storage.Row) [][]byte {
-	if row.Signatures == nil {
-		return [][]byte{}
-	}
-	return row.Signatures
-}
-
-// payload returns empty bytes instead of nil, for a copied row that has shed its payload.
-func payload(row *storage.Row) []byte {
-	if row.Payload == nil {
-		return []byte{}
-	}
-	return row.Payload
-}
-
-func parts(timestamps []evidence.Timestamp) (kinds []string, tokens [][]byte) {
-	kinds, tokens = make([]string, len(timestamps)), make([][]byte, len(timestamps))
-	for i, t := range timestamps {
-		kinds[i], tokens[i] = string(t.Kind), t.Token
-	}
-	return kinds, tokens
-}
 
 // optional returns NULL for the zero digest.
 func optional(d evidence.Digest) []byte {

@@ -76,9 +76,8 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 		}
 		batch := new(pgx.Batch)
 		batch.Queue(`DELETE FROM jurat.timestamps t USING unnest($1::bigint[], $2::integer[]) AS i(idx, stamps), jurat.records r
-			WHERE t.idx = i.idx AND r.idx = i.idx AND octet_length(r.payload) > 0 AND t.position < i.stamps - cardinality(r.kinds)`, indexes, stamps)
-		batch.Queue(`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'
-			WHERE idx = ANY($1) AND octet_length(payload) > 0`, indexes)
+			WHERE t.idx = i.idx AND r.idx = i.idx AND octet_length(r.packed) > 0 AND t.position < i.stamps`, indexes, stamps)
+		batch.Queue(`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0 WHERE idx = ANY($1) AND octet_length(packed) > 0`, indexes)
 		return tx.commit(ctx, batch)
 	}))
 }

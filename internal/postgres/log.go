@@ -19,7 +19,7 @@ import (
 var logTables string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "6"
+const version = "7"
 
 // oldest is the first version of PostgreSQL that has every feature used here.
 const oldest = 140000
@@ -34,6 +34,8 @@ type Store struct {
 	closed atomic.Bool
 	done   context.Context // ends with Close
 	finish context.CancelFunc
+
+	packer *storage.Packer
 
 	standstill time.Duration // how long other writers wait for a process that has stopped
 	answer     time.Duration // how long an open transaction waits for an answer of the server
@@ -78,6 +80,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
 
 func newStore(pool *pgxpool.Pool) *Store {
 	s := &Store{pool: pool, reads: pool, standstill: standstill, answer: commitAnswer, silence: listenSilence, writing: storage.NewLock()}
+	s.packer = storage.NewPacker(s)
 	s.done, s.finish = context.WithCancel(context.Background()) // ends with Close, not with the context of Open
 	return s
 }

@@ -19,14 +19,13 @@ CREATE TABLE jurat.records (
 	case_digest bytea  CHECK (octet_length(case_digest) = 32),        -- of a submission: digest of what is submitted
 	root        bytea  CHECK (octet_length(root) = 32),               -- of the log that ends here; NULL: the batch continues
 	hashes      bytea  NOT NULL CHECK (octet_length(hashes) > 0 AND octet_length(hashes) % 32 = 0), -- tree hashes that this record completes, by level
-	signatures  bytea[] NOT NULL,
-	kinds       text[]  NOT NULL,                                     -- of the time stamps that it was sealed with
-	tokens      bytea[] NOT NULL CHECK (cardinality(tokens) = cardinality(kinds)),
-	payload     bytea   NOT NULL,                                     -- canonical
+	dictionary  bigint  NOT NULL,                                     -- what packed is compressed with; 0: without a dictionary; -1: it is not compressed
+	stamps      integer NOT NULL CHECK (stamps >= 0),                 -- how many time stamps packed holds
+	packed      bytea   NOT NULL,                                     -- payload, signatures and time stamps: see package storage
 	counted     boolean NOT NULL                                      -- whether the log counts its actor
 );
 ALTER TABLE jurat.records SET (toast_tuple_target = 8160);
-ALTER TABLE jurat.records ALTER payload SET STORAGE EXTERNAL, ALTER tokens SET STORAGE EXTERNAL;
+ALTER TABLE jurat.records ALTER packed SET STORAGE EXTERNAL;
 CREATE INDEX records_by_chain ON jurat.records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
 CREATE INDEX records_by_case ON jurat.records (case_digest, case_seq) WHERE case_digest IS NOT NULL;
 -- The records in the chains of trials, in log order: a reader that follows trials skips the records of agents.
@@ -55,6 +54,13 @@ CREATE FUNCTION jurat.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';
 END $$;
+-- What rows are compressed with: synthetic records, never a user's.
+CREATE TABLE jurat.dictionaries (
+	n    bigint PRIMARY KEY CHECK (n > 0),
+	text bytea  NOT NULL
+);
+CREATE TRIGGER dictionaries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON jurat.dictionaries FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
+
 CREATE TRIGGER head_stays BEFORE DELETE OR TRUNCATE ON jurat.head FOR EACH STATEMENT EXECUTE FUNCTION jurat.refuse();
 -- Archive files that hold what rows have shed. Their ranges follow one another without a gap, from the beginning of the
 -- log.
@@ -85,7 +91,7 @@ BEGIN
 	IF TG_OP = 'DELETE' THEN
 		RETURN OLD;
 	END IF;
-	OLD.payload := ''; OLD.signatures := '{}'; OLD.kinds := '{}'; OLD.tokens := '{}';
+	OLD.packed := ''; OLD.dictionary := 0; OLD.stamps := 0;
 	IF NEW IS DISTINCT FROM OLD OR EXISTS (SELECT 1 FROM jurat.waiting WHERE idx = OLD.idx) THEN
 		RAISE EXCEPTION 'the log is append-only' USING ERRCODE = 'restrict_violation';
 	END IF;

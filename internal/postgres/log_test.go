@@ -130,6 +130,11 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestSharedDictionaries(t *testing.T) {
+	url := pgtest.Database(t)
+	storetest.Shared(t, create(t, url), create(t, url))
+}
+
 // unset returns a pool whose connections keep the server's settings.
 func unset(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
@@ -385,10 +390,12 @@ func TestAppendOnly(t *testing.T) {
 	if _, err := s.pool.Exec(t.Context(), `INSERT INTO jurat.timestamps VALUES (0, 0, 'rfc3161', '\x01')`); err != nil {
 		t.Fatal(err)
 	}
+	wantError(t, s.PutDictionary(t.Context(), 1, []byte("one")), nil)
 	for _, statement := range []string{
-		`UPDATE jurat.records SET payload = '', signatures = '{}', kinds = '{}', tokens = '{}'`, // not in any archive
+		`UPDATE jurat.records SET packed = '', dictionary = 0, stamps = 0`, // not in any archive
+		`DELETE FROM jurat.dictionaries`, `UPDATE jurat.dictionaries SET text = '\x00'`, `TRUNCATE jurat.dictionaries`,
 		`INSERT INTO jurat.archives VALUES (256, 512, 'f', decode(repeat('01', 32), 'hex'), false)`,
-		`DELETE FROM jurat.records`, `UPDATE jurat.records SET payload = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
+		`DELETE FROM jurat.records`, `UPDATE jurat.records SET packed = '\x00'`, `UPDATE jurat.records SET idx = 7`, `TRUNCATE jurat.records CASCADE`,
 		`DELETE FROM jurat.timestamps`, `UPDATE jurat.timestamps SET token = '\x00'`, `TRUNCATE jurat.timestamps`,
 		`DELETE FROM jurat.head`, `TRUNCATE jurat.head`,
 	} {
@@ -520,8 +527,8 @@ func TestCheck(t *testing.T) {
 // hide makes an index miss the next record, like an index that was not written when the power failed.
 func hide(t *testing.T, url, index string) {
 	t.Helper()
-	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, signatures, kinds, tokens, payload, counted)
-		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), '{}', '{}', '{}', 'hidden', false FROM jurat.records`
+	insert := `INSERT INTO jurat.records (idx, chain_seq, case_seq, record_id, digest, root, hashes, dictionary, stamps, packed, counted)
+		SELECT max(idx) + 1, 0, 0, 'hidden', sha256('hidden'), sha256('root'), sha256('hash'), -1, 0, 'hidden', false FROM jurat.records`
 	exec(t, url, `UPDATE pg_index SET indisready = false, indisvalid = false WHERE indexrelid = 'jurat.`+index+`'::regclass`, insert,
 		`UPDATE pg_index SET indisready = true, indisvalid = true WHERE indexrelid = 'jurat.`+index+`'::regclass`)
 }

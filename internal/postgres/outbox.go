@@ -13,18 +13,22 @@ import (
 
 // insertLate adds a time stamp after the earlier ones of its record, unless the record has it already.
 const insertLate = `INSERT INTO jurat.timestamps (idx, position, kind, token)
-	SELECT $1, (SELECT coalesce(max(position) + 1, 0) FROM jurat.timestamps WHERE idx = $1), $2, $3
-	WHERE NOT EXISTS (SELECT 1 FROM jurat.timestamps WHERE idx = $1 AND kind = $2 AND token = $3)
-	AND NOT EXISTS (SELECT 1 FROM jurat.records r, unnest(r.kinds, r.tokens) AS had(kind, token) WHERE r.idx = $1 AND had.kind = $2 AND had.token = $3)`
+	SELECT $1, coalesce((SELECT max(position) + 1 FROM jurat.timestamps WHERE idx = $1), stamps), $2, $3 FROM jurat.records
+	WHERE idx = $1 AND NOT EXISTS (SELECT 1 FROM jurat.timestamps WHERE idx = $1 AND kind = $2 AND token = $3)`
 
 // stamp deletes the waiting entries and adds the time stamps. It runs before commit, because it can find that another
 // writer was first: then it returns storage.ErrConflict.
-func (tx *transaction) stamp(ctx context.Context, stamps []storage.Stamp) error {
+func (s *Store) stamp(ctx context.Context, tx *transaction, stamps []storage.Stamp) error {
 	if len(stamps) == 0 {
 		return nil
 	}
+	sealed, err := s.sealedWith(ctx, tx, stamps)
+	if err != nil {
+		return err
+	}
 	batch := new(pgx.Batch)
 	for _, s := range stamps {
+		has := sealed[s.Index]
 		if s.Authority != "" {
 			batch.Queue(`DELETE FROM jurat.waiting WHERE authority = $1 AND idx = $2`, s.Authority, s.Index).Exec(func(tag pgconn.CommandTag) error {
 				if tag.RowsAffected() != 1 {
@@ -33,9 +37,34 @@ func (tx *transaction) stamp(ctx context.Context, stamps []storage.Stamp) error 
 				return nil
 			})
 		}
-		batch.Queue(insertLate, s.Index, string(s.Timestamp.Kind), s.Timestamp.Token)
+		if !has.HasTimestamp(s.Timestamp) {
+			batch.Queue(insertLate, s.Index, string(s.Timestamp.Kind), s.Timestamp.Token)
+		}
 	}
 	return tx.conn.SendBatch(ctx, batch).Close()
+}
+
+// sealedWith returns, by their places, the rows of late time stamps with the stamps that they were sealed with.
+func (s *Store) sealedWith(ctx context.Context, tx *transaction, stamps []storage.Stamp) (map[int64]*storage.Row, error) {
+	places := make([]int64, len(stamps))
+	for i := range stamps {
+		places[i] = stamps[i].Index
+	}
+	found, err := tx.conn.Query(ctx, `SELECT idx, dictionary, stamps, packed FROM jurat.records WHERE idx = ANY($1)`, places)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := pgx.CollectRows(found, func(r pgx.CollectableRow) (row storage.Row, err error) {
+		return row, r.Scan(&row.Index, &row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob)
+	})
+	if err == nil {
+		err = s.packer.UnpackAll(ctx, rows)
+	}
+	sealed := make(map[int64]*storage.Row, len(rows))
+	for i := range rows {
+		sealed[rows[i].Index] = &rows[i]
+	}
+	return sealed, err
 }
 
 // Waiting implements storage.Store.
@@ -76,7 +105,7 @@ func (s *Store) Owing(ctx context.Context) ([]storage.Owed, error) {
 func (s *Store) Forget(ctx context.Context, authority string) (n int64, err error) {
 	err = s.transact(ctx, func(ctx context.Context, tx *transaction) error {
 		tag, err := tx.conn.Exec(ctx, `DELETE FROM jurat.waiting w USING jurat.records r WHERE w.authority = $1 AND r.idx = w.idx
-			AND (cardinality(r.tokens) > 0 OR EXISTS (SELECT 1 FROM jurat.timestamps t WHERE t.idx = w.idx))`, authority)
+			AND (r.stamps > 0 OR EXISTS (SELECT 1 FROM jurat.timestamps t WHERE t.idx = w.idx))`, authority)
 		if err != nil {
 			return err
 		}

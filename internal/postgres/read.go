@@ -105,8 +105,8 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 
 // selectRows reads records with all their time stamps in one statement, so that both come from one state of the
 // database.
-const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures,
-		r.kinds || coalesce(late.kinds, '{}'), r.tokens || coalesce(late.tokens, '{}'), g.actor, coalesce(g.actor_seq, 0), g.subject, coalesce(g.subject_seq, 0)
+const selectRows = `SELECT r.idx, r.record_id, r.digest, coalesce(r.chain_id, ''), r.chain_seq, r.case_digest, r.case_seq, r.dictionary, r.stamps, r.packed,
+		coalesce(late.kinds, '{}'), coalesce(late.tokens, '{}'), g.actor, coalesce(g.actor_seq, 0), g.subject, coalesce(g.subject_seq, 0)
 	FROM jurat.records r LEFT JOIN jurat.tags g ON g.idx = r.idx LEFT JOIN LATERAL
 		(SELECT array_agg(kind ORDER BY position) AS kinds, array_agg(token ORDER BY position) AS tokens FROM jurat.timestamps WHERE idx = r.idx) late ON true
 	WHERE `
@@ -117,18 +117,22 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 		if err != nil {
 			return nil, err
 		}
-		return pgx.CollectRows(found, scanRow)
+		rows, err := pgx.CollectRows(found, scanRow)
+		if err == nil {
+			err = s.packer.UnpackAll(ctx, rows)
+		}
+		return rows, err
 	})
 }
 
-// scanRow reads a record. It leaves out a digest of the wrong length: such a row does not open as a record, and the
+// scanRow reads a record that is still packed. It leaves out a digest of the wrong length: such a row does not open as a record, and the
 // rows beside it can still be read.
 func scanRow(found pgx.CollectableRow) (row storage.Row, err error) {
 	var digest, submitted, actor, about []byte
 	var kinds []string
 	var tokens [][]byte
-	err = found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload,
-		&row.Signatures, &kinds, &tokens, &actor, &row.Counts.ActorSeq, &about, &row.Counts.SubjectSeq)
+	err = found.Scan(&row.Index, &row.RecordID, &digest, &row.ChainID, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq,
+		&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob, &kinds, &tokens, &actor, &row.Counts.ActorSeq, &about, &row.Counts.SubjectSeq)
 	if err != nil {
 		return row, err
 	}

@@ -172,7 +172,7 @@ func TestListsReadNoPayloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(t.Context(), `DROP TRIGGER records_keep; UPDATE records SET payload = x'7b7d'
+	if _, err := db.ExecContext(t.Context(), `DROP TRIGGER records_keep; UPDATE records SET packed = x'7b7d'
 		WHERE idx < (SELECT max(idx) FROM records) - 20 AND (chain_id IS NULL OR chain_id NOT LIKE 'operator-%')`); err != nil {
 		t.Fatal(err)
 	}

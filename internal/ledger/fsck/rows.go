@@ -164,6 +164,10 @@ func (l looking) open(index int64, row *storage.Row) *evidence.Record {
 	if row.HasShed() {
 		return nil
 	}
+	if row.Broken != nil {
+		l.report(DamageUnreadable, index, row.RecordID, "%v", row.Broken)
+		return nil
+	}
 	record, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
 	if digest := evidence.DigestOf(row.Payload); digest != row.Digest {
 		l.report(DamageDigest, index, row.RecordID, "the payload's digest is %v, the row's %v", digest, row.Digest)

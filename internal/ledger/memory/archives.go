@@ -59,7 +59,7 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 			if row.HasShed() {
 				continue
 			}
-			row.Payload, row.Signatures = nil, nil
+			row.Payload, row.Signatures, row.Packed = nil, nil, storage.Packed{}
 			row.Timestamps = row.Timestamps[min(r.Timestamps, len(row.Timestamps)):]
 		}
 		return nil

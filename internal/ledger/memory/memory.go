@@ -21,25 +21,26 @@ import (
 type Store struct {
 	writing chan struct{} // holds one element while a writer works: Plan runs meanwhile, and readers do not wait
 
-	mu         sync.RWMutex // guards the members below
-	head       storage.Head
-	rows       []storage.Row
-	hashes     []tlog.Hash
-	byID       map[string]int64
-	byDigest   map[evidence.Digest]int64
-	byChain    map[string][]int64
-	inTrials   []int64
-	cases      map[evidence.Digest]int64 // number of submissions
-	byActor    map[evidence.Digest][]int64
-	bySubject  map[evidence.Digest][]int64
-	waiting    map[debt]time.Time
-	archives   []storage.Archived
-	briefs     map[int64]storage.StoredBrief
-	byKey      map[int64][]int64
-	briefed    int64
-	replaced   int64 // how often briefs were replaced
-	checkpoint string
-	closed     bool
+	mu           sync.RWMutex // guards the members below
+	head         storage.Head
+	rows         []storage.Row
+	hashes       []tlog.Hash
+	byID         map[string]int64
+	byDigest     map[evidence.Digest]int64
+	byChain      map[string][]int64
+	inTrials     []int64
+	cases        map[evidence.Digest]int64 // number of submissions
+	byActor      map[evidence.Digest][]int64
+	bySubject    map[evidence.Digest][]int64
+	waiting      map[debt]time.Time
+	archives     []storage.Archived
+	dictionaries [][]byte
+	briefs       map[int64]storage.StoredBrief
+	byKey        map[int64][]int64
+	briefed      int64
+	replaced     int64 // how often briefs were replaced
+	checkpoint   string
+	closed       bool
 }
 
 var _ storage.Store = (*Store)(nil)

@@ -27,6 +27,9 @@ func (s *Store) Append(ctx context.Context, plan storage.Plan) error {
 		if err := batch.Check(head); err != nil {
 			return err
 		}
+		if err := s.packer.Pack(ctx, batch.Rows); err != nil {
+			return err
+		}
 		if err := s.makeWay(&batch); err != nil {
 			return err
 		}
@@ -139,23 +142,15 @@ func (s *Store) insert(ctx context.Context, head storage.Head, batch *storage.Ba
 }
 
 func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
-	signatures, err := json.Marshal(row.Signatures)
-	if err != nil {
-		return fmt.Errorf("encoding signatures: %w", err)
-	}
-	var kind, token any
-	if len(row.Timestamps) > 0 {
-		kind, token = string(row.Timestamps[0].Kind), notNull(row.Timestamps[0].Token)
-	}
-	_, err = s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
-		optional(row.Case), row.Counts.CaseSeq, notNull(row.Payload), string(signatures), kind, token)
+	_, err := s.record.ExecContext(ctx, row.Index, row.RecordID, row.Digest[:], row.ChainID, row.Counts.ChainSeq,
+		optional(row.Case), row.Counts.CaseSeq, row.Packed.Dictionary, row.Packed.Timestamps, row.Packed.Blob)
 	if breaksUnique(err) {
 		return s.duplicate(ctx, row)
 	}
 	if err != nil {
 		return fmt.Errorf("storing record %s: %w", row.RecordID, translate(err))
 	}
-	for i := 1; i < len(row.Timestamps); i++ {
+	for i := row.Packed.Timestamps; i < len(row.Timestamps); i++ { // of a copied row
 		t := row.Timestamps[i]
 		if _, err := s.timestamp.ExecContext(ctx, row.Index, i, string(t.Kind), t.Token); err != nil {
 			return fmt.Errorf("storing time stamp of record %s: %w", row.RecordID, translate(err))
@@ -164,7 +159,7 @@ func (s *Store) insertRow(ctx context.Context, row *storage.Row) error {
 	return nil
 }
 
-// notNull returns empty bytes instead of nil, for a copied row that has shed a part.
+// notNull returns empty bytes instead of nil.
 func notNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -74,8 +74,8 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 			`DELETE FROM timestamps WHERE EXISTS (SELECT 1 FROM shedding s WHERE s.idx = timestamps.idx AND position < stamps)
 				AND idx IN (SELECT idx FROM shedding)`,
 			`DELETE FROM records WHERE idx IN (SELECT idx FROM shedding)`,
-			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures)
-				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, x'', '' FROM shedding`,
+			`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
+				SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, 0, 0, x'' FROM shedding`,
 			`DELETE FROM shedding`,
 		} {
 			if _, err := s.writer.ExecContext(ctx, statement); err != nil {
@@ -89,8 +89,9 @@ func (s *Store) Shed(ctx context.Context, rows []storage.Shedding) error {
 // mark copies a row into the table shedding, unless the row has shed already. It returns storage.ErrConflict if no
 // archive holds the row, if the row still waits for a time stamp, or if its time stamp is not in the archive.
 func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
-	var full, stamped, archived, waits bool
-	err := s.writer.QueryRowContext(ctx, `SELECT payload <> x'', kind IS NOT NULL, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
+	var full, archived, waits bool
+	var stamped int
+	err := s.writer.QueryRowContext(ctx, `SELECT packed <> x'', stamps, EXISTS (SELECT 1 FROM archives WHERE first <= ?1 AND ?1 < past),
 		EXISTS (SELECT 1 FROM waiting WHERE idx = ?1) FROM records WHERE idx = ?1`, r.Index).Scan(&full, &stamped, &archived, &waits)
 	if err != nil {
 		return translate(err)
@@ -101,7 +102,7 @@ func (s *Store) mark(ctx context.Context, r storage.Shedding) error {
 	if !full { // the time stamps that it has now came after those in the archive
 		return nil
 	}
-	if stamped && r.Timestamps == 0 {
+	if r.Timestamps < stamped {
 		return storage.ErrConflict
 	}
 	_, err = s.writer.ExecContext(ctx, `INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, ?

@@ -29,7 +29,7 @@ func TestReclaim(t *testing.T) {
 	}
 	var all []storage.Shedding
 	for i := range int64(n) {
-		all = append(all, storage.Shedding{Index: i, Timestamps: 1})
+		all = append(all, storage.Shedding{Index: i, Timestamps: 2})
 	}
 	if err := s.Shed(t.Context(), all); err != nil {
 		t.Fatal(err)
@@ -62,12 +62,17 @@ func TestArchivesAreAppendOnly(t *testing.T) {
 	if err := s.PutArchive(t.Context(), evidence.Digest{}, file); err != nil {
 		t.Fatal(err)
 	}
+	for _, index := range []int64{1, 256} {
+		if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO timestamps VALUES (?, 2, 'rfc3161', x'01')`, index); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, statement := range []string{
 		`DELETE FROM archives`,
 		`UPDATE archives SET past = past + 256`,
 		`INSERT INTO archives VALUES (512, 768, 'g', zeroblob(32), 0)`,
-		`UPDATE records SET payload = x'', signatures = '' WHERE idx = 1`,
-		`UPDATE records SET kind = NULL, token = NULL WHERE idx = 1`,
+		`UPDATE records SET packed = x'' WHERE idx = 1`,
+		`UPDATE records SET stamps = 0 WHERE idx = 1`,
 		`INSERT INTO shedding SELECT idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, 1 FROM records WHERE idx = 256`,
 		`DELETE FROM timestamps WHERE idx = 1`,
 		`DELETE FROM records WHERE idx = 1`,

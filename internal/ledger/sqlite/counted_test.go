@@ -42,8 +42,8 @@ func TestOnceCountedAlwaysCounted(t *testing.T) {
 					return err
 				}
 			}
-			if _, err := s.writer.ExecContext(ctx, `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, payload, signatures)
-				VALUES (?1, ?1, zeroblob(32), 0, 0, x'01', '[]')`, idx); err != nil {
+			if _, err := s.writer.ExecContext(ctx, `INSERT INTO records (idx, record_id, digest, chain_seq, case_seq, dictionary, stamps, packed)
+				VALUES (?1, ?1, zeroblob(32), 0, 0, -1, 0, x'01')`, idx); err != nil {
 				return err
 			}
 			_, err := s.writer.ExecContext(ctx, `UPDATE head SET size = ?`, idx+1)

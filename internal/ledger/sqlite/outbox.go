@@ -29,10 +29,24 @@ func (s *Store) insertStamp(ctx context.Context, stamp storage.Stamp) error {
 			return err
 		}
 	}
+	has, err := s.has(ctx, stamp)
+	if err != nil || has {
+		return err
+	}
 	if _, err := s.late.ExecContext(ctx, stamp.Index, string(stamp.Timestamp.Kind), stamp.Timestamp.Token); err != nil {
 		return fmt.Errorf("storing late time stamp of record %d: %w", stamp.Index, translate(err))
 	}
 	return nil
+}
+
+// has reports whether a record was sealed with this time stamp.
+func (s *Store) has(ctx context.Context, stamp storage.Stamp) (bool, error) {
+	var row storage.Row
+	if err := s.packed.QueryRowContext(ctx, stamp.Index).Scan(&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob); err != nil {
+		return false, translate(err)
+	}
+	err := s.packer.Unpack(ctx, &row)
+	return row.HasTimestamp(stamp.Timestamp), err
 }
 
 func (s *Store) settle(ctx context.Context, stamp storage.Stamp) error {
@@ -94,7 +108,7 @@ func (s *Store) Forget(ctx context.Context, authority string) (n int64, err erro
 	err = s.transact(ctx, func(ctx context.Context) error {
 		result, err := s.writer.ExecContext(ctx, `DELETE FROM waiting WHERE authority = ?
 			AND (EXISTS (SELECT 1 FROM timestamps WHERE timestamps.idx = waiting.idx)
-				OR EXISTS (SELECT 1 FROM records WHERE records.idx = waiting.idx AND kind IS NOT NULL))`, authority)
+				OR EXISTS (SELECT 1 FROM records WHERE records.idx = waiting.idx AND stamps > 0))`, authority)
 		if err != nil {
 			return translate(err)
 		}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,7 +133,7 @@ func first(rows []storage.Row, err error) (storage.Row, error) {
 	return rows[0], nil
 }
 
-const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.payload, r.signatures, r.kind, r.token, t.kind, t.token,
+const selectRows = `SELECT r.idx, r.record_id, r.digest, r.chain_id, r.chain_seq, r.case_digest, r.case_seq, r.dictionary, r.stamps, r.packed, t.kind, t.token,
 	g.actor, g.actor_seq, g.subject, g.subject_seq
 	FROM records r LEFT JOIN timestamps t ON t.idx = r.idx LEFT JOIN tags g ON g.idx = r.idx WHERE %s ORDER BY r.idx, t.position`
 
@@ -164,6 +163,9 @@ func (s *Store) rows(ctx context.Context, where string, args ...any) ([]storage.
 			}
 			return nil
 		})
+		if err == nil {
+			err = s.packer.UnpackAll(ctx, rows)
+		}
 		return rows, err
 	})
 }
@@ -185,17 +187,16 @@ func (s *Store) prepared(ctx context.Context, where string) (*sql.Stmt, error) {
 	return known.(*sql.Stmt), err
 }
 
-// scanRow reads a record with the time stamp in its row, and one of its later ones, if any. It leaves out a digest or
-// signatures of a form that this package does not write: such a row does not open as a record, and the rows beside it
-// can still be read.
+// scanRow reads a record that is still packed, and one of its later time stamps, if any. It leaves out a digest of a
+// form that this package does not write: such a row does not open as a record, and the rows beside it can still be
+// read.
 func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	var row storage.Row
-	var digest, submitted, token, otherToken, actor, about []byte
+	var digest, submitted, token, actor, about []byte
 	var actorSeq, subjectSeq sql.NullInt64
-	var chain, kind, otherKind sql.NullString
-	var signatures string
-	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq, &row.Payload, &signatures,
-		&kind, &token, &otherKind, &otherToken, &actor, &actorSeq, &about, &subjectSeq)
+	var chain, kind sql.NullString
+	err := rows.Scan(&row.Index, &row.RecordID, &digest, &chain, &row.Counts.ChainSeq, &submitted, &row.Counts.CaseSeq,
+		&row.Packed.Dictionary, &row.Packed.Timestamps, &row.Packed.Blob, &kind, &token, &actor, &actorSeq, &about, &subjectSeq)
 	if err != nil {
 		return row, nil, err
 	}
@@ -212,16 +213,10 @@ func scanRow(rows *sql.Rows) (storage.Row, *evidence.Timestamp, error) {
 	if submitted != nil && fixed(row.Case[:], submitted) != nil {
 		row.Case = evidence.Digest{}
 	}
-	if signatures != "" && json.Unmarshal([]byte(signatures), &row.Signatures) != nil {
-		row.Signatures = nil
-	}
-	if kind.Valid {
-		row.Timestamps = []evidence.Timestamp{{Kind: evidence.TimestampKind(kind.String), Token: token}}
-	}
-	if !otherKind.Valid {
+	if !kind.Valid {
 		return row, nil, nil
 	}
-	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(otherKind.String), Token: otherToken}, nil
+	return row, &evidence.Timestamp{Kind: evidence.TimestampKind(kind.String), Token: token}, nil
 }
 
 // Check implements storage.Checker: SQLite reads every page and compares every index with its table. SQLite does not

@@ -34,7 +34,8 @@ func openReadOnly(ctx context.Context, path string, why error) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: absolute, lockTime: lockTime, writing: storage.NewLock(), readOnly: why}
+	s := newStore(absolute)
+	s.readOnly = why
 	settings, err := s.readingAlone()
 	if err != nil {
 		return nil, err

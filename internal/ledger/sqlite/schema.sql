@@ -16,8 +16,8 @@ CREATE TABLE head (
 -- stretch after the other, the newest first. No digest can occur twice, because record ids are unique and the digest
 -- covers the record id.
 --
--- The time stamp that a record was sealed with is in its row: nearly every record has exactly one, and a row of its own
--- would cost as much as the record's row. The other table holds the stamps that came with the first or later.
+-- Payload, signatures, and the time stamps that a record was sealed with, are compressed together. The other table holds
+-- the stamps that came later.
 CREATE TABLE records (
 	idx        INTEGER PRIMARY KEY CHECK (idx >= 0),          -- place in the log
 	record_id  TEXT    NOT NULL UNIQUE,
@@ -26,10 +26,9 @@ CREATE TABLE records (
 	chain_seq  INTEGER NOT NULL,                              -- which one of its chain; 0: in no chain
 	case_digest BLOB,                                         -- of a submission: what is submitted
 	case_seq   INTEGER NOT NULL,                              -- which one of its case; 0: not a submission
-	payload    BLOB    NOT NULL,                              -- canonical
-	signatures TEXT    NOT NULL,                              -- JSON array of base64
-	kind       TEXT,                                          -- of its first time stamp; NULL: it has none, or it came later
-	token      BLOB CHECK ((token IS NULL) = (kind IS NULL))
+	dictionary INTEGER NOT NULL,                              -- what packed is compressed with; 0: without a dictionary; -1: it is not compressed
+	stamps     INTEGER NOT NULL CHECK (stamps >= 0),          -- how many time stamps packed holds
+	packed     BLOB    NOT NULL                               -- see package storage
 ) STRICT;
 CREATE INDEX records_by_digest ON records (idx >> 11, substr(digest, 1, 8));
 CREATE INDEX records_by_chain ON records (chain_id, chain_seq) WHERE chain_id IS NOT NULL;
@@ -45,6 +44,14 @@ CREATE TABLE timestamps (
 	token    BLOB    NOT NULL,
 	PRIMARY KEY (idx, position)
 ) STRICT, WITHOUT ROWID;
+
+-- What rows are compressed with: synthetic records, never a user's.
+CREATE TABLE dictionaries (
+	n    INTEGER PRIMARY KEY CHECK (n > 0),
+	text BLOB NOT NULL
+) STRICT;
+CREATE TRIGGER dictionaries_stay BEFORE DELETE ON dictionaries BEGIN SELECT RAISE(ABORT, 'rows are compressed with it'); END;
+CREATE TRIGGER dictionaries_keep BEFORE UPDATE ON dictionaries BEGIN SELECT RAISE(ABORT, 'rows are compressed with it'); END;
 
 CREATE TABLE hashes (
 	idx  INTEGER PRIMARY KEY CHECK (idx >= 0),                -- stored hash index

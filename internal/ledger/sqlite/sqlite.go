@@ -9,11 +9,10 @@
 // fs.ErrPermission, and in storage.ErrDamaged if the file is damaged or not a database. All others are passed on as
 // they are.
 //
-// # A record's first time stamp is in its row
+// # What a record is sealed with is in its row
 //
-// Nearly every record has exactly one. In SQLite a row of its own for it cost as much as the record's row: a
-// statement, an entry in another tree, a page that is not quite full. Later stamps are in a table of their own,
-// because rows of records never change.
+// Payload, signatures and time stamps are compressed together: see storage.Packer. Later stamps are in a table of
+// their own, because rows of records never change.
 //
 // # The digest index is split into stretches
 //
@@ -48,7 +47,7 @@ import (
 var schema string
 
 // version is that of the tables. Logs of before were made by programs that were never released.
-const version = "9"
+const version = "10"
 
 const pageSize = 8192
 
@@ -60,6 +59,7 @@ type Store struct {
 	queries  sync.Map // string to *sql.Stmt of readers, which close with readers
 	writers  *sql.DB  // of one connection
 	mover    *mover
+	packer   *storage.Packer
 	readOnly error     // why the file cannot be written; nil if it can
 	before   *snapshot // of files that are read without a lock; nil if there is a lock
 	files    []opened  // none: they are open for reading only
@@ -74,6 +74,7 @@ type Store struct {
 	wait        *sql.Stmt
 	settled     *sql.Stmt
 	late        *sql.Stmt // a time stamp of an earlier row
+	packed      *sql.Stmt // the content of an earlier row
 	head        *sql.Stmt
 	headNow     *sql.Stmt
 	places      *sql.Stmt
@@ -185,7 +186,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	// pages.
 	settings := url.Values{"mode": {"rw"}, "_busy_timeout": {"0"}, "_pragma": {fmt.Sprintf("page_size(%d)", pageSize), fmt.Sprintf("wal_autocheckpoint(%d)", movedByCommit), "secure_delete(1)"}, "_journal_mode": {"WAL"},
 		"_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_dqs": {"0"}, "_defensive": {"1"}, "_error_rc": {"1"}}
-	s := &Store{path: absolute, lockTime: lockTime, writing: storage.NewLock()}
+	s := newStore(absolute)
 	if s.writers, err = sql.Open("sqlite", dataSource(absolute, settings)); err != nil {
 		return nil, err
 	}
@@ -204,6 +205,12 @@ func open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
+func newStore(path string) *Store {
+	s := &Store{path: path, lockTime: lockTime, writing: storage.NewLock()}
+	s.packer = storage.NewPacker(s)
+	return s
+}
+
 func dataSource(path string, settings url.Values) string {
 	if vfs := syncingData(); vfs != "" && !settings.Has("vfs") {
 		settings.Set("vfs", vfs)
@@ -220,15 +227,16 @@ func (s *Store) prepare(ctx context.Context, first func(context.Context) error) 
 		return err
 	}
 	statements := map[string]**sql.Stmt{
-		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, payload, signatures, kind, token)
-			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?)`: &s.record,
+		`INSERT INTO records (idx, record_id, digest, chain_id, chain_seq, case_digest, case_seq, dictionary, stamps, packed)
+			VALUES (?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?)`: &s.record,
 		`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?3)
 			INSERT INTO hashes (idx, hash) SELECT ?1 + i, substr(?2, 32 * i + 1, 32) FROM n`: &s.hashes,
 		`UPDATE head SET size = ?, root = ?`:                                      &s.head,
 		`INSERT INTO timestamps (idx, position, kind, token) VALUES (?, ?, ?, ?)`: &s.timestamp,
 		`INSERT INTO timestamps (idx, position, kind, token)
-			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), kind IS NOT NULL), ?2, ?3 FROM records WHERE idx = ?1
-			AND (kind, token) IS NOT (?2, ?3) AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
+			SELECT ?1, coalesce((SELECT max(position) + 1 FROM timestamps WHERE idx = ?1), stamps), ?2, ?3 FROM records WHERE idx = ?1
+			AND NOT EXISTS (SELECT 1 FROM timestamps WHERE idx = ?1 AND kind = ?2 AND token = ?3)`: &s.late,
+		`SELECT dictionary, stamps, packed FROM records WHERE idx = ?`: &s.packed,
 		`INSERT INTO waiting (authority, idx, since) VALUES (?, ?, ?)`: &s.wait,
 		`DELETE FROM waiting WHERE authority = ? AND idx = ?`:          &s.settled,
 
@@ -299,7 +307,7 @@ func (s *Store) Close() error {
 	defer s.writing.Release()
 	last, err := s.leave()
 	errs := []error{err}
-	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.ofActor, s.ofSubject}
+	one := []*sql.Stmt{s.record, s.hashes, s.timestamp, s.wait, s.settled, s.late, s.packed, s.head, s.headNow, s.places, s.inChain, s.ofCase, s.ofActor, s.ofSubject}
 	for _, statement := range slices.Concat(one, s.brief[:], s.link[:], s.tag[:]) {
 		if statement != nil {
 			errs = append(errs, statement.Close())

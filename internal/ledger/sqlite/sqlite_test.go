@@ -43,6 +43,11 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestSharedDictionaries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	storetest.Shared(t, create(t, path), create(t, path))
+}
+
 // TestTwoStoresOnOneFile writes through two stores on one file, as two processes would.
 func TestTwoStoresOnOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.db")
@@ -149,10 +154,17 @@ func TestAppendOnly(t *testing.T) {
 	if err := add(t, s, "one", 10); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.writer.ExecContext(t.Context(), `INSERT INTO timestamps VALUES (0, 2, 'rfc3161', x'01')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutDictionary(t.Context(), 1, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
 	for _, statement := range []string{
-		`DELETE FROM records`, `UPDATE records SET payload = x'00'`, `UPDATE records SET token = x'00'`, `UPDATE records SET idx = 7`,
+		`DELETE FROM records`, `UPDATE records SET packed = x'00'`, `UPDATE records SET stamps = 0`, `UPDATE records SET dictionary = 0`, `UPDATE records SET idx = 7`,
 		`DELETE FROM hashes`, `UPDATE hashes SET hash = zeroblob(32)`,
 		`DELETE FROM timestamps`, `UPDATE timestamps SET token = x'00'`,
+		`DELETE FROM dictionaries`, `UPDATE dictionaries SET text = x'00'`, `UPDATE dictionaries SET n = 7`,
 		`DELETE FROM head`, `UPDATE head SET size = 0`,
 	} {
 		if _, err := s.writer.ExecContext(t.Context(), statement); err == nil {

@@ -74,8 +74,8 @@ func (m *mover) close() error {
 func volume(batch *storage.Batch) int {
 	bytes := 6 * pageSize
 	for i := range batch.Rows {
-		bytes += len(batch.Rows[i].Payload) + 1024
-		for _, t := range batch.Rows[i].Timestamps {
+		bytes += len(batch.Rows[i].Packed.Blob) + 1024
+		for _, t := range batch.Rows[i].Timestamps[min(batch.Rows[i].Packed.Timestamps, len(batch.Rows[i].Timestamps)):] {
 			bytes += len(t.Token)
 		}
 	}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,9 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 	if err := begins(source, done, head); err != nil {
 		return head, err
 	}
+	if err := copyDictionaries(ctx, from, to); err != nil {
+		return head, err
+	}
 	owing, err := from.Owing(ctx)
 	if err != nil {
 		return head, err
@@ -100,6 +104,38 @@ func copyLog(ctx context.Context, from, to Store, progress func(done, total int6
 		return head, fmt.Errorf("%w: its head is %v, but its records give %v", ErrDamaged, head, done)
 	}
 	return head, nil
+}
+
+// copyDictionaries copies what the rows are compressed with, so that they are copied as they are.
+func copyDictionaries(ctx context.Context, from, to Store) error {
+	last, err := from.NewestDictionary(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := to.NewestDictionary(ctx)
+	if err != nil {
+		return err
+	}
+	for n := int64(1); n <= last; n++ {
+		text, err := from.Dictionary(ctx, n)
+		if err != nil {
+			return fmt.Errorf("dictionary %d: %w", n, err)
+		}
+		if n > there {
+			if err := to.PutDictionary(ctx, n, text); err != nil {
+				return err
+			}
+			continue
+		}
+		has, err := to.Dictionary(ctx, n)
+		if err != nil {
+			return fmt.Errorf("dictionary %d: %w", n, err)
+		}
+		if !bytes.Equal(has, text) {
+			return fmt.Errorf("%w: its dictionary %d is another", ErrOtherLog, n)
+		}
+	}
+	return nil
 }
 
 // copyBatch reads everything that a log has from index begin to before end.

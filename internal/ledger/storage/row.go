@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -21,6 +23,9 @@ type Row struct {
 	Signatures [][]byte
 	Timestamps []evidence.Timestamp // in order of arrival; the only part that can grow
 
+	Packed Packed // payload, signatures and time stamps as a store keeps them
+	Broken error  // why Packed cannot be unpacked; nil if it can
+
 	// A row that has shed has no payload and no signatures in the store: an archive has them. For an expired record
 	// the archive has only these.
 	Entry     []byte // what the log hashed
@@ -28,7 +33,7 @@ type Row struct {
 }
 
 // HasShed reports whether an archive holds the row's payload.
-func (row *Row) HasShed() bool { return len(row.Payload) == 0 }
+func (row *Row) HasShed() bool { return len(row.Payload) == 0 && row.Broken == nil }
 
 // Record makes a record of a row, and checks that the row's keys are the record's. It returns ErrExpired, wrapped, if
 // the record has expired, and ErrDamaged, wrapped, if the row is not a record.
@@ -36,7 +41,7 @@ func (row *Row) Record() (*evidence.Record, error) {
 	if row.Entry != nil {
 		return nil, row.expired()
 	}
-	record, err := evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
+	record, err := row.open()
 	if err != nil {
 		return nil, fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
 	}
@@ -44,6 +49,13 @@ func (row *Row) Record() (*evidence.Record, error) {
 		return nil, err
 	}
 	return record, nil
+}
+
+func (row *Row) open() (*evidence.Record, error) {
+	if row.Broken != nil {
+		return nil, row.Broken
+	}
+	return evidence.OpenParts(row.Payload, row.Signatures, row.Timestamps)
 }
 
 // Agrees returns ErrDamaged, wrapped, if the row's keys differ from those in its record.
@@ -65,6 +77,11 @@ func (row *Row) Agrees(record *evidence.Record) (err error) {
 		return nil
 	}
 	return fmt.Errorf("%w: row %d (record %s): %w", ErrDamaged, row.Index, row.RecordID, err)
+}
+
+// HasTimestamp reports whether a row has this time stamp.
+func (row *Row) HasTimestamp(t evidence.Timestamp) bool {
+	return slices.ContainsFunc(row.Timestamps, func(has evidence.Timestamp) bool { return has.Kind == t.Kind && bytes.Equal(has.Token, t.Token) })
 }
 
 // LogEntry returns what the log hashed for a row. For an expired record, this is all that is left. It returns

@@ -18,7 +18,10 @@ type Store interface {
 	Outbox
 	Archives
 	Checkpoints
+	Dictionaries
 	Briefs
+	// Pack packs rows for Append, with the newest dictionary that this process knows of.
+	Pack(ctx context.Context, rows []Row) error
 	Close() error
 }
 

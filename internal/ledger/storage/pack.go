@@ -1,0 +1,285 @@
+package storage
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"jurat/evidence"
+)
+
+// Dictionaries keeps the texts that rows are compressed with. A row names the one that it needs, so none is ever
+// changed or removed. They are numbered from 1.
+type Dictionaries interface {
+	// Dictionary returns the text of dictionary n, or ErrNotFound.
+	Dictionary(ctx context.Context, n int64) ([]byte, error)
+	// NewestDictionary returns the number of the last one, or 0 if there is none.
+	NewestDictionary(ctx context.Context) (int64, error)
+	// PutDictionary adds dictionary n, durably. It returns ErrConflict if n is not the next number.
+	PutDictionary(ctx context.Context, n int64, text []byte) error
+}
+
+// Packed is the content of a row as a store keeps it: the payload, the signatures and the time stamps that the record
+// was appended with, compressed together. So one record is read without unpacking another.
+type Packed struct {
+	Blob       []byte // nil: it is not packed yet
+	Dictionary int64  // what it is compressed with; 0: without a dictionary; Plain: it is not compressed
+	Timestamps int    // how many time stamps it holds; later ones are beside it
+}
+
+// Plain instead of the number of a dictionary says that a blob is not compressed.
+const Plain = -1
+
+const (
+	// maxContent is the largest content of a row.
+	maxContent = evidence.MaxDocument + 8<<20
+	// MaxDictionary is the size of the largest dictionary.
+	MaxDictionary = 64 << 10
+	// A blob unpacks to at most this many times its size, and freely to so much. So a small hostile database does not
+	// fill the memory. What would compress further is stored plain.
+	maxRatio, freely = 64, 64 << 10
+)
+
+// A Packer packs and unpacks the rows of a store. It is safe for concurrent use.
+type Packer struct {
+	from Dictionaries
+
+	mu     sync.Mutex // guards the members below; held while a dictionary is read
+	known  map[int64]*codec
+	newest *codec // nil: not read yet, or another one was added
+}
+
+// A codec compresses with one dictionary.
+type codec struct {
+	n      int64
+	packer *zstd.Encoder
+	opener *zstd.Decoder
+}
+
+// NewPacker returns a packer that reads dictionaries when it needs them.
+func NewPacker(from Dictionaries) *Packer { return &Packer{from: from, known: map[int64]*codec{}} }
+
+// Pack packs rows with the newest dictionary. Callers pack before they wait for their turn to append; a store packs
+// what is not. Its errors are those of the store.
+func (p *Packer) Pack(ctx context.Context, rows []Row) error {
+	c, err := p.latest(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if rows[i].Packed.Blob == nil {
+			rows[i].Packed = c.pack(&rows[i])
+		}
+	}
+	return nil
+}
+
+func (c *codec) pack(row *Row) Packed {
+	content := Content(row)
+	packed := Packed{Dictionary: c.n, Timestamps: len(row.Timestamps), Blob: c.packer.EncodeAll(content, nil)}
+	if len(packed.Blob) >= len(content) || !fits(len(content), len(packed.Blob)) {
+		packed.Blob, packed.Dictionary = content, Plain
+	}
+	return packed
+}
+
+// fits reports whether a blob of this size may unpack to so much.
+func fits(content, blob int) bool { return content <= freely+maxRatio*blob }
+
+// Unpack sets the content of a row from what is packed. If that is damaged or its dictionary is missing, it notes the
+// reason in Row.Broken, so that the rows beside it can be read. It returns the store's errors.
+func (p *Packer) Unpack(ctx context.Context, row *Row) error {
+	content := row.Packed.Blob
+	if len(content) == 0 {
+		return nil // it has shed
+	}
+	if row.Packed.Dictionary != Plain {
+		c, err := p.codec(ctx, row.Packed.Dictionary)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+			row.Broken = fmt.Errorf("reading dictionary %d, which it is compressed with: %w", row.Packed.Dictionary, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if content, row.Broken = c.unpack(content); row.Broken != nil {
+			return nil
+		}
+	}
+	late := row.Timestamps
+	row.Broken = parseContent(content, row)
+	if row.Broken == nil && len(row.Timestamps) != row.Packed.Timestamps {
+		row.Broken = fmt.Errorf("it holds %d time stamps, but the row says %d", len(row.Timestamps), row.Packed.Timestamps)
+	}
+	row.Timestamps = append(row.Timestamps, late...)
+	return nil
+}
+
+// UnpackAll unpacks rows.
+func (p *Packer) UnpackAll(ctx context.Context, rows []Row) error {
+	for i := range rows {
+		if err := p.Unpack(ctx, &rows[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpack returns the content of a blob. It does not trust what the blob says of its size.
+func (c *codec) unpack(blob []byte) ([]byte, error) {
+	var h zstd.Header
+	if err := h.Decode(blob); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	if !h.HasFCS || h.FrameContentSize > maxContent || !fits(int(h.FrameContentSize), len(blob)) {
+		return nil, fmt.Errorf("it is damaged: %d bytes claim to hold %d", len(blob), h.FrameContentSize)
+	}
+	content, err := c.opener.DecodeAll(blob, make([]byte, 0, h.FrameContentSize))
+	if err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	return content, nil
+}
+
+// latest returns the codec of the newest dictionary that this process knows of.
+func (p *Packer) latest(ctx context.Context) (*codec, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.newest != nil {
+		return p.newest, nil
+	}
+	n, err := p.from.NewestDictionary(ctx)
+	if err == nil {
+		p.newest, err = p.read(ctx, n)
+	}
+	return p.newest, err
+}
+
+// Renew makes the packer look for the newest dictionary again.
+func (p *Packer) Renew() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.newest = nil
+}
+
+func (p *Packer) codec(ctx context.Context, n int64) (*codec, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.read(ctx, n)
+}
+
+// read returns the codec of a dictionary, which another process may have added. The caller holds p.mu.
+func (p *Packer) read(ctx context.Context, n int64) (*codec, error) {
+	if c, there := p.known[n]; there {
+		return c, nil
+	}
+	var text []byte
+	if n > 0 {
+		var err error
+		if text, err = p.from.Dictionary(ctx, n); err != nil {
+			return nil, err
+		}
+	} else if n < 0 {
+		return nil, ErrNotFound
+	}
+	c, err := newCodec(n, text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: dictionary %d: %w", ErrDamaged, n, err)
+	}
+	p.known[n] = c
+	return c, nil
+}
+
+func newCodec(n int64, dictionary []byte) (c *codec, err error) {
+	if len(dictionary) > MaxDictionary {
+		return nil, fmt.Errorf("it has %d bytes, want at most %d", len(dictionary), MaxDictionary)
+	}
+	packing := []zstd.EOption{zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true)}
+	opening := []zstd.DOption{zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxContent), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true)}
+	if n > 0 {
+		packing, opening = append(packing, zstd.WithEncoderDictRaw(0, dictionary)), append(opening, zstd.WithDecoderDictRaw(0, dictionary))
+	}
+	c = &codec{n: n}
+	if c.packer, err = zstd.NewWriter(nil, packing...); err != nil {
+		return nil, err
+	}
+	c.opener, err = zstd.NewReader(nil, opening...)
+	return c, err
+}
+
+// Content is the content of a row before it is compressed: its payload, its signatures, and its time stamps.
+func Content(row *Row) []byte {
+	n := len(row.Payload) + 64
+	for _, t := range row.Timestamps {
+		n += len(t.Token) + 16
+	}
+	b := appendBytes(make([]byte, 0, n+128*len(row.Signatures)), row.Payload)
+	b = binary.AppendUvarint(b, uint64(len(row.Signatures)))
+	for _, s := range row.Signatures {
+		b = appendBytes(b, s)
+	}
+	b = binary.AppendUvarint(b, uint64(len(row.Timestamps)))
+	for _, t := range row.Timestamps {
+		b = appendBytes(appendBytes(b, []byte(t.Kind)), t.Token)
+	}
+	return b
+}
+
+func appendBytes(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// Limits of one row. They bound the memory of a reader: each part takes more memory than the byte that it may take in
+// the content.
+const (
+	maxSignatures = 16 // the limit of package evidence
+	maxTimestamps = 1024
+)
+
+// parseContent reads what Content has written.
+func parseContent(b []byte, row *Row) error {
+	p := parser{rest: b}
+	payload, signatures, timestamps := p.bytes(), [][]byte(nil), []evidence.Timestamp(nil)
+	for n := p.count(maxSignatures); n > 0; n-- {
+		signatures = append(signatures, p.bytes())
+	}
+	for n := p.count(maxTimestamps); n > 0; n-- {
+		timestamps = append(timestamps, evidence.Timestamp{Kind: evidence.TimestampKind(p.bytes()), Token: p.bytes()})
+	}
+	if p.bad || len(p.rest) > 0 {
+		return errors.New("it is damaged: its content is not a record's")
+	}
+	row.Payload, row.Signatures, row.Timestamps = payload, signatures, timestamps
+	return nil
+}
+
+// A parser reads until something is wrong.
+type parser struct {
+	rest []byte
+	bad  bool
+}
+
+// count reads a number of at most most.
+func (p *parser) count(most int) int {
+	n, size := binary.Uvarint(p.rest)
+	if p.bad = p.bad || size <= 0 || n > uint64(most); p.bad {
+		return 0
+	}
+	p.rest = p.rest[size:]
+	return int(n)
+}
+
+// bytes reads a length and as many bytes.
+func (p *parser) bytes() []byte {
+	n := p.count(max(0, len(p.rest)))
+	if n > len(p.rest) {
+		p.bad, n = true, 0
+	}
+	text := p.rest[:n:n]
+	p.rest = p.rest[n:]
+	return text
+}
