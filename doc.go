@@ -76,7 +76,7 @@
 //	            evidence/observed: what a recorder seals: acts that it saw, with their bytes, and events of its own
 //	timestamp   RFC 3161: requests, responses, tokens, verification; the built-in authority and a deterministic mock
 //	jury        the deliberation: phases, rounds, consensus, methods; replays a trial from its acts
-//	scitt       puts records into statements for other tools, and reads others': COSE, and receipts of the log
+//	scitt       puts records into statements for other tools: COSE, and receipts of the log
 //	sigma       proves linear relations between points of P-256 in zero knowledge, by an IRTF draft
 //	property    commits to values, and proves what they are (in a range, in a set, equal) without showing them
 //	            property/proving makes the proofs that records carry, from what they disclose
@@ -89,7 +89,6 @@
 //	            verify/bilateral: which exchanges between agents two recorders saw from both sides, and whether these are two witnesses
 //	            verify/vantage: whether the bytes that recorders sealed are those that they state, and say what they say
 //	            verify/inputs: reads the files that a reader brings, from which a verification has its options
-//	            verify/stated: what a SCITT statement states, who signed it, and what its receipts prove
 //	            verify/seats: whether jurors and judges have the models of their seats
 //	            verify/sight: recognises what kind of file a damaged one was
 //	            verify/quotation: whether what jurors quote stands in the evidence
@@ -166,7 +165,7 @@
 //	card          makes and checks the signatures of A2A agent cards, in each form that implementations use
 //	subject       the agent under trial: reads its card and its conversation, or its sealed records;
 //	              subject/forms recognises the form of a conversation; subject/tree reads JSON into a tree that knows its positions; subject/sealed reads a file of records, and
-//	              verifies it; subject/attested reads what another party signed as a SCITT statement; subject/transcripts finds
+//	              verifies it; subject/transcripts finds
 //	              the conversations in files that have one or many; subject/talk recognises what of a conversation was shown
 //	              before; subject/asked finds which call of a model a use of a tool carries out
 //	juror         what all jurors share; juror/model seats language models; juror/rules seats jurors and a judge that are rules,

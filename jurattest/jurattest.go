@@ -205,20 +205,6 @@ func (h *House) SignReceipt(r *evidence.Record) ([]byte, error) {
 	return scitt.SignReceipt(r, scitt.Log{Key: h.verifier, Sign: h.log.Sign})
 }
 
-// SignConsistency makes a receipt that the log of a later record's checkpoint begins with that of an earlier one's, as scitt.SignConsistency does.
-func (h *House) SignConsistency(t testing.TB, before, after *evidence.Record) []byte {
-	t.Helper()
-	from, err := h.Ledger.SizeAt(t.Context(), before.Log.Checkpoint)
-	check(t, err)
-	to, err := h.Ledger.SizeAt(t.Context(), after.Log.Checkpoint)
-	check(t, err)
-	path, err := h.Ledger.ProveConsistency(t.Context(), from, to)
-	check(t, err)
-	doc, err := scitt.SignConsistency(before.Log.Checkpoint, after.Log.Checkpoint, path, scitt.Log{Key: h.verifier, Sign: h.log.Sign})
-	check(t, err)
-	return doc
-}
-
 // Seal seals a payload with the keys of its actor.
 func (h *House) Seal(t testing.TB, p evidence.Payload, apart ...string) *evidence.Record {
 	t.Helper()

@@ -14,6 +14,9 @@ import (
 // MaxCertificates is how many certificates of a statement are read.
 const MaxCertificates = 16
 
+// sha256Algorithm is SHA-256 among COSE's algorithms (RFC 9054).
+const sha256Algorithm = int64(-16)
+
 // ErrCertificate says that a statement contradicts itself: a key signed it that is not the one of the certificate which its protected header names.
 var ErrCertificate = errors.New("the key that signed it is not that of the certificate that it names")
 

@@ -1,4 +1,4 @@
-// Package scitt writes sealed records as SCITT Signed Statements, and reads the statements of others.
+// Package scitt writes sealed records as SCITT Signed Statements, and reads them again.
 //
 // A Signed Statement (RFC 9943) is a COSE_Sign1 (RFC 9052) whose protected header names its issuer and subject. With a
 // receipt (RFC 9942) of a transparency service in its unprotected header it is a Transparent Statement. Of a record,
@@ -17,7 +17,7 @@
 // record's payload and signatures; it does not show that the statement was registered. The receipt carries the entry beside
 // the proof, so that any verifier of RFC 9942 can check it.
 //
-// # What strangers' statements must be
+// # What a statement must be
 //
 // Everything that a statement brings along is its issuer's word, also its certificates. Check takes the key from the caller. A header parameter
 // that is critical and unknown is never passed over. What stands in the unprotected header is anybody's: apart from receipts and the record, which are

@@ -19,10 +19,9 @@ import (
 const RFC9162SHA256 = 1
 
 const (
-	proofInclusion   = int64(-1)
-	proofConsistency = int64(-2)
-	maxSize          = 1<<53 - 1 // entries of a log: package tlog's arithmetic is sound far beyond, and overflows from 2^62 on
-	maxPath          = 63
+	proofInclusion = int64(-1)
+	maxSize        = 1<<53 - 1 // entries of a log: package tlog's arithmetic is sound far beyond, and overflows from 2^62 on
+	maxPath        = 63
 )
 
 // A Receipt says that a log has an entry. It is unverified until Check has checked it with a key that the caller trusts.
@@ -36,8 +35,6 @@ type Receipt struct {
 	message *sign1
 	proof   []byte // of inclusion
 	proofs  int
-	growth  []byte // of consistency
-	growths int
 }
 
 // parseReceipt reads a receipt. Of a structure that is not known here it reads only that.
@@ -73,28 +70,18 @@ func (r *Receipt) readProofs() error {
 	if !ok {
 		return errors.New("the proofs (396) are not a map")
 	}
-	var err error
-	if r.proof, r.proofs, err = firstProof(proofs, proofInclusion, "inclusion"); err == nil {
-		r.growth, r.growths, err = firstProof(proofs, proofConsistency, "consistency")
-	}
-	return err
-}
-
-// firstProof returns the first proof of a kind, and how many there are; nil: none.
-func firstProof(proofs cbor.Map, kind int64, name string) ([]byte, int, error) {
-	value, there := proofs.Get(kind)
-	if !there {
-		return nil, 0, nil
+	if value, there = proofs.Get(proofInclusion); !there {
+		return nil
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		return nil, 0, fmt.Errorf("the proofs of %s (%d) are not an array with at least one", name, kind)
+		return fmt.Errorf("the proofs of inclusion (%d) are not an array with at least one", proofInclusion)
 	}
-	proof, ok := list[0].([]byte)
-	if !ok {
-		return nil, 0, fmt.Errorf("a proof of %s is not a byte string", name)
+	if r.proof, ok = list[0].([]byte); !ok {
+		return errors.New("a proof of inclusion is not a byte string")
 	}
-	return proof, len(list), nil
+	r.proofs = len(list)
+	return nil
 }
 
 // A Proof is a proof that an entry is in a tree.
@@ -119,7 +106,7 @@ func (r *Receipt) Proof() (*Proof, error) {
 }
 
 func parseProof(doc []byte) (*Proof, error) {
-	size, index, path, err := readPath("proof of inclusion", doc)
+	size, index, path, err := readPath(doc)
 	switch {
 	case err != nil:
 		return nil, err
@@ -135,10 +122,8 @@ func parseProof(doc []byte) (*Proof, error) {
 var errPath = errors.New("proof of inclusion: the path does not have the length that index and size demand")
 
 // Root computes the tree's root from the entry (RFC 9162, section 2.1.3.2).
-func (p *Proof) Root(entry []byte) (tlog.Hash, error) { return p.rootOf(tlog.RecordHash(entry)) }
-
-func (p *Proof) rootOf(hash tlog.Hash) (tlog.Hash, error) {
-	at, last := p.Index, p.Size-1
+func (p *Proof) Root(entry []byte) (tlog.Hash, error) {
+	hash, at, last := tlog.RecordHash(entry), p.Index, p.Size-1
 	for _, node := range p.Path {
 		if last == 0 {
 			return tlog.Hash{}, errPath
@@ -161,24 +146,19 @@ func (p *Proof) rootOf(hash tlog.Hash) (tlog.Hash, error) {
 
 // Check verifies the receipt for an entry with a key that the caller trusts, and returns the root that was signed. Its error has
 // evidence.ErrSignature in its chain if the key did not sign this root, and ErrUnsupported if that cannot be checked here.
-func (r *Receipt) Check(public crypto.PublicKey, entry []byte) (*Proof, tlog.Hash, error) {
-	return r.CheckLeaf(public, tlog.RecordHash(entry))
-}
-
-// CheckLeaf is Check for an entry whose leaf hash (RFC 9162) is known.
-func (r *Receipt) CheckLeaf(public crypto.PublicKey, leaf tlog.Hash) (*Proof, tlog.Hash, error) {
+func (r *Receipt) Check(public crypto.PublicKey, entry []byte) (tlog.Hash, error) {
 	p, err := r.Proof()
 	if err != nil {
-		return nil, tlog.Hash{}, err
+		return tlog.Hash{}, err
 	}
-	root, err := p.rootOf(leaf)
+	root, err := p.Root(entry)
 	if err != nil {
-		return nil, tlog.Hash{}, err
+		return tlog.Hash{}, err
 	}
 	if !r.message.detached && string(r.message.payload) != string(root[:]) {
-		return nil, tlog.Hash{}, fmt.Errorf("%w: the receipt is about another root than the proof gives", evidence.ErrSignature)
+		return tlog.Hash{}, fmt.Errorf("%w: the receipt is about another root than the proof gives", evidence.ErrSignature)
 	}
-	return p, root, r.message.check(public, root[:])
+	return root, r.message.check(public, root[:])
 }
 
 // LogIssuer returns the name of a log as an issuer of receipts.
@@ -252,4 +232,48 @@ func (p *Proof) sign(entry []byte, tree operator.Checkpoint, public ed25519.Publ
 		payload:     tree.Root[:],
 		detached:    true,
 	}.by(sign)
+}
+
+// logHeader is the protected header of a log's receipt.
+func logHeader(tree operator.Checkpoint, public ed25519.PublicKey) (cbor.Map, error) {
+	id, err := evidence.KeyIDOf(public)
+	return cbor.Map{{Key: labelAlg, Value: numberEdDSA}, {Key: labelKeyID, Value: id[:]}, {Key: labelStructure, Value: int64(RFC9162SHA256)},
+		{Key: labelClaims, Value: cbor.Map{{Key: claimIssuer, Value: LogIssuer(tree.Origin)}}}}, err
+}
+
+func nodes(path []tlog.Hash) []any {
+	list := make([]any, len(path))
+	for i := range path {
+		list[i] = path[i][:]
+	}
+	return list
+}
+
+// readPath reads two numbers and a path.
+func readPath(doc []byte) (first, second int64, path []tlog.Hash, err error) {
+	value, err := cbor.Decode(doc)
+	if err != nil {
+		return 0, 0, nil, fmt.Errorf("proof of inclusion: %w", err)
+	}
+	list, ok := value.([]any)
+	if !ok || len(list) != 3 {
+		return 0, 0, nil, errors.New("proof of inclusion: want two numbers and a path")
+	}
+	first, okFirst := list[0].(int64)
+	second, okSecond := list[1].(int64)
+	items, okPath := list[2].([]any)
+	switch {
+	case !okFirst || !okSecond || !okPath:
+		return 0, 0, nil, errors.New("proof of inclusion: want two numbers and a path")
+	case len(items) > maxPath:
+		return 0, 0, nil, fmt.Errorf("proof of inclusion: a path of %d nodes: at most %d", len(items), maxPath)
+	}
+	for _, item := range items {
+		node, ok := item.([]byte)
+		if !ok || len(node) != tlog.HashSize {
+			return 0, 0, nil, fmt.Errorf("proof of inclusion: a node of the path is not a byte string of %d bytes", tlog.HashSize)
+		}
+		path = append(path, tlog.Hash(node))
+	}
+	return first, second, path, nil
 }

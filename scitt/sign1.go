@@ -12,7 +12,7 @@ import (
 	"jurat/internal/ecdsasig"
 )
 
-// Header parameters (RFC 9052, RFC 9360, RFC 9597, RFC 9942, RFC 9995).
+// Header parameters (RFC 9052, RFC 9360, RFC 9597, RFC 9942).
 const (
 	labelAlg         = int64(1)
 	labelCrit        = int64(2)
@@ -21,25 +21,19 @@ const (
 	labelClaims      = int64(15)
 	labelChain       = int64(33)
 	labelThumbprint  = int64(34)
-	labelHashAlg     = int64(258)
-	labelHashedType  = int64(259)
-	labelLocation    = int64(260)
 	labelReceipts    = int64(394)
 	labelStructure   = int64(395)
 	labelProofs      = int64(396)
 )
 
 // understood are the parameters that may be critical, because this package does what they ask.
-var understood = []any{labelAlg, labelContentType, labelKeyID, labelClaims, labelHashAlg, labelHashedType, labelLocation, labelStructure}
+var understood = []any{labelAlg, labelContentType, labelKeyID, labelClaims, labelStructure}
 
-// Numbers of the algorithms that are written.
+// Numbers of the algorithms (RFC 9053). -8 also stands for Ed448, whose keys are refused elsewhere.
 const (
 	numberES256 = int64(-7)
 	numberEdDSA = int64(-8)
 )
-
-// algorithms are those of RFC 9053 and RFC 9864 that are checked. -8 also stands for Ed448, whose keys are refused elsewhere.
-var algorithms = map[int64]evidence.Algorithm{numberES256: evidence.ES256, -9: evidence.ES256, numberEdDSA: evidence.Ed25519, -19: evidence.Ed25519}
 
 const (
 	tagSign1 = 18
@@ -134,11 +128,13 @@ func (m *sign1) algorithm() (evidence.Algorithm, error) {
 	if !ok {
 		return "", fmt.Errorf("%w: the algorithm is not a number", ErrUnsupported)
 	}
-	algorithm, known := algorithms[number]
-	if !known {
-		return "", fmt.Errorf("%w: the algorithm %d: ES256 (-7, -9) and Ed25519 (-8, -19) are checked here", ErrUnsupported, number)
+	switch number {
+	case numberES256:
+		return evidence.ES256, nil
+	case numberEdDSA:
+		return evidence.Ed25519, nil
 	}
-	return algorithm, nil
+	return "", fmt.Errorf("%w: the algorithm %d: ES256 (-7) and Ed25519 (-8) are checked here", ErrUnsupported, number)
 }
 
 // check verifies the signature over a payload. Its error has evidence.ErrSignature in its chain if the key did not make
@@ -174,13 +170,8 @@ func (m *sign1) check(public crypto.PublicKey, payload []byte) error {
 // keyID returns the hint about the key; nil if there is none. One that is not protected is not looked at: anybody can put it there.
 func (m *sign1) keyID() []byte {
 	value, _ := m.protected.Get(labelKeyID)
-	switch id := value.(type) {
-	case []byte:
-		return id
-	case string: // some programs write a text
-		return []byte(id)
-	}
-	return nil
+	id, _ := value.([]byte)
+	return id
 }
 
 // toBeSigned returns the Sig_structure of RFC 9052, section 4.4, without external data.
@@ -214,15 +205,6 @@ func (s signing) by(sign func([]byte) ([]byte, error)) ([]byte, error) {
 		payload = nil
 	}
 	return cbor.Encode(cbor.Tag{Number: tagSign1, Content: []any{header, s.unprotected, payload, signature}})
-}
-
-// encode writes it again with another unprotected header, in deterministic form.
-func (m *sign1) encode(unprotected cbor.Map) ([]byte, error) {
-	var payload any = m.payload
-	if m.detached {
-		payload = nil
-	}
-	return cbor.Encode(cbor.Tag{Number: tagSign1, Content: []any{m.header, unprotected, payload, m.signature}})
 }
 
 // Is recognises a tagged COSE_Sign1 by its first bytes, which begin no text and no archive. The rest may be damaged.

@@ -2,13 +2,9 @@ package scitt
 
 import (
 	"crypto"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
-	"sync"
-
-	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
@@ -47,19 +43,15 @@ const About = "The COSE signature over this payload is that of whoever exported 
 type Statement struct {
 	Issuer      string // the claim iss; "" if there is none
 	Subject     string // the claim sub
-	ContentType string // of the payload, or with Hash of what was hashed; a number for a CoAP content format
+	ContentType string // of the payload; "" if it is none that is a text
 	KeyID       []byte // a hint
-	Certified   bool   // it brings a certificate along (x5chain), which proves nothing by itself
 	Payload     []byte
-	Hash        bool   // the payload is the digest of what is meant (RFC 9995)
-	Location    string // with Hash: where that can be found, by the issuer's word
 	Receipts    []Receipt
 
 	message *sign1
 	chain   chain
 	record  []byte
 	about   any
-	leaves  func() []tlog.Hash
 }
 
 // Parse reads a Signed Statement or a Transparent Statement. It refuses CBOR that two readers could read differently, and a payload
@@ -84,16 +76,13 @@ func parse(file []byte) (*Statement, error) {
 		return nil, errors.New("its payload is not in it (detached): put the payload into the statement")
 	}
 	s := &Statement{message: m, KeyID: m.keyID(), Payload: m.payload}
-	s.leaves = sync.OnceValue(s.hashed)
 	s.chain = readChain(m.protected)
-	_, s.Certified = m.protected.Get(labelChain)
 	s.about, _ = m.protected.Get(labelAbout)
 	value, _ := m.unprotected.Get(labelRecord)
 	s.record, _ = value.([]byte)
+	kind, _ := m.protected.Get(labelContentType)
+	s.ContentType, _ = kind.(string)
 	if s.Issuer, s.Subject, err = readClaims(m.protected); err != nil {
-		return nil, err
-	}
-	if err := s.readContent(); err != nil {
 		return nil, err
 	}
 	s.readReceipts()
@@ -122,38 +111,6 @@ func readClaims(header cbor.Map) (issuer, subject string, err error) {
 	return issuer, subject, nil
 }
 
-// sha256Algorithm is SHA-256 among COSE's algorithms (RFC 9054).
-const sha256Algorithm = int64(-16)
-
-// readContent reads what the payload is.
-func (s *Statement) readContent() error {
-	header := s.message.protected
-	label := labelContentType
-	if algorithm, there := header.Get(labelHashAlg); there {
-		s.Hash, label = true, labelHashedType
-		if _, both := header.Get(labelContentType); both {
-			return errors.New("it has a content type (3) and a payload that is a digest (258)")
-		}
-		if algorithm == sha256Algorithm && len(s.Payload) != sha256.Size {
-			return fmt.Errorf("its payload is to be a SHA-256 digest, and has %d bytes", len(s.Payload))
-		}
-		if location, there := header.Get(labelLocation); there {
-			s.Location, _ = location.(string)
-		}
-	}
-	value, _ := header.Get(label)
-	switch kind := value.(type) {
-	case string:
-		s.ContentType = kind
-	case int64:
-		s.ContentType = fmt.Sprint(kind)
-	case nil:
-	default:
-		return fmt.Errorf("the content type (%d) is neither a text nor a number", label)
-	}
-	return nil
-}
-
 // readReceipts reads the first receipts. One that cannot be read proves nothing, and says nothing against the statement.
 func (s *Statement) readReceipts() {
 	value, _ := s.message.unprotected.Get(labelReceipts)
@@ -171,45 +128,6 @@ func (s *Statement) readReceipts() {
 // Check verifies the statement's signature with a key that the caller trusts. Its error has evidence.ErrSignature in its
 // chain if the key did not make it, and ErrUnsupported if that cannot be checked here.
 func (s *Statement) Check(public crypto.PublicKey) error { return s.message.check(public, s.Payload) }
-
-// Entries returns what a transparency service may have taken as the leaf of the statement: RFC 9942 leaves it to the service. They
-// are the statement without its unprotected header, the statement without receipts, and the SHA-256 of each. All bind
-// the statement, so a proof for any of them is a proof for it.
-func (s *Statement) Entries() (list [][]byte) {
-	for entry := range s.entries {
-		list = append(list, entry)
-	}
-	return list
-}
-
-// Leaves returns the leaf hashes (RFC 9162) of Entries. They are computed once, since a statement may be long and have many receipts. It is safe for concurrent use.
-func (s *Statement) Leaves() []tlog.Hash { return s.leaves() }
-
-func (s *Statement) hashed() (list []tlog.Hash) {
-	for entry := range s.entries {
-		list = append(list, tlog.RecordHash(entry))
-	}
-	return list
-}
-
-func (s *Statement) entries(found func(entry []byte) bool) {
-	var bare cbor.Map
-	for _, p := range s.message.unprotected {
-		if p.Key != labelReceipts {
-			bare = append(bare, p)
-		}
-	}
-	for _, header := range []cbor.Map{{}, bare} {
-		doc, err := s.message.encode(header)
-		if err != nil {
-			continue // everything was decoded, so it encodes
-		}
-		digest := sha256.Sum256(doc)
-		if !found(doc) || !found(digest[:]) {
-			return
-		}
-	}
-}
 
 // Own reports whether the statement claims to be of a record of jurat's, in its protected header.
 func (s *Statement) Own() bool { return s.about != nil }
@@ -240,7 +158,7 @@ func (s *Statement) openRecord() (*evidence.Record, error) {
 		return nil, fmt.Errorf("%w (header parameter %d): its payload is not that of the record there", ErrNoRecord, labelRecord)
 	case s.Subject != r.Payload.RecordID:
 		return nil, fmt.Errorf("its subject is %q, and the record is %s", evidence.Abbreviate(s.Subject), r.Payload.RecordID)
-	case s.ContentType != ContentType || s.Hash:
+	case s.ContentType != ContentType:
 		return nil, fmt.Errorf("its content type is %q: want %q", evidence.Abbreviate(s.ContentType), ContentType)
 	case s.about != About:
 		return nil, fmt.Errorf("the header parameter %d does not say what the signature is", labelAbout)

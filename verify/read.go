@@ -13,8 +13,7 @@ import (
 	"jurat/verify/sight"
 )
 
-// Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, a checkpoint, or a SCITT statement of
-// others. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
+// Read checks a file while it reads it: a record, a bundle, a SCITT statement around a record, or a checkpoint. It reads a bundle once, record by record, on all cores. It keeps of each record what other records' rules
 // need, and all of a trial's acts. So its memory depends on the number of records, not on their length. It searches
 // an io.Seeker first, because the members of a bundle may stand in any order. It reads any other file into memory, at
 // most MaxWhole bytes.
@@ -88,8 +87,7 @@ func File(file []byte, o Options) (*Report, error) {
 func one(file []byte, o Options) (*Report, error) {
 	doc := evidence.CutMark(file)
 	o.mended = len(doc) < len(file)
-	switch {
-	case scitt.Is(file):
+	if scitt.Is(file) {
 		return statementFile(file, o)
 	}
 	if note := mendedNote(file); isCheckpoint(note) {

@@ -11,7 +11,6 @@ import (
 	"jurat/jury"
 	"jurat/verify/assurance"
 	"jurat/verify/properties"
-	"jurat/verify/stated"
 	"jurat/verify/trust"
 	"jurat/verify/vantage"
 )
@@ -55,8 +54,6 @@ const (
 	Trial         = assurance.Trial
 	SeveralFiles  = assurance.SeveralFiles
 	OneCheckpoint = assurance.OneCheckpoint
-
-	SignedStatement = assurance.SignedStatement
 
 	Default = assurance.Default
 	Strict  = assurance.Strict
@@ -104,7 +101,7 @@ type Report struct {
 	Seen []vantage.Seen `json:"seen,omitempty"`
 
 	// Statement says what a SCITT statement states, and what came of its receipts. It is nil of other files.
-	Statement *stated.Statement `json:"statement,omitzero"`
+	Statement *Statement `json:"statement,omitzero"`
 
 	// ToolsChanged are the tools of which a server said something else than before, by the word of recorders; at most 1000.
 	ToolsChanged []vantage.Change `json:"tools_changed,omitempty"`

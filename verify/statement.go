@@ -2,30 +2,41 @@ package verify
 
 import (
 	"bytes"
+	"crypto"
 	"errors"
 	"fmt"
 	"slices"
 
 	"jurat/evidence"
 	"jurat/scitt"
-	"jurat/verify/stated"
 	"jurat/verify/trust"
 )
 
-// ofStatement are the guarantees that are asked of a statement without a record. No one vouches for its time, and nobody
-// knows who holds its key, so these are asked to be answered with that.
-var ofStatement = []Guarantee{Content, Authentication, NonRepudiation, Time, Order, Before}
+// A Statement says what a SCITT statement of a record states. Only what the guarantees say is proved of it.
+type Statement struct {
+	Issuer      string    `json:"issuer,omitzero"`       // the claim iss
+	Subject     string    `json:"subject,omitzero"`      // the claim sub
+	ContentType string    `json:"content_type,omitzero"` // of the payload
+	Receipts    []Receipt `json:"receipts,omitempty"`
+}
 
-// statementFile checks a SCITT statement: one of jurat's with the record in it, or one of others.
+// A Receipt says whether a receipt holds.
+type Receipt struct {
+	Issuer string `json:"issuer,omitzero"` // the claim iss
+	Status Status `json:"status"`
+	Reason string `json:"reason"`
+}
+
+// statementFile checks a SCITT statement with the record in it.
 func statementFile(file []byte, o Options) (*Report, error) {
 	s, err := scitt.Parse(file)
 	switch {
 	case err != nil && bytes.Contains(file, []byte(scitt.ContentType)): // it may be what stands unprotected that is not read here
 		return unopened(o, NotProved, "form", err), nil
-	case err != nil: // others' programs may write what is not read here, so it is not said to be false
+	case err != nil: // other programs may write what is not read here, so it is not said to be false
 		return nil, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	case !s.Own():
-		return statement(s, o), nil
+		return nil, fmt.Errorf("%w: a statement (COSE_Sign1) that holds no record: a tool for SCITT of its issuer verifies it", ErrNotOurs)
 	}
 	r, err := s.Record()
 	if errors.Is(err, scitt.ErrNoRecord) && !forged(s, o.Trust) {
@@ -34,7 +45,7 @@ func statementFile(file []byte, o Options) (*Report, error) {
 	if err != nil {
 		return unopened(o, Refuted, "form", err), nil
 	}
-	o.envelope = &ownStatement{s, r}
+	o.envelope = &envelope{s, r}
 	return record(r, o), nil
 }
 
@@ -56,24 +67,26 @@ func exporterKey(t *trust.Trust, s *scitt.Statement) int {
 	return slices.IndexFunc(t.Keys, func(k trust.Key) bool { return string(k.KeyID[:]) == string(s.KeyID) })
 }
 
-// An ownStatement is a statement of jurat's, and the record that it was made of.
-type ownStatement struct {
+// An envelope is a SCITT statement, and the record that it was made of.
+type envelope struct {
 	*scitt.Statement
 	record *evidence.Record
 }
 
 // check checks who exported the record, and what the receipts prove.
-func (s *ownStatement) check(c *check) {
-	c.statement = stated.Of(s.Statement)
+func (s *envelope) check(c *check) {
+	c.statement = &Statement{Issuer: evidence.Abbreviate(s.Issuer), Subject: evidence.Abbreviate(s.Subject), ContentType: evidence.Abbreviate(s.ContentType)}
 	s.exporter(c)
-	c.statement.Receipts = stated.Receipts(c.Trust, s.Statement, s.record)
+	for i := range s.Receipts {
+		c.statement.Receipts = append(c.statement.Receipts, s.receipt(c.Trust, &s.Receipts[i]))
+	}
 }
 
 // exporter checks the signature of the statement. The operator or the record's actor may have made it.
-func (s *ownStatement) exporter(c *check) {
+func (s *envelope) exporter(c *check) {
 	i := exporterKey(c.Trust, s.Statement)
 	if i < 0 {
-		if why := stated.Certificate(s.Statement, nil); why != nil {
+		if why := s.certificate(nil); why != nil {
 			c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
 			return
 		}
@@ -89,7 +102,7 @@ func (s *ownStatement) exporter(c *check) {
 		c.refute(Envelope, "signature", nil, "the statement was not signed with the key that it names: %v", err)
 		return
 	}
-	if why := stated.Certificate(s.Statement, key.Public()); why != nil {
+	if why := s.certificate(key.Public()); why != nil {
 		c.add(Envelope, why.Status, why.Rule, nil, "%s", why.Reason)
 	}
 	p := &s.record.Payload
@@ -106,59 +119,78 @@ func (s *ownStatement) exporter(c *check) {
 	}
 }
 
-// statement checks a statement that has no record.
-func statement(s *scitt.Statement, o Options) *Report {
-	c := newCheck(o, SignedStatement)
-	c.statement = stated.Of(s)
-	c.issued(s)
-	c.registered(s)
-	c.doubt(Time, "no-time", nil, "no authority vouches for the time of a statement")
-	if c.applies(Before) {
-		c.doubt(Before, "no-time", nil, "no authority vouches for the time of a statement")
+// certificate says what speaks against a statement whose protected header names its signer's certificate; nil: nothing. public is the key of the trust file that
+// signed it; nil: none did, and then the key of the certificate is to have.
+func (s *envelope) certificate(public crypto.PublicKey) *Finding {
+	if public != nil {
+		switch err := s.CheckCertificate(public); {
+		case errors.Is(err, scitt.ErrCertificate):
+			return &Finding{Status: Refuted, Rule: "signature", Reason: fmt.Sprintf("the statement contradicts itself: %v", err)}
+		case err != nil:
+			return &Finding{Status: NotProved, Rule: "unsupported", Reason: fmt.Sprintf("the certificate that it names: %v", err)}
+		}
+		return nil
 	}
-	c.doubt(NonRepudiation, "holder", nil, "nothing shows who can sign with the issuer's key")
-	r := c.report()
-	r.NotShown = append(slices.Clone(notShown), "that anything that the statement says is so: it is its issuer's word")
-	if s.Hash {
-		r.NotShown = append(r.NotShown, "what the payload is the digest of: that is not in the statement")
+	named := s.Certificate()
+	if named == nil {
+		return nil
 	}
-	return r
+	key, err := evidence.ParsePublicKey(named.RawSubjectPublicKeyInfo)
+	if err != nil {
+		return nil // a kind of key that is not known here
+	}
+	if err := s.Check(key); errors.Is(err, evidence.ErrSignature) {
+		return &Finding{Status: Refuted, Rule: "signature", Reason: "the statement contradicts itself: it was not signed with the key of the certificate that it names"}
+	} else if err != nil {
+		return nil
+	}
+	if err := s.CheckCertificate(key); errors.Is(err, scitt.ErrCertificate) {
+		return &Finding{Status: Refuted, Rule: "signature", Reason: fmt.Sprintf("the statement contradicts itself: %v", err)}
+	}
+	return nil
 }
 
-// issued checks who signed the statement.
-func (c *check) issued(s *scitt.Statement) {
-	key, why := stated.Signer(c.Trust, s)
-	if key == nil {
-		for _, g := range []Guarantee{Content, Authentication} {
-			c.add(g, why.Status, why.Rule, nil, "%s", why.Reason)
-		}
-		return
+// receipt checks a receipt by a log of the trust file. The sizes and places in a receipt are in no signature. So a receipt that holds shows no number, and one that
+// does not hold shows nothing: anybody can have put it there, or have changed it.
+func (s *envelope) receipt(t *trust.Trust, rc *scitt.Receipt) Receipt {
+	got := Receipt{Issuer: evidence.Abbreviate(rc.Issuer), Status: NotProved}
+	origin, err := s.received(t, rc)
+	switch {
+	case errors.Is(err, scitt.ErrUnsupported):
+		got.Reason = fmt.Sprintf("not checked: %v", err)
+	case err != nil:
+		got.Reason = err.Error()
+	default:
+		got.Status, got.Reason = Proved, fmt.Sprintf("the log %s has the record", origin)
 	}
-	c.notes[Content] = fmt.Sprintf("signed with the key of %q", key.Name)
-	c.notes[Authentication] = fmt.Sprintf("the trust file says that the key is one of the issuer %q", key.Issuer)
-	if !key.Revoked.IsZero() {
-		c.doubt(Authentication, "revoked", nil, "the key of %q is revoked from %s on, and nothing shows when the statement was signed", key.Name, utc(key.Revoked))
-	}
+	return got
 }
 
-// registered checks the receipts of another's statement. Anybody can put receipts beside it, so none of them refutes anything.
-func (c *check) registered(s *scitt.Statement) {
-	c.statement.Receipts = stated.Receipts(c.Trust, s, nil)
-	included := false
-	for i, got := range c.statement.Receipts {
-		if s.Receipts[i].IsConsistency() {
-			continue
-		}
-		if included = true; got.Status == Proved {
-			c.notes[Order] = got.Reason
-			return
-		}
+// received returns the log of the trust file that signed a receipt for the record's entry. Its error has scitt.ErrUnsupported in its chain if that cannot be checked.
+func (s *envelope) received(t *trust.Trust, rc *scitt.Receipt) (origin string, err error) {
+	if _, err := rc.Proof(); err != nil {
+		return "", fmt.Errorf("%w: %w", scitt.ErrUnsupported, err)
 	}
-	if !included {
-		c.doubt(Order, "no-receipt", nil, "it has no receipt of inclusion, so nothing shows that a transparency service has it")
-		return
+	origin, public := t.LogKey(rc.KeyID)
+	if public == nil {
+		return "", fmt.Errorf("%w: the trust file names no log with its key", scitt.ErrUnsupported)
 	}
-	c.doubt(Order, "receipt", nil, "%s", c.statement.Receipts[slices.IndexFunc(s.Receipts, func(r scitt.Receipt) bool { return !r.IsConsistency() })].Reason)
+	r := s.record
+	entry, err := evidence.ParseEntry(rc.Entry)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the entry beside its proof: %w", err)
+	case entry.Payload != r.Digest || !slices.EqualFunc(entry.Signatures, r.Signatures, slices.Equal[[]byte]):
+		return "", errors.New("the entry beside its proof is that of another record")
+	case r.Log != nil && string(r.LogEntry(r.Log.LogCounts)) != string(rc.Entry):
+		return "", errors.New("the entry beside its proof has other counts than the record")
+	case rc.Issuer != scitt.LogIssuer(origin):
+		return "", fmt.Errorf("it names the issuer %q, and the key that it names is that of the log %s", evidence.Abbreviate(rc.Issuer), origin)
+	}
+	if _, err := rc.Check(public, rc.Entry); err != nil {
+		return "", fmt.Errorf("the log %s did not sign the root that follows from the entry: %w", origin, err)
+	}
+	return origin, nil
 }
 
 // unopened is the report on a statement of a record that cannot be opened.

@@ -2,19 +2,18 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
-	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
-	"fmt"
-	"runtime"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/mod/sumdb/tlog"
 
 	"jurat/evidence"
 	"jurat/internal/cbor"
@@ -151,6 +150,23 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 				proofs[i].Value = cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, []any{int64(1), int64(1), []any{}})}}}
 			})
 		}, verify.Proved, ""},
+		{"a receipt by a key that the trust file does not name", func(t *testing.T, _ *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
+			return inReceipt(t, doc, func(list []any) {
+				header, err := cbor.DecodeMap(list[0].([]byte))
+				if err != nil {
+					t.Fatal(err)
+				}
+				header[slices.IndexFunc(header, func(p cbor.Pair) bool { return p.Key == int64(4) })].Value = []byte("another key")
+				list[0] = inCBOR(t, header)
+			})
+		}, verify.Proved, ""},
+		{"a receipt of consistency", func(t *testing.T, _ *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
+			return inReceipt(t, doc, func(list []any) {
+				proofs := list[1].(cbor.Map)
+				i := slices.IndexFunc(proofs, func(p cbor.Pair) bool { return p.Key == int64(396) })
+				proofs[i].Value = cbor.Map{{Key: int64(-2), Value: []any{inCBOR(t, []any{int64(1), int64(2), []any{}})}}}
+			})
+		}, verify.Proved, ""},
 		{"a receipt of another structure", func(t *testing.T, _ *jurattest.House, _ *evidence.Record, doc []byte, _ *verify.Options) []byte {
 			return inReceipt(t, doc, func(list []any) {
 				header, err := cbor.DecodeMap(list[0].([]byte))
@@ -174,7 +190,12 @@ func TestEveryRuleOfAStatement(t *testing.T) {
 				t.Errorf("%+v, outcome %s", got, report.Outcome)
 			}
 			if report.Statement == nil || report.Statement.Subject != r.Payload.RecordID {
-				t.Errorf("%+v", report.Statement)
+				t.Fatalf("%+v", report.Statement)
+			}
+			for _, got := range report.Statement.Receipts {
+				if (got.Status == verify.Proved) != !strings.HasPrefix(tt.name, "a receipt") && tt.name != "no trust" {
+					t.Errorf("%+v", got)
+				}
 			}
 		})
 	}
@@ -264,7 +285,7 @@ func TestSizeOfAReceiptIsNotSigned(t *testing.T) {
 	}
 }
 
-// TestDamagedStatement: a statement that is recognisably jurat's is reported, and others' damaged files are not ours.
+// TestDamagedStatement: a statement that is recognisably jurat's is reported. Damaged files of others, and statements that hold no record, are not ours.
 func TestDamagedStatement(t *testing.T) {
 	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
 	for _, end := range []int{200, len(doc) - 1} {
@@ -278,70 +299,63 @@ func TestDamagedStatement(t *testing.T) {
 	if report := verified(t, again(), o); report.Of(verify.Content).Rule != "form" || report.Of(verify.Envelope).Status != verify.NotProved {
 		t.Errorf("another payload: %+v", report.Guarantees)
 	}
-	if _, err := verify.File([]byte{0xd2, 0x84, 0x40}, o); !errors.Is(err, verify.ErrNotOurs) {
-		t.Error(err)
+	foreign := inCBOR(t, cbor.Tag{Number: 18, Content: []any{inCBOR(t, cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}}), cbor.Map{}, []byte("Paid."), make([]byte, 64)}})
+	for want, other := range map[string][]byte{"holds no record": foreign, "CBOR": {0xd2, 0x84, 0x40}} {
+		if _, err := verify.File(other, o); !errors.Is(err, verify.ErrNotOurs) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
 // TestUnprotectedRefutesNothing puts parts beside statements that anybody can put there, and takes others out.
 func TestUnprotectedRefutesNothing(t *testing.T) {
-	s := newStranger(t)
-	h := jurattest.New(t)
-	_, own, o := stated(t, h, evidence.RoleOperator, "operator")
-	others := verify.Options{Trust: s.known(t)}
-	impossible := s.receipt(t, func(_ cbor.Map, proof []any) { proof[1] = int64(2) })([]byte("x"))
-	for name, given := range map[string]struct {
-		doc []byte
-		o   verify.Options
-	}{"own": {own, o}, "others": {s.statement(t, s.receipt(t, nil)), others}, "without a protected kid": {s.withoutKeyID(t), others}} {
-		before := verified(t, given.doc, given.o)
-		for what, add := range map[string]cbor.Pair{
-			"an algorithm": {Key: int64(1), Value: int64(-7)}, "crit": {Key: int64(2), Value: []any{int64(1)}}, "a content type": {Key: int64(3), Value: "text/html"},
-			"a kid": {Key: int64(4), Value: []byte("key-1")}, "claims": {Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "x"}}}, "a certificate": {Key: int64(33), Value: []byte("x")},
-			"a structure": {Key: int64(395), Value: int64(7)}, "proofs": {Key: int64(396), Value: "x"}, "a number": {Key: int64(99), Value: int64(1)}, "a text": {Key: "x", Value: nil},
-			"sentences": {Key: int64(-70001), Value: "x"}, "an entry": {Key: int64(-70003), Value: "x"},
-		} {
-			list, again := part(t, given.doc)
-			list[1] = append(list[1].(cbor.Map), add)
-			if got := verified(t, again(), given.o); name == "own" && got.Outcome != before.Outcome {
-				t.Errorf("%s, with %s: %s, %+v", name, what, got.Outcome, got.Details)
-			} else if got.Outcome == verify.Refuted {
-				t.Errorf("%s, with %s: refuted: %+v", name, what, got.Details)
-			}
+	_, doc, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
+	before := verified(t, doc, o)
+	with := func(change func(header cbor.Map) cbor.Map) *verify.Report {
+		list, again := part(t, doc)
+		list[1] = change(list[1].(cbor.Map))
+		return verified(t, again(), o)
+	}
+	without := func(header cbor.Map, label int64) cbor.Map {
+		return slices.DeleteFunc(header, func(p cbor.Pair) bool { return p.Key == label })
+	}
+	for what, add := range map[string]cbor.Pair{
+		"an algorithm": {Key: int64(1), Value: int64(-7)}, "crit": {Key: int64(2), Value: []any{int64(1)}}, "a content type": {Key: int64(3), Value: "text/html"},
+		"a kid": {Key: int64(4), Value: []byte("key-1")}, "claims": {Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "x"}}}, "a certificate": {Key: int64(33), Value: []byte("x")},
+		"a structure": {Key: int64(395), Value: int64(7)}, "proofs": {Key: int64(396), Value: "x"}, "a number": {Key: int64(99), Value: int64(1)}, "a text": {Key: "x", Value: nil},
+		"sentences": {Key: int64(-70001), Value: "x"}, "an entry": {Key: int64(-70003), Value: "x"},
+	} {
+		if got := with(func(header cbor.Map) cbor.Map { return append(header, add) }); got.Outcome != before.Outcome {
+			t.Errorf("with %s: %s, %+v", what, got.Outcome, got.Details)
 		}
-		for what, receipts := range map[string]any{"no array": "x", "none": []any{}, "a text": []any{"x"}, "no COSE": []any{[]byte{0}}, "an impossible proof": []any{impossible}, "seventeen": slices.Repeat([]any{impossible}, 17)} {
-			list, again := part(t, given.doc)
-			header := slices.DeleteFunc(list[1].(cbor.Map), func(p cbor.Pair) bool { return p.Key == int64(394) })
-			list[1] = append(header, cbor.Pair{Key: int64(394), Value: receipts})
-			got := verified(t, again(), given.o)
-			if got.Outcome == verify.Refuted || name == "own" && got.Outcome != before.Outcome {
-				t.Errorf("%s, with receipts that are %s: %s, %+v", name, what, got.Outcome, got.Details)
-			}
+	}
+	impossible := inCBOR(t, cbor.Tag{Number: 18, Content: []any{inCBOR(t, cbor.Map{{Key: int64(1), Value: int64(-8)}, {Key: int64(395), Value: int64(1)}}), cbor.Map{{Key: int64(396), Value: cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, []any{int64(2), int64(2), []any{}})}}}}}, nil, make([]byte, 64)}})
+	for what, receipts := range map[string]any{"no array": "x", "none": []any{}, "a text": []any{"x"}, "no COSE": []any{[]byte{0}}, "an impossible proof": []any{impossible}, "seventeen": slices.Repeat([]any{impossible}, 17)} {
+		got := with(func(header cbor.Map) cbor.Map {
+			return append(without(header, 394), cbor.Pair{Key: int64(394), Value: receipts})
+		})
+		if got.Outcome != before.Outcome || slices.ContainsFunc(got.Statement.Receipts, func(r verify.Receipt) bool { return r.Status != verify.NotProved }) {
+			t.Errorf("with receipts that are %s: %s, %+v", what, got.Outcome, got.Statement)
 		}
-		for what, record := range map[string]any{"missing": nil, "a text": "x", "damaged": []byte("x")} {
-			list, again := part(t, given.doc)
-			header := slices.DeleteFunc(list[1].(cbor.Map), func(p cbor.Pair) bool { return p.Key == int64(-70002) })
-			if list[1] = header; record != nil {
-				list[1] = append(header, cbor.Pair{Key: int64(-70002), Value: record})
+	}
+	for what, record := range map[string]any{"missing": nil, "a text": "x", "damaged": []byte("x")} {
+		got := with(func(header cbor.Map) cbor.Map {
+			if header = without(header, -70002); record != nil {
+				header = append(header, cbor.Pair{Key: int64(-70002), Value: record})
 			}
-			got := verified(t, again(), given.o)
-			if want := "not proved no-record"; got.Outcome == verify.Refuted || name == "own" && answerOf(got.Of(verify.Content)) != want {
-				t.Errorf("%s, with a record that is %s: %s, %+v", name, what, got.Outcome, got.Guarantees)
-			}
+			return header
+		})
+		if got.Outcome == verify.Refuted || answerOf(got.Of(verify.Content)) != "not proved no-record" {
+			t.Errorf("with a record that is %s: %s, %+v", what, got.Outcome, got.Guarantees)
 		}
-		for what, pair := range unreadPairs {
-			got, err := verify.File(withPair(t, given.doc, pair), given.o)
-			if name == "own" && err == nil && (got.Outcome != verify.NotProved || answerOf(got.Of(verify.Content)) != "not proved form") || name == "own" && err != nil {
-				t.Errorf("%s, with %s: %v, %+v", name, what, err, got)
-			} else if name != "own" && !errors.Is(err, verify.ErrNotOurs) && (err != nil || got.Outcome == verify.Refuted) {
-				t.Errorf("%s, with %s: %v, %+v", name, what, err, got)
-			}
+	}
+	for what, pair := range unreadPairs {
+		if got := verified(t, withPair(t, doc, pair), o); got.Outcome != verify.NotProved || answerOf(got.Of(verify.Content)) != "not proved form" {
+			t.Errorf("with %s: %+v", what, got)
 		}
-		list, again := part(t, given.doc)
-		list[1] = cbor.Map{}
-		if got := verified(t, again(), given.o); got.Outcome != verify.NotProved {
-			t.Errorf("%s, with an empty header: %s", name, got.Outcome)
-		}
+	}
+	if got := with(func(cbor.Map) cbor.Map { return nil }); got.Outcome != verify.NotProved {
+		t.Errorf("with an empty header: %s", got.Outcome)
 	}
 }
 
@@ -360,43 +374,26 @@ func withPair(t *testing.T, doc []byte, pair string) []byte {
 	return slices.Concat([]byte{0xd2, 0x84}, inCBOR(t, list[0]), header, []byte(pair), inCBOR(t, list[2]), inCBOR(t, list[3]))
 }
 
-// withoutKeyID is a statement by another key than the bank's, which names none.
-func (s *stranger) withoutKeyID(t *testing.T) []byte {
-	other := newStranger(t)
-	other.rekey()
-	other.header = slices.Delete(slices.Clone(other.header), 2, 3)
-	return other.statement(t)
-}
-
-// A stranger signs statements and keeps a log.
-type stranger struct {
-	issuer  *ecdsa.PrivateKey
-	service ed25519.PrivateKey
-	header  cbor.Map
-	payload []byte
-}
-
-func newStranger(t *testing.T) *stranger {
+// exported makes a statement of a record as scitt.Sign does, with further parameters in the protected header, by a key that the options get as the operator's.
+func exported(t *testing.T, r *evidence.Record, key *ecdsa.PrivateKey, o verify.Options, more ...cbor.Pair) ([]byte, verify.Options) {
 	t.Helper()
-	seed := sha256.Sum256([]byte("a worthless key of a stranger"))
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
+	file, err := r.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &stranger{issuer: key, service: ed25519.NewKeyFromSeed(seed[:]), payload: []byte("Transfer 7 was paid."), header: cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: "text/plain"}, {Key: int64(4), Value: []byte("key-1")},
-		{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "https://bank.example"}, {Key: int64(2), Value: "transfer-7"}}}}}
-}
-
-// statement signs a payload, with receipts that service makes of the entry.
-func (s *stranger) statement(t *testing.T, receipts ...func(entry []byte) []byte) []byte {
-	t.Helper()
-	header, payload := inCBOR(t, s.header), s.payload
-	digest := sha256.Sum256(inCBOR(t, []any{"Signature1", header, []byte{}, payload}))
-	der, err := ecdsa.SignASN1(nil, s.issuer, digest[:])
+	der, err := evidence.MarshalPublicKey(key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, err := ecdsasig.LowS(der)
+	id := evidence.DigestOf(der)
+	header := inCBOR(t, append(cbor.Map{{Key: int64(1), Value: int64(-7)}, {Key: int64(3), Value: scitt.ContentType}, {Key: int64(4), Value: id[:]},
+		{Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "urn:jurat:operator:operator"}, {Key: int64(2), Value: r.Payload.RecordID}}}, {Key: int64(-70001), Value: scitt.About}}, more...))
+	digest := sha256.Sum256(inCBOR(t, []any{"Signature1", header, []byte{}, r.Canonical()}))
+	signature, err := ecdsa.SignASN1(nil, key, digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	low, err := ecdsasig.LowS(signature)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,230 +401,120 @@ func (s *stranger) statement(t *testing.T, receipts ...func(entry []byte) []byte
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := cbor.Tag{Number: 18, Content: []any{header, cbor.Map{}, payload, raw}}
-	entry := inCBOR(t, bare)
-	if len(receipts) == 0 {
-		return entry
+	known := *o.Trust
+	known.Keys = append(slices.Clip(known.Keys), trust.Key{Name: "operator", Role: evidence.RoleOperator, Algorithm: evidence.ES256, KeyID: id, PublicKey: der, Custody: trust.ByOperator})
+	prepared, err := known.Prepared()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var list []any
-	for _, make := range receipts {
-		list = append(list, make(entry))
-	}
-	bare.Content.([]any)[1] = cbor.Map{{Key: int64(394), Value: list}}
-	return inCBOR(t, bare)
+	o.Trust = prepared
+	return inCBOR(t, cbor.Tag{Number: 18, Content: []any{header, cbor.Map{{Key: int64(-70002), Value: file}}, r.Canonical(), raw}}), o
 }
 
-// receipt returns the receipt of a log with two entries.
-func (s *stranger) receipt(t *testing.T, change func(header cbor.Map, proof []any)) func(entry []byte) []byte {
-	return func(entry []byte) []byte {
-		other := tlog.RecordHash([]byte("another"))
-		root := tlog.NodeHash(tlog.RecordHash(entry), other)
-		header := cbor.Map{{Key: int64(1), Value: int64(-8)}, {Key: int64(4), Value: []byte("service-1")}, {Key: int64(15), Value: cbor.Map{{Key: int64(1), Value: "https://log.example"}}}, {Key: int64(395), Value: int64(1)}}
-		proof := []any{int64(2), int64(0), []any{other[:]}}
-		if change != nil {
-			change(header, proof)
-		}
-		signed := inCBOR(t, header)
-		signature := ed25519.Sign(s.service, inCBOR(t, []any{"Signature1", signed, []byte{}, root[:]}))
-		return inCBOR(t, cbor.Tag{Number: 18, Content: []any{signed, cbor.Map{{Key: int64(396), Value: cbor.Map{{Key: int64(-1), Value: []any{inCBOR(t, proof)}}}}}, nil, signature}})
-	}
-}
-
-// known is the trust of a reader who knows both keys.
-func (s *stranger) known(t *testing.T) *trust.Trust {
+// worthless is a key of the tests.
+func worthless(t *testing.T, of string) *ecdsa.PrivateKey {
 	t.Helper()
-	made := &trust.Trust{}
-	add := func(name, issuer string, use trust.StatementUse, kid string, public any) {
-		der, err := evidence.MarshalPublicKey(public)
-		if err != nil {
-			t.Fatal(err)
-		}
-		algorithm, err := evidence.AlgorithmOf(public)
-		if err != nil {
-			t.Fatal(err)
-		}
-		made.SCITT = append(made.SCITT, trust.StatementKey{Name: name, Issuer: issuer, Use: use, Algorithm: algorithm, KeyID: evidence.DigestOf(der), PublicKey: der, COSEKeyID: []byte(kid)})
-	}
-	add("the bank", "https://bank.example", trust.IssuesStatements, "key-1", s.issuer.Public())
-	add("the log", "https://log.example", trust.IssuesReceipts, "service-1", s.service.Public())
-	prepared, err := made.Prepared()
+	seed := sha256.Sum256([]byte("a worthless key of " + of))
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := prepared.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if prepared, err = trust.Parse(doc); err != nil {
-		t.Fatal(err)
-	}
-	return prepared
+	return key
 }
 
-func TestEveryRuleOfOthersStatements(t *testing.T) {
-	type answers struct{ content, order, receipt string } // "proved", or status and rule; receipt: the status of the first
+func answerOf(f verify.Finding) string { return strings.TrimSpace(string(f.Status) + " " + f.Rule) }
+
+// certificate makes a certificate of a key, signed by itself.
+func certificate(t *testing.T, key crypto.Signer) []byte {
+	t.Helper()
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	template := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "the bank"}, NotBefore: from, NotAfter: from.AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
+}
+
+// TestCertificateOfAStatement: a certificate that the protected header names proves nothing, and contradicts a statement that another key signed.
+func TestCertificateOfAStatement(t *testing.T) {
+	own, other := worthless(t, "an operator"), worthless(t, "somebody else")
+	r, _, o := stated(t, jurattest.New(t), evidence.RoleOperator, "operator")
+	hash := func(der []byte) []any { digest := sha256.Sum256(der); return []any{int64(-16), digest[:]} }
 	for _, tt := range []struct {
-		name   string
-		change func(s *stranger, tr *trust.Trust)
-		make   func(t *testing.T, s *stranger) []byte
-		want   answers
-		says   string
+		name           string
+		header         func(own, another []byte) cbor.Map
+		known, unknown string // with the exporter's key in the trust file, and without
 	}{
-		{name: "nothing", want: answers{"proved", "proved", "proved"}},
-		{name: "no trust", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT = nil }, want: answers{"not proved unknown-key", "not proved receipt", "not proved"}, says: "no SCITT key of the issuer"},
-		{name: "an unknown service", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT = tr.SCITT[:1] }, want: answers{"proved", "not proved receipt", "not proved"}, says: "not checked: the trust file has no SCITT key of the transparency service"},
-		{name: "an issuer's key that signs no receipts", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT[1].Use = trust.IssuesStatements }, want: answers{"proved", "not proved receipt", "not proved"}},
-		{name: "a service's key that signs no statements", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT[0].Use = trust.IssuesReceipts }, want: answers{"not proved unknown-key", "proved", "proved"}},
-		{name: "another issuer's key", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT[0].Issuer = "https://other.example" }, want: answers{"not proved unknown-key", "proved", "proved"}},
-		{name: "a revoked key", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT[0].Revoked = jurattest.Start }, want: answers{"proved", "proved", "proved"}, says: "revoked from"},
-		{name: "a revoked service", change: func(_ *stranger, tr *trust.Trust) { tr.SCITT[1].Revoked = jurattest.Start }, want: answers{"proved", "not proved receipt", "not proved"}, says: "revoked from"},
-		{name: "another key of the issuer", change: func(s *stranger, _ *trust.Trust) { s.header[2].Value = []byte("key-2"); s.rekey() }, want: answers{"not proved unknown-key", "proved", "proved"}, says: "none of the keys"},
-		{name: "a wrong signature", change: func(s *stranger, _ *trust.Trust) { s.rekey() }, want: answers{"refuted signature", "proved", "proved"}},
-		{name: "an unknown algorithm", change: func(s *stranger, _ *trust.Trust) { s.header[0].Value = int64(-37) }, want: answers{"not proved unsupported", "proved", "proved"}},
-		{name: "a certificate of its own", change: func(s *stranger, _ *trust.Trust) {
-			s.header = append(s.header, cbor.Pair{Key: int64(33), Value: []byte("DER")})
-			s.header[3].Value = cbor.Map{{Key: int64(1), Value: "https://other.example"}}
-		}, want: answers{"not proved unknown-key", "proved", "proved"}, says: "proves nothing by itself"},
-		{name: "no issuer", change: func(s *stranger, _ *trust.Trust) { s.header = s.header[:3] }, want: answers{"not proved unknown-key", "proved", "proved"}, says: "names no issuer"},
-		{name: "no receipt", make: func(t *testing.T, s *stranger) []byte { return s.statement(t) }, want: answers{"proved", "not proved no-receipt", ""}},
-		{name: "a receipt of another statement", make: func(t *testing.T, s *stranger) []byte {
-			return s.statement(t, func([]byte) []byte { return s.receipt(t, nil)([]byte("another")) })
-		}, want: answers{"proved", "not proved receipt", "not proved"}, says: "no key that the trust file has"},
-		{name: "a receipt for the digest", make: func(t *testing.T, s *stranger) []byte {
-			return s.statement(t, func(entry []byte) []byte {
-				digest := sha256.Sum256(entry)
-				return s.receipt(t, nil)(digest[:])
-			})
-		}, want: answers{"proved", "proved", "proved"}},
-		{name: "another structure", make: func(t *testing.T, s *stranger) []byte {
-			return s.statement(t, s.receipt(t, func(header cbor.Map, _ []any) { header[3].Value = int64(2) }))
-		}, want: answers{"proved", "not proved receipt", "not proved"}, says: "structure 2"},
-		{name: "an impossible proof", make: func(t *testing.T, s *stranger) []byte {
-			return s.statement(t, s.receipt(t, func(_ cbor.Map, proof []any) { proof[1] = int64(2) }))
-		}, want: answers{"proved", "not proved receipt", "not proved"}},
-		{name: "a good receipt beside an unknown one", make: func(t *testing.T, s *stranger) []byte {
-			return s.statement(t, s.receipt(t, nil), s.receipt(t, func(header cbor.Map, _ []any) { header[3].Value = int64(2) }))
-		}, want: answers{"proved", "proved", "proved"}},
+		{"its own", func(own, _ []byte) cbor.Map {
+			return cbor.Map{{Key: int64(33), Value: own}, {Key: int64(34), Value: hash(own)}}
+		}, "proved", "not proved unknown-key"},
+		{"its own, and an issuer's", func(own, another []byte) cbor.Map { return cbor.Map{{Key: int64(33), Value: []any{own, another}}} }, "proved", "not proved unknown-key"},
+		{"of another key", func(_, another []byte) cbor.Map { return cbor.Map{{Key: int64(33), Value: another}} }, "refuted signature", "refuted signature"},
+		{"of another key first", func(own, another []byte) cbor.Map { return cbor.Map{{Key: int64(33), Value: []any{another, own}}} }, "refuted signature", "refuted signature"},
+		{"another thumbprint", func(own, another []byte) cbor.Map {
+			return cbor.Map{{Key: int64(33), Value: own}, {Key: int64(34), Value: hash(another)}}
+		}, "refuted signature", "refuted signature"},
+		{"a thumbprint alone", func(_, another []byte) cbor.Map { return cbor.Map{{Key: int64(34), Value: hash(another)}} }, "proved", "not proved unknown-key"},
+		{"a thumbprint by another hash", func(own, _ []byte) cbor.Map {
+			return cbor.Map{{Key: int64(33), Value: own}, {Key: int64(34), Value: []any{int64(-44), own}}}
+		}, "proved", "not proved unknown-key"},
+		{"none that is one", func(_, _ []byte) cbor.Map { return cbor.Map{{Key: int64(33), Value: []byte("DER")}} }, "not proved unsupported", "not proved unknown-key"},
+		{"an array of one", func(own, _ []byte) cbor.Map { return cbor.Map{{Key: int64(33), Value: []any{own}}} }, "not proved unsupported", "not proved unknown-key"},
+		{"a critical one", func(own, _ []byte) cbor.Map {
+			return cbor.Map{{Key: int64(33), Value: own}, {Key: int64(2), Value: []any{int64(33)}}}
+		}, "not proved unsupported", "not proved unknown-key"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newStranger(t)
-			tr := s.known(t)
-			if tt.change != nil {
-				tt.change(s, tr)
+			doc, known := exported(t, r, own, o, tt.header(certificate(t, own), certificate(t, other))...)
+			if got := answerOf(verified(t, doc, known).Of(verify.Envelope)); got != tt.known {
+				t.Errorf("known: %s, want %s", got, tt.known)
 			}
-			doc := s.statement(t, s.receipt(t, nil))
-			if tt.make != nil {
-				doc = tt.make(t, s)
-			}
-			report := verified(t, doc, verify.Options{Trust: tr})
-			got := answers{content: answerOf(report.Of(verify.Content)), order: answerOf(report.Of(verify.Order))}
-			if len(report.Statement.Receipts) > 0 {
-				got.receipt = string(report.Statement.Receipts[0].Status)
-			}
-			if got != tt.want || report.Kind != verify.SignedStatement || report.Records != 0 {
-				t.Errorf("%+v, want %+v", got, tt.want)
-			}
-			doc, err := report.Marshal()
-			if err != nil || !strings.Contains(string(doc), tt.says) {
-				t.Errorf("%v, want %q: %s", err, tt.says, doc)
-			}
-			if (report.Outcome == verify.Proved) != (got.content == "proved" && got.order == "proved" && tt.says != "revoked from") {
-				t.Errorf("outcome %s", report.Outcome)
-			}
-			for _, g := range []verify.Guarantee{verify.Time, verify.NonRepudiation} {
-				if report.Of(g).Status != verify.NotProved {
-					t.Errorf("%+v", report.Of(g))
-				}
+			if got := answerOf(verified(t, doc, o).Of(verify.Envelope)); got != tt.unknown {
+				t.Errorf("unknown: %s, want %s", got, tt.unknown)
 			}
 		})
 	}
 }
 
-// rekey signs with another key from now on.
-// TestManyReceiptsOfALongStatement: what receipts are checked against is made once, however many receipts and keys there are.
-func TestManyReceiptsOfALongStatement(t *testing.T) {
-	s := newStranger(t)
-	s.payload = make([]byte, 1<<20)
-	known := s.known(t)
-	for n := range 8 {
-		seed := sha256.Sum256([]byte{byte(n)})
-		der, err := evidence.MarshalPublicKey(ed25519.NewKeyFromSeed(seed[:]).Public())
+// TestCertificateOfARecordsStatement: a record's certificate of the exporter's key is named in the statement, with those that issued it.
+func TestCertificateOfARecordsStatement(t *testing.T) {
+	h := jurattest.New(t)
+	ca := worthless(t, "a CA")
+	r, _, o := stated(t, h, evidence.RoleOperator, "operator")
+	i := slices.IndexFunc(o.Trust.Keys, func(k trust.Key) bool { return k.Role == evidence.RoleOperator })
+	public := o.Trust.Keys[i].Public()
+	name := func(common string) *x509.Certificate {
+		return &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: common}, NotBefore: jurattest.Start, NotAfter: jurattest.Start.AddDate(1, 0, 0), BasicConstraintsValid: true}
+	}
+	root, issuing, leaf := name("root"), name("issuing"), name("operator")
+	root.IsCA, issuing.IsCA = true, true
+	certify := func(of, by *x509.Certificate, public any) []byte {
+		der, err := x509.CreateCertificate(nil, of, by, public, ca)
 		if err != nil {
 			t.Fatal(err)
 		}
-		known.SCITT = append(known.SCITT, trust.StatementKey{Name: fmt.Sprint("the log ", n), Issuer: "https://log.example", Use: trust.IssuesReceipts, Algorithm: evidence.Ed25519, KeyID: evidence.DigestOf(der), PublicKey: der})
+		return der
 	}
-	prepared, err := known.Prepared()
+	rootDER, issuingDER, leafDER := certify(root, root, ca.Public()), certify(issuing, root, ca.Public()), certify(leaf, issuing, public)
+	r.Certificates = [][]byte{rootDER, issuingDER, leafDER}
+	doc := statementBy(t, h, r, evidence.RoleOperator, "operator", scitt.Issuer(evidence.RoleOperator, "operator"))
+	list, _ := part(t, doc)
+	header, err := cbor.DecodeMap(list[0].([]byte))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := sha256.Sum256([]byte("a key that nobody knows"))
-	s.service = ed25519.NewKeyFromSeed(other[:])
-	receipts := make([]func([]byte) []byte, scitt.MaxReceipts)
-	for n := range receipts {
-		receipts[n] = s.receipt(t, nil)
+	value, _ := header.Get(int64(33))
+	chain, ok := value.([]any)
+	if !ok || len(chain) != 2 || string(chain[0].([]byte)) != string(leafDER) || string(chain[1].([]byte)) != string(issuingDER) {
+		t.Errorf("%x", value)
 	}
-	doc := s.statement(t, receipts...)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	report, err := verify.File(doc, verify.Options{Trust: prepared})
-	runtime.ReadMemStats(&after)
-	if err != nil || len(report.Statement.Receipts) != scitt.MaxReceipts || report.Of(verify.Order).Status != verify.NotProved {
-		t.Fatalf("%v, %+v", err, report)
+	if got := verified(t, doc, o).Of(verify.Envelope); got.Status != verify.Proved {
+		t.Errorf("%+v", got)
 	}
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 40<<20 {
-		t.Errorf("%d MiB were allocated to check %d receipts of a statement of 1 MiB", allocated>>20, scitt.MaxReceipts)
-	}
-	t.Logf("%d KiB allocated", (after.TotalAlloc-before.TotalAlloc)>>10)
-}
-
-func (s *stranger) rekey() {
-	seed := sha256.Sum256([]byte("another worthless key"))
-	s.issuer, _ = ecdsa.ParseRawPrivateKey(elliptic.P256(), seed[:])
-}
-
-func answerOf(f verify.Finding) string { return strings.TrimSpace(string(f.Status) + " " + f.Rule) }
-
-// TestStatementPolicies: what no statement can have does not count, unless the reader asks for it.
-func TestStatementPolicies(t *testing.T) {
-	s := newStranger(t)
-	doc := s.statement(t, s.receipt(t, nil))
-	for _, tt := range []struct {
-		name string
-		o    verify.Options
-		want verify.Status
-	}{
-		{"default", verify.Options{}, verify.Proved},
-		{"strict", verify.Options{Policy: verify.Strict}, verify.Proved},
-		{"before", verify.Options{Before: jurattest.Start}, verify.NotProved},
-		{"time", verify.Options{Require: []verify.Guarantee{verify.Time}}, verify.NotProved},
-		{"vantage", verify.Options{Require: []verify.Guarantee{verify.Vantage}}, verify.NotProved},
-	} {
-		tt.o.Trust = s.known(t)
-		if got := verified(t, doc, tt.o); got.Outcome != tt.want {
-			t.Errorf("%s: %s, %+v", tt.name, got.Outcome, got.Guarantees)
-		}
-	}
-}
-
-func TestStatementKeysRefused(t *testing.T) {
-	good := newStranger(t).known(t)
-	for name, change := range map[string]func(k *trust.StatementKey){
-		"name is empty":      func(k *trust.StatementKey) { k.Name = "" },
-		"issuer is empty":    func(k *trust.StatementKey) { k.Issuer = "" },
-		`use is "x"`:         func(k *trust.StatementKey) { k.Use = "x" },
-		"public_key":         func(k *trust.StatementKey) { k.PublicKey = nil },
-		`alg is "RS256"`:     func(k *trust.StatementKey) { k.Algorithm = evidence.RS256 },
-		"key_id is":          func(k *trust.StatementKey) { k.KeyID[0]++ },
-		"is there twice for": func(k *trust.StatementKey) { *k = good.SCITT[1] },
-	} {
-		bad := new(trust.Trust)
-		for _, k := range good.SCITT {
-			bad.SCITT = append(bad.SCITT, trust.StatementKey{Name: k.Name, Issuer: k.Issuer, Use: k.Use, Algorithm: k.Algorithm, KeyID: k.KeyID, PublicKey: k.PublicKey})
-		}
-		change(&bad.SCITT[0])
-		if _, err := bad.Prepared(); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+	without := o
+	without.Trust = &trust.Trust{}
+	if got := answerOf(verified(t, doc, without).Of(verify.Envelope)); got != "not proved unknown-key" {
+		t.Error(got)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"jurat/verify/graph"
 	"jurat/verify/properties"
 	"jurat/verify/seats"
-	"jurat/verify/stated"
 	"jurat/verify/trust"
 	"jurat/verify/vantage"
 )
@@ -64,8 +63,8 @@ type Options struct {
 		fingerprint string
 	}
 
-	envelope *ownStatement // what the records came in; nil: nothing
-	mended   bool          // the file was not in canonical form
+	envelope *envelope // what the records came in; nil: nothing
+	mended   bool      // the file was not in canonical form
 }
 
 // ErrNotOurs says that a file is of a kind that this package does not check. A damaged file of a known kind is not
@@ -215,7 +214,7 @@ type check struct {
 	identified []trust.Identified // the signers, see Report
 	parties    []assurance.Party  // of all signers
 
-	statement *stated.Statement // of SCITT, which the file is; nil: it is none
+	statement *Statement // of SCITT, which the file is; nil: it is none
 
 	vouched map[string]vouched   // the CAs that vouched for signers, by name
 	notes   map[Guarantee]string // what to say about a guarantee that is proved
@@ -340,9 +339,6 @@ func (c *check) notShown() []string {
 func (c *check) applies(g Guarantee) bool {
 	if c.kind == OneCheckpoint {
 		return g == Order || g == Completeness && c.options.knowsLog()
-	}
-	if c.kind == SignedStatement && !slices.Contains(ofStatement, g) {
-		return false
 	}
 	if c.kind == SeveralFiles && !slices.Contains(assurance.Required(SeveralFiles), g) {
 		return false

@@ -189,7 +189,7 @@ func ended(ctx context.Context, code int) int {
 // suggest says what may have been meant, where arguments are wrong. The library names what differs by a typing error; a command
 // below another is often called by its last word alone.
 func suggest(root *kong.Node, err error) error {
-	command := commandOf(err)
+	command := strings.TrimSuffix(commandOf(err), " own") // which 'jurat trust' alone runs
 	flag, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "unknown flag "), ",")
 	if instead, ok := gone[command+" "+flag]; ok {
 		return hint(err, "%s", instead)

@@ -51,7 +51,6 @@ var exampleLines = map[string]string{
 
 	"trust":         "jurat trust > trust.json",
 	"trust eu":      "jurat trust eu --oj oj.pem --lists lists --with trust.json > with-eu.json",
-	"trust scitt":   "jurat trust scitt public.pem --issuer https://bank.example --for issuer --with trust.json > with-bank.json",
 	"trust join":    "jurat trust join trust.json theirs.json > both.json",
 	"trust explain": "jurat trust explain trust.json",
 

@@ -14,7 +14,6 @@ import (
 
 	"jurat/internal/plural"
 	"jurat/internal/subject"
-	"jurat/internal/subject/attested"
 	"jurat/internal/subject/sealed"
 	"jurat/internal/subject/transcripts"
 	"jurat/verify"
@@ -23,69 +22,14 @@ import (
 // caseFlags say how to read a case.
 type caseFlags struct {
 	readerFlags
-	Card    string   `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
-	Exhibit []string `placeholder:"FILE" sep:"none" help:"A SCITT statement of another party as a further exhibit of CASE, verified by --trust. May be given several times."`
-	Format  string   `help:"The form of the conversation, if its structure does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
+	Card   string `help:"With a file as CASE: the agent's card. Left out, the agent has none." placeholder:"FILE"`
+	Format string `help:"The form of the conversation, if its structure does not show it: chat, a2a, anthropic, responses, gemini, inspect, promptfoo." placeholder:"FORM"`
 
 	cardRead []byte // of Card, which may be a pipe
 }
 
-// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records. To each case it adds the
-// statements of others.
+// load reads what CASE names: a folder, a file with one or several conversations, or a file with sealed records.
 func (f *caseFlags) load(ctx context.Context, io stdio, name string) ([]*attempt, error) {
-	list, err := f.loadAlone(ctx, io, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, at := range list {
-		if at.err == nil {
-			at.err = f.addExhibits(io, at.on)
-		}
-	}
-	return list, nil
-}
-
-// addExhibits verifies the statements of others, and says what the jurors are told of them.
-func (f *caseFlags) addExhibits(io stdio, on *subject.Case) error {
-	if len(f.Exhibit) == 0 {
-		return nil
-	}
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	var list []attested.Statement
-	for _, name := range f.Exhibit {
-		file, err := readAtMost(nil, name, subject.MaxFile)
-		if err != nil {
-			return fmt.Errorf("--exhibit: %w", err)
-		}
-		s, err := attested.Read(file, o)
-		switch {
-		case errors.Is(err, attested.ErrOwnRecord):
-			return hint(fmt.Errorf("--exhibit %s: %w", name, err), "bring it as a CASE")
-		case errors.Is(err, attested.ErrRefuted):
-			return hint(fmt.Errorf("--exhibit %s: %w", name, err), "'jurat verify' says all that is wrong with it; nothing was recorded")
-		case err != nil:
-			return fmt.Errorf("--exhibit %s: %w", name, err)
-		}
-		tellStatement(io, name, s)
-		list = append(list, *s)
-	}
-	return on.AddStatements(list...)
-}
-
-// tellStatement prints to stderr what the jurors are told of a statement.
-func tellStatement(io stdio, name string, s *attested.Statement) {
-	v := &s.Verification
-	fmt.Fprintf(io.err, "jurat: %s: a statement of %q: signature %s: %s; receipt %s: %s\n", name, s.Issuer, v.Signature, v.SignatureReason, v.Receipt, v.ReceiptReason)
-	if v.Trust == "" {
-		fmt.Fprintln(io.err, "jurat: hint: nothing is proved of statements without --trust FILE; 'jurat trust scitt' writes keys into one")
-	}
-}
-
-// loadAlone reads a case without the statements of others.
-func (f *caseFlags) loadAlone(ctx context.Context, io stdio, name string) ([]*attempt, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("no such file or folder")
@@ -152,9 +96,9 @@ type heldFile struct{ *bytes.Reader }
 
 func (heldFile) Close() error { return nil }
 
-// ofRecords reports whether a flag is set that goes with sealed records and statements of others only.
+// ofRecords reports whether a flag is set that goes with sealed records only.
 func (f *caseFlags) ofRecords() bool {
-	return len(f.Exhibit) == 0 && (f.Trust != "" || f.CRL != nil || f.OCSP != nil || f.At != nil)
+	return f.Trust != "" || f.CRL != nil || f.OCSP != nil || f.At != nil
 }
 
 func (f *caseFlags) folder(name string, form forms.Form) ([]*attempt, error) {

@@ -15,7 +15,7 @@ import (
 	"jurat/internal/ledger"
 	"jurat/internal/plural"
 	"jurat/scitt"
-	"jurat/verify/stated"
+	"jurat/verify"
 )
 
 // statements writes each record as a SCITT Signed Statement.
@@ -136,12 +136,6 @@ func (s *statementExport) write(ctx context.Context, r *evidence.Record) error {
 	switch {
 	case err == nil:
 		receipts = append(receipts, receipt)
-		grown, err := s.log.ConsistencyReceipt(ctx, r)
-		if err == nil {
-			receipts = append(receipts, grown)
-		} else if !errors.Is(err, scitt.ErrNoReceipt) { // it has not grown
-			return err
-		}
 	case errors.Is(err, scitt.ErrNoReceipt):
 		if s.without++; s.why == nil {
 			s.why = err
@@ -180,7 +174,7 @@ func (s *statementExport) tell(io stdio) {
 }
 
 // statement prints what a SCITT statement states.
-func (p *printer) statement(s *stated.Statement) {
+func (p *printer) statement(s *verify.Statement) {
 	if s == nil {
 		return
 	}

@@ -50,9 +50,6 @@ says what is waited for, who has answered, and what it has cost so far; --quiet 
 CASE can also be a file of records that an agent sealed, or that a recorder sealed of it; --recorded takes a recorder's from this log. They are verified first, with your trust file: refuted records are not
 accepted as evidence, and the jurors are told what is not proved. Each finding then names the record that it rests on.
 
-With --exhibit the jury also gets what another party signed: a SCITT statement (COSE), with its receipts. It is verified by the SCITT keys of your trust file
-('jurat trust scitt'). A refuted one is not accepted, and the jurors are told whether its signature and its receipt are proved.
-
 ` + panelHelp + `
 --check shows what would happen and what it would cost, without asking a model.
 
@@ -80,7 +77,6 @@ Give it the same flags, environment and configuration as before.
     jurat trial cases/* --jurors llm --fail-on needs_review --junit report.xml --sarif report.sarif --out case-files
     jurat trial cases/* --baseline baseline.json --markdown comment.md
     jurat trial evidence.jurat --trust trust.json --card agent-card.json
-    jurat trial transcript.json --exhibit bank-statement.cose --trust with-bank.json
     jurat trial examples/kitchen-return --method majority_vote --rounds 1 --json`
 }
 

@@ -19,7 +19,6 @@ import (
 type trustCmd struct {
 	Own     trustOwnCmd     `cmd:"" default:"withargs" hidden:"" help:"Print this installation's trust file."`
 	EU      trustEUCmd      `cmd:"" name:"eu" help:"Take time-stamping authorities from the European Union's trusted lists into a trust file."`
-	SCITT   trustSCITTCmd   `cmd:"" name:"scitt" help:"Write a key of SCITT into a trust file: of an issuer or of a transparency service."`
 	Join    trustJoinCmd    `cmd:"" help:"Join several owners' trust files into one."`
 	Explain trustExplainCmd `cmd:"" help:"Say in words what a trust file means, and on what a pass under it rests."`
 }

@@ -46,9 +46,6 @@ func (c *trustExplainCmd) Run(io stdio) error {
 		e.authority(&file.Authorities[i])
 	}
 	e.log(file)
-	for i := range file.SCITT {
-		e.statementKey(&file.SCITT[i])
-	}
 	e.rests(file)
 	return e.p.err
 }
@@ -130,18 +127,6 @@ func (e *explainer) log(file *trust.Trust) {
 		e.say("    ", e.w.NoWitness)
 	default:
 		e.say("    ", e.w.Witnesses, "quorum", file.Quorum, "count", len(file.Witnesses))
-	}
-}
-
-func (e *explainer) statementKey(k *trust.StatementKey) {
-	sentence := e.w.SCITTIssuer
-	if k.Use == trust.IssuesReceipts {
-		sentence = e.w.SCITTService
-	}
-	e.say("  ", sentence, "name", k.Name, "issuer", k.Issuer)
-	e.p.line("    %s", k.KeyID)
-	if !k.Revoked.IsZero() {
-		e.say("    ", e.w.KeyRevoked, "time", evidence.FormatTime(k.Revoked))
 	}
 }
 

@@ -91,7 +91,7 @@ actor committed to, and not that it is true.
 --policy strict counts all that the file can have: non-repudiation too, a time of each record by an authority whose clock is independent, and
 revocation asked about each certificate on which the answer rests. The report says under which policy it is.
 
-A SCITT statement that 'jurat export' wrote is checked with the record in it. A SCITT statement of others is checked with the SCITT keys of the trust file ('jurat trust scitt').
+A SCITT statement that 'jurat export' wrote is checked with the record in it.
 
 Each file gets an answer of its own. Where several files are of one log and their records say something of each other (an answer, its
 review and its delivery; the steps of a chain), a further answer says what they prove together, and it counts, too. A file that alone
@@ -507,9 +507,6 @@ func alike(r *verify.Report, f verify.Finding) int {
 }
 
 func describe(r *verify.Report) string {
-	if r.Kind == verify.SignedStatement {
-		return "a SCITT statement"
-	}
 	if r.Kind == verify.Trial {
 		return "the case file of a trial, " + plural.Of(r.Records, "record")
 	}

@@ -99,24 +99,3 @@ func (i *Installation) Receipt(ctx context.Context, r *evidence.Record) ([]byte,
 	}
 	return scitt.SignReceipt(r, scitt.Log{Key: i.log.public, Sign: i.log.signer.Sign})
 }
-
-// ConsistencyReceipt makes the receipt that the log of today begins with the log of a record's checkpoint. It returns scitt.ErrNoReceipt if the log has not grown since, and the
-// errors of Receipt.
-func (i *Installation) ConsistencyReceipt(ctx context.Context, r *evidence.Record) ([]byte, error) {
-	if i.log.signer == nil || r.Log == nil || r.Log.Checkpoint == "" {
-		return nil, fmt.Errorf("%w: the record carries no proof of its place in this log", scitt.ErrNoReceipt)
-	}
-	from, err := i.Ledger.SizeAt(ctx, r.Log.Checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	checkpoint, head, err := i.Ledger.CheckpointOver(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	path, err := i.Ledger.ProveConsistency(ctx, from, head.Size)
-	if err != nil {
-		return nil, err
-	}
-	return scitt.SignConsistency(r.Log.Checkpoint, checkpoint, path, scitt.Log{Key: i.log.public, Sign: i.log.signer.Sign})
-}

@@ -171,8 +171,6 @@ func speaker(terms *words.Terms, says *words.Pages, r subject.Role) string {
 		return capital(terms.Roles.Operator)
 	case subject.Recorder:
 		return capital(terms.Roles.Recorder)
-	case subject.Statement:
-		return says.Speaker.Statement
 	}
 	return ""
 }

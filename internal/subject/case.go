@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"jurat/evidence"
-	"jurat/internal/subject/attested"
 	"jurat/internal/subject/forms"
 	"jurat/internal/subject/tree"
 )
@@ -37,8 +36,6 @@ type Case struct {
 	Form      forms.Form // of the conversation; "" for records
 	Source    *Source    // where the conversation was taken from; nil: it was brought by itself
 	LeftOut   []Omission // what the conversation has and jurors are not shown
-
-	Statements []attested.Statement // of other parties; their messages come last
 
 	// Recorded describes the records that the evidence is made of; nil: the evidence is a submitted conversation.
 	Recorded *Recorded
@@ -169,7 +166,7 @@ func (c *Case) documents(card, conversation []byte) (mistakes []error) {
 	return append(mistakes, c.build(on, root)...)
 }
 
-// Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source", "statements"}, of which only the
+// Parse reads the evidence that a trial carries: {"agentCard", "conversation", "format", "source"}, of which only the
 // conversation must be there, or that of records (see FromRecords). Without a format, the conversation is of chat
 // messages or an A2A task. Errors about content are of type *tree.Error.
 func Parse(material []byte) (*Case, error) {
@@ -190,8 +187,8 @@ func Parse(material []byte) (*Case, error) {
 		return nil, root.Errorf(`expected {"agentCard": …, "conversation": …} or {"records": …, "verification": …}, found %s`, root.KindName())
 	}
 	for i, name := range root.Names {
-		if !slices.Contains([]string{"agentCard", "conversation", "format", "source", "statements"}, name) {
-			return nil, root.Members[i].Errorf("unknown member: expected conversation, agentCard, format, source and statements")
+		if !slices.Contains([]string{"agentCard", "conversation", "format", "source"}, name) {
+			return nil, root.Members[i].Errorf("unknown member: expected conversation, agentCard, format and source")
 		}
 	}
 	conversation := root.Get("conversation")
@@ -205,21 +202,7 @@ func Parse(material []byte) (*Case, error) {
 	if mistakes := c.build(root.Get("agentCard"), conversation); len(mistakes) > 0 {
 		return nil, mistakes[0]
 	}
-	return c.completed(root)
-}
-
-// completed adds what the evidence has beside the conversation.
-func (c *Case) completed(root *tree.Node) (*Case, error) {
-	at := root.Get("statements")
-	if at == nil {
-		return c, nil
-	}
-	form, err := evidence.Canonical(root.Raw())
-	if err != nil {
-		return nil, tree.NotJSON(evidenceName, root.Raw(), err)
-	}
-	c.material = form
-	return c, c.readStatements(at.Raw())
+	return c, nil
 }
 
 // readOrigin reads what the evidence says of the conversation's form and source.

@@ -18,8 +18,6 @@ const (
 	Assistant Role = "assistant" // the agent under trial
 	Tool      Role = "tool"      // a tool's answer; in records also the context that the agent was given
 
-	Statement Role = "statement" // another party, by a SCITT statement that was brought with the case
-
 	// These roles exist only in evidence that is made of records:
 	Reviewer Role = "reviewer" // a person who decided on what the agent said
 	Operator Role = "operator" // runs the installation, or delivers what the agent said

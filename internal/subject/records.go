@@ -64,7 +64,6 @@ type Recorded struct {
 type material struct {
 	AgentCard    jsontext.Value `json:"agentCard,omitempty"`
 	Records      []Exhibit      `json:"records"`
-	Statements   jsontext.Value `json:"statements,omitempty"`
 	Verification *Verification  `json:"verification"`
 }
 
@@ -151,10 +150,7 @@ func parseRecords(doc []byte) (*Case, error) {
 	for i := range m.Records {
 		c.exhibits = append(c.exhibits, m.Records[i].Digest)
 	}
-	if err := c.readRecords(m.Records); err != nil {
-		return nil, err
-	}
-	return c, c.readStatements(m.Statements)
+	return c, c.readRecords(m.Records)
 }
 
 // Exhibits returns the digests of the records that the evidence is made of, in their order; none of a conversation.

@@ -48,8 +48,6 @@ var englishTerms = Terms{
 		Trial:         "the case file of a trial",
 		SeveralFiles:  "what several files say together",
 		OneCheckpoint: "a checkpoint of a log",
-
-		SignedStatement: "a SCITT statement",
 	},
 	Clocks: Clocks{
 		Independent:   "a clock independent of the operator",
@@ -461,7 +459,6 @@ var englishPages = Pages{
 		User:      "User",
 		Assistant: "Agent",
 		Tool:      "Tool result",
-		Statement: "Statement of another party",
 	},
 	Juror: jurorWords{
 		Rules:      "Rules, not a language model",
@@ -911,8 +908,6 @@ var englishTrusts = Trusts{
 	WhyOneLog:          "both are in one log, {what}",
 	WhyOneKey:          "one key signed both, {what}",
 	WhyOneOwner:        "one owner stands behind both keys, {what}",
-	SCITTIssuer:        "SCITT: what the key of {name} signs is a statement of the issuer {issuer}. It is that issuer's word, and no record.",
-	SCITTService:       "SCITT: what the key of {name} signs is a receipt of the transparency service {issuer}.",
 	Rests:              "What a pass under this file rests on:",
 	RestsOwners:        "For {count} keys that their owners keep: that these owners keep them to themselves.",
 	RestsOperator:      "For {count} keys that the operator keeps: the operator's word.",

@@ -48,8 +48,6 @@ var japaneseTerms = Terms{
 		Trial:         "審理の事件ファイル",
 		SeveralFiles:  "複数のファイルが合わせて示すこと",
 		OneCheckpoint: "ログのチェックポイント",
-
-		SignedStatement: "SCITT ステートメント",
 	},
 	Clocks: Clocks{
 		Independent:   "運用者から独立した時計",
@@ -469,7 +467,6 @@ var japanesePages = Pages{
 		User:      "ユーザー",
 		Assistant: "エージェント",
 		Tool:      "ツールの結果",
-		Statement: "他者の署名付き声明",
 	},
 	Juror: jurorWords{
 		Rules:      "規則による評価（言語モデルではありません）",
@@ -919,8 +916,6 @@ var japaneseTrusts = Trusts{
 	WhyOneLog:          "どちらも一つのログ {what} にあります",
 	WhyOneKey:          "どちらも一つの鍵 {what} で署名されています",
 	WhyOneOwner:        "どちらの鍵も一人の所有者 {what} のものです",
-	SCITTIssuer:        "SCITT：{name} の鍵による署名は、発行者 {issuer} のステートメントです。それは発行者の言葉であり、記録ではありません。",
-	SCITTService:       "SCITT：{name} の鍵による署名は、透明性サービス {issuer} の受領証です。",
 	Rests:              "このファイルによる合格の根拠：",
 	RestsOwners:        "所有者が保管する {count} 個の鍵については、所有者がそれを他人に渡さないこと。",
 	RestsOperator:      "運用者が保管する {count} 個の鍵については、運用者の言葉。",

@@ -115,7 +115,7 @@ type messageWords struct {
 }
 
 type speakerWords struct {
-	System, User, Assistant, Tool, Statement string
+	System, User, Assistant, Tool string
 }
 
 type jurorWords struct {

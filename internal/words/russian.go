@@ -48,8 +48,6 @@ var russianTerms = Terms{
 		Trial:         "дело разбирательства",
 		SeveralFiles:  "что файлы показывают вместе",
 		OneCheckpoint: "контрольная точка журнала",
-
-		SignedStatement: "заявление SCITT",
 	},
 	Clocks: Clocks{
 		Independent:   "независимые от оператора часы",
@@ -469,7 +467,6 @@ var russianPages = Pages{
 		User:      "Пользователь",
 		Assistant: "Агент",
 		Tool:      "Ответ инструмента",
-		Statement: "Заявление другой стороны",
 	},
 	Juror: jurorWords{
 		Rules:      "Правила, а не языковая модель",
@@ -919,8 +916,6 @@ var russianTrusts = Trusts{
 	WhyOneLog:          "обе в одном журнале, {what}",
 	WhyOneKey:          "обе подписаны одним ключом, {what}",
 	WhyOneOwner:        "за обоими ключами стоит один владелец, {what}",
-	SCITTIssuer:        "SCITT: то, что подписано ключом {name}, — заявление издателя {issuer}. Это слово издателя, а не запись.",
-	SCITTService:       "SCITT: то, что подписано ключом {name}, — квитанция службы прозрачности {issuer}.",
 	Rests:              "На чём держится успешная проверка по этому файлу:",
 	RestsOwners:        "Ключи, которые хранят владельцы ({count}): на том, что владельцы никому их не дают.",
 	RestsOperator:      "Ключи, которые хранит оператор ({count}): на слове оператора.",

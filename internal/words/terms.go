@@ -90,7 +90,7 @@ func (s *Statuses) Of(of verify.Status) string {
 
 // Kinds are the kinds of verified files.
 type Kinds struct {
-	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint, SignedStatement string
+	OneRecord, ManyRecords, Trial, SeveralFiles, OneCheckpoint string
 }
 
 // Of returns "" for an unknown kind.
@@ -106,8 +106,6 @@ func (k *Kinds) Of(of verify.Kind) string {
 		return k.SeveralFiles
 	case verify.OneCheckpoint:
 		return k.OneCheckpoint
-	case verify.SignedStatement:
-		return k.SignedStatement
 	}
 	return ""
 }

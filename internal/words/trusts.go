@@ -22,7 +22,6 @@ type Trusts struct {
 	Asked, Short, Unasked                    Sentence
 	Independent, OperatorClock, Ends, Listed Sentence
 	Log, NoLog, Witnesses, NoWitness         Sentence
-	SCITTIssuer, SCITTService                Sentence
 
 	ExchangeProved, ExchangeOne, ExchangeOpen, ExchangeDiffers Sentence // between agents, of which both sides have records
 	ExchangeAlone, ExchangeDoubtful, ExchangeMore              Sentence

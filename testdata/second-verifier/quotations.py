@@ -48,9 +48,7 @@ def _messages(evidence):
         return None
     if not all(isinstance(item, dict) and ("parts" not in item or "content" in item) for item in conversation):
         return None
-    statements = evidence.get("statements")
-    items = conversation + (statements if isinstance(statements, list) else [])
-    return [(form(item).decode(), list(_texts(item))) for item in items]
+    return [(form(item).decode(), list(_texts(item))) for item in conversation]
 
 
 def _texts(value):

@@ -118,8 +118,6 @@ class Findings:
 
 def counts_by_default(kind, guarantee):
     """Whether a guarantee counts for the outcome of such a file, unless the reader demands otherwise."""
-    if kind == "statement":
-        return guarantee in ("content", "authentication", "order", "before")
     return guarantee not in _UNCOUNTED and (kind != "record" or guarantee != "human_review")
 
 

@@ -40,25 +40,6 @@ class Key:
         require(self.with_from is None or self.with_keys, "with_from without with")
 
 
-class StatementKey:
-    """A key of SCITT: by it an issuer signs statements, or a service receipts."""
-
-    def __init__(self, source):
-        members(source, ("name", "issuer", "use", "alg", "key_id", "public_key"), ("kid", "revoked"))
-        self.issuer, self.use, self.algorithm, self.id = source["issuer"], source["use"], source["alg"], source["key_id"]
-        require(all(isinstance(source[name], str) and source[name] for name in ("name", "issuer")), "a key without name or issuer")
-        require(self.use in ("issuer", "service"), "no such use")
-        require(self.algorithm in ("ES256", "Ed25519"), "statements are not signed so")
-        self.spki = unbase64(source["public_key"])
-        keys.check_key(self.algorithm, self.spki)
-        require(self.id == digest_of(self.spki), "key_id is not the key's")
-        self.kid = unbase64(source["kid"]) if source.get("kid") else bytes.fromhex(self.id[7:])
-        self.revoked = _time(source, "revoked")
-
-    def is_named(self, kid):
-        return kid == self.kid
-
-
 class Authority:
     """A time-stamping authority that the reader trusts."""
 
@@ -202,7 +183,7 @@ class Trust:
     """A whole trust file."""
 
     def __init__(self, data):
-        source = members(parse(without_mark(data)), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum", "lists", "scitt"))
+        source = members(parse(without_mark(data)), ("format",), ("keys", "authorities", "cas", "logs", "witnesses", "quorum", "lists"))
         require(source["format"] == FORMAT, "not a trust file")
         key_list = [Key(item) for item in _list(source, "keys")]
         self.keys = {key.id: key for key in key_list}
@@ -220,13 +201,8 @@ class Trust:
         _no_two(_list(source, "logs"))
         self.witnesses = [Witness(item) for item in _list(source, "witnesses")]
         _no_two([known.spki for known in self.witnesses + self.logs])
-        self.scitt = [StatementKey(item) for item in _list(source, "scitt")]
-        _no_two([(key.id, key.use, key.issuer) for key in self.scitt])
         self.quorum = _quorum(source, len(self.witnesses))
         self.fingerprint = digest_of_value(_normal(source))
-
-    def statement_keys(self, use, issuer):
-        return [key for key in self.scitt if (key.use, key.issuer) == (use, issuer)]
 
     def _check_with(self, key):
         for other in key.with_keys:
@@ -240,10 +216,6 @@ class NoTrust:
 
     keys, authorities, cas, logs, fingerprint = {}, [], [], [], None
     witnesses, quorum = [], 0
-
-    @staticmethod
-    def statement_keys(_use, _issuer):
-        return []
 
 
 def _quorum(source, witnesses):
@@ -286,7 +258,6 @@ def _normal(source):
     """The content of which the fingerprint is the digest."""
     cas = [_normal_item(item) for item in _list(source, "cas")]
     later = {"cas": cas, "witnesses": _list(source, "witnesses"), "quorum": source.get("quorum"), "lists": _normal_item(source.get("lists") or {})}
-    later["scitt"] = [_normal_item(item) for item in _list(source, "scitt")]
     return {name: value for name, value in later.items() if value} | {
         "format": FORMAT,
         "keys": [_normal_item(item) for item in _list(source, "keys")],

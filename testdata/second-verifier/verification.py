@@ -83,15 +83,15 @@ def verify(data, trust, reader):
 
 
 def _verify_statement(data, trust, reader):
-    """The report on a statement of SCITT: of a record, or of others."""
+    """The report on a statement of SCITT, which has its record in it."""
     try:
         statement = statements.Statement(data)
     except Refused as err:
-        if statements.TYPE not in data:
+        if statements.TYPE.encode() not in data:
             raise files.NoFile(str(err)) from err
         return statements.damaged(trust, str(err), report.NOT_PROVED)
     if not statement.is_own:
-        return statements.verify_others(statement, trust, reader.before, assurance.rate, reader)
+        raise files.NoFile("a statement that holds no record")
     try:
         opened = statement.open_record()
     except statements.NoRecord as err:

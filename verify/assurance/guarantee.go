@@ -53,8 +53,6 @@ const (
 	SeveralFiles Kind = "files" // the files of one log together; each has a report of its own
 
 	OneCheckpoint Kind = "checkpoint" // a checkpoint of a log, by itself
-
-	SignedStatement Kind = "statement" // a SCITT statement of others, which has no record
 )
 
 // required are the guarantees that count by default, where they apply. NonRepudiation does not count: where the
@@ -70,8 +68,6 @@ var required = map[Kind][]Guarantee{
 	SeveralFiles: {Content, Authentication, Order, Chain, HumanReview, GivenOn},
 
 	OneCheckpoint: {Order, Completeness},
-
-	SignedStatement: {Content, Authentication, Order, Before}, // no authority vouches for its time
 }
 
 // Named is a policy that has a name, and needs no file.
@@ -88,8 +84,6 @@ func Guarantees() []Guarantee { return slices.Clone(allGuarantees) }
 // WhyUncounted explains to people why a guarantee does not count for the outcome of such a file.
 func WhyUncounted(kind Kind, g Guarantee) string {
 	switch {
-	case kind == SignedStatement && !slices.Contains(required[kind], g):
-		return "such a statement cannot have it"
 	case g == NonRepudiation:
 		return "it is impossible where the operator keeps the keys"
 	case g == Configuration:
@@ -118,7 +112,7 @@ func Required(kind Kind) []Guarantee { return slices.Clone(required[kind]) }
 // file cannot have.
 func Counts(kind Kind, g Guarantee, policy Named, level Level) bool {
 	switch {
-	case policy == Strict && kind != SignedStatement && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
+	case policy == Strict && kind != SeveralFiles && (kind != OneRecord || g != HumanReview):
 		return true
 	case level == Signed:
 		return g == Content || g == Authentication || g == Order && kind == OneCheckpoint

@@ -55,14 +55,6 @@ func chat(material jsontext.Value) []message {
 		}
 		messages = append(messages, read(v))
 	}
-	return append(messages, statements(form)...)
-}
-
-// statements returns the messages of statements of other parties, which follow those of the conversation.
-func statements(form jsontext.Value) (messages []message) {
-	for _, v := range elements(element(form, "statements")) {
-		messages = append(messages, read(v))
-	}
 	return messages
 }
 

@@ -41,20 +41,3 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
-
-// TestStatementsAfterTheConversation: what another party's statement says stands in the message after the conversation's last one.
-func TestStatementsAfterTheConversation(t *testing.T) {
-	with := `{"conversation":[{"role":"user","content":"Paid?"}],"statements":[{"text":"Transfer 7 was paid."},{"text":"Nothing else."}]}`
-	for _, tt := range []struct {
-		message int
-		quote   string
-		found   bool // as invented
-	}{{1, "Paid?", false}, {2, "Transfer 7", false}, {3, "Nothing else", false}, {1, "Transfer 7", true}, {3, "Transfer 7", true}, {4, "Nothing", true}} {
-		if got := find([]byte(with), acts(tt.message, tt.quote, false)); (got != nil) != tt.found {
-			t.Errorf("message %d, %q: %+v", tt.message, tt.quote, got)
-		}
-	}
-	if find([]byte(`{"conversation":[{"role":"user","content":"Paid?"}],"statements":7}`), acts(2, "Paid", false)) == nil {
-		t.Error("a number is no statement")
-	}
-}

@@ -45,10 +45,6 @@ func (t *Trust) take(other *Trust) error {
 	if t.CAs, err = merged(t.CAs, other.CAs, func(c *CA) string { return string(c.Certificate) }); err != nil {
 		return fmt.Errorf("cas: %w", err)
 	}
-	t.SCITT, err = merged(t.SCITT, other.SCITT, func(k *StatementKey) string { return fmt.Sprint(k.Use, k.KeyID, k.Issuer) })
-	if err != nil {
-		return fmt.Errorf("scitt: %w", err)
-	}
 	return nil
 }
 

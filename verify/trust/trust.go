@@ -58,8 +58,6 @@ type Trust struct {
 
 	Lists *Lists `json:"lists,omitempty"` // the trusted lists that authorities were taken from; nil: none
 
-	SCITT []StatementKey `json:"scitt,omitempty"` // who signs statements and receipts of SCITT
-
 	witnesses []*operator.Witness
 	logs      []logKey
 }
@@ -231,9 +229,6 @@ func (t *Trust) prepare() error {
 		}
 		t.logs = append(t.logs, logKey{origin: verifier.Name(), id: id, public: public})
 	}
-	if err := t.prepareStatementKeys(); err != nil {
-		return err
-	}
 	if err := t.prepareLists(); err != nil {
 		return err
 	}
@@ -319,7 +314,7 @@ func (t *Trust) Prepared() (*Trust, error) {
 		return t, nil
 	}
 	made := &Trust{Format: cmp.Or(t.Format, Format), Keys: slices.Clone(t.Keys), Authorities: slices.Clone(t.Authorities), CAs: slices.Clone(t.CAs),
-		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum, Lists: t.Lists, SCITT: slices.Clone(t.SCITT)}
+		Logs: t.Logs, Witnesses: t.Witnesses, Quorum: t.Quorum, Lists: t.Lists}
 	for i := range made.Authorities {
 		made.Authorities[i].policies = nil
 	}
@@ -328,7 +323,6 @@ func (t *Trust) Prepared() (*Trust, error) {
 
 func (t *Trust) isPrepared() bool {
 	return len(t.witnesses) == len(t.Witnesses) && len(t.logs) == len(t.Logs) &&
-		!slices.ContainsFunc(t.SCITT, func(k StatementKey) bool { return k.public == nil }) &&
 		!slices.ContainsFunc(t.Keys, func(k Key) bool { return k.public == nil }) &&
 		!slices.ContainsFunc(t.Authorities, func(a Authority) bool { return a.root == nil }) &&
 		!slices.ContainsFunc(t.CAs, func(ca CA) bool { return ca.certificate == nil })
@@ -385,4 +379,14 @@ func (t *Trust) logVerifiers() note.Verifiers {
 		}
 	}
 	return note.VerifierList(list...)
+}
+
+// LogKey returns the name and public key of the log whose key has an id; nil if the trust file names no such log.
+func (t *Trust) LogKey(id []byte) (origin string, public crypto.PublicKey) {
+	for _, key := range t.logs {
+		if string(key.id[:]) == string(id) {
+			return key.origin, key.public
+		}
+	}
+	return "", nil
 }

@@ -130,9 +130,7 @@ func piecesOf(c *subject.Case, m *subject.Message) []piece {
 	add := func(k kind, text, format string, args ...any) {
 		list = append(list, piece{heading: fmt.Sprintf("message %d, %s", m.Number, fmt.Sprintf(format, args...)), text: text, kind: k})
 	}
-	if m.Head != "" && m.Role == subject.Statement {
-		add(kept, m.Head, "what the program knows of the statement that follows, not to be quoted")
-	} else if m.Head != "" {
+	if m.Head != "" {
 		add(kept, m.Head, "record that begins here, not to be quoted")
 	}
 	switch m.Role {
@@ -161,8 +159,6 @@ func piecesOf(c *subject.Case, m *subject.Message) []piece {
 		add(kept, m.Text, "operator: what became of what the agent said")
 	case subject.Recorder:
 		add(kept, m.Text, "recorder: what a program that saw the agent's acts says of them")
-	case subject.Statement:
-		add(kept, m.Text, "statement of another party, brought by the submitter: neither the agent nor its user")
 	case subject.Assistant:
 		switch {
 		case m.Text == "" && len(m.ToolCalls) > 0:

@@ -63,12 +63,3 @@ func TestStrangersAreNotTheAgent(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
-
-// TestStatementOfAnotherParty: jurors are told of a statement whose words it holds, and what was found of it.
-func TestStatementOfAnotherParty(t *testing.T) {
-	list := piecesOf(nil, &subject.Message{Number: 3, Role: subject.Statement, Name: "https://bank.example", Text: "Paid.", Head: "Not verified: nobody's key."})
-	if len(list) != 3 || !strings.Contains(list[0].heading, "what the program knows of the statement") || list[0].text != "Not verified: nobody's key." ||
-		!strings.Contains(list[1].heading, "statement of another party") || strings.Contains(list[1].heading, "record that begins") || list[1].text != "Paid." {
-		t.Errorf("%+v", list)
-	}
-}

@@ -41,7 +41,7 @@ func Enumerations() jsonschema.Enums {
 	of(enums, evidence.Asked, evidence.Answered)
 	of(enums, observed.Start, observed.Stop, observed.Heartbeat, observed.ModeChanged, observed.Configuration, observed.Gap, observed.LostInCrash, observed.ToolDefinitionChanged)
 	of(enums, observed.Closed, observed.Passing)
-	of(enums, subject.System, subject.User, subject.Assistant, subject.Tool, subject.Statement, subject.Reviewer, subject.Operator, subject.Recorder)
+	of(enums, subject.System, subject.User, subject.Assistant, subject.Tool, subject.Reviewer, subject.Operator, subject.Recorder)
 	of(enums, verify.Proved, verify.NotProved, verify.Refuted)
 	of(enums, reputation.People, reputation.Models, reputation.Rules)
 	of(enums, reputation.Scored, reputation.TooFew, reputation.Uncounted, reputation.Incomplete, reputation.Unproved)
