@@ -13,7 +13,7 @@ import (
 type MCP struct {
 	// URL is the server's address. Of its host this path alone passes, without a query.
 	URL string
-	// Also are other paths that pass. What passes is sealed, so paths that give out tokens do not belong here. The endpoint that a stream of 2024-11-05 names passes without it.
+	// Also are other paths that pass. What passes is sealed, so paths that give out tokens do not belong here.
 	Also []string
 	// Key is a bearer token for the server. If it is set, it replaces every credential that a client sends.
 	Key Secret

@@ -39,12 +39,12 @@ func soakTime(t *testing.T) time.Duration {
 
 // soaking is a recorder before models in closed mode, one before a server of MCP over HTTP, and pipes in open mode, on one data folder, with what stands behind them.
 type soaking struct {
-	t                *testing.T
-	models, server   *httptest.Server // behind the recorders
-	toModels, toMCP  *httptest.Server // the recorders
-	pipes            *recorder.Recorder
-	client           *http.Client
-	sessions, sealed atomic.Int64 // sealed: acts that must be in the log
+	t               *testing.T
+	models, server  *httptest.Server // behind the recorders
+	toModels, toMCP *httptest.Server // the recorders
+	pipes           *recorder.Recorder
+	client          *http.Client
+	sealed          atomic.Int64 // acts that must be in the log
 }
 
 // provide answers as a provider of models, or as a server of MCP.
@@ -83,9 +83,9 @@ const (
 	toolResult = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"2"}]}}`
 )
 
-// provideTools answers as a server of MCP: with JSON, with events, or as 2024-11-05 has it.
+// provideTools answers as a server of MCP: with JSON, with events, or with a stream on which it says nothing but a notification.
 func (s *soaking) provideTools() http.Handler {
-	mux, streams := http.NewServeMux(), sync.Map{}
+	mux := http.NewServeMux()
 	mux.HandleFunc("POST /mcp", func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
@@ -100,27 +100,13 @@ func (s *soaking) provideTools() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, toolResult)
 	})
-	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
-		id, posted := fmt.Sprint(s.sessions.Add(1)), make(chan struct{}, 1)
-		streams.Store(id, posted)
-		defer streams.Delete(id)
+	mux.HandleFunc("GET /mcp", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "event: endpoint\ndata: /messages?id=%s\n\n", id)
+		io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
 		w.(http.Flusher).Flush()
-		select {
-		case <-posted:
-			fmt.Fprintf(w, "event: message\ndata: %s\n\n", toolResult)
-		case <-r.Context().Done():
+		if r.Header.Get("Accept") == "leaves" {
+			<-r.Context().Done()
 		}
-	})
-	mux.HandleFunc("POST /messages", func(w http.ResponseWriter, r *http.Request) {
-		posted, ok := streams.Load(r.URL.Query().Get("id"))
-		if !ok {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
-		posted.(chan struct{}) <- struct{}{}
 	})
 	return mux
 }
@@ -173,34 +159,15 @@ func (s *soaking) use(ctx context.Context, kind string, n int64) error {
 	return err
 }
 
-// session uses a tool as clients of 2024-11-05 do, or leaves before it has the answer.
-func (s *soaking) session(ctx context.Context, kind string, n int64) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "GET", s.toMCP.URL+"/sse", nil)
-	if err != nil {
-		return err
-	}
-	stream, err := s.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer stream.Body.Close()
-	s.sealed.Add(1)
-	in := bufio.NewScanner(stream.Body)
-	for in.Scan() && !strings.HasPrefix(in.Text(), "data: ") {
-	}
+// listen hears a stream of the server to its end, or leaves before.
+func (s *soaking) listen(ctx context.Context, kind string, _ int64) error {
+	some := int64(0)
 	if kind == "leaves" {
-		return in.Err()
+		some = 10
 	}
-	_, err = s.ask(ctx, "POST", s.toMCP.URL+strings.TrimPrefix(in.Text(), "data: "), fmt.Sprintf(usesTool, n), 0)
+	_, err := s.ask(ctx, "GET", s.toMCP.URL+"/mcp", "", some, "Accept", kind)
 	s.sealed.Add(1)
-	for in.Scan() {
-		if strings.Contains(in.Text(), toolResult) {
-			return err
-		}
-	}
-	return errors.Join(err, in.Err(), errors.New("the stream ended without the answer"))
+	return err
 }
 
 // pipe uses a tool of a server that is started for it, which answers or ends.
@@ -243,7 +210,7 @@ func (s *soaking) acts() []func(ctx context.Context, n int64) error {
 	}
 	add(s.call, "plain", "stream", "large", "breaks", "leaves stream", "plain", "stream", "fails")
 	add(s.use, "application/json", "text/event-stream")
-	add(s.session, "session", "leaves")
+	add(s.listen, "listens", "leaves")
 	add(s.pipe, "pipe", "ends")
 	return list
 }
@@ -287,15 +254,15 @@ func (s *soaking) quiet() (goroutines, files int) {
 	return runtime.NumGoroutine(), len(open)
 }
 
-// TestSoak: under full load over the whole recorder (models with streams, short answers, large ones and errors, clients that leave, providers that break off; tools over HTTP with JSON and events, in sessions
-// of 2024-11-05, and by pipes; closed mode and open) nothing piles up. When the load ends, goroutines, open files and copies are as few as before, and each act is in the log once. The
+// TestSoak: under full load over the whole recorder (models with streams, short answers, large ones and errors, clients that leave, providers that break off; tools over HTTP with JSON, with events and with streams of the server,
+// and by pipes; closed mode and open) nothing piles up. When the load ends, goroutines, open files and copies are as few as before, and each act is in the log once. The
 // long form takes ten minutes (scripts/test long); JURAT_TEST_SOAK=3m sets the time.
 func TestSoak(t *testing.T) {
 	s := &soaking{t: t, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	s.models, s.server = httptest.NewServer(http.HandlerFunc(s.provide)), httptest.NewServer(s.provideTools())
 	folder := filepath.Join(t.TempDir(), "data")
 	models := open(t, recorder.Options{Folder: folder, Agent: "mia", InTheRecord: true, Upstreams: map[string]recorder.Upstream{"openai": {Base: s.models.URL}}})
-	tools := open(t, recorder.Options{Folder: folder, Agent: "mia", InTheRecord: true, MCP: &recorder.MCP{URL: s.server.URL + "/mcp", Also: []string{"/sse"}}})
+	tools := open(t, recorder.Options{Folder: folder, Agent: "mia", InTheRecord: true, MCP: &recorder.MCP{URL: s.server.URL + "/mcp"}})
 	s.pipes = open(t, recorder.Options{Folder: folder, Agent: "mia", InTheRecord: true, Pipes: true, Mode: recorder.Passing})
 	s.toModels, s.toMCP = httptest.NewServer(models.Handler()), httptest.NewServer(tools.Handler())
 

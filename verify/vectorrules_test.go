@@ -15,8 +15,8 @@ const inStatements = "SCITT statements are no JSON, and have tests of their own"
 // noVector are the rules for which no vector can be made, with the reasons.
 var noVector = map[string]string{
 	"unsupported": inStatements,
-	"replay": "a fault of the program itself: no file leads to it",
-	"volume": "the smallest file that leads to it has 77 MB",
+	"replay":      "a fault of the program itself: no file leads to it",
+	"volume":      "the smallest file that leads to it has 77 MB",
 }
 
 // TestEveryRuleHasAVector compares the rules in the code with those in the manifest.

@@ -29,7 +29,7 @@ type recordMCPCmd struct {
 
 	Upstream string   `placeholder:"URL" help:"A server that is reached over HTTP, in place of a command."`
 	Listen   string   `default:"127.0.0.1:8420" placeholder:"ADDR" help:"Where clients of --upstream reach this, under the server's own path. An address beyond this machine needs --tls-key."`
-	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. The one to which clients of 2024-11-05 post needs none: the server's stream names it. May be given several times."`
+	Also     []string `placeholder:"PATH" help:"Another path of --upstream that passes. May be given several times."`
 	Key      string   `placeholder:"FILE" help:"The recorder holds the token for --upstream, and puts it into each call: clients need none, and cannot call around the recorder."`
 	Host     []string `placeholder:"NAME" help:"A name by which a reverse proxy on this machine asks. May be given several times."`
 	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"Certificates in PEM: the recorder's, then those above it."`
@@ -56,7 +56,6 @@ tool_definition_changed), which 'jurat verify' tells of.
     jurat record mcp --agent support --chain monday --server files -- python files.py
     jurat record mcp --agent support --upstream https://tools.example/mcp      (clients use http://127.0.0.1:8420/mcp)
     jurat record mcp --agent support --upstream https://tools.example/mcp --key token   (a server that asks its clients to sign in)
-    jurat record mcp --agent support --upstream https://tools.example/sse      (a server of 2024-11-05: GET, and POST to the endpoint that it names)
 ` + `
 In closed mode a request reaches the server once it is in a journal on disk, and an answer reaches the client once its record is in the log. If
 that fails, the session ends, and the client hears nothing that is not recorded. In open mode everything passes, and what was missed is

@@ -72,7 +72,7 @@ func (e *exchange) toolsOf(ctx context.Context, act *observed.Act) (list *toolLi
 	}
 	server := act.Upstream.Origin
 	if e.call.Path != "" && e.call.Method != "" && act.Status != 0 { // on HTTP a host may have several
-		server += cmp.Or(e.call.Stream, e.call.Path) // a path to which clients post may be of one session
+		server += e.call.Path
 	}
 	d := &e.recorder.definitions
 	file := d.file(act.Agent, e.call.Upstream, server)

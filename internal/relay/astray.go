@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -95,4 +96,35 @@ func (p *passage) leads(text string) (shown string, past bool) {
 func isAstray(err error) bool {
 	_, is := errors.AsType[*astrayError](err)
 	return is
+}
+
+// askedAt returns the address of a request, as its client names it.
+func askedAt(req *http.Request) *url.URL {
+	path, query, _ := strings.Cut(req.RequestURI, "?")
+	at := &url.URL{Scheme: "http", Host: req.Host, RawQuery: query}
+	if req.TLS != nil {
+		at.Scheme = "https"
+	}
+	if at.Path, _ = url.PathUnescape(path); at.EscapedPath() != path { // which checkPath has read
+		at.RawPath = path
+	}
+	return at
+}
+
+// plainAddress are addresses that every client reads in the same way: browsers' rules leave out tabs, and take a backslash for a slash.
+var plainAddress = regexp.MustCompile(`^[A-Za-z0-9._~:/?\[\]@!$&()*+,;=%-]+$`)
+
+// leadsHere reports whether an address has the origin at which a client asked. Before a relay that has a name of a reverse proxy, that one may speak TLS.
+func (r *relay) leadsHere(asked, to *url.URL) bool {
+	same := strings.EqualFold(hostOf(to, asked.Scheme), hostOf(asked, asked.Scheme)) && to.Scheme == asked.Scheme
+	return same || to.Scheme == "https" && strings.EqualFold(to.Host, asked.Host) && slices.Contains(r.Hosts, strings.ToLower(asked.Hostname()))
+}
+
+// hostOf is a host with its port.
+func hostOf(u *url.URL, scheme string) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
 }

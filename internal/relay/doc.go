@@ -33,12 +33,6 @@
 // MCP also runs on the standard streams of a server that its client starts, with a message in each line. [Pipe] passes them. A line of which not every reader would make the same
 // message, such as one with two ids, is taken for no answer: it is shown to the witness as it is, and whoever takes it for an answer has one that was recorded.
 //
-// # A session by GET and POST is passed event by event
-//
-// MCP of 2024-11-05 over HTTP has a stream, whose first event names an endpoint, and answers on the stream what is posted there. Each event of it goes on once it is recorded: with the
-// POST that it answers, or alone. No byte changes, the endpoint's neither: if it does not lead clients back to the relay, closed mode ends the stream before they have it. The endpoint is
-// good for as long as its stream, in that one spelling.
-//
 // # One call has one end
 //
 // Begin is followed by exactly one End, whatever ended the call, see [Ended]. Bytes received and bytes delivered are counted apart.

@@ -143,13 +143,6 @@ func (h *Handler) admit(w http.ResponseWriter, req *http.Request) (*passage, *ht
 	p.from = askedAt(req)
 	p.http10 = !req.ProtoAtLeast(1, 1)
 	p.watch(h.Drain)
-	switch {
-	case call.Speaks != MCP:
-	case req.Method == http.MethodGet:
-		p.asked = p.from
-	case t.session != nil:
-		t.session.posting(p)
-	}
 	return p, h.outgoing(ctx, req, header, t, call, body), nil
 }
 
@@ -205,21 +198,14 @@ func (h *Handler) call(req *http.Request, header http.Header, t *route) (*Call, 
 		t.query = t.upstream.keep(header, t.query)
 		t.force = false
 	}
-	if s := t.session; s != nil && !h.belongs(req.Context(), s, token) {
-		if h.Mode == Closed {
-			return nil, refuse(http.StatusForbidden, "this endpoint is of a stream that another agent opened: send a %s of the same agent as the request that opened the stream, or none if that had none", agentHeader)
-		}
-		t.session = nil // the call is a record of its own
-	}
 	encoding := encodingOf(header["Content-Encoding"])
 	id := rand.Text()
-	version, stream := t.session.says()
 	request := h.spool.request(id, encoding, h.MaxDecoded)
 	request.caller = caller
 	return &Call{
 		ID: id, Began: h.Now(), Vantage: Proxy, Mode: h.Mode, Upstream: t.name, Origin: t.upstream.Origin(), Speaks: t.upstream.protocol(),
 		Method: req.Method, Path: t.path, Query: shownOfQuery(t.query), Header: h.shownOf(header),
-		Token: token, Chain: chain, Session: h.sessionOf(t, header), Version: version, Stream: stream, Credentials: h.credentials(header, t.query), Custody: custody,
+		Token: token, Chain: chain, Session: h.sessionIn(t.upstream.protocol(), header), Credentials: h.credentials(header, t.query), Custody: custody,
 		Upgrade: upgrade, Request: request,
 	}, nil
 }
@@ -397,12 +383,8 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 	buf := make([]byte, 4<<10) // enough for events; most streams wait for the next one
 	for {
 		n, err := p.Read(buf)
-		switch err {
-		case io.EOF:
+		if err == io.EOF {
 			return nil
-		case errEndpoint:
-			begun()
-			return h.inSession(w, control, p)
 		}
 		if err != nil {
 			return err

@@ -16,9 +16,6 @@ type line struct {
 	body     *Body     // without the line feed at its end
 	feed     bool      // it has one
 	messages []message // nil: it is nothing that can be read
-	kind     string    // of an event: its type
-	data     string    // of an event: the beginning of its data
-	said     bool      // of an event: its data is more than white space
 	rest     chan []byte
 	ready    chan error // whether it may go on
 	refs     atomic.Int32

@@ -16,7 +16,10 @@ import (
 // the id of the request.
 //
 // A GET waits for messages of the server and asks nothing. If an answer comes there, to a call whose own connection was lost, the stream ends with it, so that this
-// answer too is recorded before the client has it. Clients connect again. If an event names an endpoint, all answers come there, see [session].
+// answer too is recorded before the client has it. Clients connect again.
+//
+// The transport of 2024-11-05 over HTTP is none of these: a stream whose event names an endpoint, where clients post, and on which all answers come. Closed mode ends it before
+// the client has the endpoint. Open mode passes it on.
 var MCP = &Protocol{Name: "mcp", Watched: append(slices.Clone(watchedOfMCP), manyIDs, manyResults, manyErrors), Ends: endsOfMCP}
 
 var (
@@ -34,7 +37,7 @@ const (
 	manyErrors  = "*/error"
 )
 
-// response names the event that ends an answer, and endpoint the one that names where clients of 2024-11-05 post, see [session].
+// response names the event that ends an answer, and endpoint the one that names where clients of 2024-11-05 post.
 const (
 	response = "response"
 	endpoint = "endpoint"
@@ -240,15 +243,7 @@ func (c *Call) MCPVersion() string {
 	return ""
 }
 
-// sessionOf returns a fingerprint of the session of MCP to which a request belongs, by its address or a header; "": none. Who knows a session's id can speak in it,
-// so it is a secret.
-func (r *relay) sessionOf(t *route, header http.Header) string {
-	if t.session != nil {
-		return t.session.fingerprint
-	}
-	return r.sessionIn(t.upstream.protocol(), header)
-}
-
+// sessionIn returns a fingerprint of the session of MCP that a header names; "": none. Who knows a session's id can speak in it, so it is a secret.
 func (r *relay) sessionIn(speaks *Protocol, header http.Header) string {
 	id := header.Get("Mcp-Session-Id")
 	if speaks != MCP || id == "" {
@@ -256,3 +251,6 @@ func (r *relay) sessionIn(speaks *Protocol, header http.Header) string {
 	}
 	return r.fingerprint(id)
 }
+
+// oldTransport says of a stream with an endpoint what it is, and what to use instead.
+const oldTransport = "the stream names an endpoint, as MCP's transport of 2024-11-05 over HTTP does, and what passes there is not recorded: use the server's streamable HTTP (often at /mcp), or start it on its standard streams"

@@ -47,8 +47,7 @@ type Options struct {
 	// BodyTimeout is how long the body of a request may take, and a second more for each 16 KiB: 30 s if zero.
 	BodyTimeout time.Duration
 
-	// AgentOf returns whose a token is; "" is the token of a call that has none. It is asked before the body of a call is read. It also tells whether a message belongs to a session that was opened
-	// with another token. nil: two tokens are two agents, and Begin alone says who may call.
+	// AgentOf returns whose a token is; "" is the token of a call that has none. It is asked before the body of a call is read. nil: Begin alone says who may call.
 	AgentOf func(ctx context.Context, token string) (agent string, err error)
 	// Hosts are names, in lower case, by which clients on this machine may ask, beside localhost and addresses: those under which a reverse proxy on
 	// this machine is known.
@@ -121,8 +120,6 @@ type relay struct {
 	spool   *spool
 	shown   map[string]bool // headers that a witness may see
 	late    waiting         // calls of End in open mode
-
-	sessions sessions // of MCP's first transport over HTTP
 }
 
 func newRelay(witness Witness, o Options) (*relay, error) {

@@ -29,13 +29,8 @@ type passage struct {
 	closed   chan struct{} // closed by Close
 	http10   bool          // the client speaks HTTP/1.0
 	from     *url.URL      // where the client asked, as it names it; nil: a program that asks the provider itself
-	asked    *url.URL      // the same, where a stream of MCP may begin; nil: elsewhere
-	session  *session      // to which the call posts; nil: none
-	posted   *question     // what it posts, for whose answer the session waits
 	released sync.Once
-	endpoint bool   // an event names an endpoint
-	since    []byte // in open mode, what came since the last event: there may be no room for a copy
-	taken    bool   // the session has taken the call, and records it
+	endpoint bool // an event of a stream of MCP names an endpoint
 
 	mu              sync.Mutex // held while the following is used
 	outcome         Outcome
@@ -168,16 +163,19 @@ func (p *passage) finderFor(answer *http.Response) (f finder) {
 	return f
 }
 
-// rules are how the answer ends, and note an endpoint where clients look for one.
+// rules are how the answer ends, and note an endpoint where clients of MCP look for one.
 func (p *passage) rules() scan.Rules {
 	rules := p.call.Speaks.rulesOf(p.call.Request)
-	if ends := rules.Ends; p.asked != nil {
+	if ends := rules.Ends; p.call.Speaks == MCP && p.call.Method == http.MethodGet {
 		rules.Ends = func(e Event) (string, bool) {
-			if e.Type == endpoint {
-				p.endpoint = true
-				return endpoint, false
+			if e.Type != endpoint {
+				return ends(e)
 			}
-			return ends(e)
+			if !p.endpoint {
+				p.r.Log.Warn("relay: "+oldTransport, "call", p.call.ID, "upstream", p.call.Origin, "mode", p.r.Mode.String())
+			}
+			p.endpoint = true
+			return endpoint, false
 		}
 	}
 	return rules
@@ -206,12 +204,10 @@ func (p *passage) Read(b []byte) (int, error) {
 			}
 		case p.finished:
 			return 0, p.result()
-		case p.begins():
-			return 0, errEndpoint
 		case p.over != nil:
-			if p.closeFinder(); !p.begins() { // SDKs take for an event what the end of a stream leaves
-				p.finish()
-			}
+			p.closeFinder() // SDKs take for an event what the end of a stream leaves
+			p.withhold()
+			p.finish()
 		default:
 			if n := p.take(b); n > 0 {
 				return n, nil
@@ -221,9 +217,15 @@ func (p *passage) Read(b []byte) (int, error) {
 	return 0, nil
 }
 
-// begins reports whether what is here and what follows are a session.
-func (p *passage) begins() bool {
-	return p.asked != nil && p.endpoint && p.tail == nil && p.recorded == nil
+// withhold gives the copy of a stream up that names an endpoint: who knows the endpoint can speak in the session. In closed mode the client does not get it.
+func (p *passage) withhold() {
+	if !p.endpoint {
+		return
+	}
+	if p.kept.apart(); p.r.Mode == Closed && p.recorded == nil {
+		p.over = notRecorded(Reason(oldTransport))
+		p.recorded = p.over
+	}
 }
 
 // result returns what ended the passage.
@@ -251,7 +253,7 @@ func (p *passage) limit() int64 {
 	switch {
 	case p.recorded != nil:
 		return p.given
-	case p.finished || p.r.Mode == Open && (p.asked == nil || !p.endpoint):
+	case p.finished || p.r.Mode == Open:
 		return p.kept.n
 	}
 	return min(p.finder.Safe(), p.kept.n)
@@ -285,11 +287,7 @@ func (p *passage) see(b []byte) int {
 		return 0
 	}
 	p.find(b)
-	if p.asked != nil && p.r.Mode == Open {
-		p.since = append(p.since, b...)
-		again := max(len(b), int(min(p.kept.n-p.finder.Safe(), mostSince)))
-		p.since = p.since[max(0, len(p.since)-again):]
-	}
+	p.withhold()
 	if p.given < before {
 		return 0
 	}
@@ -297,9 +295,6 @@ func (p *passage) see(b []byte) int {
 	p.given += n
 	return int(n)
 }
-
-// mostSince bounds how much of an event is kept in open mode besides its copy.
-const mostSince = 64 << 10
 
 // find shows b to the finder. If that fails on hostile bytes, the call goes on, and its last bytes are held.
 func (p *passage) find(b []byte) {
@@ -327,10 +322,6 @@ func (p *passage) takeTail() {
 	case read := <-p.tail:
 		if len(read.b) > 0 {
 			p.see(read.b)
-		}
-		if p.endpoint {
-			p.over = notRecorded(Reason("the stream names an endpoint after its end"))
-			p.recorded = p.over
 		}
 		if read.err != nil && p.over == nil {
 			p.over = read.err
@@ -377,9 +368,6 @@ func (p *passage) finish() {
 			o.Held = p.kept.n - p.given
 		}
 		o.Terminal = p.finder.Found()
-	}
-	if p.taken = p.posted != nil && p.session.accept(p); p.taken {
-		return
 	}
 	p.record()
 	if p.recorded == nil {
@@ -482,7 +470,7 @@ func (p *passage) Close() error {
 
 // releaseClosed gives the copies back, unless End may still be reading them.
 func (p *passage) releaseClosed() {
-	if p.r.Mode == Closed || p.exchange == nil || p.taken {
+	if p.r.Mode == Closed || p.exchange == nil {
 		p.release()
 	}
 }
@@ -490,11 +478,7 @@ func (p *passage) releaseClosed() {
 // release gives the copies back.
 func (p *passage) release() {
 	p.released.Do(func() {
-		err := p.call.Request.release
-		if p.posted != nil {
-			err = p.posted.line.release // the session may need it still
-		}
-		failed := err()
+		failed := p.call.Request.release()
 		if p.kept != nil {
 			failed = errors.Join(failed, p.kept.release())
 		}

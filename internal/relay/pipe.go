@@ -241,5 +241,5 @@ func (p *Pipe) finish(q *question, ended Ended, reason error) error {
 	p.mu.Lock()
 	counted := p.tally.with(q)
 	p.mu.Unlock()
-	return p.recorded(q, &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: p.Now(), Counted: counted}, "\n")
+	return p.recorded(q, &Outcome{Ended: ended, Reason: reason, Header: http.Header{}, At: p.Now(), Counted: counted})
 }

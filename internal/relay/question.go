@@ -22,13 +22,6 @@ type question struct {
 	answers  []*line
 	progress int
 	token    string
-
-	// Of a POST to a session:
-	answered bool          // on the stream, or it will never be
-	accepted chan struct{} // closed when the POST itself was answered
-	status   int           // with which
-	tls      *TLS
-	said     []string // what of that is in no record
 }
 
 // questions are those of one side that have no answer yet.
@@ -135,13 +128,13 @@ func (r *relay) show(q *question) error {
 	return nil
 }
 
-// recorded tells the witness how a call ended. Closed mode waits for it. Between several answers stands a text.
-func (r *relay) recorded(q *question, o *Outcome, between string) error {
+// recorded tells the witness how a call ended. Closed mode waits for it.
+func (r *relay) recorded(q *question, o *Outcome) error {
 	if q.exchange == nil {
 		r.freeAll(q, nil)
 		return nil
 	}
-	joined, err := r.response(q, o, between)
+	joined, err := r.response(q, o)
 	if err != nil {
 		return notRecorded(err)
 	}
@@ -167,7 +160,7 @@ func (r *relay) recorded(q *question, o *Outcome, between string) error {
 }
 
 // response fills in the answer: its line or, of a batch, its lines. It returns the copy that it made of several.
-func (r *relay) response(q *question, o *Outcome, between string) (joined *Body, err error) {
+func (r *relay) response(q *question, o *Outcome) (joined *Body, err error) {
 	if len(q.answers) == 0 {
 		return nil, nil
 	}
@@ -175,7 +168,7 @@ func (r *relay) response(q *question, o *Outcome, between string) (joined *Body,
 	if len(q.answers) > 1 {
 		joined = r.spool.response(q.call.ID, "", r.MaxDecoded)
 		for _, l := range q.answers {
-			if _, err := io.Copy(adding{joined}, io.MultiReader(l.body.Open(), strings.NewReader(between))); err != nil {
+			if _, err := io.Copy(adding{joined}, io.MultiReader(l.body.Open(), strings.NewReader("\n"))); err != nil {
 				return nil, errors.Join(err, joined.release())
 			}
 		}

@@ -25,9 +25,8 @@ type route struct {
 	upstream Upstream
 	path     string // escaped, as the provider gets it
 	query    string
-	force    bool     // there is a query, and it is empty
-	token    string   // from the path
-	session  *session // whose endpoint it is; nil: none
+	force    bool   // there is a query, and it is empty
+	token    string // from the path
 }
 
 // target returns the address that is asked. Only its path and query are from the request, letter for letter.
@@ -66,8 +65,7 @@ func (r *relay) routeOf(req *http.Request) (route, error) {
 	}
 	t.upstream = upstream
 	t.path = upstream.pathOf(rest)
-	t.session = r.sessions.at(t.path, t.query)
-	if upstream.Only != nil && t.session == nil && !slices.Contains(upstream.Only, t.path) {
+	if upstream.Only != nil && !slices.Contains(upstream.Only, t.path) {
 		return route{}, refuse(http.StatusNotFound, "this path does not pass the recorder; those that do: %s%s", strings.Join(upstream.Only, ", "), signingIn(t.path))
 	}
 	return t, nil

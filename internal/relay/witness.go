@@ -74,7 +74,6 @@ type Call struct {
 	Version  string    // of the protocol, if the call or its connection says one
 	Method   string
 	Path     string      // as the provider gets it, escaped
-	Stream   string      // the path of the stream on which the answer comes; "": it comes by itself
 	Query    url.Values  // parameters that are on the list
 	Header   http.Header // headers that are on the list
 

@@ -144,25 +144,23 @@ func TestMCPTypeScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		base := &url.URL{Scheme: "http", Host: "127.0.0.1:" + strings.TrimSpace(port)}
-		for _, path := range []string{"/mcp", "/sse"} {
-			direct := learned(t, nil, client, base.String()+path)
-			for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
-				w := new(reader)
-				h, err := relay.New(w, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{path}}}, Root: "mcp", Mode: mode,
-					Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				front := httptest.NewServer(h)
-				if through := learned(t, nil, client, front.URL+path); through != direct {
-					t.Errorf("%s, %v: direct\n%s\nthrough\n%s", path, mode, direct, through)
-				}
-				w.read(t)
-				front.CloseClientConnections()
-				front.Close()
-				if err := h.Wait(context.Background()); err != nil {
-					t.Error(err)
-				}
+		direct := learned(t, nil, client, base.String()+"/mcp")
+		for _, mode := range []relay.Mode{relay.Closed, relay.Open} {
+			w := new(reader)
+			h, err := relay.New(w, relay.Options{Upstreams: map[string]relay.Upstream{"mcp": {Base: base, Speaks: relay.MCP, Only: []string{"/mcp"}}}, Root: "mcp", Mode: mode,
+				Folder: filepath.Join(t.TempDir(), "spool"), FingerprintKey: make([]byte, 32)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := httptest.NewServer(h)
+			if through := learned(t, nil, client, front.URL+"/mcp"); through != direct {
+				t.Errorf("%v: direct\n%s\nthrough\n%s", mode, direct, through)
+			}
+			w.read(t)
+			front.CloseClientConnections()
+			front.Close()
+			if err := h.Wait(context.Background()); err != nil {
+				t.Error(err)
 			}
 		}
 	})

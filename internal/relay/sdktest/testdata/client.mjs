@@ -1,10 +1,9 @@
 // A client on the official SDK for TypeScript. It does what clients do, with the server that its arguments start or, if there is one that begins with http:, reach, and prints
-// all that it learns. An address that ends with /sse is asked by the transport of 2024-11-05.
+// all that it learns.
 const sdk = (path) => import(`${process.env.JURAT_TEST_MCP}/node_modules/@modelcontextprotocol/sdk/dist/esm/${path}.js`);
 const { Client } = await sdk("client/index");
 const { StdioClientTransport } = await sdk("client/stdio");
 const { StreamableHTTPClientTransport } = await sdk("client/streamableHttp");
-const { SSEClientTransport } = await sdk("client/sse");
 const types = await sdk("types");
 
 const [command, ...args] = process.argv.slice(2);
@@ -15,8 +14,7 @@ const note = async (what, promise) => {
 	const text = await promise.then(JSON.stringify, (error) => `${error.code} ${error.message}`);
 	console.log(`${what}: ${text.slice(0, 2000)} ${text.length}`);
 };
-const OverHTTP = command.endsWith("/sse") ? SSEClientTransport : StreamableHTTPClientTransport;
-const transport = command.startsWith("http:") ? new OverHTTP(new URL(command)) : new StdioClientTransport({ command, args, env: process.env, stderr: "inherit" });
+const transport = command.startsWith("http:") ? new StreamableHTTPClientTransport(new URL(command)) : new StdioClientTransport({ command, args, env: process.env, stderr: "inherit" });
 await client.connect(transport);
 console.log(JSON.stringify([client.getServerVersion(), client.getServerCapabilities()]));
 await note("tools", client.listTools());

@@ -1,5 +1,4 @@
-// A server on the official SDK for TypeScript: on its standard streams, or over HTTP with the argument "http", on a port that it prints: by the transport of 2024-11-05 at /sse, and else by that of
-// later versions.
+// A server on the official SDK for TypeScript: on its standard streams, or over HTTP with the argument "http", on a port that it prints.
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 
@@ -33,16 +32,8 @@ if (process.argv[2] !== "http") {
 	await tools().connect(new StdioServerTransport());
 } else {
 	const { StreamableHTTPServerTransport } = await sdk("server/streamableHttp");
-	const { SSEServerTransport } = await sdk("server/sse");
 	const sessions = new Map();
 	const http = createServer(async (req, res) => {
-		const at = new URL(req.url, "http://localhost");
-		if (at.pathname === "/messages") return sessions.get(at.searchParams.get("sessionId")).handlePostMessage(req, res);
-		if (at.pathname === "/sse") {
-			const stream = new SSEServerTransport("/messages", res);
-			sessions.set(stream.sessionId, stream);
-			return tools().connect(stream);
-		}
 		const known = sessions.get(req.headers["mcp-session-id"]);
 		if (known) return known.handleRequest(req, res);
 		const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID, onsessioninitialized: (id) => sessions.set(id, transport) });
