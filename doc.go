@@ -197,7 +197,7 @@
 //	portal        the page on which a stranger verifies records in their own browser; portal/verifier is the WebAssembly program
 //	              of that page, portal/visit its logic, and portal/build compiles and packs it
 //	recording     seals what passes a relay: a journal before each call, a record after it
-//	importing     reads files that others wrote about an agent (results, logs, exports, session files), and makes acts of them, second hand
+//	importing     reads files that others wrote about an agent (results, logs, conversations, session files), and makes acts of them, second hand
 //	recorded      what people and programs see of recorded calls: a chain as a conversation with its calls, and lists of chains
 //	relay         passes HTTP calls to model providers on unchanged, and shows a witness a copy; a recorder is built on it. relay/scan reads JSON and
 //	              events as they come

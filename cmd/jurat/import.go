@@ -23,9 +23,9 @@ import (
 )
 
 type importCmd struct {
-	Files       []string `arg:"" name:"file" help:"Results, logs, exports or session files."`
+	Files       []string `arg:"" name:"file" help:"Results, logs, conversations or session files."`
 	Agent       string   `required:"" placeholder:"NAME" help:"The agent whose acts the files tell of."`
-	From        string   `placeholder:"FORMAT" help:"The format, if the content does not show it: promptfoo, inspect, tau2, openai, responses, anthropic, gemini, a2a, claude-code, codex, chatgpt, claude-ai, otel."`
+	From        string   `placeholder:"FORMAT" help:"The format, if the content does not show it: promptfoo, inspect, openai, responses, anthropic, gemini, a2a, claude-code, codex, otel."`
 	Name        string   `placeholder:"NAME" help:"The name of conversations that have none of their own. Default: that of the file, without its extension."`
 	Skip        bool     `help:"Pass over entries that cannot be read or were changed since they were imported. Without this, nothing is sealed if there are any."`
 	DryRun      bool     `name:"dry-run" help:"List what would be sealed, and seal nothing."`
@@ -38,9 +38,8 @@ type importCmd struct {
 
 // Help is shown by 'jurat import --help'.
 func (*importCmd) Help() string {
-	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect (.eval and .json), results of tau2-bench,
-conversations in JSON or JSON Lines (OpenAI, Anthropic, Gemini, A2A), session files of Claude Code and the Codex CLI, the data exports of ChatGPT and Claude.ai,
-also in the archive as they come, and traces and logs of OpenTelemetry (OTLP in JSON or protobuf, also packed with gzip). The format is recognised by the content.
+	return `Seals what files tell of an agent, second hand and labelled as that: results of promptfoo, logs of Inspect (.eval and .json),
+conversations in JSON or JSON Lines (OpenAI, Anthropic, Gemini, A2A), session files of Claude Code and the Codex CLI, and traces and logs of OpenTelemetry (OTLP in JSON or protobuf, also packed with gzip). The format is recognised by the content.
 
 Each exchange, what was said to the agent and its answer, is a record of its own, in the chain recorded/AGENT/NAME of its conversation. The recorder that imports signs
 it, at the time of the import; times in the file are the file's claim. The record holds the part of the file that it was read from, with the digest of the file.

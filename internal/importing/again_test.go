@@ -181,7 +181,7 @@ func TestBrokenFiles(t *testing.T) {
 
 // TestGivenFormat: a format that the file contradicts is refused, and one that it does not show is taken.
 func TestGivenFormat(t *testing.T) {
-	if _, err := in(t, "s.json", []byte(`[`+chatGPTConversation+`]`), Codex); err == nil || !strings.Contains(err.Error(), "give --from chatgpt") {
+	if _, err := in(t, "s.json", []byte(claudeSession), Codex); err == nil || !strings.Contains(err.Error(), "give --from claude-code") {
 		t.Error(err)
 	}
 	if _, err := in(t, "s.json", []byte(`{"rows":[]}`), Promptfoo); !errors.Is(err, ErrUnknown) {
@@ -193,6 +193,25 @@ func TestGivenFormat(t *testing.T) {
 	}
 	if _, err := ParseFormat("yaml"); err == nil || !strings.Contains(err.Error(), "promptfoo, inspect") {
 		t.Error(err)
+	}
+}
+
+// TestFilesThatAreNotRead: exports of chat apps and results of tau2-bench are refused by their names, with the formats that are read, also where a format is given.
+func TestFilesThatAreNotRead(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{`[{"title":"Orders","mapping":{"a":{"id":"a","message":null}},"current_node":"a"}]`, "a data export of ChatGPT"},
+		{`{"title":"Orders","mapping":{},"current_node":"a"}`, "a data export of ChatGPT"},
+		{`[{"uuid":"c","name":"","chat_messages":[]}]`, "a data export of Claude.ai"},
+		{`{"uuid":"c","name":"","chat_messages":[]}`, "a data export of Claude.ai"},
+		{`{"timestamp":"x","info":{},"tasks":[],"simulations":[]}`, "results of tau2-bench"},
+		{string(packed(t, "user.json", "{}", "conversations.json", "[]")), "a data export of a chat app"},
+		{string(packed(t, "x/conversations-000.json", "[]", "x/conversations-001.json", "[]")), "a data export of a chat app"},
+	} {
+		for _, given := range []Format{Unknown, Chat, Inspect} {
+			if _, err := in(t, "s.json", []byte(test.text), given); err == nil || !strings.Contains(err.Error(), test.want+" ") && !strings.Contains(err.Error(), test.want+",") || !strings.Contains(err.Error(), "not read") || !strings.Contains(err.Error(), "the formats are promptfoo, inspect, openai") {
+				t.Errorf("%s as %q: %v", test.text, given, err)
+			}
+		}
 	}
 }
 
@@ -223,32 +242,6 @@ func TestBomb(t *testing.T) {
 	checked, err = Check(context.Background(), f, newBook().options())
 	if err != nil || checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), "more than 262144 values") {
 		t.Errorf("%+v, %v", checked, err)
-	}
-	u := &unpacking{nopCloser{strings.NewReader(strings.Repeat("x", 100))}, new(int64(99))}
-	if _, err := u.Read(make([]byte, 200)); err == nil {
-		t.Error("an archive may unpack to anything")
-	}
-}
-
-type nopCloser struct{ *strings.Reader }
-
-func (nopCloser) Close() error { return nil }
-
-// TestTree: a conversation whose nodes go in a circle, or name nodes that are not there, is a fault, and not an endless loop.
-func TestTree(t *testing.T) {
-	for _, test := range []struct{ name, mapping, last, want string }{
-		{"a circle", `{"a":{"parent":"b"},"b":{"parent":"a"}}`, "a", "in a circle"},
-		{"its own parent", `{"a":{"parent":"a"}}`, "a", "in a circle"},
-		{"a node that is not there", `{"a":{"parent":"c"}}`, "a", `the node "c" is named and not there`},
-		{"a last node that is not there", `{"b":{}}`, "a", `the node "a" is named and not there`},
-		{"no object", `{"a":7}`, "a", "is no object"},
-		{"no last node", `{"a":{}}`, "", "there is no current_node"},
-		{"a message without a role", `{"a":{"message":{"id":"a","content":{"content_type":"text","parts":["x"]}}}}`, "a", "role"},
-	} {
-		checked, _ := imported(t, newBook(), "c.json", fmt.Sprintf(`[{"mapping":%s,"current_node":%q},%s]`, test.mapping, test.last, chatGPTConversation))
-		if checked.Wrong != 1 || checked.Entries != 2 || !strings.Contains(checked.Faults[0].Error(), test.want) {
-			t.Errorf("%s: %+v", test.name, checked)
-		}
 	}
 }
 

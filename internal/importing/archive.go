@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,8 +39,7 @@ func (f *File) recogniseArchive() error {
 	if err != nil {
 		return err
 	}
-	exported := map[string][]*zip.File{} // by the name of their kind
-	samples := false
+	samples, exported := false, false
 	seen := map[string]bool{}
 	for _, entry := range a.File {
 		if seen[entry.Name] {
@@ -52,86 +49,27 @@ func (f *File) recogniseArchive() error {
 		if isSample(entry.Name) {
 			samples = true
 		}
-		if name := exportName.FindStringSubmatch(path.Base(entry.Name)); name != nil {
-			exported[name[1]] = append(exported[name[1]], entry)
-		}
+		exported = exported || exportName.MatchString(path.Base(entry.Name))
 		if entry.Name == "header.json" || entry.Name == "_journal/start.json" { // of a log whose program was ended there is the second alone
 			if err := f.readEvalHeader(entry); err != nil {
 				return err
 			}
 		}
 	}
-	found := Unknown
 	switch {
-	case samples:
-		found, f.header.archive = Inspect, true
-	case len(exported) > 0:
-		if found, err = f.exports(exported); err != nil {
-			return err
-		}
+	case !samples && exported:
+		return f.notRead("a data export of a chat app (an archive with conversations.json)")
+	case !samples:
+		return f.unknown("the archive has no samples of Inspect")
+	case f.Format != Unknown && f.Format != Inspect:
+		return fmt.Errorf("%s: this looks like %s: leave --from out, or give --from %[2]s", f.Name, Inspect)
 	}
-	if found == Unknown {
-		return f.unknown("the archive has no samples of Inspect, and no conversations.json of ChatGPT or Claude")
-	}
-	if f.Format != Unknown && f.Format != found {
-		return fmt.Errorf("%s: this looks like %s: leave --from out, or give --from %s", f.Name, found, found)
-	}
-	f.Format = found
+	f.Format, f.header.archive = Inspect, true
 	return nil
 }
 
-// exportName is the name of a file with conversations, conversations.json, or of one of several, conversations-000.json.
+// exportName is the name of a file with conversations in the data export of a chat app.
 var exportName = regexp.MustCompile(`^conversations(-[0-9]+)?\.json$`)
-
-// exports finds the files with conversations in an archive: one, or numbered ones. They are of one vendor.
-func (f *File) exports(of map[string][]*zip.File) (found Format, err error) {
-	list := of[""]
-	if len(list) > 1 {
-		list = list[:1] // others are copies of the archive's own
-	}
-	if list == nil {
-		for _, number := range slices.Sorted(maps.Keys(of)) {
-			list = append(list, of[number]...)
-		}
-	}
-	for _, entry := range list {
-		whose, err := f.export(entry)
-		if err != nil {
-			return Unknown, err
-		}
-		if found == Unknown {
-			found = whose
-		}
-		if whose == found && whose != Unknown {
-			f.header.inner = append(f.header.inner, entry.Name)
-		} else if whose != Unknown {
-			return Unknown, f.broken(cut(entry.Name, 200), fmt.Errorf("it is of %s, and others in the archive are of %s: give each a file of its own", whose, found))
-		}
-	}
-	return found, nil
-}
-
-// export says whose export a file with conversations is. An empty one is nobody's.
-func (f *File) export(entry *zip.File) (Format, error) {
-	in, err := entry.Open()
-	if err != nil {
-		return Unknown, f.broken(cut(entry.Name, 200), err)
-	}
-	defer in.Close() //nolint:errcheck // it is only read
-	d, s := newStream(in), &signs{list: true}
-	if d.peek() != '[' {
-		return Unknown, nil
-	}
-	err = d.elements(func(_ int, v jsontext.Value) error { s.first = objectOf(v); return io.EOF })
-	if err != nil && !errors.Is(err, io.EOF) {
-		return Unknown, f.broken(cut(entry.Name, 200), err)
-	}
-	found, _ := s.format()
-	if found != ChatGPT && found != ClaudeAI {
-		return Unknown, nil
-	}
-	return found, nil
-}
 
 // isSample reports whether a file of an archive is a sample of Inspect: samples/ID_epoch_N.json.
 func isSample(name string) bool {
@@ -199,31 +137,4 @@ func (r *reader) samples() error {
 		}
 	}
 	return nil
-}
-
-// openInner opens a file in an archive that is read.
-func (r *reader) openInner(name string, room *int64) (io.ReadCloser, error) {
-	a, err := r.archive()
-	if err != nil {
-		return nil, err
-	}
-	in, err := a.Open(name)
-	if err != nil {
-		return nil, r.broken(cut(name, 200), err)
-	}
-	return &unpacking{in, room}, nil
-}
-
-// An unpacking fails when an archive unpacks to too much.
-type unpacking struct {
-	io.ReadCloser
-	room *int64 // that is left
-}
-
-func (u *unpacking) Read(p []byte) (int, error) {
-	n, err := u.ReadCloser.Read(p)
-	if *u.room -= int64(n); *u.room < 0 {
-		return 0, fmt.Errorf("the archive unpacks to more than %d times its size: unpack it yourself if it is no attack", mostRatio)
-	}
-	return n, err
 }

@@ -96,28 +96,6 @@ func (r *reader) exchanges(conversation, place string, units []unit) error {
 	return r.give(g.end())
 }
 
-// beside reads what logs of evaluations say beside a message.
-func (r *reader) beside(u *unit, o object) {
-	switch r.Format {
-	case Inspect:
-		u.given = o.text("source") == "input"
-	case Tau2:
-		if !u.answers() {
-			return
-		}
-		raw := o.within("raw_data")
-		u.model, u.call = raw.word("model"), raw.word("id")
-		for _, used := range []object{o, raw} {
-			if used.has("usage", '{') && u.usage == nil {
-				u.usage = used["usage"]
-			}
-		}
-		if len(raw.list("thinking_blocks")) > 0 || raw.within("message").text("reasoning_content") != "" || raw.text("reasoning_content") != "" {
-			u.left = append(u.left, subject.Reasoning)
-		}
-	}
-}
-
 // unitsOf are the messages of a case, with the bytes that they were read from. Messages from one place are one unit.
 func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	var units []unit
@@ -136,7 +114,7 @@ func (r *reader) unitsOf(data []byte, c *subject.Case, top unit) []unit {
 	last := -1
 	for i := range units {
 		u, o := &units[i], objectOf(units[i].raw)
-		r.beside(u, o)
+		u.given = r.Format == Inspect && o.text("source") == "input"
 		if u.answers() {
 			u.requested, u.model, last = top.requested, or(or(u.model, o.word("model")), top.model), i
 		}
@@ -252,19 +230,4 @@ func (r *reader) sample(number int, place string, v jsontext.Value) error {
 	}
 	name := or(r.header.scope, r.label) + "-" + or(o.word("id"), strconv.Itoa(number)) + "_epoch_" + or(o.word("epoch"), "1")
 	return r.cases(name, place, v, found, top)
-}
-
-// simulation reads a simulation of tau2-bench.
-func (r *reader) simulation(number int, place string, v jsontext.Value) error {
-	o := objectOf(v)
-	whole := append(append([]byte(`{"simulations":[`), v...), `]}`...)
-	found, err := r.readCases(place, whole, "")
-	if err != nil {
-		return r.bad(place, err)
-	}
-	top := unit{requested: r.header.model}
-	if why := o.word("termination_reason"); why != "" && why != "user_stop" && why != "agent_stop" {
-		top.lacks = []string{"the rest of the conversation, which was ended for another reason than that it was over: " + plain(why)}
-	}
-	return r.cases(or(o.word("id"), r.label+"-"+strconv.Itoa(number)), place, whole, found, top)
 }

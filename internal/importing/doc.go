@@ -1,5 +1,5 @@
 // Package importing reads what others wrote about an agent, and makes of it what a recorder seals: results of evaluations, logs,
-// exports of chats and session files of coding agents.
+// conversations and session files of coding agents.
 //
 //	file, err := importing.Open(path, importing.Unknown)   // recognised by its content, or refused
 //	tally, err := importing.Check(ctx, file, options)      // what is new, known, changed or wrong; nothing is sealed

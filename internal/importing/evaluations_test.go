@@ -54,26 +54,6 @@ func TestInspectInput(t *testing.T) {
 	missing(t, b, 0, []string{"the rest of the sample, which was ended by its limit: token", "what the log has as events alone"}, nil)
 }
 
-// TestTau2Beside: the model, the counts and the id of each answer, and that reasoning is left out, are read as tau2-bench writes them.
-func TestTau2Beside(t *testing.T) {
-	b := newBook()
-	file := `{"timestamp":"x","info":{"agent_info":{"llm":"claude"},"environment_info":{"policy":"Be kind"}},"tasks":[{"id":"0"}],"simulations":[{"id":"s1","task_id":"0","trial":1,"termination_reason":"max_steps","messages":[
- {"role":"assistant","content":"Hi!","turn_idx":0,"timestamp":"t0","cost":0.0,"usage":null,"raw_data":null},
- {"role":"user","content":"Where?","timestamp":"t1","usage":{"prompt_tokens":4},"raw_data":{"message":{"role":"assistant"}}},
- {"role":"assistant","content":null,"tool_calls":[{"id":"t","name":"find","arguments":{"n":1},"requestor":"assistant"}],"timestamp":"t2","usage":{"prompt_tokens":5},"raw_data":{"id":"msg_1","model":"claude-1","thinking_blocks":[{"thinking":"hm"}]}}]}]}`
-	if checked, _ := imported(t, b, "results.json", file); len(checked.Faults) > 0 {
-		t.Fatal(checked.Faults)
-	}
-	want := []string{`recorded/support/s1 import/tau2:  => "Hi!"|claude||||t0`,
-		`recorded/support/s1 import/tau2: [{"role":"user","content":"Where?"}] => [{"role":"assistant","content":"","tool_calls":[{"id":"t","type":"function","function":{"name":"find","arguments":"{\"n\":1}"}}]}]|claude|claude-1|{"prompt_tokens":5}|msg_1|t2`}
-	if diff := cmp.Diff(want, b.said()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	const over = "the rest of the conversation, which was ended for another reason than that it was over: max_steps"
-	missing(t, b, 0, []string{noSystem + ", with the policy"}, []string{over})
-	missing(t, b, 1, []string{"left out: inner reasoning", over}, []string{"counts of tokens", "which model answered"})
-}
-
 // TestInspectUnfinished: a packed log of an evaluation that was ended before its end has its id and model in the journal alone.
 func TestInspectUnfinished(t *testing.T) {
 	b := newBook()

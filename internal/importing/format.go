@@ -19,7 +19,6 @@ const (
 	Unknown    Format = ""            // to be recognised
 	Promptfoo  Format = "promptfoo"   // results of promptfoo
 	Inspect    Format = "inspect"     // evaluation logs of Inspect, as .eval or .json
-	Tau2       Format = "tau2"        // results of tau2-bench
 	Chat       Format = "openai"      // chat messages, as of OpenAI's chat completions; also files for fine-tuning
 	Responses  Format = "responses"   // items of OpenAI's Responses
 	Anthropic  Format = "anthropic"   // Anthropic's Messages
@@ -27,14 +26,12 @@ const (
 	A2A        Format = "a2a"         // A2A tasks
 	ClaudeCode Format = "claude-code" // session files of Claude Code
 	Codex      Format = "codex"       // rollout files of the Codex CLI
-	ChatGPT    Format = "chatgpt"     // ChatGPT's data export
-	ClaudeAI   Format = "claude-ai"   // Claude.ai's data export
 	OTel       Format = "otel"        // OpenTelemetry's traces and logs: OTLP in JSON or protobuf
 )
 
 // Formats lists the formats.
 func Formats() []Format {
-	return []Format{Promptfoo, Inspect, Tau2, Chat, Responses, Anthropic, Gemini, A2A, ClaudeCode, Codex, ChatGPT, ClaudeAI, OTel}
+	return []Format{Promptfoo, Inspect, Chat, Responses, Anthropic, Gemini, A2A, ClaudeCode, Codex, OTel}
 }
 
 // ParseFormat reads the name of a format. "" stands for the format that the file shows.
@@ -42,11 +39,16 @@ func ParseFormat(name string) (Format, error) {
 	if f := Format(name); name == "" || slices.Contains(Formats(), f) {
 		return f, nil
 	}
-	names := []string{}
+	return "", fmt.Errorf("unknown format %q: expected one of %s", cut(name, 60), names())
+}
+
+// names lists the names of the formats.
+func names() string {
+	var list []string
 	for _, f := range Formats() {
-		names = append(names, string(f))
+		list = append(list, string(f))
 	}
-	return "", fmt.Errorf("unknown format %q: expected one of %s", cut(name, 60), strings.Join(names, ", "))
+	return strings.Join(list, ", ")
 }
 
 // lacks lists what files of a format cannot have, beside what no file has.
@@ -56,14 +58,10 @@ func (f Format) lacks() []string {
 		return []string{tried}
 	case Inspect:
 		return []string{tried, "what the log has as events alone: calls beside this conversation, and messages that it no longer has"}
-	case Tau2:
-		return []string{tried, noSystem + ", with the policy: it stays at the beginning of the file"}
 	case ClaudeCode:
 		return []string{noSystem, unwritten}
 	case Codex:
 		return []string{unwritten}
-	case ChatGPT, ClaudeAI:
-		return []string{"the vendor's system prompt, memories and tools", "branches of the conversation that were given up"}
 	}
 	return nil
 }
@@ -83,7 +81,6 @@ type header struct {
 	path    []string // members that lead to the list of entries
 	lines   bool     // JSON Lines
 	archive bool     // an archive of samples
-	inner   []string // the files in an archive that are read; nil: the file itself
 	single  bool     // the document is one entry
 	whole   bool     // the file is one conversation, with a message in each line
 	given   bool     // the format was given, and not recognised
@@ -106,6 +103,9 @@ func (f *File) recognise() error {
 		return err
 	}
 	found, at := signs.format()
+	if other := signs.other(); found == Unknown && other != "" {
+		return f.notRead(other)
+	}
 	f.header.given = f.Format != Unknown
 	switch {
 	case f.Format == Unknown && found == Unknown:
@@ -126,6 +126,11 @@ func (f *File) recognise() error {
 
 func (f *File) unknown(why string) error {
 	return fmt.Errorf("%s: %w: %s", f.Name, ErrUnknown, why)
+}
+
+// notRead refuses a file by the name of what it is.
+func (f *File) notRead(what string) error {
+	return fmt.Errorf("%s: it is %s, which is not read: bring the conversation as messages in JSON, as OpenAI, Anthropic or Gemini have them; the formats are %s", f.Name, what, names())
 }
 
 // isConversation reports whether files of the format have conversations in a form of package subject, and nothing around them.
@@ -223,10 +228,6 @@ func (f *File) member(s *signs, d *stream, name string) error {
 			f.header.writer = "inspect_ai " + plain(packages.word("inspect_ai"))
 		}
 		return nil
-	case name == "info" && s.members[name] == '{':
-		v, err := d.value()
-		f.header.model = or(objectOf(v).within("agent_info").word("llm"), f.header.model)
-		return err
 	case name == "session" && s.members[name] == '{':
 		v, err := d.value()
 		f.header.scope = objectOf(v).word("id")
@@ -271,6 +272,22 @@ func (f *File) lookAtLines(s *signs) error {
 	return nil
 }
 
+// other names what the signs are of, if that is a known kind of file that is not read; "": they are not.
+func (s *signs) other() string {
+	has := func(name string, kind jsontext.Kind) bool {
+		return s.members[name] == kind || s.list && s.first.has(name, kind)
+	}
+	switch {
+	case has("mapping", '{'):
+		return "a data export of ChatGPT"
+	case has("chat_messages", '['):
+		return "a data export of Claude.ai"
+	case has("simulations", '['):
+		return "results of tau2-bench"
+	}
+	return ""
+}
+
 // format says which format the signs are of, and where its entries are.
 func (s *signs) format() (Format, header) {
 	has := func(name string, kind jsontext.Kind) bool { return s.members[name] == kind }
@@ -288,10 +305,6 @@ func (s *signs) format() (Format, header) {
 		return formatOf(first), header{whole: true}
 	case s.lines:
 		return formatOf(first), header{lines: true}
-	case s.list && isChatGPT(first):
-		return ChatGPT, header{}
-	case s.list && isClaudeAI(first):
-		return ClaudeAI, header{}
 	case s.list && s.empty:
 		return Unknown, header{}
 	case s.list && isConversation(first):
@@ -302,16 +315,10 @@ func (s *signs) format() (Format, header) {
 		return Inspect, header{path: []string{"samples"}}
 	case has("messages", '[') && has("epoch", '0'):
 		return Inspect, header{single: true}
-	case has("simulations", '['):
-		return Tau2, header{path: []string{"simulations"}}
 	case s.results:
 		return Promptfoo, header{path: []string{"results", "results"}}
 	case has("results", '['):
 		return Promptfoo, header{path: []string{"results"}}
-	case has("mapping", '{'):
-		return ChatGPT, header{single: true}
-	case has("chat_messages", '['):
-		return ClaudeAI, header{single: true}
 	case has("type", '"') && has("payload", '{') && has("timestamp", '"'):
 		return Codex, header{lines: true}
 	case has("id", '"') && has("timestamp", '"') && s.members["instructions"] != 0 && s.members["type"] == 0:

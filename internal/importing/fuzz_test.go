@@ -12,9 +12,9 @@ import (
 
 // FuzzImport: whatever is in a file, it is read or refused; what is sealed is what a record can hold, and of the same file nothing is sealed twice.
 func FuzzImport(f *testing.F) {
-	for _, seed := range []string{claudeSession + claudeMore, codexSession, `[` + chatGPTConversation + `]`, `[` + claudeAIConversation + `]`,
+	for _, seed := range []string{claudeSession + claudeMore, codexSession, `[{"mapping":{}}]`,
 		`{"evalId":"ev","results":{"results":[` + promptfooResult + `,` + promptfooFailed + `,` + promptfooTurns + `]}}`, promptfooResult + "\n" + promptfooTurns,
-		`{"eval":` + inspectEval + `,"samples":[` + inspectSample + `]}`, `{"simulations":[{"id":"s","messages":[{"role":"user","content":"Hi"}]}]}`,
+		`{"eval":` + inspectEval + `,"samples":[` + inspectSample + `]}`,
 		`[{"role":"user","content":"Hi"}]`, `{"contents":[{"role":"user","parts":[{"text":"Hi"}]}]}`, "{}\n{}", string(packed(f, "samples/s1_epoch_1.json", inspectSample))} {
 		f.Add([]byte(seed))
 	}

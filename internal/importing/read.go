@@ -108,12 +108,6 @@ func (r *reader) entryOf(number int, place string, v jsontext.Value) error {
 		return r.result(number, place, v)
 	case Inspect:
 		return r.sample(number, place, v)
-	case Tau2:
-		return r.simulation(number, place, v)
-	case ChatGPT:
-		return r.chatGPT(number, place, v)
-	case ClaudeAI:
-		return r.claudeAI(number, place, v)
 	}
 	return r.conversation(number, place, v)
 }
@@ -144,41 +138,20 @@ func (r *reader) values(do func(number int, place string, v jsontext.Value) erro
 		}
 		return do(0, "the document", v)
 	}
-	if h.inner == nil {
-		return r.list("", r.text(), 0, do)
-	}
-	number, room := 0, max(leastUnpacked, mostRatio*r.Size)
-	for _, name := range h.inner {
-		in, err := r.openInner(name, &room)
-		if err != nil {
-			return err
-		}
-		place := ""
-		if len(h.inner) > 1 {
-			place = cut(name, 200) + ":"
-		}
-		err = r.list(place, in, number, func(n int, place string, v jsontext.Value) error {
-			number = n
-			return do(n, place, v)
-		})
-		if err = errors.Join(err, in.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.list(do)
 }
 
-// list calls do for each entry of a document that has a list of them. They are numbered from those before it.
-func (r *reader) list(file string, in io.Reader, before int, do func(number int, place string, v jsontext.Value) error) error {
-	d := newStream(in)
-	pointer := file
+// list calls do for each entry of a document that has a list of them.
+func (r *reader) list(do func(number int, place string, v jsontext.Value) error) error {
+	d := newStream(r.text())
+	pointer := ""
 	for _, name := range r.header.path {
 		pointer += "/" + name
 	}
 	last, stopped := 0, error(nil)
 	found, err := d.at(r.header.path, func(i int, v jsontext.Value) error {
 		last = i
-		stopped = do(before+i+1, pointer+"/"+strconv.Itoa(i), v)
+		stopped = do(i+1, pointer+"/"+strconv.Itoa(i), v)
 		return stopped
 	})
 	if stopped != nil {

@@ -30,7 +30,7 @@ func (b *Brought) Err() error {
 // A Source names where a conversation was taken from, if it is one of many in a file of results. The evidence carries
 // it.
 type Source struct {
-	Kind  string `json:"kind"`           // "inspect", "promptfoo" or "tau2"
+	Kind  string `json:"kind"`           // "inspect" or "promptfoo"
 	ID    string `json:"id,omitzero"`    // of the sample, the result or the simulation
 	Epoch string `json:"epoch,omitzero"` // of Inspect's sample, if given
 }

@@ -1,8 +1,8 @@
 // Package transcripts reads files with one or many conversations: a conversation in any form, JSON Lines, a list of
-// conversations, logs of Inspect, results of promptfoo and of tau2-bench. What a conversation says is for package subject
+// conversations, logs of Inspect, results of promptfoo. What a conversation says is for package subject
 // to read; this package finds the conversations in the file.
 //
-// A new format of a file is a case in container and a function beside inspectLog, simulations and promptfoo. A new form of
+// A new format of a file is a case in container and a function beside inspectLog and promptfoo. A new form of
 // a single conversation is a reader in package subject (form.go). docs/case.md describes both for users.
 package transcripts
 
@@ -108,7 +108,7 @@ func (t *reader) container(at span) (func() error, error) {
 	case members.has("messages", '[') && members.has("epoch", '0'):
 		return func() error { t.inspectSample(at, ""); return nil }, nil
 	case members.has("simulations", '['):
-		return func() error { return t.simulations(members) }, nil
+		return nil, f.ErrorAt(at.from, "", "results of tau2-bench are not read: expected a conversation, or results of Inspect or promptfoo, for example [{\"role\": \"user\", \"content\": \"Hello\"}]: bring the messages of a simulation")
 	case members.has("results", '{'), members.has("results", '['):
 		return func() error { return t.promptfoo(members) }, nil
 	}

@@ -132,7 +132,6 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 		"a sample":  scored,
 		"packed":    string(packed(t, "samples/s.json", scored)),
 		"promptfoo": `{"results":{"results":[{"id":"r","score":NaN,"response":{"output":"x","metadata":{"messages":` + turns + `}}}],"stats":{"mean":-Infinity}}}`,
-		"tau2":      `{"simulations":[{"id":"x","reward_info":{"reward":NaN},"messages":` + dual + `}]}`,
 	} {
 		found, err := Read("f", []byte(text), subject.Options{})
 		if err != nil || len(found) != 1 || found[0].Err() != nil {
@@ -155,8 +154,7 @@ func TestScoresThatAreNoNumbers(t *testing.T) {
 // TestCasesOfResults: logs and results give a case for each sample, and name what is wrong with one.
 func TestCasesOfResults(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"eval":{},"samples":[` + sample + `,{"id":2,"epoch":1}]}`:                                  "s_epoch_2 ok; 2_epoch_1 wrong",
-		`{"simulations":[{"id":"x","messages":` + dual + `,"reward_info":{"reward":0}},{"id":"y"}]}`: "x ok; y wrong",
+		`{"eval":{},"samples":[` + sample + `,{"id":2,"epoch":1}]}`: "s_epoch_2 ok; 2_epoch_1 wrong",
 		`{"results":{"results":[{"prompt":{"raw":"a"},"response":{"output":"b","metadata":{"redteamHistory":[{"prompt":"p","output":"q"},{"prompt":"r","output":"s"}]}}},{"prompt":{"raw":"a"},"response":{"output":null}}]}}`: "1 ok; 2 wrong",
 		`[[{"role":"user","content":"a"}],{"messages":[]}]`: "1 ok; 2 wrong",
 	} {

@@ -1,4 +1,4 @@
-// An agent with the openai library, instrumented by one of three libraries: node agent.cjs LIBRARY EXPORTER MODEL RECEIVER.
+// An agent with the openai library, instrumented by one of two libraries: node agent.cjs LIBRARY EXPORTER MODEL RECEIVER.
 const [library, exporter, model, receiver] = process.argv.slice(2)
 const load = require('node:module').createRequire(process.env.JURAT_TEST_OTEL + '/')
 
