@@ -47,9 +47,8 @@ sender left out, dropped or may have cut off is named in each record. 'jurat rec
     export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     export OTEL_EXPORTER_OTLP_HEADERS=Jurat-Agent=Bearer%20TOKEN      unless --agent says who it is
 
-Instrumentations tell what was said only if that is switched on, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true or
-TRACELOOP_TRACE_CONTENT=true. The conventions of OpenTelemetry's GenAI (attributes and events), of OpenInference, of OpenLLMetry and of
-the AI SDK for JavaScript are read. Other spans are counted, and metrics are dropped.
+Instrumentations tell what was said only if that is switched on, such as by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true.
+The conventions of OpenTelemetry's GenAI (attributes and events) and of OpenInference are read. Other spans are counted, and metrics are dropped.
 
 An exporter gets its yes when the records are in the log. If they cannot be sealed, it is told to send them again; what is sent twice is sealed once.
 The chain is recorded/AGENT/NAME: NAME is the attribute jurat.chain, the header Jurat-Chain, --chain, the conversation's id, or the trace's.

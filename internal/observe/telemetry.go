@@ -27,8 +27,8 @@ func Untold(told []byte) []string {
 	return r.problems
 }
 
-// A telling is a reading of what telemetry tells of one act. Four conventions are read: OpenTelemetry's own for GenAI, in attributes and in
-// events; OpenInference's; OpenLLMetry's, which was OpenTelemetry's draft; and that of the AI SDK for JavaScript.
+// A telling is a reading of what telemetry tells of one act. Two conventions are read: OpenTelemetry's own for GenAI, in attributes and in
+// events; and OpenInference's.
 type telling struct {
 	*reading
 	kind   otlp.Kind
@@ -159,14 +159,13 @@ func (t *telling) tell() {
 	t.out.ProviderID = t.text("gen_ai.response.id")
 	t.out.SystemFingerprint = cmp.Or(t.text("openai.response.system_fingerprint"), t.text("gen_ai.openai.response.system_fingerprint"), t.text("gen_ai.response.system_fingerprint"))
 	t.out.Finish = cmp.Or(t.finish(), t.text("llm.finish_reason"))
-	t.firstText("llm.request.type", "traceloop.span.kind", "ai.operationId", "ai.prompt.toolChoice")
 	t.counted()
 	t.settings()
 	if t.kind == otlp.Tool {
 		t.tool()
 	} else {
-		t.first(t.asked, t.askedInEvents, t.askedOpenInference, t.askedOpenLLMetry, t.askedAISDK, t.askedAtAll)
-		t.first(t.answered, t.answeredInEvents, t.answeredOpenInference, t.answeredOpenLLMetry, t.answeredAISDK, t.answeredAtAll)
+		t.first(t.asked, t.askedInEvents, t.askedOpenInference, t.askedAtAll)
+		t.first(t.answered, t.answeredInEvents, t.answeredOpenInference, t.answeredAtAll)
 	}
 	t.absent()
 	t.out.Complete = len(t.answers) > 0 && !t.failed
@@ -177,7 +176,7 @@ func (t *telling) tell() {
 // models says which model was asked for, and which one answered. OpenInference's llm.model_name may be either: it is the one that answered if the provider's response has it.
 func (t *telling) models() {
 	either := t.text("llm.model_name")
-	t.out.Model = cmp.Or(t.firstText("gen_ai.request.model", "llm.request.model_name"), t.invocation().word("model"), either, t.text("ai.model.id"))
+	t.out.Model = cmp.Or(t.firstText("gen_ai.request.model", "llm.request.model_name"), t.invocation().word("model"), either)
 	t.out.ModelVersion = t.firstText("gen_ai.response.model", "llm.response.model_name")
 	if t.out.ModelVersion == "" && either != "" && t.responded().word("model") == either {
 		t.out.ModelVersion = either
@@ -257,7 +256,7 @@ func (t *telling) finish() string {
 // left out, so that nobody adds them up twice.
 func (t *telling) counted() {
 	usage := object{}
-	for _, prefix := range []string{"gen_ai.usage.", "llm.token_count.", "llm.usage."} {
+	for _, prefix := range []string{"gen_ai.usage.", "llm.token_count."} {
 		for _, name := range t.under(prefix) {
 			v, its := t.said[prefix+name], cmp.Or(counts[name], name)
 			if usage[its] == nil && (v.Int != nil || v.Double != nil) {
@@ -316,29 +315,18 @@ func (t *telling) tools() (names []string) {
 			names = append(names, nameOf(o))
 		}
 	}
-	if v := t.take("ai.prompt.tools"); v != nil && v.Array != nil {
-		for i := range v.Array.Values {
-			names = append(names, nameOf(objectOf(jsontext.Value(textOf(&v.Array.Values[i])))))
-		}
-	}
 	for _, tool := range t.branch("llm.tools.").items() {
 		names = append(names, cmp.Or(tool.text("tool.name"), nameOf(objectOf(jsontext.Value(tool.text("tool.json_schema"))))))
-	}
-	for _, function := range t.branch("llm.request.functions.").items() {
-		names = append(names, function.text("name"))
 	}
 	return names
 }
 
 // tool reads the use of a tool: what the model asked for, and what the tool returned.
 func (t *telling) tool() {
-	name := t.firstText("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
-	id := t.firstText("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
-	arguments, asked := t.firstValue("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args", "input.value", "traceloop.entity.input")
-	result, answered := t.firstValue("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
-	if v, there := t.document("response", "ai.toolCall.result"); there && v != nil && !answered {
-		result, answered = argumentsOf(v), true
-	}
+	name := t.firstText("gen_ai.tool.name", "tool.name", "tool_call.function.name")
+	id := t.firstText("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+	arguments, asked := t.firstValue("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value")
+	result, answered := t.firstValue("gen_ai.tool.call.result", "output.value")
 	t.under("tool.")
 	if name != "" || asked {
 		t.prompt = append(t.prompt, message{Role: "assistant", ToolCalls: []call{function(id, name, arguments)}})
@@ -440,8 +428,12 @@ func usualLimit(n int) bool {
 
 // unread names attributes that tell something of a model, and that no convention here has.
 func (t *telling) unread() {
-	for _, prefix := range []string{"gen_ai.prompt.", "gen_ai.completion.", "gen_ai.response.", "llm.input_messages.", "llm.output_messages.", "ai.response.", "ai.model.", "ai.settings.", "ai.telemetry.", "ai.request.headers."} {
-		t.under(prefix) // another convention tells the same
+	same := []string{"gen_ai.response.", "llm.input_messages.", "llm.output_messages."} // another convention tells the same
+	if t.prompt != nil && len(t.answers) > 0 {
+		same = append(same, "gen_ai.prompt.", "gen_ai.completion.", "ai.")
+	}
+	for _, prefix := range same {
+		t.under(prefix)
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(t.said)) {

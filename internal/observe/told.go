@@ -29,7 +29,7 @@ func (t *telling) asked() bool {
 		return true
 	}
 	if !there {
-		if instructed && t.saidAt("gen_ai.prompt.", "llm.input_messages.") == 0 && len(t.events) == 0 {
+		if instructed && t.saidAt("llm.input_messages.") == 0 && len(t.events) == 0 {
 			t.prompt, _ = t.turn(object{"parts": system}, "system")
 			t.cut["prompt"] = true
 			t.problem("gen_ai.input.messages: not told: of the prompt the instructions alone are known")
@@ -122,14 +122,6 @@ func (t *telling) part(w *turn, p object) (thought string) {
 		return cmp.Or(p.word("content"), p.word("text"))
 	case "tool_call":
 		w.call(function(p.word("id"), p.word("name"), argumentsOf(p["arguments"])))
-	case "tool-call":
-		w.call(function(p.word("toolCallId"), p.word("toolName"), argumentsOf(either(p, "input", "args"))))
-	case "tool-result":
-		v := either(p, "output", "result")
-		if o := objectOf(v); o != nil && present(o["value"]) {
-			v = o["value"]
-		}
-		w.result(message{ToolCallID: p.word("toolCallId"), Content: t.outputOf(v)})
 	case "tool_call_response":
 		v := p["response"]
 		if !present(v) {
@@ -448,111 +440,17 @@ func (m *message) calls(c *branch, known map[call]bool) {
 	}
 }
 
-// askedOpenLLMetry reads the attributes of https://github.com/traceloop/openllmetry: gen_ai.prompt.N.content.
-func (t *telling) askedOpenLLMetry() bool {
-	for _, item := range t.branch("gen_ai.prompt.").items() {
-		t.prompt = append(t.prompt, t.openLLMetry(item, "user"))
-	}
-	return t.prompt != nil
-}
-
-func (t *telling) answeredOpenLLMetry() bool {
-	for i, item := range t.branch("gen_ai.completion.").items() {
-		var thought []string
-		if text := item.text("reasoning"); text != "" {
-			thought = []string{text}
-		}
-		t.answer(i, item.text("finish_reason"), []message{t.openLLMetry(item, "assistant")}, thought)
-	}
-	return len(t.answers) > 0
-}
-
-func (t *telling) openLLMetry(b *branch, role string) message {
-	m := message{Role: speakerOf(b.text("role"), role), ToolCallID: b.text("tool_call_id")}
-	if text := b.text("content"); text != "" {
-		m.Content = content{textPart(text)}
-	}
-	if b.at("tool_calls") != nil {
-		for _, item := range b.at("tool_calls").items() {
-			m.ToolCalls = append(m.ToolCalls, function(item.text("id"), item.text("name"), item.text("arguments")))
-		}
-	}
-	if name := b.text("function_call.name"); name != "" {
-		m.ToolCalls = append(m.ToolCalls, function("", name, b.text("function_call.arguments")))
-	}
-	return m
-}
-
-// either returns the first of two members that is there: versions name it differently.
-func either(o object, name, older string) jsontext.Value {
-	if present(o[name]) {
-		return o[name]
-	}
-	return o[older]
-}
-
-// askedAISDK reads the attributes of the AI SDK for JavaScript: https://ai-sdk.dev/docs/ai-sdk-core/telemetry. Of a call of a model they are messages,
-// and of an agent what the program passed.
-func (t *telling) askedAISDK() bool {
-	v, there := t.document("prompt", "ai.prompt.messages")
-	if !there {
-		if v, there = t.document("prompt", "ai.prompt"); !there {
-			return false
-		}
-		o := objectOf(v)
-		for _, m := range []struct{ role, member string }{{"system", "system"}, {"user", "prompt"}} {
-			if text := o.word(m.member); text != "" {
-				t.prompt = append(t.prompt, message{Role: m.role, Content: content{textPart(text)}})
-			}
-		}
-		v = o["messages"]
-	}
-	for _, o := range objects(v) {
-		t.prompt = append(t.prompt, t.withParts(o)...)
-	}
-	return t.prompt != nil || t.cut["prompt"]
-}
-
-// withParts reads a message whose content is a text or parts.
-func (t *telling) withParts(o object) []message {
-	if o["content"].Kind() == jsontext.KindBeginArray {
-		o["parts"] = o["content"]
-	}
-	said, _ := t.turn(o, "user")
-	return said
-}
-
-func (t *telling) answeredAISDK() bool {
-	m := message{Role: "assistant"}
-	if text := t.firstText("ai.response.text", "ai.response.object"); text != "" {
-		m.Content = content{textPart(text)}
-	}
-	v, _ := t.document("response", "ai.response.toolCalls")
-	for _, c := range objects(v) {
-		m.ToolCalls = append(m.ToolCalls, function(c.word("toolCallId"), c.word("toolName"), argumentsOf(either(c, "input", "args"))))
-	}
-	if len(m.Content)+len(m.ToolCalls) == 0 {
-		return t.cut["response"]
-	}
-	var thought []string
-	if text := t.text("ai.response.reasoning"); text != "" {
-		thought = []string{text}
-	}
-	t.answer(0, t.text("ai.response.finishReason"), []message{m}, thought)
-	return true
-}
-
 // askedAtAll reads what an agent was asked, where no message says it. Of a call of a model such a value is the library's own form of a
 // request, and is named as not told.
 func (t *telling) askedAtAll() bool {
-	if text, there := t.ownForm("prompt", "input.value", "traceloop.entity.input"); there {
+	if text, there := t.ownForm("prompt", "input.value"); there {
 		t.prompt = []message{{Role: "user", Content: content{textPart(text)}}}
 	}
 	return t.prompt != nil
 }
 
 func (t *telling) answeredAtAll() bool {
-	if text, there := t.ownForm("response", "output.value", "traceloop.entity.output"); there {
+	if text, there := t.ownForm("response", "output.value"); there {
 		t.answers = []answer{{said: []message{{Role: "assistant", Content: content{textPart(text)}}}}}
 	}
 	return len(t.answers) > 0

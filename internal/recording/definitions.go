@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"

@@ -387,6 +387,10 @@ func (h *Handler) copy(w io.Writer, control *http.ResponseController, p *passage
 			return nil
 		}
 		if err != nil {
+			if p.endpoint {
+				begun()
+				_ = control.Flush() // of the header, so that a client whose stream is ended does not ask again at once
+			}
 			return err
 		}
 		begun()

@@ -169,25 +169,14 @@ _KINDS = {
         agent="invoke_agent invoke_workflow",
         none="embeddings create_agent retrieval",
     ),
-    "ai.operationId": _kinds(
-        "ai.",
-        model="generateText.doGenerate streamText.doStream generateObject.doGenerate streamObject.doStream",
-        tool="toolCall",
-        agent="generateText streamText generateObject streamObject",
-        none="embed embed.doEmbed embedMany embedMany.doEmbed",
-    ),
     "openinference.span.kind": _kinds(
         model="LLM", tool="TOOL", agent="AGENT", none="CHAIN EMBEDDING RETRIEVER RERANKER GUARDRAIL EVALUATOR PROMPT"
     ),
-    "llm.request.type": _kinds(model="chat completion", none="embedding rerank"),
-    "traceloop.span.kind": _kinds(tool="tool", agent="agent", none="workflow task"),
 }
 _SIGNS = {
     "gen_ai.input.messages",
     "gen_ai.output.messages",
     "gen_ai.request.model",
-    "gen_ai.prompt.0.role",
-    "gen_ai.prompt.0.content",
     "llm.input_messages.0.message.role",
     "llm.model_name",
 }
@@ -350,13 +339,11 @@ class _Telling:
         if self.kind == _TOOL:
             self._tool()
         else:
-            self._first(self._asked, self._asked_in_events, self._asked_open_inference, self._asked_open_llmetry, self._asked_ai_sdk, self._asked_at_all)
+            self._first(self._asked, self._asked_in_events, self._asked_open_inference, self._asked_at_all)
             self._first(
                 self._answered,
                 self._answered_in_events,
                 self._answered_open_inference,
-                self._answered_open_llmetry,
-                self._answered_ai_sdk,
                 self._answered_at_all,
             )
         self.reading.prompt, self.reading.answers = self.prompt, self.answers
@@ -387,14 +374,14 @@ class _Telling:
     def _models(self, said):
         either = self._strings("llm.model_name")
         asked = word(self.asked.get("model"))
-        said["model"] = first(self._strings("gen_ai.request.model", "llm.request.model_name"), asked, either, self._strings("ai.model.id"))
+        said["model"] = first(self._strings("gen_ai.request.model", "llm.request.model_name"), asked, either)
         said["model_version"] = self._strings("gen_ai.response.model", "llm.response.model_name")
         if not said["model_version"] and either and word(self.responded.get("model")) == either:
             said["model_version"] = either
 
     def _usage(self, said):
         usage = {}
-        for prefix in ("gen_ai.usage.", "llm.token_count.", "llm.usage."):
+        for prefix in ("gen_ai.usage.", "llm.token_count."):
             for name in self._under(prefix):
                 own = self.said[prefix + name]
                 if _COUNTS.get(name, name) not in usage and (own["intValue"] is not None or own["doubleValue"] is not None):
@@ -421,12 +408,9 @@ class _Telling:
 
     def _tools(self):
         names = [_tool_name(one) for one in _objects(self._document("gen_ai.tool.definitions"))]
-        own = self.said.get("ai.prompt.tools")
-        if own is not None and own["arrayValue"] is not None:
-            names += [_tool_name(members(_inside(_text(one))) or {}) for one in own["arrayValue"]["values"]]
         for tool in self._branch("llm.tools.").items():
             names.append(first(tool.text("tool.name"), _tool_name(members(_inside(tool.text("tool.json_schema"))) or {})))
-        return names + [one.text("name") for one in self._branch("llm.request.functions.").items()]
+        return names
 
     def _branch(self, prefix):
         root = _Branch()
@@ -441,15 +425,10 @@ class _Telling:
         return next((_text(self.said[name]) for name in names if name in self.said), None)
 
     def _tool(self):
-        name = self._strings("gen_ai.tool.name", "tool.name", "tool_call.function.name", "ai.toolCall.name", "traceloop.entity.name")
-        its_id = self._strings("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id", "tool.id")
-        arguments = self._first_there(
-            "gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.toolCall.args", "input.value", "traceloop.entity.input"
-        )
-        result = self._first_there("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
-        node = self._document("ai.toolCall.result")
-        if node is not None and result is None:
-            result = _arguments(node)
+        name = self._strings("gen_ai.tool.name", "tool.name", "tool_call.function.name")
+        its_id = self._strings("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+        arguments = self._first_there("gen_ai.tool.call.arguments", "tool_call.function.arguments", "input.value")
+        result = self._first_there("gen_ai.tool.call.result", "output.value")
         if name or arguments is not None:
             message = Message("assistant")
             message.calls = [function(its_id, name, arguments or "")]
@@ -473,7 +452,7 @@ class _Telling:
         if "prompt" in self.cut:
             return True
         if not told:
-            elsewhere = self._under("gen_ai.prompt.") or self._under("llm.input_messages.") or self.events
+            elsewhere = self._under("llm.input_messages.") or self.events
             if system is not None and not elsewhere:
                 self._add(self._turn({"parts": system}, "system"))
                 return True
@@ -531,12 +510,6 @@ class _Telling:
             return
         elif kind == "tool_call":
             turn.call(function(word(own.get("id")), word(own.get("name")), _arguments(own.get("arguments"))))
-        elif kind == "tool-call":
-            turn.call(function(word(own.get("toolCallId")), word(own.get("toolName")), _arguments(_one_there(own, "input", "args"))))
-        elif kind == "tool-result":
-            node = _one_there(own, "output", "result")
-            node = member(node, "value") if there(member(node, "value")) else node
-            turn.result(output_of(self.reading, node), call_id=word(own.get("toolCallId")))
         elif kind == "tool_call_response":
             turn.result(output_of(self.reading, _one_there(own, "response", "result")), call_id=word(own.get("id")))
         elif kind == "blob":
@@ -624,52 +597,14 @@ class _Telling:
             said.append(message)
         return said
 
-    def _asked_open_llmetry(self):
-        for item in self._branch("gen_ai.prompt.").items():
-            self._add([_open_llmetry(item, "user")])
-        return self.prompt is not None
-
-    def _answered_open_llmetry(self):
-        for number, item in enumerate(self._branch("gen_ai.completion.").items()):
-            self._answer(number, [_open_llmetry(item, "assistant")])
-        return bool(self.answers)
-
-    def _asked_ai_sdk(self):
-        node = self._document("ai.prompt.messages", "prompt")
-        if "ai.prompt.messages" not in self.said:
-            if "ai.prompt" not in self.said:
-                return False
-            own = members(self._document("ai.prompt", "prompt")) or {}
-            for role, name in (("system", "system"), ("user", "prompt")):
-                if word(own.get(name)):
-                    self._add([Message(role, [text_part(word(own[name]))])])
-            node = own.get("messages")
-        for own in _objects(node):
-            if own.get("content") is not None and own["content"].kind == "array":
-                own["parts"] = own["content"]
-            self._add(self._turn(own, "user"))
-        return self.prompt is not None or "prompt" in self.cut
-
-    def _answered_ai_sdk(self):
-        message = Message("assistant")
-        text = self._strings("ai.response.text", "ai.response.object")
-        if text:
-            message.content = [text_part(text)]
-        for call in _objects(self._document("ai.response.toolCalls", "response")):
-            message.calls.append(function(word(call.get("toolCallId")), word(call.get("toolName")), _arguments(_one_there(call, "input", "args"))))
-        if not message.content and not message.calls:
-            return "response" in self.cut
-        self._answer(0, [message])
-        return True
-
     def _asked_at_all(self):
-        text = self._first_there("input.value", "traceloop.entity.input")
+        text = self._first_there("input.value")
         if text is not None and self.kind == _AGENT:
             self.prompt = [Message("user", [text_part(text)])]
         return True
 
     def _answered_at_all(self):
-        text = self._first_there("output.value", "traceloop.entity.output")
+        text = self._first_there("output.value")
         if text is not None and self.kind == _AGENT:
             self.answers = [Answer(0, [Message("assistant", [text_part(text)])])]
         return True
@@ -695,17 +630,6 @@ def _open_inference_call(message, branch, known):
     if not call["id"] or call not in known:
         message.calls.append(call)
         known.append(call)
-
-
-def _open_llmetry(branch, role):
-    message = Message(_speaker(branch.text("role"), role), call_id=branch.text("tool_call_id"))
-    if branch.text("content"):
-        message.content = [text_part(branch.text("content"))]
-    for item in (branch.at("tool_calls") or _Branch()).items():
-        message.calls.append(function(item.text("id"), item.text("name"), item.text("arguments")))
-    if branch.text("function_call.name"):
-        message.calls.append(function("", branch.text("function_call.name"), branch.text("function_call.arguments")))
-    return message
 
 
 def _event_object(attributes, body):

@@ -18,19 +18,15 @@ const (
 
 // kinds are what the conventions call acts.
 var kinds = map[string]map[string]Kind{
-	"gen_ai.operation.name": {"chat": Inference, "text_completion": Inference, "generate_content": Inference, "execute_tool": Tool, "invoke_agent": Agent, "invoke_workflow": Agent, "embeddings": "", "create_agent": "", "retrieval": ""},
-	"ai.operationId": {"ai.generateText.doGenerate": Inference, "ai.streamText.doStream": Inference, "ai.generateObject.doGenerate": Inference, "ai.streamObject.doStream": Inference, "ai.toolCall": Tool,
-		"ai.generateText": Agent, "ai.streamText": Agent, "ai.generateObject": Agent, "ai.streamObject": Agent, "ai.embed": "", "ai.embed.doEmbed": "", "ai.embedMany": "", "ai.embedMany.doEmbed": ""},
+	"gen_ai.operation.name":   {"chat": Inference, "text_completion": Inference, "generate_content": Inference, "execute_tool": Tool, "invoke_agent": Agent, "invoke_workflow": Agent, "embeddings": "", "create_agent": "", "retrieval": ""},
 	"openinference.span.kind": {"LLM": Inference, "TOOL": Tool, "AGENT": Agent, "CHAIN": "", "EMBEDDING": "", "RETRIEVER": "", "RERANKER": "", "GUARDRAIL": "", "EVALUATOR": "", "PROMPT": ""},
-	"traceloop.span.kind":     {"tool": Tool, "agent": Agent, "workflow": "", "task": ""},
-	"llm.request.type":        {"chat": Inference, "completion": Inference, "embedding": "", "rerank": ""},
 }
 
 // conventions are the attributes of kinds, in the order in which they count.
-var conventions = []string{"gen_ai.operation.name", "ai.operationId", "openinference.span.kind", "llm.request.type", "traceloop.span.kind"}
+var conventions = []string{"gen_ai.operation.name", "openinference.span.kind"}
 
 // signs are attributes that only calls of models have, in spans that name no kind, or one that is not known.
-var signs = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.request.model", "gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "llm.input_messages.0.message.role", "llm.model_name"}
+var signs = []string{"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.request.model", "llm.input_messages.0.message.role", "llm.model_name"}
 
 // KindOf returns the kind of the act that a span with these attributes tells of; "": of none.
 func KindOf(a Attributes) Kind {
@@ -76,7 +72,7 @@ func HasContent(event string) bool {
 func (l *LogRecord) EventOf() string { return cmp.Or(l.EventName, l.Attributes.Text("event.name")) }
 
 // chains are the attributes by which a sender names the conversation, in the order in which they count.
-var chains = []string{"gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id"}
+var chains = []string{"gen_ai.conversation.id", "session.id"}
 
 // Chain is the attribute that names the chain of a span's record.
 const Chain = "jurat.chain"

@@ -35,7 +35,7 @@ func parcelModel(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestInstrumentedAgents: three libraries instrument the same agent, each by its own convention, and two exporters send. Each time the same
+// TestInstrumentedAgents: two libraries instrument the same agent, each by its own convention, and two exporters send. Each time the same
 // conversation is told.
 func TestInstrumentedAgents(t *testing.T) {
 	if os.Getenv("JURAT_TEST_OTEL") == "" {
@@ -49,7 +49,7 @@ func TestInstrumentedAgents(t *testing.T) {
 		asked = `[{"content":"You find parcels.","role":"system"},{"content":"Where is parcel 17?","role":"user"}`
 		call  = `{"content":"","role":"assistant","tool_calls":[{"function":{"arguments":"{\"number\":17}","name":"find_parcel"},"id":"call_1","type":"function"}]}`
 	)
-	for _, library := range []string{"@opentelemetry/instrumentation-openai", "@arizeai/openinference-instrumentation-openai", "@traceloop/instrumentation-openai"} {
+	for _, library := range []string{"@opentelemetry/instrumentation-openai", "@arizeai/openinference-instrumentation-openai"} {
 		for exporter, media := range map[string]string{"proto": "application/x-protobuf", "http": "application/json"} {
 			t.Run(library+" "+exporter, func(t *testing.T) {
 				d := newDesk(t, nil)
